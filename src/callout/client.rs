@@ -19,10 +19,10 @@ pub struct ServiceEndpoint {
     pub path: String,
 }
 
-/// A question to a service.
+/// A call of a service.
 pub struct ServiceRequest<'a> {
     pub endpoint: &'a ServiceEndpoint,
-    /// The id of the request that the question is about.
+    /// The id of the caller's request.
     pub id: &'a str,
     pub body: Bytes,
     pub within: Duration,
@@ -32,7 +32,7 @@ pub struct ServiceRequest<'a> {
 pub type ServiceResponseFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Bytes, ServiceCallError>> + Send + 'a>>;
 
-/// Why a service gave no answer.
+/// Why there is no usable response of a service.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceCallError {
     #[error("{0}")]
@@ -40,8 +40,8 @@ pub enum ServiceCallError {
     #[error("{0}")]
     Timeout(String),
     #[error("{0}")]
-    Broken(String),
-    /// The response is no answer: its status, its content type or its length.
+    ConnectionClosed(String),
+    /// The response has another form: its status, its content type or its length.
     #[error("{0}")]
-    Invalid(String),
+    InvalidResponse(String),
 }

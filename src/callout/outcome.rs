@@ -1,30 +1,31 @@
 //! How calls of services end, and who records it.
 
 use super::client::ServiceCallError;
+use super::response::Verdict;
 use std::time::Duration;
 
 /// How a call of a service ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
     /// The request or response may continue, perhaps with changes.
-    Continued,
-    Denied,
-    /// No answer within the timeout.
+    Continue,
+    Deny,
+    /// No response within the timeout.
     Timeout,
     ConnectError,
-    /// The connection broke before the answer was complete.
+    /// The connection broke before the response was complete.
     ConnectionClosed,
-    /// What the service answered is no answer, or proposes what it may not change.
-    InvalidAnswer,
+    /// The response of the service has another form, or proposes what the service may not change.
+    InvalidResponse,
     /// As many calls as allowed were in flight until the timeout.
     Saturated,
     /// The circuit breaker is open.
     BreakerOpen,
-    /// There is more to ask about than may be sent, or it cannot be read.
+    /// There is more to decide about than may be sent, or it cannot be read.
     NotSent,
 }
 
-/// A call without a usable answer.
+/// A call without a usable response.
 #[derive(Debug)]
 pub struct CallFailure {
     pub outcome: CallOutcome,
@@ -38,15 +39,24 @@ pub trait CallRecorder: Send + Sync {
 }
 
 impl CallOutcome {
+    /// The outcome of a call.
+    pub fn of<T>(called: &Result<Verdict<T>, CallFailure>) -> Self {
+        match called {
+            Ok(Verdict::Continue(_)) => Self::Continue,
+            Ok(Verdict::Deny(_)) => Self::Deny,
+            Err(failed) => failed.outcome,
+        }
+    }
+
     /// The value in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Continued => "continued",
-            Self::Denied => "denied",
+            Self::Continue => "continued",
+            Self::Deny => "denied",
             Self::Timeout => "timeout",
             Self::ConnectError => "connect_error",
             Self::ConnectionClosed => "connection_closed",
-            Self::InvalidAnswer => "invalid_answer",
+            Self::InvalidResponse => "invalid_response",
             Self::Saturated => "saturated",
             Self::BreakerOpen => "breaker_open",
             Self::NotSent => "not_sent",
@@ -68,8 +78,8 @@ impl From<ServiceCallError> for CallFailure {
         let outcome = match error {
             ServiceCallError::Connect(_) => CallOutcome::ConnectError,
             ServiceCallError::Timeout(_) => CallOutcome::Timeout,
-            ServiceCallError::Broken(_) => CallOutcome::ConnectionClosed,
-            ServiceCallError::Invalid(_) => CallOutcome::InvalidAnswer,
+            ServiceCallError::ConnectionClosed(_) => CallOutcome::ConnectionClosed,
+            ServiceCallError::InvalidResponse(_) => CallOutcome::InvalidResponse,
         };
         Self::new(outcome, error.to_string())
     }

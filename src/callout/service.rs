@@ -1,9 +1,9 @@
-//! A service as filters ask it.
+//! A service as filters call it.
 
-use super::answer::ServiceAnswer;
 use super::breaker::{BreakerChange, BreakerPermit, BreakerSettings};
 use super::client::{ServiceEndpoint, ServiceRequest};
 use super::outcome::{CallFailure, CallOutcome};
+use super::response::{ProposedChanges, Verdict};
 use super::shared::{ServiceState, SharedServiceState};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 #[derive(Default)]
 pub struct CalloutServices(BTreeMap<Arc<str>, Arc<CalloutService>>);
 
-/// A service that may be asked.
+/// A service that filters may call.
 pub struct CalloutService {
     pub name: Arc<str>,
     endpoint: ServiceEndpoint,
@@ -76,31 +76,25 @@ impl CalloutService {
         self.state.breaker.is_open()
     }
 
-    /// Asks the service about the request `id`. `accept` turns the answer into what the caller of this function needs; if
-    /// it refuses the answer, the call is a failure of the service.
+    /// Calls the service for the request `id`. `accept` turns the verdict into what the caller of this function needs; if
+    /// it refuses the verdict, the call is a failure of the service.
     ///
     /// # Errors
-    /// The service gave no usable answer in time.
-    pub async fn ask<T>(
+    /// There is no usable response in time.
+    pub async fn call<T>(
         &self,
         id: &str,
         body: Bytes,
-        accept: impl FnOnce(ServiceAnswer) -> Result<T, String> + Send,
-    ) -> Result<T, CallFailure> {
+        accept: impl FnOnce(Verdict<ProposedChanges>) -> Result<Verdict<T>, String> + Send,
+    ) -> Result<Verdict<T>, CallFailure> {
         let began = Instant::now();
-        let mut outcome = CallOutcome::Continued;
-        let accept = |answer: ServiceAnswer| {
-            if matches!(answer, ServiceAnswer::Deny(_)) {
-                outcome = CallOutcome::Denied;
-            }
-            accept(answer)
-        };
-        let asked = self.admitted(id, body, began, accept).await;
-        let outcome = asked
-            .as_ref()
-            .map_or_else(|failed| failed.outcome, |_| outcome);
-        self.record(outcome, began);
-        asked
+        let received = self.admitted(id, body, began).await;
+        // Whether changes fit may depend on the caller's request, which must not open the breaker for others.
+        let called = received.and_then(|verdict| {
+            accept(verdict).map_err(|reason| CallFailure::new(CallOutcome::InvalidResponse, reason))
+        });
+        self.record(CallOutcome::of(&called), began);
+        called
     }
 
     /// Records a call that was not made, since its content cannot be sent.
@@ -108,13 +102,12 @@ impl CalloutService {
         self.record(CallOutcome::NotSent, Instant::now());
     }
 
-    async fn admitted<T>(
+    async fn admitted(
         &self,
         id: &str,
         body: Bytes,
         began: Instant,
-        accept: impl FnOnce(ServiceAnswer) -> Result<T, String> + Send,
-    ) -> Result<T, CallFailure> {
+    ) -> Result<Verdict<ProposedChanges>, CallFailure> {
         let permit = self.state.breaker.admit(began).ok_or_else(|| {
             CallFailure::new(CallOutcome::BreakerOpen, "the circuit breaker is open")
         })?;
@@ -124,18 +117,15 @@ impl CalloutService {
             return Err(CallFailure::new(CallOutcome::Saturated, detail));
         };
         let within = self.timeout.saturating_sub(began.elapsed());
-        let answered = match timeout(within, self.send(id, body, within)).await {
-            Ok(answered) => answered,
+        let received = match timeout(within, self.send(id, body, within)).await {
+            Ok(received) => received,
             Err(_) => {
-                let detail = format!("no answer within {:?}", self.timeout);
+                let detail = format!("no response within {:?}", self.timeout);
                 Err(CallFailure::new(CallOutcome::Timeout, detail))
             }
         };
-        // Whether changes fit may depend on the caller's request, which must not open the breaker for others.
-        self.settle(permit, answered.as_ref().err());
-        answered.and_then(|answer| {
-            accept(answer).map_err(|reason| CallFailure::new(CallOutcome::InvalidAnswer, reason))
-        })
+        self.settle(permit, received.as_ref().err());
+        received
     }
 
     async fn send(
@@ -143,7 +133,7 @@ impl CalloutService {
         id: &str,
         body: Bytes,
         within: Duration,
-    ) -> Result<ServiceAnswer, CallFailure> {
+    ) -> Result<Verdict<ProposedChanges>, CallFailure> {
         let client = self.shared.client().ok_or_else(|| {
             let detail = "the process has no client for services yet";
             CallFailure::new(CallOutcome::ConnectError, detail)
@@ -155,8 +145,8 @@ impl CalloutService {
             within,
         };
         let body = client.post(request).await?;
-        ServiceAnswer::parse(body)
-            .map_err(|reason| CallFailure::new(CallOutcome::InvalidAnswer, reason))
+        Verdict::parse(body)
+            .map_err(|reason| CallFailure::new(CallOutcome::InvalidResponse, reason))
     }
 
     fn settle(&self, permit: BreakerPermit<'_>, failed: Option<&CallFailure>) {

@@ -1,25 +1,21 @@
 //! `headgate check`: validates a configuration and prints every problem with its position.
 
 use super::CommandError;
+use super::config_file::ConfigFile;
 use crate::gateway;
 use crate::media::MediaLocation;
 use crate::observe::metrics::Metrics;
 use crate::snapshot::{self, BuiltSnapshot, SharedState, Snapshot};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub struct CheckArgs {
-    /// Path of the configuration file.
-    #[arg(default_value = "routes.yaml")]
-    file: PathBuf,
-    /// Same as the positional argument.
-    #[arg(long, short, conflicts_with = "file")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigFile,
 }
 
 pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
-    let file = args.config.as_ref().unwrap_or(&args.file);
+    let file = args.config.path();
     let shared = SharedState::default();
     let BuiltSnapshot { snapshot, warnings } = snapshot::build(file, &shared)?;
     if !warnings.text.is_empty() {

@@ -1,5 +1,6 @@
 //! `headgate demo`: a simulated provider and the gateway in one process, and requests to paste into a terminal.
 
+use super::config_file::ConfigFile;
 use super::{CommandError, key, run};
 use crate::gateway::listen::ListenSocket;
 use crate::observe::process_log;
@@ -74,7 +75,7 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
         admin,
     } = run::gateway(
         &run::RunArgs {
-            config: args.config.clone(),
+            config: ConfigFile::new(args.config.clone()),
             listen: Some(gateway.to_string()),
             admin: Some(args.admin.clone()),
             upgrade: false,

@@ -1,6 +1,7 @@
 //! `headgate explain`: dry-runs a request and prints what the gateway would send.
 
 use super::CommandError;
+use super::explain_callouts::print_callouts;
 use super::explain_conditions::print_conditions;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
 use crate::catalog::model::Candidate;
@@ -9,7 +10,7 @@ use crate::filter::chain::NamedFilter;
 use crate::filter::descriptor::FilterProvision;
 use crate::filter::streamed_reply::StreamedReply;
 use crate::filter::view::RequestView;
-use crate::filter::{FilterAction, LocalReply};
+use crate::filter::{FilterAction, LocalReply, PlannedCopy};
 use crate::gateway::preview::{
     SubrequestPreview, SubrequestRecorder, UpstreamRequestPreview, preview, request_view,
 };
@@ -125,6 +126,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     previews.collect_from(&mut request, route);
     let verdict = verdict(&mut request, route, body, args.key.is_none()).await;
     print_conditions(route, &request);
+    print_callouts(route, &request);
     let subrequests = previews.take();
     if !subrequests.is_empty() {
         accepted(&request);
@@ -145,6 +147,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
         }
         Err(fault) => return Err(refused(&request, &fault)),
     }
+    print_copies(route, &request);
     let destination = request.destination.clone();
     let candidates = destination.map_or_else(|| [].into(), |destination| destination.candidates);
     let live = fetch_live_status(args, snapshot)?;
@@ -166,6 +169,22 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
         }
     }
     Ok(())
+}
+
+/// Prints a line for each step that sends copies of requests.
+fn print_copies(route: &Route, request: &RequestView) {
+    let filters = route.request.filters().iter();
+    for planned in filters.filter_map(|named| named.filter.planned_copy(request)) {
+        let PlannedCopy {
+            channel,
+            percent,
+            obstacle,
+        } = planned;
+        match obstacle {
+            None => println!("copy      to {channel}, for {percent} % of such requests"),
+            Some(obstacle) => println!("copy      none to {channel}: {obstacle}"),
+        }
+    }
 }
 
 /// The live status of the channels, if `--live` asks for it.

@@ -11,23 +11,28 @@ use crate::snapshot::router::Route;
 pub(super) fn print_conditions(route: &Route, request: &RequestView) {
     for named in route.request.filters() {
         print_step(named, request, |condition| {
-            match (condition.expression.phase(), condition.outcome(request)) {
-                (Phase::Attempt, _) => "decided for each attempt".into(),
-                (_, None) => "not reached".into(),
-                (_, Some(outcome)) => {
-                    let runs = if outcome.runs { "runs" } else { "skipped" };
-                    match outcome.error {
-                        None => runs.into(),
-                        Some(error) => format!("{runs}, although it failed: {error}"),
-                    }
-                }
-            }
+            request_outcome(condition, request)
         });
     }
     for named in route.response.filters() {
         print_step(named, request, |_| "decided for each response".into());
     }
     print_channels(route, request);
+}
+
+/// What became of the condition of a step of the request chain.
+pub(super) fn request_outcome(condition: &StepCondition, request: &RequestView) -> String {
+    match (condition.expression.phase(), condition.outcome(request)) {
+        (Phase::Attempt, _) => "decided for each attempt".into(),
+        (_, None) => "not reached".into(),
+        (_, Some(outcome)) => {
+            let runs = if outcome.runs { "runs" } else { "skipped" };
+            match outcome.error {
+                None => runs.into(),
+                Some(error) => format!("{runs}, although it failed: {error}"),
+            }
+        }
+    }
 }
 
 fn print_step(

@@ -2,9 +2,11 @@
 
 mod callback;
 mod check;
+mod config_file;
 #[cfg(feature = "simulator")]
 mod demo;
 mod explain;
+mod explain_callouts;
 mod explain_conditions;
 mod families;
 mod filters;

@@ -1,5 +1,6 @@
 //! `headgate run`: the gateway and its admin pages.
 
+use super::config_file::ConfigFile;
 use super::handover::{InheritedSockets, SocketOffer};
 use super::lifecycle::{self, ProcessLifecycle};
 use super::{CommandError, limits};
@@ -23,9 +24,8 @@ use std::sync::atomic::AtomicBool;
 
 #[derive(clap::Args)]
 pub struct RunArgs {
-    /// Path of the configuration file.
-    #[arg(long, short, default_value = "routes.yaml")]
-    pub config: PathBuf,
+    #[command(flatten)]
+    pub config: ConfigFile,
     /// Address of the gateway; overrides `server.listen`.
     #[arg(long)]
     pub listen: Option<String>,
@@ -65,7 +65,11 @@ pub fn gateway(
     temporary_files: Vec<PathBuf>,
 ) -> Result<ReadyGateway, CommandError> {
     let metrics = Arc::new(Metrics::new());
-    let reloader = Arc::new(Reloader::start(&args.config, shared, metrics.clone())?);
+    let reloader = Arc::new(Reloader::start(
+        args.config.path(),
+        shared,
+        metrics.clone(),
+    )?);
     let snapshot = reloader.current();
     let server = &snapshot.server;
     let access_log = Arc::new(AccessLog::new(sink(server.access_log)));
@@ -105,7 +109,7 @@ pub fn gateway(
     process.add_prober(reloader.clone(), channels.clone(), gateway.addresses());
     process.add_callbacks(Arc::new(gateway.for_callbacks()));
     process.add_media_remover(reloader.clone());
-    let folder = args.config.parent().unwrap_or(Path::new(""));
+    let folder = args.config.path().parent().unwrap_or(Path::new(""));
     process
         .add_gateway(
             Arc::new(gateway),

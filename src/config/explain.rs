@@ -4,7 +4,7 @@ use super::document::{ConfigDocument, PointerProblem};
 use super::hint::{did_you_mean, one_of};
 use super::pointer;
 use super::renamed_keys::{new_key, new_value};
-use super::schema::{KEY_NOUN, PATTERN_WORDS};
+use super::schema::{KEY_NOUN, PATTERN_WORDS, REFUSAL, REFUSAL_HINT};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
@@ -46,6 +46,7 @@ pub fn explain(
             let hint = is_expanded.then(|| "its environment variable is set but empty".to_owned());
             vec![place.finding("must not be empty", hint)]
         }
+        Kind::Not { .. } => vec![place.refused()],
         Kind::Minimum { limit } => vec![place.beyond(format!("must be at least {limit}"))],
         Kind::Maximum { limit } => vec![place.beyond(format!("must be at most {limit}"))],
         _ => vec![place.finding(error.masked_with("this").to_string(), None)],
@@ -90,6 +91,13 @@ impl SchemaErrorContext<'_> {
             Some(quoted) => self.finding(format!("{reason}, found `{quoted}`"), self.range_hint()),
             None => self.finding(reason, self.range_hint()),
         }
+    }
+
+    /// A key that does not go with another one.
+    fn refused(&self) -> PointerProblem {
+        let text = |annotation: &str| self.wanted[annotation].as_str().map(str::to_owned);
+        let reason = text(REFUSAL).unwrap_or_else(|| "must not be here".into());
+        PointerProblem::key(self.pointer, reason, text(REFUSAL_HINT))
     }
 
     /// Both bounds of a number.

@@ -44,7 +44,7 @@ pub struct GatewayConfig {
     /// Media store: files that the gateway keeps for callers and serves by URL.
     #[serde(default)]
     pub media: MediaConfig,
-    /// HTTP services that filters ask about requests and responses, by name.
+    /// HTTP services that filters call for requests and responses, by name.
     #[serde(default)]
     pub services: BTreeMap<String, ServiceConfig>,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.

@@ -11,6 +11,10 @@ use serde_json::{Map, Value, json};
 pub(super) const KEY_NOUN: &str = "x-key-noun";
 /// Annotation that editors know, too: what a pattern wants, in words.
 pub(super) const PATTERN_WORDS: &str = "patternErrorMessage";
+/// Annotation next to `not`: why the value is refused, in words.
+pub(super) const REFUSAL: &str = "x-refusal";
+/// Annotation next to [`REFUSAL`]: what to do.
+pub(super) const REFUSAL_HINT: &str = "x-refusal-hint";
 
 /// A filter as the schema of steps needs it.
 #[derive(Clone, Debug)]
@@ -78,6 +82,11 @@ fn step_schema(filters: &[FilterSchema], definitions: &mut Map<String, Value>) -
     let one_filter =
         |keys: usize| json!({ "minProperties": keys, "maxProperties": keys, (KEY_NOUN): "filter" });
     let bare = || filters.iter().filter(|filter| filter.bare);
+    let refused = json!({
+        "not": {},
+        (REFUSAL): "`use` takes no `if`: a condition is that of one filter",
+        (REFUSAL_HINT): "write `if` on the filters of the chain"
+    });
     json!({
         "description": "A filter's name, `{filter: its settings}`, the same with a condition in `if`, or `{use: chain}`.",
         "type": ["string", "object"],
@@ -100,6 +109,9 @@ fn step_schema(filters: &[FilterSchema], definitions: &mut Map<String, Value>) -
                 "then": one_filter(2),
                 "else": one_filter(1)
             }
+        }, {
+            "if": { "required": [USE] },
+            "then": { "properties": { (IF): refused } }
         }],
         (KEY_NOUN): "filter"
     })

@@ -1,4 +1,4 @@
-//! `services` of `routes.yaml`: HTTP services that filters ask.
+//! `services` of `routes.yaml`: HTTP services that filters call.
 
 use super::channels::ChannelTlsConfig;
 use crate::scalar::{HumanDuration, Secret};
@@ -6,25 +6,25 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// An HTTP service that filters ask about requests and responses.
+/// An HTTP service that filters call for requests and responses.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceConfig {
-    /// URL that questions are sent to.
+    /// URL that calls are sent to.
     pub url: String,
-    /// Headers of each question, such as a key of the service; values are secrets. Default: none.
+    /// Headers of each call, such as a key of the service; values are secrets. Default: none.
     #[serde(default)]
     pub headers: BTreeMap<String, Secret>,
-    /// Timeout of a question, from its start to the end of the answer. Every request of the route waits for it:
+    /// Timeout of a call, from its start to the end of the response. Every request of the route waits for it:
     /// raise it only for a service that needs longer. Default: 300ms.
     #[serde(default = "default_timeout")]
     pub timeout: HumanDuration,
-    /// Maximum concurrent questions, 1 to 100000; further ones wait until `timeout`. Set it to what the service can take.
+    /// Maximum concurrent calls, 1 to 100000; further ones wait until `timeout`. Set it to what the service can take.
     /// Default: 64.
     #[serde(default = "default_concurrent")]
     #[schemars(range(min = 1, max = 100_000))]
     pub concurrent: u32,
-    /// Circuit breaker: when the service is no longer asked, and for how long.
+    /// Circuit breaker: when the service is no longer called, and for how long.
     #[serde(default)]
     pub breaker: BreakerConfig,
     /// TLS towards the service, if `url` is https. Default: verified with the CA certificates of the system.
@@ -32,14 +32,14 @@ pub struct ServiceConfig {
     pub tls: ChannelTlsConfig,
 }
 
-/// When a service is no longer asked, and for how long.
+/// When a service is no longer called, and for how long.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakerConfig {
     /// Consecutive failures that open the circuit breaker, up to 1000; 0 disables it. Default: 5.
     #[schemars(range(max = 1000))]
     pub consecutive_failures: u32,
-    /// How long questions then fail at once; afterwards one question at a time tries. Default: 10s.
+    /// How long calls then fail at once; afterwards one call at a time tries. Default: 10s.
     pub cool_down: HumanDuration,
 }
 

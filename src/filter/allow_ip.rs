@@ -10,7 +10,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "allow_ip",
     summary: "Allows requests whose client's address is in one of the listed networks; replies 403 to all others.",
     side: ChainSide::Request,
-    placement: FilterPlacement::CHECK,
+    placement: FilterPlacement::GUARD,
     settings: Some(settings_schema::<Vec<String>>),
     bare: false,
     build: |settings, _| {

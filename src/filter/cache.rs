@@ -8,6 +8,7 @@ use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
     InvalidSettings, read_settings_or_default, settings_schema,
 };
+use super::response_inputs::ResponseInputs;
 use super::settlement::Settlement;
 use super::statefulness::stateful_part;
 use super::stream_info::CacheOutcome;
@@ -61,14 +62,15 @@ struct ResponseCacheConfig {
     ttl: HumanDuration,
     /// Largest response that is recorded, at most `memory`. Default: 1MiB.
     entry_size: ByteSize,
-    /// Maximum size of the route's responses in the memory of the process. The least recently used ones are dropped.
-    /// Default: 64MiB.
+    /// Maximum size of the route's responses in the memory of the process, at most 16GiB. The least recently used ones are
+    /// dropped. Default: 64MiB.
     memory: ByteSize,
     /// Whether streams are recorded, too. Default: false.
     streams: bool,
-    /// Whether callers share responses. Default: false.
+    /// Whether callers share responses, as far as no other step reads the caller for an attempt or a response.
+    /// Default: false.
     shared: bool,
-    /// How long a request waits for an equal one that is in flight; afterwards it is sent. Default: 1m.
+    /// How long a request waits for an equal one that is in flight, at most 1h; afterwards it is sent. Default: 1m.
     wait: HumanDuration,
     /// Where responses are besides the memory of the process. Default: memory.
     store: ResponseStoreConfig,
@@ -113,6 +115,8 @@ struct CacheFilter {
     streams: bool,
     shared: bool,
     wait_max: Duration,
+    /// What the other filters of the route read of a request when there is a response.
+    inputs: ResponseInputs,
 }
 
 /// The bounds of `ttl`.
@@ -120,6 +124,10 @@ const TTL_RANGE: [Duration; 2] = [
     Duration::from_secs(1),
     Duration::from_secs(7 * 24 * 60 * 60),
 ];
+/// Maximum of `wait`: no exchange takes longer.
+const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
+/// Maximum of `memory`, in bytes.
+const MEMORY_MAX: u64 = 16 << 30;
 /// Maximum number of entries in memory. The bytes of an entry are at least 512.
 const ENTRIES_MAX: usize = 1_000_000;
 
@@ -130,7 +138,9 @@ impl CacheFilter {
     ) -> Result<Self, InvalidSettings> {
         let config: ResponseCacheConfig = read_settings_or_default(settings)?;
         check_protocol(context)?;
-        check_sizes(&config)?;
+        check_limits(&config)?;
+        let inputs = (context.response_inputs)();
+        check_inputs(&inputs)?;
         let size = |size: ByteSize| usize::try_from(size.bytes()).unwrap_or(usize::MAX);
         let bounds = CacheBounds {
             entries: ENTRIES_MAX,
@@ -159,6 +169,7 @@ impl CacheFilter {
             streams: config.streams,
             shared: config.shared,
             wait_max: config.wait.duration(),
+            inputs,
         })
     }
 }
@@ -186,10 +197,28 @@ fn check_protocol(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
     }
 }
 
-fn check_sizes(config: &ResponseCacheConfig) -> Result<(), InvalidSettings> {
+/// A response that has the id of its request is for no other request.
+fn check_inputs(inputs: &ResponseInputs) -> Result<(), InvalidSettings> {
+    let Some(filter) = inputs.reader_of_request_id() else {
+        return Ok(());
+    };
+    let reason = format!(
+        "`{filter}` uses `request.id` for an attempt or a response of this route, so that its responses are for one request only"
+    );
+    let hint = format!("remove `request.id` from `{filter}`, or remove `cache`");
+    Err(InvalidSettings::new(reason).hint(hint))
+}
+
+fn check_limits(config: &ResponseCacheConfig) -> Result<(), InvalidSettings> {
     let [ttl_min, ttl_max] = TTL_RANGE;
     if !(ttl_min..=ttl_max).contains(&config.ttl.duration()) {
         return Err(InvalidSettings::new("`ttl` must be 1s to 168h").at("/ttl"));
+    }
+    if config.wait.duration() > WAIT_MAX {
+        return Err(InvalidSettings::new("`wait` must be at most 1h").at("/wait"));
+    }
+    if config.memory.bytes() > MEMORY_MAX {
+        return Err(InvalidSettings::new("`memory` must be at most 16GiB").at("/memory"));
     }
     if config.entry_size.bytes() > config.memory.bytes() {
         return Err(
@@ -221,14 +250,14 @@ impl Filter for CacheFilter {
             note(request, CacheOutcome::Bypass);
             return HookResult::next();
         };
-        if !directives.reads {
+        let CallerDirectives::ReadAndRecord { age_max } = directives else {
             request.state.set(recording);
             note(request, CacheOutcome::Miss);
             return HookResult::next();
-        }
+        };
         let freshness = FreshnessLimits {
             ttl: self.ttl,
-            age_max: directives.age_max,
+            age_max,
         };
         if let Some(response) = self.responses.fresh(recording.key(), freshness) {
             return HookResult::Ready(Ok(hit(request, &response)));
@@ -265,7 +294,11 @@ impl Filter for CacheFilter {
         if response.status == StatusCode::OK
             && let Some(recording) = response.request.state.take::<ResponseRecording>()
         {
-            recording.end_with_body(body, self);
+            match response.request.info.callouts.is_response_unchecked {
+                // Hits are not checked again.
+                true => recording.give_up(false),
+                false => recording.end_with_body(body, self),
+            }
         }
         HookResult::done()
     }
@@ -281,6 +314,7 @@ impl Filter for CacheFilter {
         // Bytes that are no event were sent, and are not recorded.
         if info.is_stream_whole
             && !info.ends_in_partial_event
+            && !info.callouts.is_response_unchecked
             && let Some(recording) = request.state.take::<ResponseRecording>()
         {
             recording.end_stream(self);
@@ -305,7 +339,7 @@ impl CacheFilter {
         request: &RequestView,
         directives: CallerDirectives,
     ) -> Option<ResponseRecording> {
-        if !directives.stores || stateful_part(request).is_some() {
+        if directives == CallerDirectives::Bypass || stateful_part(request).is_some() {
             return None;
         }
         let body = request.body.document()?;
@@ -323,7 +357,7 @@ impl CacheFilter {
             // Without a key, callers cannot be told apart.
             (false, None) => return None,
         };
-        let key = key::of(request, &self.route_fingerprint, caller)?;
+        let key = key::of(request, &self.route_fingerprint, caller, &self.inputs)?;
         Some(ResponseRecording::new(key, is_stream, request.protocol?))
     }
 }

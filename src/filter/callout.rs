@@ -1,8 +1,10 @@
-//! `callout`: asks an HTTP service whether a request or a response may continue, and with which changes.
+//! `callout`: calls an HTTP service, which decides whether a request or a response may continue, and with which changes.
 
+mod body_text;
+mod call;
 mod changes;
 mod held_text;
-mod question;
+mod payload;
 mod settings;
 
 use super::body::RequestBody;
@@ -10,36 +12,34 @@ use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
     InvalidSettings, settings_schema,
 };
-use super::stream_info::CalloutSummary;
+use super::output_check::OutputCheck;
+use super::response_inputs::ResponseInputs;
 use super::view::{RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess};
-use crate::callout::{
-    CallFailure, CallOutcome, CalloutService, ProposedChanges, ServiceAnswer, ServiceDenial,
-};
+use crate::callout::{CalloutPreview, CalloutService, ProposedChanges};
 use crate::protocol::Protocol;
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::fault::Fault;
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::json::{JsonDocument, JsonLimits};
-use crate::protocol::response_text::visit_document;
 use crate::protocol::schema::CompiledSchema;
 use crate::protocol::sse::SseEvent;
+use body_text::text_of;
 use bytes::Bytes;
 use changes::AcceptedChanges;
 use held_text::HeldTexts;
 use http::StatusCode;
-use question::AskedResponse;
-use settings::{CalloutConfig, CalloutSettings, OnFailureConfig};
+use payload::ResponseExcerpt;
+use settings::{CalloutConfig, CalloutSettings};
 use std::sync::Arc;
-use std::time::Instant;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "callout",
-    summary: "Asks an HTTP service whether a request, or in the response chain a response, may continue, and with which changes: moderation, policy, enrichment, external authorisation.",
+    summary: "Calls an HTTP service, which decides whether a request, or in the response chain a response, may continue, and with which changes: moderation, policy, enrichment, external authorisation.",
     side: ChainSide::Either,
     placement: FilterPlacement {
         after: &["authenticate"],
         needs: &[FilterPrerequisite::Body],
-        reason: ", so that strangers cause no questions",
+        reason: ", so that unauthenticated requests cause no calls",
         ..FilterPlacement::CHECK
     },
     settings: Some(settings_schema::<CalloutConfig>),
@@ -49,10 +49,6 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         Ok(Arc::new(CalloutFilter::build(settings, context)?))
     },
 };
-
-/// The caller's message if the service has none.
-const DENIED: &str = "this request was denied by a policy of the operator of this gateway";
-const UNCHECKED: &str = "this request could not be checked by a service of this gateway; try again";
 
 struct CalloutFilter {
     settings: CalloutSettings,
@@ -78,16 +74,26 @@ impl Filter for CalloutFilter {
         }
     }
 
+    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+        // The parts of the request that questions about responses have.
+        if self.side == ChainSide::Response {
+            inputs.add_caller();
+            inputs.add_path();
+            let headers = self.settings.sent.headers.iter();
+            headers.for_each(|name| inputs.add_header(name));
+        }
+    }
+
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.side == ChainSide::Request && !self.reads_body() && is_served(request) {
-            true => HookResult::later(self.ask_about_request(request)),
+            true => HookResult::later(self.call_for_request(request)),
             false => HookResult::next(),
         }
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.side == ChainSide::Request && self.reads_body() && is_served(request) {
-            true => HookResult::later(self.ask_about_request(request)),
+            true => HookResult::later(self.call_for_request(request)),
             false => HookResult::next(),
         }
     }
@@ -97,12 +103,12 @@ impl Filter for CalloutFilter {
         response: &'a mut ResponseView<'_>,
         body: &'a mut Bytes,
     ) -> HookResult<'a, ()> {
-        let is_asked = self.side == ChainSide::Response
+        let is_called = self.side == ChainSide::Response
             && response.status.is_success()
             && !body.is_empty()
             && is_served(response.request);
-        match is_asked {
-            true => HookResult::later(async move { self.ask_about_body(response, body).await }),
+        match is_called {
+            true => HookResult::later(async move { self.call_for_body(response, body).await }),
             false => HookResult::done(),
         }
     }
@@ -116,16 +122,29 @@ impl Filter for CalloutFilter {
         held.waits()
     }
 
+    fn callout(&self) -> Option<CalloutPreview> {
+        let is_held = matches!(self.settings.output_check, OutputCheck::Streams(_));
+        Some(CalloutPreview {
+            service: self.service.name.clone(),
+            phases: match (self.side, is_held) {
+                (ChainSide::Response, true) => &["response", "stream"],
+                (ChainSide::Response, false) => &["response"],
+                _ => &["request"],
+            },
+            on_failure: self.settings.on_failure.name(),
+        })
+    }
+
     fn on_window<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
         let held = request.state.get_or_default::<HeldTexts>();
         match held.of(self.identity()).waits() {
-            true => HookResult::later(self.ask_about_window(request)),
+            true => HookResult::later(self.call_for_window(request)),
             false => HookResult::done(),
         }
     }
 }
 
-/// Whether this is no dry run, in which nothing is asked.
+/// Whether this is no dry run, in which no service is called.
 fn is_served(request: &RequestView) -> bool {
     request.fetch.is_some()
 }
@@ -154,7 +173,7 @@ impl CalloutFilter {
         })
     }
 
-    /// Whether questions about requests need the body.
+    /// Whether calls for requests need the body.
     fn reads_body(&self) -> bool {
         let CalloutSettings { sent, allowed, .. } = &self.settings;
         self.side == ChainSide::Request && (!sent.fields.is_empty() || !allowed.pointers.is_empty())
@@ -165,24 +184,24 @@ impl CalloutFilter {
         std::ptr::from_ref(self) as usize
     }
 
-    async fn ask_about_request(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
+    async fn call_for_request(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
         // The service sees what the provider will.
         let edited = edited_body(request)?;
         let document = match &edited {
             Some(edited) => Some(edited),
             None => request.body.document(),
         };
-        let question = question::about_request(&self.settings.sent, &self.route, request, document);
+        let payload = payload::of_request(&self.settings.sent, &self.route, request, document);
         let editable = document.filter(|_| request.body.form().is_none());
         let mut summary = request.info.callouts;
-        let asked = self
-            .ask(&mut summary, &request.id, question, |proposed| {
+        let called = self
+            .call(&mut summary, &request.id, payload, |proposed| {
                 let changes = self.settings.allowed.accept(proposed, editable)?;
                 self.check_schema(request, changes)
             })
             .await;
         request.info.callouts = summary;
-        let Some(changes) = asked? else {
+        let Some(changes) = called? else {
             return Ok(FilterAction::Continue);
         };
         for (name, value) in changes.headers {
@@ -221,31 +240,31 @@ impl CalloutFilter {
         Ok(changes)
     }
 
-    async fn ask_about_body(
+    async fn call_for_body(
         &self,
         response: &mut ResponseView<'_>,
         body: &mut Bytes,
     ) -> Result<(), Fault> {
         let document = JsonDocument::parse(body.clone(), &JsonLimits::default()).ok();
         let status = response.status;
-        let question = text_of(self.protocol, body, document.as_ref()).and_then(|text| {
-            let asked = AskedResponse {
+        let payload = text_of(self.protocol, body, document.as_ref()).and_then(|text| {
+            let excerpt = ResponseExcerpt {
                 status,
                 text: &text,
                 document: document.as_ref(),
                 window: None,
             };
-            question::about_response(&self.settings.sent, &self.route, response.request, &asked)
+            payload::of_response(&self.settings.sent, &self.route, response.request, &excerpt)
         });
         let mut summary = response.request.info.callouts;
         let id = response.request.id.clone();
-        let asked = self
-            .ask(&mut summary, &id, question, |proposed| {
+        let called = self
+            .call(&mut summary, &id, payload, |proposed| {
                 self.settings.allowed.accept(proposed, document.as_ref())
             })
             .await;
         response.request.info.callouts = summary;
-        let Some(changes) = asked? else {
+        let Some(changes) = called? else {
             return Ok(());
         };
         for (name, value) in changes.headers {
@@ -257,97 +276,32 @@ impl CalloutFilter {
         Ok(())
     }
 
-    async fn ask_about_window(&self, request: &mut RequestView) -> Result<(), Fault> {
+    async fn call_for_window(&self, request: &mut RequestView) -> Result<(), Fault> {
         let held = request.state.get_or_default::<HeldTexts>();
         let held = held.of(self.identity());
         let (text, window) = (held.window(), held.windows + 1);
         let is_unreadable = held.is_unreadable;
-        let question = match is_unreadable {
+        let payload = match is_unreadable {
             true => Err("an event of the stream is not strict JSON, or has too many texts".into()),
             false => {
-                let asked = AskedResponse {
+                let excerpt = ResponseExcerpt {
                     status: StatusCode::OK,
                     text: &text,
                     document: None,
                     window: Some(window),
                 };
-                question::about_response(&self.settings.sent, &self.route, request, &asked)
+                payload::of_response(&self.settings.sent, &self.route, request, &excerpt)
             }
         };
         let mut summary = request.info.callouts;
-        let asked = self
-            .ask(&mut summary, &request.id, question, unchanged)
+        let called = self
+            .call(&mut summary, &request.id, payload, unchanged)
             .await;
         request.info.callouts = summary;
-        asked?;
+        called?;
         let held = request.state.get_or_default::<HeldTexts>();
         held.of(self.identity()).release(self.settings.overlap);
         Ok(())
-    }
-
-    /// Asks the service. `None` if it gave no usable answer, and the settings let the request continue.
-    ///
-    /// # Errors
-    /// The service denies, or gave no usable answer.
-    async fn ask<T: Send>(
-        &self,
-        summary: &mut CalloutSummary,
-        id: &str,
-        question: Result<Bytes, String>,
-        accept: impl FnOnce(ProposedChanges) -> Result<T, String> + Send,
-    ) -> Result<Option<T>, Fault> {
-        let may_deny = self.settings.allowed.deny;
-        let judge = |answer: ServiceAnswer| match answer {
-            ServiceAnswer::Deny(denial) if may_deny => Ok(Err(denial)),
-            ServiceAnswer::Deny(_) => Err("the service denies, which `allow` excludes".to_owned()),
-            ServiceAnswer::Continue(proposed) => accept(proposed).map(Ok),
-        };
-        let began = Instant::now();
-        let asked = match question {
-            Ok(question) => self.service.ask(id, question, judge).await,
-            Err(reason) => {
-                self.service.record_unsent();
-                Err(CallFailure::new(CallOutcome::NotSent, reason))
-            }
-        };
-        let outcome = match &asked {
-            Ok(Ok(_)) => CallOutcome::Continued,
-            Ok(Err(_)) => CallOutcome::Denied,
-            Err(failed) => failed.outcome,
-        };
-        summary.note(outcome, began.elapsed());
-        match asked {
-            Ok(Ok(accepted)) => Ok(Some(accepted)),
-            Ok(Err(denial)) => Err(self.denied(denial)),
-            Err(failed) => self.failed(id, &failed).map(|()| None),
-        }
-    }
-
-    fn denied(&self, denial: ServiceDenial) -> Fault {
-        let ServiceDenial { status, message } = denial;
-        let message = message.unwrap_or_else(|| DENIED.into());
-        Fault::new(FaultKind::Denied(status), message)
-            .detail(format!("denied by service `{}`", self.service.name))
-    }
-
-    fn failed(&self, id: &str, failed: &CallFailure) -> Result<(), Fault> {
-        let CallFailure { outcome, detail } = failed;
-        let service = &*self.service.name;
-        let outcome = outcome.name();
-        // A caller must not choose by the size of its request whether it is checked.
-        let is_callers_doing =
-            self.side == ChainSide::Request && failed.outcome == CallOutcome::NotSent;
-        match self.settings.on_failure {
-            OnFailureConfig::Allow if !is_callers_doing => {
-                let error = detail;
-                tracing::info!(service, id, outcome, error, "callout failed; continuing");
-                Ok(())
-            }
-            OnFailureConfig::Allow | OnFailureConfig::Deny => {
-                Err(Fault::new(FaultKind::CheckUnavailable, UNCHECKED)
-                    .detail(format!("service `{service}`: {outcome}: {detail}")))
-            }
-        }
     }
 }
 
@@ -355,7 +309,7 @@ impl CalloutFilter {
 fn unchanged(proposed: ProposedChanges) -> Result<(), String> {
     match proposed == ProposedChanges::default() {
         true => Ok(()),
-        false => Err("the answer changes a stream, which is not possible".into()),
+        false => Err("the response changes a stream, which is not possible".into()),
     }
 }
 
@@ -370,31 +324,4 @@ fn edited_body(request: &RequestView) -> Result<Option<JsonDocument>, Fault> {
     let body = request.edits.apply(document.body()).to_bytes();
     let edited = JsonDocument::parse(body, &JsonLimits::default())?;
     Ok(Some(edited))
-}
-
-/// The texts of a whole body, in lines of their own.
-fn text_of(
-    protocol: Option<Protocol>,
-    body: &Bytes,
-    document: Option<&JsonDocument>,
-) -> Result<String, String> {
-    let Some(document) = document else {
-        // Clients may decode what the service would see as other bytes: escapes, a byte order mark, UTF-16, events.
-        let text = std::str::from_utf8(body).ok().filter(|text| {
-            let start = text.trim_ascii_start();
-            !start.starts_with(['{', '[', '\u{feff}'])
-                && !text.contains('\0')
-                && !start.starts_with("data:")
-                && !start.starts_with("event:")
-        });
-        return match (protocol, text) {
-            (None, Some(text)) => Ok(text.to_owned()),
-            _ => Err("the response is not strict JSON".into()),
-        };
-    };
-    let mut texts: Vec<String> = Vec::new();
-    visit_document(protocol, document, &mut |_, text| {
-        texts.push(text.into_owned());
-    });
-    Ok(texts.join("\n"))
 }

@@ -35,6 +35,13 @@ pub enum ConditionErrorAction {
 #[derive(Default)]
 struct ConditionOutcomes(Vec<(ConditionId, ConditionOutcome)>);
 
+/// Which conditions of the request's steps held so far, in the order of their evaluation.
+pub fn outcomes(request: &RequestView) -> impl Iterator<Item = bool> {
+    let outcomes: Option<&ConditionOutcomes> = request.state.get();
+    let outcomes = outcomes.into_iter().flat_map(|ConditionOutcomes(all)| all);
+    outcomes.map(|(_, outcome)| outcome.runs)
+}
+
 /// The last evaluation of a condition.
 #[derive(Clone)]
 pub struct ConditionOutcome {

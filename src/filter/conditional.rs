@@ -3,9 +3,11 @@
 use super::body_edit::EditedBody;
 use super::condition::StepCondition;
 use super::expression::ExchangeValues;
+use super::response_inputs::ResponseInputs;
 use super::settlement::Settlement;
 use super::view::{AttemptView, EventView, RequestView, ResponseView};
-use super::{Filter, FilterAction, FilterDeclaration, HookResult};
+use super::{Filter, FilterAction, FilterDeclaration, HookResult, PlannedCopy};
+use crate::callout::CalloutPreview;
 use crate::expression::Phase;
 use crate::protocol::fault::Fault;
 use crate::protocol::json::{JsonDocument, JsonLimits};
@@ -81,6 +83,29 @@ impl Filter for ConditionalFilter {
             replies_always: false,
             ..declared
         }
+    }
+
+    fn callout(&self) -> Option<CalloutPreview> {
+        self.filter.callout()
+    }
+
+    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+        self.filter.add_response_inputs(inputs);
+        if self.phase >= Phase::Attempt {
+            inputs.add_references(self.condition.expression.references());
+        }
+    }
+
+    fn planned_copy(&self, request: &RequestView) -> Option<PlannedCopy> {
+        let planned = self.filter.planned_copy(request)?;
+        let skipped = || "the condition of the step does not hold".to_owned();
+        Some(PlannedCopy {
+            obstacle: match self.runs(request) {
+                true => planned.obstacle,
+                false => Some(skipped()),
+            },
+            ..planned
+        })
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {

@@ -10,7 +10,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "deny_ip",
     summary: "Replies 403 to requests whose client's address is in one of the listed networks.",
     side: ChainSide::Request,
-    placement: FilterPlacement::CHECK,
+    placement: FilterPlacement::GUARD,
     settings: Some(settings_schema::<Vec<String>>),
     bare: false,
     build: |settings, _| {

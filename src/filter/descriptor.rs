@@ -1,6 +1,7 @@
 //! What the registry knows of a filter: its name, its settings, its placement and how it is built.
 
 use super::Filter;
+use super::response_inputs::ResponseInputs;
 use crate::callbacks::CallbackQueue;
 use crate::callout::CalloutServices;
 use crate::catalog::caller::Callers;
@@ -86,6 +87,9 @@ pub enum ConditionSupport {
     /// As [`Self::Exchange`], but the filter is a check: a request whose condition cannot be evaluated never passes
     /// unchecked (`on_error: skip` is refused).
     Check,
+    /// As [`Self::Check`], and the filter enforces what callers must not avoid: a condition that callers decide is
+    /// reported as a warning.
+    Guard,
     /// None: the filter must run for every request.
     Never,
 }
@@ -159,6 +163,9 @@ pub struct BuildContext<'a> {
     /// Its timeouts, which precede those of channels.
     pub timeouts: TimeoutOverrides,
     pub side: ChainSide,
+    /// What the filters of the route that are built already read of a request for attempts and responses: those of the
+    /// response chain, and those before this one.
+    pub response_inputs: &'a dyn Fn() -> ResponseInputs,
     /// When the condition of the filter's step is evaluated; [`Phase::Head`] if the step has none.
     pub condition_phase: Phase,
     /// Whether every path of the route has a `{parameter}` of this name.
@@ -193,6 +200,11 @@ impl FilterPlacement {
     /// As [`Self::ANYWHERE`], for a filter that refuses requests.
     pub const CHECK: Self = Self {
         condition: ConditionSupport::Check,
+        ..Self::ANYWHERE
+    };
+    /// As [`Self::CHECK`], for a filter that callers must not avoid.
+    pub const GUARD: Self = Self {
+        condition: ConditionSupport::Guard,
         ..Self::ANYWHERE
     };
     /// As [`Self::ANYWHERE`], for a filter that must run for every request.

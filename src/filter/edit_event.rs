@@ -5,6 +5,7 @@ use super::descriptor::{
 };
 use super::edit_list::{EditFailure, EditList, EditListConfig};
 use super::expression::{ExchangeValues, FilterExpression};
+use super::response_inputs::ResponseInputs;
 use super::view::{EventAction, EventView};
 use super::{Filter, FilterDeclaration, ResponseBodyAccess};
 use crate::expression::{EvaluationError, Phase};
@@ -131,6 +132,12 @@ impl Filter for EditEventFilter {
         }
     }
 
+    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+        for expression in self.expressions() {
+            inputs.add_references(expression.references());
+        }
+    }
+
     fn on_event(&self, view: &mut EventView<'_>) {
         let data = view.event.data();
         if data.is_empty() || data == LAST_CHAT_DATA || !self.selection.has(view.event) {
@@ -216,7 +223,7 @@ impl EditEventFilter {
         // An event without a place for an edit is of another kind.
         match list.apply_where_possible(document, &mut edits, values) {
             Ok(_) if edits.is_empty() => Ok(EventAction::Pass),
-            Ok(_) | Err(EditFailure::Misfit(_)) => {
+            Ok(_) | Err(EditFailure::Unsuitable(_)) => {
                 let data = edits.apply(document.body()).to_bytes();
                 Ok(EventAction::Replace(view.event.with_data(&data)))
             }

@@ -6,7 +6,8 @@ use super::descriptor::{
     FilterPrerequisite, InvalidSettings, read_settings, settings_schema,
 };
 use super::edit_list::{EditFailure, EditList, EditListConfig};
-use super::expression::{ExchangeValues, FilterExpression, evaluation_fault};
+use super::expression::{ExchangeValues, FilterExpression, ValueNames, evaluation_fault};
+use super::response_inputs::ResponseInputs;
 use super::view::{AttemptView, RequestView, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::expression::Phase;
@@ -70,11 +71,22 @@ impl Filter for EditJsonFilter {
             ignores_body: is_response,
             reads_body: is_response && self.edits.expressions().any(reads_request),
             changes_model: self.changes_model,
+            value_names: match self.target {
+                EditTarget::Request => ValueNames::of(self.edits.expressions()),
+                EditTarget::Attempt | EditTarget::Response => ValueNames::default(),
+            },
             response_body: match is_response {
                 true => ResponseBodyAccess::Replace,
                 false => ResponseBodyAccess::None,
             },
             ..FilterDeclaration::default()
+        }
+    }
+
+    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+        if self.target != EditTarget::Request {
+            let expressions = self.edits.expressions();
+            expressions.for_each(|expression| inputs.add_references(expression.references()));
         }
     }
 
@@ -160,8 +172,8 @@ impl EditJsonFilter {
         let applied = self
             .edits
             .apply_where_possible(&document, &mut edits, values);
-        if let Some(misfit) = applied.map_err(fault_of)? {
-            let (at, reason) = (misfit.path, misfit.message);
+        if let Some(value) = applied.map_err(fault_of)? {
+            let (at, reason) = (value.path, value.message);
             tracing::warn!(id, at, reason, "response has no place for an edit");
         }
         if !edits.is_empty() {
@@ -176,7 +188,7 @@ fn fault_of(failure: EditFailure) -> Fault {
         EditFailure::Computation(pointer, error) => {
             evaluation_fault(&format!("`{}` at {pointer}", DESCRIPTOR.name), &error)
         }
-        EditFailure::Misfit(misfit) => misfit.into_fault(),
+        EditFailure::Unsuitable(value) => value.into_fault(),
     }
 }
 

@@ -59,11 +59,11 @@ pub enum EditFailure {
     /// A value cannot be computed; with the pointer of its edit.
     Computation(String, EvaluationError),
     /// A value of the document is in the way of an edit.
-    Misfit(EditMisfit),
+    Unsuitable(UnsuitableValue),
 }
 
 /// A value of a document that is in the way of an edit.
-pub struct EditMisfit {
+pub struct UnsuitableValue {
     /// Where it is, such as `messages[0].content`; empty for the document itself.
     pub path: String,
     /// What is wrong with it, as the end of a sentence.
@@ -163,12 +163,12 @@ impl EditList {
         document: &JsonDocument,
         edits: &mut JsonEdits,
         values: ExchangeValues<'_>,
-    ) -> Result<Option<EditMisfit>, EditFailure> {
+    ) -> Result<Option<UnsuitableValue>, EditFailure> {
         let mut first = None;
         for edit in &self.0 {
             match edit.apply(document, edits, values) {
                 Ok(()) => {}
-                Err(EditFailure::Misfit(misfit)) => first = first.or(Some(misfit)),
+                Err(EditFailure::Unsuitable(value)) => first = first.or(Some(value)),
                 Err(failure) => return Err(failure),
             }
         }
@@ -201,7 +201,7 @@ impl ConfiguredEdit {
         };
         edits
             .edit_at(document, &self.pointer, &edit)
-            .map_err(|error| EditFailure::Misfit(EditMisfit::new(&self.pointer, &error)))
+            .map_err(|error| EditFailure::Unsuitable(UnsuitableValue::new(&self.pointer, &error)))
     }
 }
 
@@ -217,7 +217,7 @@ impl ConfiguredChange {
     }
 }
 
-impl EditMisfit {
+impl UnsuitableValue {
     fn new(pointer: &JsonPointer, error: &PointerEditError) -> Self {
         let message = match error.reason {
             PointerEditErrorKind::WrongType { expected, received } => {

@@ -4,11 +4,12 @@ use super::descriptor::InvalidSettings;
 use super::view::{AttemptView, EventView, RequestView, ResponseView};
 use crate::catalog::model::Candidate;
 use crate::expression::{
-    CompileError, DocumentKind, EvaluationError, Expression, ExpressionValues, IpAddr, MapVariable,
-    Phase, Variable,
+    CompileError, DocumentKind, EvaluationError, Expression, ExpressionReference, ExpressionValues,
+    IpAddr, MapVariable, Phase, ValueOrigin, Variable,
 };
-use crate::protocol::credential_names::{decoded, member_names_credential, names_credential};
+use crate::protocol::credential_names::{decoded, names_credential};
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::header_policy::query_for_provider;
 use crate::protocol::json::{DocumentNode, JsonDocument};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -17,6 +18,13 @@ use std::borrow::Cow;
 /// An expression in a filter's settings.
 #[derive(Clone)]
 pub struct FilterExpression(Expression);
+
+/// Names that filters set, in computed values that are evaluated before a channel is tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ValueNames {
+    pub caller: bool,
+    pub model: bool,
+}
 
 /// What expressions read of an exchange at one moment.
 #[derive(Clone, Copy)]
@@ -57,6 +65,16 @@ impl FilterExpression {
         self.0.names(variable)
     }
 
+    /// Where the value of the expression comes from.
+    pub fn origin(&self) -> ValueOrigin {
+        self.0.origin()
+    }
+
+    /// The names that the expression reads.
+    pub fn references(&self) -> Vec<ExpressionReference<'_>> {
+        self.0.references()
+    }
+
     /// Whether the expression reads this document by pointers.
     pub fn reads(&self, document: DocumentKind) -> bool {
         self.0.reads(document)
@@ -94,6 +112,16 @@ impl FilterExpression {
     /// The names that the expression reads and their values, shortened, for `headgate explain`.
     pub fn observed(&self, values: ExchangeValues<'_>) -> Vec<(String, String)> {
         self.0.observed(&values)
+    }
+}
+
+impl ValueNames {
+    /// The names of these expressions.
+    pub fn of<'e>(expressions: impl Iterator<Item = &'e FilterExpression>) -> Self {
+        expressions.fold(Self::default(), |names, expression| Self {
+            caller: names.caller || expression.names(Variable::Caller),
+            model: names.model || expression.names(Variable::Model),
+        })
     }
 }
 
@@ -164,7 +192,7 @@ impl ExpressionValues for ExchangeValues<'_> {
             Variable::RequestId => &*request.id,
             Variable::Method => request.method.as_str(),
             Variable::Path => &request.path,
-            Variable::QueryString => request.query.as_deref()?,
+            Variable::QueryString => return visible_query(request),
             Variable::Route => &request.route,
             Variable::Protocol => request.protocol?.name(),
             Variable::Caller => &request.caller.as_ref()?.name,
@@ -199,7 +227,7 @@ impl ExpressionValues for ExchangeValues<'_> {
             MapVariable::RequestHeaders => self.request.header(key),
             MapVariable::RequestParams => self.request.param(key),
             MapVariable::RequestQuery => {
-                return query_value(self.request.query.as_deref()?, key).map(Cow::Owned);
+                return query_value(&visible_query(self.request)?, key).map(Cow::Owned);
             }
             MapVariable::ResponseHeaders => self.response?.1.get(key)?.to_str().ok(),
         };
@@ -229,7 +257,13 @@ fn event_type<'a>(event: &EventView<'a>) -> &'a str {
     std::str::from_utf8(name).unwrap_or_default()
 }
 
-/// The first value of a query member, percent-decoded; `None` also for members that carry credentials.
+/// The query without members that carry credentials.
+fn visible_query(request: &RequestView) -> Option<Cow<'_, str>> {
+    let query = request.query.as_deref()?;
+    Some(query_for_provider(query, &request.headers))
+}
+
+/// The first value of a query member, percent-decoded.
 fn query_value(query: &str, key: &str) -> Option<String> {
     let text = |encoded: &str| {
         let bytes: Vec<u8> = decoded(encoded.as_bytes()).collect();
@@ -238,9 +272,8 @@ fn query_value(query: &str, key: &str) -> Option<String> {
     let mut members = query
         .split('&')
         .map(|member| member.split_once('=').unwrap_or((member, "")));
-    let (name, value) = members.find(|(name, _)| text(name) == key)?;
-    let is_credential = member_names_credential(name, &mut Vec::new());
-    (!is_credential).then(|| text(value))
+    let (_, value) = members.find(|(name, _)| text(name) == key)?;
+    Some(text(value))
 }
 
 fn invalid(text: &str, error: CompileError) -> InvalidSettings {
@@ -258,5 +291,47 @@ fn invalid(text: &str, error: CompileError) -> InvalidSettings {
     match hint {
         Some(hint) => invalid.hint(hint),
         None => invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderName, HeaderValue, Method};
+
+    #[test]
+    fn a_query_is_read_without_its_credentials() {
+        let key = HeaderValue::from_static("Bearer sk-of-the-caller");
+        let headers = HeaderMap::from_iter([(HeaderName::from_static("authorization"), key)]);
+        for (query, text, value) in [
+            ("a=1&b=2", "a=1&b=2", "1"),
+            ("api_key=sk-x&a=1", "a=1", "1"),
+            ("a=1&ApiKey=sk-x&b=", "a=1&b=", "1"),
+            ("a=1&%61pi-key=sk-x", "a=1", "1"),
+            ("a=1;token=sk-x", "a=1", "1"),
+            ("a=sk-of-the-caller&b=2", "b=2", ""),
+            ("sig=x", "", ""),
+        ] {
+            let (method, path) = (Method::GET, "/".to_owned());
+            let headers = headers.clone();
+            let query_text = Some(query.to_owned());
+            let request =
+                RequestView::new("id".into(), method, path, query_text, headers, vec![], None);
+            for (expression, expected) in [
+                ("request.query_string", text),
+                ("request.query[\"a\"]", value),
+                ("request.query[\"api_key\"]", ""),
+                ("request.query[\"token\"]", ""),
+            ] {
+                let compiled = FilterExpression::compile(expression, Phase::Head);
+                let compiled = compiled.unwrap_or_else(|invalid| panic!("{}", invalid.reason));
+                let read = compiled.text_value(ExchangeValues::of_request(&request));
+                assert_eq!(
+                    read.ok().as_deref(),
+                    Some(expected),
+                    "{expression} of {query}"
+                );
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
 };
+use super::response_inputs::ResponseInputs;
 use super::view::{EventAction, EventView, RequestView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::protocol::Protocol;
@@ -40,6 +41,10 @@ impl Filter for ForceUsageFilter {
             events: ResponseBodyAccess::Replace,
             ..FilterDeclaration::default()
         }
+    }
+
+    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+        inputs.add_marker(|request| request.state.get::<ForcedUsageMarker>().is_some());
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {

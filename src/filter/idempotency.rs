@@ -12,6 +12,7 @@ use super::descriptor::{
     FilterProvision, InvalidSettings, read_settings_or_default, settings_schema,
 };
 use super::settlement::Settlement;
+use super::stream_info::DenialReply;
 use super::view::{AttemptView, EventView, RequestView, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::journal::{
@@ -24,7 +25,7 @@ use crate::scalar::HumanDuration;
 use crate::state::StateStore;
 use bytes::Bytes;
 use claim::{UndeliveredReplay, key_of};
-use create_end::{is_delivered, unrecorded_end};
+use create_end::{denied_end, is_delivered, unrecorded_end};
 use http::{HeaderName, HeaderValue};
 use recorded_response::{ResponseBodyStore, recorded_headers};
 use schemars::JsonSchema;
@@ -308,15 +309,19 @@ impl Filter for IdempotencyFilter {
         let Some(entry) = request.state.take::<JournalEntry>() else {
             return;
         };
-        let recording = request.state.take::<StreamRecording>();
+        let mut recording = request.state.take::<StreamRecording>();
         let is_whole_stream = request.info.is_stream_whole && recording.is_some();
         let is_received =
             request.state.take::<ReceivedResponseMarker>().is_some() || is_whole_stream;
-        let end = match entry.has_response() {
-            true => CreateEnd::AlreadyRecorded {
+        let end = match (entry.has_response(), request.state.take::<DenialReply>()) {
+            (true, _) => CreateEnd::AlreadyRecorded {
                 is_delivered: is_delivered(settlement),
             },
-            false => unrecorded_end(&request.info, is_received, settlement),
+            (false, Some(DenialReply(denial))) => {
+                recording = None;
+                denied_end(&request.info, denial, settlement)
+            }
+            (false, None) => unrecorded_end(&request.info, is_received, settlement),
         };
         request.info.create_end = Some(end.name());
         match (end, recording) {

@@ -1,6 +1,7 @@
 //! `keep_own`: filters a list response down to the entries that were issued to the caller.
 
 use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
+use super::response_inputs::ResponseInputs;
 use super::view::ResponseView;
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -35,6 +36,10 @@ impl Filter for KeepOwnEntriesFilter {
             response_body: ResponseBodyAccess::Replace,
             ..FilterDeclaration::default()
         }
+    }
+
+    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+        inputs.add_caller();
     }
 
     fn on_response_body<'a>(

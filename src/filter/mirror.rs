@@ -1,12 +1,13 @@
 //! `mirror`: sends a copy of a share of requests to another channel, and drops its responses.
 
+use super::channel_condition::accepts;
 use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
     InvalidSettings, read_settings, settings_schema,
 };
 use super::statefulness::stateful_part;
 use super::view::{AttemptView, RequestView};
-use super::{Filter, HookResult};
+use super::{Filter, HookResult, PlannedCopy};
 use crate::catalog::model::Candidate;
 use crate::mirroring::{MirrorLimits, RouteMirror};
 use crate::protocol::Protocol;
@@ -81,7 +82,8 @@ const PARTS: u64 = 1_000_000;
 struct MirrorFilter {
     mirror: Arc<RouteMirror>,
     channel: Arc<str>,
-    /// Of [`PARTS`].
+    percent: f64,
+    /// `percent` of [`PARTS`].
     parts: u64,
     limits: MirrorLimits,
 }
@@ -129,6 +131,7 @@ impl MirrorFilter {
         Ok(Self {
             mirror: context.mirrors.of_route(context.route),
             channel,
+            percent,
             parts: parts_of(percent),
             limits: MirrorLimits {
                 concurrent: usize::from(concurrent),
@@ -188,10 +191,17 @@ fn check_channel(
 }
 
 impl Filter for MirrorFilter {
+    fn planned_copy(&self, request: &RequestView) -> Option<PlannedCopy> {
+        Some(PlannedCopy {
+            channel: self.channel.clone(),
+            percent: self.percent,
+            obstacle: self.candidate(request).err(),
+        })
+    }
+
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         if part_of(&request.id) < self.parts
-            && stateful_part(request).is_none()
-            && let Some(candidate) = self.candidate(request)
+            && let Ok(candidate) = self.candidate(request)
         {
             request.state.set(MirrorTarget {
                 candidate,
@@ -221,12 +231,26 @@ impl Filter for MirrorFilter {
 }
 
 impl MirrorFilter {
-    /// The mirrored channel with its name of the request's model; `None` if it lacks the model.
-    fn candidate(&self, request: &RequestView) -> Option<Candidate> {
-        let candidates = request.model()?.candidates(request.protocol?);
-        let mut candidates = candidates.iter();
-        let found = candidates.find(|candidate| candidate.channel.name == self.channel);
-        found.cloned()
+    /// The mirrored channel with its name of the request's model.
+    ///
+    /// # Errors
+    /// Why such requests are not copied.
+    fn candidate(&self, request: &RequestView) -> Result<Candidate, String> {
+        if let Some(part) = stateful_part(request) {
+            return Err(format!("the provider stores or continues it ({part})"));
+        }
+        let known = request.model().zip(request.protocol);
+        let candidates = known.map(|(model, protocol)| model.candidates(protocol));
+        let mut candidates = candidates.iter().flat_map(|candidates| candidates.iter());
+        let Some(found) = candidates.find(|candidate| candidate.channel.name == self.channel)
+        else {
+            return Err("the channel lacks the model".into());
+        };
+        match accepts(&found.channel, request) {
+            Ok(true) => Ok(found.clone()),
+            Ok(false) => Err("the condition of the channel does not hold".into()),
+            Err(fault) => Err(fault.detail.map_or(fault.message.to_string(), Into::into)),
+        }
     }
 }
 
@@ -250,7 +274,7 @@ impl RequestCopy {
         {
             headers.insert(name, value);
         }
-        request.header_edits.apply(&mut headers);
+        request.header_edits.apply(&mut headers).ok()?;
         let mut edits = request.edits.clone();
         if let (Some(model), Some(named)) = (&candidate.model, document.root().get("model")) {
             edits.replace(named.span(), model.json.clone());

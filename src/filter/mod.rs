@@ -11,6 +11,7 @@ pub mod body_reading;
 pub mod body_stream;
 mod captures;
 pub mod chain;
+mod channel_condition;
 mod client_networks;
 pub mod condition;
 pub mod conditional;
@@ -18,8 +19,10 @@ pub mod descriptor;
 mod edit_list;
 pub mod expression;
 pub mod fetch;
+pub mod header_name;
 pub mod media_hosting;
 pub mod output_check;
+pub mod response_inputs;
 mod schema_fault;
 pub mod settlement;
 pub mod state;
@@ -35,15 +38,19 @@ macro_rules! declare_modules {
 
 filters!(declare_modules);
 
+use crate::callout::CalloutPreview;
 use crate::protocol::fault::Fault;
 use crate::protocol::sse::SseEvent;
 use body_edit::EditedBody;
 use bytes::Bytes;
+use expression::ValueNames;
 use http::{HeaderMap, StatusCode};
 use output_check::OutputCheck;
+use response_inputs::ResponseInputs;
 use settlement::Settlement;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 use streamed_reply::StreamedReply;
 use view::{AttemptView, EventView, RequestView, ResponseView};
@@ -68,6 +75,15 @@ pub trait Filter: Send + Sync {
     /// What the filter, with its settings, requires of its route. Called once, while the snapshot is built.
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration::default()
+    }
+
+    /// Adds what the filter reads of the caller's request in the hooks for attempts and responses. Recorded responses are
+    /// for requests that are equal in that.
+    fn add_response_inputs(&self, _inputs: &mut ResponseInputs) {}
+
+    /// The copy of an accepted request that the filter would send, for a dry run.
+    fn planned_copy(&self, _request: &RequestView) -> Option<PlannedCopy> {
+        None
     }
 
     /// Runs before the body is read. May reply or fail, so that an unauthenticated request never fills memory.
@@ -133,6 +149,11 @@ pub trait Filter: Send + Sync {
         HookResult::done()
     }
 
+    /// The service that the filter calls, and when. Calls nothing.
+    fn callout(&self) -> Option<CalloutPreview> {
+        None
+    }
+
     /// Runs when a provider's response has ended, complete or not. Puts what the filter learned into
     /// [`RequestView::info`].
     fn on_response_end(&self, _request: &mut RequestView) {}
@@ -160,6 +181,8 @@ pub struct FilterDeclaration {
     pub runs_last: bool,
     /// The filter may change the `model` of the body, and so must run before the filter that selects channels by it.
     pub changes_model: bool,
+    /// Names in its computed values that earlier filters must set.
+    pub value_names: ValueNames,
     /// The filter replies to every request: its route needs no channel, and later filters never run `on_body`.
     pub replies_always: bool,
 }
@@ -197,8 +220,17 @@ pub enum FilterAction {
     StreamedReply(StreamedReply),
 }
 
+/// A copy of a request for another channel.
+pub struct PlannedCopy {
+    pub channel: Arc<str>,
+    /// The share of requests that are copied, in percent.
+    pub percent: f64,
+    /// Why requests such as this one are not copied.
+    pub obstacle: Option<String>,
+}
+
 /// A response that the gateway makes itself.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LocalReply {
     pub status: StatusCode,
     pub headers: HeaderMap,

@@ -29,47 +29,50 @@ pub struct HoldWindow {
     pub time: Duration,
 }
 
-/// The filters of a route that check its responses.
+/// How the filters of a route check its responses.
 #[derive(Clone, Default)]
-pub struct OutputChecks {
-    is_required: bool,
-    refuses_streams: bool,
-    window: Option<HoldWindow>,
-    /// The filters that see windows, in their order.
-    holding: Vec<Arc<dyn Filter>>,
+pub enum OutputChecks {
+    /// No filter checks responses.
+    #[default]
+    None,
+    /// Filters check whole bodies; streams are refused.
+    WholeBodies,
+    /// Filters check whole bodies, and streams in windows.
+    Streams(StreamChecks),
+}
+
+/// The filters that check streams, and how much of a stream is held for them.
+#[derive(Clone)]
+pub struct StreamChecks {
+    /// The smallest window of any of the filters.
+    pub window: HoldWindow,
+    /// In their order.
+    filters: Vec<Arc<dyn Filter>>,
 }
 
 impl OutputChecks {
-    /// The checks among `filters`, with the smallest window of any of them.
+    /// The checks among `filters`.
     pub fn of(filters: &[Arc<dyn Filter>]) -> Self {
-        let mut checks = Self::default();
-        for filter in filters {
-            match filter.declare().output_check {
-                OutputCheck::None => continue,
-                OutputCheck::WholeBodies => checks.refuses_streams = true,
-                OutputCheck::Streams(window) => {
-                    checks.window = Some(checks.window.map_or(window, |other| other.min(window)));
-                    checks.holding.push(filter.clone());
+        filters.iter().fold(Self::None, |checks, filter| {
+            match (checks, filter.declare().output_check) {
+                (checks, OutputCheck::None) => checks,
+                (_, OutputCheck::WholeBodies) | (Self::WholeBodies, _) => Self::WholeBodies,
+                (Self::None, OutputCheck::Streams(window)) => Self::Streams(StreamChecks {
+                    window,
+                    filters: vec![filter.clone()],
+                }),
+                (Self::Streams(mut streams), OutputCheck::Streams(window)) => {
+                    streams.window = streams.window.min(window);
+                    streams.filters.push(filter.clone());
+                    Self::Streams(streams)
                 }
             }
-            checks.is_required = true;
-        }
-        checks
+        })
     }
 
     /// Whether a response that cannot be shown to a filter must not reach the caller.
     pub fn is_required(&self) -> bool {
-        self.is_required
-    }
-
-    /// Whether streams must not reach the caller.
-    pub fn refuses_streams(&self) -> bool {
-        self.refuses_streams
-    }
-
-    /// The window in which events are held; `None` if streams are not held.
-    pub fn window(&self) -> Option<HoldWindow> {
-        self.window.filter(|_| !self.refuses_streams)
+        !matches!(self, Self::None)
     }
 
     /// Refuses a request for a stream on a route without streams.
@@ -77,17 +80,19 @@ impl OutputChecks {
     /// # Errors
     /// The request asks for a stream.
     pub fn admit(&self, request: &RequestView) -> Result<(), Fault> {
-        if !self.refuses_streams || !asks_for_stream(request) {
+        if !matches!(self, Self::WholeBodies) || !asks_for_stream(request) {
             return Ok(());
         }
         let message = "streams are not available on this path; set `stream` to false";
         Err(Fault::new(FaultKind::Invalid, message).param("stream"))
     }
+}
 
+impl StreamChecks {
     /// Shows an event to the filters; returns whether it must wait for their decision.
     pub fn on_held_event(&self, request: &mut RequestView, event: &SseEvent) -> bool {
         let mut waits = false;
-        for filter in &self.holding {
+        for filter in &self.filters {
             waits |= filter.on_held_event(request, event);
         }
         waits
@@ -98,7 +103,7 @@ impl OutputChecks {
     /// # Errors
     /// A filter refuses them.
     pub async fn on_window(&self, request: &mut RequestView) -> Result<(), Fault> {
-        for filter in &self.holding {
+        for filter in &self.filters {
             filter.on_window(request).decided().await?;
         }
         Ok(())
@@ -121,4 +126,61 @@ fn asks_for_stream(request: &RequestView) -> bool {
     let in_body = body.and_then(|body| body.root().get("stream")?.as_bool());
     let query = request.query.as_deref().unwrap_or_default();
     in_body == Some(true) || query.split('&').any(|member| member == "stream=true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::FilterDeclaration;
+
+    struct CheckingFilter(OutputCheck);
+
+    impl Filter for CheckingFilter {
+        fn declare(&self) -> FilterDeclaration {
+            FilterDeclaration {
+                output_check: self.0,
+                ..FilterDeclaration::default()
+            }
+        }
+    }
+
+    #[test]
+    fn one_check_of_whole_bodies_refuses_streams_and_the_smallest_window_counts() {
+        let window = |events, bytes| HoldWindow {
+            events,
+            bytes,
+            time: Duration::from_secs(1),
+        };
+        let streams = |events, bytes| OutputCheck::Streams(window(events, bytes));
+        for (declared, expected) in [
+            (&[][..], OutputCheck::None),
+            (&[OutputCheck::None], OutputCheck::None),
+            (&[OutputCheck::WholeBodies], OutputCheck::WholeBodies),
+            (&[streams(2, 9)], streams(2, 9)),
+            (
+                &[streams(2, 9), OutputCheck::None, streams(3, 8)],
+                streams(2, 8),
+            ),
+            (
+                &[streams(2, 9), OutputCheck::WholeBodies],
+                OutputCheck::WholeBodies,
+            ),
+            (
+                &[OutputCheck::WholeBodies, streams(2, 9)],
+                OutputCheck::WholeBodies,
+            ),
+        ] {
+            let filters = declared
+                .iter()
+                .map(|&check| Arc::new(CheckingFilter(check)) as _);
+            let checks = OutputChecks::of(&filters.collect::<Vec<_>>());
+            assert_eq!(checks.is_required(), expected != OutputCheck::None);
+            let found = match checks {
+                OutputChecks::None => OutputCheck::None,
+                OutputChecks::WholeBodies => OutputCheck::WholeBodies,
+                OutputChecks::Streams(streams) => OutputCheck::Streams(streams.window),
+            };
+            assert_eq!(found, expected, "{declared:?}");
+        }
+    }
 }

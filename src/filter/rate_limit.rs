@@ -34,7 +34,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         provides: &[FilterProvision::Limits],
         reason: ", since models have limits too",
         hint: Some("put `rate_limit` last, so that refused requests do not count"),
-        ..FilterPlacement::CHECK
+        ..FilterPlacement::GUARD
     },
     settings: Some(settings_schema::<TokenEstimateConfig>),
     bare: true,

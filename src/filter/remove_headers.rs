@@ -4,7 +4,7 @@ use super::descriptor::{
     ChainSide, ConditionSupport, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings,
     settings_schema,
 };
-use super::set_headers::header_name;
+use super::header_name::header_name;
 use super::view::{AttemptView, RequestView, ResponseView, UpstreamHeaderEdits};
 use super::{Filter, HookResult};
 use crate::expression::Phase;
@@ -57,10 +57,10 @@ impl Filter for RemoveHeadersFilter {
         _request: &'a RequestView,
         attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
-        if self.is_for_attempt {
-            self.edits().apply(&mut attempt.headers);
+        match self.is_for_attempt {
+            true => HookResult::from(self.edits().apply(&mut attempt.headers)),
+            false => HookResult::done(),
         }
-        HookResult::done()
     }
 
     fn on_response_head(&self, response: &mut ResponseView<'_>) {

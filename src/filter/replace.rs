@@ -7,9 +7,9 @@ use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
     InvalidSettings, read_settings, settings_schema,
 };
+use super::header_name::header_name;
 use super::rewrite_path::is_forwarded;
-use super::set_headers::header_name;
-use super::view::{AttemptView, RequestView, ResponseView};
+use super::view::{HeaderRewriter, RequestView, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::protocol::credential_names::names_credential;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -62,10 +62,14 @@ const LINE_BYTES_MAX: usize = 8 << 10;
 
 struct ReplaceFilter {
     side: ChainSide,
-    headers: Vec<(HeaderName, Replacement)>,
+    headers: Arc<HeaderReplacements>,
     path: Vec<Replacement>,
     fields: Vec<(JsonPointer, Replacement)>,
 }
+
+/// The replacements in headers, in order.
+#[derive(Default)]
+struct HeaderReplacements(Vec<(HeaderName, Replacement)>);
 
 impl Filter for ReplaceFilter {
     fn declare(&self) -> FilterDeclaration {
@@ -87,26 +91,21 @@ impl Filter for ReplaceFilter {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        let HeaderReplacements(headers) = &*self.headers;
+        if !headers.is_empty() {
+            request.header_edits.rewrite(self.headers.clone());
+        }
         match self.fields.is_empty() {
             true => HookResult::next(),
             false => HookResult::from(self.replace_in_body(request)),
         }
     }
 
-    fn on_attempt<'a>(
-        &'a self,
-        _request: &'a RequestView,
-        attempt: &'a mut AttemptView,
-    ) -> HookResult<'a, ()> {
-        let replaced = self.replace_in_headers(&mut attempt.headers);
-        HookResult::from(replaced.map_err(|header| too_long(header.as_str())))
-    }
-
     fn on_response_head(&self, response: &mut ResponseView<'_>) {
         if self.side != ChainSide::Response {
             return;
         }
-        if let Err(header) = self.replace_in_headers(response.headers) {
+        if let Err(header) = self.headers.replace_in(response.headers) {
             let id = &*response.request.id;
             tracing::warn!(id, %header, "text is too long for a replacement");
         }
@@ -146,20 +145,26 @@ impl ReplaceFilter {
         }
         let mut filter = Self {
             side: context.side,
-            headers: Vec::new(),
+            headers: Arc::default(),
             path: Vec::new(),
             fields: Vec::new(),
         };
+        let mut headers = HeaderReplacements::default();
         for (index, rule) in rules.iter().enumerate() {
-            filter.add(rule).map_err(|invalid| {
+            filter.add(rule, &mut headers).map_err(|invalid| {
                 let at = format!("/{index}{}", invalid.pointer);
                 invalid.at(at)
             })?;
         }
+        filter.headers = Arc::new(headers);
         Ok(filter)
     }
 
-    fn add(&mut self, rule: &ReplacementConfig) -> Result<(), InvalidSettings> {
+    fn add(
+        &mut self,
+        rule: &ReplacementConfig,
+        headers: &mut HeaderReplacements,
+    ) -> Result<(), InvalidSettings> {
         let replacement = Replacement::build(&rule.r#match, &rule.with)?;
         match rule.r#in.as_str() {
             "path" if self.side == ChainSide::Response => {
@@ -180,7 +185,7 @@ impl ReplaceFilter {
                     let reason = format!("`{name}` carries a credential, which is not forwarded");
                     return Err(InvalidSettings::new(reason).at("/in"));
                 }
-                self.headers.push((name, replacement));
+                headers.0.push((name, replacement));
             }
         }
         Ok(())
@@ -189,22 +194,6 @@ impl ReplaceFilter {
     fn changes_model(&self) -> bool {
         let mut pointers = self.fields.iter().map(|(pointer, _)| pointer.steps());
         pointers.any(|steps| matches!(steps, [only] if only == "model" || only == "*"))
-    }
-
-    /// Replaces in each value of the headers. The error is a header that is too long.
-    fn replace_in_headers(&self, headers: &mut HeaderMap) -> Result<(), HeaderName> {
-        for (name, replacement) in &self.headers {
-            let values = headers.get_all(name).iter();
-            let replaced = values.map(|value| replaced_header(value, replacement));
-            let replaced = replaced.collect::<Result<Vec<_>, TextTooLong>>();
-            let replaced = replaced.map_err(|TextTooLong| name.clone())?;
-            if let Entry::Occupied(mut entry) = headers.entry(name) {
-                for (value, replaced) in entry.iter_mut().zip(replaced) {
-                    *value = replaced.unwrap_or_else(|| value.clone());
-                }
-            }
-        }
-        Ok(())
     }
 
     fn replace_in_path(&self, request: &mut RequestView) -> Result<(), Fault> {
@@ -241,6 +230,31 @@ impl ReplaceFilter {
             request.propose_body(edited);
         }
         Ok(())
+    }
+}
+
+impl HeaderReplacements {
+    /// Replaces in each value of the headers. The error is a header that is too long.
+    fn replace_in(&self, headers: &mut HeaderMap) -> Result<(), HeaderName> {
+        for (name, replacement) in &self.0 {
+            let values = headers.get_all(name).iter();
+            let replaced = values.map(|value| replaced_header(value, replacement));
+            let replaced = replaced.collect::<Result<Vec<_>, TextTooLong>>();
+            let replaced = replaced.map_err(|TextTooLong| name.clone())?;
+            if let Entry::Occupied(mut entry) = headers.entry(name) {
+                for (value, replaced) in entry.iter_mut().zip(replaced) {
+                    *value = replaced.unwrap_or_else(|| value.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl HeaderRewriter for HeaderReplacements {
+    fn rewrite(&self, headers: &mut HeaderMap) -> Result<(), Fault> {
+        let replaced = self.replace_in(headers);
+        replaced.map_err(|header| too_long(header.as_str()))
     }
 }
 

@@ -1,20 +1,21 @@
 //! `reply`: replies with a fixed or computed response: maintenance, deprecation, mocks, redirects.
 
 mod content;
+mod location;
 
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterProvision, InvalidSettings, read_settings,
     settings_schema,
 };
-use super::expression::{ExchangeValues, FilterExpression, evaluation_fault};
-use super::set_headers::header_name;
+use super::expression::{ExchangeValues, FilterExpression, ValueNames, evaluation_fault};
+use super::header_name::{header_name, header_value, invalid_value};
 use super::value_template::{TextTemplate, TextTemplateConfig, phase_of, pointer_to};
 use super::view::RequestView;
 use super::{Filter, FilterDeclaration, HookResult, LocalReply};
 use crate::expression::{EvaluationError, Phase};
 use crate::protocol::fault::Fault;
 use content::{ContentConfig, ReplyContent, ReplyErrorConfig, ReplyEventConfig, placed};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,7 +28,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     side: ChainSide::Request,
     placement: FilterPlacement {
         provides: &[FilterProvision::Reply],
-        ..FilterPlacement::ANYWHERE
+        ..FilterPlacement::CHECK
     },
     settings: Some(settings_schema::<ReplyConfig>),
     bare: false,
@@ -60,6 +61,7 @@ struct ReplyConfig {
 struct ReplyFilter {
     status: StatusCode,
     headers: Vec<(HeaderName, TextTemplate)>,
+    location: Option<TextTemplate>,
     content: ReplyContent,
     /// Whether an expression needs the body, or what filters learn from it.
     needs_body_phase: bool,
@@ -70,6 +72,7 @@ impl Filter for ReplyFilter {
         FilterDeclaration {
             reads_body: self.expressions().any(FilterExpression::reads_request_body),
             replies_always: true,
+            value_names: ValueNames::of(self.expressions()),
             ..FilterDeclaration::default()
         }
     }
@@ -90,7 +93,7 @@ impl ReplyFilter {
     fn build(config: ReplyConfig) -> Result<Self, InvalidSettings> {
         let is_redirect = config.location.is_some();
         let status = status(config.status, is_redirect, config.error.is_some())?;
-        let mut headers = config
+        let headers = config
             .headers
             .into_iter()
             .map(|(name, value)| {
@@ -99,9 +102,7 @@ impl ReplyFilter {
                 Ok((name, header(value, &at)?))
             })
             .collect::<Result<Vec<_>, InvalidSettings>>()?;
-        if let Some(location) = config.location {
-            headers.push((header::LOCATION, header(location, "/location")?));
-        }
+        let location = config.location.map(location_template).transpose()?;
         let contents = ContentConfig {
             content_type: config.content_type,
             body: config.body,
@@ -113,6 +114,7 @@ impl ReplyFilter {
         let mut filter = Self {
             status,
             headers,
+            location,
             content,
             needs_body_phase: false,
         };
@@ -122,8 +124,9 @@ impl ReplyFilter {
 
     fn expressions(&self) -> impl Iterator<Item = &FilterExpression> {
         let headers = self.headers.iter();
-        let headers = headers.filter_map(|(_, value)| value.expression());
-        headers.chain(self.content.expressions())
+        let texts = headers.map(|(_, value)| value).chain(&self.location);
+        let texts = texts.filter_map(TextTemplate::expression);
+        texts.chain(self.content.expressions())
     }
 
     fn reply(&self, request: &RequestView) -> HookResult<'_> {
@@ -138,13 +141,20 @@ impl ReplyFilter {
         let mut headers = HeaderMap::with_capacity(self.headers.len() + 2);
         let body = self.content.body(self.status, values, &mut headers)?;
         for (name, template) in &self.headers {
-            let value = HeaderValue::from_str(&template.text(values)?);
-            let value = value.map_err(|_| EvaluationError {
+            let value = header_value(&template.text(values)?);
+            let value = value.ok_or_else(|| EvaluationError {
                 message: format!(
                     "the value of header `{name}` has characters that a header must not have"
                 ),
             })?;
             headers.insert(name, value);
+        }
+        if let Some(template) = &self.location {
+            let value = location::header_value(&template.text(values)?);
+            let value = value.map_err(|reason| EvaluationError {
+                message: format!("`location` {reason}"),
+            })?;
+            headers.insert(header::LOCATION, value);
         }
         Ok(LocalReply {
             status: self.status,
@@ -175,12 +185,18 @@ fn status(
 fn header(config: TextTemplateConfig, at: &str) -> Result<TextTemplate, InvalidSettings> {
     let template = TextTemplate::compile(config, Phase::Body).map_err(placed(at))?;
     match &template {
-        TextTemplate::Text(text) if HeaderValue::from_str(text).is_err() => {
-            let reason = "not a valid header value: use visible ASCII characters, spaces and tabs";
-            Err(InvalidSettings::new(reason).at(at))
-        }
+        TextTemplate::Text(text) if header_value(text).is_none() => Err(invalid_value().at(at)),
         _ => Ok(template),
     }
+}
+
+fn location_template(config: TextTemplateConfig) -> Result<TextTemplate, InvalidSettings> {
+    let template = TextTemplate::compile(config, Phase::Body).map_err(placed("/location"))?;
+    if let TextTemplate::Text(text) = &template {
+        location::header_value(text)
+            .map_err(|reason| InvalidSettings::new(reason).at("/location"))?;
+    }
+    Ok(template)
 }
 
 fn fault_of(error: &EvaluationError) -> Fault {
@@ -200,11 +216,16 @@ mod tests {
             (json!({"error": {"message": "no"}}), "/status"),
             (json!({"body": "a", "json": 1}), "/json"),
             (json!({"status": 204, "body": "a"}), "/body"),
+            (json!({"status": 205, "json": 1}), "/json"),
+            (json!({"status": 304, "events": [{"data": 1}]}), "/events"),
+            (json!({"location": ""}), "/location"),
+            (json!({"location": "javascript:alert(1)"}), "/location"),
             (
                 json!({"headers": {"content-length": "1"}}),
                 "/headers/content-length",
             ),
             (json!({"headers": {"x-a": "\n"}}), "/headers/x-a"),
+            (json!({"headers": {"x-a": "grün"}}), "/headers/x-a"),
             (json!({"location": {"cel": "("}}), "/location/cel"),
             (json!({"json": {"a": {"cel": "channel"}}}), "/json/a/cel"),
             (

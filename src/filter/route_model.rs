@@ -1,16 +1,15 @@
 //! `route_model`: selects the channels that serve a model, and replaces its name with the channel's name for it.
 
 use super::body_edit::EditedBody;
+use super::channel_condition::accepts;
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
     InvalidSettings, ModelEndpoint,
 };
-use super::expression::{ExchangeValues, evaluation_fault};
 use super::schema_fault::{self, VIOLATIONS_MAX};
 use super::view::{AttemptView, RequestView, RouteDestination};
 use super::{Filter, HookResult};
 use crate::catalog::caller::Caller;
-use crate::catalog::channel::Channel;
 use crate::catalog::model::{Catalog, Model};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -243,16 +242,6 @@ fn keep_accepting(request: &mut RequestView) -> Result<(), Fault> {
         destination.candidates = accepting.into();
     }
     Ok(())
-}
-
-fn accepts(channel: &Channel, request: &RequestView) -> Result<bool, Fault> {
-    let Some(condition) = &channel.condition else {
-        return Ok(true);
-    };
-    let accepted = condition.is_true(&ExchangeValues::of_request(request));
-    accepted.map_err(|error| {
-        evaluation_fault(&format!("condition of channel `{}`", channel.name), &error)
-    })
 }
 
 fn model_named(body: &JsonDocument) -> Result<std::borrow::Cow<'_, str>, Fault> {

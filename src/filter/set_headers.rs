@@ -5,7 +5,9 @@ use super::descriptor::{
     BuildContext, ChainSide, ConditionSupport, FilterDescriptor, FilterPlacement, InvalidSettings,
     read_settings, settings_schema,
 };
-use super::expression::{ExchangeValues, FilterExpression, evaluation_fault};
+use super::expression::{ExchangeValues, FilterExpression, ValueNames, evaluation_fault};
+use super::header_name::{header_name, header_value, invalid_value};
+use super::response_inputs::ResponseInputs;
 use super::view::{AttemptView, RequestView, ResponseView, UpstreamHeaderEdits};
 use super::{Filter, FilterDeclaration, HookResult};
 use crate::expression::{EvaluationError, Phase};
@@ -117,7 +119,18 @@ impl Filter for SetHeadersFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: self.expressions().any(FilterExpression::reads_request_body),
+            value_names: match self.side != ChainSide::Response && self.phase < Phase::Attempt {
+                true => ValueNames::of(self.expressions()),
+                false => ValueNames::default(),
+            },
             ..FilterDeclaration::default()
+        }
+    }
+
+    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+        if self.side == ChainSide::Response || self.phase == Phase::Attempt {
+            let sources = self.headers.iter().map(|(_, source)| source);
+            sources.for_each(|source| source.add_response_inputs(inputs));
         }
     }
 
@@ -144,7 +157,7 @@ impl Filter for SetHeadersFilter {
             return HookResult::done();
         }
         let edits = self.edits(ExchangeValues::of_attempt(request, attempt));
-        HookResult::from(edits.map(|edits| edits.apply(&mut attempt.headers)))
+        HookResult::from(edits.and_then(|edits| edits.apply(&mut attempt.headers)))
     }
 
     fn on_response_head(&self, response: &mut ResponseView<'_>) {
@@ -200,6 +213,17 @@ impl HeaderValueSource {
         }
     }
 
+    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+        match self {
+            Self::Plain(_) => {}
+            Self::Computed(expression) => inputs.add_references(expression.references()),
+            Self::Captured { subject, .. } => match subject {
+                CaptureSubject::Path => inputs.add_path(),
+                CaptureSubject::Header(name) => inputs.add_header(name),
+            },
+        }
+    }
+
     /// The value; `None` if the header is not set.
     fn value(&self, values: ExchangeValues<'_>) -> Result<Option<HeaderValue>, EvaluationError> {
         let text = match self {
@@ -212,7 +236,12 @@ impl HeaderValueSource {
             } => captured(subject, pattern, template, values.request()),
         };
         let text = text.filter(|text| !text.is_empty() || self.expression().is_none());
-        Ok(text.and_then(|text| HeaderValue::from_str(&text).ok()))
+        let value = text.map(|text| {
+            header_value(&text).ok_or_else(|| EvaluationError {
+                message: "the value has characters that a header must not have".into(),
+            })
+        });
+        value.transpose()
     }
 }
 
@@ -262,22 +291,6 @@ fn build(
     }))
 }
 
-/// Parses a header name that operators may set or remove. The gateway itself sets framing and connection headers.
-///
-/// # Errors
-/// The name is not a header name, or it is a framing or connection header.
-pub fn header_name(name: &str) -> Result<HeaderName, InvalidSettings> {
-    let parsed = HeaderName::from_bytes(name.as_bytes())
-        .map_err(|_| InvalidSettings::new(format!("`{name}` is not a header name")))?;
-    match parsed.as_str() {
-        "connection" | "content-length" | "host" | "keep-alive" | "proxy-connection" | "te"
-        | "trailer" | "transfer-encoding" | "upgrade" => Err(InvalidSettings::new(format!(
-            "`{name}` is a connection header that the gateway sets; it cannot be changed here"
-        ))),
-        _ => Ok(parsed),
-    }
-}
-
 fn source(
     config: HeaderValueConfig,
     side: ChainSide,
@@ -293,13 +306,9 @@ fn source(
                 .map(HeaderValueSource::Computed)
                 .map_err(|invalid| invalid.at("/cel"))
         }
-        HeaderValueConfig::Plain(value) => HeaderValue::from_str(&value)
+        HeaderValueConfig::Plain(value) => header_value(&value)
             .map(HeaderValueSource::Plain)
-            .map_err(|_| {
-                InvalidSettings::new(
-                    "not a valid header value: use visible ASCII characters, spaces and tabs",
-                )
-            }),
+            .ok_or_else(invalid_value),
         HeaderValueConfig::Captured(CaptureValueConfig {
             source,
             r#match,
@@ -307,6 +316,7 @@ fn source(
         }) => {
             let pattern = captures::pattern(&r#match).map_err(|invalid| invalid.at("/match"))?;
             captures::check(&pattern, &value, "value").map_err(|invalid| invalid.at("/value"))?;
+            header_value(&value).ok_or_else(|| invalid_value().at("/value"))?;
             Ok(HeaderValueSource::Captured {
                 subject: match source.as_str() {
                     "path" => CaptureSubject::Path,
@@ -327,69 +337,4 @@ fn source(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use http::HeaderMap;
-
-    fn value(config: serde_json::Value, path: &str) -> Option<String> {
-        let config = serde_json::from_value(config).unwrap();
-        let source = source(config, ChainSide::Request).ok().unwrap();
-        let headers = HeaderMap::from_iter([(
-            HeaderName::from_static("x-team"),
-            HeaderValue::from_static("eu-research"),
-        )]);
-        let (method, path) = (http::Method::POST, path.to_owned());
-        let request = RequestView::new("id".into(), method, path, None, headers, vec![], None);
-        let value = source.value(ExchangeValues::of_request(&request));
-        Some(value.ok().unwrap()?.to_str().unwrap().to_string())
-    }
-
-    #[test]
-    fn captures_fill_the_value() {
-        use serde_json::json;
-        for (config, expected) in [
-            (json!("plain"), Some("plain")),
-            (
-                json!({"source": "path", "match": "^/v(\\d+)/", "value": "version $1"}),
-                Some("version 1"),
-            ),
-            (
-                json!({"source": "x-team", "match": "^(?<region>..)-", "value": "$region"}),
-                Some("eu"),
-            ),
-            (
-                json!({"source": "x-other", "match": ".", "value": "set"}),
-                None,
-            ),
-            (
-                json!({"source": "path", "match": "never", "value": "set"}),
-                None,
-            ),
-            (
-                json!({"cel": "request.headers[\"X-Team\"] + '/' + request.method"}),
-                Some("eu-research/POST"),
-            ),
-            (json!({"cel": "request.headers['x-other']"}), None),
-            (json!({"cel": "'two\\nlines'"}), None),
-        ] {
-            assert_eq!(
-                value(config.clone(), "/v1/messages").as_deref(),
-                expected,
-                "{config}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_header_of_the_connection_is_refused() {
-        for name in [
-            "Connection",
-            "content-length",
-            "Transfer-Encoding",
-            "host",
-            "no spaces",
-        ] {
-            assert!(header_name(name).is_err(), "{name}");
-        }
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! What is known of an exchange so far, beyond the request: for filters, the access log and the metrics.
 
+use super::LocalReply;
 use crate::callout::CallOutcome;
 use crate::catalog::model::Candidate;
 use crate::protocol::error_class::ErrorClass;
@@ -39,7 +40,7 @@ pub struct StreamInfo {
     pub create_end: Option<&'static str>,
     /// What the response cache did for the request, if it was asked.
     pub cache: Option<CacheOutcome>,
-    /// What became of the questions to services.
+    /// What became of the calls of services.
     pub callouts: CalloutSummary,
     /// Number of events of the stream so far.
     pub events: u64,
@@ -51,12 +52,18 @@ pub struct StreamInfo {
     pub stream_error: Option<ErrorClass>,
 }
 
-/// The questions that filters asked services, in few bytes: every exchange has this.
+/// The denial that the caller got in place of a response of the provider, which had accepted the request; in
+/// [`FilterState`](super::state::FilterState), as few exchanges have one.
+pub struct DenialReply(pub LocalReply);
+
+/// The calls of services by filters, in few bytes: every exchange has this.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CalloutSummary {
     pub calls: u16,
     /// How the last one ended that ended otherwise than continuing, or else the last one.
     pub outcome: Option<CallOutcome>,
+    /// Whether a response continues that a service should have checked, and did not.
+    pub is_response_unchecked: bool,
     /// How long they took together, in microseconds.
     total_us: u32,
 }
@@ -153,17 +160,17 @@ impl CacheOutcome {
 }
 
 impl CalloutSummary {
-    /// Counts a question.
+    /// Counts a call.
     pub fn note(&mut self, outcome: CallOutcome, took: Duration) {
         self.calls = self.calls.saturating_add(1);
         let took = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
         self.total_us = self.total_us.saturating_add(took);
-        if outcome != CallOutcome::Continued || self.outcome.is_none() {
+        if outcome != CallOutcome::Continue || self.outcome.is_none() {
             self.outcome = Some(outcome);
         }
     }
 
-    /// How long the questions took together.
+    /// How long the calls took together.
     pub fn total(&self) -> Duration {
         Duration::from_micros(self.total_us.into())
     }

@@ -27,7 +27,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     placement: FilterPlacement {
         needs: &[FilterPrerequisite::Body, FilterPrerequisite::Model],
         reason: ", since models have rules of their own",
-        ..FilterPlacement::CHECK
+        ..FilterPlacement::GUARD
     },
     settings: Some(settings_schema::<ValidateConfig>),
     bare: true,

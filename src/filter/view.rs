@@ -10,6 +10,7 @@ use crate::catalog::client_address::DownstreamClient;
 use crate::catalog::model::{Candidate, Model};
 use crate::media::FileCopy;
 use crate::protocol::Protocol;
+use crate::protocol::fault::Fault;
 use crate::protocol::json::JsonDocument;
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::multipart;
@@ -69,9 +70,22 @@ pub struct RequestView {
     pub subrequests: Option<SubrequestClient>,
 }
 
-/// Upstream headers that the operator's settings set and remove, in the configured order.
+/// What the operator's settings change in the headers of the request to the provider, in order.
 #[derive(Default)]
-pub struct UpstreamHeaderEdits(Vec<(HeaderName, Option<HeaderValue>)>);
+pub struct UpstreamHeaderEdits(Vec<UpstreamHeaderEdit>);
+
+enum UpstreamHeaderEdit {
+    Set(HeaderName, HeaderValue),
+    Remove(HeaderName),
+    Rewrite(Arc<dyn HeaderRewriter>),
+}
+
+/// Changes headers by what they are.
+pub trait HeaderRewriter: Send + Sync {
+    /// # Errors
+    /// A header cannot be changed, and must not be sent as it is.
+    fn rewrite(&self, headers: &mut HeaderMap) -> Result<(), Fault>;
+}
 
 /// The destination of a request.
 #[derive(Clone, Debug)]
@@ -177,11 +191,15 @@ impl RouteDestination {
 
 impl UpstreamHeaderEdits {
     pub fn set(&mut self, name: &HeaderName, value: HeaderValue) {
-        self.0.push((name.clone(), Some(value)));
+        self.0.push(UpstreamHeaderEdit::Set(name.clone(), value));
     }
 
     pub fn remove(&mut self, name: &HeaderName) {
-        self.0.push((name.clone(), None));
+        self.0.push(UpstreamHeaderEdit::Remove(name.clone()));
+    }
+
+    pub fn rewrite(&mut self, rewriter: Arc<dyn HeaderRewriter>) {
+        self.0.push(UpstreamHeaderEdit::Rewrite(rewriter));
     }
 
     /// Appends these edits.
@@ -189,18 +207,32 @@ impl UpstreamHeaderEdits {
         self.0.extend(later.0);
     }
 
-    /// Applies the edits. Each edit also removes the spelling of its name with underscores, which some servers treat as
-    /// the same header.
-    pub fn apply(&self, headers: &mut HeaderMap) {
-        for (name, value) in &self.0 {
-            if name.as_str().contains('-') {
-                headers.remove(name.as_str().replace('-', "_"));
-            }
-            match value {
-                Some(value) => drop(headers.insert(name, value.clone())),
-                None => drop(headers.remove(name)),
+    /// Applies the edits.
+    ///
+    /// # Errors
+    /// A header cannot be rewritten.
+    pub fn apply(&self, headers: &mut HeaderMap) -> Result<(), Fault> {
+        for edit in &self.0 {
+            match edit {
+                UpstreamHeaderEdit::Set(name, value) => {
+                    remove_with_underscores(headers, name);
+                    headers.insert(name, value.clone());
+                }
+                UpstreamHeaderEdit::Remove(name) => {
+                    remove_with_underscores(headers, name);
+                    headers.remove(name);
+                }
+                UpstreamHeaderEdit::Rewrite(rewriter) => rewriter.rewrite(headers)?,
             }
         }
+        Ok(())
+    }
+}
+
+/// Removes the spelling of a name with underscores, which some servers treat as the same header.
+fn remove_with_underscores(headers: &mut HeaderMap, name: &HeaderName) {
+    if name.as_str().contains('-') {
+        headers.remove(name.as_str().replace('-', "_"));
     }
 }
 

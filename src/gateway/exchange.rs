@@ -1,7 +1,6 @@
 //! One exchange: request chain, body, attempts, response, settlement.
 
 pub(super) mod attempts;
-pub(super) mod body_kind;
 pub(super) mod evaluate;
 mod keep_alive;
 mod offload;
@@ -28,7 +27,7 @@ use crate::filter::body_reading::RequestBodyFormat;
 use crate::filter::body_stream::body_stream;
 use crate::filter::limit_body::too_large;
 use crate::filter::settlement::Settlement;
-use crate::filter::stream_info::UsageReport;
+use crate::filter::stream_info::{DenialReply, UpstreamProcessing, UsageReport};
 use crate::filter::view::RequestView;
 use crate::filter::{FilterAction, LocalReply};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -245,6 +244,7 @@ impl Exchange<'_> {
 
     /// Ends the exchange with an error, and sends the error to the caller if a response can still be sent.
     async fn fail(&mut self, fault: Fault) -> Settlement {
+        self.note_denial(&fault);
         let settlement = match fault.kind {
             FaultKind::ClientGone => Settlement::ClientCancelled,
             FaultKind::WriteTimeout => Settlement::WriteTimeout,
@@ -295,6 +295,15 @@ impl Exchange<'_> {
         }
         self.record.fault = Some(fault);
         settlement
+    }
+
+    /// Keeps the denial of a response, so that a retry of the request can get the same one.
+    fn note_denial(&mut self, fault: &Fault) {
+        let is_accepted = self.request.info.processing == UpstreamProcessing::Accepted;
+        if is_accepted && matches!(fault.kind, FaultKind::Denied(_)) {
+            let denial = reply::from_fault(self.request.protocol, fault, &self.request.id);
+            self.request.state.set(DenialReply(denial));
+        }
     }
 
     fn settlement_of(&self, status: StatusCode) -> Settlement {

@@ -2,12 +2,12 @@
 
 use super::Gateway;
 use super::exchange::attempts::{CAPACITY_POLL_INTERVAL, no_channel};
-use super::exchange::body_kind::body_kind_of;
 use super::exchange::evaluate::ERROR_BYTES_MAX;
 use super::exchange::response_fault::{
     foreign_body_fault, refused_account_fault, unexpected_status_fault,
 };
 use super::upstream::ChannelWithCredential;
+use super::upstream::body_kind::body_kind_of;
 use super::upstream::bounded_body::BodyEnd;
 use super::upstream::client::{SendProgress, failure_reason};
 use super::upstream::request::{PreparedBody, PreparedRequest};
@@ -74,10 +74,11 @@ pub(super) fn prepare_subrequest(
     subrequest: &Subrequest,
     timeouts: TimeoutOverrides,
 ) -> Result<PreparedRequest, Fault> {
-    let mut headers = header_policy::request_headers_for_provider(&HeaderMap::new());
-    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    for (name, value) in &subrequest.headers {
-        headers.insert(name, value.clone());
+    let mut headers = subrequest.headers.clone();
+    let accepted = HeaderValue::from_static("application/json");
+    headers.entry(header::ACCEPT).or_insert(accepted);
+    for (name, value) in &header_policy::request_headers_for_provider(&HeaderMap::new()) {
+        headers.entry(name).or_insert_with(|| value.clone());
     }
     let body = match (subrequest.body.is_empty(), &subrequest.method) {
         (true, &Method::GET) => PreparedBody::Absent,

@@ -1,6 +1,6 @@
 //! Copies of requests for other channels: sent in the background, within bounds, and their responses are dropped.
 //!
-//! A copy never waits for a place: what is above the bounds is dropped and counted. Outlives snapshots, so that the
+//! A copy never waits for others to end: what is above the bounds is dropped and counted. Outlives snapshots, so that the
 //! bounds hold across reloads.
 
 use crate::protocol::fault::{Fault, FaultKind};
@@ -51,8 +51,8 @@ pub enum MirrorOutcome {
     Dropped,
 }
 
-/// The place of a copy in flight.
-struct MirrorPlace {
+/// A copy's share of the bounds, until it is dropped.
+struct MirrorLease {
     mirror: Arc<RouteMirror>,
     bytes: usize,
 }
@@ -95,7 +95,7 @@ impl RouteMirror {
         bytes: usize,
         prepare: impl FnOnce() -> SubrequestFuture + Send + 'static,
     ) {
-        let Some(place) = MirrorPlace::take(self, limits, bytes) else {
+        let Some(lease) = MirrorLease::acquire(self, limits, bytes) else {
             return self.count(MirrorOutcome::Dropped);
         };
         tokio::spawn(async move {
@@ -113,7 +113,7 @@ impl RouteMirror {
                 }
             };
             let outcome = timeout(limits.timeout, sending).await;
-            place
+            lease
                 .mirror
                 .count(outcome.map_or(MirrorOutcome::Failed, |sent| MirrorOutcome::of(&sent)));
         });
@@ -145,21 +145,21 @@ impl MirrorOutcome {
     }
 }
 
-impl MirrorPlace {
-    /// A place within the bounds; `None` if there is none.
-    fn take(mirror: &Arc<RouteMirror>, limits: MirrorLimits, bytes: usize) -> Option<Self> {
-        let place = Self {
+impl MirrorLease {
+    /// A lease within the bounds; `None` if the copy would exceed them.
+    fn acquire(mirror: &Arc<RouteMirror>, limits: MirrorLimits, bytes: usize) -> Option<Self> {
+        let lease = Self {
             mirror: mirror.clone(),
             bytes,
         };
-        // The place is released when it is dropped, also here.
+        // The lease is released when it is dropped, also here.
         let in_flight = mirror.in_flight.fetch_add(1, Ordering::Relaxed);
         let others = mirror.bytes.fetch_add(bytes, Ordering::Relaxed);
-        (in_flight < limits.concurrent && others + bytes <= BYTES_MAX).then_some(place)
+        (in_flight < limits.concurrent && others + bytes <= BYTES_MAX).then_some(lease)
     }
 }
 
-impl Drop for MirrorPlace {
+impl Drop for MirrorLease {
     fn drop(&mut self) {
         self.mirror.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.mirror.bytes.fetch_sub(self.bytes, Ordering::Relaxed);

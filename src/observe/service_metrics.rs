@@ -1,4 +1,4 @@
-//! Metrics of the services that filters ask.
+//! Metrics of the services that filters call.
 
 use super::registration::registered;
 use crate::callout::{CallOutcome, CallRecorder};

@@ -3,24 +3,24 @@
 //!
 //! Outlives snapshots: a reload keeps the entries, and the keys decide which of them still apply.
 
+mod coalescing;
 mod entry;
-mod flights;
 mod shared_records;
 
+pub use coalescing::{CoalescingLeader, CoalescingOutcome};
 pub use entry::{CacheKey, CachedResponse};
-pub use flights::{FlightLeader, FlightOutcome};
 pub use shared_records::SharedResponseRecords;
 
 use crate::state::bounded_cache::{BoundedCache, CacheBounds};
 use crate::state::calendar::unix_ms;
-use flights::{FlightPlace, FlightTable};
+use coalescing::{CoalescedRequests, CoalescingRole};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// How many leaders of a flight may leave before a follower sends its own request.
+/// How many leaders for one key may leave before a follower sends its own request.
 const LEADERS_MAX: usize = 16;
 
 /// The recorded responses of all routes.
@@ -33,7 +33,7 @@ pub struct ResponseCache {
 /// The recorded responses of one route, and the requests in flight for those that are missing.
 pub struct RouteResponses {
     entries: Mutex<BoundedCache<CacheKey, Arc<CachedResponse>>>,
-    flights: Arc<FlightTable>,
+    in_flight: Arc<CoalescedRequests>,
     /// Bytes of responses that are being recorded.
     recording: Arc<AtomicUsize>,
 }
@@ -60,7 +60,7 @@ pub struct FreshnessLimits {
 pub enum CacheLookupResult {
     Hit(Arc<CachedResponse>),
     /// The request is sent to a provider. If others wait for its response, they wait for this leader.
-    Miss(Option<FlightLeader>),
+    Miss(Option<CoalescingLeader>),
 }
 
 /// The memory of a response that is being recorded, until it is dropped.
@@ -102,26 +102,28 @@ impl RouteResponses {
     pub async fn find(&self, lookup: &CacheLookup) -> CacheLookupResult {
         let until = Instant::now() + lookup.wait_max;
         for _ in 0..LEADERS_MAX {
-            let mut follower = match self.flights.join(lookup.key) {
-                FlightPlace::Leader(leader) => return self.lead(lookup, leader).await,
-                FlightPlace::Follower(follower) => follower,
+            let mut follower = match self.in_flight.join(lookup.key) {
+                CoalescingRole::Leader(leader) => return self.lead(lookup, leader).await,
+                CoalescingRole::Follower(follower) => follower,
             };
             match timeout_at(until, follower.outcome()).await {
                 // A leader may have found an older response in the shared records.
-                Ok(FlightOutcome::Recorded(response)) if lookup.freshness.allows(&response) => {
+                Ok(CoalescingOutcome::Recorded(response)) if lookup.freshness.allows(&response) => {
                     return CacheLookupResult::Hit(response);
                 }
-                Ok(FlightOutcome::LeaderLeft) => {}
-                Ok(FlightOutcome::Recorded(_) | FlightOutcome::NotRecorded) | Err(_) => break,
+                Ok(CoalescingOutcome::LeaderLeft) => {}
+                Ok(CoalescingOutcome::Recorded(_) | CoalescingOutcome::NotRecorded) | Err(_) => {
+                    break;
+                }
             }
         }
         CacheLookupResult::Miss(None)
     }
 
-    /// Looks once more, since another flight may have ended before this one began, and then into the shared records.
-    async fn lead(&self, lookup: &CacheLookup, leader: FlightLeader) -> CacheLookupResult {
+    /// Looks once more, since another leader may have ended before this one began, and then into the shared records.
+    async fn lead(&self, lookup: &CacheLookup, leader: CoalescingLeader) -> CacheLookupResult {
         if let Some(response) = self.fresh(lookup.key, lookup.freshness) {
-            leader.land(FlightOutcome::Recorded(response.clone()));
+            leader.finish(CoalescingOutcome::Recorded(response.clone()));
             return CacheLookupResult::Hit(response);
         }
         let Some(records) = &lookup.records else {
@@ -135,7 +137,7 @@ impl RouteResponses {
         }
         let response = Arc::new(response);
         self.insert(lookup.key, response.clone(), records.bounds());
-        leader.land(FlightOutcome::Recorded(response.clone()));
+        leader.finish(CoalescingOutcome::Recorded(response.clone()));
         CacheLookupResult::Hit(response)
     }
 
@@ -169,7 +171,7 @@ impl Default for RouteResponses {
         };
         Self {
             entries: Mutex::new(BoundedCache::new(none)),
-            flights: Arc::default(),
+            in_flight: Arc::default(),
             recording: Arc::default(),
         }
     }

@@ -48,7 +48,7 @@ fn lookup(wait_max: Duration, records: Option<SharedResponseRecords>) -> CacheLo
 async fn find(
     responses: &RouteResponses,
     lookup: &CacheLookup,
-) -> Result<Bytes, Option<FlightLeader>> {
+) -> Result<Bytes, Option<CoalescingLeader>> {
     let found = timeout(MAX_WAIT, responses.find(lookup)).await;
     match found.expect("a lookup ends") {
         CacheLookupResult::Hit(response) => Ok(response.body.clone()),
@@ -56,7 +56,7 @@ async fn find(
     }
 }
 
-async fn leader_of(responses: &RouteResponses) -> FlightLeader {
+async fn leader_of(responses: &RouteResponses) -> CoalescingLeader {
     let found = find(responses, &lookup(MAX_WAIT, None)).await;
     found.err().flatten().expect("the first lookup leads")
 }
@@ -66,7 +66,7 @@ async fn followers(
     responses: &Arc<RouteResponses>,
     count: usize,
     wait_max: Duration,
-) -> JoinSet<Result<Bytes, Option<FlightLeader>>> {
+) -> JoinSet<Result<Bytes, Option<CoalescingLeader>>> {
     let mut all = JoinSet::new();
     for _ in 0..count {
         let responses = responses.clone();
@@ -83,7 +83,7 @@ async fn followers_get_what_the_leader_records() {
     let waiting = followers(&responses, 100, MAX_WAIT).await;
     let recorded = response("one");
     responses.insert(KEY, recorded.clone(), BOUNDS);
-    leader.land(FlightOutcome::Recorded(recorded));
+    leader.finish(CoalescingOutcome::Recorded(recorded));
     for found in waiting.join_all().await {
         assert_eq!(found.ok().unwrap(), "one");
     }
@@ -97,11 +97,11 @@ async fn followers_get_what_the_leader_records() {
 }
 
 #[tokio::test]
-async fn followers_of_a_flight_that_recorded_nothing_send_their_own_requests() {
+async fn followers_of_a_leader_that_recorded_nothing_send_their_own_requests() {
     let responses = Arc::new(RouteResponses::default());
     let leader = leader_of(&responses).await;
     let waiting = followers(&responses, 20, MAX_WAIT).await;
-    leader.land(FlightOutcome::NotRecorded);
+    leader.finish(CoalescingOutcome::NotRecorded);
     for found in waiting.join_all().await {
         assert!(matches!(found, Err(None)));
     }
@@ -118,7 +118,7 @@ async fn one_follower_leads_after_the_leader_left() {
     let next = next.expect("a follower leads");
     let recorded = response("two");
     responses.insert(KEY, recorded.clone(), BOUNDS);
-    next.land(FlightOutcome::Recorded(recorded));
+    next.finish(CoalescingOutcome::Recorded(recorded));
     for found in waiting.join_all().await {
         assert_eq!(found.ok().unwrap(), "two");
     }

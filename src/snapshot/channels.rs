@@ -16,7 +16,7 @@ use crate::config::images::{ImageBodyFormatConfig, ImageEditConfig, ResponseForm
 use crate::config::pointer::child;
 use crate::expression::{Expression, Phase};
 use crate::filter::expression::FilterExpression;
-use crate::filter::set_headers::header_name;
+use crate::filter::header_name::header_name;
 use crate::protocol::Protocol;
 use crate::scalar::HumanDuration;
 use http::{HeaderName, HeaderValue};
@@ -101,7 +101,8 @@ fn build_one(
             problems.error(&format!("{at}/base_url"), reason, hint.as_deref());
         })
         .ok();
-    let headers = build_headers(headers, at, problems);
+    let texts = headers.iter().map(|(name, value)| (name, &**value));
+    let headers = build_headers(texts, at, problems);
     let idempotency_header = idempotency_header.as_ref().and_then(|name| {
         let pointer = format!("{at}/idempotency_header");
         header_name(name)
@@ -206,8 +207,9 @@ pub(super) fn timeouts(config: &TimeoutsConfig) -> TimeoutOverrides {
     }
 }
 
-fn build_headers(
-    configs: &BTreeMap<String, String>,
+/// The headers that the operator adds to requests, of a channel or a service.
+pub(super) fn build_headers<'c>(
+    configs: impl IntoIterator<Item = (&'c String, &'c str)>,
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) -> Vec<(HeaderName, HeaderValue)> {

@@ -3,7 +3,7 @@
 use super::ProblemCollector;
 use crate::catalog::channel::{Credential, CredentialSecret};
 use crate::config::channels::{ChannelConfig, ProviderCredentialConfig, SecretHeaderConfig};
-use crate::filter::set_headers::header_name;
+use crate::filter::header_name::header_name;
 use crate::protocol::mask::{ChannelSecrets, SECRET_BYTES_MIN};
 use http::{HeaderName, HeaderValue, header};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -66,7 +66,7 @@ pub struct Snapshot {
     pub tasks: Arc<TaskSettings>,
     /// Files of callers.
     pub media: Arc<MediaStore>,
-    /// Services that filters ask.
+    /// services that filters call.
     pub services: Arc<CalloutServices>,
     pub router: Router,
     /// The maximum number of retries of all requests together.

@@ -5,6 +5,7 @@ mod endpoints;
 mod fingerprint;
 mod order;
 mod patterns;
+mod unused_chains;
 
 use super::failover::Failover;
 use super::router::{MethodPathPattern, Route, Router};
@@ -21,6 +22,7 @@ use crate::config::routes::{ChainStepConfig, RouteConfig, StepConditionConfig};
 use crate::filter::chain::{NamedFilter, RequestChain, ResponseChain};
 use crate::filter::descriptor::{BuildContext, ChainSide, ModelEndpoint, SchemaLookup};
 use crate::filter::registry;
+use crate::filter::response_inputs::ResponseInputs;
 use crate::journal::CreateJournal;
 use crate::media::MediaStore;
 use crate::mirroring::MirroredRequests;
@@ -90,6 +92,8 @@ struct ChainContext<'a> {
     protocol: Option<Protocol>,
     timeouts: TimeoutOverrides,
     patterns: &'a [MethodPathPattern],
+    /// The filters of the response chain, if this is the request chain.
+    responding: &'a [BuiltFilter],
 }
 
 impl RouteBuilder<'_> {
@@ -111,17 +115,7 @@ impl RouteBuilder<'_> {
             }
             routes.extend(built);
         }
-        for name in self
-            .chains
-            .keys()
-            .filter(|name| !self.is_used(name, configs))
-        {
-            problems.warning(
-                &child("/chains", name),
-                format!("chain `{name}` is never used"),
-                None,
-            );
-        }
+        unused_chains::warn(self.chains, configs, problems);
         Router::new(routes)
     }
 
@@ -150,37 +144,42 @@ impl RouteBuilder<'_> {
             protocol: *protocol,
             timeouts: channels::timeouts(timeouts),
             patterns: &patterns,
+            responding: &[],
         };
-        let mut asked = Vec::new();
-        let errors = problems.errors();
-        self.steps(
-            request,
-            &format!("{at}/request"),
-            purpose(ChainSide::Request),
-            &[],
-            &mut asked,
-            problems,
-        );
-        let whole = problems.errors() == errors;
-        let mut answered = Vec::new();
+        let mut responding = Vec::new();
         self.steps(
             response,
             &format!("{at}/response"),
             purpose(ChainSide::Response),
             &[],
-            &mut answered,
+            &mut responding,
             problems,
         );
+        let mut requesting = Vec::new();
+        let errors = problems.errors();
+        let purpose_of_request = ChainContext {
+            responding: &responding,
+            ..purpose(ChainSide::Request)
+        };
+        self.steps(
+            request,
+            &format!("{at}/request"),
+            purpose_of_request,
+            &[],
+            &mut requesting,
+            problems,
+        );
+        let whole = problems.errors() == errors;
         self.check_protocol(*protocol, at, problems);
         // The order is checked only if every filter was built.
         if whole {
             let at = format!("{at}/request");
-            order::check(&asked, &patterns, *protocol, &at, problems);
+            order::check(&requesting, &patterns, *protocol, &at, problems);
         }
-        let asked = asked.into_iter().map(|step| step.named).collect();
-        let answered: Vec<_> = answered.into_iter().map(|step| step.named).collect();
-        let request = RequestChain::new(asked, &answered);
-        let response = ResponseChain::new(answered, request.filters());
+        let named = |steps: Vec<BuiltFilter>| steps.into_iter().map(|step| step.named).collect();
+        let responding: Vec<_> = named(responding);
+        let request = RequestChain::new(named(requesting), &responding);
+        let response = ResponseChain::new(responding, request.filters());
         let name: Arc<str> = name.as_str().into();
         let route = |pattern| Route {
             name: name.clone(),
@@ -329,6 +328,10 @@ impl RouteBuilder<'_> {
             },
         };
         let warnings = RefCell::default();
+        let response_inputs = || {
+            let built = purpose.responding.iter().chain(into.iter());
+            ResponseInputs::of(built.map(|step| (step.named.kind.name, &*step.named.filter)))
+        };
         let parts = BuildContext {
             callers: self.callers,
             catalog: self.catalog,
@@ -353,6 +356,7 @@ impl RouteBuilder<'_> {
             protocol: purpose.protocol,
             timeouts: purpose.timeouts,
             side: purpose.side,
+            response_inputs: &response_inputs,
             condition_phase: conditions::phase(condition.as_ref()),
             has_parameter: &|name| all_have_parameter(purpose.patterns, name),
             warnings: &warnings,
@@ -368,6 +372,7 @@ impl RouteBuilder<'_> {
                     problems.warning(&place(&warning.pointer), warning.reason, hint);
                 }
                 let named = conditions::with_condition(kind, filter, condition, purpose.side);
+                conditions::warn_if_avoidable(&named, at, problems);
                 into.push(BuiltFilter { named, trail });
             }
             Err(invalid) => {
@@ -375,18 +380,6 @@ impl RouteBuilder<'_> {
                 problems.error(&place(&invalid.pointer), invalid.reason, hint);
             }
         }
-    }
-
-    fn is_used(&self, name: &str, routes: &[RouteConfig]) -> bool {
-        let uses = |steps: &[ChainStepConfig]| {
-            steps
-                .iter()
-                .any(|step| matches!(step, ChainStepConfig::Use(used) if used == name))
-        };
-        routes
-            .iter()
-            .any(|route| uses(&route.request) || uses(&route.response))
-            || self.chains.values().any(|chain| uses(chain))
     }
 }
 

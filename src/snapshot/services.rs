@@ -1,4 +1,4 @@
-//! Builds the services that filters ask. Connects nowhere.
+//! Builds the services that filters call. Connects nowhere.
 
 use super::{ProblemCollector, channels, origin};
 use crate::callout::{
@@ -9,9 +9,6 @@ use crate::catalog::channel::{Channel, HttpVersion, Origin, Timeouts};
 use crate::config::channels::ChannelTlsConfig;
 use crate::config::pointer::child;
 use crate::config::services::{BreakerConfig, ServiceConfig};
-use crate::filter::set_headers::header_name;
-use crate::scalar::Secret;
-use http::{HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -41,7 +38,7 @@ pub(crate) fn files<'a>(
     files.map(|path| folder.join(path))
 }
 
-/// Warns of services that no filter asks. Call it when all routes are built.
+/// Warns of services that no filter calls. Call it when all routes are built.
 pub(crate) fn check_use(
     configs: &BTreeMap<String, ServiceConfig>,
     services: &CalloutServices,
@@ -79,7 +76,8 @@ fn build_one(
         .map_err(|reason| problems.error(&format!("{at}/url"), reason, None))
         .ok();
     let before = problems.errors();
-    let headers = build_headers(headers, at, problems);
+    let texts = headers.iter().map(|(name, value)| (name, value.expose()));
+    let headers = channels::build_headers(texts, at, problems);
     let base = base?;
     if *tls != ChannelTlsConfig::default() && !base.tls {
         let reason = "`tls` requires a `url` with https";
@@ -109,7 +107,7 @@ fn build_one(
         http: HttpVersion::Http1,
         tls,
     };
-    // The timeout of each question replaces these.
+    // The timeout of each call replaces these.
     let timeouts = Timeouts::default();
     let server = Channel::of_server(name.into(), origin, timeouts, headers, hasher.finish());
     let limits = ServiceLimits {
@@ -131,28 +129,4 @@ fn breaker_settings(config: &BreakerConfig) -> BreakerSettings {
         failures: config.consecutive_failures,
         cool_down: config.cool_down.duration(),
     }
-}
-
-fn build_headers(
-    configs: &BTreeMap<String, Secret>,
-    at: &str,
-    problems: &mut ProblemCollector<'_>,
-) -> Vec<(HeaderName, HeaderValue)> {
-    let mut headers = Vec::new();
-    for (name, value) in configs {
-        let pointer = child(&format!("{at}/headers"), name);
-        match (header_name(name), HeaderValue::from_str(value.expose())) {
-            (Ok(name), Ok(mut value)) => {
-                value.set_sensitive(true);
-                headers.push((name, value));
-            }
-            (Err(invalid), _) => problems.error(&pointer, invalid.reason, None),
-            (_, Err(_)) => problems.error(
-                &pointer,
-                "not a valid header value: use visible ASCII characters, spaces and tabs",
-                None,
-            ),
-        }
-    }
-    headers
 }

@@ -9,14 +9,34 @@ use crate::compile::{CompiledText, compile};
 use crate::error::{CompileError, EvaluationError, EvaluationFailure};
 use crate::evaluate::Evaluation;
 use crate::json_text::{self, double_text};
-use crate::names::{DocumentKind, Phase, Variable};
+use crate::names::{DocumentKind, MapVariable, Phase, Variable};
 use crate::nodes::CelNode;
 use crate::observed;
 use crate::values::{CelValue, ExpressionValues};
 
+/// Where the value of an expression comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ValueOrigin {
+    /// From the text alone.
+    Constant,
+    /// Only from what a caller may write as it likes: the headers, the query and the body of the request.
+    Caller,
+    /// Also from something else.
+    Exchange,
+}
+
 /// A compiled expression. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Expression(Arc<SharedExpression>);
+
+/// A name that an expression reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpressionReference<'e> {
+    Variable(Variable),
+    /// An entry of a map; `None` if its key is computed.
+    Entry(MapVariable, Option<&'e str>),
+    Document(DocumentKind),
+}
 
 #[derive(Debug)]
 struct SharedExpression {
@@ -52,6 +72,34 @@ impl Expression {
             is_named |= matches!(node, CelNode::Variable(named) if *named == variable);
         });
         is_named
+    }
+
+    /// Where the value of the expression comes from.
+    pub fn origin(&self) -> ValueOrigin {
+        let mut origin = ValueOrigin::Constant;
+        self.root()
+            .each(&mut |node| origin = origin.max(node_origin(node)));
+        origin
+    }
+
+    /// The names that the expression reads, in the order of the text. `sample(…)` reads none.
+    pub fn references(&self) -> Vec<ExpressionReference<'_>> {
+        let mut found = Vec::new();
+        self.root().each(&mut |node| match node {
+            CelNode::Variable(variable) => found.push(ExpressionReference::Variable(*variable)),
+            CelNode::Entry(map, key) | CelNode::HasEntry(map, key) => {
+                let key = match &**key {
+                    CelNode::Text(key) => Some(&**key),
+                    _ => None,
+                };
+                found.push(ExpressionReference::Entry(*map, key));
+            }
+            CelNode::Document(kind, _) | CelNode::HasDocument(kind, _) => {
+                found.push(ExpressionReference::Document(*kind));
+            }
+            _ => {}
+        });
+        found
     }
 
     /// Whether the expression reads values of a document.
@@ -117,5 +165,23 @@ impl Expression {
 
     fn root(&self) -> &CelNode {
         &self.0.compiled.root
+    }
+}
+
+/// Where the value of a part comes from, without the parts below.
+fn node_origin(node: &CelNode) -> ValueOrigin {
+    match node {
+        CelNode::Variable(Variable::QueryString)
+        | CelNode::Entry(MapVariable::RequestHeaders | MapVariable::RequestQuery, _)
+        | CelNode::HasEntry(MapVariable::RequestHeaders | MapVariable::RequestQuery, _)
+        | CelNode::Document(DocumentKind::Request, _)
+        | CelNode::HasDocument(DocumentKind::Request, _) => ValueOrigin::Caller,
+        CelNode::Variable(_)
+        | CelNode::Entry(..)
+        | CelNode::HasEntry(..)
+        | CelNode::Document(..)
+        | CelNode::HasDocument(..)
+        | CelNode::Sample(_, None) => ValueOrigin::Exchange,
+        _ => ValueOrigin::Constant,
     }
 }

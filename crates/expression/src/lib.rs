@@ -20,7 +20,7 @@ mod values;
 pub use std::net::IpAddr;
 
 pub use error::{CompileError, EvaluationError};
-pub use expression::Expression;
+pub use expression::{Expression, ExpressionReference, ValueOrigin};
 pub use names::{DocumentKind, MapVariable, Phase, Variable};
 pub use values::ExpressionValues;
 

@@ -4,7 +4,12 @@ use http::{HeaderMap, HeaderValue};
 use memchr::memmem::Finder;
 
 use super::credential_names::decoded;
+use super::json::escapes::decoded_escapes;
+use super::json::quoted;
 use super::secret_shape::MASK;
+
+/// How often escapes are decoded in the search for the key: JSON may be in a string of JSON.
+const ESCAPE_LEVELS: usize = 3;
 
 /// The caller's key, from either header that may carry it.
 pub struct CallerKeyToStrip<'h>([Option<&'h [u8]>; 2]);
@@ -51,11 +56,64 @@ impl<'h> CallerKeyToStrip<'h> {
         })
     }
 
+    /// JSON text with a mask in each place of the key in a string or a name, also where the key is written with escapes.
+    pub fn masked_json(&self, json: Vec<u8>) -> Vec<u8> {
+        if self.0.iter().all(Option::is_none) || memchr::memchr(b'\\', &json).is_none() {
+            return self.masked(json);
+        }
+        let mut masked = Vec::with_capacity(json.len());
+        let mut rest = &*json;
+        while let Some(start) = memchr::memchr(b'"', rest) {
+            masked.extend_from_slice(&rest[..start]);
+            let (string, after) = rest[start..].split_at(string_length(&rest[start..]));
+            match self.masked_string(string) {
+                Some(text) => masked.extend_from_slice(&quoted(&text)),
+                None => masked.extend_from_slice(string),
+            }
+            rest = after;
+        }
+        masked.extend_from_slice(rest);
+        masked
+    }
+
+    /// The masked text of a JSON string; `None` if it does not have the key.
+    fn masked_string(&self, string: &[u8]) -> Option<String> {
+        let mut text: String = serde_json::from_slice(string).ok()?;
+        let mut found = None;
+        for _ in 0..ESCAPE_LEVELS {
+            let masked = self.masked(text.clone().into_bytes());
+            if masked != text.as_bytes() {
+                text = String::from_utf8_lossy(&masked).into_owned();
+                found = Some(text.clone());
+            }
+            if !text.contains('\\') {
+                break;
+            }
+            text = decoded_escapes(&text);
+        }
+        found
+    }
+
     /// Whether a query parameter holds the key, plain or percent-encoded.
     pub fn is_encoded_in(&self, member: &str) -> bool {
         self.is_in(member.as_bytes())
             || member.contains('%') && self.is_in(&decoded(member.as_bytes()).collect::<Vec<_>>())
     }
+}
+
+/// The length of the JSON string at the start of `json`, with its quotes.
+fn string_length(json: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(rest) = json.get(at..)
+        && let Some(next) = memchr::memchr2(b'"', b'\\', rest)
+    {
+        at += next;
+        match json[at] {
+            b'"' => return at + 1,
+            _ => at += 2,
+        }
+    }
+    json.len()
 }
 
 #[cfg(test)]
@@ -80,6 +138,33 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(key.masked(text.into()), masked.as_bytes(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_key_is_masked_in_json_however_it_is_written() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-api-key", HeaderValue::from_static("sk-a\"b/ller"));
+        let key = CallerKeyToStrip::of(&headers);
+        for (json, masked) in [
+            (r#"{"a": 1}"#, r#"{"a": 1}"#),
+            (r#"["sk-a\"b/ller", "\u0041"]"#, r#"["[secret]", "\u0041"]"#),
+            (
+                r#"{"x sk-\u0061\u0022b\/ll\u0065r":"\n sk-\u0061\"b/ller."}"#,
+                r#"{"x [secret]":"\n [secret]."}"#,
+            ),
+            // JSON in a string is shown decoded where it has the key.
+            (
+                r#"["{\"b\":\"sk-\\u0061\\\"b/ller\"}"]"#,
+                r#"["{\"b\":\"[secret]\"}"]"#,
+            ),
+            (
+                r#"["sk-a\"b/lle", "\u00e9"]"#,
+                r#"["sk-a\"b/lle", "\u00e9"]"#,
+            ),
+        ] {
+            let json = key.masked_json(json.into());
+            assert_eq!(String::from_utf8(json).unwrap(), masked);
         }
     }
 }

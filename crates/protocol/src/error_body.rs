@@ -58,15 +58,15 @@ pub fn error_event(protocol: Protocol, fault: &Fault, request_id: &str, sequence
 }
 
 /// The JSON body of an error that the operator words, in this protocol, as [`render`] makes that of a fault.
-pub fn render_worded(
+pub fn render_custom(
     protocol: Option<Protocol>,
     status: u16,
-    error: &WordedError<'_>,
+    error: &CustomError<'_>,
     request_id: &str,
 ) -> Bytes {
     let kind = kind_of(status);
     let code = error.code.unwrap_or_else(|| kind.code());
-    let WordedError { message, class, .. } = *error;
+    let CustomError { message, class, .. } = *error;
     match protocol {
         Some(Protocol::Messages) => json(&MessagesErrorBody {
             kind: "error",
@@ -101,7 +101,7 @@ pub fn render_worded(
 
 /// An error that the operator words.
 #[derive(Clone, Copy, Debug)]
-pub struct WordedError<'a> {
+pub struct CustomError<'a> {
     pub message: &'a str,
     /// The error `type`; by the status if there is none. Family B has no types.
     pub class: Option<&'a str>,

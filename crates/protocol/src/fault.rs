@@ -63,7 +63,7 @@ pub enum FaultKind {
     Ending,
     /// No channel is usable for this model.
     NoChannel,
-    /// A service that must be asked about the request or the response gave no usable answer.
+    /// There is no usable response of a service that must be called for the request or the response.
     CheckUnavailable,
     /// No connection to the provider could be made.
     Connect,

@@ -1,5 +1,8 @@
 //! The texts of a response, as pieces in the events of a stream or as whole ones in a body.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,7 +15,22 @@ use super::json::{DocumentNode, JsonDocument, JsonError, JsonLimits, ValueKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TextPart(u64);
 
-/// Members without text: names, ids, states, and content that is no text.
+/// A text of a response, or a piece of one.
+pub struct ResponseText<'t> {
+    pub part: TextPart,
+    pub text: Cow<'t, str>,
+    pub form: TextForm,
+}
+
+/// How a text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextForm {
+    Plain,
+    /// The arguments of a tool: JSON text, whose escapes are not decoded. A piece may end within an escape.
+    Json,
+}
+
+/// Members whose strings are no text, outside of the arguments of tools: names, ids, states, and content that is no text.
 const NO_TEXT: [&str; 24] = [
     "b64_json",
     "call_id",
@@ -41,6 +59,25 @@ const NO_TEXT: [&str; 24] = [
 ];
 /// Members that distinguish the parts of a response.
 const INDEXES: [&str; 4] = ["output_index", "content_index", "summary_index", "index"];
+/// Members of a response object that repeat what its request had.
+const REPEATED: [&str; 14] = [
+    "billing",
+    "conversation",
+    "instructions",
+    "metadata",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning",
+    "safety_identifier",
+    "text",
+    "tool_choice",
+    "tools",
+    "truncation",
+    "user",
+];
+/// Members with the arguments of a tool. A string is JSON text, except for `input` and `action`, where it is plain.
+const ARGUMENTS: [&str; 4] = ["action", "arguments", "input", "partial_json"];
 /// What a piece of a text is called in the events of the messages and the responses protocol.
 const DELTA: &str = "delta";
 
@@ -54,7 +91,7 @@ const DELTA: &str = "delta";
 pub fn visit_texts(
     protocol: Option<Protocol>,
     data: &Bytes,
-    visit: &mut dyn FnMut(TextPart, Cow<'_, str>),
+    visit: &mut dyn FnMut(ResponseText<'_>),
 ) -> Result<(), JsonError> {
     if data.is_empty() || data.trim_ascii() == b"[DONE]" {
         return Ok(());
@@ -66,7 +103,11 @@ pub fn visit_texts(
         }
         Err(error) if protocol.is_some() => Err(error),
         Err(_) => {
-            visit(TextPart(0), String::from_utf8_lossy(data));
+            visit(ResponseText {
+                part: TextPart(0),
+                text: String::from_utf8_lossy(data),
+                form: TextForm::Plain,
+            });
             Ok(())
         }
     }
@@ -76,7 +117,7 @@ pub fn visit_texts(
 pub fn visit_document(
     protocol: Option<Protocol>,
     document: &JsonDocument,
-    visit: &mut dyn FnMut(TextPart, Cow<'_, str>),
+    visit: &mut dyn FnMut(ResponseText<'_>),
 ) {
     let mut walk = TextWalk { protocol, visit };
     walk.root(document.root());
@@ -84,36 +125,36 @@ pub fn visit_document(
 
 struct TextWalk<'v> {
     protocol: Option<Protocol>,
-    visit: &'v mut dyn FnMut(TextPart, Cow<'_, str>),
+    visit: &'v mut dyn FnMut(ResponseText<'_>),
 }
 
 impl TextWalk<'_> {
     fn root(&mut self, root: DocumentNode<'_>) {
-        if self.protocol != Some(Protocol::Responses) {
-            return self.value(root, 0, true);
+        let is_response = || {
+            let object = root.get("object").and_then(DocumentNode::as_str);
+            object.is_some_and(|object| object == "response") && root.get("type").is_none()
+        };
+        match self.protocol == Some(Protocol::Responses) && is_response() {
+            true => self.response_object(root),
+            false => self.value(root, 0, true),
         }
-        // A response object repeats the request's instructions, tools and metadata.
-        let response = root.get("response").or_else(|| {
-            let is_response = root.get("object").and_then(DocumentNode::as_str);
-            is_response
-                .filter(|object| object.as_ref() == "response")
-                .map(|_| root)
-        });
-        match response.filter(|response| response.kind() == ValueKind::Object) {
-            Some(response) => {
-                for name in ["output", "error"] {
-                    if let Some(value) = response.get(name) {
-                        self.value(value, below(0, name), false);
-                    }
-                }
+    }
+
+    /// All members but those that repeat the request: instructions, tools and settings.
+    fn response_object(&mut self, response: DocumentNode<'_>) {
+        for (key, value) in response.members() {
+            let is_repeated = REPEATED.contains(&&*key)
+                // Settings of the text, which is itself in `output`.
+                && (key != "text" || value.kind() != ValueKind::String);
+            if !is_repeated {
+                self.member(&key, value, below(0, &*key));
             }
-            None => self.value(root, 0, true),
         }
     }
 
     fn value(&mut self, node: DocumentNode<'_>, path: u64, is_root: bool) {
         match node.kind() {
-            ValueKind::String => self.text(path, node),
+            ValueKind::String => self.text(path, node, TextForm::Plain),
             ValueKind::Array => {
                 for (position, element) in node.elements().enumerate() {
                     let index = element.get("index").and_then(DocumentNode::as_u64);
@@ -134,27 +175,40 @@ impl TextWalk<'_> {
             Some(index) => below(below(path, name), index),
             None => path,
         });
+        let is_responses = self.protocol == Some(Protocol::Responses);
         for (key, value) in node.members() {
-            if NO_TEXT.contains(&&*key) {
-                continue;
-            }
-            let key = match is_root {
-                true => self.name_at_root(&key),
-                false => &*key,
+            let place = match is_root {
+                true => below(path, self.name_at_root(&key)),
+                false => below(path, &*key),
             };
-            // The arguments of a tool: JSON that streams have as text.
-            if key == "input" && value.kind() == ValueKind::Object {
-                if !value.is_empty() {
-                    let json = String::from_utf8_lossy(value.raw());
-                    (self.visit)(TextPart(below(path, key)), json);
+            match (&*key, value.kind()) {
+                ("response", ValueKind::Object) if is_root && is_responses => {
+                    self.response_object(value);
                 }
-                continue;
+                ("part", ValueKind::Object) if is_root && is_responses => {
+                    self.first_piece(node, value, path);
+                }
+                (DELTA, ValueKind::String) if is_root && has_arguments_delta(node) => {
+                    self.text(place, value, TextForm::Json);
+                }
+                _ => self.member(&key, value, place),
             }
-            if is_root && key == "part" && self.protocol == Some(Protocol::Responses) {
-                self.first_piece(node, value, path);
-                continue;
+        }
+    }
+
+    fn member(&mut self, key: &str, value: DocumentNode<'_>, place: u64) {
+        let kind = value.kind();
+        match kind {
+            ValueKind::String if NO_TEXT.contains(&key) => {}
+            ValueKind::String if matches!(key, "arguments" | "partial_json") => {
+                self.text(place, value, TextForm::Json);
             }
-            self.value(value, below(path, key), false);
+            ValueKind::Object | ValueKind::Array if ARGUMENTS.contains(&key) => {
+                if !value.is_empty() {
+                    self.json(place, &String::from_utf8_lossy(value.raw()));
+                }
+            }
+            _ => self.value(value, place, false),
         }
     }
 
@@ -174,126 +228,82 @@ impl TextWalk<'_> {
             return self.value(part, below(path, "part"), false);
         }
         for (key, value) in part.members() {
-            match value.kind() {
-                ValueKind::String if !NO_TEXT.contains(&&*key) => {
-                    self.text(below(path, DELTA), value);
-                }
-                ValueKind::String => {}
-                _ => self.value(value, below(below(path, "part"), &*key), false),
-            }
+            let place = match value.kind() {
+                ValueKind::String => below(path, DELTA),
+                _ => below(below(path, "part"), &*key),
+            };
+            self.member(&key, value, place);
         }
     }
 
-    fn text(&mut self, path: u64, node: DocumentNode<'_>) {
-        if let Some(text) = node.as_str().filter(|text| !text.is_empty()) {
-            (self.visit)(TextPart(path), text);
+    fn text(&mut self, path: u64, node: DocumentNode<'_>, form: TextForm) {
+        let Some(text) = node.as_str().filter(|text| !text.is_empty()) else {
+            return;
+        };
+        match form {
+            TextForm::Plain => (self.visit)(ResponseText {
+                part: TextPart(path),
+                text,
+                form,
+            }),
+            TextForm::Json => self.json(path, &text),
         }
     }
+
+    /// JSON text, and the JSON in its strings.
+    fn json(&mut self, path: u64, text: &str) {
+        (self.visit)(ResponseText {
+            part: TextPart(path),
+            text: text.into(),
+            form: TextForm::Json,
+        });
+        // JSON in a string has quotes, which are escaped there.
+        if !text.contains('\\') {
+            return;
+        }
+        let limits = JsonLimits::default();
+        let text = Bytes::copy_from_slice(text.as_bytes());
+        if let Ok(document) = JsonDocument::parse(text, &limits) {
+            self.nested_json(document.root(), below(path, "nested"));
+        }
+    }
+
+    fn nested_json(&mut self, node: DocumentNode<'_>, path: u64) {
+        match node.kind() {
+            ValueKind::String => {
+                let text = node.as_str().unwrap_or_default();
+                let is_json = text.contains('\\') && text.trim_start().starts_with(['{', '[']);
+                if is_json {
+                    (self.visit)(ResponseText {
+                        part: TextPart(path),
+                        text,
+                        form: TextForm::Json,
+                    });
+                }
+            }
+            ValueKind::Array => {
+                for (index, element) in node.elements().enumerate() {
+                    self.nested_json(element, below(path, index));
+                }
+            }
+            ValueKind::Object => {
+                for (key, value) in node.members() {
+                    self.nested_json(value, below(path, &*key));
+                }
+            }
+            ValueKind::Null | ValueKind::Bool | ValueKind::Number => {}
+        }
+    }
+}
+
+/// Whether an event has a piece of the arguments of a tool.
+fn has_arguments_delta(event: DocumentNode<'_>) -> bool {
+    let class = event.get("type").and_then(DocumentNode::as_str);
+    class.is_some_and(|class| class.ends_with("_arguments.delta"))
 }
 
 fn below(path: u64, step: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     (path, step).hash(&mut hasher);
     hasher.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The texts of several events, each part joined, in the order in which the parts begin.
-    fn joined(protocol: Protocol, events: &[&str]) -> Vec<String> {
-        let mut parts: Vec<(TextPart, String)> = Vec::new();
-        for event in events {
-            let data = Bytes::copy_from_slice(event.as_bytes());
-            visit_texts(Some(protocol), &data, &mut |part, text| match parts
-                .iter_mut()
-                .find(|(known, _)| *known == part)
-            {
-                Some((_, known)) => known.push_str(&text),
-                None => parts.push((part, text.into_owned())),
-            })
-            .unwrap();
-        }
-        parts.into_iter().map(|(_, text)| text).collect()
-    }
-
-    #[test]
-    fn pieces_of_a_text_are_joined_across_events() {
-        for (protocol, events, texts) in [
-            (
-                Protocol::Chat,
-                &[
-                    r#"{"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":"ab"}}]}"#,
-                    r#"{"choices":[{"index":1,"delta":{"content":"xy"}}]}"#,
-                    r#"{"choices":[{"index":0,"delta":{"content":"\u0063"}},{"index":1,"delta":{"content":"z"}}]}"#,
-                    r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"t","function":{"name":"f","arguments":"{\"a"}}]}}]}"#,
-                    r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"arguments":"\":1}"}}]}}]}"#,
-                    r#"{"choices":[{"index":0,"delta":{"reasoning_content":"why"}}]}"#,
-                    "[DONE]",
-                ][..],
-                &["abc", "xyz", "f", "{\"a\":1}", "why"][..],
-            ),
-            (
-                Protocol::Messages,
-                &[
-                    r#"{"type":"message_start","message":{"id":"m","role":"assistant","model":"x","content":[]}}"#,
-                    r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"hm"}}"#,
-                    r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"m"}}"#,
-                    r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"a"}}"#,
-                    r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"b"}}"#,
-                    r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}"#,
-                    r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#,
-                ],
-                &["hmm", "ab", "f", "{}"],
-            ),
-            (
-                Protocol::Responses,
-                &[
-                    r#"{"type":"response.created","response":{"instructions":"secret","output":[]}}"#,
-                    r#"{"type":"response.content_part.added","item_id":"i","output_index":0,"content_index":0,"part":{"type":"output_text","text":"a","annotations":[]}}"#,
-                    r#"{"type":"response.output_text.delta","item_id":"i","output_index":0,"content_index":0,"delta":"b"}"#,
-                    r#"{"type":"response.output_text.delta","item_id":"i","output_index":0,"content_index":1,"delta":"x"}"#,
-                    r#"{"type":"response.output_text.delta","item_id":"i","output_index":0,"content_index":0,"delta":"c"}"#,
-                    r#"{"type":"response.output_text.done","item_id":"i","output_index":0,"content_index":0,"text":"abc"}"#,
-                    r#"{"type":"response.completed","response":{"instructions":"secret","output":[{"type":"message","id":"i","content":[{"type":"output_text","text":"abc"}]}]}}"#,
-                ],
-                &["abc", "x", "abc", "abc"],
-            ),
-        ] {
-            assert_eq!(joined(protocol, events), texts, "{protocol:?}");
-        }
-    }
-
-    #[test]
-    fn a_whole_body_has_the_texts_of_its_stream() {
-        for (protocol, body, texts) in [
-            (
-                Protocol::Chat,
-                r#"{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"abc"},"finish_reason":"stop"}],"usage":{"total_tokens":1}}"#,
-                &["abc"][..],
-            ),
-            (
-                Protocol::Messages,
-                r#"{"id":"m","type":"message","content":[{"type":"text","text":"abc"},{"type":"tool_use","id":"t","name":"f","input":{"a":1}}]}"#,
-                &["abc", "f", "{\"a\":1}"],
-            ),
-            (
-                Protocol::Responses,
-                r#"{"id":"r","object":"response","instructions":"no","output":[{"type":"message","content":[{"type":"output_text","text":"abc"}]}]}"#,
-                &["abc"],
-            ),
-        ] {
-            assert_eq!(joined(protocol, &[body]), texts, "{protocol:?}");
-        }
-    }
-
-    #[test]
-    fn data_that_is_not_strict_json_is_an_error_in_a_protocol_and_a_text_elsewhere() {
-        let data = Bytes::from_static(br#"{"a":"\ud800"}"#);
-        assert!(visit_texts(Some(Protocol::Chat), &data, &mut |_, _| {}).is_err());
-        let mut seen = String::new();
-        let visited = visit_texts(None, &data, &mut |_, text| seen.push_str(&text));
-        assert!(visited.is_ok() && seen.contains("ud800"));
-    }
 }

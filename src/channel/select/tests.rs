@@ -2,15 +2,11 @@
 
 use super::*;
 use crate::catalog::channel::{
-    Channel, ChannelLimits, Credential, CredentialSecret, HealthPolicy, HttpVersion, Origin,
-    Timeouts,
+    Channel, ChannelLimits, Credential, CredentialSecret, HttpVersion, Origin, Timeouts,
 };
-use crate::catalog::client_address::ForwardedPolicy;
-use crate::catalog::images::ImageEditPolicy;
 use crate::catalog::model::ChannelModel;
 use crate::channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use crate::observe::metrics::Metrics;
-use crate::protocol::mask::ChannelSecrets;
 use http::{HeaderValue, header};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,33 +14,20 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel {
+    let origin = Origin {
+        host: "127.0.0.1".into(),
+        port: 1,
+        base_path: "".into(),
+        authority: HeaderValue::from_static("127.0.0.1:1"),
+        http: HttpVersion::Http1,
+        tls: None,
+    };
     let fingerprint = RandomState::new().hash_one(name);
+    let timeouts = Timeouts::default();
     Channel {
-        name: name.into(),
-        origin: Origin {
-            host: "127.0.0.1".into(),
-            port: 1,
-            base_path: "".into(),
-            authority: HeaderValue::from_static("127.0.0.1:1"),
-            http: HttpVersion::Http1,
-            tls: None,
-        },
-        credentials: Vec::new(),
-        secrets: Arc::new(ChannelSecrets::new([])),
-        retired: false,
-        protocols: Vec::new(),
-        family: None,
-        image_edits: ImageEditPolicy::default(),
         weight,
         tier,
-        timeouts: Timeouts::default(),
-        headers: Vec::new(),
-        idempotency_header: None,
-        forwarded: ForwardedPolicy::Off,
-        limits: ChannelLimits::default(),
-        health: HealthPolicy::default(),
-        condition: None,
-        fingerprint,
+        ..Channel::of_server(name.into(), origin, timeouts, Vec::new(), fingerprint)
     }
 }
 

@@ -5,91 +5,100 @@ use std::time::Duration;
 
 /// What the caller allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CallerDirectives {
-    /// Whether the response may be recorded; false for `no-store`.
-    pub stores: bool,
-    /// Whether a recorded response may be sent; false for `no-cache`, `max-age=0` and `no-store`.
-    pub reads: bool,
-    /// The highest age of a recorded response.
-    pub age_max: Option<Duration>,
+pub(super) enum CallerDirectives {
+    /// Neither reading nor recording: `no-store`.
+    Bypass,
+    /// Recording only: `no-cache` and `max-age=0`.
+    Record,
+    /// Recording, and reading of responses that are not older than this.
+    ReadAndRecord { age_max: Option<Duration> },
 }
 
 impl CallerDirectives {
     pub fn of(headers: &HeaderMap) -> Self {
-        let mut allowed = Self {
-            stores: true,
-            reads: true,
-            age_max: None,
-        };
         let lines = headers.get_all(header::CACHE_CONTROL).iter();
         // A line that cannot be read may be one that forbids something.
         let texts = lines.map(|line| line.to_str().unwrap_or("no-store"));
-        for directive in texts.flat_map(|line| line.split(',')) {
-            let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
-            match &*name.trim().to_ascii_lowercase() {
-                "no-store" => (allowed.stores, allowed.reads) = (false, false),
-                "no-cache" => allowed.reads = false,
-                "max-age" => allowed.limit_age(value.trim().trim_matches('"')),
-                _ => {}
-            }
-        }
-        allowed
+        let each = texts.flat_map(|line| line.split(',')).map(Self::of_one);
+        each.fold(Self::ReadAndRecord { age_max: None }, Self::strictest)
     }
 
-    /// An age that is no number is 0, the strictest one.
-    fn limit_age(&mut self, seconds: &str) {
-        let seconds = match seconds.parse::<u64>() {
-            Ok(seconds) => seconds,
-            Err(_) if !seconds.is_empty() && seconds.bytes().all(|byte| byte.is_ascii_digit()) => {
-                u64::MAX
+    fn of_one(directive: &str) -> Self {
+        let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
+        match &*name.trim().to_ascii_lowercase() {
+            "no-store" => Self::Bypass,
+            "no-cache" => Self::Record,
+            "max-age" => match seconds(value.trim().trim_matches('"')) {
+                0 => Self::Record,
+                age_max => Self::ReadAndRecord {
+                    age_max: Some(Duration::from_secs(age_max)),
+                },
+            },
+            _ => Self::ReadAndRecord { age_max: None },
+        }
+    }
+
+    fn strictest(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Bypass, _) | (_, Self::Bypass) => Self::Bypass,
+            (Self::Record, _) | (_, Self::Record) => Self::Record,
+            (Self::ReadAndRecord { age_max: one }, Self::ReadAndRecord { age_max: other }) => {
+                Self::ReadAndRecord {
+                    age_max: [one, other].into_iter().flatten().min(),
+                }
             }
-            Err(_) => 0,
-        };
-        let age_max = Duration::from_secs(seconds);
-        self.reads &= seconds > 0;
-        self.age_max = Some(self.age_max.map_or(age_max, |other| other.min(age_max)));
+        }
+    }
+}
+
+/// The seconds of an age; one that is no number is 0, the strictest one.
+fn seconds(text: &str) -> u64 {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match is_number {
+        true => text.parse().unwrap_or(u64::MAX),
+        false => 0,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::CallerDirectives::{Bypass, ReadAndRecord, Record};
     use super::*;
     use http::HeaderValue;
 
     #[test]
     fn the_strictest_directive_of_all_lines_applies() {
-        for (lines, stores, reads, age_max) in [
-            (&[][..], true, true, None),
-            (&["no-store"], false, false, None),
-            (&["no-cache"], true, false, None),
-            (&["No-Cache, max-age=60"], true, false, Some(60)),
-            (&["max-age=60"], true, true, Some(60)),
-            (&["max-age=\"60\""], true, true, Some(60)),
-            (&["max-age=60, max-age=30"], true, true, Some(30)),
-            (&["max-age=60", "no-store"], false, false, Some(60)),
-            (&["max-age=0"], true, false, Some(0)),
-            (&["max-age=x"], true, false, Some(0)),
-            (&["max-age"], true, false, Some(0)),
-            (&["max-age=-1"], true, false, Some(0)),
-            (
-                &["max-age=99999999999999999999999"],
-                true,
-                true,
-                Some(u64::MAX),
-            ),
-            (&["private, stale-if-error=5"], true, true, None),
-            (&["\u{e9}"], false, false, None),
+        let up_to = |seconds| ReadAndRecord {
+            age_max: Some(Duration::from_secs(seconds)),
+        };
+        let any = ReadAndRecord { age_max: None };
+        for (lines, expected) in [
+            (&[][..], any),
+            (&["no-store"], Bypass),
+            (&["no-store, max-age=60"], Bypass),
+            (&["no-cache", "no-store"], Bypass),
+            (&["no-cache"], Record),
+            (&["No-Cache, max-age=60"], Record),
+            (&["max-age=60"], up_to(60)),
+            (&["max-age=\"60\""], up_to(60)),
+            (&["max-age=60, max-age=30"], up_to(30)),
+            (&["max-age=30", "private, max-age=60"], up_to(30)),
+            (&["max-age=60", "no-store"], Bypass),
+            (&["max-age=0"], Record),
+            (&["max-age=60, max-age=0"], Record),
+            (&["max-age=x"], Record),
+            (&["max-age"], Record),
+            (&["max-age=-1"], Record),
+            (&["max-age=+1"], Record),
+            (&["max-age=99999999999999999999999"], up_to(u64::MAX)),
+            (&["private, stale-if-error=5"], any),
+            (&["\u{e9}"], Bypass),
         ] {
             let mut headers = HeaderMap::new();
             for line in lines {
                 let value = HeaderValue::from_bytes(line.as_bytes()).unwrap();
                 headers.append(header::CACHE_CONTROL, value);
             }
-            let expected = CallerDirectives {
-                stores,
-                reads,
-                age_max: age_max.map(Duration::from_secs),
-            };
             assert_eq!(CallerDirectives::of(&headers), expected, "{lines:?}");
         }
     }

@@ -1,13 +1,18 @@
 //! The key of a response: everything that the response may depend on.
 //!
 //! That is what reaches a provider (path, query, headers and body with the edits of all filters, by the same functions
-//! that build the request), the channels that may receive it, the route's chains, and the caller.
+//! that build the request), the channels that may receive it, the route's chains, which conditions of its steps held, the
+//! caller, and what filters read of the request when there is a response.
 
 use crate::catalog::model::Candidate;
+use crate::filter::condition;
+use crate::filter::response_inputs::{ResponseInputs, in_order};
 use crate::filter::view::RequestView;
 use crate::protocol::header_policy;
+use crate::protocol::json::edit::JsonEdits;
 use crate::response_cache::CacheKey;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, header};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
@@ -19,6 +24,7 @@ pub(super) fn of(
     request: &RequestView,
     route_fingerprint: &str,
     caller: Option<&str>,
+    inputs: &ResponseInputs,
 ) -> Option<CacheKey> {
     let body = request.body.bytes()?;
     let destination = request.destination.as_ref()?;
@@ -37,13 +43,29 @@ pub(super) fn of(
     digest.text(request.method.as_str());
     digest.text(request.upstream_path.as_deref().unwrap_or(&request.path));
     digest.optional(query_of(request).as_deref().map(str::as_bytes));
-    add_headers(&mut digest, request);
-    let body = request.edits.apply(body);
-    digest.number(body.len());
-    for segment in &body {
-        digest.hasher.update(segment);
+    add_headers(&mut digest, request)?;
+    add_body(&mut digest, body, &request.edits);
+    for runs in condition::outcomes(request) {
+        digest.optional(Some(&[u8::from(runs)]));
     }
+    digest.optional(None);
+    inputs.visit(request, &mut |value| digest.optional(value));
     Some(CacheKey(digest.hasher.finalize().into()))
+}
+
+/// The body and its edits, which are not applied for this: an attempt applies them, and a hit needs no result.
+fn add_body(digest: &mut FieldDigest, body: &Bytes, edits: &JsonEdits) {
+    digest.field(body);
+    if edits.is_empty() {
+        return digest.number(0);
+    }
+    let changes: Vec<_> = edits.changes().collect();
+    digest.number(changes.len());
+    for (range, with) in changes {
+        digest.number(range.start);
+        digest.number(range.end);
+        digest.field(&with);
+    }
 }
 
 /// The query that is forwarded; `None` if there is none, or only parameters that are not forwarded.
@@ -70,9 +92,10 @@ fn add_candidate(digest: &mut FieldDigest, candidate: &Candidate, request: &Requ
     digest.optional(forwarded.as_ref().map(|(_, value)| value.as_bytes()));
 }
 
-fn add_headers(digest: &mut FieldDigest, request: &RequestView) {
+/// `None` if the request cannot be sent with these headers.
+fn add_headers(digest: &mut FieldDigest, request: &RequestView) -> Option<()> {
     let mut headers = header_policy::request_headers_for_provider(&request.headers);
-    request.header_edits.apply(&mut headers);
+    request.header_edits.apply(&mut headers).ok()?;
     for name in &CACHE_HEADERS {
         headers.remove(name);
     }
@@ -81,13 +104,7 @@ fn add_headers(digest: &mut FieldDigest, request: &RequestView) {
     for (name, value) in all {
         digest.header(name, value);
     }
-}
-
-/// Sorted by name; the lines of one name stay in their order, which has a meaning.
-fn in_order(headers: &HeaderMap) -> Vec<(&HeaderName, &HeaderValue)> {
-    let mut all: Vec<_> = headers.iter().collect();
-    all.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
-    all
+    Some(())
 }
 
 /// Hashes fields with their lengths, so that no two lists of fields look alike.

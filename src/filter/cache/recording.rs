@@ -1,4 +1,4 @@
-//! Records a response as its caller gets it, and ends the flight of those who wait for it.
+//! Records a response as its caller gets it, and ends the wait of equal requests.
 
 use super::CacheFilter;
 use crate::filter::view::{EventAction, ResponseBodyKind};
@@ -7,7 +7,7 @@ use crate::protocol::ids::{self, CreatedIds};
 use crate::protocol::json::{JsonDocument, JsonLimits, ValueKind};
 use crate::protocol::sse::SseEvent;
 use crate::response_cache::{
-    CacheKey, CachedResponse, FlightLeader, FlightOutcome, RecordingReservation,
+    CacheKey, CachedResponse, CoalescingLeader, CoalescingOutcome, RecordingReservation,
 };
 use crate::state::calendar::unix_ms;
 use bytes::{Bytes, BytesMut};
@@ -19,8 +19,8 @@ pub(super) struct ResponseRecording {
     key: CacheKey,
     protocol: Protocol,
     is_stream: bool,
-    /// Lands when it is known whether there is a response for others.
-    leader: Option<FlightLeader>,
+    /// Ends when it is known whether there is a response for others.
+    leader: Option<CoalescingLeader>,
     state: RecordingState,
 }
 
@@ -54,7 +54,7 @@ impl ResponseRecording {
         self.key
     }
 
-    pub fn led_by(self, leader: Option<FlightLeader>) -> Self {
+    pub fn led_by(self, leader: Option<CoalescingLeader>) -> Self {
         Self { leader, ..self }
     }
 
@@ -107,7 +107,7 @@ impl ResponseRecording {
             {
                 self.record(headers, body, filter);
             }
-            _ => self.land(FlightOutcome::NotRecorded),
+            _ => self.finish(CoalescingOutcome::NotRecorded),
         }
     }
 
@@ -119,15 +119,15 @@ impl ResponseRecording {
             } if self.is_stream && !events.is_empty() => {
                 self.record(headers, &events, filter);
             }
-            _ => self.land(FlightOutcome::NotRecorded),
+            _ => self.finish(CoalescingOutcome::NotRecorded),
         }
     }
 
     /// Ends without a response for others.
     pub fn give_up(mut self, has_caller_left: bool) {
-        self.land(match has_caller_left {
-            true => FlightOutcome::LeaderLeft,
-            false => FlightOutcome::NotRecorded,
+        self.finish(match has_caller_left {
+            true => CoalescingOutcome::LeaderLeft,
+            false => CoalescingOutcome::NotRecorded,
         });
     }
 
@@ -143,17 +143,17 @@ impl ResponseRecording {
         if let Some(records) = &filter.records {
             records.put(self.key, &response);
         }
-        self.land(FlightOutcome::Recorded(response));
+        self.finish(CoalescingOutcome::Recorded(response));
     }
 
     fn exclude(&mut self) {
         self.state = RecordingState::Excluded;
-        self.land(FlightOutcome::NotRecorded);
+        self.finish(CoalescingOutcome::NotRecorded);
     }
 
-    fn land(&mut self, outcome: FlightOutcome) {
+    fn finish(&mut self, outcome: CoalescingOutcome) {
         if let Some(leader) = self.leader.take() {
-            leader.land(outcome);
+            leader.finish(outcome);
         }
     }
 }

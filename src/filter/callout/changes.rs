@@ -1,4 +1,4 @@
-//! What a service may change, and the changes that its answer makes.
+//! What a service may change, and the changes that its response makes.
 
 use crate::callout::ProposedChanges;
 use crate::protocol::json::edit::JsonEdits;
@@ -14,7 +14,7 @@ pub struct AllowedChanges {
     pub pointers: Vec<String>,
 }
 
-/// The changes of an answer.
+/// The changes of a response.
 #[derive(Default)]
 pub struct AcceptedChanges {
     pub headers: Vec<(HeaderName, HeaderValue)>,
@@ -23,7 +23,7 @@ pub struct AcceptedChanges {
 }
 
 impl AllowedChanges {
-    /// Checks the changes of an answer, and makes them in a copy of `document`, which is absent if the body is no JSON.
+    /// Checks the changes of a response, and makes them in a copy of `document`, which is absent if the body is no JSON.
     ///
     /// # Errors
     /// A change is not allowed, or cannot be made.
@@ -46,9 +46,9 @@ impl AllowedChanges {
 
     fn header(&self, name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
         let allowed = self.headers.iter().find(|allowed| *allowed == name);
-        let allowed = allowed.ok_or("the answer sets a header that `allow` does not name")?;
+        let allowed = allowed.ok_or("the response sets a header that `allow` does not name")?;
         let value = HeaderValue::from_str(value)
-            .map_err(|_| "the answer sets a header to what is no header value")?;
+            .map_err(|_| "the response sets a header to what is no header value")?;
         Ok((allowed.clone(), value))
     }
 
@@ -57,13 +57,13 @@ impl AllowedChanges {
         proposed: &[(String, Bytes)],
         document: Option<&JsonDocument>,
     ) -> Result<JsonDocument, String> {
-        let document = document.ok_or("the answer edits a body that is no JSON")?;
+        let document = document.ok_or("the response edits a body that is no JSON")?;
         let root = document.root();
         let mut edits = JsonEdits::default();
         for (pointer, json) in proposed {
             let is_allowed = |allowed: &String| is_within(pointer, allowed);
             if !self.pointers.iter().any(is_allowed) {
-                return Err("the answer edits a value that `allow` does not name".into());
+                return Err("the response edits a value that `allow` does not name".into());
             }
             if let Some(value) = root.pointer(pointer) {
                 edits.replace(value.span(), json.clone());
@@ -72,7 +72,8 @@ impl AllowedChanges {
             let (parent, key) = pointer.rsplit_once('/').unwrap_or_default();
             let parent = root.pointer(parent);
             let object = parent.filter(|parent| parent.kind() == ValueKind::Object);
-            let object = object.ok_or("the answer edits a value that the body has no place for")?;
+            let object =
+                object.ok_or("the response edits a value that the body has no place for")?;
             let key = key.replace("~1", "/").replace("~0", "~");
             edits.insert_member(object, &key, json.clone());
         }

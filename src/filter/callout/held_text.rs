@@ -1,8 +1,10 @@
 //! The text of a held stream: what is new since the last window, with the end of what came before it.
 
 use crate::protocol::Protocol;
-use crate::protocol::response_text::{TextPart, visit_texts};
+use crate::protocol::json::escapes::JsonEscapeDecoder;
+use crate::protocol::response_text::{ResponseText, TextForm, TextPart, visit_texts};
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 
@@ -31,6 +33,8 @@ struct PartText {
     /// The end of the text that was released.
     tail: String,
     fresh: String,
+    is_fresh: bool,
+    decoder: JsonEscapeDecoder,
     length: usize,
     hasher: DefaultHasher,
 }
@@ -50,8 +54,8 @@ impl HeldTexts {
 impl HeldText {
     /// Adds the texts in the data of an event; `overlap` as in [`Self::release`].
     pub fn add(&mut self, protocol: Option<Protocol>, data: &Bytes, overlap: usize) {
-        let visited = visit_texts(protocol, data, &mut |part, text| {
-            self.add_text(part, &text, overlap);
+        let visited = visit_texts(protocol, data, &mut |text| {
+            self.add_text(&text, overlap);
         });
         if visited.is_err() {
             self.is_unreadable = true;
@@ -66,7 +70,8 @@ impl HeldText {
     /// The text of the window: each part with the end of what came before, in lines of their own.
     pub fn window(&self) -> String {
         let parts = self.fresh.iter().filter_map(|part| self.parts.get(part));
-        let texts = parts.map(|part| format!("{}{}", part.tail, part.fresh));
+        let texts =
+            parts.map(|part| format!("{}{}{}", part.tail, part.fresh, part.decoder.pending()));
         texts.collect::<Vec<_>>().join("\n")
     }
 
@@ -77,31 +82,41 @@ impl HeldText {
                 let fresh = std::mem::take(&mut part.fresh);
                 part.tail.push_str(&fresh);
                 part.tail = end_of(&part.tail, overlap).to_owned();
+                part.is_fresh = false;
             }
         }
         self.is_unreadable = false;
         self.windows += 1;
     }
 
-    fn add_text(&mut self, part: TextPart, text: &str, overlap: usize) {
-        let is_new = !self.parts.contains_key(&part);
+    fn add_text(&mut self, piece: &ResponseText<'_>, overlap: usize) {
+        let ResponseText { part, text, form } = piece;
+        let is_new = !self.parts.contains_key(part);
         if is_new && self.parts.len() >= PARTS_MAX {
             self.is_unreadable = true;
             return;
         }
+        let mut new = PartText::default();
+        let known = self.parts.get_mut(part);
+        let decoder = known.map_or(&mut new.decoder, |known| &mut known.decoder);
+        let text = match form {
+            TextForm::Plain => Cow::Borrowed(&**text),
+            TextForm::Json => Cow::Owned(decoder.push(text)),
+        };
         // Some events repeat a whole text that was sent in pieces.
-        let is_repeated = is_new && self.has_whole(text);
-        let known = self.parts.entry(part).or_default();
+        let is_repeated = is_new && self.has_whole(&text);
+        let known = self.parts.entry(*part).or_insert(new);
         known.length += text.len();
         known.hasher.write(text.as_bytes());
         if is_repeated {
-            known.tail = end_of(text, overlap).to_owned();
+            known.tail = end_of(&text, overlap).to_owned();
             return;
         }
-        if known.fresh.is_empty() {
-            self.fresh.push(part);
+        if !known.is_fresh {
+            known.is_fresh = true;
+            self.fresh.push(*part);
         }
-        known.fresh.push_str(text);
+        known.fresh.push_str(&text);
     }
 
     /// Whether a text so far is this one.
@@ -163,6 +178,30 @@ mod tests {
         assert!(!held.waits());
         held.add(Some(Protocol::Chat), &delta(1, "idden"), 10);
         assert_eq!(held.window(), "forbidden");
+    }
+
+    #[test]
+    fn escapes_in_arguments_of_tools_are_decoded_across_events_and_windows() {
+        let arguments = r#"{"\u0066orbi\u0064\u0064en":"\ud83d\ude00"}"#;
+        let call = |arguments: &str| {
+            let call = serde_json::json!({"index": 0, "function": {"arguments": arguments}});
+            let event =
+                serde_json::json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]});
+            Bytes::from(event.to_string())
+        };
+        for cut in 0..arguments.len() {
+            for is_released in [false, true] {
+                let mut held = HeldText::default();
+                let (first, second) = arguments.split_at(cut);
+                held.add(Some(Protocol::Chat), &call(first), 100);
+                assert!(held.window().len() <= first.len());
+                if is_released {
+                    held.release(100);
+                }
+                held.add(Some(Protocol::Chat), &call(second), 100);
+                assert_eq!(held.window(), "{\"forbidden\":\"😀\"}", "cut at {cut}");
+            }
+        }
     }
 
     #[test]

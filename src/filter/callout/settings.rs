@@ -2,8 +2,8 @@
 
 use super::changes::AllowedChanges;
 use crate::filter::descriptor::{BuildContext, ChainSide, InvalidSettings, read_settings};
+use crate::filter::header_name::header_name;
 use crate::filter::output_check::{HoldWindow, OutputCheck};
-use crate::filter::set_headers::header_name;
 use crate::protocol::Protocol;
 use crate::protocol::credential_names::names_credential;
 use crate::protocol::nearest::nearest;
@@ -29,7 +29,7 @@ pub struct CalloutConfig {
     /// What the service may decide and change.
     #[serde(default)]
     allow: AllowConfig,
-    /// What happens if the service gives no usable answer. Default: deny.
+    /// What happens without a usable response of the service. Default: deny.
     #[serde(default)]
     pub on_failure: OnFailureConfig,
     /// Holds streams until the service has decided about their text, window by window; only in the response chain.
@@ -47,11 +47,11 @@ struct SendConfig {
     fields: Vec<String>,
     /// Names of headers of the request; never those of credentials. Default: none.
     headers: Vec<String>,
-    /// Maximum size of the fields and texts of a question; a larger one is a failure. Default: 1MiB.
+    /// Maximum size of the fields and texts of a call; a larger one is a failure. Default: 1MiB.
     max_bytes: ByteSize,
 }
 
-/// What a service may decide and change; everything else in its answer is a failure.
+/// What a service may decide and change; everything else in its response is a failure.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct AllowConfig {
@@ -64,7 +64,7 @@ struct AllowConfig {
     edit_body: Vec<String>,
 }
 
-/// What happens without a usable answer.
+/// What happens without a usable response.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailureConfig {
@@ -84,7 +84,7 @@ struct HoldConfig {
     events: u32,
     /// Maximum size of the events of a window, up to 16MiB; one event may exceed it. Default: 16KiB.
     bytes: ByteSize,
-    /// Maximum time for which events are held before the service is asked, up to 1m. Default: 200ms.
+    /// Maximum time for which events are held before the service is called, up to 1m. Default: 200ms.
     time: HumanDuration,
     /// How much of the text before a window is sent with it, up to 64KiB; set it to the length of the longest text that
     /// the service must see as a whole. Default: 1KiB.
@@ -115,6 +115,16 @@ pub struct CalloutSettings {
     pub output_check: OutputCheck,
     /// Text before a window that is sent with it, in bytes.
     pub overlap: usize,
+}
+
+impl OnFailureConfig {
+    /// The value in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Allow => "allow",
+        }
+    }
 }
 
 impl CalloutSettings {

@@ -1,8 +1,10 @@
 //! How a create ended, derived from the stream info and the settlement of its exchange.
 
+use super::recorded_response::recorded_headers;
+use crate::filter::LocalReply;
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::{StreamInfo, UpstreamProcessing};
-use crate::journal::CreateEnd;
+use crate::journal::{CreateEnd, RecordedBody, RecordedResponse};
 
 /// Whether the caller received the whole response.
 pub(super) fn is_delivered(settlement: Settlement) -> bool {
@@ -33,6 +35,24 @@ pub(super) fn unrecorded_end(
                     .map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned()),
             }
         }
+    }
+}
+
+/// How a create ended whose caller was denied the response: later requests with the key get the same denial, since the
+/// provider has made what was asked for.
+pub(super) fn denied_end(
+    info: &StreamInfo,
+    denial: LocalReply,
+    settlement: Settlement,
+) -> CreateEnd {
+    CreateEnd::Accepted {
+        response: Some(RecordedResponse {
+            status: denial.status.as_u16(),
+            headers: recorded_headers(&denial.headers),
+            body: RecordedBody::Inline { bytes: denial.body },
+        }),
+        response_id: info.response_id.clone(),
+        is_delivered: matches!(settlement, Settlement::GatewayReply | Settlement::Denied),
     }
 }
 

@@ -46,7 +46,7 @@ impl MapTaskFilter {
             return Ok(FilterAction::Continue);
         };
         let polled = self.polled_task(request)?;
-        let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call));
+        let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call)?);
         match self
             .polls
             .status(polled.status_query.clone(), subrequest)
@@ -71,11 +71,11 @@ impl MapTaskFilter {
                 "this model does not support cancelling tasks",
             ));
         };
-        let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call));
+        let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call)?);
         // The future sends nothing until it is awaited.
         let cancelling = subrequests.send(Subrequest {
             max_wait: Duration::ZERO,
-            ..polled.subrequest(request, &cancel.call)
+            ..polled.subrequest(request, &cancel.call)?
         });
         let report = match self
             .polls
@@ -223,13 +223,17 @@ impl QueryableTask {
         &self.status_query.task
     }
 
-    fn subrequest(&self, request: &RequestView, call: &RequestTemplate) -> Subrequest {
+    fn subrequest(
+        &self,
+        request: &RequestView,
+        call: &RequestTemplate,
+    ) -> Result<Subrequest, Fault> {
         let mut headers = HeaderMap::new();
-        request.header_edits.apply(&mut headers);
+        request.header_edits.apply(&mut headers)?;
         for (name, value) in &call.headers {
             headers.insert(name, value.clone());
         }
-        Subrequest {
+        Ok(Subrequest {
             id: request.id.clone(),
             candidate: self.candidate.clone(),
             method: call.method.clone(),
@@ -238,7 +242,7 @@ impl QueryableTask {
             body: Bytes::new(),
             upstream_request_id: request.info.subrequest_id.get_or_init(Arc::default).clone(),
             max_wait: CHANNEL_MAX_WAIT,
-        }
+        })
     }
 
     /// A provider's text in which the caller's task id replaces the provider's.

@@ -4,7 +4,7 @@ use crate::expression::{EvaluationError, Phase};
 use crate::filter::descriptor::InvalidSettings;
 use crate::filter::expression::{ExchangeValues, FilterExpression};
 use crate::filter::value_template::{JsonTemplate, TextTemplate, TextTemplateConfig};
-use crate::protocol::error_body::{WordedError, render_worded};
+use crate::protocol::error_body::{CustomError, render_custom};
 use crate::protocol::sse::encode_event;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -66,6 +66,13 @@ pub(super) enum ReplyEventData {
     Json(JsonTemplate),
 }
 
+/// Statuses whose responses have no body.
+const BODILESS: [StatusCode; 3] = [
+    StatusCode::NO_CONTENT,
+    StatusCode::RESET_CONTENT,
+    StatusCode::NOT_MODIFIED,
+];
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -102,7 +109,7 @@ impl ContentConfig {
             let events = events.collect::<Result<_, InvalidSettings>>()?;
             contents.push(("/events", ReplyContent::Events(events)));
         }
-        let is_bodiless = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
+        let is_bodiless = BODILESS.contains(&status);
         match (contents.len(), contents.pop()) {
             (_, None) => Ok(ReplyContent::Empty),
             (1, Some((at, _))) if is_bodiless => {
@@ -157,7 +164,7 @@ impl ReplyContent {
                 class,
                 code,
             } => {
-                let error = WordedError {
+                let error = CustomError {
                     message: &message.text(values)?,
                     class: class.as_deref(),
                     code: code.as_deref(),
@@ -165,7 +172,7 @@ impl ReplyContent {
                 let status = status.as_u16();
                 (
                     JSON,
-                    render_worded(request.protocol, status, &error, &request.id),
+                    render_custom(request.protocol, status, &error, &request.id),
                 )
             }
             Self::Events(events) => {

@@ -5,11 +5,11 @@
 //! and size, so that such an error leads to a failover.
 
 use super::attempts::{AttemptVerdict, Attempts, FallbackReply, LeasedResponse};
-use super::body_kind::body_kind_for;
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision};
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::AttemptOutcome;
 use crate::filter::view::ResponseBodyKind;
+use crate::gateway::upstream::body_kind::body_kind_for;
 use crate::gateway::upstream::bounded_body::BodyEnd;
 use crate::gateway::upstream::client::{SendError, SendProgress};
 use crate::gateway::upstream::response::{BodyReadError, UpstreamResponse};

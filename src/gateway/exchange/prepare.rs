@@ -40,7 +40,7 @@ pub(in crate::gateway) async fn prepare(
     if request.protocol.is_some_and(Protocol::creates_paid_work) {
         header_policy::remove_idempotency_key(&mut headers);
     }
-    request.header_edits.apply(&mut headers);
+    request.header_edits.apply(&mut headers)?;
     let mut attempt = AttemptView {
         candidate: candidate.clone(),
         headers,

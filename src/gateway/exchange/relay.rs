@@ -1,7 +1,6 @@
 //! Relays the provider's response to the caller: JSON, other bodies and redacted errors.
 
 use super::Exchange;
-use super::body_kind::body_kind_for;
 use super::evaluate::ERROR_BYTES_MAX;
 use super::keep_alive::KEEP_ALIVE_COMMENT;
 use super::offload::offload;
@@ -16,6 +15,7 @@ use crate::filter::ResponseBodyAccess;
 use crate::filter::view::{ResponseBodyKind, ResponseView};
 use crate::gateway::deadline::DeadlineElapsed;
 use crate::gateway::reply;
+use crate::gateway::upstream::body_kind::body_kind_for;
 use crate::gateway::upstream::bounded_body::BodyEnd;
 use crate::gateway::upstream::client::SendProgress;
 use crate::gateway::upstream::response::UpstreamResponse;

@@ -8,6 +8,7 @@ use super::relay::is_channel_fault;
 use super::retry_policy::AttemptFailureClass;
 use crate::catalog::model::Candidate;
 use crate::filter::ResponseBodyAccess;
+use crate::filter::output_check::OutputChecks;
 use crate::filter::view::{EventAction, EventView};
 use crate::gateway::reply;
 use crate::gateway::upstream::response::UpstreamResponse;
@@ -54,15 +55,16 @@ impl Exchange<'_> {
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         let route = self.route.clone();
-        let checks = route.response.output_checks();
-        if checks.refuses_streams() {
-            return Err(self.unchecked_fault("it is a stream"));
-        }
+        let checks = match route.response.output_checks() {
+            OutputChecks::None => None,
+            OutputChecks::WholeBodies => return Err(self.unchecked_fault("it is a stream")),
+            OutputChecks::Streams(checks) => Some(checks),
+        };
         headers.remove(header::CONTENT_LENGTH);
         self.downstream.write_head(response.status, headers).await?;
-        if let Some(window) = checks.window() {
+        if let Some(checks) = checks {
             // Boxed, so that streams that are not held do not take its memory.
-            return Box::pin(self.relay_held_stream(response, candidate, window)).await;
+            return Box::pin(self.relay_held_stream(response, candidate, checks)).await;
         }
         let rewritten = self.route.response.event_access() == ResponseBodyAccess::Replace;
         let mut stream = RelayedStream {
@@ -149,34 +151,38 @@ impl Exchange<'_> {
 
     fn observe_events(&mut self, stream: &mut RelayedStream, candidate: &Candidate) {
         while let Some(event) = stream.framer.next() {
-            self.count(stream, &event);
-            self.route.response.on_event(&mut EventView {
-                request: &mut self.request,
-                candidate: Some(candidate),
-                event: &event,
-                action: EventAction::Pass,
-            });
+            self.filtered_event(stream, &event, candidate);
         }
     }
 
     fn rewritten_events(&mut self, stream: &mut RelayedStream, candidate: &Candidate) -> Bytes {
         let mut out: Vec<Bytes> = Vec::new();
         while let Some(event) = stream.framer.next() {
-            self.count(stream, &event);
-            let mut view = EventView {
-                request: &mut self.request,
-                candidate: Some(candidate),
-                event: &event,
-                action: EventAction::Pass,
-            };
-            self.route.response.on_event(&mut view);
-            match view.action {
-                EventAction::Pass => out.push(event.raw.clone()),
-                EventAction::Replace(bytes) => out.push(bytes),
-                EventAction::Drop => {}
-            }
+            out.extend(self.filtered_event(stream, &event, candidate));
         }
         joined(out)
+    }
+
+    /// Counts an event, and shows it to the filters. What is sent in its place; `None` if a filter drops it.
+    fn filtered_event(
+        &mut self,
+        stream: &mut RelayedStream,
+        event: &SseEvent,
+        candidate: &Candidate,
+    ) -> Option<Bytes> {
+        self.count(stream, event);
+        let mut view = EventView {
+            request: &mut self.request,
+            candidate: Some(candidate),
+            event,
+            action: EventAction::Pass,
+        };
+        self.route.response.on_event(&mut view);
+        match view.action {
+            EventAction::Pass => Some(event.raw.clone()),
+            EventAction::Replace(bytes) => Some(bytes),
+            EventAction::Drop => None,
+        }
     }
 
     /// Counts an event, and records an error event, which is too late for another channel.

@@ -1,17 +1,18 @@
-//! Sends questions to services, by the upstream client.
+//! Sends the calls of services, by the upstream client.
 //!
 //! The operator names the server, as the base URL of a channel, so that the egress policy does not apply to it.
 
+use super::body_kind::body_kind_of;
 use super::bounded_body::BodyEnd;
 use super::client::SendProgress;
 use super::request::{PreparedBody, PreparedRequest};
 use super::{ChannelWithCredential, UpstreamClient};
 use crate::callout::{
-    ANSWER_BYTES_MAX, ServiceCallError, ServiceClient, ServiceRequest, ServiceResponseFuture,
+    SERVICE_RESPONSE_BYTES_MAX, ServiceCallError, ServiceClient, ServiceRequest,
+    ServiceResponseFuture,
 };
 use crate::catalog::channel::Timeouts;
 use crate::filter::view::ResponseBodyKind;
-use crate::gateway::exchange::body_kind::body_kind_of;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::BodySegments;
 use bytes::Bytes;
@@ -47,7 +48,7 @@ impl UpstreamServiceClient {
                 idle: within,
                 total: within,
             },
-            // A service that answers the same question twice does no harm.
+            // A service that decides about the same content twice does no harm.
             may_repeat: true,
             ..prepared.map_err(call_error)?
         };
@@ -63,9 +64,9 @@ impl UpstreamServiceClient {
         }
         if body_kind_of(response.headers()) != ResponseBodyKind::Json {
             response.discard().await;
-            return Err(invalid("the answer is not application/json"));
+            return Err(invalid("the response is not application/json"));
         }
-        let content = response.read_bounded(ANSWER_BYTES_MAX).await;
+        let content = response.read_bounded(SERVICE_RESPONSE_BYTES_MAX).await;
         match content.end {
             BodyEnd::Complete => {
                 response.give_back().await;
@@ -74,7 +75,7 @@ impl UpstreamServiceClient {
             BodyEnd::TooLong => {
                 response.discard().await;
                 Err(invalid(format!(
-                    "the answer has more than {ANSWER_BYTES_MAX} bytes"
+                    "the response has more than {SERVICE_RESPONSE_BYTES_MAX} bytes"
                 )))
             }
             BodyEnd::Broken(fault) => Err(call_error(fault)),
@@ -106,10 +107,10 @@ fn call_error(fault: Fault) -> ServiceCallError {
     match kind {
         FaultKind::Connect => ServiceCallError::Connect(reason),
         FaultKind::UpstreamTimeout => ServiceCallError::Timeout(reason),
-        _ => ServiceCallError::Broken(reason),
+        _ => ServiceCallError::ConnectionClosed(reason),
     }
 }
 
 fn invalid(reason: impl Into<String>) -> ServiceCallError {
-    ServiceCallError::Invalid(reason.into())
+    ServiceCallError::InvalidResponse(reason.into())
 }

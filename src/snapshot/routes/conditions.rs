@@ -1,13 +1,15 @@
 //! Conditions of steps: which ones a filter may have, and the filters that evaluate them.
 
+use super::super::ProblemCollector;
 use crate::config::routes::{OnConditionErrorConfig, StepConditionConfig};
-use crate::expression::Phase;
+use crate::expression::{Phase, ValueOrigin};
 use crate::filter::Filter;
 use crate::filter::chain::NamedFilter;
 use crate::filter::condition::{ConditionErrorAction, ConditionId, StepCondition};
 use crate::filter::conditional::ConditionalFilter;
 use crate::filter::descriptor::{ChainSide, ConditionSupport, FilterDescriptor, InvalidSettings};
 use crate::filter::expression::FilterExpression;
+use crate::filter::output_check::OutputCheck;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -75,6 +77,36 @@ pub(super) fn with_condition(
     }
 }
 
+/// Warns of a condition by which callers avoid a filter that enforces something, or that is no condition at all.
+pub(super) fn warn_if_avoidable(step: &NamedFilter, at: &str, problems: &mut ProblemCollector<'_>) {
+    let is_guard = step.kind.placement.condition == ConditionSupport::Guard
+        || step.filter.declare().output_check != OutputCheck::None;
+    let Some(condition) = step.condition.as_ref().filter(|_| is_guard) else {
+        return;
+    };
+    let name = step.kind.name;
+    let (reason, hint) = match condition.expression.origin() {
+        ValueOrigin::Constant => (
+            format!(
+                "`{name}` runs for every request or for none: its condition reads nothing of the request"
+            ),
+            "remove `if`, or the step",
+        ),
+        ValueOrigin::Caller => (
+            format!(
+                "a caller can switch `{name}` off: only what the caller sends decides its condition"
+            ),
+            "name `caller`, `model` or `client.address` in the condition, or remove `if`",
+        ),
+        ValueOrigin::Exchange => return,
+    };
+    problems.warning(&format!("{at}/if"), reason, Some(hint));
+}
+
+fn is_check(support: ConditionSupport) -> bool {
+    matches!(support, ConditionSupport::Check | ConditionSupport::Guard)
+}
+
 /// The latest phase whose names a condition may use.
 fn available(support: ConditionSupport, side: ChainSide) -> Phase {
     match (side, support) {
@@ -96,7 +128,7 @@ fn on_error(
     let refused =
         |reason: String, hint: &str| Err(InvalidSettings::new(reason).at("/on_error").hint(hint));
     match (config, side) {
-        (Some(OnConditionErrorConfig::Skip), _) if support == ConditionSupport::Check => refused(
+        (Some(OnConditionErrorConfig::Skip), _) if is_check(support) => refused(
             format!(
                 "`{name}` takes no `on_error: skip`: a request that cannot be judged would pass unchecked"
             ),

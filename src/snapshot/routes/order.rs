@@ -37,7 +37,7 @@ pub(super) fn check(
         order.check_followers(index, placement, problems);
         order.check_model(index, problems);
         order.check_provided(index, problems);
-        order.check_condition(index, problems);
+        order.check_names(index, problems);
     }
     order.check_limits(problems);
     if protocol.is_some_and(Protocol::creates_paid_work)
@@ -119,26 +119,30 @@ impl FilterOrderCheck<'_> {
         }
     }
 
-    /// The names of a condition must be known where it is evaluated.
-    fn check_condition(&self, index: usize, problems: &mut ProblemCollector<'_>) {
+    /// The names of a condition, and those of computed values, must be known where they are evaluated.
+    fn check_names(&self, index: usize, problems: &mut ProblemCollector<'_>) {
         let step = &self.filters[index];
-        let Some(condition) = &step.named.condition else {
-            return;
-        };
+        let at = step.trail.last().map_or("", String::as_str);
+        let values = step.named.filter.declare().value_names;
         let needed = [
-            (Variable::Caller, "caller", FilterProvision::Caller),
-            (Variable::Model, "model", FilterProvision::Model),
+            (Variable::Caller, values.caller, FilterProvision::Caller),
+            (Variable::Model, values.model, FilterProvision::Model),
         ];
-        for (variable, name, provision) in needed {
-            let earlier = &self.filters[..index];
-            let is_known = earlier
-                .iter()
-                .any(|step| step.named.kind.provides(provision));
-            if condition.expression.names(variable) && !is_known {
+        for (variable, is_in_value, provision) in needed {
+            let condition = step.named.condition.as_ref();
+            let is_in_condition =
+                condition.is_some_and(|condition| condition.expression.names(variable));
+            let at = match (is_in_condition, is_in_value) {
+                (true, _) => format!("{at}/if"),
+                (false, true) => format!("{at}/{}", step.name()),
+                (false, false) => continue,
+            };
+            let mut earlier = self.filters[..index].iter();
+            if !earlier.any(|step| step.named.kind.provides(provision)) {
                 let providers = registry::providers(provision);
                 problems.error(
-                    &format!("{}/if", step.trail.last().map_or("", String::as_str)),
-                    format!("`{name}` is not known before {providers}"),
+                    &at,
+                    format!("`{}` is not known before {providers}", variable.name()),
                     Some(&format!("move the step after {providers}")),
                 );
             }

@@ -113,3 +113,137 @@ routes:
         );
     }
 }
+
+/// The errors and warnings of a file whose only route has these steps.
+fn problems_of(request: &str, response: &str) -> Vec<ConfigProblem> {
+    let text = format!(
+        "channels: {{c: {{base_url: 'https://p.example/v1', protocols: [chat], models: {{m: n}}}}}}
+callers: [{{name: ann, key_sha256: 'f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7', models: ['*']}}]
+services: {{s: {{url: 'https://s.example/'}}}}
+routes:
+  - {{name: chat, match: POST /v1/chat/completions, protocol: chat, request: {request}, response: {response}}}
+"
+    );
+    match build_text(&text) {
+        Ok(built) => {
+            let warnings = built.warnings.shown.into_iter();
+            warnings
+                .filter(|warning| warning.path != "services.s")
+                .collect()
+        }
+        Err(problems) => problems,
+    }
+}
+
+#[test]
+fn computed_values_name_only_what_earlier_filters_set() {
+    let caller = "`caller` is not known before `authenticate`";
+    let model = "`model` is not known before `route_model`";
+    for (request, reported) in [
+        (
+            "[{set_headers: {x-a: {cel: caller}}}, authenticate, route_model]",
+            Some((caller, "routes[0].request[0].set_headers")),
+        ),
+        (
+            "[authenticate, {set_headers: {x-a: {cel: model}}}, route_model]",
+            Some((model, "routes[0].request[1].set_headers")),
+        ),
+        (
+            "[authenticate, {edit_json: {set: {/user: {cel: model}}}}, route_model]",
+            Some((model, "routes[0].request[1].edit_json")),
+        ),
+        (
+            "[{if: '\"x-a\" in request.headers', reply: {json: {a: {cel: caller}}}}, authenticate, route_model]",
+            Some((caller, "routes[0].request[0].reply")),
+        ),
+        (
+            "[authenticate, {if: model == 'm', set_headers: {x-a: {cel: model}}}, route_model]",
+            Some((model, "routes[0].request[1].if")),
+        ),
+        // A channel is tried after all filters have seen the body.
+        (
+            "[{set_headers: {x-a: {cel: caller + model + channel}}}, authenticate, route_model]",
+            None,
+        ),
+        (
+            "[authenticate, {set_headers: {x-a: {cel: caller}}}, route_model, {edit_json: {set: {/user: {cel: model}}}}]",
+            None,
+        ),
+    ] {
+        let problems = problems_of(request, "[]");
+        let found: Vec<_> = problems
+            .iter()
+            .map(|problem| (&*problem.reason, &*problem.path))
+            .collect();
+        let expected: Vec<_> = reported.into_iter().collect();
+        assert_eq!(found, expected, "{request}");
+    }
+}
+
+#[test]
+fn a_condition_by_which_callers_avoid_a_check_is_a_warning() {
+    let ours = |name: &str| {
+        format!(
+            "a caller can switch `{name}` off: only what the caller sends decides its condition"
+        )
+    };
+    let constant = |name: &str| {
+        format!(
+            "`{name}` runs for every request or for none: its condition reads nothing of the request"
+        )
+    };
+    for (step, expected) in [
+        (
+            "{if: '\"x-a\" in request.headers', validate: }",
+            Some(ours("validate")),
+        ),
+        (
+            "{if: 'request.query[\"a\"] == \"\"', validate: }",
+            Some(ours("validate")),
+        ),
+        (
+            "{if: 'request.query_string != \"\"', validate: }",
+            Some(ours("validate")),
+        ),
+        (
+            "{if: 'json(\"/stream\") != true', rate_limit: }",
+            Some(ours("rate_limit")),
+        ),
+        (
+            "{if: 'sample(50, request.headers[\"x-a\"])', rate_limit: }",
+            Some(ours("rate_limit")),
+        ),
+        (
+            "{if: 'has(json(\"/user\"))', deny_ip: [10.0.0.0/8]}",
+            Some(ours("deny_ip")),
+        ),
+        ("{if: '1 == 2', rate_limit: }", Some(constant("rate_limit"))),
+        ("{if: 'sample(50)', rate_limit: }", None),
+        (
+            "{if: 'caller == \"ann\" || \"x-a\" in request.headers', rate_limit: }",
+            None,
+        ),
+        ("{if: 'model == \"m\"', validate: }", None),
+        ("{if: 'json(\"/user\") == 1', set_headers: {x-a: b}}", None),
+        (
+            "{if: '\"x-a\" in request.headers', reply: {status: 503}}",
+            None,
+        ),
+    ] {
+        let problems = problems_of(&format!("[authenticate, route_model, {step}]"), "[]");
+        let found: Vec<_> = problems.iter().map(|problem| &problem.reason).collect();
+        assert_eq!(found, expected.iter().collect::<Vec<_>>(), "{step}");
+        let at_condition = |problem: &ConfigProblem| problem.path == "routes[0].request[2].if";
+        assert!(problems.iter().all(at_condition), "{problems:?}");
+    }
+    let request = "[authenticate, route_model, {callout: {service: s}}]";
+    for (condition, expected) in [
+        ("request.headers[\"x-a\"] != \"b\"", Some(ours("callout"))),
+        ("response.status == 200", None),
+    ] {
+        let step = format!("[{{if: '{condition}', callout: {{service: s, hold: {{}}}}}}]");
+        let problems = problems_of(request, &step);
+        let found: Vec<_> = problems.iter().map(|problem| &problem.reason).collect();
+        assert_eq!(found, expected.iter().collect::<Vec<_>>(), "{condition}");
+    }
+}

@@ -63,6 +63,8 @@ fn settings_that_cannot_work_are_reported() {
             json!({"entry_size": "2MiB", "memory": "1MiB"}),
             "`entry_size` must not be larger than `memory`",
         ),
+        (json!({"wait": "61m"}), "`wait` must be at most 1h"),
+        (json!({"memory": "17GiB"}), "`memory` must be at most 16GiB"),
         (json!({"records_max": 0}), "records_max"),
         (json!({"store": "redis"}), "store"),
         (json!({"time": "5m"}), "unknown"),
@@ -77,6 +79,86 @@ fn settings_that_cannot_work_are_reported() {
             !is_valid && report.contains(expected),
             "{settings}: {report}"
         );
+    }
+}
+
+#[test]
+fn a_response_with_the_id_of_its_request_is_refused() {
+    let id = json!({"set_headers": {"x-id": {"cel": "request.id"}}});
+    for (side, step, is_refused) in [
+        ("response", id.clone(), true),
+        (
+            "response",
+            json!({"if": "request.id != ''", "set_headers": {"x-a": "b"}}),
+            true,
+        ),
+        (
+            "request",
+            json!({"set_headers": {"x-id": {"cel": "channel + request.id"}}}),
+            true,
+        ),
+        // Such requests are never equal, but a step before the cache may have other uses.
+        ("request", id, false),
+        (
+            "response",
+            json!({"if": "sample(10)", "set_headers": {"x-a": "b"}}),
+            false,
+        ),
+    ] {
+        let mut config = base();
+        let chain = route(&mut config, "chat")[side].as_array_mut().unwrap();
+        chain.insert(chain.len() - 1, step.clone());
+        let (is_valid, report) = check(&config);
+        let expected = "`set_headers` uses `request.id` for an attempt or a response";
+        assert_eq!(is_valid, !is_refused, "{step}: {report}");
+        assert_eq!(report.contains(expected), is_refused, "{step}: {report}");
+    }
+}
+
+#[test]
+fn explain_names_the_channel_of_copies() {
+    let mut config = standard("http://127.0.0.1:1/v1");
+    config["channels"]["copies"] = config["channels"]["openai"].clone();
+    config["channels"]["copies"]["if"] = json!("request.headers['x-tenant'] != 'blue'");
+    let mirror = json!({"mirror": {"channel": "copies", "percent": 12.5}});
+    insert_step(&mut config, "chat", mirror);
+    let skipped = json!({"if": "caller == 'bob'", "mirror": {"channel": "openai"}});
+    insert_step(&mut config, "chat", skipped);
+    let folder = folder_with_schemas();
+    let file = folder.write("routes.yaml", format!("{config:#}"));
+    for (tenant, store, expected) in [
+        (
+            "red",
+            "false",
+            "copy      to copies, for 12.5 % of such requests",
+        ),
+        (
+            "red",
+            "false",
+            "copy      none to openai: the condition of the step does not hold",
+        ),
+        (
+            "blue",
+            "false",
+            "copy      none to copies: the condition of the channel does not hold",
+        ),
+        (
+            "red",
+            "true",
+            "copy      none to copies: the provider stores or continues it (store)",
+        ),
+    ] {
+        let body = format!(
+            r#"{{"model":"demo-large","messages":[{{"role":"user","content":"Hi"}}],"store":{store}}}"#
+        );
+        let explained = Command::new(BINARY)
+            .args(["explain", "/v1/chat/completions", "-d", &body])
+            .args(["-H", &format!("x-tenant: {tenant}"), "--config"])
+            .arg(&file)
+            .output()
+            .unwrap();
+        let report = String::from_utf8([explained.stdout, explained.stderr].concat()).unwrap();
+        assert!(report.contains(expected), "{expected}: {report}");
     }
 }
 

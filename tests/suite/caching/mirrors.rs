@@ -104,6 +104,46 @@ async fn a_copy_has_the_request_with_the_channels_own_credential_and_model() {
 }
 
 #[tokio::test]
+async fn a_copy_has_the_headers_as_replacements_leave_them() {
+    let (provider, copies) = (Simulator::start().await, Simulator::start().await);
+    let mut config = mirroring_config(&provider.url(), &copies.url(), &json!({}));
+    let masked = json!({"replace": [
+        {"in": "x-user", "match": "[\\w.]+@", "with": "someone@"},
+        {"in": "x-forwarded-for", "match": "\\d+$", "with": "0"},
+    ]});
+    for name in ["openai", "copies"] {
+        config["channels"][name]["forwarded"] = json!("replace");
+    }
+    insert_step(&mut config, "chat", masked);
+    let gateway = Gateway::start(&config).await;
+    let request = numbered(1)
+        .header("x-user", "ann@a.example")
+        .header("x-user", "bob@a.example");
+    assert_eq!(gateway.ask(&request).await.status, 200);
+    counts_reach(&gateway, "chat", [1, 0, 0]).await;
+    for record in [provider.last().await, copies.last().await] {
+        let headers = &record["headers"];
+        assert_eq!(headers["x-user"], "someone@a.example, someone@a.example");
+        assert_eq!(headers["x-forwarded-for"], "127.0.0.0");
+    }
+}
+
+#[tokio::test]
+async fn a_channel_gets_copies_only_of_requests_that_it_accepts() {
+    let (provider, copies) = (Simulator::start().await, Simulator::start().await);
+    let mut config = mirroring_config(&provider.url(), &copies.url(), &json!({}));
+    config["channels"]["copies"]["if"] = json!("request.headers['x-copy'] == 'yes'");
+    let gateway = Gateway::start(&config).await;
+    for (value, expected) in [("no", 0), ("yes", 1), ("", 1)] {
+        let request = numbered(1).header("x-copy", value);
+        assert_eq!(gateway.ask(&request).await.status, 200);
+        counts_reach(&gateway, "chat", [expected, 0, 0]).await;
+        sleep(Duration::from_millis(50)).await;
+        assert_eq!(copies.records().await.len(), expected, "{value}");
+    }
+}
+
+#[tokio::test]
 async fn a_share_of_the_requests_is_copied() {
     let world = MirrorSetup::start(json!({"percent": 30, "concurrent": 64})).await;
     let mut connection = world.gateway.connect().await;

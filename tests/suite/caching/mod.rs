@@ -2,10 +2,11 @@
 
 mod bounds;
 mod check;
-mod flights;
+mod coalescing;
 mod hits;
 mod keys;
 mod mirrors;
 mod never;
+mod response_inputs;
 mod stores;
 mod streams;

@@ -1,4 +1,4 @@
-//! Tests of what `headgate check` reports about services and questions.
+//! Tests of what `headgate check` reports about services and callouts.
 
 use crate::configuration::check;
 use crate::harness::service::SERVICE_KEY;

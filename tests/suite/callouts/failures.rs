@@ -1,7 +1,7 @@
 //! Tests of services that fail: the request ends or continues as the settings say, and nothing else is affected.
 
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::service::{CONTINUE, add_service, answer, ask_about_requests, json_response};
+use crate::harness::service::{CONTINUE, add_service, call_on_requests, json_response, respond};
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
 };
@@ -37,13 +37,13 @@ async fn gateway(
         json!({"timeout": timeout, "breaker": breaker}),
     );
     let settings = json!({"send": {"fields": ["/messages"]}, "on_failure": on_failure});
-    ask_about_requests(&mut config, "chat", settings);
+    call_on_requests(&mut config, "chat", settings);
     (Gateway::start(&config).await, simulator)
 }
 
 #[tokio::test]
 async fn a_failure_denies_or_allows_as_configured() {
-    let service = ScriptedProvider::start(answer(CONTINUE)).await;
+    let service = ScriptedProvider::start(respond(CONTINUE)).await;
     let ten_megabytes = format!("\"{}\"", "x".repeat(10 << 20));
     let denying = gateway(&service, "300ms", "deny").await;
     let allowing = gateway(&service, "300ms", "allow").await;
@@ -59,12 +59,12 @@ async fn a_failure_denies_or_allows_as_configured() {
         (
             "garbage in JSON",
             response("200 OK\r\nContent-Type: application/json", "{]"),
-            "invalid_answer",
+            "invalid_response",
         ),
         (
             "10 MB",
             response("200 OK\r\nContent-Type: application/json", &ten_megabytes),
-            "invalid_answer",
+            "invalid_response",
         ),
         (
             "a redirect",
@@ -72,12 +72,12 @@ async fn a_failure_denies_or_allows_as_configured() {
                 "302 Found\r\nLocation: /other\r\nContent-Type: application/json",
                 CONTINUE,
             ),
-            "invalid_answer",
+            "invalid_response",
         ),
         (
             "another content type",
             response("200 OK\r\nContent-Type: text/plain", CONTINUE),
-            "invalid_answer",
+            "invalid_response",
         ),
         (
             "another form",
@@ -85,12 +85,12 @@ async fn a_failure_denies_or_allows_as_configured() {
                 "200 OK\r\nContent-Type: application/json",
                 r#"{"allowed":true}"#,
             ),
-            "invalid_answer",
+            "invalid_response",
         ),
         (
             "an error",
             response("500 Oops\r\nContent-Type: application/json", CONTINUE),
-            "invalid_answer",
+            "invalid_response",
         ),
         (
             "half an answer",
@@ -138,7 +138,7 @@ async fn a_failure_denies_or_allows_as_configured() {
 async fn a_service_that_does_not_listen_is_a_failure() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let service = ScriptedProvider::on(listener, answer(CONTINUE));
+    let service = ScriptedProvider::on(listener, respond(CONTINUE));
     let (gateway, _simulator) = gateway(&service, "2s", "deny").await;
     assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
     // Nothing listens on port 1.
@@ -161,7 +161,7 @@ async fn other_requests_are_unmoved_while_a_service_hangs() {
         let mut connection = gateway.connect().await;
         waiting.spawn(async move { connection.ask(&Request::ask(Protocol::Chat)).await.status });
     }
-    eventually("questions in flight", async || {
+    eventually("payloads in flight", async || {
         (service.requests().len() >= 64).then_some(())
     })
     .await;
@@ -181,7 +181,7 @@ async fn other_requests_are_unmoved_while_a_service_hangs() {
 }
 
 #[tokio::test]
-async fn a_caller_who_leaves_ends_its_question() {
+async fn a_caller_who_leaves_ends_its_call() {
     let service = ScriptedProvider::start(vec![ScriptedResponse::Hang]).await;
     let (gateway, simulator) = gateway(&service, "30s", "allow").await;
     let mut connection = gateway.connect().await;
@@ -189,9 +189,9 @@ async fn a_caller_who_leaves_ends_its_question() {
         .send(&Request::ask(Protocol::Chat).bytes())
         .await
         .unwrap();
-    eventually("the question", async || (service.open() == 1).then_some(())).await;
+    eventually("the call", async || (service.open() == 1).then_some(())).await;
     drop(connection);
-    eventually("the end of the question", async || {
+    eventually("the end of the call", async || {
         (service.open() == 0).then_some(())
     })
     .await;

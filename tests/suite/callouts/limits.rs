@@ -1,6 +1,6 @@
 //! Tests of the limits of calls: concurrent calls, and the circuit breaker.
 
-use crate::harness::service::{CONTINUE, add_service, answer, ask_about_requests, json_response};
+use crate::harness::service::{CONTINUE, add_service, call_on_requests, json_response, respond};
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
 };
@@ -17,7 +17,7 @@ async fn gateway(
     let simulator = Simulator::start().await;
     let mut config = config::standard(&simulator.url());
     add_service(&mut config, service, settings);
-    ask_about_requests(&mut config, "chat", json!({"on_failure": on_failure}));
+    call_on_requests(&mut config, "chat", json!({"on_failure": on_failure}));
     (Gateway::start(&config).await, simulator, config)
 }
 
@@ -37,7 +37,7 @@ async fn a_service_that_fails_repeatedly_is_left_until_a_trial_succeeds() {
     let settings = json!({"timeout": "5s", "breaker": breaker});
     let (gateway, _simulator, mut config) = gateway(&service, settings, "allow").await;
     for _ in 0..3 {
-        assert_eq!(outcome_of(&gateway).await, "invalid_answer");
+        assert_eq!(outcome_of(&gateway).await, "invalid_response");
     }
     assert_eq!(outcome_of(&gateway).await, "breaker_open");
     assert_eq!(service.requests().len(), 3);
@@ -54,10 +54,10 @@ async fn a_service_that_fails_repeatedly_is_left_until_a_trial_succeeds() {
     gateway.reload(&config).await;
     assert_eq!(is_open().await, 1.0);
     tokio::time::sleep(Duration::from_millis(600)).await;
-    assert_eq!(outcome_of(&gateway).await, "invalid_answer", "the trial");
+    assert_eq!(outcome_of(&gateway).await, "invalid_response", "the trial");
     assert_eq!(outcome_of(&gateway).await, "breaker_open");
-    service.next(answer(CONTINUE));
-    service.next(answer(CONTINUE));
+    service.next(respond(CONTINUE));
+    service.next(respond(CONTINUE));
     tokio::time::sleep(Duration::from_millis(600)).await;
     for _ in 0..2 {
         assert_eq!(outcome_of(&gateway).await, "continued");

@@ -1,6 +1,7 @@
-//! Tests of services that filters ask about requests and responses.
+//! Tests of services that filters call with requests and responses.
 
 mod configuration;
+mod explained;
 mod failures;
 mod limits;
 mod requests;

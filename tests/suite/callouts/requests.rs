@@ -1,10 +1,10 @@
-//! Tests of questions about requests: what is asked, and what the answer decides.
+//! Tests of calls for requests: what is sent, and what the response of the service decides.
 
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::ANN;
 use crate::harness::service::{
-    CONTINUE, SERVICE_KEY, add_service, answer, ask_about_requests, moderation, questions,
+    CONTINUE, SERVICE_KEY, add_service, call_on_requests, moderation, payloads, respond,
 };
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, body_of, path_of};
 use headgate::protocol::Protocol;
@@ -18,7 +18,7 @@ async fn gateway(service: &ScriptedProvider, settings: &Value) -> (Gateway, Simu
     let service_settings = json!({"timeout": "5s", "breaker": breaker});
     add_service(&mut config, service, service_settings);
     for protocol in PROTOCOLS {
-        ask_about_requests(&mut config, protocol.name(), settings.clone());
+        call_on_requests(&mut config, protocol.name(), settings.clone());
     }
     (Gateway::start(&config).await, simulator)
 }
@@ -46,10 +46,10 @@ async fn a_service_sees_what_was_chosen_and_decides() {
             .ask(&with_text(protocol, "hi").header("x-tenant", "blue"))
             .await;
         assert_eq!(allowed.status, 200, "{}", allowed.text());
-        let asked = questions(&service).pop().unwrap();
-        assert_eq!(asked["version"], 1);
-        assert_eq!(asked["phase"], "request");
-        let request = &asked["request"];
+        let payload = payloads(&service).pop().unwrap();
+        assert_eq!(payload["version"], 1);
+        assert_eq!(payload["phase"], "request");
+        let request = &payload["request"];
         assert_eq!(request["id"], allowed.headers.get("x-request-id").unwrap());
         assert_eq!(request["method"], "POST");
         assert_eq!(request["path"], path_of(protocol));
@@ -90,21 +90,39 @@ async fn no_credential_reaches_a_service_by_any_way() {
         .header("x-copy", &format!("Bearer {ANN}"))
         .header("x-tenant", "blue");
     assert_eq!(gateway.ask(&request).await.status, 200);
-    let asked = service.requests().pop().unwrap();
+    let payload = service.requests().pop().unwrap();
     for secret in [ANN, CREDENTIALS[0], CREDENTIALS[1]] {
-        assert!(!asked.contains(secret), "{asked}");
+        assert!(!payload.contains(secret), "{payload}");
     }
     assert!(
-        asked
+        payload
             .to_ascii_lowercase()
             .contains(&format!("x-service-key: {SERVICE_KEY}"))
     );
-    let question = questions(&service).pop().unwrap();
-    assert_eq!(question["request"]["headers"], json!({"x-tenant": "blue"}));
+    let payload = payloads(&service).pop().unwrap();
+    assert_eq!(payload["request"]["headers"], json!({"x-tenant": "blue"}));
     assert!(
-        question.to_string().contains("my key is [secret], is"),
-        "{question}"
+        payload.to_string().contains("my key is [secret], is"),
+        "{payload}"
     );
+}
+
+#[tokio::test]
+async fn a_key_that_is_written_with_escapes_is_masked_too() {
+    let service = moderation().await;
+    let (gateway, _simulator) = gateway(&service, &json!({"send": {"fields": [""]}})).await;
+    let (first, rest) = ANN.split_at(1);
+    let code = u32::from(first.chars().next().unwrap());
+    let escaped = format!("\\u{code:04x}{rest}");
+    let nested = format!(r#"{{\"a\":\"\{escaped}\"}}"#);
+    for written in [escaped, nested] {
+        let request = with_text(Protocol::Chat, &format!("is {written} a key?"));
+        let received = gateway.ask(&request).await;
+        assert_eq!(received.status, 200, "{written}: {}", received.text());
+        let payload = payloads(&service).pop().unwrap().to_string();
+        assert!(payload.contains("[secret]"), "{payload}");
+        assert!(!payload.contains(rest), "{payload}");
+    }
 }
 
 #[tokio::test]
@@ -115,13 +133,13 @@ async fn a_denial_has_the_status_of_the_service_in_the_format_of_the_protocol() 
     for protocol in PROTOCOLS {
         for status in [400, 401, 403, 404, 429, 451] {
             let denial = json!({"action": "deny", "status": status, "message": "because"});
-            service.next(answer(&denial.to_string()));
+            service.next(respond(&denial.to_string()));
             let denied = gateway.ask(&Request::ask(protocol)).await;
             assert_eq!(assert_error_body(protocol, &denied, status), "because");
             let retried = denied.headers.get("x-should-retry");
             assert_eq!(retried, (status != 429).then_some("false"), "{status}");
         }
-        service.next(answer(r#"{"action":"deny"}"#));
+        service.next(respond(r#"{"action":"deny"}"#));
         let denied = gateway.ask(&Request::ask(protocol)).await;
         let message = assert_error_body(protocol, &denied, 403);
         assert!(message.contains("denied by a policy"), "{message}");
@@ -131,7 +149,7 @@ async fn a_denial_has_the_status_of_the_service_in_the_format_of_the_protocol() 
 
 #[tokio::test]
 async fn a_service_sets_the_headers_that_it_may_set() {
-    let service = ScriptedProvider::start(answer(
+    let service = ScriptedProvider::start(respond(
         r#"{"action":"continue","headers":{"X-Risk":"low"}}"#,
     ))
     .await;
@@ -145,17 +163,17 @@ async fn a_service_sets_the_headers_that_it_may_set() {
         headers.contains("low") && !headers.contains("of the caller"),
         "{headers}"
     );
-    // Nothing of the body was chosen, so that the question was asked before it was read.
-    let asked = questions(&service).pop().unwrap();
-    assert_eq!(asked["request"]["fields"], json!({}));
-    assert_eq!(asked["request"]["model"], Value::Null);
+    // Nothing of the body was chosen, so that the service was called before it was read.
+    let payload = payloads(&service).pop().unwrap();
+    assert_eq!(payload["request"]["fields"], json!({}));
+    assert_eq!(payload["request"]["model"], Value::Null);
     for changes in [
         r#"{"action":"continue","headers":{"x-other":"1"}}"#,
         r#"{"action":"continue","headers":{"authorization":"Bearer x"}}"#,
         r#"{"action":"continue","headers":{"x-risk":"a\nb"}}"#,
         r#"{"action":"continue","edits":{"set":{"/user":"x"}}}"#,
     ] {
-        service.next(answer(changes));
+        service.next(respond(changes));
         let refused = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_error_body(Protocol::Chat, &refused, 503);
         assert_eq!(simulator.records().await.len(), 1, "{changes}");
@@ -164,12 +182,12 @@ async fn a_service_sets_the_headers_that_it_may_set() {
 
 #[tokio::test]
 async fn a_service_edits_the_values_that_it_may_edit_and_all_other_bytes_stay() {
-    let service = ScriptedProvider::start(answer(CONTINUE)).await;
+    let service = ScriptedProvider::start(respond(CONTINUE)).await;
     let settings = json!({"send": {"fields": ["/messages"]}, "allow": {"edit_body": ["/messages/0", "/user"]}});
     let (gateway, simulator) = gateway(&service, &settings).await;
     let body = r#"{"model": "demo-large",  "messages": [{"role": "user","content":"a"},{"role":"user", "content":"b"}], "temperature":1.0}"#;
     let request = Request::to(Protocol::Chat, body);
-    service.next(answer(
+    service.next(respond(
         r#"{"action":"continue","edits":{"set":{"/messages/0/content":"masked","/user":"u1"}}}"#,
     ));
     let edited = gateway.ask(&request).await;
@@ -189,12 +207,12 @@ async fn a_service_edits_the_values_that_it_may_edit_and_all_other_bytes_stay() 
     ] {
         let sent = simulator.records().await.len();
         let changes = format!(r#"{{"action":"continue","edits":{{"set":{edits}}}}}"#);
-        service.next(answer(&changes));
+        service.next(respond(&changes));
         let refused = gateway.ask(&request).await;
         assert_error_body(Protocol::Chat, &refused, 503);
         let line = gateway.log_of(&refused).await;
         assert_eq!(
-            line["callout_outcome"], "invalid_answer",
+            line["callout_outcome"], "invalid_response",
             "{reason}: {line}"
         );
         assert_eq!(simulator.records().await.len(), sent, "{reason}");
@@ -203,17 +221,17 @@ async fn a_service_edits_the_values_that_it_may_edit_and_all_other_bytes_stay() 
 
 #[tokio::test]
 async fn a_service_that_may_not_deny_cannot() {
-    let service = ScriptedProvider::start(answer(r#"{"action":"deny"}"#)).await;
+    let service = ScriptedProvider::start(respond(r#"{"action":"deny"}"#)).await;
     let settings = json!({"allow": {"deny": false}, "on_failure": "allow"});
     let (gateway, _simulator) = gateway(&service, &settings).await;
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     let line = gateway.log_of(&answer).await;
-    assert_eq!(line["callout_outcome"], "invalid_answer", "{line}");
+    assert_eq!(line["callout_outcome"], "invalid_response", "{line}");
 }
 
 #[tokio::test]
-async fn strangers_cause_no_questions() {
+async fn strangers_cause_no_calls() {
     let service = moderation().await;
     let (gateway, _simulator) = gateway(&service, &json!({})).await;
     let refused = gateway
@@ -224,7 +242,7 @@ async fn strangers_cause_no_questions() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_too_large_is_not_asked() {
+async fn a_payload_that_is_too_large_is_not_sent() {
     let service = moderation().await;
     for on_failure in ["deny", "allow"] {
         let settings = json!({

@@ -1,26 +1,20 @@
-//! Tests of questions about responses that are not streams.
+//! Tests of calls for responses that are not streams.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::service::{
-    CONTINUE, add_service, answer, ask_about_responses, json_response, moderation, questions,
+    CONTINUE, gateway_with_checks, json_response, moderation, payloads, respond,
 };
-use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, config};
+use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
-/// A gateway whose text routes ask `service` about responses of `provider`.
+/// A gateway whose text routes call `service` for responses of `provider`.
 async fn gateway(
     provider: &ScriptedProvider,
     service: &ScriptedProvider,
     settings: &Value,
 ) -> Gateway {
-    let mut config = config::standard(&provider.url());
-    config::without_cool_downs(&mut config);
-    add_service(&mut config, service, json!({"timeout": "5s"}));
-    for protocol in PROTOCOLS {
-        ask_about_responses(&mut config, protocol.name(), settings.clone());
-    }
-    Gateway::start(&config).await
+    gateway_with_checks(provider, service, json!({"timeout": "5s"}), settings).await
 }
 
 /// A response of the protocol with this text.
@@ -53,19 +47,17 @@ async fn a_response_is_checked_before_any_of_it_is_sent() {
     for protocol in PROTOCOLS {
         let respond = |text: &str| {
             let body = body_with(protocol, text);
-            provider.next(vec![crate::harness::ScriptedResponse::Send(json_response(
-                &body,
-            ))]);
+            provider.next(vec![ScriptedResponse::Send(json_response(&body))]);
             body
         };
         let body = respond("a good word");
         let allowed = gateway.ask(&Request::ask(protocol)).await;
         assert_eq!((allowed.status, allowed.text()), (200, body));
-        let asked = questions(&service).pop().unwrap();
-        assert_eq!(asked["phase"], "response");
-        assert_eq!(asked["request"]["model"], "demo-large");
+        let payload = payloads(&service).pop().unwrap();
+        assert_eq!(payload["phase"], "response");
+        assert_eq!(payload["request"]["model"], "demo-large");
         assert_eq!(
-            asked["response"],
+            payload["response"],
             json!({"status": 200, "text": "a good word", "fields": {}})
         );
         respond("a f\u{6f}rbidden word");
@@ -78,7 +70,7 @@ async fn a_response_is_checked_before_any_of_it_is_sent() {
 
 #[tokio::test]
 async fn a_service_sets_headers_and_values_of_a_response() {
-    let service = ScriptedProvider::start(answer(
+    let service = ScriptedProvider::start(respond(
         r#"{"action":"continue","headers":{"x-checked":"yes"},"edits":{"set":{"/choices/0/message/content":"masked"}}}"#,
     ))
     .await;
@@ -93,10 +85,10 @@ async fn a_service_sets_headers_and_values_of_a_response() {
     assert_eq!(edited.status, 200, "{}", edited.text());
     assert_eq!(edited.headers.get("x-checked"), Some("yes"));
     assert_eq!(edited.text(), body.replace("secret", "masked"));
-    let fields = &questions(&service)[0]["response"]["fields"];
+    let fields = &payloads(&service)[0]["response"]["fields"];
     assert_eq!(fields["/choices/0/message"]["content"], "secret");
     assert_eq!(fields["/usage"]["total_tokens"], 3);
-    service.next(answer(
+    service.next(respond(
         r#"{"action":"continue","edits":{"set":{"/usage":{}}}}"#,
     ));
     let refused = gateway.ask(&Request::ask(Protocol::Chat)).await;
@@ -106,7 +98,7 @@ async fn a_service_sets_headers_and_values_of_a_response() {
 #[tokio::test]
 async fn what_cannot_be_checked_follows_the_policy() {
     for (on_failure, status) in [("deny", 503), ("allow", 200)] {
-        let service = ScriptedProvider::start(answer(CONTINUE)).await;
+        let service = ScriptedProvider::start(respond(CONTINUE)).await;
         let provider = ScriptedProvider::answering("").await;
         let settings =
             json!({"on_failure": on_failure, "hold": {}, "send": {"max_bytes": "100KiB"}});
@@ -114,9 +106,7 @@ async fn what_cannot_be_checked_follows_the_policy() {
         let duplicates = r#"{"choices":[{"index":0,"message":{"content":"a","content":"b"}}]}"#;
         let large = body_with(Protocol::Chat, &"x".repeat(200 << 10));
         for body in [duplicates, &large] {
-            provider.next(vec![crate::harness::ScriptedResponse::Send(json_response(
-                body,
-            ))]);
+            provider.next(vec![ScriptedResponse::Send(json_response(body))]);
             let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
             assert_eq!(answer.status, status, "{}", answer.text());
             assert_eq!(gateway.log_of(&answer).await["callout_outcome"], "not_sent");
@@ -149,7 +139,7 @@ async fn a_route_that_refuses_streams_serves_none() {
         assert!(message.contains("`stream`"), "{message}");
         assert!(provider.requests().is_empty());
     }
-    // A provider that streams although nobody asked for it.
+    // A provider that streams although nobody payload for it.
     let refused = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_error_body(Protocol::Chat, &refused, 503);
 }
@@ -166,9 +156,42 @@ async fn a_body_that_only_clients_can_decode_is_not_sent() {
         let provider = ScriptedProvider::answering("").await;
         let gateway = gateway(&provider, &service, &json!({"hold": {}})).await;
         let response = json_response(&body);
-        provider.next(vec![crate::harness::ScriptedResponse::Send(response)]);
+        provider.next(vec![ScriptedResponse::Send(response)]);
         let received = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert!(received.status >= 500, "{body}: {}", received.text());
         assert!(!received.text().contains("orbidden"), "{}", received.text());
+    }
+}
+
+#[tokio::test]
+async fn every_member_of_a_response_and_decoded_arguments_of_tools_are_checked() {
+    let service = moderation().await;
+    let provider = ScriptedProvider::answering("").await;
+    let gateway = gateway(&provider, &service, &json!({"streams": "refuse"})).await;
+    for (protocol, body) in [
+        (
+            Protocol::Responses,
+            r#"{"id":"r","object":"response","status":"completed","output":[],"note":"forbidden"}"#,
+        ),
+        (
+            Protocol::Responses,
+            r#"{"id":"r","object":"response","status":"completed","output":[{"type":"function_call","name":"f","arguments":"{\"id\":\"\\u0066orbidden\"}"}]}"#,
+        ),
+        (
+            Protocol::Messages,
+            r#"{"id":"m","type":"message","role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{"\u0066orbidden":1}}]}"#,
+        ),
+        (
+            Protocol::Chat,
+            r#"{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"t","function":{"name":"f","arguments":"{\"a\":\"{\\\"status\\\":\\\"\\\\u0066orbidden\\\"}\"}"}}]}}]}"#,
+        ),
+    ] {
+        provider.next(vec![ScriptedResponse::Send(json_response(body))]);
+        let denied = gateway.ask(&Request::ask(protocol)).await;
+        assert_eq!(
+            assert_error_body(protocol, &denied, 403),
+            "not here",
+            "{body}"
+        );
     }
 }

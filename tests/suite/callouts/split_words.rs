@@ -1,15 +1,13 @@
 //! Tests that a forbidden word never reaches the caller of a stream, wherever the word is cut.
 
 use crate::harness::error_shape::assert_error_event;
-use crate::harness::service::{FORBIDDEN, add_service, ask_about_responses, moderation};
+use crate::harness::service::{FORBIDDEN, STREAM_HEAD, gateway_with_checks, moderation};
 use crate::harness::{
-    Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config,
+    Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, WholeResponse,
 };
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
-
-const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 
 struct Setup {
     gateway: Gateway,
@@ -22,14 +20,10 @@ impl Setup {
     async fn with(hold: &Value) -> Self {
         let service = moderation().await;
         let provider = ScriptedProvider::answering("").await;
-        let mut config = config::standard(&provider.url());
-        config::without_cool_downs(&mut config);
-        add_service(&mut config, &service, json!({"timeout": "10s"}));
-        for protocol in PROTOCOLS {
-            ask_about_responses(&mut config, protocol.name(), json!({"hold": hold}));
-        }
+        let settings = json!({"hold": hold});
+        let limits = json!({"timeout": "10s"});
         Self {
-            gateway: Gateway::start(&config).await,
+            gateway: gateway_with_checks(&provider, &service, limits, &settings).await,
             provider,
             _service: service,
         }
@@ -37,7 +31,7 @@ impl Setup {
 
     /// The response to a request for a stream that the provider sends in these pieces.
     async fn stream(&self, protocol: Protocol, pieces: &[&str]) -> WholeResponse {
-        let mut script = vec![ScriptedResponse::Send(HEAD.into())];
+        let mut script = vec![ScriptedResponse::Send(STREAM_HEAD.into())];
         for piece in pieces {
             script.push(ScriptedResponse::Send((*piece).into()));
             script.push(ScriptedResponse::Wait(Duration::from_millis(2)));
@@ -220,6 +214,8 @@ async fn a_response_that_only_repeats_its_text_at_the_end_is_checked_too() {
     let setup = Setup::with(&json!({})).await;
     for data in [
         json!({"type": "response.output_text.done", "item_id": "i", "output_index": 0, "content_index": 0, "text": FORBIDDEN}),
+        json!({"type": "response.completed", "response": {"id": "r", "output": [], "note": FORBIDDEN}}),
+        json!({"type": "response.completed", "response": {"id": "r", "output": []}, "note": FORBIDDEN}),
         json!({"type": "response.completed", "response": {"id": "r", "output": [{"type": "message", "content": [{"type": "output_text", "text": FORBIDDEN}]}]}}),
     ] {
         let event = format!(
@@ -234,5 +230,39 @@ async fn a_response_that_only_repeats_its_text_at_the_end_is_checked_too() {
         let answer = setup.stream(Protocol::Responses, &pieces).await;
         assert!(!answer.text().contains(FORBIDDEN), "{}", answer.text());
         assert!(answer.text().contains("not here"), "{}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn a_word_that_is_escaped_in_arguments_of_a_tool_is_found_wherever_it_is_cut() {
+    let setup = Setup::with(&json!({"events": 1})).await;
+    let arguments = r#"{"id":"\u0066orbi\u0064den"}"#;
+    for protocol in PROTOCOLS {
+        let piece = |text: &str| {
+            let data = match protocol {
+                Protocol::Chat => {
+                    let call = json!({"index": 0, "function": {"arguments": text}});
+                    json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})
+                }
+                Protocol::Messages => json!({
+                    "type": "content_block_delta", "index": 0,
+                    "delta": {"type": "input_json_delta", "partial_json": text},
+                }),
+                _ => json!({
+                    "type": "response.function_call_arguments.delta", "item_id": "i",
+                    "output_index": 0, "delta": text,
+                }),
+            };
+            match data["type"].as_str() {
+                Some(class) => format!("event: {class}\ndata: {data}\n\n"),
+                None => format!("data: {data}\n\n"),
+            }
+        };
+        for cut in 1..arguments.len() {
+            let (first, second) = arguments.split_at(cut);
+            let pieces = [&*piece(first), &*piece(second), end(protocol)];
+            let received = setup.stream(protocol, &pieces).await.text();
+            assert!(received.contains("not here"), "cut at {cut}: {received}");
+        }
     }
 }

@@ -3,8 +3,8 @@
 use crate::harness::error_shape::assert_error_event;
 use crate::harness::request::BOB;
 use crate::harness::service::{
-    CONTINUE, FORBIDDEN, add_service, answer, ask_about_responses, json_response, moderation,
-    questions,
+    CONTINUE, FORBIDDEN, STREAM_HEAD, add_service, call_on_responses, gateway_with_checks,
+    json_response, moderation, payloads, respond,
 };
 use crate::harness::whole_streams::whole;
 use crate::harness::{
@@ -16,11 +16,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 const DONE: &str = "data: [DONE]\n\n";
 
 fn send(text: &str) -> ScriptedResponse {
     ScriptedResponse::Send(text.into())
+}
+
+/// A script: this stream, and its end.
+fn whole_stream(events: &str) -> Vec<ScriptedResponse> {
+    vec![send(STREAM_HEAD), send(events), ScriptedResponse::Close]
 }
 
 fn delta(text: &str) -> String {
@@ -39,18 +43,8 @@ async fn gateway(
     service: &ScriptedProvider,
     settings: &Value,
 ) -> Gateway {
-    let mut config = config::standard(&provider.url());
-    config::without_cool_downs(&mut config);
-    let breaker = json!({"consecutive_failures": 0});
-    add_service(
-        &mut config,
-        service,
-        json!({"timeout": "500ms", "breaker": breaker}),
-    );
-    for protocol in PROTOCOLS {
-        ask_about_responses(&mut config, protocol.name(), settings.clone());
-    }
-    Gateway::start(&config).await
+    let limits = json!({"timeout": "500ms", "breaker": {"consecutive_failures": 0}});
+    gateway_with_checks(provider, service, limits, settings).await
 }
 
 #[tokio::test]
@@ -61,22 +55,25 @@ async fn a_stream_that_is_allowed_is_the_same_byte_for_byte() {
         json!({"bytes": "1"}),
         json!({"events": 10_000, "time": "30s", "bytes": "16MiB"}),
     ] {
-        let service = ScriptedProvider::start(answer(CONTINUE)).await;
+        let service = ScriptedProvider::start(respond(CONTINUE)).await;
         let provider = ScriptedProvider::answering("").await;
         let gateway = gateway(&provider, &service, &json!({"hold": hold})).await;
         for protocol in PROTOCOLS {
             let (events, _) = whole(protocol);
             let stream = format!(": hello\n\n{}\n\n", events.join("\n\n"));
-            provider.next(vec![send(HEAD), send(&stream), ScriptedResponse::Close]);
+            provider.next(whole_stream(&stream));
             let answer = gateway.ask(&Request::ask_stream(protocol)).await;
             assert!(answer.whole, "{hold} {protocol:?}");
             assert_eq!(answer.text(), stream, "{hold} {protocol:?}");
             let line = gateway.log_of(&answer).await;
             assert_ne!(line["settlement"], "denied", "{line}");
         }
-        for asked in questions(&service) {
-            assert_eq!(asked["phase"], "stream", "{asked}");
-            assert!(asked["response"]["window"].as_u64().unwrap() > 0, "{asked}");
+        for payload in payloads(&service) {
+            assert_eq!(payload["phase"], "stream", "{payload}");
+            assert!(
+                payload["response"]["window"].as_u64().unwrap() > 0,
+                "{payload}"
+            );
         }
     }
 }
@@ -95,7 +92,7 @@ async fn a_stream_that_ends_in_a_window_is_checked_to_its_end() {
         (delta(FORBIDDEN), false),
     ] {
         let stream = delta("fine") + &rest;
-        provider.next(vec![send(HEAD), send(&stream), ScriptedResponse::Close]);
+        provider.next(whole_stream(&stream));
         let answer = gateway.ask(&Request::ask_stream(Protocol::Chat)).await;
         let received = answer.text();
         assert_eq!(answer.whole, is_whole, "{received}");
@@ -120,7 +117,7 @@ async fn a_window_is_released_at_its_time_while_the_provider_pauses() {
     let gateway = gateway(&provider, &service, &json!({"hold": hold})).await;
     let rest = Arc::new(Notify::new());
     provider.next(vec![
-        send(HEAD),
+        send(STREAM_HEAD),
         send(&delta("early")),
         ScriptedResponse::WaitFor(rest.clone()),
         send(&finish()),
@@ -146,12 +143,12 @@ async fn a_failure_in_the_middle_of_a_stream_ends_it_or_not() {
             ))],
         ] {
             let service = ScriptedProvider::start(failure).await;
-            service.next(answer(CONTINUE));
+            service.next(respond(CONTINUE));
             let provider = ScriptedProvider::answering("").await;
             let settings = json!({"hold": {"events": 1}, "on_failure": on_failure});
             let gateway = gateway(&provider, &service, &settings).await;
             let stream = delta("one") + &delta("two") + &finish();
-            provider.next(vec![send(HEAD), send(&stream), ScriptedResponse::Close]);
+            provider.next(whole_stream(&stream));
             let answer = gateway.ask(&Request::ask_stream(Protocol::Chat)).await;
             let received = answer.text();
             assert!(received.starts_with(&delta("one")), "{received}");
@@ -177,7 +174,7 @@ async fn an_event_that_is_not_strict_json_follows_the_policy() {
         let gateway = gateway(&provider, &service, &settings).await;
         let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"a\\ud800\"}}]}\n\n".to_owned()
             + &finish();
-        provider.next(vec![send(HEAD), send(&stream), ScriptedResponse::Close]);
+        provider.next(whole_stream(&stream));
         let answer = gateway.ask(&Request::ask_stream(Protocol::Chat)).await;
         assert_eq!(answer.whole, is_whole, "{}", answer.text());
         assert_eq!(answer.text() == stream, is_whole, "{}", answer.text());
@@ -194,7 +191,7 @@ async fn heartbeats_continue_while_a_service_decides() {
     let provider = ScriptedProvider::answering("").await;
     let mut config = config::standard(&provider.url());
     add_service(&mut config, &service, json!({"timeout": "10s"}));
-    ask_about_responses(&mut config, "chat", json!({"hold": {"events": 1}}));
+    call_on_responses(&mut config, "chat", json!({"hold": {"events": 1}}));
     let response = &mut config::route(&mut config, "chat")["response"];
     response
         .as_array_mut()
@@ -202,7 +199,7 @@ async fn heartbeats_continue_while_a_service_decides() {
         .insert(0, json!({"heartbeat": {"interval": "50ms"}}));
     let gateway = Gateway::start(&config).await;
     let stream = delta("one") + &finish();
-    provider.next(vec![send(HEAD), send(&stream), ScriptedResponse::Close]);
+    provider.next(whole_stream(&stream));
     let answer = gateway.ask(&Request::ask_stream(Protocol::Chat)).await;
     let received = answer.text();
     assert!(
@@ -213,23 +210,23 @@ async fn heartbeats_continue_while_a_service_decides() {
 }
 
 #[tokio::test]
-async fn a_caller_who_leaves_cancels_the_question_and_the_provider() {
+async fn a_caller_who_leaves_cancels_the_call_and_the_provider() {
     let service = ScriptedProvider::start(vec![ScriptedResponse::Hang]).await;
     let provider = ScriptedProvider::answering("").await;
     let mut config = config::standard(&provider.url());
     add_service(&mut config, &service, json!({"timeout": "30s"}));
-    ask_about_responses(&mut config, "chat", json!({"hold": {"events": 1}}));
+    call_on_responses(&mut config, "chat", json!({"hold": {"events": 1}}));
     let gateway = Gateway::start(&config).await;
     let never = Arc::new(Notify::new());
     provider.next(vec![
-        send(HEAD),
+        send(STREAM_HEAD),
         send(&delta("one")),
         ScriptedResponse::WaitFor(never),
     ]);
     let answer = gateway.open(&Request::ask_stream(Protocol::Chat)).await;
-    eventually("the question", async || (service.open() == 1).then_some(())).await;
+    eventually("the call", async || (service.open() == 1).then_some(())).await;
     drop(answer);
-    eventually("the end of the question", async || {
+    eventually("the end of the call", async || {
         (service.open() == 0).then_some(())
     })
     .await;
@@ -241,8 +238,7 @@ async fn a_caller_who_leaves_cancels_the_question_and_the_provider() {
 async fn a_reload_changes_what_new_requests_are_asked() {
     let service = moderation().await;
     let stream = delta(FORBIDDEN) + &finish();
-    let provider =
-        ScriptedProvider::start(vec![send(HEAD), send(&stream), ScriptedResponse::Close]).await;
+    let provider = ScriptedProvider::start(whole_stream(&stream)).await;
     let mut config = config::standard(&provider.url());
     config::without_cool_downs(&mut config);
     let gateway = Gateway::start(&config).await;
@@ -255,7 +251,7 @@ async fn a_reload_changes_what_new_requests_are_asked() {
     assert!(ask().await);
     let plain = config.clone();
     add_service(&mut config, &service, json!({}));
-    ask_about_responses(&mut config, "chat", json!({"hold": {}}));
+    call_on_responses(&mut config, "chat", json!({"hold": {}}));
     gateway.reload(&config).await;
     assert!(!ask().await);
     gateway.reload(&plain).await;
@@ -273,11 +269,13 @@ async fn two_checks_of_a_route_see_the_same_windows_and_either_may_deny() {
     config::route(&mut config, "chat")["response"] = json!([check, later]);
     let gateway = Gateway::start(&config).await;
     let stream = delta("one") + &delta("two") + &finish();
-    provider.next(vec![send(HEAD), send(&stream), ScriptedResponse::Close]);
+    provider.next(whole_stream(&stream));
     let answer = gateway.ask(&Request::ask_stream(Protocol::Chat)).await;
     assert_eq!(answer.text(), stream);
-    let texts = questions(&service);
-    let texts = texts.iter().map(|asked| asked["response"]["text"].clone());
+    let texts = payloads(&service);
+    let texts = texts
+        .iter()
+        .map(|payload| payload["response"]["text"].clone());
     let texts: Vec<Value> = texts.collect();
     assert_eq!(texts, ["one", "one", "onetwo", "onetwo"]);
     let line = gateway.log_of(&answer).await;
@@ -288,8 +286,7 @@ async fn two_checks_of_a_route_see_the_same_windows_and_either_may_deny() {
 async fn a_check_with_a_condition_is_asked_where_the_condition_holds() {
     let service = moderation().await;
     let stream = delta(FORBIDDEN) + &finish();
-    let provider =
-        ScriptedProvider::start(vec![send(HEAD), send(&stream), ScriptedResponse::Close]).await;
+    let provider = ScriptedProvider::start(whole_stream(&stream)).await;
     let mut config = config::standard(&provider.url());
     config::without_cool_downs(&mut config);
     add_service(&mut config, &service, json!({"timeout": "10s"}));
@@ -316,7 +313,7 @@ async fn events_that_other_filters_change_are_checked_as_they_are_sent() {
     let provider = ScriptedProvider::answering("").await;
     let mut config = config::standard(&provider.url());
     add_service(&mut config, &service, json!({"timeout": "10s"}));
-    ask_about_responses(&mut config, "chat", json!({"hold": {"events": 2}}));
+    call_on_responses(&mut config, "chat", json!({"hold": {"events": 2}}));
     let request = &mut config::route(&mut config, "chat")["request"];
     request.as_array_mut().unwrap().push("force_usage".into());
     let gateway = Gateway::start(&config).await;
@@ -324,10 +321,10 @@ async fn events_that_other_filters_change_are_checked_as_they_are_sent() {
     let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2,\"total_tokens\":3}}\n\n";
     let end = finish().replace(DONE, "");
     let stream = [&*with_usage, &end, usage, DONE].concat();
-    provider.next(vec![send(HEAD), send(&stream), ScriptedResponse::Close]);
+    provider.next(whole_stream(&stream));
     let answer = gateway.ask(&Request::ask_stream(Protocol::Chat)).await;
     assert_eq!(answer.text(), [&*delta("one"), &end, DONE].concat());
-    assert_eq!(questions(&service)[0]["response"]["text"], "one");
+    assert_eq!(payloads(&service)[0]["response"]["text"], "one");
     let line = gateway.log_of(&answer).await;
     assert_eq!(line["total_tokens"], 3, "{line}");
 }
@@ -338,7 +335,7 @@ async fn the_time_that_a_window_adds_to_the_first_byte_is_measured() {
     const REQUESTS: usize = 30;
     let service = moderation().await;
     let pieces = |pause: u64| {
-        let mut script = vec![send(HEAD)];
+        let mut script = vec![send(STREAM_HEAD)];
         for index in 0..20 {
             script.push(send(&delta(&format!("word {index} "))));
             script.push(ScriptedResponse::Wait(Duration::from_millis(pause)));
@@ -358,7 +355,7 @@ async fn the_time_that_a_window_adds_to_the_first_byte_is_measured() {
             let mut config = config::standard(&provider.url());
             if !hold.is_null() {
                 add_service(&mut config, &service, json!({"timeout": "5s"}));
-                ask_about_responses(&mut config, "chat", json!({"hold": hold}));
+                call_on_responses(&mut config, "chat", json!({"hold": hold}));
             }
             let gateway = Gateway::start(&config).await;
             let mut times = Vec::new();

@@ -1,8 +1,10 @@
-//! A service that filters ask, and the routes that ask it.
+//! A service that filters call, and the routes that call it.
 
-use super::{ScriptedProvider, ScriptedResponse, config};
+use super::{Gateway, PROTOCOLS, ScriptedProvider, ScriptedResponse, config};
 use serde_json::{Value, json};
 
+/// The head of a stream.
+pub const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 /// The word that [`moderate`] denies.
 pub const FORBIDDEN: &str = "forbidden";
 /// The key of the gateway at the service.
@@ -16,14 +18,14 @@ pub fn json_response(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").into()
 }
 
-/// A script: answers with this JSON.
-pub fn answer(body: &str) -> Vec<ScriptedResponse> {
+/// A script: responds with this JSON.
+pub fn respond(body: &str) -> Vec<ScriptedResponse> {
     vec![ScriptedResponse::Send(json_response(body))]
 }
 
 /// Denies what has [`FORBIDDEN`].
-pub fn moderate(question: &str) -> Vec<u8> {
-    let (_, body) = question.split_once("\r\n\r\n").unwrap();
+pub fn moderate(request: &str) -> Vec<u8> {
+    let (_, body) = request.split_once("\r\n\r\n").unwrap();
     json_response(match body.contains(FORBIDDEN) {
         true => DENY,
         false => CONTINUE,
@@ -35,8 +37,8 @@ pub async fn moderation() -> ScriptedProvider {
     ScriptedProvider::start(vec![ScriptedResponse::Answer(moderate)]).await
 }
 
-/// The questions so far, as JSON.
-pub fn questions(service: &ScriptedProvider) -> Vec<Value> {
+/// What the service has received so far, as JSON.
+pub fn payloads(service: &ScriptedProvider) -> Vec<Value> {
     let requests = service.requests();
     let bodies = requests.iter().map(|request| {
         let (_, body) = request.split_once("\r\n\r\n").unwrap();
@@ -53,14 +55,14 @@ pub fn add_service(config: &mut Value, service: &ScriptedProvider, settings: Val
     config["services"] = json!({"moderation": settings});
 }
 
-/// Has the request chain of a route ask the service, as its last filter.
-pub fn ask_about_requests(config: &mut Value, route: &str, settings: Value) {
+/// Has the request chain of a route call the service, as its last filter.
+pub fn call_on_requests(config: &mut Value, route: &str, settings: Value) {
     let chain = &mut config::route(config, route)["request"];
     chain.as_array_mut().unwrap().push(callout(settings));
 }
 
-/// Has the response chain of a route ask the service.
-pub fn ask_about_responses(config: &mut Value, route: &str, settings: Value) {
+/// Has the response chain of a route call the service.
+pub fn call_on_responses(config: &mut Value, route: &str, settings: Value) {
     config::route(config, route)["response"] =
         json!(["pass_sse", "meter_usage", callout(settings)]);
 }
@@ -68,4 +70,20 @@ pub fn ask_about_responses(config: &mut Value, route: &str, settings: Value) {
 fn callout(mut settings: Value) -> Value {
     settings["service"] = json!("moderation");
     json!({"callout": settings})
+}
+
+/// A gateway whose text routes call `service`, with these settings, for responses of `provider`.
+pub async fn gateway_with_checks(
+    provider: &ScriptedProvider,
+    service: &ScriptedProvider,
+    service_settings: Value,
+    settings: &Value,
+) -> Gateway {
+    let mut config = config::standard(&provider.url());
+    config::without_cool_downs(&mut config);
+    add_service(&mut config, service, service_settings);
+    for protocol in PROTOCOLS {
+        call_on_responses(&mut config, protocol.name(), settings.clone());
+    }
+    Gateway::start(&config).await
 }

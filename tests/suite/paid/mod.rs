@@ -1,5 +1,6 @@
 //! Tests of paid creates: none is lost, and none is made twice.
 
+mod denied_creates;
 mod duplicates;
 mod freed_keys;
 mod hostile_callers;

@@ -249,6 +249,39 @@ async fn a_header_may_be_computed() {
 }
 
 #[tokio::test]
+async fn a_computed_header_that_cannot_be_sent_is_an_error() {
+    let computed = json!({"set_headers": {"x-user": {"cel": "json(\"/user\")"}}});
+    let world = TestSetup::with(|config| {
+        add(config, computed.clone());
+        let chain = route(config, "messages")["response"]
+            .as_array_mut()
+            .unwrap();
+        chain.push(computed.clone());
+    })
+    .await;
+    for user in ["secret\r\nx-admin: yes", "secret\n", "gr\u{fc}n-secret"] {
+        let before = world.simulator.records().await.len();
+        let response = world.ask(&chat_with("user", user.into())).await;
+        assert_eq!(response.status, 500, "{user:?}: {}", response.text());
+        assert!(response.json()["error"].is_object(), "{user:?}");
+        assert_eq!(world.simulator.records().await.len(), before, "{user:?}");
+        let line = world.gateway.log_of(&response).await;
+        let detail = line["error_detail"].as_str().unwrap();
+        assert!(detail.contains("value of header `x-user`"), "{line}");
+        assert!(!format!("{line}{}", response.text()).contains("secret"));
+        // A provider's response is sent without the header.
+        let mut body = body_of(Protocol::Messages);
+        body["user"] = user.into();
+        let response = world
+            .ask(&Request::to(Protocol::Messages, body.to_string()))
+            .await;
+        assert_eq!(response.status, 200, "{user:?}: {}", response.text());
+        assert_eq!(response.headers.get("x-user"), None, "{user:?}");
+        assert_eq!(response.headers.get("x-admin"), None, "{user:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_reload_changes_conditions_for_new_requests() {
     let world = TestSetup::start().await;
     let mut changed: Value = serde_json::from_str(&world.gateway.config()).unwrap();

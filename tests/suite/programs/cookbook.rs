@@ -30,9 +30,9 @@ fn runnable(mut config: Value, simulator: &Simulator, service: &ScriptedProvider
     config["server"] = json!({"listen": "127.0.0.1:0", "admin": "127.0.0.1:0", "workers": 2});
     config["state"] = json!("memory");
     let services = config.get_mut("services").and_then(Value::as_object_mut);
-    for asked in services.into_iter().flat_map(Map::values_mut) {
-        asked["url"] = format!("http://{}/check", service.address).into();
-        asked["headers"] = json!({});
+    for payload in services.into_iter().flat_map(Map::values_mut) {
+        payload["url"] = format!("http://{}/check", service.address).into();
+        payload["headers"] = json!({});
     }
     for channel in config["channels"].as_object_mut().unwrap().values_mut() {
         channel["base_url"] = simulator.url().into();

@@ -2,7 +2,9 @@
 
 use crate::harness::config::{self, route};
 use crate::harness::whole_streams::whole;
-use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup};
+use crate::harness::{
+    Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup, body_of,
+};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -192,4 +194,64 @@ async fn usage_is_metered_before_events_are_dropped() {
     );
     let line = world.gateway.log_of(&response).await;
     assert!(line["output_tokens"].as_u64().unwrap() > 0, "{line}");
+}
+
+#[tokio::test]
+async fn usage_that_the_caller_did_not_request_is_removed_from_edited_events() {
+    let world = TestSetup::with(|config| {
+        let request = route(config, "chat")["request"].as_array_mut().unwrap();
+        request.push(json!("force_usage"));
+        for edit in [
+            json!({"events": ["*"], "set": {"/x_by": {"cel": "caller"}}}),
+            json!({"events": ["*"], "default": {"/usage/total_tokens": 0, "/usage/x_cost": 1}}),
+        ] {
+            append(config, Protocol::Chat, json!({"edit_event": edit}));
+        }
+    })
+    .await;
+    for requests_usage in [false, true] {
+        let mut body = body_of(Protocol::Chat);
+        body["stream"] = true.into();
+        if requests_usage {
+            body["stream_options"] = json!({"include_usage": true});
+        }
+        let response = world
+            .ask(&Request::to(Protocol::Chat, body.to_string()))
+            .await;
+        let text = response.text();
+        assert_eq!(response.status, 200, "{text}");
+        let data: Vec<Value> = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
+            .collect();
+        assert!(data.len() > 2, "{text}");
+        let is_edited = |event: &Value| event["x_by"] == "ann";
+        assert!(data.iter().all(is_edited), "{text}");
+        let has_usage = |event: &&Value| event.get("usage").is_some();
+        let with_usage = data.iter().filter(has_usage).count();
+        let usage_chunks = data
+            .iter()
+            .filter(|event| event["choices"] == json!([]))
+            .count();
+        match requests_usage {
+            false => assert_eq!((with_usage, usage_chunks), (0, 0), "{text}"),
+            true => assert_eq!((with_usage, usage_chunks), (data.len(), 1), "{text}"),
+        }
+        let line = world.gateway.log_of(&response).await;
+        assert!(line["output_tokens"].as_u64().unwrap() > 0, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn usage_that_an_edit_renames_reaches_the_caller() {
+    let world = TestSetup::with(|config| {
+        let request = route(config, "chat")["request"].as_array_mut().unwrap();
+        request.push(json!("force_usage"));
+        let edit = json!({"events": ["*"], "rename": {"/usage": "x_usage"}});
+        append(config, Protocol::Chat, json!({"edit_event": edit}));
+    })
+    .await;
+    let text = world.ask(&Request::ask_stream(Protocol::Chat)).await.text();
+    assert!(text.contains("\"x_usage\":{"), "{text}");
+    assert!(!text.contains("\"usage\""), "{text}");
 }

@@ -52,6 +52,21 @@ fn a_condition_that_would_open_a_gate_is_refused() {
         ),
         (
             "chat",
+            json!(["authenticate", {"if": "true", "use": "body"}, "route_model"]),
+            "`use` takes no `if`",
+        ),
+        (
+            "chat",
+            json!([{"if": "true", "on_error": "skip", "reply": {"status": 503}}, "authenticate", "route_model"]),
+            "takes no `on_error: skip`",
+        ),
+        (
+            "chat",
+            json!(["authenticate", {"set_headers": {"x-a": {"cel": "model"}}}, "route_model"]),
+            "`model` is not known before `route_model`",
+        ),
+        (
+            "chat",
             json!(["authenticate", {"if": "attempt == 1", "route_model": null}]),
             "`attempt` is not known",
         ),
@@ -162,4 +177,22 @@ fn explain_prints_which_conditions_held_and_what_they_read() {
         assert!(report.contains(line), "{line}: {report}");
     }
     assert!(!report.contains("x-pool: fast"), "{report}");
+}
+
+#[test]
+fn check_warns_of_a_condition_by_which_callers_avoid_a_limit() {
+    let mut config = config::standard("http://127.0.0.1:1/v1");
+    let chain = route(&mut config, "chat")["request"]
+        .as_array_mut()
+        .unwrap();
+    chain.retain(|step| step != "rate_limit");
+    chain.push(json!({"if": "request.headers['x-batch'] != 'yes'", "rate_limit": null}));
+    let report = run(&written(&config), &["check"]);
+    for part in [
+        "is valid",
+        "a caller can switch `rate_limit` off: only what the caller sends decides its condition",
+        ".if",
+    ] {
+        assert!(report.contains(part), "{report}");
+    }
 }

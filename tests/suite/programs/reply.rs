@@ -1,7 +1,7 @@
 //! Tests of `reply`: errors in the format of each protocol, values, streams and redirects, with and without conditions.
 
 use crate::harness::config::route;
-use crate::harness::{PROTOCOLS, Request, TestSetup};
+use crate::harness::{PROTOCOLS, Request, TestSetup, body_of};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -182,4 +182,43 @@ async fn a_reply_that_cannot_be_computed_is_an_error_without_values() {
         "{line}"
     );
     assert!(!line.to_string().contains("secret-text"), "{line}");
+}
+
+#[tokio::test]
+async fn a_client_is_not_redirected_where_no_client_should_go() {
+    let world = TestSetup::with(|config| {
+        for protocol in PROTOCOLS {
+            let location = json!({"cel": "json(\"/user\")"});
+            let step = json!({"if": "has(json(\"/user\"))", "reply": {"location": location}});
+            insert(config, protocol.name(), 1, step);
+        }
+    })
+    .await;
+    for protocol in PROTOCOLS {
+        let ask = |user: &str| {
+            let mut body = body_of(protocol);
+            body["user"] = user.into();
+            Request::to(protocol, body.to_string())
+        };
+        let response = world.ask(&ask("https://find.example/secret-text")).await;
+        assert_eq!(response.status, 307, "{}", response.text());
+        for refused in [
+            "",
+            "javascript:alert('secret-text')",
+            "/secret-text\r\nset-cookie: a=b",
+            "/secret-text/ü",
+        ] {
+            let response = world.ask(&ask(refused)).await;
+            assert_eq!(response.status, 500, "{refused:?}: {}", response.text());
+            assert_eq!(response.headers.get("location"), None, "{refused:?}");
+            assert_eq!(response.headers.get("set-cookie"), None, "{refused:?}");
+            assert!(response.json()["error"].is_object(), "{refused:?}");
+            let line = world.gateway.log_of(&response).await;
+            let detail = line["error_detail"].as_str().unwrap();
+            assert!(detail.contains("`reply`: `location` "), "{line}");
+            let shown = format!("{}{line}", response.text());
+            assert!(!shown.contains("secret-text"), "{shown}");
+        }
+    }
+    assert!(world.simulator.records().await.is_empty());
 }

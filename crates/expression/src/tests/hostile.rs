@@ -23,6 +23,53 @@ fn random_texts_are_refused_with_a_position_or_compiled() {
     }
 }
 
+/// A panic of the parser would end the process, because release builds abort.
+#[test]
+fn no_text_of_tokens_makes_the_parser_panic() {
+    const ROUNDS: usize = 20_000;
+    let mut random = SeededRandom(3);
+    let parse_all = move || {
+        for round in 0..ROUNDS {
+            let text = match round % 4 {
+                0..=2 => random.tokens(),
+                _ => random.numbers(),
+            };
+            if let Err(error) = Expression::compile(&text, Phase::Event) {
+                assert_well_formed(&text, &error);
+            }
+        }
+        for text in deep_texts() {
+            if let Err(error) = Expression::compile(&text, Phase::Event) {
+                assert_well_formed(&text, &error);
+            }
+        }
+    };
+    // The stack of a worker thread.
+    let thread = std::thread::Builder::new().stack_size(2 << 20);
+    thread.spawn(parse_all).unwrap().join().unwrap();
+}
+
+/// Texts that nest as deep as their tokens allow.
+fn deep_texts() -> Vec<String> {
+    let mut texts: Vec<String> = [
+        "!", "-", "(", "[", "{\"a\":", "!-", "- ", "size(", "\"\"+", "1-", "true?1:",
+    ]
+    .iter()
+    .flat_map(|part| [31, 32, 500, 1_023].map(|count| format!("{}1", part.repeat(count))))
+    .collect();
+    for (part, close) in [("(", ")"), ("[", "]"), ("size(", ")"), ("{\"a\":", "}")] {
+        texts.extend(
+            [31, 32].map(|count| format!("{}1{}", part.repeat(count), close.repeat(count))),
+        );
+    }
+    for part in [
+        "+1", ".a", "[0]", "&&true", "||true", "==1", " in []", "?1:1", ".a()",
+    ] {
+        texts.extend([32, 250, 500].map(|count| format!("a{}", part.repeat(count))));
+    }
+    texts
+}
+
 #[test]
 fn random_expressions_stay_within_their_steps() {
     let mut random = SeededRandom(2);

@@ -158,6 +158,15 @@ impl SeededRandom {
         tokens.join(space)
     }
 
+    /// A text of tokens that look like numbers.
+    pub fn numbers(&mut self) -> String {
+        let parts = [
+            "0", "9", "1", ".", "e", "E", "x", "X", "f", "u", "U", "+", "-", "_", " ",
+        ];
+        let count = 1 + self.below(24);
+        (0..count).map(|_| self.pick(&parts)).collect()
+    }
+
     /// A text of characters.
     pub fn characters(&mut self) -> String {
         let count = self.below(60);

@@ -1,7 +1,7 @@
 //! An evaluation reads only what it reaches, and reports what it names.
 
 use super::exchange::RecordedExchange;
-use crate::{Expression, Phase};
+use crate::{DocumentKind, Expression, MapVariable, Phase, Variable};
 
 fn reads(text: &str) -> Vec<String> {
     let exchange = RecordedExchange::default();
@@ -96,4 +96,22 @@ fn errors_never_contain_values_of_the_request() {
         let error = expression.json(&exchange).unwrap_err();
         assert!(!error.message.contains("s3cret"), "{text}: {error}");
     }
+}
+
+#[test]
+fn every_name_of_an_expression_is_a_reference() {
+    use crate::ExpressionReference::{Document, Entry, Variable as Single};
+    let text = "caller == 'a' && has(request.headers.x_a) || request.query['b' + model] == '' \
+                || in_network(client.address, '10.0.0.0/8') || json('/c') == 1 || sample(5, route)";
+    let expression = Expression::compile(text, Phase::Event).unwrap();
+    let expected = [
+        Single(Variable::Caller),
+        Entry(MapVariable::RequestHeaders, Some("x_a")),
+        Entry(MapVariable::RequestQuery, None),
+        Single(Variable::Model),
+        Single(Variable::ClientAddress),
+        Document(DocumentKind::Request),
+        Single(Variable::Route),
+    ];
+    assert_eq!(expression.references(), expected);
 }

@@ -80,8 +80,11 @@ fn the_time_of_random_expressions() {
         let start = Instant::now();
         let _ = black_box(expression.json(&exchange));
         if start.elapsed() > evaluating {
-            evaluating = start.elapsed();
-            println!("{evaluating:>10?} to evaluate {text}");
+            let shortest = time_of(&expression, &exchange).0;
+            if shortest > evaluating {
+                evaluating = shortest;
+                println!("{evaluating:>10?} to evaluate {text}");
+            }
         }
         exchange.read.borrow_mut().clear();
     }

@@ -204,13 +204,13 @@ fn a_broken_stream_ends_with_the_event_its_clients_know() {
 
 #[test]
 fn an_error_in_the_operators_words_has_the_protocols_shape() {
-    let worded = |protocol, status, class, code| -> Value {
-        let error = WordedError {
+    let custom = |protocol, status, class, code| -> Value {
+        let error = CustomError {
             message: "closed until 6:00",
             class,
             code,
         };
-        serde_json::from_slice(&render_worded(protocol, status, &error, "req_1")).unwrap()
+        serde_json::from_slice(&render_custom(protocol, status, &error, "req_1")).unwrap()
     };
     let message = "closed until 6:00";
     for (protocol, status, class, code, expected) in [
@@ -243,6 +243,6 @@ fn an_error_in_the_operators_words_has_the_protocols_shape() {
             json!({"code": "Throttling.RateQuota", "message": message, "request_id": "req_1"}),
         ),
     ] {
-        assert_eq!(worded(protocol, status, class, code), expected);
+        assert_eq!(custom(protocol, status, class, code), expected);
     }
 }

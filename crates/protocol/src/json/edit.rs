@@ -87,6 +87,12 @@ impl JsonEdits {
         BodySegments { parts }
     }
 
+    /// The ranges of the body that change, in order and without overlaps, with what replaces each.
+    pub fn changes(&self) -> impl Iterator<Item = (Range<usize>, Bytes)> {
+        let settled = self.settled().into_iter();
+        settled.map(|change| (change.range, change.with))
+    }
+
     /// The child that a step of a pointer names, as the edits leave it.
     pub(super) fn child<'d>(
         &self,

@@ -1,6 +1,7 @@
 //! A strict JSON parser: one scan writes a flat tape of spans over the original bytes, which are read in place.
 
 pub mod edit;
+pub mod escapes;
 pub mod pointer;
 pub mod pointer_edit;
 pub mod skim;

@@ -163,7 +163,7 @@ fn special_bytes(lane: u64) -> u64 {
 }
 
 /// The length of the escape at the start of `bytes`; a surrogate pair is one escape.
-fn escape(bytes: &[u8]) -> Result<usize, JsonErrorKind> {
+pub(super) fn escape(bytes: &[u8]) -> Result<usize, JsonErrorKind> {
     match bytes.get(1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
         Some(b'u') => match hex(bytes).ok_or(JsonErrorKind::BadEscape)? {
@@ -184,7 +184,7 @@ fn low_surrogate(bytes: &[u8]) -> Option<u32> {
 }
 
 /// The code unit of the `\uXXXX` at the start of `bytes`.
-fn hex(bytes: &[u8]) -> Option<u32> {
+pub(super) fn hex(bytes: &[u8]) -> Option<u32> {
     let digits = bytes.strip_prefix(b"\\u")?.first_chunk::<4>()?;
     digits.iter().try_fold(0, |unit, &digit| {
         Some(unit << 4 | char::from(digit).to_digit(16)?)
@@ -206,7 +206,7 @@ fn unescape(content: &[u8]) -> String {
 }
 
 /// The character that a validated escape represents, and the escape's length.
-fn decode_escape(bytes: &[u8]) -> (char, usize) {
+pub(super) fn decode_escape(bytes: &[u8]) -> (char, usize) {
     let short = match bytes[1] {
         b'b' => '\u{8}',
         b'f' => '\u{c}',

@@ -1,12 +1,16 @@
 //! Tests of keys: whatever reaches a provider makes another key, and nothing else does.
 
 use super::*;
+use crate::catalog::caller::Caller;
+use crate::catalog::client_address::ClientAddressResolver;
 use crate::catalog::model::Model;
+use crate::expression::Phase;
 use crate::filter::body::RequestBody;
+use crate::filter::expression::FilterExpression;
 use crate::filter::view::RouteDestination;
 use crate::protocol::Protocol;
 use crate::protocol::json::{JsonDocument, JsonLimits};
-use http::Method;
+use http::{HeaderMap, Method};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -49,7 +53,7 @@ fn set_body(request: &mut RequestView, body: &str) {
 fn key_after(change: Change) -> CacheKey {
     let mut request = request();
     change(&mut request);
-    of(&request, "route", Some("ann")).unwrap()
+    of(&request, "route", Some("ann"), &ResponseInputs::default()).unwrap()
 }
 
 fn set_header(request: &mut RequestView, name: &'static str, value: &'static str) {
@@ -59,7 +63,7 @@ fn set_header(request: &mut RequestView, name: &'static str, value: &'static str
 
 #[test]
 fn whatever_reaches_a_provider_makes_another_key() {
-    let changes: [(&str, Change); 19] = [
+    let changes: [(&str, Change); 20] = [
         ("a header", |request| set_header(request, "x-own", "1")),
         ("another value", |request| set_header(request, "x-own", "2")),
         ("two lines", |request| {
@@ -108,6 +112,11 @@ fn whatever_reaches_a_provider_makes_another_key() {
         ("another path", |request| {
             request.upstream_path = Some("/v1/other".into());
         }),
+        ("an edit that makes what another request is", |request| {
+            let RequestView { body, edits, .. } = request;
+            let stream = body.scanned().root().get("stream").unwrap();
+            edits.replace(stream.span(), "false");
+        }),
         ("white space in the body", |request| {
             set_body(request, &format!("{BODY} "));
         }),
@@ -132,7 +141,7 @@ fn whatever_reaches_a_provider_makes_another_key() {
         ("route", Some("")),
         ("other", Some("ann")),
     ] {
-        let key = of(&request(), route, caller).unwrap();
+        let key = of(&request(), route, caller, &ResponseInputs::default()).unwrap();
         assert!(keys.insert(key), "{route} {caller:?}");
     }
 }
@@ -180,6 +189,69 @@ fn a_request_without_body_or_destination_has_no_key() {
     for change in changes {
         let mut request = request();
         change(&mut request);
-        assert_eq!(of(&request, "route", None), None);
+        let inputs = ResponseInputs::default();
+        assert_eq!(of(&request, "route", None, &inputs), None);
+    }
+}
+
+/// What one step of a response chain with `value` reads.
+fn inputs_of(value: &str) -> ResponseInputs {
+    let expression = FilterExpression::compile(value, Phase::ResponseHead);
+    let expression = expression.unwrap_or_else(|invalid| panic!("{}", invalid.reason));
+    let mut inputs = ResponseInputs::default();
+    inputs.add_references(expression.references());
+    inputs
+}
+
+#[test]
+fn what_a_later_step_reads_makes_another_key() {
+    let changes: [(&str, Change); 8] = [
+        ("caller", |request| {
+            request.caller = Some(Arc::new(Caller::new("bob", &[])));
+        }),
+        ("client.address", |request| {
+            let peer = "192.0.2.1:9".parse().unwrap();
+            let client = ClientAddressResolver::default().client_of(peer, &request.headers);
+            request.client = Some(client);
+        }),
+        ("request.headers[\"X-Tenant\"]", |request| {
+            set_header(request, "x-tenant", "blue");
+        }),
+        ("request.headers[\"x-\" + model]", |request| {
+            set_header(request, "x-tenant", "blue");
+        }),
+        ("has(request.headers[\"x-tenant\"]) ? 1 : 2", |request| {
+            set_header(request, "x-tenant", "");
+        }),
+        ("request.query_string", |request| {
+            request.query = Some("a=1&api_key=x".into());
+        }),
+        ("request.query[\"api_key\"]", |request| {
+            request.query = Some("a=1&api_key=x".into());
+        }),
+        ("request.path + request.params[\"id\"]", |request| {
+            request.upstream_path = Some(request.path.clone());
+            request.path = "/other".into();
+        }),
+    ];
+    for (value, change) in changes {
+        let mut keys = HashSet::new();
+        for is_changed in [false, true] {
+            let mut request = request();
+            if is_changed {
+                change(&mut request);
+            }
+            // No provider gets what the step reads.
+            request
+                .header_edits
+                .remove(&HeaderName::from_static("x-tenant"));
+            keys.insert((
+                of(&request, "route", None, &ResponseInputs::default()).unwrap(),
+                of(&request, "route", None, &inputs_of(value)).unwrap(),
+            ));
+        }
+        let plain: HashSet<_> = keys.iter().map(|(plain, _)| *plain).collect();
+        let read: HashSet<_> = keys.iter().map(|(_, read)| *read).collect();
+        assert_eq!((plain.len(), read.len()), (1, 2), "{value}");
     }
 }

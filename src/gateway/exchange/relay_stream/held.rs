@@ -2,8 +2,7 @@
 
 use super::{EVENT_BYTES_MAX, RelayedStream, ended_early, joined};
 use crate::catalog::model::Candidate;
-use crate::filter::output_check::HoldWindow;
-use crate::filter::view::{EventAction, EventView};
+use crate::filter::output_check::{HoldWindow, StreamChecks};
 use crate::gateway::deadline::DeadlineElapsed;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::exchange::keep_alive::{KEEP_ALIVE_COMMENT, KeepAliveCommentTimer};
@@ -28,6 +27,12 @@ struct HeldEvents {
     sent: u64,
     /// When the window is over, counted from its first event.
     deadline: Option<Instant>,
+}
+
+/// A stream that is held: who decides about its events, and those of the current window.
+struct HeldStream<'c> {
+    checks: &'c StreamChecks,
+    events: HeldEvents,
 }
 
 /// What came first while a stream is held.
@@ -78,18 +83,21 @@ impl Exchange<'_> {
         &mut self,
         response: &mut UpstreamResponse,
         candidate: &Candidate,
-        window: HoldWindow,
+        checks: &StreamChecks,
     ) -> Result<(), Fault> {
         let mut stream = RelayedStream {
             framer: SseDecoder::new(EVENT_BYTES_MAX),
             progress: self.progress(response),
         };
-        let mut held = HeldEvents::new(window);
+        let mut held = HeldStream {
+            checks,
+            events: HeldEvents::new(checks.window),
+        };
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), true);
         loop {
             let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
             match self
-                .next_held_chunk(response, heartbeat, held.deadline)
+                .next_held_chunk(response, heartbeat, held.events.deadline)
                 .await
             {
                 Ok(NextChunk::Chunk(chunk)) => {
@@ -125,7 +133,7 @@ impl Exchange<'_> {
     async fn end_held(
         &mut self,
         mut stream: RelayedStream,
-        mut held: HeldEvents,
+        mut held: HeldStream<'_>,
     ) -> Result<(), Fault> {
         let partial = stream.framer.finish();
         let is_whole = stream.is_whole(partial.as_ref());
@@ -148,38 +156,28 @@ impl Exchange<'_> {
     async fn hold_events(
         &mut self,
         stream: &mut RelayedStream,
-        held: &mut HeldEvents,
+        held: &mut HeldStream<'_>,
         candidate: &Candidate,
         heartbeat: Option<Duration>,
     ) -> Result<(), Fault> {
         let mut passing: Vec<Bytes> = Vec::new();
         while let Some(event) = stream.framer.next() {
-            self.count(stream, &event);
-            let mut view = EventView {
-                request: &mut self.request,
-                candidate: Some(candidate),
-                event: &event,
-                action: EventAction::Pass,
+            let Some(sent) = self.filtered_event(stream, &event, candidate) else {
+                continue;
             };
-            self.route.response.on_event(&mut view);
-            let sent = match view.action {
-                EventAction::Pass => event.raw.clone(),
-                EventAction::Replace(bytes) => bytes,
-                EventAction::Drop => continue,
-            };
-            let waits = self.shows_to_checks(&event, &sent);
+            let waits = self.shows_to_checks(&event, &sent, held.checks);
             if event.is_oversize() {
                 let fault = self.unchecked_fault("an event of the stream is too large");
                 return Err(self.refused(fault, held).await);
             }
-            match waits || !held.is_empty() {
-                true => held.push(sent),
+            match waits || !held.events.is_empty() {
+                true => held.events.push(sent),
                 false => {
-                    held.sent += 1;
+                    held.events.sent += 1;
                     passing.push(sent);
                 }
             }
-            if held.is_full() {
+            if held.events.is_full() {
                 self.pass(&mut passing).await?;
                 self.release(held, heartbeat).await?;
             }
@@ -191,20 +189,19 @@ impl Exchange<'_> {
         &mut self,
         event: &SseEvent,
         sent: Bytes,
-        held: &mut HeldEvents,
+        held: &mut HeldStream<'_>,
     ) -> Result<(), Fault> {
         if event.is_oversize() {
             let fault = self.unchecked_fault("an event of the stream is too large");
             return Err(self.refused(fault, held).await);
         }
-        self.shows_to_checks(event, &sent);
-        held.push(sent);
+        self.shows_to_checks(event, &sent, held.checks);
+        held.events.push(sent);
         Ok(())
     }
 
     /// Shows what is sent in place of an event to the filters that check it.
-    fn shows_to_checks(&mut self, event: &SseEvent, sent: &Bytes) -> bool {
-        let checks = self.route.response.output_checks();
+    fn shows_to_checks(&mut self, event: &SseEvent, sent: &Bytes, checks: &StreamChecks) -> bool {
         if event.raw == *sent {
             return checks.on_held_event(&mut self.request, event);
         }
@@ -233,15 +230,15 @@ impl Exchange<'_> {
     /// Has the filters decide about the held events, and sends them.
     async fn release(
         &mut self,
-        held: &mut HeldEvents,
+        held: &mut HeldStream<'_>,
         heartbeat: Option<Duration>,
     ) -> Result<(), Fault> {
-        if held.is_empty() {
+        if held.events.is_empty() {
             return Ok(());
         }
-        match self.decide(heartbeat).await? {
+        match self.decide(held.checks, heartbeat).await? {
             Ok(()) => {
-                let events = joined(held.take());
+                let events = joined(held.events.take());
                 self.downstream.write(events, false).await
             }
             Err(fault) => {
@@ -252,9 +249,11 @@ impl Exchange<'_> {
     }
 
     /// What the filters decide about the held events. Keep-alive comments continue meanwhile.
-    async fn decide(&mut self, heartbeat: Option<Duration>) -> Result<Result<(), Fault>, Fault> {
-        let route = self.route.clone();
-        let checks = route.response.output_checks();
+    async fn decide(
+        &mut self,
+        checks: &StreamChecks,
+        heartbeat: Option<Duration>,
+    ) -> Result<Result<(), Fault>, Fault> {
         let mut deciding = pin!(checks.on_window(&mut self.request));
         loop {
             let Some(every) = heartbeat else {
@@ -274,9 +273,9 @@ impl Exchange<'_> {
     }
 
     /// Ends a stream with an error event in place of the held events.
-    async fn refused(&mut self, fault: Fault, held: &HeldEvents) -> Fault {
+    async fn refused(&mut self, fault: Fault, held: &HeldStream<'_>) -> Fault {
         let (protocol, id) = (self.request.protocol, &self.request.id);
-        if let Some(event) = reply::event_from_fault(protocol, &fault, id, held.sent) {
+        if let Some(event) = reply::event_from_fault(protocol, &fault, id, held.events.sent) {
             // The exchange fails in any case; if the caller is gone, it needs no event.
             let _ = self.downstream.write(event, false).await;
         }

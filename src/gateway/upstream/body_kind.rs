@@ -9,7 +9,10 @@ const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
 
 /// The kind of a response to a request of this protocol. Video protocols have no streams: an event stream is parsed
 /// like any other body, and rejected.
-pub(super) fn body_kind_for(protocol: Option<Protocol>, headers: &HeaderMap) -> ResponseBodyKind {
+pub(in crate::gateway) fn body_kind_for(
+    protocol: Option<Protocol>,
+    headers: &HeaderMap,
+) -> ResponseBodyKind {
     let is_video = matches!(
         protocol,
         Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)

@@ -1,18 +1,19 @@
-//! The answer of a service: JSON of a closed form. Whatever else it is counts as a failure of the service.
+//! The response of a service: JSON of a closed form. Whatever else it is counts as a failure of the service.
 
 use crate::protocol::fault::DenialStatus;
 use crate::protocol::json::{DocumentNode, JsonDocument, JsonLimits, ObjectMembers, ValueKind};
 use bytes::Bytes;
 
-/// Largest answer that is read, in bytes.
-pub const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// Largest response that is read, in bytes.
+pub const SERVICE_RESPONSE_BYTES_MAX: usize = 64 << 10;
 /// Largest message of a denial, in bytes.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
-/// What a service decides.
+/// What a service decides about a request or response.
 #[derive(Debug, PartialEq, Eq)]
-pub enum ServiceAnswer {
-    Continue(ProposedChanges),
+pub enum Verdict<T> {
+    /// It may continue, with these changes.
+    Continue(T),
     Deny(ServiceDenial),
 }
 
@@ -33,31 +34,31 @@ pub struct ServiceDenial {
     pub message: Option<String>,
 }
 
-impl ServiceAnswer {
+impl Verdict<ProposedChanges> {
     /// Reads the body of a response.
     ///
     /// # Errors
     /// What is wrong with it; contains nothing of its values.
     pub fn parse(body: Bytes) -> Result<Self, String> {
         let document = JsonDocument::parse(body, &JsonLimits::default())
-            .map_err(|error| format!("the answer is not strict JSON: {error}"))?;
-        let mut members = AnswerMembers::default();
-        for (name, value) in object(document.root(), "the answer")? {
+            .map_err(|error| format!("the response is not strict JSON: {error}"))?;
+        let mut members = ResponseMembers::default();
+        for (name, value) in object(document.root(), "the response")? {
             match name.as_ref() {
                 "action" => members.action = Some(string(value, "action")?),
                 "status" => members.status = Some(status(value)?),
                 "message" => members.message = Some(message(value)?),
                 "headers" => members.headers = Some(headers(value)?),
                 "edits" => members.edits = Some(edits(value)?),
-                _ => return Err("the answer has an unknown member".into()),
+                _ => return Err("the response has an unknown member".into()),
             }
         }
-        members.answer()
+        members.verdict()
     }
 }
 
 #[derive(Default)]
-struct AnswerMembers {
+struct ResponseMembers {
     action: Option<String>,
     status: Option<DenialStatus>,
     message: Option<String>,
@@ -65,25 +66,25 @@ struct AnswerMembers {
     edits: Option<Vec<(String, Bytes)>>,
 }
 
-impl AnswerMembers {
-    fn answer(self) -> Result<ServiceAnswer, String> {
+impl ResponseMembers {
+    fn verdict(self) -> Result<Verdict<ProposedChanges>, String> {
         match self.action.as_deref() {
             Some("continue") if self.status.is_some() || self.message.is_some() => {
                 Err("`status` and `message` require the action `deny`".into())
             }
-            Some("continue") => Ok(ServiceAnswer::Continue(ProposedChanges {
+            Some("continue") => Ok(Verdict::Continue(ProposedChanges {
                 headers: self.headers.unwrap_or_default(),
                 edits: self.edits.unwrap_or_default(),
             })),
             Some("deny") if self.headers.is_some() || self.edits.is_some() => {
                 Err("`headers` and `edits` require the action `continue`".into())
             }
-            Some("deny") => Ok(ServiceAnswer::Deny(ServiceDenial {
+            Some("deny") => Ok(Verdict::Deny(ServiceDenial {
                 status: self.status.unwrap_or(DenialStatus::Forbidden),
                 message: self.message,
             })),
             Some(_) => Err("`action` must be `continue` or `deny`".into()),
-            None => Err("the answer has no `action`".into()),
+            None => Err("the response has no `action`".into()),
         }
     }
 }
@@ -148,20 +149,20 @@ fn edits(node: DocumentNode<'_>) -> Result<Vec<(String, Bytes)>, String> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<ServiceAnswer, String> {
-        ServiceAnswer::parse(Bytes::copy_from_slice(text.as_bytes()))
+    fn parse(text: &str) -> Result<Verdict<ProposedChanges>, String> {
+        Verdict::parse(Bytes::copy_from_slice(text.as_bytes()))
     }
 
     #[test]
-    fn an_answer_continues_with_changes_or_denies() {
-        let plain = ServiceAnswer::Continue(ProposedChanges::default());
+    fn a_response_continues_with_changes_or_denies() {
+        let plain = Verdict::Continue(ProposedChanges::default());
         assert_eq!(parse(r#"{"action":"continue"}"#), Ok(plain));
         let changes = r#"{"action":"continue","headers":{"X-Risk":"low"},"edits":{"set":{"/a/0": {"b":1e2}}}}"#;
         let expected = ProposedChanges {
             headers: vec![("x-risk".into(), "low".into())],
             edits: vec![("/a/0".into(), Bytes::from_static(br#"{"b":1e2}"#))],
         };
-        assert_eq!(parse(changes), Ok(ServiceAnswer::Continue(expected)));
+        assert_eq!(parse(changes), Ok(Verdict::Continue(expected)));
         for (text, status, message) in [
             (r#"{"action":"deny"}"#, DenialStatus::Forbidden, None),
             (
@@ -171,7 +172,7 @@ mod tests {
             ),
         ] {
             let denial = ServiceDenial { status, message };
-            assert_eq!(parse(text), Ok(ServiceAnswer::Deny(denial)), "{text}");
+            assert_eq!(parse(text), Ok(Verdict::Deny(denial)), "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The questions to a service, as JSON: what the operator chose of a request or response, and never a credential.
+//! What is sent to a service, as JSON: what the operator chose of a request or response, and never a credential.
 
 use super::settings::SentParts;
 use crate::filter::view::RequestView;
@@ -10,8 +10,8 @@ use http::StatusCode;
 /// Paths of the gateway's own whose last segment is a token.
 const TOKEN_PATHS: &str = "/_headgate/";
 
-/// A response, or a part of one, that a service is asked about.
-pub struct AskedResponse<'a> {
+/// What a service sees of a response: its text, or that of a window.
+pub struct ResponseExcerpt<'a> {
     pub status: StatusCode,
     pub text: &'a str,
     pub document: Option<&'a JsonDocument>,
@@ -19,11 +19,11 @@ pub struct AskedResponse<'a> {
     pub window: Option<u64>,
 }
 
-/// The question about a request with this body.
+/// The payload for a request with this body.
 ///
 /// # Errors
-/// The question is too large.
-pub fn about_request(
+/// The payload is too large.
+pub fn of_request(
     sent: &SentParts,
     route: &str,
     request: &RequestView,
@@ -31,18 +31,18 @@ pub fn about_request(
 ) -> Result<Bytes, String> {
     let fields = fields(sent, document)?;
     let request_json = request_json(sent, route, request, Some(&fields));
-    Ok(question("request", request, request_json, None))
+    Ok(payload("request", request, request_json, None))
 }
 
-/// The question about a response to a request.
+/// The payload for a response to a request.
 ///
 /// # Errors
-/// The question is too large.
-pub fn about_response(
+/// The payload is too large.
+pub fn of_response(
     sent: &SentParts,
     route: &str,
     request: &RequestView,
-    response: &AskedResponse<'_>,
+    response: &ResponseExcerpt<'_>,
 ) -> Result<Bytes, String> {
     if response.text.len() > sent.bytes_max {
         return Err(too_large(sent));
@@ -59,10 +59,10 @@ pub fn about_response(
         None => "response",
     };
     let request_json = request_json(sent, route, request, None);
-    Ok(question(phase, request, request_json, Some(json.finish())))
+    Ok(payload(phase, request, request_json, Some(json.finish())))
 }
 
-fn question(
+fn payload(
     phase: &str,
     request: &RequestView,
     request_json: Vec<u8>,
@@ -79,9 +79,9 @@ fn question(
         // Without a known caller, a header could make any text look like a key, and hide it.
         return json.finish().into();
     }
-    // Callers may repeat their key anywhere.
+    // Callers may repeat their key anywhere, with escapes, too.
     let key = CallerKeyToStrip::of(&request.headers);
-    key.masked(json.finish()).into()
+    key.masked_json(json.finish()).into()
 }
 
 fn request_json(
@@ -146,7 +146,7 @@ fn fields(sent: &SentParts, document: Option<&JsonDocument>) -> Result<Vec<u8>, 
 }
 
 fn too_large(sent: &SentParts) -> String {
-    format!("the question has more than {} bytes", sent.bytes_max)
+    format!("the payload has more than {} bytes", sent.bytes_max)
 }
 
 /// A JSON object that is written member by member.
@@ -226,13 +226,13 @@ mod tests {
     }
 
     #[test]
-    fn a_question_has_what_was_chosen_and_no_key() {
+    fn a_payload_has_what_was_chosen_and_no_key() {
         let body = Bytes::from_static(br#"{"a": [1e2, "sk-caller"], "b": 1}"#);
         let document = JsonDocument::parse(body, &JsonLimits::default()).unwrap();
         let mut from_caller = request("/v1/x");
         from_caller.caller = Some(Arc::new(Caller::new("ann", &[])));
-        let question = about_request(&sent(100), "chat", &from_caller, Some(&document));
-        let question: Value = serde_json::from_slice(&question.unwrap()).unwrap();
+        let payload = of_request(&sent(100), "chat", &from_caller, Some(&document));
+        let payload: Value = serde_json::from_slice(&payload.unwrap()).unwrap();
         let expected = json!({
             "version": 1, "phase": "request",
             "request": {
@@ -240,24 +240,24 @@ mod tests {
                 "headers": {"x-tenant": "blue, green"}, "fields": {"/a": [100.0, "[secret]"]},
             },
         });
-        assert_eq!(question, expected);
-        assert!(about_request(&sent(5), "chat", &request("/v1/x"), Some(&document)).is_err());
+        assert_eq!(payload, expected);
+        assert!(of_request(&sent(5), "chat", &request("/v1/x"), Some(&document)).is_err());
     }
 
     #[test]
-    fn a_question_about_a_stream_has_its_window() {
-        let response = AskedResponse {
+    fn a_payload_of_a_stream_has_its_window() {
+        let response = ResponseExcerpt {
             status: StatusCode::OK,
             text: "a\nb",
             document: None,
             window: Some(3),
         };
         let path = "/_headgate/media/token";
-        let question = about_response(&sent(100), "chat", &request(path), &response).unwrap();
-        let question: Value = serde_json::from_slice(&question).unwrap();
-        assert_eq!(question["phase"], "stream");
-        assert_eq!(question["request"]["path"], "/_headgate/");
+        let payload = of_response(&sent(100), "chat", &request(path), &response).unwrap();
+        let payload: Value = serde_json::from_slice(&payload).unwrap();
+        assert_eq!(payload["phase"], "stream");
+        assert_eq!(payload["request"]["path"], "/_headgate/");
         let expected = json!({"status": 200, "text": "a\nb", "window": 3});
-        assert_eq!(question["response"], expected);
+        assert_eq!(payload["response"], expected);
     }
 }

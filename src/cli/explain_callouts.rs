@@ -1,0 +1,34 @@
+//! The callouts of a route that `headgate explain` prints; no service is called.
+
+use super::explain_conditions::request_outcome;
+use crate::filter::chain::NamedFilter;
+use crate::filter::condition::StepCondition;
+use crate::filter::view::RequestView;
+use crate::snapshot::router::Route;
+
+/// Prints a line for each filter of the route that calls a service.
+pub(super) fn print_callouts(route: &Route, request: &RequestView) {
+    for named in route.request.filters() {
+        print_callout(named, |condition| request_outcome(condition, request));
+    }
+    for named in route.response.filters() {
+        print_callout(named, |_| "decided for each response".into());
+    }
+}
+
+fn print_callout(named: &NamedFilter, outcome: impl FnOnce(&StepCondition) -> String) {
+    let Some(callout) = named.filter.callout() else {
+        return;
+    };
+    let condition = match &named.condition {
+        Some(condition) => format!("condition {}", outcome(condition)),
+        None => "no condition".into(),
+    };
+    println!(
+        "callout   {} service {}, phase {}, on_failure {}, {condition}",
+        named.kind.name,
+        callout.service,
+        callout.phases.join(" and "),
+        callout.on_failure,
+    );
+}
