@@ -1,6 +1,6 @@
 # `make demo` runs the demo, `make test` runs all tests. Both install what they need.
 
-.PHONY: demo test bench budget set-up schema format
+.PHONY: demo test bench budget plugins set-up schema format
 
 demo: set-up
 	cargo run --quiet --locked -- demo $(ARGS)
@@ -15,6 +15,11 @@ bench: set-up
 budget:
 	@tests/set_up.sh budget
 	@benches/budget/run.sh
+
+# Builds the plugins to plugins/built.
+plugins:
+	@tests/set_up.sh plugins
+	@plugins/build.sh
 
 # Writes the JSON Schema of routes.yaml for editors; a test fails if the file is out of date.
 schema:

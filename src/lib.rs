@@ -28,6 +28,9 @@ pub mod response_cache;
 
 pub mod callbacks;
 
+#[cfg(feature = "wasm")]
+pub mod plugin;
+
 pub mod filter;
 
 pub mod config;

@@ -136,13 +136,15 @@ run_clients() {
 
 addresses=""
 program=""
-tests/set_up.sh test && tests/set_up.sh budget || { echo "0 passed, 1 failed"; exit 1; }
+tests/set_up.sh test && tests/set_up.sh budget && tests/set_up.sh plugins || { echo "0 passed, 1 failed"; exit 1; }
 # A node that was installed for the tests precedes the machine's own.
 export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"
 stage fmt count_one cargo fmt --all --check
 stage clippy count_one cargo clippy --all-targets --locked -- -D warnings
 # Builds the gateway without the simulated provider and the commands that run it.
 stage gateway count_one cargo clippy --package headgate --no-default-features --lib --bins --locked -- -D warnings
+# Before the gateway's own tests, which run the modules that this stage builds.
+stage plugins count_log_of_cargo plugins/test.sh
 stage cargo count_log_of_cargo run_cargo
 stage budget count_suite benches/budget/run.sh
 show_figures

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs missing programs and prints the reasons. `set_up.sh build` is enough to compile and run; `set_up.sh test`
-# adds what the client suite needs, `set_up.sh budget` what `make budget` needs. Does nothing if nothing is missing.
+# adds what the client suite needs, `set_up.sh budget` what `make budget` needs, `set_up.sh plugins` what `make plugins`
+# needs. Does nothing if nothing is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-build}
 case $purpose in
-    build | test | budget) ;;
-    *) echo "usage: $0 [build|test|budget]" >&2; exit 2 ;;
+    build | test | budget | plugins) ;;
+    *) echo "usage: $0 [build|test|budget|plugins]" >&2; exit 2 ;;
 esac
 
 # Missing packages of Debian and Ubuntu, and formulas of Homebrew.
@@ -59,14 +60,22 @@ want_budget() {
     want "have valgrind" valgrind "" "counts the instructions of a request"
 }
 
-# The SDKs need a newer node than some distributions have; npm has all versions. Installed in .clients, for the tests
-# only.
+# CLANG may name another compiler: that of macOS has no such target, and Homebrew's is not on the PATH.
+want_plugins() {
+    want "'${CLANG:-clang}' --print-targets | grep wasm32" clang llvm "compiles the plugin in C"
+    want "have wasm-ld" lld lld "links that plugin"
+    want "have node" nodejs node "runs the compiler of AssemblyScript"
+    want "have npm" npm node "installs that compiler"
+}
+
+# The SDKs and the compiler of AssemblyScript need a newer node than some distributions have; npm has all versions.
+# Installed in .clients, for the tests and the plugins only.
 newer_node() {
     local found
     found=$(node --version)
     found=${found#v}
     if [ "${found%%.*}" -ge 20 ] || [ -x .clients/node/node_modules/.bin/node ]; then return; fi
-    echo "set_up: installs node 22 in .clients: the SDKs need 20 or newer, and this machine's is $found"
+    echo "set_up: installs node 22 in .clients: 20 or newer is needed, and this machine's is $found"
     npm install --prefix .clients/node --no-audit --no-fund --loglevel=error node@22 </dev/null
 }
 
@@ -117,10 +126,23 @@ check_rust() {
         echo "set_up: rust is $found and should be $wanted or newer; run: rustup update stable" >&2
         exit 1
     fi
+    if [ "$purpose" = plugins ]; then wasm_target; fi
     if [ "$purpose" = test ]; then
         component fmt rustfmt "checks the form of the source"
         component clippy clippy "checks the source for what is likely wrong"
     fi
+}
+
+# The standard library for the modules of the plugins.
+wasm_target() {
+    local target=wasm32-unknown-unknown
+    if [ -d "$(rustc --print target-libdir --target "$target")" ]; then return; fi
+    if ! have rustup; then
+        echo "set_up: no rustup; install the Rust target $target by the way this Rust was installed" >&2
+        exit 1
+    fi
+    echo "set_up: installs the Rust target $target: compiles the plugins in Rust"
+    rustup target add "$target" </dev/null
 }
 
 # component SUBCOMMAND NAME WHY: a component of the Rust toolchain that the minimal profile does not include.
@@ -133,6 +155,7 @@ component() {
 want_build
 if [ "$purpose" = test ]; then want_test; fi
 if [ "$purpose" = budget ]; then want_budget; fi
+if [ "$purpose" = plugins ]; then want_plugins; fi
 install_missing
-if [ "$purpose" = test ]; then newer_node; fi
+if [ "$purpose" = test ] || [ "$purpose" = plugins ]; then newer_node; fi
 check_rust

@@ -80,6 +80,11 @@ impl AdminApp {
         let services = snapshot.services.iter();
         let breakers = services.map(|service| (&*service.name, service.is_open()));
         self.metrics.services.update(breakers);
+        #[cfg(feature = "wasm")]
+        {
+            let plugins = self.reloader.plugins().in_use();
+            self.metrics.plugins.update(&plugins);
+        }
         let catalog = &snapshot.catalog;
         let (channels, now) = (&self.channels, MonotonicTime::now());
         let metrics = &self.metrics.channels;

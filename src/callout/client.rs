@@ -2,14 +2,15 @@
 
 use crate::catalog::channel::Channel;
 use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
 /// Sends requests to services. The gateway implements it with its upstream client.
 pub trait ServiceClient: Send + Sync {
-    /// Sends a POST with JSON and reads the whole JSON of the response. Redirects are not followed.
-    fn post<'a>(&'a self, request: ServiceRequest<'a>) -> ServiceResponseFuture<'a>;
+    /// Sends a request and reads the whole response. Redirects are not followed.
+    fn send<'a>(&'a self, request: ServiceRequest<'a>) -> ServiceResponseFuture<'a>;
 }
 
 /// The server of a service, and the path there.
@@ -24,13 +25,36 @@ pub struct ServiceRequest<'a> {
     pub endpoint: &'a ServiceEndpoint,
     /// The id of the caller's request.
     pub id: &'a str,
-    pub body: Bytes,
+    pub content: ServiceRequestContent,
+    /// Whether the request may be sent again on another connection, if the first one broke.
+    pub may_repeat: bool,
     pub within: Duration,
+    /// Maximum size of the response's body, in bytes; a larger one is an error.
+    pub response_bytes_max: usize,
+}
+
+/// What a service receives, beside the headers that its settings have.
+pub struct ServiceRequestContent {
+    pub method: Method,
+    /// With the query.
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// A whole response of a service.
+#[derive(Debug)]
+pub struct ServiceResponse {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    /// Whether the content type is JSON, without a content coding.
+    pub is_json: bool,
+    pub body: Bytes,
 }
 
 /// A response that is being received.
 pub type ServiceResponseFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<Bytes, ServiceCallError>> + Send + 'a>>;
+    Pin<Box<dyn Future<Output = Result<ServiceResponse, ServiceCallError>> + Send + 'a>>;
 
 /// Why there is no usable response of a service.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,8 @@ mod shared;
 
 pub use breaker::BreakerSettings;
 pub use client::{
-    ServiceCallError, ServiceClient, ServiceEndpoint, ServiceRequest, ServiceResponseFuture,
+    ServiceCallError, ServiceClient, ServiceEndpoint, ServiceRequest, ServiceRequestContent,
+    ServiceResponse, ServiceResponseFuture,
 };
 pub use outcome::{CallFailure, CallOutcome, CallRecorder};
 pub use preview::CalloutPreview;

@@ -1,12 +1,16 @@
 //! A service as filters call it.
 
 use super::breaker::{BreakerChange, BreakerPermit, BreakerSettings};
-use super::client::{ServiceEndpoint, ServiceRequest};
+use super::client::{
+    ServiceClient, ServiceEndpoint, ServiceRequest, ServiceRequestContent, ServiceResponse,
+};
 use super::outcome::{CallFailure, CallOutcome};
-use super::response::{ProposedChanges, Verdict};
+use super::response::{ProposedChanges, SERVICE_RESPONSE_BYTES_MAX, Verdict};
 use super::shared::{ServiceState, SharedServiceState};
 use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -71,6 +75,19 @@ impl CalloutService {
         }
     }
 
+    /// Equal only for services with the same settings.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let endpoint = &self.endpoint;
+        (endpoint.server.fingerprint, &endpoint.path, self.timeout).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The path of its URL.
+    pub fn path(&self) -> &str {
+        &self.endpoint.path
+    }
+
     /// Whether the circuit breaker is open, so that the service is not called.
     pub fn is_open(&self) -> bool {
         self.state.breaker.is_open()
@@ -88,7 +105,8 @@ impl CalloutService {
         accept: impl FnOnce(Verdict<ProposedChanges>) -> Result<Verdict<T>, String> + Send,
     ) -> Result<Verdict<T>, CallFailure> {
         let began = Instant::now();
-        let received = self.admitted(id, body, began).await;
+        let sent = |within| self.decision(id, body, within);
+        let received = self.admitted(began, self.timeout, sent).await;
         // Whether changes fit may depend on the caller's request, which must not open the breaker for others.
         let called = received.and_then(|verdict| {
             accept(verdict).map_err(|reason| CallFailure::new(CallOutcome::InvalidResponse, reason))
@@ -102,25 +120,57 @@ impl CalloutService {
         self.record(CallOutcome::NotSent, Instant::now());
     }
 
-    async fn admitted(
+    /// Sends any request to the server of the service, for the request `id`, within the limits of the service.
+    ///
+    /// # Errors
+    /// There is no whole response within `timeout` and the timeout of the service.
+    pub async fn forward(
         &self,
         id: &str,
-        body: Bytes,
+        content: ServiceRequestContent,
+        timeout: Duration,
+        response_bytes_max: usize,
+    ) -> Result<ServiceResponse, CallFailure> {
+        let began = Instant::now();
+        let sent = async |within| {
+            let request = ServiceRequest {
+                endpoint: &self.endpoint,
+                id,
+                may_repeat: content.method.is_safe(),
+                content,
+                within,
+                response_bytes_max,
+            };
+            Ok(self.client()?.send(request).await?)
+        };
+        let timeout = timeout.min(self.timeout);
+        let received = self.admitted(began, timeout, sent).await;
+        let failed = received.as_ref().err();
+        let outcome = failed.map_or(CallOutcome::Continue, |failed| failed.outcome);
+        self.record(outcome, began);
+        received
+    }
+
+    /// Sends a request when the limits of the service permit it.
+    async fn admitted<T, F: Future<Output = Result<T, CallFailure>>>(
+        &self,
         began: Instant,
-    ) -> Result<Verdict<ProposedChanges>, CallFailure> {
+        within: Duration,
+        send: impl FnOnce(Duration) -> F,
+    ) -> Result<T, CallFailure> {
         let permit = self.state.breaker.admit(began).ok_or_else(|| {
             CallFailure::new(CallOutcome::BreakerOpen, "the circuit breaker is open")
         })?;
-        let call = timeout(self.timeout, self.state.calls.acquire()).await;
+        let call = timeout(within, self.state.calls.acquire()).await;
         let Ok(Ok(_call)) = call else {
-            let detail = format!("too many calls in flight for {:?}", self.timeout);
+            let detail = format!("too many calls in flight for {within:?}");
             return Err(CallFailure::new(CallOutcome::Saturated, detail));
         };
-        let within = self.timeout.saturating_sub(began.elapsed());
-        let received = match timeout(within, self.send(id, body, within)).await {
+        let left = within.saturating_sub(began.elapsed());
+        let received = match timeout(left, send(left)).await {
             Ok(received) => received,
             Err(_) => {
-                let detail = format!("no response within {:?}", self.timeout);
+                let detail = format!("no response within {within:?}");
                 Err(CallFailure::new(CallOutcome::Timeout, detail))
             }
         };
@@ -128,25 +178,48 @@ impl CalloutService {
         received
     }
 
-    async fn send(
+    /// The decision of the service about a request or a response.
+    async fn decision(
         &self,
         id: &str,
         body: Bytes,
         within: Duration,
     ) -> Result<Verdict<ProposedChanges>, CallFailure> {
+        let json = HeaderValue::from_static("application/json");
+        let headers = [(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)];
+        let request = ServiceRequest {
+            endpoint: &self.endpoint,
+            id,
+            content: ServiceRequestContent {
+                method: Method::POST,
+                path: self.endpoint.path.clone(),
+                headers: HeaderMap::from_iter(headers),
+                body,
+            },
+            // A service that decides about the same content twice does no harm.
+            may_repeat: true,
+            within,
+            response_bytes_max: SERVICE_RESPONSE_BYTES_MAX,
+        };
+        let response = self.client()?.send(request).await?;
+        let verdict = match response {
+            ServiceResponse { status, .. } if status != StatusCode::OK => {
+                Err(format!("the service responded with status {status}"))
+            }
+            ServiceResponse { is_json: false, .. } => {
+                Err("the response is not application/json".to_owned())
+            }
+            ServiceResponse { body, .. } => Verdict::parse(body),
+        };
+        verdict.map_err(|reason| CallFailure::new(CallOutcome::InvalidResponse, reason))
+    }
+
+    fn client(&self) -> Result<&dyn ServiceClient, CallFailure> {
         let client = self.shared.client().ok_or_else(|| {
             let detail = "the process has no client for services yet";
             CallFailure::new(CallOutcome::ConnectError, detail)
         })?;
-        let request = ServiceRequest {
-            endpoint: &self.endpoint,
-            id,
-            body,
-            within,
-        };
-        let body = client.post(request).await?;
-        Verdict::parse(body)
-            .map_err(|reason| CallFailure::new(CallOutcome::InvalidResponse, reason))
+        Ok(&**client)
     }
 
     fn settle(&self, permit: BreakerPermit<'_>, failed: Option<&CallFailure>) {

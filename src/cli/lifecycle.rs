@@ -46,7 +46,7 @@ pub struct ProcessLifecycle {
     pub inheritance: Option<InheritedSockets>,
     /// The sockets that a successor can take over.
     pub offer: Option<SocketOffer>,
-    /// Files of this process alone, which it removes at its end.
+    /// Files and folders of this process alone, which it removes at its end.
     pub temporary_files: Vec<PathBuf>,
 }
 
@@ -193,7 +193,10 @@ impl ProcessLifecycle {
         self.log.flush();
         for file in &self.temporary_files {
             // A file that was never made needs no removal.
-            let _ = std::fs::remove_file(file);
+            let _ = match file.is_dir() {
+                true => std::fs::remove_dir_all(file),
+                false => std::fs::remove_file(file),
+            };
         }
         std::process::exit(0)
     }

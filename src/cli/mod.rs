@@ -19,6 +19,8 @@ mod key;
 mod lifecycle;
 mod limits;
 mod live;
+#[cfg(feature = "wasm")]
+mod plugin;
 mod run;
 mod schema;
 #[cfg(feature = "simulator")]
@@ -60,6 +62,10 @@ enum CliCommand {
     /// Lists paid creates that are not settled.
     #[command(subcommand)]
     Task(task::TaskCommand),
+    /// Creates, checks, tests and runs plugins.
+    #[cfg(feature = "wasm")]
+    #[command(subcommand)]
+    Plugin(plugin::PluginCommand),
     /// Runs a simulated provider.
     #[cfg(feature = "simulator")]
     Simulate(simulate::SimulateArgs),
@@ -75,6 +81,8 @@ impl CliCommand {
             Self::Run(_) => true,
             #[cfg(feature = "simulator")]
             Self::Simulate(_) | Self::Demo(_) => true,
+            #[cfg(feature = "wasm")]
+            Self::Plugin(command) => command.serves(),
             Self::Check(_)
             | Self::Explain(_)
             | Self::Schema
@@ -104,6 +112,8 @@ pub fn main() -> ExitCode {
         CliCommand::Key(command) => key::run(&command),
         CliCommand::Callback(command) => callback::run(&command),
         CliCommand::Task(command) => task::run(&command),
+        #[cfg(feature = "wasm")]
+        CliCommand::Plugin(command) => plugin::run(&command),
         #[cfg(feature = "simulator")]
         CliCommand::Simulate(args) => simulate::run(&args),
         #[cfg(feature = "simulator")]

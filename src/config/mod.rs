@@ -16,6 +16,7 @@ mod layout;
 mod mask;
 pub mod media;
 mod node;
+pub mod plugins;
 pub mod pointer;
 pub mod problem;
 mod redactor;

@@ -4,6 +4,7 @@ use super::channels::{ChannelConfig, TimeoutsConfig};
 use super::client_address::ClientAddressConfig;
 use super::egress::EgressConfig;
 use super::media::MediaConfig;
+use super::plugins::PluginConfig;
 use super::resilience::{FailoverConfig, RetryBudgetConfig};
 use super::services::ServiceConfig;
 use super::state::StateConfig;
@@ -47,6 +48,9 @@ pub struct GatewayConfig {
     /// HTTP services that filters call for requests and responses, by name.
     #[serde(default)]
     pub services: BTreeMap<String, ServiceConfig>,
+    /// Plugins: WebAssembly modules that filters run, by name.
+    #[serde(default)]
+    pub plugins: BTreeMap<String, PluginConfig>,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.
     #[serde(default)]
     pub families: BTreeMap<String, VideoFamilyDefinitionConfig>,

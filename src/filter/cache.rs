@@ -280,10 +280,11 @@ impl Filter for CacheFilter {
         })
     }
 
-    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         if let Some(recording) = response.request.state.get_mut::<ResponseRecording>() {
             recording.begin(response.status, response.headers, response.kind);
         }
+        HookResult::done()
     }
 
     fn on_response_body<'a>(
@@ -303,10 +304,11 @@ impl Filter for CacheFilter {
         HookResult::done()
     }
 
-    fn on_event(&self, event: &mut EventView<'_>) {
+    fn on_event<'a>(&'a self, event: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         if let Some(recording) = event.request.state.get_mut::<ResponseRecording>() {
             recording.append(event.event, &event.action, self);
         }
+        HookResult::done()
     }
 
     fn on_response_end(&self, request: &mut RequestView) {

@@ -12,9 +12,10 @@ use super::view::{AttemptView, EventAction, EventView, RequestView, ResponseView
 use super::{
     Filter, FilterAction, FilterDeclaration, HookResult, RequestBodyNeed, ResponseBodyAccess,
 };
+use crate::catalog::model::Candidate;
 use crate::protocol::fault::Fault;
 use crate::protocol::json::JsonDocument;
-use crate::protocol::sse::SseEvent;
+use crate::protocol::sse::{SseDecoder, SseEvent};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -253,10 +254,13 @@ impl ResponseChain {
         &self.output_checks
     }
 
-    pub fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    /// # Errors
+    /// A filter rejects the response.
+    pub async fn on_response_head(&self, response: &mut ResponseView<'_>) -> Result<(), Fault> {
         for filter in &self.all {
-            filter.on_response_head(response);
+            filter.on_response_head(response).decided().await?;
         }
+        Ok(())
     }
 
     /// Runs the filters that may change a response body, before it is sent.
@@ -291,21 +295,55 @@ impl ResponseChain {
 
     /// Runs the event filters. Filters see an event as those before them replaced it; once a filter drops the event,
     /// later filters do not see it.
-    pub fn on_event(&self, event: &mut EventView<'_>) {
+    ///
+    /// # Errors
+    /// A filter ends the stream.
+    pub async fn on_event(&self, event: &mut EventView<'_>) -> Result<(), Fault> {
         for (index, filter) in self.event_filters.iter().enumerate() {
-            filter.on_event(event);
+            filter.on_event(event).decided().await?;
             match &event.action {
                 EventAction::Pass => {}
-                EventAction::Drop => return,
+                EventAction::Drop => return Ok(()),
                 EventAction::Replace(bytes) => {
                     let later = &self.event_filters[index + 1..];
                     if !later.is_empty() {
-                        event.action = on_replaced_event(later, event, SseEvent::of(bytes.clone()));
+                        let bytes = bytes.clone();
+                        let (request, candidate) = (&mut *event.request, event.candidate);
+                        let replaced = on_replaced_events(later, request, candidate, bytes).await?;
+                        event.action = match replaced.is_empty() {
+                            true => EventAction::Drop,
+                            false => EventAction::Replace(replaced),
+                        };
                     }
-                    return;
+                    return Ok(());
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Runs the event filters after the last event; returns what they add to the stream.
+    ///
+    /// # Errors
+    /// A filter ends the stream with an error.
+    pub async fn on_stream_end(
+        &self,
+        request: &mut RequestView,
+        candidate: Option<&Candidate>,
+    ) -> Result<Bytes, Fault> {
+        let mut added = Bytes::new();
+        for filter in &self.event_filters {
+            if !added.is_empty() {
+                let filters = std::slice::from_ref(filter);
+                added = on_replaced_events(filters, request, candidate, added).await?;
+            }
+            let mut rest = Bytes::new();
+            filter.on_stream_end(request, &mut rest).decided().await?;
+            if !rest.is_empty() {
+                added = [added, rest].concat().into();
+            }
+        }
+        Ok(added)
     }
 
     pub fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
@@ -315,25 +353,43 @@ impl ResponseChain {
     }
 }
 
-/// Runs filters on an event that an earlier filter replaced.
-fn on_replaced_event(
+/// Runs filters on the events by which an earlier filter replaced one. Returns what is sent in their place.
+async fn on_replaced_events(
     filters: &[Arc<dyn Filter>],
-    event: &mut EventView<'_>,
-    mut replaced: SseEvent,
-) -> EventAction {
+    request: &mut RequestView,
+    candidate: Option<&Candidate>,
+    replaced: Bytes,
+) -> Result<Bytes, Fault> {
+    let mut replaced = replaced;
     for filter in filters {
-        let mut view = EventView {
-            request: &mut *event.request,
-            candidate: event.candidate,
-            event: &replaced,
-            action: EventAction::Pass,
-        };
-        filter.on_event(&mut view);
-        match view.action {
-            EventAction::Pass => {}
-            EventAction::Drop => return EventAction::Drop,
-            EventAction::Replace(bytes) => replaced = SseEvent::of(bytes),
+        let mut passed: Vec<Bytes> = Vec::new();
+        for event in events_of(&replaced) {
+            let mut view = EventView {
+                request: &mut *request,
+                candidate,
+                event: &event,
+                action: EventAction::Pass,
+            };
+            filter.on_event(&mut view).decided().await?;
+            match view.action {
+                EventAction::Pass => passed.push(event.raw),
+                EventAction::Drop => {}
+                EventAction::Replace(bytes) => passed.push(bytes),
+            }
         }
+        replaced = match <[Bytes; 1]>::try_from(passed) {
+            Ok([only]) => only,
+            Err(several) => several.concat().into(),
+        };
     }
-    EventAction::Replace(replaced.raw)
+    Ok(replaced)
+}
+
+/// The events in the bytes that a filter made of one.
+fn events_of(bytes: &Bytes) -> Vec<SseEvent> {
+    let mut framer = SseDecoder::new(usize::MAX);
+    framer.push(bytes);
+    let mut events: Vec<SseEvent> = std::iter::from_fn(|| framer.next()).collect();
+    events.extend(framer.finish());
+    events
 }

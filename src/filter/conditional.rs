@@ -162,7 +162,7 @@ impl Filter for ConditionalFilter {
         }
     }
 
-    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         if matches!(self.phase, Phase::Attempt | Phase::ResponseHead) {
             // Without an outcome the filter does not run: a condition with `refuse` has refused the attempt before.
             if let Ok(outcome) = self
@@ -172,8 +172,9 @@ impl Filter for ConditionalFilter {
                 self.condition.record(response.request, outcome);
             }
         }
-        if self.runs(response.request) {
-            self.filter.on_response_head(response);
+        match self.runs(response.request) {
+            true => self.filter.on_response_head(response),
+            false => HookResult::done(),
         }
     }
 
@@ -200,9 +201,21 @@ impl Filter for ConditionalFilter {
         }
     }
 
-    fn on_event(&self, event: &mut EventView<'_>) {
-        if self.runs(event.request) {
-            self.filter.on_event(event);
+    fn on_event<'a>(&'a self, event: &'a mut EventView<'_>) -> HookResult<'a, ()> {
+        match self.runs(event.request) {
+            true => self.filter.on_event(event),
+            false => HookResult::done(),
+        }
+    }
+
+    fn on_stream_end<'a>(
+        &'a self,
+        request: &'a mut RequestView,
+        rest: &'a mut Bytes,
+    ) -> HookResult<'a, ()> {
+        match self.runs(request) {
+            true => self.filter.on_stream_end(request, rest),
+            false => HookResult::done(),
         }
     }
 

@@ -149,6 +149,9 @@ pub struct BuildContext<'a> {
     pub media: &'a Arc<MediaStore>,
     /// Services that filters may ask.
     pub services: &'a CalloutServices,
+    /// Plugins that filters may run.
+    #[cfg(feature = "wasm")]
+    pub plugins: &'a crate::plugin::PluginDefinitions,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
     /// Whether a route receives callbacks of providers.
     pub receives_callbacks: bool,

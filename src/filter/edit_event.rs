@@ -7,7 +7,7 @@ use super::edit_list::{EditFailure, EditList, EditListConfig};
 use super::expression::{ExchangeValues, FilterExpression};
 use super::response_inputs::ResponseInputs;
 use super::view::{EventAction, EventView};
-use super::{Filter, FilterDeclaration, ResponseBodyAccess};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::expression::{EvaluationError, Phase};
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::json::{JsonDocument, JsonLimits};
@@ -138,15 +138,16 @@ impl Filter for EditEventFilter {
         }
     }
 
-    fn on_event(&self, view: &mut EventView<'_>) {
+    fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         let data = view.event.data();
         if data.is_empty() || data == LAST_CHAT_DATA || !self.selection.has(view.event) {
-            return;
+            return HookResult::done();
         }
         match self.action(view) {
             Ok(action) => view.action = action,
             Err((place, error)) => warn_once(view, &place, &error),
         }
+        HookResult::done()
     }
 }
 
@@ -288,7 +289,10 @@ mod tests {
             event: &event,
             action: EventAction::Pass,
         };
-        filter.on_event(&mut view);
+        assert!(matches!(
+            filter.on_event(&mut view),
+            HookResult::Ready(Ok(()))
+        ));
         view.action
     }
 

@@ -55,10 +55,11 @@ impl Filter for ForceUsageFilter {
         HookResult::next()
     }
 
-    fn on_event(&self, view: &mut EventView<'_>) {
+    fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         if view.request.state.get::<ForcedUsageMarker>().is_some() {
             view.action = without_usage(view.event.data());
         }
+        HookResult::done()
     }
 }
 

@@ -251,8 +251,9 @@ impl Filter for IdempotencyFilter {
         })
     }
 
-    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         StreamRecording::begin(response, &self.journal);
+        HookResult::done()
     }
 
     fn on_response_body<'a>(
@@ -288,10 +289,11 @@ impl Filter for IdempotencyFilter {
         })
     }
 
-    fn on_event(&self, event: &mut EventView<'_>) {
+    fn on_event<'a>(&'a self, event: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         if let Some(recording) = event.request.state.get_mut::<StreamRecording>() {
             recording.append(event.event, &event.action);
         }
+        HookResult::done()
     }
 
     fn on_done(&self, request: &mut RequestView, settlement: Settlement) {

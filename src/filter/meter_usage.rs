@@ -29,13 +29,14 @@ impl Filter for MeterUsageFilter {
         }
     }
 
-    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         if let (ResponseBodyKind::Stream, Some(protocol)) =
             (response.kind, response.request.protocol)
         {
             response.request.info.usage = UsageReport::Missing;
             response.request.state.set(StreamUsageMeter::new(protocol));
         }
+        HookResult::done()
     }
 
     fn on_response_body<'a>(
@@ -50,10 +51,11 @@ impl Filter for MeterUsageFilter {
         HookResult::done()
     }
 
-    fn on_event(&self, view: &mut EventView<'_>) {
+    fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         if let Some(meter) = view.request.state.get_mut::<StreamUsageMeter>() {
             meter.event(view.event.name(), view.event.data());
         }
+        HookResult::done()
     }
 
     fn on_response_end(&self, request: &mut RequestView) {

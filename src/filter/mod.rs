@@ -33,7 +33,7 @@ mod value_template;
 pub mod view;
 
 macro_rules! declare_modules {
-    ($($filter:ident)*) => { $(pub mod $filter;)* };
+    ($($(#[$attribute:meta])? $filter:ident)*) => { $($(#[$attribute])? pub mod $filter;)* };
 }
 
 filters!(declare_modules);
@@ -61,7 +61,8 @@ use view::{AttemptView, EventView, RequestView, ResponseView};
 ///
 /// - Request hooks (`on_head`, `on_body`, `on_attempt`) run for the filters of the request chain, in the configured
 ///   order.
-/// - Response hooks (`on_response_head`, `on_response_body`, `on_event`, `on_response_end`) run for the filters of the
+/// - Response hooks (`on_response_head`, `on_response_body`, `on_event`, `on_stream_end`,
+///   `on_response_end`) run for the filters of the
 ///   response chain in the configured order, then for the filters of the request chain in reverse order: the first
 ///   filter that changed the request is the last to change the response. Only filters that declare access see bodies
 ///   and events.
@@ -120,8 +121,10 @@ pub trait Filter: Send + Sync {
         HookResult::done()
     }
 
-    /// Sees the status and the headers of the response to the caller, and may change the headers.
-    fn on_response_head(&self, _response: &mut ResponseView<'_>) {}
+    /// Sees the status and the headers of the response to the caller, and may change the headers, or fail.
+    fn on_response_head<'a>(&'a self, _response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
+        HookResult::done()
+    }
 
     /// Sees a complete response body, not a stream. A filter with [`ResponseBodyAccess::Replace`] runs before the body is sent,
     /// also for errors, and may change it or fail. A filter with [`ResponseBodyAccess::Observe`] sees only JSON of successful
@@ -134,9 +137,21 @@ pub trait Filter: Send + Sync {
         HookResult::done()
     }
 
-    /// Sees one event of a streamed response. A filter with [`ResponseBodyAccess::Replace`] may replace or drop the event.
-    /// Cannot wait.
-    fn on_event(&self, _event: &mut EventView<'_>) {}
+    /// Sees one event of a streamed response. A filter with [`ResponseBodyAccess::Replace`] may replace the event, also by
+    /// several, or drop it, or fail, which ends the stream with an error.
+    fn on_event<'a>(&'a self, _event: &'a mut EventView<'_>) -> HookResult<'a, ()> {
+        HookResult::done()
+    }
+
+    /// Runs after the last event of a stream that ended as it should. A filter with [`ResponseBodyAccess::Replace`] may add
+    /// events in `rest`, which later filters see.
+    fn on_stream_end<'a>(
+        &'a self,
+        _request: &'a mut RequestView,
+        _rest: &'a mut Bytes,
+    ) -> HookResult<'a, ()> {
+        HookResult::done()
+    }
 
     /// Sees an event of a held stream as the caller would get it, after all event filters. Returns whether the event must
     /// wait for [`Self::on_window`]. Only for filters that declare [`OutputCheck::Streams`].

@@ -1,8 +1,8 @@
 //! `pass_sse`: stops proxies in front of the gateway from buffering or caching event streams.
 
-use super::Filter;
 use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
 use super::view::{ResponseBodyKind, ResponseView};
+use super::{Filter, HookResult};
 use http::{HeaderName, HeaderValue, header};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 struct PassSseFilter;
 
 impl Filter for PassSseFilter {
-    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         if response.kind == ResponseBodyKind::Stream {
             let headers = &mut response.headers;
             headers.remove(header::CONTENT_LENGTH);
@@ -31,5 +31,6 @@ impl Filter for PassSseFilter {
                 .entry(header::CACHE_CONTROL)
                 .or_insert(HeaderValue::from_static("no-cache"));
         }
+        HookResult::done()
     }
 }

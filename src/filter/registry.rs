@@ -30,6 +30,7 @@ macro_rules! filters {
             normalise
             pass_sse
             pin
+            #[cfg(feature = "wasm")] plugin
             rate_limit
             receive_callback
             remember_ids
@@ -50,9 +51,9 @@ macro_rules! filters {
 }
 
 macro_rules! list_kinds {
-    ($($filter:ident)*) => {
+    ($($(#[$attribute:meta])? $filter:ident)*) => {
         /// All filters, in alphabetical order.
-        pub const FILTERS: &[FilterDescriptor] = &[$(super::$filter::DESCRIPTOR),*];
+        pub const FILTERS: &[FilterDescriptor] = &[$($(#[$attribute])? super::$filter::DESCRIPTOR),*];
     };
 }
 

@@ -50,13 +50,14 @@ impl Filter for RememberIdsFilter {
         }
     }
 
-    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         if response.status.is_success()
             && let Some(caller) = &response.request.caller
             && let Some(id) = deleted(response.request)
         {
             self.state.forget(&caller.name, id);
         }
+        HookResult::done()
     }
 
     fn on_response_body<'a>(
@@ -74,11 +75,12 @@ impl Filter for RememberIdsFilter {
         HookResult::done()
     }
 
-    fn on_event(&self, view: &mut EventView<'_>) {
+    fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         if let Some(protocol) = self.protocol {
             let made = ids::made_in_event(protocol, view.event.name(), view.event.data());
             self.remember(view.request, view.candidate, made);
         }
+        HookResult::done()
     }
 }
 

@@ -63,13 +63,14 @@ impl Filter for RemoveHeadersFilter {
         }
     }
 
-    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         if self.side != ChainSide::Response {
-            return;
+            return HookResult::done();
         }
         for name in &self.names {
             response.headers.remove(name);
         }
+        HookResult::done()
     }
 }
 

@@ -101,14 +101,15 @@ impl Filter for ReplaceFilter {
         }
     }
 
-    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         if self.side != ChainSide::Response {
-            return;
+            return HookResult::done();
         }
         if let Err(header) = self.headers.replace_in(response.headers) {
             let id = &*response.request.id;
             tracing::warn!(id, %header, "text is too long for a replacement");
         }
+        HookResult::done()
     }
 
     fn on_response_body<'a>(

@@ -56,6 +56,17 @@ impl ResponseInputs {
         self.read.insert(ResponseInput::Caller);
     }
 
+    /// Everything that a filter can read of a request but its id.
+    pub fn add_all(&mut self) {
+        self.read.extend([
+            ResponseInput::Caller,
+            ResponseInput::ClientAddress,
+            ResponseInput::Path,
+            ResponseInput::Query,
+            ResponseInput::Headers,
+        ]);
+    }
+
     pub fn add_path(&mut self) {
         self.read.insert(ResponseInput::Path);
     }

@@ -66,13 +66,14 @@ impl Filter for RestoreModelFilter {
         HookResult::done()
     }
 
-    fn on_event(&self, view: &mut EventView<'_>) {
+    fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         if let (Some(name), Some(span)) = (
             platform_name(view.request),
             stream::model_span(view.event.data()),
         ) {
             view.action = EventAction::Replace(view.event.raw_with(span, name.as_bytes()));
         }
+        HookResult::done()
     }
 }
 

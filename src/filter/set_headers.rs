@@ -160,9 +160,9 @@ impl Filter for SetHeadersFilter {
         HookResult::from(edits.and_then(|edits| edits.apply(&mut attempt.headers)))
     }
 
-    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         if self.side != ChainSide::Response {
-            return;
+            return HookResult::done();
         }
         for (name, source) in &self.headers {
             match source.value(ExchangeValues::of_response(response)) {
@@ -173,6 +173,7 @@ impl Filter for SetHeadersFilter {
                 }
             }
         }
+        HookResult::done()
     }
 }
 

@@ -85,6 +85,8 @@ impl Gateway {
         reloader
             .services()
             .connect(Arc::new(services), metrics.services.clone());
+        #[cfg(feature = "wasm")]
+        reloader.plugins().connect(metrics.plugins.clone());
         Self {
             reloader,
             upstream,

@@ -60,6 +60,8 @@ pub struct Metrics {
     pub callbacks: CallbackMetrics,
     pub media: MediaMetrics,
     pub services: Arc<ServiceMetrics>,
+    #[cfg(feature = "wasm")]
+    pub plugins: Arc<super::plugin_metrics::PluginMetrics>,
     time: WaitTimeMetrics,
     state: StateMetrics,
     process: ProcessMetrics,
@@ -204,6 +206,8 @@ impl Metrics {
             callbacks: CallbackMetrics::new(&registry),
             media: MediaMetrics::new(&registry),
             services: Arc::new(ServiceMetrics::new(&registry)),
+            #[cfg(feature = "wasm")]
+            plugins: Arc::new(super::plugin_metrics::PluginMetrics::new(&registry)),
             state: StateMetrics::new(&registry),
             process: ProcessMetrics::new(&registry),
             series: RwLock::default(),

@@ -8,6 +8,8 @@ mod create_metrics;
 pub mod line_writer;
 mod media_metrics;
 pub mod metrics;
+#[cfg(feature = "wasm")]
+mod plugin_metrics;
 mod poll_metrics;
 pub mod process_log;
 mod process_metrics;

@@ -150,6 +150,12 @@ impl Reloader {
         &self.shared.media
     }
 
+    /// What the plugins of all configurations share.
+    #[cfg(feature = "wasm")]
+    pub fn plugins(&self) -> &crate::plugin::SharedPlugins {
+        &self.shared.plugins
+    }
+
     /// What the services of all configurations share.
     pub fn services(&self) -> &Arc<SharedServiceState> {
         &self.shared.services

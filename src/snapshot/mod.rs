@@ -11,6 +11,8 @@ mod media;
 pub mod models;
 pub mod origin;
 pub mod pem;
+#[cfg(feature = "wasm")]
+mod plugins;
 pub mod router;
 pub mod routes;
 pub mod schema_cache;
@@ -94,6 +96,9 @@ pub struct SharedState {
     pub media: Arc<SharedMediaState>,
     /// What the services of all configurations share.
     pub services: Arc<SharedServiceState>,
+    /// What the plugins of all configurations share.
+    #[cfg(feature = "wasm")]
+    pub plugins: Arc<crate::plugin::SharedPlugins>,
     /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
@@ -153,6 +158,8 @@ impl Default for SharedState {
             callbacks: Arc::default(),
             media: Arc::default(),
             services: Arc::default(),
+            #[cfg(feature = "wasm")]
+            plugins: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -189,6 +196,7 @@ fn build_loaded(
         egress,
         media,
         services: declared_services,
+        plugins: declared_plugins,
         families,
         task_keys,
         chains,
@@ -207,11 +215,26 @@ fn build_loaded(
     let spooling = spooling::build(&spool, &folder, &mut problems);
     files.extend(channels::files(&channels, &folder));
     files.extend(services::files(&declared_services, &folder));
+    files.extend(
+        declared_plugins
+            .values()
+            .map(|plugin| folder.join(&plugin.wasm)),
+    );
     let state = state::build(&state, &folder, &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
     let media = media::build(&media, &folder, &shared.state, &shared.media, &mut problems);
     let services = services::build(&declared_services, &folder, &shared.services, &mut problems);
     let services = Arc::new(services);
+    #[cfg(feature = "wasm")]
+    let plugins = plugins::build(
+        &declared_plugins,
+        &services,
+        &folder,
+        &shared.plugins,
+        &mut problems,
+    );
+    #[cfg(not(feature = "wasm"))]
+    refuse_plugins(&declared_plugins, &mut problems);
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
     let families = families::FamilyLookup {
         built: &tasks,
@@ -240,6 +263,8 @@ fn build_loaded(
         public_url: public_url.as_ref(),
         media: &media,
         services: &services,
+        #[cfg(feature = "wasm")]
+        plugins: &plugins,
         endpoints: &routes::endpoints(&routes, &chains),
         receives_callbacks: routes::receive_callbacks(&routes, &chains),
         serves_media: routes::serve_media(&routes, &chains),
@@ -281,6 +306,21 @@ fn build_loaded(
         },
         warnings,
     })
+}
+
+#[cfg(not(feature = "wasm"))]
+fn refuse_plugins(
+    declared: &std::collections::BTreeMap<String, crate::config::plugins::PluginConfig>,
+    problems: &mut ProblemCollector<'_>,
+) {
+    if !declared.is_empty() {
+        let hint = "build the program with the feature `wasm`, which is on by default";
+        problems.error(
+            "/plugins",
+            "this program was built without plugins",
+            Some(hint),
+        );
+    }
 }
 
 impl ProblemCollector<'_> {

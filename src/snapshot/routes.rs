@@ -62,6 +62,8 @@ pub(crate) struct RouteBuilder<'a> {
     pub public_url: Option<&'a PublicUrl>,
     pub media: &'a Arc<MediaStore>,
     pub services: &'a CalloutServices,
+    #[cfg(feature = "wasm")]
+    pub plugins: &'a crate::plugin::PluginDefinitions,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
     pub receives_callbacks: bool,
     pub serves_media: bool,
@@ -348,6 +350,8 @@ impl RouteBuilder<'_> {
             public_url: self.public_url,
             media: self.media,
             services: self.services,
+            #[cfg(feature = "wasm")]
+            plugins: self.plugins,
             endpoints: self.endpoints,
             receives_callbacks: self.receives_callbacks,
             serves_media: self.serves_media,

@@ -97,7 +97,7 @@ fn build_one(
     };
     let path = path.to_owned();
     let mut hasher = DefaultHasher::new();
-    ("service", name, url, &tls).hash(&mut hasher);
+    ("service", name, url, &tls, &headers).hash(&mut hasher);
     let origin = Origin {
         host: base.host,
         port: base.port,

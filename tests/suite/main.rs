@@ -14,6 +14,7 @@ mod limits;
 mod media;
 mod observability;
 mod paid;
+mod plugins;
 mod programs;
 mod security;
 mod text;

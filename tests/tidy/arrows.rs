@@ -34,9 +34,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "polls",
         ],
     ),
+    ("plugin", &["callout"]),
     (
         "filter",
         &[
+            "plugin",
             "expression",
             "callout",
             "callbacks",
@@ -57,6 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "snapshot",
         &[
+            "plugin",
             "expression",
             "callout",
             "protocol",
@@ -77,6 +80,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "observe",
         &[
+            "plugin",
             "callout",
             "protocol",
             "state",
@@ -91,6 +95,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "reload",
         &[
+            "plugin",
             "state",
             "media",
             "polls",
@@ -167,6 +172,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("cel", &["expression"]),
     ("clap", &["cli"]),
     ("headgate_simulator", &["cli"]),
+    ("headgate_wasm", &["plugin", "cli"]),
     ("hyper", &["simulator"]),
     ("hyper_util", &["simulator"]),
     ("imagesize", &["media"]),
@@ -187,12 +193,13 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("regex_automata", &["expression"]),
     ("rusqlite", &["state"]),
     ("rustls", &["snapshot", "gateway"]),
-    ("serde_saphyr", &["config"]),
+    ("serde_saphyr", &["config", "cli"]),
     ("socket2", &["gateway"]),
     (
         "std::fs",
         &[
             "config", "snapshot", "state", "media", "observe", "reload", "gateway", "admin", "cli",
+            "wasm",
         ],
     ),
     (
@@ -200,6 +207,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         &[
             "expression",
             "catalog",
+            "plugin",
             "snapshot",
             "observe",
             "channel",
@@ -219,13 +227,16 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "response_cache",
             "callbacks",
             "callout",
+            "plugin",
             "channel",
             "gateway",
             "admin",
             "cli",
             "simulator",
+            "wasm",
         ],
     ),
+    ("wasmtime", &["wasm"]),
 ];
 
 #[test]

@@ -41,6 +41,9 @@ fn the_examples_of_routes_yaml_build() {
     let folder = std::env::temp_dir().join(format!("headgate-tidy-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("the system has a folder for temporary files");
     fs::write(folder.join("second.key"), "sk-tidy-key").expect("a file can be written there");
+    fs::create_dir_all(folder.join("plugins")).expect("a folder can be made there");
+    let module = root().join("tests/fixtures/filters/plugins/redact.wasm");
+    fs::copy(module, folder.join("plugins/redact.wasm")).expect("a file can be copied there");
     let mut offenders = Vec::new();
     for path in ["README.md", "docs/routes.md"] {
         for (line, example) in yaml_blocks(&read(path)) {

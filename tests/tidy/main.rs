@@ -5,6 +5,7 @@ mod cycles;
 mod dictionary;
 mod documents;
 mod filters;
+mod modules;
 mod names;
 mod renamed_keys;
 mod sources;

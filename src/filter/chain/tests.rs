@@ -25,9 +25,10 @@ impl Filter for RecordingFilter {
         HookResult::next()
     }
 
-    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         let name = HeaderValue::from_static(self.0);
         response.headers.append(SEEN, name);
+        HookResult::done()
     }
 
     fn on_response_body<'a>(
@@ -81,7 +82,8 @@ async fn response_filters_run_in_reverse_request_order_and_those_that_run_last_a
         headers: &mut headers,
         kind: ResponseBodyKind::Json,
     };
-    response_chain.on_response_head(&mut response);
+    let seen_head = response_chain.on_response_head(&mut response).await;
+    assert!(seen_head.is_ok());
     let mut body = Bytes::new();
     let replaced = response_chain.replace_body(&mut response, &mut body).await;
     assert!(replaced.is_ok());

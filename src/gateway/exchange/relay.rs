@@ -57,13 +57,18 @@ impl Exchange<'_> {
         self.record.status = Some(response.status);
         self.record.committed = Some(self.record.started.elapsed());
         self.record.streamed = kind == ResponseBodyKind::Stream;
-        self.route.response.on_response_head(&mut ResponseView {
+        let mut view = ResponseView {
             request: &mut self.request,
             candidate: Some(candidate),
             status: response.status,
             headers: &mut headers,
             kind,
-        });
+        };
+        if let Err(fault) = self.route.response.on_response_head(&mut view).await {
+            response.discard().await;
+            let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
+            return Err(decision.fault(fault));
+        }
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
         let status = response.status;
         let is_error = status.is_client_error() || status.is_server_error();

@@ -77,13 +77,15 @@ impl Exchange<'_> {
             match self.next_chunk_with(response, heartbeat).await {
                 Ok(Some(chunk)) if rewritten => {
                     stream.framer.push(&chunk);
-                    let events = self.rewritten_events(&mut stream, candidate);
-                    self.downstream.write(events, false).await?;
+                    match self.rewritten_events(&mut stream, candidate).await {
+                        Ok(events) => self.downstream.write(events, false).await?,
+                        Err(fault) => return self.break_off(fault, &stream, None, true).await,
+                    }
                 }
                 Ok(Some(chunk)) => {
                     self.downstream.write(chunk.clone(), false).await?;
                     stream.framer.push(&chunk);
-                    self.observe_events(&mut stream, candidate);
+                    self.observe_events(&mut stream, candidate).await?;
                 }
                 Ok(None) => {
                     let partial = stream.framer.finish();
@@ -99,13 +101,13 @@ impl Exchange<'_> {
                         Some(partial) if rewritten => partial.raw,
                         _ => Bytes::new(),
                     };
-                    return self.downstream.write(rest, true).await;
+                    return self.end_stream(&stream, rest, candidate).await;
                 }
                 // The stream is complete: providers, and proxies in front of them, may close the connection as they
                 // like.
                 Err(fault) if is_channel_fault(&fault) && stream.has_ended() => {
                     self.request.info.is_stream_whole = true;
-                    return self.downstream.write(Bytes::new(), true).await;
+                    return self.end_stream(&stream, Bytes::new(), candidate).await;
                 }
                 Err(fault) => {
                     let partial = stream.framer.finish();
@@ -149,27 +151,59 @@ impl Exchange<'_> {
         Err(fault)
     }
 
-    fn observe_events(&mut self, stream: &mut RelayedStream, candidate: &Candidate) {
-        while let Some(event) = stream.framer.next() {
-            self.filtered_event(stream, &event, candidate);
+    /// Ends a stream that is complete: with `rest`, and what the filters add to it.
+    async fn end_stream(
+        &mut self,
+        stream: &RelayedStream,
+        rest: Bytes,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let route = self.route.clone();
+        let added = route
+            .response
+            .on_stream_end(&mut self.request, Some(candidate));
+        match added.await {
+            Ok(added) => self.downstream.write(joined(vec![rest, added]), true).await,
+            Err(fault) => {
+                self.downstream.write(rest, false).await?;
+                self.break_off(fault, stream, None, true).await
+            }
         }
     }
 
-    fn rewritten_events(&mut self, stream: &mut RelayedStream, candidate: &Candidate) -> Bytes {
+    async fn observe_events(
+        &mut self,
+        stream: &mut RelayedStream,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        while let Some(event) = stream.framer.next() {
+            self.filtered_event(stream, &event, candidate).await?;
+        }
+        Ok(())
+    }
+
+    async fn rewritten_events(
+        &mut self,
+        stream: &mut RelayedStream,
+        candidate: &Candidate,
+    ) -> Result<Bytes, Fault> {
         let mut out: Vec<Bytes> = Vec::new();
         while let Some(event) = stream.framer.next() {
-            out.extend(self.filtered_event(stream, &event, candidate));
+            out.extend(self.filtered_event(stream, &event, candidate).await?);
         }
-        joined(out)
+        Ok(joined(out))
     }
 
     /// Counts an event, and shows it to the filters. What is sent in its place; `None` if a filter drops it.
-    fn filtered_event(
+    ///
+    /// # Errors
+    /// A filter ends the stream.
+    async fn filtered_event(
         &mut self,
         stream: &mut RelayedStream,
         event: &SseEvent,
         candidate: &Candidate,
-    ) -> Option<Bytes> {
+    ) -> Result<Option<Bytes>, Fault> {
         self.count(stream, event);
         let mut view = EventView {
             request: &mut self.request,
@@ -177,12 +211,12 @@ impl Exchange<'_> {
             event,
             action: EventAction::Pass,
         };
-        self.route.response.on_event(&mut view);
-        match view.action {
+        self.route.response.on_event(&mut view).await?;
+        Ok(match view.action {
             EventAction::Pass => Some(event.raw.clone()),
             EventAction::Replace(bytes) => Some(bytes),
             EventAction::Drop => None,
-        }
+        })
     }
 
     /// Counts an event, and records an error event, which is too late for another channel.

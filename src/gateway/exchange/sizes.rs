@@ -46,7 +46,7 @@ fn exchange_futures_stay_within_their_size_limits() {
             future_bytes(|(exchange, response, lease): Relayed| {
                 exchange.relay(response, lease, None)
             }),
-            6_880,
+            7_040,
         ),
     ];
     for (name, bytes, _) in sizes {

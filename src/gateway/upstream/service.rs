@@ -8,15 +8,14 @@ use super::client::SendProgress;
 use super::request::{PreparedBody, PreparedRequest};
 use super::{ChannelWithCredential, UpstreamClient};
 use crate::callout::{
-    SERVICE_RESPONSE_BYTES_MAX, ServiceCallError, ServiceClient, ServiceRequest,
+    ServiceCallError, ServiceClient, ServiceRequest, ServiceRequestContent, ServiceResponse,
     ServiceResponseFuture,
 };
 use crate::catalog::channel::Timeouts;
 use crate::filter::view::ResponseBodyKind;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::BodySegments;
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, header};
 use std::sync::Arc;
 
 /// The client for services.
@@ -27,20 +26,29 @@ impl UpstreamServiceClient {
         Self(upstream)
     }
 
-    async fn send(&self, request: ServiceRequest<'_>) -> Result<Bytes, ServiceCallError> {
+    async fn call(&self, request: ServiceRequest<'_>) -> Result<ServiceResponse, ServiceCallError> {
         let ServiceRequest {
             endpoint,
             id,
-            body,
+            content,
+            may_repeat,
             within,
+            response_bytes_max,
         } = request;
+        let ServiceRequestContent {
+            method,
+            path,
+            mut headers,
+            body,
+        } = content;
+        let identity = HeaderValue::from_static("identity");
+        headers.insert(header::ACCEPT_ENCODING, identity);
         let target = ChannelWithCredential {
             channel: &endpoint.server,
             credential: None,
         };
         let body = PreparedBody::Whole(BodySegments::from(body));
-        let path = endpoint.path.clone();
-        let prepared = PreparedRequest::new(target, id, Method::POST, path, headers(), body);
+        let prepared = PreparedRequest::new(target, id, method, path, headers, body);
         let prepared = PreparedRequest {
             timeouts: Timeouts {
                 connect: within,
@@ -48,34 +56,28 @@ impl UpstreamServiceClient {
                 idle: within,
                 total: within,
             },
-            // A service that decides about the same content twice does no harm.
-            may_repeat: true,
+            may_repeat,
             ..prepared.map_err(call_error)?
         };
         let mut progress = SendProgress::default();
         let sent = self.0.send(target, &prepared, &mut progress);
         let mut response = sent.await.map_err(|error| call_error(error.fault))?;
-        if response.status != StatusCode::OK {
-            let status = response.status;
-            response.discard().await;
-            return Err(invalid(format!(
-                "the service responded with status {status}"
-            )));
-        }
-        if body_kind_of(response.headers()) != ResponseBodyKind::Json {
-            response.discard().await;
-            return Err(invalid("the response is not application/json"));
-        }
-        let content = response.read_bounded(SERVICE_RESPONSE_BYTES_MAX).await;
+        let (status, headers) = (response.status, response.headers().clone());
+        let content = response.read_bounded(response_bytes_max).await;
         match content.end {
             BodyEnd::Complete => {
                 response.give_back().await;
-                Ok(content.bytes)
+                Ok(ServiceResponse {
+                    status,
+                    is_json: body_kind_of(&headers) == ResponseBodyKind::Json,
+                    headers,
+                    body: content.bytes,
+                })
             }
             BodyEnd::TooLong => {
                 response.discard().await;
-                Err(invalid(format!(
-                    "the response has more than {SERVICE_RESPONSE_BYTES_MAX} bytes"
+                Err(ServiceCallError::InvalidResponse(format!(
+                    "the response has more than {response_bytes_max} bytes"
                 )))
             }
             BodyEnd::Broken(fault) => Err(call_error(fault)),
@@ -84,21 +86,9 @@ impl UpstreamServiceClient {
 }
 
 impl ServiceClient for UpstreamServiceClient {
-    fn post<'a>(&'a self, request: ServiceRequest<'a>) -> ServiceResponseFuture<'a> {
-        Box::pin(self.send(request))
+    fn send<'a>(&'a self, request: ServiceRequest<'a>) -> ServiceResponseFuture<'a> {
+        Box::pin(self.call(request))
     }
-}
-
-fn headers() -> HeaderMap {
-    let json = HeaderValue::from_static("application/json");
-    HeaderMap::from_iter([
-        (header::CONTENT_TYPE, json.clone()),
-        (header::ACCEPT, json),
-        (
-            header::ACCEPT_ENCODING,
-            HeaderValue::from_static("identity"),
-        ),
-    ])
 }
 
 fn call_error(fault: Fault) -> ServiceCallError {
@@ -109,8 +99,4 @@ fn call_error(fault: Fault) -> ServiceCallError {
         FaultKind::UpstreamTimeout => ServiceCallError::Timeout(reason),
         _ => ServiceCallError::ConnectionClosed(reason),
     }
-}
-
-fn invalid(reason: impl Into<String>) -> ServiceCallError {
-    ServiceCallError::InvalidResponse(reason.into())
 }

@@ -17,6 +17,7 @@ pub mod media;
 pub mod media_files;
 pub mod name_server;
 pub mod paid;
+pub mod plugins;
 pub mod process;
 pub mod receiver;
 #[path = "../../../src/state/tests/redis_server.rs"]

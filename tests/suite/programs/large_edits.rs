@@ -9,13 +9,15 @@ use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-const BODY_BYTES: usize = 16 << 20;
+/// Escapes and numbers that another writer of JSON would write in another way.
+const TEXT: &str = "caf\\u00e9 \\/ 1.0 ";
+const TEXTS: usize = 1 << 20;
 /// The memory that an edit may take.
-const MEMORY_MAX: u64 = BODY_BYTES as u64 * 5 / 2;
+const MEMORY_MAX: u64 = (TEXT.len() * TEXTS) as u64 * 5 / 2;
 
-/// A chat request of about 16 MiB, with a member to edit after the large text.
+/// A chat request of about 17 MiB, with a member to edit after the large text.
 fn body(user: &str) -> String {
-    let text = "caf\\u00e9 \\/ 1.0 ".repeat(BODY_BYTES / 16);
+    let text = TEXT.repeat(TEXTS);
     format!(
         "{{ \"model\":\"demo-large\",\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}],{user}\t\"seed\" : 7 }}\n"
     )

@@ -106,8 +106,9 @@ impl Exchange<'_> {
                         .await?;
                 }
                 Ok(NextChunk::WindowOver) => self.release(&mut held, heartbeat).await?,
-                Ok(NextChunk::End) => return self.end_held(stream, held).await,
+                Ok(NextChunk::End) => return self.end_held(stream, held, candidate).await,
                 Err(fault) if is_channel_fault(&fault) && stream.has_ended() => {
+                    self.hold_added(&mut held, candidate).await?;
                     self.release(&mut held, None).await?;
                     self.request.info.is_stream_whole = true;
                     return self.downstream.write(Bytes::new(), true).await;
@@ -134,6 +135,7 @@ impl Exchange<'_> {
         &mut self,
         mut stream: RelayedStream,
         mut held: HeldStream<'_>,
+        candidate: &Candidate,
     ) -> Result<(), Fault> {
         let partial = stream.framer.finish();
         let is_whole = stream.is_whole(partial.as_ref());
@@ -141,6 +143,9 @@ impl Exchange<'_> {
         if let Some(partial) = partial.as_ref().filter(|_| is_whole) {
             self.hold_event(partial, partial.raw.clone(), &mut held)
                 .await?;
+        }
+        if is_whole {
+            self.hold_added(&mut held, candidate).await?;
         }
         self.release(&mut held, None).await?;
         if !is_whole {
@@ -162,8 +167,13 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         let mut passing: Vec<Bytes> = Vec::new();
         while let Some(event) = stream.framer.next() {
-            let Some(sent) = self.filtered_event(stream, &event, candidate) else {
-                continue;
+            let sent = match self.filtered_event(stream, &event, candidate).await {
+                Ok(Some(sent)) => sent,
+                Ok(None) => continue,
+                Err(fault) => {
+                    self.pass(&mut passing).await?;
+                    return Err(self.refused(fault, held).await);
+                }
             };
             let waits = self.shows_to_checks(&event, &sent, held.checks);
             if event.is_oversize() {
@@ -198,6 +208,31 @@ impl Exchange<'_> {
         self.shows_to_checks(event, &sent, held.checks);
         held.events.push(sent);
         Ok(())
+    }
+
+    /// Holds what the filters add to a stream that is complete.
+    async fn hold_added(
+        &mut self,
+        held: &mut HeldStream<'_>,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let route = self.route.clone();
+        let added = route
+            .response
+            .on_stream_end(&mut self.request, Some(candidate));
+        let added = match added.await {
+            Ok(added) => added,
+            Err(fault) => return Err(self.refused(fault, held).await),
+        };
+        let mut framer = SseDecoder::new(EVENT_BYTES_MAX);
+        framer.push(&added);
+        while let Some(event) = framer.next() {
+            self.hold_event(&event, event.raw.clone(), held).await?;
+        }
+        match framer.finish() {
+            Some(rest) => self.hold_event(&rest, rest.raw.clone(), held).await,
+            None => Ok(()),
+        }
     }
 
     /// Shows what is sent in place of an event to the filters that check it.

@@ -1,0 +1,14 @@
+//! The numbers that host functions return to plugins.
+
+/// What a host function returns to the plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AbiStatus {
+    NotFound = 1,
+    BadArgument = 2,
+    ParseFailure = 4,
+    InvalidMemoryAccess = 6,
+    Empty = 7,
+    CasMismatch = 8,
+    InternalFailure = 10,
+    Unimplemented = 12,
+}

@@ -1,0 +1,126 @@
+//! The instances of a plugin, and which of them a stream gets.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::Notify;
+
+use super::resources::PluginResources;
+use crate::error::{PluginFailure, PluginStartError};
+use crate::instance::{PluginInstance, StreamPlace};
+use crate::module::PluginModule;
+
+/// The instances of a plugin that take streams.
+pub(crate) struct InstancePool {
+    module: PluginModule,
+    resources: Arc<PluginResources>,
+    instances: Mutex<PooledInstances>,
+    /// Notified when an instance was started, or could not be.
+    started: Notify,
+}
+
+#[derive(Default)]
+struct PooledInstances {
+    ready: Vec<Arc<PluginInstance>>,
+    starting: usize,
+}
+
+enum PlaceDecision {
+    Place(StreamPlace),
+    Start,
+    Wait,
+}
+
+/// Counts an instance as starting until it is dropped.
+struct StartingInstance<'a>(&'a InstancePool);
+
+impl InstancePool {
+    pub fn new(module: PluginModule, resources: Arc<PluginResources>) -> Self {
+        Self {
+            module,
+            resources,
+            instances: Mutex::default(),
+            started: Notify::new(),
+        }
+    }
+
+    /// Starts an instance.
+    pub async fn start(&self) -> Result<Arc<PluginInstance>, PluginStartError> {
+        let resources = Arc::clone(&self.resources);
+        let instance = PluginInstance::start(&self.module, resources).await?;
+        self.lock().ready.push(Arc::clone(&instance));
+        Ok(instance)
+    }
+
+    /// A place for a stream: on an instance without streams, on a new one, or on the one with the fewest.
+    pub async fn place(&self) -> Result<StreamPlace, PluginFailure> {
+        loop {
+            let retry_after = self.resources.breaker().disabled_for(Instant::now());
+            if let Some(retry_after) = retry_after {
+                return Err(PluginFailure::Disabled { retry_after });
+            }
+            let started = self.started.notified();
+            match self.decide() {
+                PlaceDecision::Place(place) => return Ok(place),
+                PlaceDecision::Wait => started.await,
+                PlaceDecision::Start => {
+                    let starting = StartingInstance(self);
+                    let outcome = self.start().await;
+                    if outcome.is_err() {
+                        self.resources.breaker().start_failed(Instant::now());
+                    }
+                    drop(starting);
+                    outcome.map_err(failed_start)?;
+                }
+            }
+        }
+    }
+
+    /// Instances that take streams.
+    pub fn len(&self) -> usize {
+        let mut instances = self.lock();
+        instances.ready.retain(|instance| instance.takes_streams());
+        instances.ready.len()
+    }
+
+    fn decide(&self) -> PlaceDecision {
+        let mut instances = self.lock();
+        instances.ready.retain(|instance| instance.takes_streams());
+        let fewest = instances
+            .ready
+            .iter()
+            .min_by_key(|instance| instance.streams());
+        let max = self.resources.settings.instances.max(1);
+        let may_start = instances.ready.len() + instances.starting < max;
+        match fewest {
+            Some(instance) if instance.streams() == 0 || !may_start => {
+                PlaceDecision::Place(PluginInstance::place(instance))
+            }
+            _ if may_start => {
+                instances.starting += 1;
+                PlaceDecision::Start
+            }
+            _ => PlaceDecision::Wait,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PooledInstances> {
+        self.instances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for StartingInstance<'_> {
+    fn drop(&mut self) {
+        self.0.lock().starting -= 1;
+        self.0.started.notify_waiters();
+    }
+}
+
+fn failed_start(error: PluginStartError) -> PluginFailure {
+    match error {
+        PluginStartError::Call(failure) => failure,
+        other => PluginFailure::Instance(other.to_string()),
+    }
+}

@@ -1,0 +1,110 @@
+//! What all instances of a plugin share.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::breaker::TrapBreaker;
+use crate::environment::{PluginEnvironment, PluginLogLevel};
+use crate::log_budget::LogBudget;
+use crate::metric_table::MetricTable;
+use crate::settings::PluginSettings;
+use crate::shared_store::SharedStore;
+
+/// Bytes of a line of the log.
+const LOG_LINE_MAX: usize = 4 << 10;
+
+/// What all instances of a plugin share.
+pub(crate) struct PluginResources {
+    pub settings: PluginSettings,
+    pub environment: Arc<dyn PluginEnvironment>,
+    pub store: SharedStore,
+    pub metrics: MetricTable,
+    pub started: Instant,
+    pub counts: PluginCounts,
+    log: Mutex<LogBudget>,
+    breaker: Mutex<TrapBreaker>,
+}
+
+#[derive(Default)]
+pub(crate) struct PluginCounts {
+    pub streams: AtomicUsize,
+    pub memory: AtomicUsize,
+    pub http_calls: AtomicUsize,
+    pub traps: AtomicU64,
+    pub recycled: AtomicU64,
+    pub dropped_log_lines: AtomicU64,
+}
+
+/// One of the HTTP calls that a plugin may make at a time.
+pub(crate) struct HttpCallPermit(Arc<PluginResources>);
+
+impl PluginResources {
+    pub fn new(settings: PluginSettings, environment: Arc<dyn PluginEnvironment>) -> Self {
+        let started = Instant::now();
+        Self {
+            environment,
+            store: SharedStore::new(settings.limits.shared),
+            metrics: MetricTable::new(settings.limits.metrics),
+            started,
+            counts: PluginCounts::default(),
+            log: Mutex::new(LogBudget::new(settings.limits.log, started)),
+            breaker: Mutex::default(),
+            settings,
+        }
+    }
+
+    /// Logs a line of the plugin, within its limits.
+    pub fn log(&self, level: PluginLogLevel, line: &[u8]) {
+        if level < self.settings.log_level {
+            return;
+        }
+        let line = line[..line.len().min(LOG_LINE_MAX)].trim_ascii_end();
+        let admitted = lock(&self.log).admit(line.len(), Instant::now());
+        let Some(dropped) = admitted else {
+            self.counts
+                .dropped_log_lines
+                .fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let name = &self.settings.name;
+        if dropped > 0 {
+            let report = format!("{dropped} lines over the plugin's limit were dropped");
+            self.environment.log(name, PluginLogLevel::Warn, &report);
+        }
+        let text: String = String::from_utf8_lossy(line)
+            .chars()
+            .map(|character| match character {
+                '\t' => character,
+                '\n' | '\r' => ' ',
+                control if control.is_control() => char::REPLACEMENT_CHARACTER,
+                _ => character,
+            })
+            .collect();
+        self.environment.log(name, level, &text);
+    }
+
+    /// `None` if as many calls as allowed wait for their response.
+    pub fn permit_http_call(self: &Arc<Self>) -> Option<HttpCallPermit> {
+        let max = self.settings.limits.http_calls;
+        let running = &self.counts.http_calls;
+        let admitted = running.fetch_update(Ordering::AcqRel, Ordering::Acquire, |calls| {
+            (calls < max).then_some(calls + 1)
+        });
+        admitted.is_ok().then(|| HttpCallPermit(Arc::clone(self)))
+    }
+
+    pub fn breaker(&self) -> MutexGuard<'_, TrapBreaker> {
+        lock(&self.breaker)
+    }
+}
+
+impl Drop for HttpCallPermit {
+    fn drop(&mut self) {
+        self.0.counts.http_calls.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

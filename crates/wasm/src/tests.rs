@@ -1,0 +1,15 @@
+//! Tests of the crate through its interface, with plugins written as WebAssembly text.
+
+mod bodies;
+mod environment;
+mod fixture;
+mod functions;
+mod headers;
+mod hostile;
+mod http_calls;
+mod interface;
+mod lifecycle;
+mod pool;
+mod shared_state;
+mod units;
+mod yields;

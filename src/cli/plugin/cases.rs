@@ -1,0 +1,99 @@
+//! `headgate plugin test`: runs test cases and prints what came of each.
+
+use super::case_file::{PluginCase, PluginCaseFile};
+use super::environment::CaseEnvironment;
+use super::exchange;
+use super::expectation::{CaseMismatch, CaseMismatches};
+use super::{CommandError, compile, read, read_text};
+use bytes::Bytes;
+use headgate_wasm::PluginModule;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(clap::Args)]
+pub struct PluginTestArgs {
+    /// Path of the module, a file of WebAssembly.
+    module: PathBuf,
+    /// Path of the file with the test cases.
+    #[arg(default_value = "cases.yaml")]
+    cases: PathBuf,
+}
+
+/// Longest text of a mismatch, in characters.
+const TEXT_MAX: usize = 2000;
+
+pub fn run(args: &PluginTestArgs) -> Result<(), CommandError> {
+    let bytes = read(&args.module)?;
+    let path = args.cases.display();
+    let file = PluginCaseFile::read(&read_text(&args.cases)?)
+        .map_err(|error| CommandError::new(format!("error: {path}: {error}")))?;
+    let module = compile(&args.module, &bytes)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let count = file.cases.len();
+    let failed = runtime.block_on(run_cases(&module, file));
+    println!("{} passed, {failed} failed", count - failed);
+    match failed {
+        0 => Ok(()),
+        _ => Err(CommandError::new(format!(
+            "error: {failed} of {count} cases of {path} failed"
+        ))),
+    }
+}
+
+/// Runs the cases one after the other; the number of those that failed.
+async fn run_cases(module: &PluginModule, file: PluginCaseFile) -> usize {
+    let mut failed = 0;
+    for case in file.cases {
+        let configuration = case.configuration.as_ref().or(file.configuration.as_ref());
+        let configuration = configuration.map(|value| value.to_configuration());
+        let name = case.name.clone();
+        let report = run_case(module, case, configuration.unwrap_or_default()).await;
+        match report {
+            None => println!("ok      {name}"),
+            Some(report) => {
+                failed += 1;
+                println!("FAILED  {name}\n{report}");
+            }
+        }
+    }
+    failed
+}
+
+/// Runs a case; the report of what is not as expected.
+async fn run_case(module: &PluginModule, case: PluginCase, configuration: Bytes) -> Option<String> {
+    let environment = Arc::new(CaseEnvironment::new(case.calls.clone()));
+    let outcome = exchange::run(module, &case, configuration, &environment).await;
+    let mut mismatches = CaseMismatches::default();
+    case.expect.compare(&outcome, &mut mismatches);
+    for problem in environment.call_problems() {
+        mismatches.add("calls", "one call for each entry of `calls`", problem);
+    }
+    if mismatches.0.is_empty() {
+        return None;
+    }
+    let mut report: String = mismatches.0.iter().map(lines).collect();
+    for (number, line) in outcome.log.iter().enumerate() {
+        let title = if number == 0 { "log" } else { "" };
+        report.push_str(&format!("        {title:<10}{line}\n"));
+    }
+    Some(report)
+}
+
+fn lines(mismatch: &CaseMismatch) -> String {
+    format!(
+        "        {}\n          expected  {}\n          received  {}\n",
+        mismatch.place,
+        shortened(&mismatch.expected),
+        shortened(&mismatch.received)
+    )
+}
+
+/// The text, without what exceeds the maximum.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(TEXT_MAX) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
+    }
+}

@@ -1,0 +1,219 @@
+//! One exchange of a test case, on the host that the gateway uses.
+
+use super::case_file::PluginCase;
+use super::case_message::{CaseBody, CaseMessage};
+use super::environment::CaseEnvironment;
+use super::outcome::{CaseEnd, CaseOutcome, ReceivedMessage};
+use bytes::Bytes;
+use headgate_wasm::{
+    Plugin, PluginBodyStep, PluginExchange, PluginFailure, PluginGrants, PluginLimits,
+    PluginLogLevel, PluginModule, PluginReply, PluginRequestHead, PluginResponseHead,
+    PluginSettings, PluginStartError, PluginStep, PluginStream,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a case waits for a plugin that paused it. In a case nothing takes time but the plugin itself.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How long a case waits, at its end, for the calls that the plugin made.
+const CALLS: Duration = Duration::from_secs(1);
+
+/// Why an exchange ended before its end.
+enum ExchangeEnd {
+    Reply(Box<PluginReply>),
+    Close,
+    Failure(PluginFailure),
+}
+
+/// Starts the plugin and runs the exchange of the case.
+pub async fn run(
+    module: &PluginModule,
+    case: &PluginCase,
+    configuration: Bytes,
+    environment: &Arc<CaseEnvironment>,
+) -> CaseOutcome {
+    let mut outcome = CaseOutcome::default();
+    let settings = PluginSettings {
+        configuration,
+        log_level: PluginLogLevel::Trace,
+        instances: 1,
+        limits: PluginLimits {
+            pause: PAUSE,
+            ..PluginLimits::default()
+        },
+        grants: PluginGrants {
+            http_call: case.calls.iter().map(|call| call.channel.clone()).collect(),
+            shared_data: true,
+            ..PluginGrants::default()
+        },
+        ..PluginSettings::named("tested")
+    };
+    match Plugin::start(module, settings, Arc::clone(environment) as Arc<_>).await {
+        Ok(plugin) => complete(&plugin, case, &mut outcome).await,
+        Err(error @ PluginStartError::ConfigurationRefused) => {
+            outcome.end = CaseEnd::Refused(error.to_string());
+        }
+        Err(PluginStartError::Call(failure)) => outcome.end = failed(&failure),
+        Err(error) => outcome.end = CaseEnd::Failure(error.to_string()),
+    }
+    outcome.calls = environment.take_calls();
+    outcome.log = environment.log_lines();
+    outcome
+}
+
+/// Runs the exchange to its end, whatever the plugin does.
+async fn complete(plugin: &Plugin, case: &PluginCase, outcome: &mut CaseOutcome) {
+    let mut stream = match plugin.open_stream().await {
+        Ok(stream) => stream,
+        Err(failure) => {
+            outcome.end = failed(&failure);
+            return;
+        }
+    };
+    let mut exchange = PluginExchange {
+        request: request_head(&case.request),
+        properties: Some(Arc::new(case.properties.clone())),
+        ..PluginExchange::default()
+    };
+    match exchange_messages(&mut stream, &mut exchange, case, outcome).await {
+        Ok(()) => {}
+        Err(ExchangeEnd::Reply(reply)) => outcome.reply = Some(ReceivedMessage::from(*reply)),
+        Err(ExchangeEnd::Close) => {
+            outcome.end = CaseEnd::Failure("the plugin closed the exchange".to_owned());
+        }
+        Err(ExchangeEnd::Failure(failure)) => outcome.end = failed(&failure),
+    }
+    wait_for_calls(plugin).await;
+    let finished = stream.finish(&mut exchange).await;
+    if let (CaseEnd::Completed, Err(failure)) = (&outcome.end, finished) {
+        outcome.end = failed(&failure);
+    }
+    wait_for_calls(plugin).await;
+    // A callback beside the exchange, such as that for the response to a call.
+    if plugin.status().traps > 0 && !matches!(outcome.end, CaseEnd::Trap(_)) {
+        let reason = "a trap in a callback beside those of the exchange".to_owned();
+        outcome.end = CaseEnd::Trap(reason);
+    }
+}
+
+/// Passes the messages of the case to the plugin. The outcome has the messages that were passed on as a whole.
+async fn exchange_messages(
+    stream: &mut PluginStream,
+    exchange: &mut PluginExchange,
+    case: &PluginCase,
+    outcome: &mut CaseOutcome,
+) -> Result<(), ExchangeEnd> {
+    let has_no_body = case.request.body == CaseBody::None;
+    check_head(stream.on_request_headers(exchange, has_no_body).await?)?;
+    let mut body = Vec::new();
+    if let CaseBody::Pieces(pieces) = &case.request.body {
+        for (number, piece) in pieces.iter().enumerate() {
+            let is_last = number + 1 == pieces.len();
+            let step = stream.on_request_body(exchange, piece.clone(), is_last);
+            pass_on(step.await?, &mut body)?;
+        }
+    }
+    outcome.request = Some(received_request(&exchange.request, body));
+    let Some(response) = &case.response else {
+        return Ok(());
+    };
+    exchange.response = Some(PluginResponseHead {
+        status: response.status(),
+        headers: response.headers.plain.clone(),
+    });
+    let has_no_body = response.body == CaseBody::None;
+    check_head(stream.on_response_headers(exchange, has_no_body).await?)?;
+    let mut body = Vec::new();
+    match &response.body {
+        CaseBody::None => {}
+        CaseBody::Pieces(pieces) => {
+            for (number, piece) in pieces.iter().enumerate() {
+                let is_last = number + 1 == pieces.len();
+                let step = stream.on_response_body(exchange, piece.clone(), is_last);
+                pass_on(step.await?, &mut body)?;
+            }
+        }
+        CaseBody::Events(events) => {
+            for event in events {
+                let step = stream.on_response_event(exchange, event.clone());
+                pass_on(step.await?, &mut body)?;
+            }
+            let step = stream.on_response_body(exchange, Bytes::new(), true);
+            pass_on(step.await?, &mut body)?;
+        }
+    }
+    outcome.response = exchange.response.as_ref().map(|head| ReceivedMessage {
+        pseudo: vec![(":status", head.status.as_str().to_owned())],
+        headers: head.headers.clone(),
+        body,
+    });
+    Ok(())
+}
+
+fn check_head(step: PluginStep) -> Result<(), ExchangeEnd> {
+    match step {
+        PluginStep::Continue | PluginStep::Hold => Ok(()),
+        PluginStep::Reply(reply) => Err(ExchangeEnd::Reply(Box::new(reply))),
+        PluginStep::Close => Err(ExchangeEnd::Close),
+    }
+}
+
+fn pass_on(step: PluginBodyStep, body: &mut Vec<u8>) -> Result<(), ExchangeEnd> {
+    match step {
+        PluginBodyStep::Continue(bytes) => body.extend_from_slice(&bytes),
+        PluginBodyStep::Hold => {}
+        PluginBodyStep::Reply(reply) => return Err(ExchangeEnd::Reply(Box::new(reply))),
+        PluginBodyStep::Close => return Err(ExchangeEnd::Close),
+    }
+    Ok(())
+}
+
+/// Waits until the plugin has the responses to its calls.
+async fn wait_for_calls(plugin: &Plugin) {
+    let waiting = async {
+        while plugin.status().http_calls > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // The response is delivered right after the call is no longer counted.
+        tokio::task::yield_now().await;
+    };
+    // A call that takes longer is compared as it is.
+    let _ = tokio::time::timeout(CALLS, waiting).await;
+}
+
+fn request_head(request: &CaseMessage) -> PluginRequestHead {
+    PluginRequestHead {
+        method: request.method(),
+        scheme: request.pseudo(":scheme", "http"),
+        authority: request.pseudo(":authority", "localhost"),
+        path: request.pseudo(":path", "/"),
+        headers: request.headers.plain.clone(),
+    }
+}
+
+fn received_request(head: &PluginRequestHead, body: Vec<u8>) -> ReceivedMessage {
+    ReceivedMessage {
+        pseudo: vec![
+            (":method", head.method.to_string()),
+            (":scheme", head.scheme.clone()),
+            (":authority", head.authority.clone()),
+            (":path", head.path.clone()),
+        ],
+        headers: head.headers.clone(),
+        body,
+    }
+}
+
+fn failed(failure: &PluginFailure) -> CaseEnd {
+    let reason = failure.to_string();
+    match failure {
+        PluginFailure::Trap { .. } | PluginFailure::Time { .. } => CaseEnd::Trap(reason),
+        _ => CaseEnd::Failure(reason),
+    }
+}
+
+impl From<PluginFailure> for ExchangeEnd {
+    fn from(failure: PluginFailure) -> Self {
+        Self::Failure(failure)
+    }
+}

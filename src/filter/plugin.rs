@@ -1,0 +1,389 @@
+//! `plugin`: runs a sandboxed plugin (Proxy-Wasm) on requests and responses.
+
+mod lending;
+mod outcome;
+mod settings;
+
+use super::body::RequestBody;
+use super::body_edit::edited_document;
+use super::descriptor::{
+    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, settings_schema,
+};
+use super::response_inputs::ResponseInputs;
+use super::view::{EventAction, EventView, RequestView, ResponseView};
+use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess, Settlement};
+use crate::plugin::{
+    PluginBodyStep, PluginExchange, PluginFailure, PluginStep, PluginStream, RunningPlugin,
+};
+use crate::protocol::fault::Fault;
+use crate::protocol::json::{JsonDocument, JsonLimits};
+use bytes::Bytes;
+use outcome::{closed_fault, denied_fault, failed_fault, local_reply};
+use settings::{PluginFailurePolicy, PluginFilterConfig, PluginPhases};
+use std::sync::Arc;
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "plugin",
+    summary: "Runs a sandboxed plugin, a WebAssembly module with the Proxy-Wasm interface, on requests and responses.",
+    side: ChainSide::Either,
+    placement: FilterPlacement::CHECK,
+    settings: Some(settings_schema::<PluginFilterConfig>),
+    bare: false,
+    build: |settings, context| Ok(Arc::new(PluginFilter::build(settings, context)?)),
+};
+
+struct PluginFilter {
+    plugin: Arc<RunningPlugin>,
+    phases: PluginPhases,
+    on_failure: PluginFailurePolicy,
+    side: ChainSide,
+}
+
+/// The exchanges of all plugin filters with one request, each with the identity of its filter.
+#[derive(Default)]
+struct PluginExchanges(Vec<(usize, ActivePlugin)>);
+
+/// A plugin's part of an exchange.
+struct ActivePlugin {
+    stream: PluginStream,
+    exchange: PluginExchange,
+}
+
+impl Filter for PluginFilter {
+    fn declare(&self) -> FilterDeclaration {
+        let access = match self.phases.response_body {
+            true => ResponseBodyAccess::Replace,
+            false => ResponseBodyAccess::None,
+        };
+        FilterDeclaration {
+            reads_body: self.phases.request_body,
+            response_body: access,
+            events: access,
+            ..FilterDeclaration::default()
+        }
+    }
+
+    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+        if self.phases.response_headers || self.phases.response_body {
+            inputs.add_all();
+        }
+    }
+
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        match self.side {
+            ChainSide::Response => HookResult::next(),
+            ChainSide::Request | ChainSide::Either => {
+                HookResult::later(self.on_request_headers(request))
+            }
+        }
+    }
+
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        match self.phases.request_body && !request.body.is_empty() {
+            true => HookResult::later(self.on_request_body(request)),
+            false => HookResult::next(),
+        }
+    }
+
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
+        match self.phases.response_headers || self.side == ChainSide::Response {
+            true => HookResult::later(async move { self.on_response_headers(response).await }),
+            false => HookResult::done(),
+        }
+    }
+
+    fn on_response_body<'a>(
+        &'a self,
+        response: &'a mut ResponseView<'_>,
+        body: &'a mut Bytes,
+    ) -> HookResult<'a, ()> {
+        HookResult::later(async move { self.on_whole_body(response, body).await })
+    }
+
+    fn on_event<'a>(&'a self, event: &'a mut EventView<'_>) -> HookResult<'a, ()> {
+        HookResult::later(async move { self.on_stream_event(event).await })
+    }
+
+    fn on_stream_end<'a>(
+        &'a self,
+        request: &'a mut RequestView,
+        rest: &'a mut Bytes,
+    ) -> HookResult<'a, ()> {
+        match self.phases.response_body {
+            true => HookResult::later(self.on_end(request, rest)),
+            false => HookResult::done(),
+        }
+    }
+
+    fn on_done(&self, request: &mut RequestView, _settlement: Settlement) {
+        if let Some(mut active) = self.take(request) {
+            active.exchange.request.headers = request.headers.clone();
+            self.plugin.finish(active.stream, active.exchange);
+        }
+    }
+}
+
+impl PluginFilter {
+    fn build(
+        settings: &serde_json::Value,
+        context: &BuildContext<'_>,
+    ) -> Result<Self, InvalidSettings> {
+        let config = PluginFilterConfig::read(settings)?;
+        let plugin = config.start(context)?;
+        Ok(Self {
+            phases: config.phases(&plugin, context.side)?,
+            on_failure: config.on_failure,
+            side: context.side,
+            plugin,
+        })
+    }
+
+    async fn on_request_headers(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
+        let Some(mut active) = self.begin(request).await? else {
+            return Ok(FilterAction::Continue);
+        };
+        if !self.phases.request_headers {
+            self.keep(request, active);
+            return Ok(FilterAction::Continue);
+        }
+        let ends = !lending::has_body(request);
+        let withheld = lending::lend_request(request, &mut active.exchange);
+        let called = active
+            .stream
+            .on_request_headers(&mut active.exchange, ends)
+            .await;
+        lending::take_back_request(request, &mut active.exchange, withheld);
+        match called {
+            // A plugin that waits for the body gets it before anything is sent.
+            Ok(PluginStep::Continue | PluginStep::Hold) => {
+                lending::take_over_path(request, &active.exchange.request.path);
+                self.keep(request, active);
+                Ok(FilterAction::Continue)
+            }
+            Ok(PluginStep::Reply(reply)) => local_reply(self.plugin.name(), reply),
+            Ok(PluginStep::Close) => Err(closed_fault(self.plugin.name())),
+            Err(failure) => self.failed(&failure).map(|()| FilterAction::Continue),
+        }
+    }
+
+    async fn on_request_body(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
+        let Some(mut active) = self.take(request) else {
+            return Ok(FilterAction::Continue);
+        };
+        let given = match &request.body {
+            RequestBody::Json(document) if !request.edits.is_empty() => {
+                let limit = request.body_limit;
+                let edited = edited_document(document.body(), &request.edits, limit)?;
+                edited.body().clone()
+            }
+            other => other.bytes().cloned().unwrap_or_default(),
+        };
+        let withheld = lending::lend_request(request, &mut active.exchange);
+        let called = active
+            .stream
+            .on_request_body(&mut active.exchange, given.clone(), true)
+            .await;
+        lending::take_back_request(request, &mut active.exchange, withheld);
+        match called {
+            Ok(PluginBodyStep::Continue(body)) => {
+                lending::take_over_path(request, &active.exchange.request.path);
+                self.keep(request, active);
+                if body != given {
+                    self.replace_request_body(request, body)?;
+                }
+                Ok(FilterAction::Continue)
+            }
+            // The host waits for a plugin that holds a whole body.
+            Ok(PluginBodyStep::Hold) => {
+                self.keep(request, active);
+                Ok(FilterAction::Continue)
+            }
+            Ok(PluginBodyStep::Reply(reply)) => local_reply(self.plugin.name(), reply),
+            Ok(PluginBodyStep::Close) => Err(closed_fault(self.plugin.name())),
+            Err(failure) => self.failed(&failure).map(|()| FilterAction::Continue),
+        }
+    }
+
+    /// Takes over a body that the plugin wrote. Earlier filters check it again.
+    fn replace_request_body(&self, request: &mut RequestView, body: Bytes) -> Result<(), Fault> {
+        let name = self.plugin.name();
+        if !matches!(request.body, RequestBody::Json(_)) {
+            let reason = "it changed a body that is not JSON, which is not possible";
+            return Err(failed_fault(name, reason));
+        }
+        let document = JsonDocument::parse(body, &JsonLimits::default());
+        let document = document.map_err(|error| {
+            failed_fault(
+                name,
+                &format!("its body for the provider is no JSON: {error}"),
+            )
+        })?;
+        request.propose_body(document);
+        Ok(())
+    }
+
+    async fn on_response_headers(&self, response: &mut ResponseView<'_>) -> Result<(), Fault> {
+        let active = match self.take(response.request) {
+            None if self.side == ChainSide::Response => self.begin(response.request).await?,
+            active => active,
+        };
+        let Some(mut active) = active else {
+            return Ok(());
+        };
+        if !self.phases.response_headers {
+            self.keep(response.request, active);
+            return Ok(());
+        }
+        let withheld = lending::lend_response(response, &mut active.exchange);
+        let called = active
+            .stream
+            .on_response_headers(&mut active.exchange, false)
+            .await;
+        lending::take_back_response(response, &mut active.exchange, withheld);
+        match called {
+            Ok(PluginStep::Continue | PluginStep::Hold) => {
+                self.keep(response.request, active);
+                Ok(())
+            }
+            Ok(PluginStep::Reply(reply)) => Err(denied_fault(self.plugin.name(), &reply)),
+            Ok(PluginStep::Close) => Err(closed_fault(self.plugin.name())),
+            Err(failure) => self.failed(&failure),
+        }
+    }
+
+    async fn on_whole_body(
+        &self,
+        response: &mut ResponseView<'_>,
+        body: &mut Bytes,
+    ) -> Result<(), Fault> {
+        let Some(mut active) = self.take(response.request) else {
+            return Ok(());
+        };
+        let withheld = lending::lend_response(response, &mut active.exchange);
+        let called = active
+            .stream
+            .on_response_body(&mut active.exchange, body.clone(), true)
+            .await;
+        lending::take_back_response(response, &mut active.exchange, withheld);
+        match called {
+            Ok(PluginBodyStep::Continue(changed)) => {
+                *body = changed;
+                self.keep(response.request, active);
+                Ok(())
+            }
+            Ok(PluginBodyStep::Hold) => {
+                self.keep(response.request, active);
+                Ok(())
+            }
+            Ok(PluginBodyStep::Reply(reply)) => Err(denied_fault(self.plugin.name(), &reply)),
+            Ok(PluginBodyStep::Close) => Err(closed_fault(self.plugin.name())),
+            Err(failure) => self.failed(&failure),
+        }
+    }
+
+    async fn on_stream_event(&self, view: &mut EventView<'_>) -> Result<(), Fault> {
+        let given = view.event.raw.clone();
+        let called = self.with_stream(view.request, async |active| {
+            let event = given.clone();
+            active
+                .stream
+                .on_response_event(&mut active.exchange, event)
+                .await
+        });
+        match called.await? {
+            Some(bytes) if bytes == given => {}
+            Some(bytes) if bytes.is_empty() => view.action = EventAction::Drop,
+            Some(bytes) => view.action = EventAction::Replace(bytes),
+            None => {}
+        }
+        Ok(())
+    }
+
+    async fn on_end(&self, request: &mut RequestView, rest: &mut Bytes) -> Result<(), Fault> {
+        let called = self.with_stream(request, async |active| {
+            active
+                .stream
+                .on_response_body(&mut active.exchange, Bytes::new(), true)
+                .await
+        });
+        if let Some(bytes) = called.await? {
+            *rest = bytes;
+        }
+        Ok(())
+    }
+
+    /// Calls the plugin for a part of a stream. `None` if the plugin has no part in this exchange, or no longer.
+    async fn with_stream(
+        &self,
+        request: &mut RequestView,
+        call: impl AsyncFnOnce(&mut ActivePlugin) -> Result<PluginBodyStep, PluginFailure>,
+    ) -> Result<Option<Bytes>, Fault> {
+        let Some(mut active) = self.take(request) else {
+            return Ok(None);
+        };
+        let withheld = lending::lend_request(request, &mut active.exchange);
+        let called = call(&mut active).await;
+        lending::take_back_request(request, &mut active.exchange, withheld);
+        match called {
+            Ok(PluginBodyStep::Continue(bytes)) => {
+                self.keep(request, active);
+                Ok(Some(bytes))
+            }
+            Ok(PluginBodyStep::Hold) => {
+                self.keep(request, active);
+                Ok(Some(Bytes::new()))
+            }
+            Ok(PluginBodyStep::Reply(reply)) => Err(denied_fault(self.plugin.name(), &reply)),
+            Ok(PluginBodyStep::Close) => Err(closed_fault(self.plugin.name())),
+            Err(failure) => {
+                self.failed(&failure)?;
+                // What the plugin still holds passes unchanged; it ends with the event of this call.
+                Ok(Some(active.stream.take_held().1))
+            }
+        }
+    }
+
+    async fn begin(&self, request: &RequestView) -> Result<Option<ActivePlugin>, Fault> {
+        match self.plugin.open_stream().await {
+            Ok(stream) => Ok(Some(ActivePlugin {
+                stream,
+                exchange: PluginExchange {
+                    request: lending::request_head(request),
+                    ..PluginExchange::default()
+                },
+            })),
+            Err(failure) => self.failed(&failure).map(|()| None),
+        }
+    }
+
+    /// The plugin's part of the exchange; `None` if it failed before, or its condition does not hold.
+    fn take(&self, request: &mut RequestView) -> Option<ActivePlugin> {
+        let exchanges = request.state.get_mut::<PluginExchanges>()?;
+        let at = exchanges
+            .0
+            .iter()
+            .position(|(of, _)| *of == self.identity())?;
+        Some(exchanges.0.swap_remove(at).1)
+    }
+
+    fn keep(&self, request: &mut RequestView, active: ActivePlugin) {
+        let exchanges = request.state.get_or_default::<PluginExchanges>();
+        exchanges.0.push((self.identity(), active));
+    }
+
+    /// Distinguishes the state of this filter from that of others of its kind.
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+
+    /// Continues without the plugin, if the settings let the exchange do so.
+    fn failed(&self, failure: &PluginFailure) -> Result<(), Fault> {
+        self.plugin.record_failure(failure);
+        match self.on_failure {
+            PluginFailurePolicy::Allow => Ok(()),
+            PluginFailurePolicy::Deny => {
+                Err(failed_fault(self.plugin.name(), &failure.to_string()))
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Plugins of a configuration: WebAssembly modules, which filters start with their settings.
+//!
+//! Compiled modules and started plugins outlive snapshots, as long as their settings are the same.
+
+mod definition;
+mod environment;
+mod module;
+mod properties;
+mod running;
+mod runtime;
+mod shared;
+
+pub use definition::{PluginDefinition, PluginDefinitions};
+pub use headgate_wasm::{
+    PluginBodyStep, PluginCallback, PluginExchange, PluginFailure, PluginGrants, PluginLimits,
+    PluginLogLevel, PluginReply, PluginRequestHead, PluginResponseHead, PluginSettings, PluginStep,
+    PluginStream, PluginTimeLimits,
+};
+pub use properties::ExchangeProperties;
+pub use running::{PluginRecorder, RunningPlugin};
+pub use shared::SharedPlugins;

@@ -1,0 +1,77 @@
+//! A started plugin as filters use it.
+
+use super::module::LoadedModule;
+use headgate_wasm::{
+    Plugin, PluginCallback, PluginExchange, PluginFailure, PluginStatus, PluginStream,
+};
+use std::sync::{Arc, OnceLock};
+
+/// Counts failures of plugins.
+pub trait PluginRecorder: Send + Sync {
+    fn record_failure(&self, plugin: &str, failure: &PluginFailure);
+}
+
+/// A plugin that was started with the settings of a filter. Its instances end when the last filter and the last stream
+/// are gone.
+pub struct RunningPlugin {
+    plugin: Plugin,
+    module: Arc<LoadedModule>,
+    recorder: Arc<OnceLock<Arc<dyn PluginRecorder>>>,
+}
+
+impl RunningPlugin {
+    pub(super) fn new(
+        plugin: Plugin,
+        module: Arc<LoadedModule>,
+        recorder: Arc<OnceLock<Arc<dyn PluginRecorder>>>,
+    ) -> Self {
+        Self {
+            plugin,
+            module,
+            recorder,
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        self.plugin.name()
+    }
+
+    pub fn exports(&self, callback: PluginCallback) -> bool {
+        self.plugin.exports(callback)
+    }
+
+    pub fn status(&self) -> PluginStatus {
+        self.plugin.status()
+    }
+
+    /// Begins an exchange.
+    ///
+    /// # Errors
+    /// The plugin is disabled after repeated failures, or no instance can be made.
+    pub async fn open_stream(&self) -> Result<PluginStream, PluginFailure> {
+        self.plugin.open_stream().await
+    }
+
+    /// Has the plugin end its part of an exchange, in the background.
+    pub fn finish(&self, stream: PluginStream, mut exchange: PluginExchange) {
+        let plugin = self.plugin.clone();
+        let recorder = self.recorder.clone();
+        self.module.engine.runtime.handle().spawn(async move {
+            if let Err(failure) = stream.finish(&mut exchange).await {
+                record(plugin.name(), &recorder, &failure);
+            }
+        });
+    }
+
+    /// Counts and logs a failure of a callback.
+    pub fn record_failure(&self, failure: &PluginFailure) {
+        record(self.name(), &self.recorder, failure);
+    }
+}
+
+fn record(plugin: &str, recorder: &OnceLock<Arc<dyn PluginRecorder>>, failure: &PluginFailure) {
+    if let Some(recorder) = recorder.get() {
+        recorder.record_failure(plugin, failure);
+    }
+    tracing::warn!(plugin, error = %failure, "plugin failed");
+}

@@ -1,0 +1,122 @@
+//! What the plugins of a process keep when its configuration is reloaded: the engine, compiled modules, started plugins.
+
+use super::module::{LoadedModule, PluginEngine};
+use super::running::{PluginRecorder, RunningPlugin};
+use super::runtime::PluginRuntime;
+use headgate_wasm::{
+    Plugin, PluginEnvironment, PluginHost, PluginHostSettings, PluginModule, PluginModuleError,
+    PluginModuleSettings, PluginSettings,
+};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+/// The engine of the process, started with the first plugin, and what was made with it.
+#[derive(Default)]
+pub struct SharedPlugins {
+    engine: Mutex<Option<Arc<PluginEngine>>>,
+    recorder: Arc<OnceLock<Arc<dyn PluginRecorder>>>,
+    /// By the SHA-256 of the file.
+    modules: Mutex<HashMap<[u8; 32], Weak<LoadedModule>>>,
+    /// By all that they were started with.
+    running: Mutex<HashMap<String, Weak<RunningPlugin>>>,
+}
+
+impl SharedPlugins {
+    /// Sets the recorder of failures. The process has one, which is known after the first configuration.
+    pub fn connect(&self, recorder: Arc<dyn PluginRecorder>) {
+        let _ = self.recorder.set(recorder);
+    }
+
+    /// The compiled module, from an earlier configuration, from the cache of compiled code, or compiled now, which
+    /// takes about 0.6 s for each megabyte. `cache` is the folder of compiled code.
+    ///
+    /// # Errors
+    /// The module is not the pinned one, or is no plugin.
+    pub fn module(
+        &self,
+        bytes: &[u8],
+        pin: Option<String>,
+        cache: Option<PathBuf>,
+    ) -> Result<Arc<LoadedModule>, PluginModuleError> {
+        let digest: [u8; 32] = Sha256::digest(bytes).into();
+        let mut modules = lock(&self.modules);
+        modules.retain(|_, module| module.strong_count() > 0);
+        let known = modules.get(&digest).and_then(Weak::upgrade);
+        let known = known.filter(|known| pin.as_deref().is_none_or(|pin| is_pinned(known, pin)));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let engine = self.engine()?;
+        let settings = PluginModuleSettings { sha256: pin, cache };
+        let module = PluginModule::from_bytes(&engine.host, bytes, &settings)?;
+        let loaded = Arc::new(LoadedModule { module, engine });
+        modules.insert(digest, Arc::downgrade(&loaded));
+        Ok(loaded)
+    }
+
+    /// A started plugin: the one that was started with the same `key`, or a new one.
+    ///
+    /// # Errors
+    /// Why the plugin does not start, in words for the operator.
+    pub fn start(
+        &self,
+        key: &str,
+        module: &Arc<LoadedModule>,
+        settings: PluginSettings,
+        environment: Arc<dyn PluginEnvironment>,
+    ) -> Result<Arc<RunningPlugin>, String> {
+        let mut running = lock(&self.running);
+        running.retain(|_, plugin| plugin.strong_count() > 0);
+        if let Some(plugin) = running.get(key).and_then(Weak::upgrade) {
+            return Ok(plugin);
+        }
+        let runtime = &module.engine.runtime;
+        let compiled = module.module.clone();
+        let started = runtime
+            .wait(async move { Plugin::start(&compiled, settings, environment).await })
+            .map_err(|_| "the plugin host failed while it started the plugin".to_owned())?
+            .map_err(|error| error.to_string())?;
+        let plugin = RunningPlugin::new(started, module.clone(), self.recorder.clone());
+        let plugin = Arc::new(plugin);
+        running.insert(key.to_owned(), Arc::downgrade(&plugin));
+        Ok(plugin)
+    }
+
+    /// The plugins that are in use, for metrics.
+    pub fn in_use(&self) -> Vec<Arc<RunningPlugin>> {
+        let running = lock(&self.running);
+        running.values().filter_map(Weak::upgrade).collect()
+    }
+
+    fn engine(&self) -> Result<Arc<PluginEngine>, PluginModuleError> {
+        let mut engine = lock(&self.engine);
+        if let Some(engine) = &*engine {
+            return Ok(engine.clone());
+        }
+        let failed = |reason: String| PluginModuleError::Invalid(reason);
+        let started = Arc::new(PluginEngine {
+            host: PluginHost::new(&PluginHostSettings::default())
+                .map_err(|error| failed(error.to_string()))?,
+            runtime: PluginRuntime::start().map_err(|error| failed(error.to_string()))?,
+        });
+        *engine = Some(started.clone());
+        Ok(started)
+    }
+}
+
+fn is_pinned(module: &LoadedModule, pin: &str) -> bool {
+    module.module.sha256().eq_ignore_ascii_case(pin)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for SharedPlugins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedPlugins").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,128 @@
+//! Tests of plugins over the life of a configuration: load errors, reloads, drains, and streams that outlive their plugin.
+
+use crate::harness::config;
+use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
+use crate::harness::process::Process;
+use crate::harness::{Gateway, Request, Simulator, eventually};
+use headgate::protocol::Protocol;
+use serde_json::{Value, json};
+
+/// Refuses a configuration that is not empty.
+const REFUSES: &str = r#"
+  (func (export "proxy_on_configure") (param $root i32) (param $size i32) (result i32) (i32.eqz (local.get $size)))"#;
+
+/// Sets `x-version` of responses.
+pub(super) fn version(text: &str) -> String {
+    format!(
+        r#"
+  (data (i32.const 0) "x-version")
+  (data (i32.const 32) "{text}")
+  (func (export "proxy_on_response_headers") (param i32 i32 i32) (result i32)
+    (drop (call $set_header (i32.const 2) (i32.const 0) (i32.const 9) (i32.const 32) (i32.const {})))
+    (i32.const 0))"#,
+        text.len()
+    )
+}
+
+fn with_plugin(simulator: &str, plugin: Value, filter: Value) -> Value {
+    let mut config = config::standard(simulator);
+    declare_plugin(&mut config, "tested", plugin);
+    let chain = &mut config::route(&mut config, "chat")["request"];
+    chain
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"plugin": filter}));
+    config
+}
+
+#[tokio::test]
+async fn a_plugin_that_cannot_work_is_an_error_of_the_file_with_its_place() {
+    let filter = json!({"use": "tested"});
+    let table = [
+        (json!({}), json!({"use": "testd"}), "did you mean `tested`?"),
+        (
+            json!({}),
+            json!({"use": "tested", "config": {"a": 1}}),
+            "refused its configuration",
+        ),
+        (
+            json!({}),
+            json!({"use": "tested", "phases": ["request_body"]}),
+            "has no `proxy_on_request_body`",
+        ),
+        (
+            json!({"sha256": "0".repeat(64)}),
+            filter.clone(),
+            "has the SHA-256",
+        ),
+        (
+            json!({"grants": {"http_call": ["nobody"]}}),
+            filter.clone(),
+            "no service `nobody`",
+        ),
+        (
+            json!({"limits": {"memory": "1B"}}),
+            filter.clone(),
+            "`memory` must be",
+        ),
+    ];
+    for (plugin, filter, message) in table {
+        let folder = folder_with_plugin("tested", REFUSES);
+        let config = with_plugin("http://127.0.0.1:9/v1", plugin, filter);
+        let file = folder.write("routes.yaml", format!("{config:#}"));
+        let mut process = Process::spawn(&["check", file.to_str().unwrap()]);
+        let status = eventually("the check ends", async || process.ended()).await;
+        let report = process.stderr.all().join("\n");
+        assert_eq!(status.code(), Some(1), "{message}: {report}");
+        assert!(report.contains(message), "{message}: {report}");
+        assert!(report.contains("routes.yaml:"), "{report}");
+    }
+}
+
+#[tokio::test]
+async fn a_module_outside_of_the_folder_of_plugins_is_refused() {
+    let folder = folder_with_plugin("tested", REFUSES);
+    std::fs::copy(
+        folder.path().join("plugins/tested.wasm"),
+        folder.path().join("outside.wasm"),
+    )
+    .unwrap();
+    let link = folder.path().join("plugins/link.wasm");
+    std::os::unix::fs::symlink(folder.path().join("outside.wasm"), link).unwrap();
+    for path in [
+        "outside.wasm",
+        "plugins/../outside.wasm",
+        "plugins/link.wasm",
+    ] {
+        let mut config = with_plugin("http://127.0.0.1:9/v1", json!({}), json!({"use": "tested"}));
+        config["plugins"]["tested"]["wasm"] = json!(path);
+        let file = folder.write("routes.yaml", format!("{config:#}"));
+        let mut process = Process::spawn(&["check", file.to_str().unwrap()]);
+        eventually("the check ends", async || process.ended()).await;
+        let report = process.stderr.all().join("\n");
+        assert!(report.contains("is outside of"), "{path}: {report}");
+    }
+}
+
+#[tokio::test]
+async fn a_reload_starts_the_new_module_and_streams_end_with_the_old_one() {
+    let simulator = Simulator::start().await;
+    let config = with_plugin(&simulator.url(), json!({}), json!({"use": "tested"}));
+    let folder = folder_with_plugin("tested", &version("one"));
+    let gateway = Gateway::start_in(folder, &format!("{config:#}")).await;
+    let stream = Request::ask_stream(Protocol::Chat).simulate("events=40; pace=50ms");
+    let open = gateway.open(&stream).await;
+    assert_eq!(open.headers.get("x-version"), Some("one"));
+    add_plugin(&gateway.folder, "tested", &version("two"));
+    gateway.reload(&config).await;
+    let response = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!(response.headers.get("x-version"), Some("two"));
+    let rest = open.rest().await;
+    assert!(rest.whole, "{}", rest.text());
+    // A module that is none changes nothing.
+    gateway.folder.write("plugins/tested.wasm", "no module");
+    let reload = gateway.page("POST", "/reload").await;
+    assert_ne!(reload.status, 200, "{}", reload.text());
+    let response = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!(response.headers.get("x-version"), Some("two"));
+}
