@@ -23,8 +23,8 @@ pub struct ServiceEndpoint {
 /// A call of a service.
 pub struct ServiceRequest<'a> {
     pub endpoint: &'a ServiceEndpoint,
-    /// The id of the caller's request.
-    pub id: &'a str,
+    /// The id of the caller's request; `None` for a call that belongs to none.
+    pub id: Option<&'a str>,
     pub content: ServiceRequestContent,
     /// Whether the request may be sent again on another connection, if the first one broke.
     pub may_repeat: bool,

@@ -120,13 +120,12 @@ impl CalloutService {
         self.record(CallOutcome::NotSent, Instant::now());
     }
 
-    /// Sends any request to the server of the service, for the request `id`, within the limits of the service.
+    /// Sends any request to the server of the service, within the limits of the service.
     ///
     /// # Errors
     /// There is no whole response within `timeout` and the timeout of the service.
     pub async fn forward(
         &self,
-        id: &str,
         content: ServiceRequestContent,
         timeout: Duration,
         response_bytes_max: usize,
@@ -135,7 +134,7 @@ impl CalloutService {
         let sent = async |within| {
             let request = ServiceRequest {
                 endpoint: &self.endpoint,
-                id,
+                id: None,
                 may_repeat: content.method.is_safe(),
                 content,
                 within,
@@ -189,7 +188,7 @@ impl CalloutService {
         let headers = [(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)];
         let request = ServiceRequest {
             endpoint: &self.endpoint,
-            id,
+            id: Some(id),
             content: ServiceRequestContent {
                 method: Method::POST,
                 path: self.endpoint.path.clone(),

@@ -1,5 +1,6 @@
 //! `plugin`: runs a sandboxed plugin (Proxy-Wasm) on requests and responses.
 
+mod active;
 mod lending;
 mod outcome;
 mod settings;
@@ -12,11 +13,11 @@ use super::descriptor::{
 use super::response_inputs::ResponseInputs;
 use super::view::{EventAction, EventView, RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess, Settlement};
-use crate::plugin::{
-    PluginBodyStep, PluginExchange, PluginFailure, PluginStep, PluginStream, RunningPlugin,
-};
+use crate::catalog::model::Candidate;
+use crate::plugin::{PluginBodyStep, PluginCallback, PluginFailure, PluginStep, RunningPlugin};
 use crate::protocol::fault::Fault;
 use crate::protocol::json::{JsonDocument, JsonLimits};
+use active::ActivePlugin;
 use bytes::Bytes;
 use outcome::{closed_fault, denied_fault, failed_fault, local_reply};
 use settings::{PluginFailurePolicy, PluginFilterConfig, PluginPhases};
@@ -35,18 +36,10 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 struct PluginFilter {
     plugin: Arc<RunningPlugin>,
     phases: PluginPhases,
+    /// Whether the plugin handles responses, or logs what became of requests.
+    shows_response: bool,
     on_failure: PluginFailurePolicy,
     side: ChainSide,
-}
-
-/// The exchanges of all plugin filters with one request, each with the identity of its filter.
-#[derive(Default)]
-struct PluginExchanges(Vec<(usize, ActivePlugin)>);
-
-/// A plugin's part of an exchange.
-struct ActivePlugin {
-    stream: PluginStream,
-    exchange: PluginExchange,
 }
 
 impl Filter for PluginFilter {
@@ -86,7 +79,7 @@ impl Filter for PluginFilter {
     }
 
     fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
-        match self.phases.response_headers || self.side == ChainSide::Response {
+        match self.shows_response || self.side == ChainSide::Response {
             true => HookResult::later(async move { self.on_response_headers(response).await }),
             false => HookResult::done(),
         }
@@ -117,7 +110,7 @@ impl Filter for PluginFilter {
 
     fn on_done(&self, request: &mut RequestView, _settlement: Settlement) {
         if let Some(mut active) = self.take(request) {
-            active.exchange.request.headers = request.headers.clone();
+            active.show_request(request, None);
             self.plugin.finish(active.stream, active.exchange);
         }
     }
@@ -130,8 +123,12 @@ impl PluginFilter {
     ) -> Result<Self, InvalidSettings> {
         let config = PluginFilterConfig::read(settings)?;
         let plugin = config.start(context)?;
+        let phases = config.phases(&plugin, context.side)?;
+        let shows_response =
+            phases.response_headers || phases.response_body || plugin.exports(PluginCallback::Log);
         Ok(Self {
-            phases: config.phases(&plugin, context.side)?,
+            phases,
+            shows_response,
             on_failure: config.on_failure,
             side: context.side,
             plugin,
@@ -230,16 +227,16 @@ impl PluginFilter {
         let Some(mut active) = active else {
             return Ok(());
         };
+        active.show_response(response);
         if !self.phases.response_headers {
             self.keep(response.request, active);
             return Ok(());
         }
-        let withheld = lending::lend_response(response, &mut active.exchange);
         let called = active
             .stream
             .on_response_headers(&mut active.exchange, false)
             .await;
-        lending::take_back_response(response, &mut active.exchange, withheld);
+        lending::take_over_response_headers(response, &active.exchange);
         match called {
             Ok(PluginStep::Continue | PluginStep::Hold) => {
                 self.keep(response.request, active);
@@ -259,12 +256,12 @@ impl PluginFilter {
         let Some(mut active) = self.take(response.request) else {
             return Ok(());
         };
-        let withheld = lending::lend_response(response, &mut active.exchange);
+        active.show_response(response);
         let called = active
             .stream
             .on_response_body(&mut active.exchange, body.clone(), true)
             .await;
-        lending::take_back_response(response, &mut active.exchange, withheld);
+        lending::take_over_response_headers(response, &active.exchange);
         match called {
             Ok(PluginBodyStep::Continue(changed)) => {
                 *body = changed;
@@ -283,7 +280,7 @@ impl PluginFilter {
 
     async fn on_stream_event(&self, view: &mut EventView<'_>) -> Result<(), Fault> {
         let given = view.event.raw.clone();
-        let called = self.with_stream(view.request, async |active| {
+        let called = self.with_stream(view.request, view.candidate, async |active| {
             let event = given.clone();
             active
                 .stream
@@ -300,7 +297,7 @@ impl PluginFilter {
     }
 
     async fn on_end(&self, request: &mut RequestView, rest: &mut Bytes) -> Result<(), Fault> {
-        let called = self.with_stream(request, async |active| {
+        let called = self.with_stream(request, None, async |active| {
             active
                 .stream
                 .on_response_body(&mut active.exchange, Bytes::new(), true)
@@ -316,14 +313,14 @@ impl PluginFilter {
     async fn with_stream(
         &self,
         request: &mut RequestView,
+        candidate: Option<&Candidate>,
         call: impl AsyncFnOnce(&mut ActivePlugin) -> Result<PluginBodyStep, PluginFailure>,
     ) -> Result<Option<Bytes>, Fault> {
         let Some(mut active) = self.take(request) else {
             return Ok(None);
         };
-        let withheld = lending::lend_request(request, &mut active.exchange);
+        active.show_request(request, candidate);
         let called = call(&mut active).await;
-        lending::take_back_request(request, &mut active.exchange, withheld);
         match called {
             Ok(PluginBodyStep::Continue(bytes)) => {
                 self.keep(request, active);
@@ -343,32 +340,20 @@ impl PluginFilter {
         }
     }
 
-    async fn begin(&self, request: &RequestView) -> Result<Option<ActivePlugin>, Fault> {
+    async fn begin(&self, request: &RequestView) -> Result<Option<Box<ActivePlugin>>, Fault> {
         match self.plugin.open_stream().await {
-            Ok(stream) => Ok(Some(ActivePlugin {
-                stream,
-                exchange: PluginExchange {
-                    request: lending::request_head(request),
-                    ..PluginExchange::default()
-                },
-            })),
+            Ok(stream) => Ok(Some(ActivePlugin::new(stream, request))),
             Err(failure) => self.failed(&failure).map(|()| None),
         }
     }
 
     /// The plugin's part of the exchange; `None` if it failed before, or its condition does not hold.
-    fn take(&self, request: &mut RequestView) -> Option<ActivePlugin> {
-        let exchanges = request.state.get_mut::<PluginExchanges>()?;
-        let at = exchanges
-            .0
-            .iter()
-            .position(|(of, _)| *of == self.identity())?;
-        Some(exchanges.0.swap_remove(at).1)
+    fn take(&self, request: &mut RequestView) -> Option<Box<ActivePlugin>> {
+        ActivePlugin::take(request, self.identity())
     }
 
-    fn keep(&self, request: &mut RequestView, active: ActivePlugin) {
-        let exchanges = request.state.get_or_default::<PluginExchanges>();
-        exchanges.0.push((self.identity(), active));
+    fn keep(&self, request: &mut RequestView, active: Box<ActivePlugin>) {
+        active.keep(request, self.identity());
     }
 
     /// Distinguishes the state of this filter from that of others of its kind.

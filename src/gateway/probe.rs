@@ -200,7 +200,7 @@ fn prepare_probe(
     }
     let path = path_at(channel, "/v1/models");
     let body = PreparedBody::Absent;
-    let prepared = PreparedRequest::new(target, id, Method::GET, path, headers, body)?;
+    let prepared = PreparedRequest::new(target, Some(id), Method::GET, path, headers, body)?;
     Ok(PreparedRequest {
         timeouts: Timeouts {
             connect: timeout,

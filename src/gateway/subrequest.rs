@@ -86,8 +86,14 @@ pub(super) fn prepare_subrequest(
     };
     let path = format!("{}{}", target.channel.origin.base_path, subrequest.path);
     let method = subrequest.method.clone();
-    let prepared =
-        PreparedRequest::new(target, &subrequest.id, method.clone(), path, headers, body)?;
+    let prepared = PreparedRequest::new(
+        target,
+        Some(&subrequest.id),
+        method.clone(),
+        path,
+        headers,
+        body,
+    )?;
     Ok(PreparedRequest {
         timeouts: timeouts.over(target.channel.timeouts),
         may_repeat: method == Method::GET,

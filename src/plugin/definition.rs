@@ -9,10 +9,11 @@ use bytes::Bytes;
 use headgate_wasm::PluginSettings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The plugins of a configuration, by name.
+/// The plugins of a configuration, by name; `None` for one whose declaration has an error.
 #[derive(Default)]
-pub struct PluginDefinitions(BTreeMap<Arc<str>, PluginDefinition>);
+pub struct PluginDefinitions(BTreeMap<Arc<str>, Option<PluginDefinition>>);
 
 /// A compiled module with its limits and grants.
 pub struct PluginDefinition {
@@ -21,15 +22,26 @@ pub struct PluginDefinition {
     settings: PluginSettings,
     services: BTreeMap<String, Arc<CalloutService>>,
     shared: Arc<SharedPlugins>,
+    /// Whether a filter has started the plugin.
+    is_used: AtomicBool,
 }
 
 impl PluginDefinitions {
-    pub fn new(definitions: impl IntoIterator<Item = (Arc<str>, PluginDefinition)>) -> Self {
+    pub fn new(
+        definitions: impl IntoIterator<Item = (Arc<str>, Option<PluginDefinition>)>,
+    ) -> Self {
         Self(definitions.into_iter().collect())
     }
 
-    pub fn get(&self, name: &str) -> Option<&PluginDefinition> {
-        self.0.get(name)
+    /// The plugin that is declared by this name.
+    pub fn get(&self, name: &str) -> Option<Option<&PluginDefinition>> {
+        self.0.get(name).map(Option::as_ref)
+    }
+
+    /// The plugins whose declarations have no error.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &PluginDefinition)> {
+        let plugins = self.0.iter();
+        plugins.filter_map(|(name, plugin)| Some((&**name, plugin.as_ref()?)))
     }
 
     /// The names, sorted.
@@ -50,7 +62,13 @@ impl PluginDefinition {
             settings,
             services,
             shared,
+            is_used: AtomicBool::new(false),
         }
+    }
+
+    /// Whether a filter of the configuration runs the plugin. Valid when all routes are built.
+    pub fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Relaxed)
     }
 
     /// The plugin with this configuration, started unless it runs already.
@@ -58,6 +76,7 @@ impl PluginDefinition {
     /// # Errors
     /// Why the plugin does not start, in words for the operator.
     pub fn start(&self, configuration: Bytes) -> Result<Arc<RunningPlugin>, String> {
+        self.is_used.store(true, Ordering::Relaxed);
         let settings = PluginSettings {
             configuration,
             ..self.settings.clone()

@@ -38,7 +38,7 @@ impl PluginEnvironment for GatewayPluginEnvironment {
                 headers: sendable(call.headers),
                 body: call.body,
             };
-            let sent = service.forward("", content, timeout, limit).await;
+            let sent = service.forward(content, timeout, limit).await;
             let response = sent.map_err(|failed| failed.detail)?;
             Ok(PluginHttpResponse {
                 status: response.status,

@@ -5,6 +5,7 @@ use headgate_wasm::{
     Plugin, PluginCallback, PluginExchange, PluginFailure, PluginStatus, PluginStream,
 };
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Waker};
 
 /// Counts failures of plugins.
 pub trait PluginRecorder: Send + Sync {
@@ -52,15 +53,21 @@ impl RunningPlugin {
         self.plugin.open_stream().await
     }
 
-    /// Has the plugin end its part of an exchange, in the background.
+    /// Has the plugin end its part of an exchange. What takes more than a millisecond, or waits for the instance, goes on
+    /// in the background.
     pub fn finish(&self, stream: PluginStream, mut exchange: PluginExchange) {
         let plugin = self.plugin.clone();
         let recorder = self.recorder.clone();
-        self.module.engine.runtime.handle().spawn(async move {
+        let mut end = Box::pin(async move {
             if let Err(failure) = stream.finish(&mut exchange).await {
                 record(plugin.name(), &recorder, &failure);
             }
         });
+        // Waking another thread costs more than most plugins take here.
+        let mut context = Context::from_waker(Waker::noop());
+        if end.as_mut().poll(&mut context).is_pending() {
+            self.module.engine.runtime.handle().spawn(end);
+        }
     }
 
     /// Counts and logs a failure of a callback.

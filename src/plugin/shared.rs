@@ -4,14 +4,16 @@ use super::module::{LoadedModule, PluginEngine};
 use super::running::{PluginRecorder, RunningPlugin};
 use super::runtime::PluginRuntime;
 use headgate_wasm::{
-    Plugin, PluginEnvironment, PluginHost, PluginHostSettings, PluginModule, PluginModuleError,
-    PluginModuleSettings, PluginSettings,
+    Plugin, PluginEnvironment, PluginHost, PluginHostError, PluginHostSettings, PluginModule,
+    PluginModuleError, PluginModuleSettings, PluginSettings,
 };
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use thiserror::Error;
 
 /// The engine of the process, started with the first plugin, and what was made with it.
 #[derive(Default)]
@@ -24,6 +26,17 @@ pub struct SharedPlugins {
     running: Mutex<HashMap<String, Weak<RunningPlugin>>>,
 }
 
+/// Why a module cannot be used.
+#[derive(Debug, Error)]
+pub enum PluginLoadError {
+    #[error(transparent)]
+    Engine(#[from] PluginHostError),
+    #[error("the thread of the plugins cannot be started: {0}")]
+    Thread(io::Error),
+    #[error(transparent)]
+    Module(#[from] PluginModuleError),
+}
+
 impl SharedPlugins {
     /// Sets the recorder of failures. The process has one, which is known after the first configuration.
     pub fn connect(&self, recorder: Arc<dyn PluginRecorder>) {
@@ -34,13 +47,13 @@ impl SharedPlugins {
     /// takes about 0.6 s for each megabyte. `cache` is the folder of compiled code.
     ///
     /// # Errors
-    /// The module is not the pinned one, or is no plugin.
+    /// The module is not the pinned one, or is no plugin, or the engine does not start.
     pub fn module(
         &self,
         bytes: &[u8],
         pin: Option<String>,
         cache: Option<PathBuf>,
-    ) -> Result<Arc<LoadedModule>, PluginModuleError> {
+    ) -> Result<Arc<LoadedModule>, PluginLoadError> {
         let digest: [u8; 32] = Sha256::digest(bytes).into();
         let mut modules = lock(&self.modules);
         modules.retain(|_, module| module.strong_count() > 0);
@@ -91,16 +104,14 @@ impl SharedPlugins {
         running.values().filter_map(Weak::upgrade).collect()
     }
 
-    fn engine(&self) -> Result<Arc<PluginEngine>, PluginModuleError> {
+    fn engine(&self) -> Result<Arc<PluginEngine>, PluginLoadError> {
         let mut engine = lock(&self.engine);
         if let Some(engine) = &*engine {
             return Ok(engine.clone());
         }
-        let failed = |reason: String| PluginModuleError::Invalid(reason);
         let started = Arc::new(PluginEngine {
-            host: PluginHost::new(&PluginHostSettings::default())
-                .map_err(|error| failed(error.to_string()))?,
-            runtime: PluginRuntime::start().map_err(|error| failed(error.to_string()))?,
+            host: PluginHost::new(&PluginHostSettings::default())?,
+            runtime: PluginRuntime::start().map_err(PluginLoadError::Thread)?,
         });
         *engine = Some(started.clone());
         Ok(started)

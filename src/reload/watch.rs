@@ -45,7 +45,7 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
             while Instant::now() < until && changes.recv_timeout(SETTLED).is_ok() {}
             loop {
                 // Read before the load, so that a change during the load is detected afterwards.
-                let found = FileDigests::of(&files(&reloader));
+                let found = seen.renewed(&files(&reloader));
                 if found == seen {
                     break;
                 }

@@ -68,7 +68,7 @@ pub struct Snapshot {
     pub tasks: Arc<TaskSettings>,
     /// Files of callers.
     pub media: Arc<MediaStore>,
-    /// services that filters call.
+    /// Services that filters call.
     pub services: Arc<CalloutServices>,
     pub router: Router,
     /// The maximum number of retries of all requests together.
@@ -272,6 +272,8 @@ fn build_loaded(
     }
     .build(&routes, &mut problems);
     services::check_use(&declared_services, &services, &mut problems);
+    #[cfg(feature = "wasm")]
+    plugins::check_use(&plugins, &mut problems);
     callers::check_enforced(&declared, &router, &mut problems);
     usability::UnusedSettingsCheck {
         declared_callers: &declared,

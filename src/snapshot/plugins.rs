@@ -32,12 +32,25 @@ pub(crate) fn build(
         folder,
         shared,
     };
-    let built = configs.iter().filter_map(|(name, config)| {
+    let built = configs.iter().map(|(name, config)| {
         let at = child("/plugins", name);
-        let definition = builder.build(name, config, &at, problems)?;
-        Some((Arc::from(name.as_str()), definition))
+        let definition = builder.build(name, config, &at, problems);
+        (Arc::from(name.as_str()), definition)
     });
     PluginDefinitions::new(built.collect::<Vec<_>>())
+}
+
+/// Warns of plugins that no filter runs. Call it when all routes are built.
+pub(crate) fn check_use(plugins: &PluginDefinitions, problems: &mut ProblemCollector<'_>) {
+    if problems.errors() > 0 {
+        return;
+    }
+    for (name, plugin) in plugins.iter() {
+        if !plugin.is_used() {
+            let reason = format!("plugin `{name}` is never used");
+            problems.warning(&child("/plugins", name), reason, None);
+        }
+    }
 }
 
 struct PluginBuilder<'a> {

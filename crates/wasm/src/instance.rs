@@ -218,10 +218,11 @@ impl GuestGuard {
     pub async fn run_end(
         mut self,
         place: StreamPlace,
+        new: Option<Arc<Notify>>,
         exchange: PluginExchange,
     ) -> (PluginExchange, Result<(), PluginFailure>) {
         let context = place.context;
-        let (exchange, result) = self.guest.on_end(context, exchange).await;
+        let (exchange, result) = self.guest.on_end(context, new, exchange).await;
         self.settle(result.as_ref().err());
         if self.guest.state().streams.contains_key(&context) {
             forget_later(place);

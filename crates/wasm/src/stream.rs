@@ -171,13 +171,13 @@ impl PluginStream {
         (request, response)
     }
 
-    /// `proxy_on_done`, `proxy_on_log`, `proxy_on_delete`. A stream that is dropped without this gets them in the
-    /// background, without the exchange.
+    /// `proxy_on_done`, `proxy_on_log`, `proxy_on_delete`, also for a stream without a callback so far. A stream that is
+    /// dropped without this gets them in the background, without the exchange, if it had a callback.
     ///
     /// # Errors
     /// The plugin failed.
     pub async fn finish(mut self, exchange: &mut PluginExchange) -> Result<(), PluginFailure> {
-        let (Some(place), true) = (&self.place, self.has_begun) else {
+        let Some(place) = &self.place else {
             return Ok(());
         };
         let Some(guard) = place.instance.lock().await else {
@@ -186,7 +186,8 @@ impl PluginStream {
         let (true, Some(place)) = (guard.is_usable(), self.place.take()) else {
             return Ok(());
         };
-        let end = guard.run_end(place, std::mem::take(exchange));
+        let new = (!self.has_begun).then(|| Arc::clone(&self.wake));
+        let end = guard.run_end(place, new, std::mem::take(exchange));
         let (returned, result) = UninterruptedCall::new(end).await;
         *exchange = returned;
         result
@@ -345,7 +346,7 @@ impl Drop for PluginStream {
                 && guard.is_usable()
             {
                 let instance = Arc::clone(&place.instance);
-                let (_, result) = guard.run_end(place, PluginExchange::default()).await;
+                let (_, result) = guard.run_end(place, None, PluginExchange::default()).await;
                 instance.report(&result);
             }
         });

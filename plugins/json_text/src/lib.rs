@@ -2,8 +2,8 @@
 //!
 //! A plugin that parses a body and writes it again changes the order of members, white space, the form of numbers and
 //! the escapes of strings, and needs many times the body's size in memory. [`walk`] visits the values of a JSON text
-//! with their places, [`is_prompt_text`] knows which of them a model reads, [`decode`] returns the text of a string and maps its positions to the JSON text, and [`apply`]
-//! makes the edits.
+//! with their places, [`is_prompt_text`] knows which of them a model reads, [`decode`] returns the text of a string and
+//! maps its positions to the JSON text, and [`apply`] makes the edits.
 
 mod decode;
 mod edit;

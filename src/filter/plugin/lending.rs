@@ -1,5 +1,6 @@
 //! Lends the messages of an exchange to a plugin: without credentials, and without what the gateway alone decides.
 
+use crate::catalog::model::Candidate;
 use crate::filter::view::{RequestView, ResponseView};
 use crate::plugin::{ExchangeProperties, PluginExchange, PluginRequestHead, PluginResponseHead};
 use crate::protocol::credential_names::names_credential;
@@ -23,8 +24,7 @@ const FIXED_RESPONSE_HEADERS: [HeaderName; 3] = [
     header::TRANSFER_ENCODING,
 ];
 
-/// Headers that a plugin does not get, or cannot change, until they are given back.
-#[derive(Default)]
+/// Headers of a request that a plugin does not get, or cannot change, until they are given back.
 pub struct WithheldHeaders(Vec<(HeaderName, HeaderValue)>);
 
 /// The head of a request as a plugin sees it at first.
@@ -43,7 +43,7 @@ pub fn request_head(request: &RequestView) -> PluginRequestHead {
 pub fn lend_request(request: &mut RequestView, exchange: &mut PluginExchange) -> WithheldHeaders {
     let withheld = WithheldHeaders::take(&mut request.headers);
     exchange.request.headers = std::mem::take(&mut request.headers);
-    exchange.properties = Some(Arc::new(properties(request)));
+    exchange.properties = Some(Arc::new(properties(request, None)));
     withheld
 }
 
@@ -73,39 +73,40 @@ pub fn take_over_path(request: &mut RequestView, path: &str) {
     request.query = query.map(str::to_owned);
 }
 
-/// Moves the response's headers into the exchange.
-pub fn lend_response(
-    response: &mut ResponseView<'_>,
+/// Copies the request's headers into the exchange, all but credentials, for the phases after it was sent.
+pub fn show_request(
+    request: &RequestView,
+    candidate: Option<&Candidate>,
     exchange: &mut PluginExchange,
-) -> (WithheldHeaders, WithheldHeaders) {
-    let of_request = lend_request(response.request, exchange);
-    let mut of_response = WithheldHeaders::default();
-    for name in FIXED_RESPONSE_HEADERS {
-        if let Some(value) = response.headers.get(&name) {
-            of_response.0.push((name, value.clone()));
-        }
-    }
-    exchange.response = Some(PluginResponseHead {
-        status: response.status,
-        headers: std::mem::take(response.headers),
-    });
-    (of_request, of_response)
+) {
+    let visible = |(name, _): &(&HeaderName, &HeaderValue)| !is_hidden(name);
+    let headers = request.headers.iter().filter(visible);
+    exchange.request.headers = headers
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    exchange.properties = Some(Arc::new(properties(request, candidate)));
 }
 
-/// Moves the headers of both messages back.
-pub fn take_back_response(
-    response: &mut ResponseView<'_>,
-    exchange: &mut PluginExchange,
-    (of_request, of_response): (WithheldHeaders, WithheldHeaders),
-) {
-    take_back_request(response.request, exchange, of_request);
-    if let Some(head) = &mut exchange.response {
-        *response.headers = std::mem::take(&mut head.headers);
-    }
+/// Copies the response's head into the exchange.
+pub fn show_response(response: &ResponseView<'_>, exchange: &mut PluginExchange) {
+    exchange.response = Some(PluginResponseHead {
+        status: response.status,
+        headers: response.headers.clone(),
+    });
+}
+
+/// Takes over the headers as the plugin left them.
+pub fn take_over_response_headers(response: &mut ResponseView<'_>, exchange: &PluginExchange) {
+    let Some(head) = &exchange.response else {
+        return;
+    };
+    let sent = std::mem::replace(response.headers, head.headers.clone());
     for name in FIXED_RESPONSE_HEADERS {
-        response.headers.remove(name);
+        response.headers.remove(&name);
+        for value in sent.get_all(&name) {
+            response.headers.append(name.clone(), value.clone());
+        }
     }
-    response.headers.extend(of_response.0);
 }
 
 /// Whether the request has a body, as far as its head shows.
@@ -125,7 +126,6 @@ pub fn has_body(request: &RequestView) -> bool {
 
 impl WithheldHeaders {
     fn take(headers: &mut HeaderMap) -> Self {
-        let is_hidden = |name: &HeaderName| names_credential(name.as_str().as_bytes());
         let hidden: Vec<_> = headers
             .keys()
             .filter(|name| is_hidden(name))
@@ -160,14 +160,18 @@ impl WithheldHeaders {
     }
 }
 
-fn properties(request: &RequestView) -> ExchangeProperties {
+fn is_hidden(name: &HeaderName) -> bool {
+    names_credential(name.as_str().as_bytes())
+}
+
+fn properties(request: &RequestView, candidate: Option<&Candidate>) -> ExchangeProperties {
     ExchangeProperties {
         id: request.id.clone(),
         client: request.client.as_ref().map(|client| client.address),
         route: request.route.clone(),
         caller: request.caller.as_ref().map(|caller| caller.name.clone()),
         model: request.model().map(|model| model.name.clone()),
-        channel: None,
+        channel: candidate.map(|candidate| candidate.channel.name.clone()),
         protocol: request.protocol.map(|protocol| protocol.name()),
         attempt: request.info.attempt,
     }

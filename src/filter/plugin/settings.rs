@@ -81,6 +81,11 @@ impl PluginFilterConfig {
             };
             return Err(InvalidSettings::new(reason).at("/use").hint(hint));
         };
+        let Some(definition) = definition else {
+            let reason = format!("plugin `{name}` does not load");
+            let hint = format!("correct the errors of `plugins.{name}` first");
+            return Err(InvalidSettings::new(reason).at("/use").hint(hint));
+        };
         let started = definition.start(self.configuration());
         started.map_err(|reason| {
             InvalidSettings::new(format!("plugin `{name}` does not start: {reason}"))

@@ -78,7 +78,7 @@ pub(in crate::gateway) async fn prepare(
         Some(path) => format!("{}{path}", channel.origin.base_path),
         None => upstream_path(channel, request),
     };
-    let prepared = PreparedRequest::new(target, &request.id, method, path, headers, body)?;
+    let prepared = PreparedRequest::new(target, Some(&request.id), method, path, headers, body)?;
     Ok(PreparedRequest {
         timeouts: route.timeouts.over(channel.timeouts),
         ..prepared

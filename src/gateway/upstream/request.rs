@@ -36,21 +36,23 @@ pub enum PreparedBody {
 
 impl PreparedRequest {
     /// A request for `target`. The gateway's own headers are set after `headers`, then the channel's headers, and last
-    /// the credential.
+    /// the credential. Without a `request_id`, that of `headers` stays, if there is one.
     ///
     /// # Errors
     /// [`FaultKind::Internal`]: the path is not a valid URI.
     pub fn new(
         target: ChannelWithCredential<'_>,
-        request_id: &str,
+        request_id: Option<&str>,
         method: Method,
         path_and_query: String,
         mut headers: HeaderMap,
         body: PreparedBody,
     ) -> Result<Self, Fault> {
         let channel = target.channel;
-        let id = HeaderValue::from_str(request_id).expect("request ids are plain text");
-        headers.insert(HeaderName::from_static("x-request-id"), id);
+        if let Some(id) = request_id {
+            let id = HeaderValue::from_str(id).expect("request ids are plain text");
+            headers.insert(HeaderName::from_static("x-request-id"), id);
+        }
         headers.insert(header::HOST, channel.origin.authority.clone());
         if let Some(bytes) = body.content_length() {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));

@@ -34,6 +34,7 @@ fn module(callbacks: &str) -> Vec<u8> {
   (import "env" "proxy_set_buffer_bytes" (func $set_buffer (param i32 i32 i32 i32 i32) (result i32)))
   (import "env" "proxy_get_header_map_value" (func $get_header (param i32 i32 i32 i32 i32) (result i32)))
   (import "env" "proxy_replace_header_map_value" (func $set_header (param i32 i32 i32 i32 i32) (result i32)))
+  (import "env" "proxy_get_property" (func $get_property (param i32 i32 i32 i32) (result i32)))
   (import "env" "proxy_send_local_response" (func $reply (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
   (import "env" "proxy_http_call" (func $http_call (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
   (import "env" "proxy_continue_stream" (func $continue (param i32) (result i32)))

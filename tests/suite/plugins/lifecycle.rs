@@ -1,5 +1,6 @@
 //! Tests of plugins over the life of a configuration: load errors, reloads, drains, and streams that outlive their plugin.
 
+use crate::configuration::check;
 use crate::harness::config;
 use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
 use crate::harness::process::Process;
@@ -76,7 +77,20 @@ async fn a_plugin_that_cannot_work_is_an_error_of_the_file_with_its_place() {
         assert_eq!(status.code(), Some(1), "{message}: {report}");
         assert!(report.contains(message), "{message}: {report}");
         assert!(report.contains("routes.yaml:"), "{report}");
+        // A declaration with an error is not reported as missing.
+        assert!(!report.contains("no plugin `tested`"), "{report}");
     }
+}
+
+#[test]
+fn a_plugin_that_no_filter_runs_is_a_warning() {
+    let folder = folder_with_plugin("tested", REFUSES);
+    let mut config = config::standard("http://127.0.0.1:9/v1");
+    declare_plugin(&mut config, "tested", json!({}));
+    let output = check::check_in(&folder, &format!("{config:#}"));
+    let report = format!("{}{}", output.stdout, output.stderr);
+    assert!(output.success, "{report}");
+    assert!(report.contains("plugin `tested` is never used"), "{report}");
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@ use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::plugins::{declare_plugin, folder_with_plugin};
 use crate::harness::request::ANN;
-use crate::harness::{Gateway, PROTOCOLS, Request, Simulator};
+use crate::harness::service::respond;
+use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -66,6 +67,45 @@ const SPY: &str = r#"
       (then (drop (call $log (i32.const 4) (i32.load (i32.const 64)) (i32.load (i32.const 68))))))
     (drop (call $set_header (i32.const 0) (i32.const 0) (i32.const 13) (i32.const 16) (i32.const 7)))
     (i32.const 0))"#;
+
+/// Logs two headers of the request, as far as it can read them, when the exchange is over.
+const LATE_SPY: &str = r#"
+  (data (i32.const 0) "authorization")
+  (data (i32.const 16) "x-visible")
+  (func (export "proxy_on_log") (param i32)
+    (if (i32.eqz (call $get_header (i32.const 0) (i32.const 0) (i32.const 13) (i32.const 64) (i32.const 68)))
+      (then (drop (call $log (i32.const 4) (i32.load (i32.const 64)) (i32.load (i32.const 68))))))
+    (if (i32.eqz (call $get_header (i32.const 0) (i32.const 16) (i32.const 9) (i32.const 64) (i32.const 68)))
+      (then (drop (call $log (i32.const 4) (i32.load (i32.const 64)) (i32.load (i32.const 68)))))))"#;
+
+/// Logs for each piece of a response body the media type, a header of the request, and the channel.
+const CONTEXT: &str = r#"
+  (data (i32.const 0) "content-type")
+  (data (i32.const 16) "x-visible")
+  (data (i32.const 32) "channel")
+  (func (export "proxy_on_response_body") (param i32 i32 i32) (result i32)
+    (if (i32.eqz (call $get_header (i32.const 2) (i32.const 0) (i32.const 12) (i32.const 64) (i32.const 68)))
+      (then (drop (call $log (i32.const 4) (i32.load (i32.const 64)) (i32.load (i32.const 68))))))
+    (if (i32.eqz (call $get_header (i32.const 0) (i32.const 16) (i32.const 9) (i32.const 64) (i32.const 68)))
+      (then (drop (call $log (i32.const 4) (i32.load (i32.const 64)) (i32.load (i32.const 68))))))
+    (if (i32.eqz (call $get_property (i32.const 32) (i32.const 7) (i32.const 64) (i32.const 68)))
+      (then (drop (call $log (i32.const 4) (i32.load (i32.const 64)) (i32.load (i32.const 68))))))
+    (i32.const 0))"#;
+
+/// Calls the service `policy` for each request, and lets it continue with what the service responded.
+const CALLS: &str = r#"
+  (data (i32.const 0) "policy")
+  (data (i32.const 16) "\02\00\00\00\07\00\00\00\03\00\00\00\05\00\00\00\06\00\00\00:method\00GET\00:path\00/check\00")
+  (data (i32.const 80) "x-by-plugin")
+  (data (i32.const 96) "called")
+  (global $stream (mut i32) (i32.const 0))
+  (func (export "proxy_on_request_headers") (param $context i32) (param i32 i32) (result i32)
+    (global.set $stream (local.get $context))
+    (i32.eqz (call $http_call (i32.const 0) (i32.const 6) (i32.const 16) (i32.const 45) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 1000) (i32.const 128))))
+  (func (export "proxy_on_http_call_response") (param i32 i32 i32 i32 i32)
+    (drop (call $set_context (global.get $stream)))
+    (drop (call $set_header (i32.const 0) (i32.const 80) (i32.const 11) (i32.const 96) (i32.const 6)))
+    (drop (call $continue (i32.const 0))))"#;
 
 async fn gateway(callbacks: &str, filter: Value) -> (Gateway, Simulator) {
     let simulator = Simulator::start().await;
@@ -180,6 +220,81 @@ async fn a_plugin_neither_reads_nor_sets_credentials() {
     );
     let lines = gateway.process.stderr.all().concat();
     assert!(!lines.contains(ANN), "{lines}");
+}
+
+#[tokio::test]
+async fn a_plugin_reads_no_credentials_when_the_exchange_is_over() {
+    let (gateway, _simulator) = gateway(LATE_SPY, json!({})).await;
+    let mut visible = Vec::new();
+    for (at, request) in [
+        Request::ask(Protocol::Chat),
+        Request::ask_stream(Protocol::Messages),
+        Request::to(Protocol::Chat, "no JSON"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let value = format!("visible-{at}");
+        gateway.ask(&request.header("x-visible", &value)).await;
+        visible.push(value);
+    }
+    let lines = async || gateway.process.stderr.all().concat();
+    eventually("the plugin logs the requests", async || {
+        let lines = lines().await;
+        visible
+            .iter()
+            .all(|value| lines.contains(value))
+            .then_some(())
+    })
+    .await;
+    assert!(!lines().await.contains(ANN), "{}", lines().await);
+}
+
+#[tokio::test]
+async fn the_heads_and_the_channel_are_visible_while_a_stream_passes() {
+    let (gateway, _simulator) = gateway(CONTEXT, json!({})).await;
+    let request = Request::ask_stream(Protocol::Chat).header("x-visible", "of-the-request");
+    let events = gateway.ask(&request).await.text().matches("data:").count();
+    for value in ["text/event-stream", "of-the-request", "openai"] {
+        // Once for each event, and once at the end.
+        eventually(value, async || {
+            let lines = gateway.process.stderr.all();
+            let is_logged = |line: &&String| line.contains("plugin log") && line.contains(value);
+            (lines.iter().filter(is_logged).count() == events + 1).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_holds_a_request_until_a_granted_service_has_responded() {
+    let service = ScriptedProvider::start(respond("{}")).await;
+    let simulator = Simulator::start().await;
+    let mut config = config::standard(&simulator.url());
+    config["services"]["policy"] = json!({"url": service.url()});
+    declare_plugin(
+        &mut config,
+        "tested",
+        json!({"grants": {"http_call": ["policy"]}}),
+    );
+    config::route(&mut config, "chat")["request"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"plugin": {"use": "tested"}}));
+    let folder = folder_with_plugin("tested", CALLS);
+    let gateway = Gateway::start_in(folder, &format!("{config:#}")).await;
+    let response = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(
+        received(&simulator).await["headers"]["x-by-plugin"],
+        "called"
+    );
+    let [call] = &service.requests()[..] else {
+        panic!("{:?}", service.requests());
+    };
+    let call = call.to_lowercase();
+    assert!(call.starts_with("get /check "), "{call}");
+    assert!(!call.contains("x-request-id"), "{call}");
 }
 
 #[tokio::test]

@@ -143,12 +143,21 @@ impl Guest {
         Ok(())
     }
 
-    /// Ends a stream.
+    /// Ends a stream. One without a callback so far is created first; `new` wakes it.
     pub async fn on_end(
         &mut self,
         context: u32,
+        new: Option<Arc<Notify>>,
         exchange: PluginExchange,
     ) -> (PluginExchange, Result<(), PluginFailure>) {
+        if let Some(wake) = new {
+            let stream = Box::new(StreamState::new(wake));
+            self.state_mut().streams.insert(context, stream);
+            if let Err(failure) = self.on_context_create(context, ROOT_CONTEXT).await {
+                self.state_mut().streams.remove(&context);
+                return (exchange, Err(failure));
+            }
+        }
         let Some(stream) = self.state_mut().streams.get_mut(&context) else {
             return (exchange, Ok(()));
         };

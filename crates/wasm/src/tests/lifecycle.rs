@@ -97,13 +97,15 @@ async fn a_stream_that_is_dropped_ends_for_the_plugin_too() {
 }
 
 #[tokio::test]
-async fn a_stream_without_callbacks_is_unknown_to_the_plugin() {
+async fn a_stream_without_callbacks_is_logged_when_it_is_finished_only() {
     let (plugin, environment) = started(EVERY_CALLBACK).await;
     let before = environment.messages();
-    let stream = plugin.open_stream().await.unwrap();
-    stream.finish(&mut request(&[])).await.unwrap();
     drop(plugin.open_stream().await.unwrap());
     assert_eq!(environment.messages(), before);
+    let stream = plugin.open_stream().await.unwrap();
+    stream.finish(&mut request(&[])).await.unwrap();
+    let messages = environment.messages().split_off(before.len());
+    assert_eq!(messages, ["create", "done", "log", "delete"]);
     assert_eq!(plugin.status().streams, 0);
 }
 

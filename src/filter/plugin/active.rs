@@ -1,0 +1,56 @@
+//! A plugin's part of one exchange, kept between the hooks of its filter.
+
+use super::lending;
+use crate::catalog::model::Candidate;
+use crate::filter::view::{RequestView, ResponseView};
+use crate::plugin::{PluginExchange, PluginStream};
+
+/// A plugin that takes part in an exchange.
+pub struct ActivePlugin {
+    pub stream: PluginStream,
+    pub exchange: PluginExchange,
+    /// Whether the exchange has the request as it was sent, so that nothing is taken back from it.
+    shows_sent_request: bool,
+}
+
+/// The plugins of one exchange, each with the identity of its filter.
+#[derive(Default)]
+struct ActivePlugins(Vec<(usize, Box<ActivePlugin>)>);
+
+impl ActivePlugin {
+    /// Boxed, since filters take and keep it in every hook.
+    pub fn new(stream: PluginStream, request: &RequestView) -> Box<Self> {
+        Box::new(Self {
+            stream,
+            exchange: PluginExchange {
+                request: lending::request_head(request),
+                ..PluginExchange::default()
+            },
+            shows_sent_request: false,
+        })
+    }
+
+    /// Takes what the filter `identity` has kept.
+    pub fn take(request: &mut RequestView, identity: usize) -> Option<Box<Self>> {
+        let plugins = &mut request.state.get_mut::<ActivePlugins>()?.0;
+        let at = plugins.iter().position(|(of, _)| *of == identity)?;
+        Some(plugins.swap_remove(at).1)
+    }
+
+    pub fn keep(self: Box<Self>, request: &mut RequestView, identity: usize) {
+        let plugins = request.state.get_or_default::<ActivePlugins>();
+        plugins.0.push((identity, self));
+    }
+
+    /// Shows the plugin the request as it was sent, once.
+    pub fn show_request(&mut self, request: &RequestView, candidate: Option<&Candidate>) {
+        if !std::mem::replace(&mut self.shows_sent_request, true) {
+            lending::show_request(request, candidate, &mut self.exchange);
+        }
+    }
+
+    pub fn show_response(&mut self, response: &ResponseView<'_>) {
+        self.show_request(response.request, response.candidate);
+        lending::show_response(response, &mut self.exchange);
+    }
+}
