@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures headgate and a bare Pingora proxy side by side: `make bench`, or `make bench ARGS=0.2` for a short run, `make
 # bench ARGS=hot` for the steps of the hot path, `make bench ARGS=mask` for the instructions per event of the search for
-# secrets (with valgrind).
+# secrets, `make bench ARGS=plugins` for what plugins cost (both with valgrind).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ "${1:-}" = hot ]; then
@@ -16,6 +16,9 @@ if [ "${1:-}" = mask ]; then
     echo "$name: $((($(count "$case" 20000) - $(count "$case" 10000)) / 10000)) instructions an event"
   done
   exit
+fi
+if [ "${1:-}" = plugins ]; then
+  exec benches/plugins.sh
 fi
 cargo build --release --locked --bin headgate
 cargo build --release --locked -p headgate-benches -p bare-pingora --bins

@@ -15,7 +15,7 @@ use super::{
 use crate::catalog::model::Candidate;
 use crate::protocol::fault::Fault;
 use crate::protocol::json::JsonDocument;
-use crate::protocol::sse::{SseDecoder, SseEvent};
+use crate::protocol::sse;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -363,7 +363,7 @@ async fn on_replaced_events(
     let mut replaced = replaced;
     for filter in filters {
         let mut passed: Vec<Bytes> = Vec::new();
-        for event in events_of(&replaced) {
+        for event in sse::events_of(&replaced, usize::MAX) {
             let mut view = EventView {
                 request: &mut *request,
                 candidate,
@@ -383,13 +383,4 @@ async fn on_replaced_events(
         };
     }
     Ok(replaced)
-}
-
-/// The events in the bytes that a filter made of one.
-fn events_of(bytes: &Bytes) -> Vec<SseEvent> {
-    let mut framer = SseDecoder::new(usize::MAX);
-    framer.push(bytes);
-    let mut events: Vec<SseEvent> = std::iter::from_fn(|| framer.next()).collect();
-    events.extend(framer.finish());
-    events
 }

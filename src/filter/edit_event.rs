@@ -270,6 +270,7 @@ fn warn_once(view: &mut EventView<'_>, place: &str, error: &EvaluationError) {
 mod tests {
     use super::*;
     use crate::filter::view::RequestView;
+    use crate::protocol::sse::events_of;
     use http::{HeaderMap, Method};
     use serde_json::json;
 
@@ -282,11 +283,13 @@ mod tests {
         let (method, headers) = (Method::POST, HeaderMap::new());
         let mut request =
             RequestView::new("id".into(), method, "/".into(), None, headers, vec![], None);
-        let event = SseEvent::of(Bytes::from_static(raw.as_bytes()));
+        let [event] = &events_of(&Bytes::from_static(raw.as_bytes()), usize::MAX)[..] else {
+            panic!("{raw:?} is no single event");
+        };
         let mut view = EventView {
             request: &mut request,
             candidate: None,
-            event: &event,
+            event,
             action: EventAction::Pass,
         };
         assert!(matches!(

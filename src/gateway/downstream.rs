@@ -27,6 +27,7 @@ use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
 use pingora_timeout::fast_timeout::fast_timeout;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 pub use wait_times::ExchangeWaitRecorder;
@@ -172,10 +173,9 @@ impl Downstream {
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        self.wait_times
-            .client(self.session.read_request_body())
-            .await
-            .map_err(fault_from::downstream_read)
+        let reading = pin!(self.session.read_request_body());
+        let read = self.wait_times.client(reading).await;
+        read.map_err(fault_from::downstream_read)
     }
 
     /// Sends a complete local reply.
@@ -251,10 +251,11 @@ impl Downstream {
             );
         }
         let head = ResponseHeader::from(parts);
-        let written = self
-            .wait_times
-            .client(self.session.write_response_header(Box::new(head)))
-            .await;
+        let written = {
+            // Pinned before it is passed on, since each move of such a future copies kilobytes.
+            let writing = pin!(self.session.write_response_header(Box::new(head)));
+            self.wait_times.client(writing).await
+        };
         self.unless_detached(written)
     }
 
@@ -267,10 +268,10 @@ impl Downstream {
             return Ok(());
         }
         self.bytes_out += data.len() as u64;
-        let written = self
-            .wait_times
-            .client(self.session.write_response_body(data, end))
-            .await;
+        let written = {
+            let writing = pin!(self.session.write_response_body(data, end));
+            self.wait_times.client(writing).await
+        };
         self.unless_detached(written)
     }
 

@@ -7,6 +7,7 @@ pub(super) mod client;
 mod connection;
 mod dial;
 pub(super) mod fetch;
+mod idle_timeout;
 mod post_event;
 pub(super) mod request;
 pub(super) mod response;

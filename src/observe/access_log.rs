@@ -1,8 +1,8 @@
 //! The access log: one JSON line per exchange.
 
 use super::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
+use super::json_line::JsonLine;
 use super::line_writer::{LineWriter, LogSink};
-use super::timestamp::rfc3339;
 use super::token_path::without_token;
 use super::wait_times::WaitTimes;
 use crate::callout::CallOutcome;
@@ -11,9 +11,7 @@ use crate::filter::stream_info::CalloutSummary;
 use crate::protocol::fault::Fault;
 use crate::protocol::usage::TokenUsage;
 use http::HeaderValue;
-use serde::Serialize;
 use std::borrow::Cow;
-use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 /// Writes access log lines, or discards them if the log is off.
@@ -61,92 +59,6 @@ pub struct AccessLogEntry<'a> {
     pub fault: Option<&'a Fault>,
 }
 
-/// A line in its written form: times are numbers, absent fields are omitted, and texts from callers and providers are
-/// bounded.
-#[derive(Serialize)]
-struct AccessLogJson<'a> {
-    /// The end of the exchange, by RFC 3339 to the millisecond.
-    time: String,
-    id: &'a str,
-    revision: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_address: Option<IpAddr>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_port: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user_agent: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    caller: Option<&'a str>,
-    route: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    protocol: Option<&'a str>,
-    method: Cow<'a, str>,
-    path: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    channel: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    channel_model: Option<&'a str>,
-    status: u16,
-    settlement: &'a str,
-    streamed: bool,
-    attempts: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    credential: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    committed_ms: Option<f64>,
-    bytes_in: u64,
-    bytes_out: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first_byte_ms: Option<f64>,
-    total_ms: f64,
-    #[serde(flatten)]
-    wait_times: Option<WaitTimesJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cached_input_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_write_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    response_id: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    upstream_request_id: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idempotency: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache: Option<&'static str>,
-    callouts: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    callout_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    callout_outcome: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error_code: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error_message: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error_detail: Option<Cow<'a, str>>,
-}
-
-/// Wait times by side; the first three add up to the total time.
-#[derive(Serialize)]
-struct WaitTimesJson {
-    upstream_ms: f64,
-    client_ms: f64,
-    gateway_ms: f64,
-    upstream_longest_wait_ms: f64,
-    client_longest_wait_ms: f64,
-    gateway_longest_wait_ms: f64,
-}
-
 impl AccessLog {
     /// Writes to `sink`, or nowhere.
     pub fn new(sink: Option<LogSink>) -> Self {
@@ -158,11 +70,7 @@ impl AccessLog {
     /// Writes a line.
     pub fn write(&self, line: &AccessLogEntry<'_>) {
         if let Some(lines) = &self.lines {
-            lines.append(|waiting| {
-                serde_json::to_writer(&mut *waiting, &AccessLogJson::from(line))
-                    .expect("a line of plain fields is JSON");
-                waiting.push(b'\n');
-            });
+            lines.append(|waiting| line.write(waiting));
         }
     }
 
@@ -179,81 +87,147 @@ impl AccessLog {
     }
 }
 
-impl<'a> From<&AccessLogEntry<'a>> for AccessLogJson<'a> {
-    fn from(line: &AccessLogEntry<'a>) -> Self {
-        let field = |text: &'a str| cleaned(text.as_bytes(), FIELD_BYTES_MAX);
-        let short = |bytes: &'a [u8]| cleaned(bytes, SHORT_BYTES_MAX);
-        let asked = Some(line.callouts).filter(|callouts| callouts.calls > 0);
-        let tokens = |count: fn(&TokenUsage) -> Option<u64>| line.usage.and_then(count);
-        Self {
-            time: rfc3339(SystemTime::now()),
-            id: line.id,
-            revision: line.revision,
-            client_address: line.client.map(|client| client.address),
-            client_port: line.client.and_then(|client| client.port),
-            user_agent: line.user_agent.map(|value| short(value.as_bytes())),
-            caller: line.caller,
-            route: line.route,
-            protocol: line.protocol,
-            method: bounded(line.method, SHORT_BYTES_MAX),
-            path: field(without_token(line.path)),
-            model: line.model,
-            channel: line.channel,
-            channel_model: line.channel_model,
-            status: line.status,
-            settlement: line.settlement,
-            streamed: line.streamed,
-            attempts: line.attempts,
-            credential: line.credential,
-            committed_ms: line.committed.map(milliseconds),
-            bytes_in: line.bytes_in,
-            bytes_out: line.bytes_out,
-            first_byte_ms: line.first_byte.map(milliseconds),
-            total_ms: milliseconds(line.total),
-            wait_times: line.wait_times.map(WaitTimesJson::from),
-            input_tokens: tokens(|usage| usage.input_tokens),
-            output_tokens: tokens(|usage| usage.output_tokens),
-            cached_input_tokens: tokens(|usage| usage.cached_input_tokens),
-            cache_write_tokens: tokens(|usage| usage.cache_write_tokens),
-            reasoning_tokens: tokens(|usage| usage.reasoning_tokens),
-            total_tokens: tokens(|usage| usage.total_tokens),
-            response_id: line.response_id.map(|id| bounded(id, SHORT_BYTES_MAX)),
-            upstream_request_id: line
-                .upstream_request_id
-                .map(|value| short(value.as_bytes())),
-            idempotency: line.idempotency,
-            cache: line.cache,
-            callouts: asked.map(|callouts| callouts.calls),
-            callout_ms: asked.map(|callouts| milliseconds(callouts.total())),
-            callout_outcome: line.callouts.outcome.map(CallOutcome::name),
-            error_code: line.fault.map(|fault| fault.kind.code()),
-            error_message: line.fault.map(|fault| field(&fault.message)),
-            error_detail: line
-                .fault
-                .and_then(|fault| fault.detail.as_deref().map(field)),
+impl AccessLogEntry<'_> {
+    /// Appends the line. Absent fields are omitted, and texts from callers and providers are bounded.
+    fn write(&self, out: &mut Vec<u8>) {
+        let mut line = JsonLine::begin(out);
+        // The end of the exchange.
+        line.time("time", SystemTime::now());
+        self.write_request(&mut line);
+        self.write_response(&mut line);
+        self.write_times(&mut line);
+        self.write_usage(&mut line);
+        self.write_ids(&mut line);
+        self.write_callouts(&mut line);
+        self.write_fault(&mut line);
+        line.end();
+    }
+
+    fn write_request(&self, line: &mut JsonLine<'_>) {
+        line.text("id", self.id);
+        line.text("revision", self.revision);
+        if let Some(client) = self.client {
+            line.address("client_address", client.address);
+            if let Some(port) = client.port {
+                line.number("client_port", port.into());
+            }
+        }
+        if let Some(value) = self.user_agent {
+            line.text("user_agent", &cleaned(value.as_bytes(), SHORT_BYTES_MAX));
+        }
+        write_text(line, "caller", self.caller);
+        line.text("route", self.route);
+        write_text(line, "protocol", self.protocol);
+        line.text("method", &bounded(self.method, SHORT_BYTES_MAX));
+        line.text("path", &field(without_token(self.path)));
+        write_text(line, "model", self.model);
+        write_text(line, "channel", self.channel);
+        write_text(line, "channel_model", self.channel_model);
+    }
+
+    fn write_response(&self, line: &mut JsonLine<'_>) {
+        line.number("status", self.status.into());
+        line.text("settlement", self.settlement);
+        line.boolean("streamed", self.streamed);
+        line.number("attempts", self.attempts.into());
+        if let Some(credential) = self.credential {
+            line.number("credential", credential as u64);
         }
     }
-}
 
-impl From<WaitTimes> for WaitTimesJson {
-    fn from(spent: WaitTimes) -> Self {
-        let WaitTimes {
+    /// The totals of the three sides add up to the total time.
+    fn write_times(&self, line: &mut JsonLine<'_>) {
+        write_milliseconds(line, "committed_ms", self.committed);
+        line.number("bytes_in", self.bytes_in);
+        line.number("bytes_out", self.bytes_out);
+        write_milliseconds(line, "first_byte_ms", self.first_byte);
+        line.milliseconds("total_ms", self.total);
+        if let Some(WaitTimes {
             upstream,
             client,
             gateway,
-        } = spent;
-        Self {
-            upstream_ms: milliseconds(upstream.total),
-            client_ms: milliseconds(client.total),
-            gateway_ms: milliseconds(gateway.total),
-            upstream_longest_wait_ms: milliseconds(upstream.longest),
-            client_longest_wait_ms: milliseconds(client.longest),
-            gateway_longest_wait_ms: milliseconds(gateway.longest),
+        }) = self.wait_times
+        {
+            line.milliseconds("upstream_ms", upstream.total);
+            line.milliseconds("client_ms", client.total);
+            line.milliseconds("gateway_ms", gateway.total);
+            line.milliseconds("upstream_longest_wait_ms", upstream.longest);
+            line.milliseconds("client_longest_wait_ms", client.longest);
+            line.milliseconds("gateway_longest_wait_ms", gateway.longest);
+        }
+    }
+
+    fn write_usage(&self, line: &mut JsonLine<'_>) {
+        let Some(usage) = self.usage else {
+            return;
+        };
+        let TokenUsage {
+            input_tokens,
+            output_tokens,
+            cached_input_tokens,
+            cache_write_tokens,
+            reasoning_tokens,
+            total_tokens,
+        } = *usage;
+        for (name, count) in [
+            ("input_tokens", input_tokens),
+            ("output_tokens", output_tokens),
+            ("cached_input_tokens", cached_input_tokens),
+            ("cache_write_tokens", cache_write_tokens),
+            ("reasoning_tokens", reasoning_tokens),
+            ("total_tokens", total_tokens),
+        ] {
+            if let Some(count) = count {
+                line.number(name, count);
+            }
+        }
+    }
+
+    fn write_ids(&self, line: &mut JsonLine<'_>) {
+        if let Some(id) = self.response_id {
+            line.text("response_id", &bounded(id, SHORT_BYTES_MAX));
+        }
+        if let Some(value) = self.upstream_request_id {
+            let id = cleaned(value.as_bytes(), SHORT_BYTES_MAX);
+            line.text("upstream_request_id", &id);
+        }
+        write_text(line, "idempotency", self.idempotency);
+        write_text(line, "cache", self.cache);
+    }
+
+    fn write_callouts(&self, line: &mut JsonLine<'_>) {
+        if self.callouts.calls > 0 {
+            line.number("callouts", self.callouts.calls.into());
+            line.milliseconds("callout_ms", self.callouts.total());
+        }
+        let outcome = self.callouts.outcome.map(CallOutcome::name);
+        write_text(line, "callout_outcome", outcome);
+    }
+
+    fn write_fault(&self, line: &mut JsonLine<'_>) {
+        let Some(fault) = self.fault else {
+            return;
+        };
+        line.text("error_code", fault.kind.code());
+        line.text("error_message", &field(&fault.message));
+        if let Some(detail) = &fault.detail {
+            line.text("error_detail", &field(detail));
         }
     }
 }
 
-/// Milliseconds, rounded down to microseconds.
-fn milliseconds(duration: Duration) -> f64 {
-    (duration.as_micros() as f64) / 1000.0
+fn write_text(line: &mut JsonLine<'_>, name: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        line.text(name, value);
+    }
+}
+
+fn write_milliseconds(line: &mut JsonLine<'_>, name: &str, value: Option<Duration>) {
+    if let Some(value) = value {
+        line.milliseconds(name, value);
+    }
+}
+
+fn field(text: &str) -> Cow<'_, str> {
+    cleaned(text.as_bytes(), FIELD_BYTES_MAX)
 }

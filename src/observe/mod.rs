@@ -5,6 +5,7 @@ pub mod bounded;
 mod callback_metrics;
 pub mod channel_metrics;
 mod create_metrics;
+mod json_line;
 pub mod line_writer;
 mod media_metrics;
 pub mod metrics;

@@ -108,6 +108,8 @@ fn nobody_knows_a_filter_by_its_name() {
         ("crates/protocol/src/credential_names.rs", "cache"),
         ("crates/expression/src/compile/calls.rs", "replace"),
         ("src/cli/plugin/check.rs", "callbacks"),
+        ("src/observe/access_log.rs", "cache"),
+        ("src/observe/access_log.rs", "idempotency"),
         ("src/observe/plugin_metrics.rs", "plugin"),
         ("crates/expression/src/evaluate/texts.rs", "replace"),
         ("src/state/redis_store/records.rs", "replace"),

@@ -2,7 +2,9 @@
 
 use super::load::Load;
 use super::provider::Provider;
-use headgate_budget::setup::{TemporaryFolder, free_addresses, routes};
+use headgate_budget::setup::{
+    PLUGINS, TemporaryFolder, add_plugins, copy_plugins, free_addresses, routes,
+};
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -25,15 +27,21 @@ pub struct Callgrind<'p> {
     programs: PathBuf,
     folder: TemporaryFolder,
     provider: &'p Provider,
+    has_plugins: bool,
 }
 
 impl<'p> Callgrind<'p> {
-    /// A runner of the programs in the folder `programs`.
-    pub fn new(programs: &Path, provider: &'p Provider) -> Self {
+    /// A runner of the programs in the folder `programs`, with the plugins of a folder.
+    pub fn new(programs: &Path, provider: &'p Provider, plugins: Option<&Path>) -> Self {
+        let folder = TemporaryFolder::new("headgate-budget");
+        if let Some(plugins) = plugins {
+            copy_plugins(plugins, &folder);
+        }
         Self {
             programs: programs.into(),
-            folder: TemporaryFolder::new("headgate-budget"),
+            folder,
             provider,
+            has_plugins: plugins.is_some(),
         }
     }
 
@@ -64,7 +72,10 @@ impl<'p> Callgrind<'p> {
         match program {
             Program::Headgate => {
                 let config = self.folder.path().join("routes.yaml");
-                let routes = routes(address, admin, provider);
+                let mut routes = routes(address, admin, provider);
+                if self.has_plugins {
+                    add_plugins(&mut routes, &PLUGINS);
+                }
                 fs::write(&config, routes).expect("a file can be written");
                 command.arg(self.programs.join("headgate"));
                 command.arg("run").arg("--config").arg(config);

@@ -1,8 +1,10 @@
 //! The load of one run: chat requests and streams, one after the other on one connection.
 
 use super::provider::{Next, Provider};
-use headgate_budget::request::{CHAT, chat_request, chat_request_to};
-use headgate_budget::setup::{CACHE, CALLOUT, CONDITION, EDIT};
+use headgate_budget::request::{CHAT, chat_request_to};
+use headgate_budget::setup::{
+    CACHE, CALLOUT, CONDITION, EDIT, PLUGIN_ON_BODIES, PLUGIN_ON_HEADERS,
+};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -18,11 +20,14 @@ pub struct ChatKind {
 pub struct Load {
     /// For each of [`CHAT_KINDS`].
     pub chats: [usize; CHAT_KINDS.len()],
-    pub streams: usize,
-    pub events_per_stream: usize,
+    /// For each of [`STREAM_PATHS`].
+    pub streams: [usize; STREAM_PATHS.len()],
+    pub events_per_stream: [usize; STREAM_PATHS.len()],
 }
 
-pub const CHAT_KINDS: [ChatKind; 6] = [
+pub const STREAM_PATHS: [&str; 2] = [CHAT, PLUGIN_ON_BODIES];
+
+pub const CHAT_KINDS: [ChatKind; 8] = [
     ChatKind {
         path: CHAT,
         body_bytes: 1 << 10,
@@ -47,6 +52,14 @@ pub const CHAT_KINDS: [ChatKind; 6] = [
         path: CACHE,
         body_bytes: 1 << 10,
     },
+    ChatKind {
+        path: PLUGIN_ON_HEADERS,
+        body_bytes: 1 << 10,
+    },
+    ChatKind {
+        path: PLUGIN_ON_BODIES,
+        body_bytes: 16 << 10,
+    },
 ];
 
 impl Load {
@@ -64,17 +77,26 @@ impl Load {
                 client.read_until("}}");
             }
         }
-        let request = chat_request(1 << 10, true, "");
-        for _ in 0..self.streams {
-            client.send(&request);
-            for _ in 0..self.events_per_stream {
-                provider.send(Next::Event);
-                client.read_until("\n\n\r\n");
-                client.received.clear();
+        let streams = STREAM_PATHS.into_iter().zip(self.streams);
+        for ((path, streams), events) in streams.zip(self.events_per_stream) {
+            let request = chat_request_to(path, 1 << 10, true, "");
+            for _ in 0..streams {
+                client.send(&request);
+                for _ in 0..events {
+                    provider.send(Next::Event);
+                    client.read_until("\n\n\r\n");
+                    client.received.clear();
+                }
+                provider.send(Next::End);
+                client.read_until("data: [DONE]\n\n\r\n0\r\n\r\n");
             }
-            provider.send(Next::End);
-            client.read_until("data: [DONE]\n\n\r\n0\r\n\r\n");
         }
+    }
+
+    /// The same load with more events in each stream of one kind.
+    pub const fn with_more_events(mut self, kind: usize, count: usize) -> Self {
+        self.events_per_stream[kind] += count;
+        self
     }
 
     /// The same load with more chats of one kind.

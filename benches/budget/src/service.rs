@@ -21,16 +21,16 @@ pub fn start() -> SocketAddr {
     address
 }
 
-/// Answers questions until the connection ends.
+/// Responds to calls until the connection ends.
 fn answer_all(connection: TcpStream) -> Option<()> {
     connection.set_nodelay(true).ok()?;
-    let mut questions = BufReader::new(connection.try_clone().ok()?);
+    let mut calls = BufReader::new(connection.try_clone().ok()?);
     let mut answers = connection;
     loop {
         let mut length = 0;
         loop {
             let mut line = String::new();
-            if questions.read_line(&mut line).ok()? == 0 {
+            if calls.read_line(&mut line).ok()? == 0 {
                 return None;
             }
             match line.trim_end().to_ascii_lowercase().split_once(':') {
@@ -40,7 +40,7 @@ fn answer_all(connection: TcpStream) -> Option<()> {
                 None => {}
             }
         }
-        questions.read_exact(&mut vec![0; length]).ok()?;
+        calls.read_exact(&mut vec![0; length]).ok()?;
         answers.write_all(ANSWER.as_bytes()).ok()?;
     }
 }

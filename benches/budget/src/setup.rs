@@ -32,9 +32,13 @@ pub const CONDITION: &str = "/condition/chat/completions";
 pub const EDIT: &str = "/edit/chat/completions";
 pub const CALLOUT: &str = "/callout/chat/completions";
 pub const CACHE: &str = "/cache/chat/completions";
+/// Paths of routes with a plugin, which only [`add_plugins`] adds.
+pub const PLUGIN_ON_HEADERS: &str = "/plugin-headers/chat/completions";
+pub const PLUGIN_ON_BODIES: &str = "/plugin-bodies/chat/completions";
 
 /// A configuration with all features of the hot path: authentication, limits, routing, validation, rewriting, usage
-/// metering, metrics, access log. Further routes each have one filter more; the service that one of them asks runs in this process.
+/// metering, metrics, access log. Further routes each have one filter more, and one that sends the provider the path of
+/// the first; the service that one of them calls runs in this process.
 pub fn routes(listen: SocketAddr, admin: SocketAddr, provider: SocketAddr) -> String {
     let service = service::start();
     format!(
@@ -52,9 +56,12 @@ channels:
     protocols: [chat]
     models: {{bench-model: provider-model-2026-08}}
 services:
-  check: {{url: "http://{service}/question"}}
+  check: {{url: "http://{service}/check"}}
 chains:
   chat: [require_json, authenticate, {{limit_body: 32MiB}}, route_model, validate, rate_limit]
+  further:
+    - use: chat
+    - rewrite_path: {{match: "^/[^/]+(/.+)$", to: /v1$1}}
 routes:
   - name: chat
     match: POST /v1/chat/completions
@@ -64,25 +71,59 @@ routes:
   - name: condition
     match: POST {CONDITION}
     protocol: chat
-    request: [{{use: chat}}, {{if: 'request.headers["x-tier"] == "gold"', set_headers: {{x-pool: fast}}}}]
+    request: [{{use: further}}, {{if: 'request.headers["x-tier"] == "gold"', set_headers: {{x-pool: fast}}}}]
     response: [pass_sse, meter_usage]
   - name: edit
     match: POST {EDIT}
     protocol: chat
-    request: [{{use: chat}}, {{edit_json: {{set: {{/max_completion_tokens: 50}}}}}}]
+    request: [{{use: further}}, {{edit_json: {{set: {{/max_completion_tokens: 50}}}}}}]
     response: [pass_sse, meter_usage]
   - name: callout
     match: POST {CALLOUT}
     protocol: chat
-    request: [{{use: chat}}, {{callout: {{service: check}}}}]
+    request: [{{use: further}}, {{callout: {{service: check}}}}]
     response: [pass_sse, meter_usage]
   - name: cache
     match: POST {CACHE}
     protocol: chat
-    request: [{{use: chat}}, {{cache: {{ttl: 1h}}}}]
+    request: [{{use: further}}, {{cache: {{ttl: 1h}}}}]
     response: [pass_sse, meter_usage]
 "#
     )
+}
+
+/// A plugin with the path of its route. `header` changes a header of responses, `redact` reads and writes bodies in both
+/// directions.
+pub const PLUGINS: [(&str, &str); 2] =
+    [("header", PLUGIN_ON_HEADERS), ("redact", PLUGIN_ON_BODIES)];
+
+/// Adds a route for each plugin to the configuration. Their modules are in `plugins` beside it.
+pub fn add_plugins(configuration: &mut String, plugins: &[(&str, &str)]) {
+    for (name, path) in plugins {
+        configuration.push_str(&format!(
+            r#"
+  - name: plugin-{name}
+    match: POST {path}
+    protocol: chat
+    request: [{{use: further}}, {{plugin: {{use: {name}}}}}]
+    response: [pass_sse, meter_usage]"#
+        ));
+    }
+    configuration.push_str("\nplugins:\n");
+    for (name, _) in plugins {
+        configuration.push_str(&format!("  {name}: {{wasm: plugins/{name}.wasm}}\n"));
+    }
+}
+
+/// Copies modules to where [`add_plugins`] expects them.
+pub fn copy_plugins(from: &Path, folder: &TemporaryFolder) {
+    let plugins = folder.path().join("plugins");
+    fs::create_dir_all(&plugins).expect("a folder can be made");
+    for (name, _) in PLUGINS {
+        let module = format!("{name}.wasm");
+        let copied = fs::copy(from.join(&module), plugins.join(&module));
+        copied.unwrap_or_else(|error| panic!("{module}: {error}"));
+    }
 }
 
 /// Addresses of this machine on which nothing listens yet.

@@ -24,6 +24,25 @@ impl Connection {
 
     /// Sends a request and reads its response, which must be a 200 with a Content-Length or chunks.
     pub async fn exchange(&mut self, request: &[u8]) {
+        self.read_response(request).await;
+        assert!(self.is_good(), "{}", self.text());
+    }
+
+    /// Sends a request and reads its response, which must be no 200.
+    pub async fn refused(&mut self, request: &[u8]) {
+        self.read_response(request).await;
+        assert!(!self.is_good(), "{}", self.text());
+    }
+
+    fn is_good(&self) -> bool {
+        self.buffer.starts_with(b"HTTP/1.1 200")
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.buffer).into_owned()
+    }
+
+    async fn read_response(&mut self, request: &[u8]) {
         self.stream
             .write_all(request)
             .await
@@ -35,11 +54,6 @@ impl Connection {
             }
             self.read_more().await;
         };
-        assert!(
-            self.buffer.starts_with(b"HTTP/1.1 200"),
-            "{}",
-            String::from_utf8_lossy(&self.buffer)
-        );
         match content_length(&self.buffer[..head]) {
             Some(length) => {
                 while self.buffer.len() < head + length {
@@ -66,7 +80,7 @@ impl Connection {
             self.read_more().await;
             seen(&self.buffer[before..]);
         }
-        assert!(self.buffer.starts_with(b"HTTP/1.1 200"));
+        assert!(self.is_good(), "{}", self.text());
         assert!(
             find(&self.buffer, b"data: [DONE]").is_some(),
             "the stream is not whole"
@@ -79,11 +93,7 @@ impl Connection {
             .read_buf(&mut self.buffer)
             .await
             .expect("the target answers");
-        assert!(
-            read > 0,
-            "the target closed: {}",
-            String::from_utf8_lossy(&self.buffer)
-        );
+        assert!(read > 0, "the target closed: {}", self.text());
     }
 }
 

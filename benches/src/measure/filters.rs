@@ -1,33 +1,82 @@
-//! Measures what one more filter costs: a condition, an edit, a callout, and a cache hit, beside the same route without.
+//! Measures what one more filter costs: a condition, an edit, a callout, a cache hit, or a plugin, beside the same route
+//! without.
 
 use super::cost::run;
 use super::median;
 use super::process::{Target, Targets};
 use headgate_budget::request::{CHAT, chat_request_to};
-use headgate_budget::setup::{CACHE, CALLOUT, CONDITION, EDIT};
+use headgate_budget::setup::{
+    CACHE, CALLOUT, CONDITION, EDIT, PLUGIN_ON_BODIES, PLUGIN_ON_HEADERS,
+};
 
 const ROUNDS: usize = 7;
 const REQUESTS: usize = 4_000;
-/// Name, path, body size, and the row that it is compared with.
-const ROUTES: &[(&str, &str, usize, usize)] = &[
-    ("no further filter, 1 KB", CHAT, 1 << 10, 0),
-    ("a condition, 1 KB", CONDITION, 1 << 10, 0),
-    ("a callout, 1 KB", CALLOUT, 1 << 10, 0),
-    ("a cache hit, 1 KB", CACHE, 1 << 10, 0),
-    ("no further filter, 16 KB", CHAT, 16 << 10, 4),
-    ("a JSON edit, 16 KB", EDIT, 16 << 10, 4),
+/// The events of a stream.
+const EVENTS: usize = 100;
+
+/// A request whose cost is measured.
+struct Row {
+    name: &'static str,
+    path: &'static str,
+    body_bytes: usize,
+    is_stream: bool,
+    /// Index of the row that it is compared with.
+    reference: usize,
+}
+
+const ROWS: &[Row] = &[
+    row("no further filter, 1 KB", CHAT, 1 << 10, 0),
+    row("a condition, 1 KB", CONDITION, 1 << 10, 0),
+    row("a callout, 1 KB", CALLOUT, 1 << 10, 0),
+    row("a cache hit, 1 KB", CACHE, 1 << 10, 0),
+    row("no further filter, 16 KB", CHAT, 16 << 10, 4),
+    row("a JSON edit, 16 KB", EDIT, 16 << 10, 4),
 ];
+
+const PLUGIN_ROWS: &[Row] = &[
+    row("no plugin, 1 KB", CHAT, 1 << 10, 0),
+    row("a plugin on headers, 1 KB", PLUGIN_ON_HEADERS, 1 << 10, 0),
+    row("no plugin, 16 KB", CHAT, 16 << 10, 2),
+    row("a plugin on bodies, 16 KB", PLUGIN_ON_BODIES, 16 << 10, 2),
+    stream("no plugin, 100 events", CHAT, 4),
+    stream("a plugin on 100 events", PLUGIN_ON_BODIES, 4),
+];
+
+const fn row(name: &'static str, path: &'static str, body_bytes: usize, reference: usize) -> Row {
+    Row {
+        name,
+        path,
+        body_bytes,
+        is_stream: false,
+        reference,
+    }
+}
+
+const fn stream(name: &'static str, path: &'static str, reference: usize) -> Row {
+    Row {
+        is_stream: true,
+        ..row(name, path, 1 << 10, reference)
+    }
+}
 
 pub async fn measure(targets: &Targets, scale: f64) {
     println!(
         "\nFilters: microseconds of processor time for each request (median of {ROUNDS} alternating rounds), requests a second on one processor"
     );
+    let rows = match targets.has_plugins {
+        true => PLUGIN_ROWS,
+        false => ROWS,
+    };
     let requests = ((REQUESTS as f64 * scale) as usize).max(100);
-    let mut costs = vec![Vec::new(); ROUTES.len()];
-    let mut rates = vec![Vec::new(); ROUTES.len()];
+    let mut costs = vec![Vec::new(); rows.len()];
+    let mut rates = vec![Vec::new(); rows.len()];
     for round in 0..=ROUNDS {
-        for (index, (_, path, body_bytes, _)) in ROUTES.iter().enumerate() {
-            let request = chat_request_to(path, *body_bytes, false, "");
+        for (index, row) in rows.iter().enumerate() {
+            let (directives, requests) = match row.is_stream {
+                true => (format!("events={EVENTS}"), requests / 10),
+                false => (String::new(), requests),
+            };
+            let request = chat_request_to(row.path, row.body_bytes, row.is_stream, &directives);
             let (cost, rate) = run(targets, Target::Headgate, request, requests).await;
             // The first round is a warm-up.
             if round > 0 {
@@ -37,8 +86,8 @@ pub async fn measure(targets: &Targets, scale: f64) {
         }
     }
     let medians: Vec<f64> = costs.iter_mut().map(|costs| median(costs)).collect();
-    for (index, (name, _, _, reference)) in ROUTES.iter().enumerate() {
-        let (cost, before) = (medians[index], medians[*reference]);
+    for (index, row) in rows.iter().enumerate() {
+        let (name, cost, before) = (row.name, medians[index], medians[row.reference]);
         println!(
             "  {name:<26} {cost:>6.1} us  {:>+7.1} us  {:>6.0} req/s",
             cost - before,

@@ -7,6 +7,7 @@ mod client;
 mod cost;
 mod filters;
 mod process;
+mod stall;
 mod streams;
 
 use process::{Target, Targets};
@@ -16,15 +17,17 @@ fn main() {
     let scale: f64 = std::env::args().nth(1).map_or(1.0, |scale| {
         scale
             .parse()
-            .expect("the argument scales the length of the run")
+            .expect("the first argument scales the length of the run")
     });
+    // Only the cost of filters is measured then.
+    let plugins = std::env::args().nth(2).map(PathBuf::from);
     // The program is in the same folder as this one.
     let programs: PathBuf = std::env::current_exe()
         .expect("a program knows where it is")
         .parent()
         .expect("a program is in a folder")
         .into();
-    let targets = Targets::start(&programs);
+    let targets = Targets::start(&programs, plugins.as_deref());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -35,9 +38,14 @@ fn main() {
         process::OTHER_CPU
     );
     runtime.block_on(async {
-        cost::measure(&targets, scale).await;
         filters::measure(&targets, scale).await;
-        streams::measure(&targets, scale).await;
+        match &plugins {
+            None => {
+                cost::measure(&targets, scale).await;
+                streams::measure(&targets, scale).await;
+            }
+            Some(plugins) => stall::measure(&programs, plugins, scale).await,
+        }
     });
 }
 

@@ -1,6 +1,8 @@
 //! The measured programs, each pinned to a processor.
 
-use headgate_budget::setup::{TemporaryFolder, free_addresses, routes};
+use headgate_budget::setup::{
+    PLUGINS, TemporaryFolder, add_plugins, copy_plugins, free_addresses, routes,
+};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
@@ -12,6 +14,15 @@ use std::time::Duration;
 
 pub const TARGET_CPU: usize = 0;
 pub const OTHER_CPU: usize = 1;
+
+/// The path of the route with a plugin that never returns.
+pub const PLUGIN_LOOP: &str = "/plugin-loop/chat/completions";
+const LOOP: &str = r#"(module
+  (memory (export "memory") 1)
+  (func (export "proxy_abi_version_0_2_1"))
+  (func (export "proxy_on_memory_allocate") (param i32) (result i32) (i32.const 0))
+  (func (export "proxy_on_context_create") (param i32 i32))
+  (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32) (loop (br 0)) (i32.const 0)))"#;
 
 /// What requests are sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +37,7 @@ pub struct Targets {
     provider: Running,
     bare: Running,
     headgate: Running,
+    pub has_plugins: bool,
     _folder: TemporaryFolder,
 }
 
@@ -35,13 +47,24 @@ struct Running {
 }
 
 impl Targets {
-    /// Starts the simulated provider, bare Pingora, and the gateway with all features.
-    pub fn start(programs: &Path) -> Self {
+    /// Starts the simulated provider, bare Pingora, and the gateway with all features, and with the plugins of a folder.
+    pub fn start(programs: &Path, plugins: Option<&Path>) -> Self {
         let folder = TemporaryFolder::new("headgate-bench");
         let [provider, bare, headgate, admin] = free_addresses();
         let program = programs.join("headgate");
         let config = folder.path().join("routes.yaml");
-        fs::write(&config, routes(headgate, admin, provider)).expect("a file can be written");
+        let mut routes = routes(headgate, admin, provider);
+        if let Some(plugins) = plugins {
+            copy_plugins(plugins, &folder);
+            let looping = wat::parse_str(LOOP).expect("the text is a module");
+            let module = folder.path().join("plugins/loop.wasm");
+            fs::write(module, looping).expect("a file can be written");
+            add_plugins(
+                &mut routes,
+                &[PLUGINS[0], PLUGINS[1], ("loop", PLUGIN_LOOP)],
+            );
+        }
+        fs::write(&config, routes).expect("a file can be written");
         let log = fs::File::create(folder.path().join("access.log")).expect("a file can be made");
         let provider = start(
             Command::new(&program).args([
@@ -77,6 +100,7 @@ impl Targets {
             provider,
             bare,
             headgate,
+            has_plugins: plugins.is_some(),
             _folder: folder,
         }
     }

@@ -9,6 +9,15 @@ pub use fields::{SseEvent, encode_event};
 
 use bytes::Bytes;
 
+/// The events of a complete text; the last one may lack its blank line. `event_bytes_max` is as in [`SseDecoder::new`].
+pub fn events_of(text: &Bytes, event_bytes_max: usize) -> Vec<SseEvent> {
+    let mut decoder = SseDecoder::new(event_bytes_max);
+    decoder.push(text);
+    let mut events: Vec<SseEvent> = std::iter::from_fn(|| decoder.next()).collect();
+    events.extend(decoder.finish());
+    events
+}
+
 /// Splits a stream into events.
 ///
 /// Push a chunk, then call `next` until it returns `None`. The `raw` bytes of all events, in order and followed by the

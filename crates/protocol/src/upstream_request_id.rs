@@ -20,10 +20,14 @@ const HEADERS: [&str; 11] = [
 
 /// The id in a response's headers; empty values are ignored.
 pub fn of_headers(headers: &HeaderMap) -> Option<&HeaderValue> {
-    HEADERS
+    // A response has few headers, so that comparing each with all names costs less than a lookup of each name.
+    let rank = |name: &str| HEADERS.iter().position(|known| *known == name);
+    let ids = headers
         .iter()
-        .filter_map(|name| headers.get(*name))
-        .find(|value| !value.is_empty())
+        .filter(|(_, value)| !value.is_empty())
+        .filter_map(|(name, value)| Some((rank(name.as_str())?, value)));
+    let first = ids.min_by_key(|(rank, _)| *rank);
+    first.map(|(_, value)| value)
 }
 
 /// The id in a JSON body, if it has one.
@@ -36,6 +40,31 @@ pub fn of_body(body: &[u8]) -> Option<HeaderValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderName;
+
+    #[test]
+    fn the_providers_own_id_precedes_those_of_proxies() {
+        for (headers, expected) in [
+            (
+                &[("cf-ray", "ray"), ("x-request-id", "own")][..],
+                Some("own"),
+            ),
+            (&[("x-request-id", "own"), ("cf-ray", "ray")], Some("own")),
+            (&[("x-request-id", ""), ("cf-ray", "ray")], Some("ray")),
+            (&[("x-request-id", "a"), ("x-request-id", "b")], Some("a")),
+            (&[("x-request", "a"), ("date", "b")], None),
+            (&[], None),
+        ] {
+            let map: HeaderMap = headers
+                .iter()
+                .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
+                .collect::<Vec<(HeaderName, HeaderValue)>>()
+                .into_iter()
+                .collect();
+            let found = of_headers(&map).and_then(|id| id.to_str().ok());
+            assert_eq!(found, expected, "{headers:?}");
+        }
+    }
 
     #[test]
     fn a_body_that_names_a_request_id_has_one() {

@@ -5,11 +5,10 @@ mod tests;
 
 use std::ops::Range;
 
-use bytes::Bytes;
 use memchr::memmem::Finder;
 
 use super::Protocol;
-use super::json::{DocumentNode, JsonDocument, JsonLimits, skim};
+use super::json::skim;
 
 /// The token counts in a response; `None` for a count that the provider did not send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,47 +157,69 @@ impl TokenUsage {
 
 /// Parses a usage object; `None` if it is null, not an object, or has no count.
 fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<TokenUsage> {
-    let object = Bytes::copy_from_slice(&json[range]);
-    let document = JsonDocument::parse(object, &JsonLimits::default()).ok()?;
-    let count = |pointer| count(document.root().pointer(pointer)?);
-    let usage = match protocol {
-        Protocol::Chat => TokenUsage {
-            input_tokens: count("/prompt_tokens"),
-            output_tokens: count("/completion_tokens"),
-            total_tokens: count("/total_tokens"),
-            cached_input_tokens: count("/prompt_tokens_details/cached_tokens"),
-            cache_write_tokens: count("/prompt_tokens_details/cache_write_tokens"),
-            reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
-        },
-        Protocol::Messages => TokenUsage {
-            input_tokens: count("/input_tokens"),
-            output_tokens: count("/output_tokens"),
-            total_tokens: None,
-            cached_input_tokens: count("/cache_read_input_tokens"),
-            cache_write_tokens: count("/cache_creation_input_tokens"),
-            reasoning_tokens: count("/output_tokens_details/thinking_tokens"),
-        },
-        Protocol::Responses | Protocol::ImageEdit => TokenUsage {
-            input_tokens: count("/input_tokens"),
-            output_tokens: count("/output_tokens"),
-            total_tokens: count("/total_tokens"),
-            cached_input_tokens: count("/input_tokens_details/cached_tokens"),
-            cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
-            reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
-        },
-        // The tokens of a video are all output; family B counts seconds instead.
-        Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => TokenUsage {
-            output_tokens: count("/completion_tokens"),
-            total_tokens: count("/total_tokens"),
-            ..TokenUsage::default()
-        },
-    };
+    let mut usage = TokenUsage::default();
+    for (key, value) in skim::members(json, range) {
+        if let Some(slot) = usage.slot(protocol, b"", key) {
+            *slot = count(&json[value]);
+        } else if json[value.clone()].starts_with(b"{") {
+            for (inner, value) in skim::members(json, value) {
+                if let Some(slot) = usage.slot(protocol, key, inner) {
+                    *slot = count(&json[value]);
+                }
+            }
+        }
+    }
     (usage != TokenUsage::default()).then_some(usage)
 }
 
+impl TokenUsage {
+    /// The count that a member of a usage object has; `object` is the object within it that has the member, or empty.
+    fn slot(&mut self, protocol: Protocol, object: &[u8], key: &[u8]) -> Option<&mut Option<u64>> {
+        let slot = match protocol {
+            Protocol::Chat => match (object, key) {
+                (b"", b"prompt_tokens") => &mut self.input_tokens,
+                (b"", b"completion_tokens") => &mut self.output_tokens,
+                (b"", b"total_tokens") => &mut self.total_tokens,
+                (b"prompt_tokens_details", b"cached_tokens") => &mut self.cached_input_tokens,
+                (b"prompt_tokens_details", b"cache_write_tokens") => &mut self.cache_write_tokens,
+                (b"completion_tokens_details", b"reasoning_tokens") => &mut self.reasoning_tokens,
+                _ => return None,
+            },
+            Protocol::Messages => match (object, key) {
+                (b"", b"input_tokens") => &mut self.input_tokens,
+                (b"", b"output_tokens") => &mut self.output_tokens,
+                (b"", b"cache_read_input_tokens") => &mut self.cached_input_tokens,
+                (b"", b"cache_creation_input_tokens") => &mut self.cache_write_tokens,
+                (b"output_tokens_details", b"thinking_tokens") => &mut self.reasoning_tokens,
+                _ => return None,
+            },
+            Protocol::Responses | Protocol::ImageEdit => match (object, key) {
+                (b"", b"input_tokens") => &mut self.input_tokens,
+                (b"", b"output_tokens") => &mut self.output_tokens,
+                (b"", b"total_tokens") => &mut self.total_tokens,
+                (b"input_tokens_details", b"cached_tokens") => &mut self.cached_input_tokens,
+                (b"input_tokens_details", b"cache_write_tokens") => &mut self.cache_write_tokens,
+                (b"output_tokens_details", b"reasoning_tokens") => &mut self.reasoning_tokens,
+                _ => return None,
+            },
+            // The tokens of a video are all output; family B counts seconds instead.
+            Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => match (object, key) {
+                (b"", b"completion_tokens") => &mut self.output_tokens,
+                (b"", b"total_tokens") => &mut self.total_tokens,
+                _ => return None,
+            },
+        };
+        Some(slot)
+    }
+}
+
 /// A count, which some providers write as 12.0.
-fn count(node: DocumentNode<'_>) -> Option<u64> {
+fn count(number: &[u8]) -> Option<u64> {
+    let number = std::str::from_utf8(number).ok()?;
     let whole = |number: &f64| number.fract() == 0.0 && (0.0..1e15).contains(number);
-    node.as_u64()
-        .or_else(|| node.as_f64().filter(whole).map(|number| number as u64))
+    let rounded = || number.parse::<f64>().ok().filter(whole);
+    number
+        .parse()
+        .ok()
+        .or_else(|| rounded().map(|number| number as u64))
 }

@@ -18,6 +18,7 @@ use crate::protocol::sse::{SseDecoder, SseEvent};
 use crate::protocol::stream::StreamProgress;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, header};
+use std::pin::pin;
 
 /// Events above this many bytes pass without being shown to filters.
 const EVENT_BYTES_MAX: usize = 16 << 20;
@@ -74,7 +75,8 @@ impl Exchange<'_> {
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), rewritten);
         loop {
             let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
-            match self.next_chunk_with(response, heartbeat).await {
+            let next = pin!(self.next_chunk_with(response, heartbeat)).await;
+            match next {
                 Ok(Some(chunk)) if rewritten => {
                     stream.framer.push(&chunk);
                     match self.rewritten_events(&mut stream, candidate).await {
@@ -158,17 +160,20 @@ impl Exchange<'_> {
         rest: Bytes,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
-        let route = self.route.clone();
-        let added = route
-            .response
-            .on_stream_end(&mut self.request, Some(candidate));
-        match added.await {
+        match self.added_at_end(candidate).await {
             Ok(added) => self.downstream.write(joined(vec![rest, added]), true).await,
             Err(fault) => {
                 self.downstream.write(rest, false).await?;
                 self.break_off(fault, stream, None, true).await
             }
         }
+    }
+
+    /// What the filters add to a stream that is complete.
+    async fn added_at_end(&mut self, candidate: &Candidate) -> Result<Bytes, Fault> {
+        let chain = &self.route.response;
+        let request = &mut self.request;
+        chain.on_stream_end(request, Some(candidate)).await
     }
 
     async fn observe_events(

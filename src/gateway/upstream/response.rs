@@ -2,6 +2,7 @@
 
 use super::bounded_body::{BodyEnd, ChunkSource, CollectedBody};
 use super::connection::UpstreamConnection;
+use super::idle_timeout::IdleTimeout;
 use crate::catalog::channel::Timeouts;
 use crate::gateway::deadline::{DeadlineElapsed, in_time};
 use crate::gateway::fault_from;
@@ -23,6 +24,7 @@ pub struct UpstreamResponse {
     timeouts: Timeouts,
     /// When the whole response must have arrived.
     deadline: Instant,
+    idle: IdleTimeout,
     /// Masks the channel's credentials, in case the provider repeats them.
     masker: SecretMasker,
     /// Chunks that were peeked and not taken yet.
@@ -61,6 +63,7 @@ impl UpstreamResponse {
             connection,
             timeouts,
             deadline,
+            idle: IdleTimeout::default(),
             masker: SecretMasker::new(secrets),
             peeked: VecDeque::new(),
             has_ended: false,
@@ -183,12 +186,13 @@ impl UpstreamResponse {
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        let max_wait = self.timeouts.idle.min(self.time_left());
-        let read = self.read_chunk_within(max_wait).await;
-        read.map_err(|error| match error {
-            BodyReadError::TimedOut => self.silent(),
-            BodyReadError::Broken(fault) => fault,
-        })
+        let deadline = self.deadline.min(Instant::now() + self.timeouts.idle);
+        let reading = self.connection.session_mut().read_response_body();
+        match self.idle.until(deadline, reading).await {
+            Ok(Ok(chunk)) => Ok(self.masked(chunk)),
+            Ok(Err(error)) => Err(fault_from::upstream(error)),
+            Err(DeadlineElapsed) => Err(self.silent()),
+        }
     }
 
     async fn read_chunk_within(

@@ -43,11 +43,6 @@ pub fn encode_event(name: Option<&str>, data: &[u8]) -> Bytes {
 }
 
 impl SseEvent {
-    /// An event by its bytes, with the blank line.
-    pub fn of(raw: Bytes) -> Self {
-        Self::parse(raw, false)
-    }
-
     /// The value of the last `event` line; `None` if there is none or it is empty.
     pub fn name(&self) -> Option<&[u8]> {
         self.name.clone().map(|name| &self.raw[name])

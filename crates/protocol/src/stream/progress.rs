@@ -105,7 +105,9 @@ impl StreamProgress {
             return StreamEndState::Missing;
         }
         if self.protocol == Protocol::Chat && !data.starts_with(b"[DONE]") {
-            if may_fail(name, data) && classify(self.protocol, name, data) == EventClass::Error {
+            // Only these make a chat event an error.
+            let may_fail = name == Some(b"error") || ERROR.find(data).is_some();
+            if may_fail && classify(self.protocol, name, data) == EventClass::Error {
                 return StreamEndState::Failure;
             }
             return match self.finishes(data) {

@@ -12,7 +12,7 @@ use crate::gateway::exchange::retry_policy::AttemptFailureClass;
 use crate::gateway::reply;
 use crate::gateway::upstream::response::UpstreamResponse;
 use crate::protocol::fault::Fault;
-use crate::protocol::sse::{SseDecoder, SseEvent};
+use crate::protocol::sse::{self, SseDecoder, SseEvent};
 use bytes::Bytes;
 use std::pin::pin;
 use std::time::Duration;
@@ -216,23 +216,14 @@ impl Exchange<'_> {
         held: &mut HeldStream<'_>,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
-        let route = self.route.clone();
-        let added = route
-            .response
-            .on_stream_end(&mut self.request, Some(candidate));
-        let added = match added.await {
+        let added = match self.added_at_end(candidate).await {
             Ok(added) => added,
             Err(fault) => return Err(self.refused(fault, held).await),
         };
-        let mut framer = SseDecoder::new(EVENT_BYTES_MAX);
-        framer.push(&added);
-        while let Some(event) = framer.next() {
+        for event in sse::events_of(&added, EVENT_BYTES_MAX) {
             self.hold_event(&event, event.raw.clone(), held).await?;
         }
-        match framer.finish() {
-            Some(rest) => self.hold_event(&rest, rest.raw.clone(), held).await,
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Shows what is sent in place of an event to the filters that check it.
@@ -240,14 +231,9 @@ impl Exchange<'_> {
         if event.raw == *sent {
             return checks.on_held_event(&mut self.request, event);
         }
-        let mut framer = SseDecoder::new(EVENT_BYTES_MAX);
-        framer.push(sent);
         let mut waits = false;
-        while let Some(event) = framer.next() {
+        for event in sse::events_of(sent, EVENT_BYTES_MAX) {
             waits |= checks.on_held_event(&mut self.request, &event);
-        }
-        if let Some(rest) = framer.finish() {
-            waits |= checks.on_held_event(&mut self.request, &rest);
         }
         waits
     }
