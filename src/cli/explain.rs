@@ -299,7 +299,11 @@ fn peer(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn names(filters: &[NamedFilter]) -> String {
-    let names: Vec<&str> = filters.iter().map(|named| named.kind.name).collect();
+    let shown = |named: &NamedFilter| match named.filter.plugin_name() {
+        Some(plugin) => format!("{} {plugin}", named.kind.name),
+        None => named.kind.name.to_owned(),
+    };
+    let names: Vec<String> = filters.iter().map(shown).collect();
     match names.is_empty() {
         true => "-".into(),
         false => names.join(", "),

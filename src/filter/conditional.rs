@@ -85,6 +85,10 @@ impl Filter for ConditionalFilter {
         }
     }
 
+    fn plugin_name(&self) -> Option<&str> {
+        self.filter.plugin_name()
+    }
+
     fn callout(&self) -> Option<CalloutPreview> {
         self.filter.callout()
     }

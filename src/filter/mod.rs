@@ -164,6 +164,11 @@ pub trait Filter: Send + Sync {
         HookResult::done()
     }
 
+    /// The plugin that the filter runs, for reports.
+    fn plugin_name(&self) -> Option<&str> {
+        None
+    }
+
     /// The service that the filter calls, and when. Calls nothing.
     fn callout(&self) -> Option<CalloutPreview> {
         None

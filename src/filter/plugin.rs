@@ -56,6 +56,10 @@ impl Filter for PluginFilter {
         }
     }
 
+    fn plugin_name(&self) -> Option<&str> {
+        Some(self.plugin.name())
+    }
+
     fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
         if self.phases.response_headers || self.phases.response_body {
             inputs.add_all();

@@ -1,12 +1,14 @@
 //! Tests of plugins over the life of a configuration: load errors, reloads, drains, and streams that outlive their plugin.
 
+use super::messages::HEADERS;
 use crate::configuration::check;
 use crate::harness::config;
 use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
-use crate::harness::process::Process;
-use crate::harness::{Gateway, Request, Simulator, eventually};
+use crate::harness::process::{BINARY, Process};
+use crate::harness::{Gateway, Request, Simulator, body_of, eventually, path_of};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
+use std::process::Command;
 
 /// Refuses a configuration that is not empty.
 const REFUSES: &str = r#"
@@ -91,6 +93,26 @@ fn a_plugin_that_no_filter_runs_is_a_warning() {
     let report = format!("{}{}", output.stdout, output.stderr);
     assert!(output.success, "{report}");
     assert!(report.contains("plugin `tested` is never used"), "{report}");
+}
+
+#[test]
+fn explain_names_the_plugins_of_a_route_and_runs_them() {
+    let folder = folder_with_plugin("tested", HEADERS);
+    let config = with_plugin("http://127.0.0.1:9/v1", json!({}), json!({"use": "tested"}));
+    let file = folder.write("routes.yaml", format!("{config:#}"));
+    let printed = Command::new(BINARY)
+        .args(["explain", path_of(Protocol::Chat), "-c"])
+        .arg(&file)
+        .args(["-d", &body_of(Protocol::Chat).to_string()])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(printed.stdout).unwrap();
+    let chain = text.lines().find(|line| line.starts_with("request "));
+    assert!(
+        chain.is_some_and(|chain| chain.ends_with(", plugin tested")),
+        "{text}"
+    );
+    assert!(text.contains("x-by-plugin: yes"), "{text}");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Sets a header of requests, and one of responses.
-const HEADERS: &str = r#"
+pub(super) const HEADERS: &str = r#"
   (data (i32.const 0) "x-by-plugin")
   (data (i32.const 32) "yes")
   (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32)
