@@ -1,5 +1,6 @@
 //! A connection whose received bytes pass an interceptor, after TLS and before Pingora parses them.
 
+use super::write_cork::WriteCork;
 use async_trait::async_trait;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::tls::{SslDigest, TlsRef};
@@ -28,10 +29,11 @@ pub(super) trait ReadInterceptor: Send + Sync + Unpin + 'static {
     ) -> Poll<io::Result<()>>;
 }
 
-/// A connection that is read through an interceptor and written directly.
+/// A connection that is read through an interceptor and written through a cork.
 pub(super) struct InterceptedConnection<R> {
     stream: Stream,
     interceptor: R,
+    cork: WriteCork,
 }
 
 impl<R: ReadInterceptor> InterceptedConnection<R> {
@@ -39,7 +41,15 @@ impl<R: ReadInterceptor> InterceptedConnection<R> {
         Box::new(Self {
             stream,
             interceptor,
+            cork: WriteCork::default(),
         })
+    }
+
+    /// Corks or uncorks `stream`, if it has this type.
+    pub fn set_corked(stream: &Stream, is_corked: bool) {
+        if let Some(connection) = stream.as_any().downcast_ref::<Self>() {
+            connection.cork.set(is_corked);
+        }
     }
 
     /// The interceptor of `stream`, if it has this type.
@@ -64,6 +74,7 @@ impl<R: ReadInterceptor> AsyncRead for InterceptedConnection<R> {
         let Self {
             stream,
             interceptor,
+            ..
         } = &mut *self;
         interceptor.poll_read(stream, context, buffer)
     }
@@ -75,11 +86,13 @@ impl<R: ReadInterceptor> AsyncWrite for InterceptedConnection<R> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let Self { stream, cork, .. } = &mut *self;
+        cork.poll_write(stream, context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let Self { stream, cork, .. } = &mut *self;
+        cork.poll_flush(stream, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -91,7 +104,12 @@ impl<R: ReadInterceptor> AsyncWrite for InterceptedConnection<R> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        let Self { stream, cork, .. } = &mut *self;
+        if cork.is_open() {
+            return Pin::new(stream).poll_write_vectored(context, slices);
+        }
+        let first = slices.iter().find(|slice| !slice.is_empty());
+        cork.poll_write(stream, context, first.map_or(&[], |slice| slice))
     }
 
     fn is_write_vectored(&self) -> bool {

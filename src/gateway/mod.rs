@@ -19,6 +19,7 @@ mod subrequest;
 mod unrouted_request;
 mod upstream;
 mod websocket_refusal;
+mod write_cork;
 
 use crate::catalog::client_address::{ClientAddressResolver, DownstreamClient};
 use crate::channel::address_cache::{AddressCache, DnsRefreshPolicy};

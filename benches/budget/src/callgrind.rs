@@ -12,8 +12,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The timeout for a program to listen, and to end.
-const WAIT: Duration = Duration::from_secs(120);
+/// The timeout for a program to listen, and to end. The first start with plugins compiles them.
+const WAIT: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, Debug)]

@@ -43,6 +43,11 @@ impl ResponseFramingTracker {
         matches!(response, Some(Self::End))
     }
 
+    /// Corks or uncorks the connection of `session`.
+    pub fn set_corked(session: &HttpSession, is_corked: bool) {
+        InterceptedConnection::<Self>::set_corked(session.stream(), is_corked);
+    }
+
     /// Processes the next bytes of the connection.
     fn take(&mut self, bytes: &[u8]) {
         let mut body = bytes;

@@ -1,5 +1,6 @@
 //! Writes a request to a connection and reads the head of the response, over HTTP/1.1 or HTTP/2.
 
+use super::response_bytes::ResponseFramingTracker;
 use crate::protocol::header_policy;
 use crate::protocol::json::edit::BodySegments;
 use bytes::{Bytes, BytesMut};
@@ -37,10 +38,22 @@ pub async fn write_request(
     idle: Duration,
 ) -> Result<RequestWriteOutcome, Box<Error>> {
     session.set_write_timeout(Some(idle));
-    session.write_request_header(head).await?;
+    // The head leaves with the first piece of the body.
+    let corked = body.is_some_and(|body| !body.is_empty());
+    set_corked(session, corked);
+    let written = session.write_request_header(head).await;
+    set_corked(session, false);
+    written?;
     match write_body(session, body).await {
         Ok(()) => Ok(RequestWriteOutcome::Whole),
         Err(error) => Ok(RequestWriteOutcome::InPart(error)),
+    }
+}
+
+/// Corks or uncorks an HTTP/1.1 connection. HTTP/2 sends the frames of a request together as it is.
+fn set_corked(session: &HttpSession, is_corked: bool) {
+    if let HttpSession::H1(session) = session {
+        ResponseFramingTracker::set_corked(session, is_corked);
     }
 }
 

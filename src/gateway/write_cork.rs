@@ -1,0 +1,170 @@
+//! Holds back what is written to a connection until more follows, as `TCP_CORK` does, but without system calls.
+
+use bytes::{Buf, BytesMut};
+use pingora_core::protocols::Stream;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use tokio::io::AsyncWrite;
+
+/// The writing side of a connection. What is written while it is corked leaves in one system call with what is written
+/// next.
+#[derive(Default)]
+pub(super) struct WriteCork {
+    is_corked: AtomicBool,
+    held: BytesMut,
+}
+
+impl WriteCork {
+    /// Corks or uncorks the connection. Nothing is sent before the next write or flush.
+    pub fn set(&self, is_corked: bool) {
+        self.is_corked.store(is_corked, Ordering::Relaxed);
+    }
+
+    /// Whether writes go to the connection as they come.
+    pub fn is_open(&self) -> bool {
+        !self.is_corked() && self.held.is_empty()
+    }
+
+    pub fn poll_write(
+        &mut self,
+        stream: &mut Stream,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.is_corked() {
+            self.held.extend_from_slice(bytes);
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        while !self.held.is_empty() {
+            let written = ready!(self.poll_write_held(stream, context, bytes))?;
+            if written > 0 {
+                return Poll::Ready(Ok(written));
+            }
+        }
+        Pin::new(stream).poll_write(context, bytes)
+    }
+
+    pub fn poll_flush(
+        &mut self,
+        stream: &mut Stream,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.is_corked() {
+            return Poll::Ready(Ok(()));
+        }
+        while !self.held.is_empty() {
+            ready!(self.poll_write_held(stream, context, &[]))?;
+        }
+        Pin::new(stream).poll_flush(context)
+    }
+
+    fn is_corked(&self) -> bool {
+        self.is_corked.load(Ordering::Relaxed)
+    }
+
+    /// Writes the held bytes and `bytes` as far as the connection takes them; returns how many of `bytes` were written.
+    fn poll_write_held(
+        &mut self,
+        stream: &mut Stream,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let slices = [IoSlice::new(&self.held), IoSlice::new(bytes)];
+        let written = ready!(Pin::new(stream).poll_write_vectored(context, &slices))?;
+        if written == 0 {
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+        let of_held = written.min(self.held.len());
+        self.held.advance(of_held);
+        if self.held.is_empty() {
+            // An idle connection keeps no buffer.
+            self.held = BytesMut::new();
+        }
+        Poll::Ready(Ok(written - of_held))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::intercepted_stream::{InterceptedConnection, ReadInterceptor};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadBuf};
+
+    struct Direct;
+
+    impl ReadInterceptor for Direct {
+        fn poll_read(
+            &mut self,
+            stream: &mut Stream,
+            context: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            tokio::io::AsyncRead::poll_read(Pin::new(stream), context, buffer)
+        }
+    }
+
+    /// A connection that takes `bytes_max` bytes before they are read, and its other end.
+    fn connection(bytes_max: usize) -> (Stream, DuplexStream) {
+        let (near, far) = tokio::io::duplex(bytes_max);
+        (InterceptedConnection::boxed(Box::new(near), Direct), far)
+    }
+
+    fn cork(stream: &Stream, is_corked: bool) {
+        InterceptedConnection::<Direct>::set_corked(stream, is_corked);
+    }
+
+    async fn received(far: &mut DuplexStream) -> Vec<u8> {
+        let mut buffer = vec![0; 1024];
+        let read = far.read(&mut buffer).await.unwrap();
+        buffer.truncate(read);
+        buffer
+    }
+
+    #[tokio::test]
+    async fn what_is_written_while_corked_leaves_with_the_next_write() {
+        let (mut stream, mut far) = connection(1024);
+        cork(&stream, true);
+        stream.write_all(b"head ").await.unwrap();
+        stream.flush().await.unwrap();
+        let early = tokio::time::timeout(std::time::Duration::from_millis(20), received(&mut far));
+        assert!(early.await.is_err());
+        cork(&stream, false);
+        stream.write_all(b"body").await.unwrap();
+        assert_eq!(received(&mut far).await, b"head body");
+        stream.write_all(b"more").await.unwrap();
+        assert_eq!(received(&mut far).await, b"more");
+    }
+
+    #[tokio::test]
+    async fn a_flush_sends_what_was_held() {
+        let (mut stream, mut far) = connection(1024);
+        cork(&stream, true);
+        stream.write_all(b"head").await.unwrap();
+        cork(&stream, false);
+        stream.flush().await.unwrap();
+        assert_eq!(received(&mut far).await, b"head");
+    }
+
+    #[tokio::test]
+    async fn all_bytes_arrive_in_order_over_a_connection_that_takes_few_at_a_time() {
+        for bytes_max in 1..12 {
+            let (mut stream, mut far) = connection(bytes_max);
+            let writing = tokio::spawn(async move {
+                for _ in 0..3 {
+                    cork(&stream, true);
+                    stream.write_all(b"head ").await.unwrap();
+                    stream.flush().await.unwrap();
+                    cork(&stream, false);
+                    stream.write_all(b"body ").await.unwrap();
+                    stream.flush().await.unwrap();
+                }
+            });
+            let mut all = Vec::new();
+            far.read_to_end(&mut all).await.unwrap();
+            writing.await.unwrap();
+            assert_eq!(all, b"head body ".repeat(3), "{bytes_max}");
+        }
+    }
+}
