@@ -15,9 +15,9 @@ use tokio::sync::Mutex;
 
 /// The entry of one create. Its changes are stored one after the other, and none is cancelled once it began: a
 /// caller may leave meanwhile. An entry that is dropped without an end gets `AlreadyRecorded` or `OutcomeUnknown`.
-pub struct JournalEntry(Arc<EntryCell>);
+pub struct JournalEntry(pub(super) Arc<EntryCell>);
 
-struct EntryCell {
+pub(super) struct EntryCell {
     kind: RecordKind,
     key: Arc<str>,
     has_response: AtomicBool,
@@ -90,11 +90,15 @@ impl JournalEntry {
     /// Stores that the create is about to be sent to `channel`. Without it, no byte may be sent.
     ///
     /// # Errors
-    /// This is not stored.
+    /// This is not stored, or the entry has ended.
     pub async fn begin_sending(&self, channel: &str) -> Result<(), JournalError> {
         let (cell, channel) = (self.0.clone(), channel.to_owned());
         run_to_end(async move {
             let mut progress = cell.progress.lock().await;
+            if progress.is_ending {
+                // The exchange ended before this task ran: nothing is sent, and the key is free already.
+                return Err(JournalError::Ended);
+            }
             let is_first = !progress.stored.was_stored();
             let sending = CreateState::Sending {
                 channel,
@@ -184,7 +188,10 @@ impl EntryCell {
         renew_lease(Arc::downgrade(self));
     }
 
-    fn end_after(self: Arc<Self>, end: impl Future<Output = CreateEnd> + Send + 'static) {
+    pub(super) fn end_after(
+        self: Arc<Self>,
+        end: impl Future<Output = CreateEnd> + Send + 'static,
+    ) {
         self.has_end.store(true, Ordering::Relaxed);
         // Without a runtime the process is ending; the lease expires by itself.
         let Ok(runtime) = Handle::try_current() else {

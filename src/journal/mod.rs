@@ -130,6 +130,9 @@ pub enum JournalError {
     Unreadable(#[from] UnreadableRecord),
     #[error("the process is ending")]
     Ending,
+    /// The exchange ended meanwhile, so that nobody waits for the result.
+    #[error("the create has ended")]
+    Ended,
 }
 
 impl CreateJournal {

@@ -7,6 +7,7 @@ use super::*;
 use crate::state::memory::MemoryStore;
 use crate::state::records::RecordStore;
 use bytes::Bytes;
+use std::future::ready;
 
 const LIMITS: JournalLimits = JournalLimits {
     keep: Duration::from_secs(60),
@@ -247,6 +248,19 @@ async fn an_owner_that_was_taken_over_may_not_send() {
         setup.stored("key").await,
         Some(CreateState::Sending { .. })
     ));
+}
+
+/// The caller of an exchange may leave while this is stored, and the end may be stored first.
+#[tokio::test]
+async fn an_entry_that_has_ended_is_not_stored_as_being_sent() {
+    let setup = JournalSetup::new();
+    let entry = first(setup.claim("req_1", "key", "a").await);
+    entry.0.clone().end_after(ready(CreateEnd::NotMade));
+    let sending = entry.begin_sending("a").await;
+    assert!(matches!(sending, Err(JournalError::Ended)));
+    assert_eq!(setup.stored("key").await, None);
+    // The key is free for the caller's next request.
+    first(setup.claim("req_2", "key", "a").await);
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ pub(super) fn not_stored(error: JournalError) -> Fault {
             FaultKind::Ending,
             "the gateway is restarting; the request was not sent; try again",
         ),
-        JournalError::Store(_) | JournalError::Unreadable(_) => Fault::new(
+        JournalError::Store(_) | JournalError::Unreadable(_) | JournalError::Ended => Fault::new(
             FaultKind::Overloaded,
             "the gateway cannot store that it sends this request, and did not send it; try again",
         )
