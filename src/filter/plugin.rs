@@ -36,7 +36,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 struct PluginFilter {
     plugin: Arc<RunningPlugin>,
     phases: PluginPhases,
-    /// Whether the plugin handles responses, or logs what became of requests.
+    /// Whether the plugin handles responses, logs what became of requests, or is in a response chain.
     shows_response: bool,
     on_failure: PluginFailurePolicy,
     side: ChainSide,
@@ -83,7 +83,7 @@ impl Filter for PluginFilter {
     }
 
     fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
-        match self.shows_response || self.side == ChainSide::Response {
+        match self.shows_response {
             true => HookResult::later(async move { self.on_response_headers(response).await }),
             false => HookResult::done(),
         }
@@ -128,8 +128,10 @@ impl PluginFilter {
         let config = PluginFilterConfig::read(settings)?;
         let plugin = config.start(context)?;
         let phases = config.phases(&plugin, context.side)?;
-        let shows_response =
-            phases.response_headers || phases.response_body || plugin.exports(PluginCallback::Log);
+        let shows_response = context.side == ChainSide::Response
+            || phases.response_headers
+            || phases.response_body
+            || plugin.exports(PluginCallback::Log);
         Ok(Self {
             phases,
             shows_response,

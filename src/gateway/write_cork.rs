@@ -89,30 +89,21 @@ impl WriteCork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::intercepted_stream::{InterceptedConnection, ReadInterceptor};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadBuf};
-
-    struct Direct;
-
-    impl ReadInterceptor for Direct {
-        fn poll_read(
-            &mut self,
-            stream: &mut Stream,
-            context: &mut Context<'_>,
-            buffer: &mut ReadBuf<'_>,
-        ) -> Poll<io::Result<()>> {
-            tokio::io::AsyncRead::poll_read(Pin::new(stream), context, buffer)
-        }
-    }
+    use crate::gateway::intercepted_stream::InterceptedConnection;
+    use crate::gateway::listen::http1_reader::Http1Reader;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
     /// A connection that takes `bytes_max` bytes before they are read, and its other end.
     fn connection(bytes_max: usize) -> (Stream, DuplexStream) {
         let (near, far) = tokio::io::duplex(bytes_max);
-        (InterceptedConnection::boxed(Box::new(near), Direct), far)
+        (
+            InterceptedConnection::boxed(Box::new(near), Http1Reader::default()),
+            far,
+        )
     }
 
     fn cork(stream: &Stream, is_corked: bool) {
-        InterceptedConnection::<Direct>::set_corked(stream, is_corked);
+        InterceptedConnection::<Http1Reader>::set_corked(stream, is_corked);
     }
 
     async fn received(far: &mut DuplexStream) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Writes one line of JSON, field by field, straight into a buffer: the access log has a line for every request.
 
-use super::timestamp::append_rfc3339;
+use super::timestamp::{append_rfc3339, three_digits};
 use std::io::Write;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
@@ -82,8 +82,7 @@ impl<'b> JsonLine<'b> {
         self.name(name);
         let micros = u64::try_from(value.as_micros()).unwrap_or(u64::MAX);
         self.digits(micros / 1000);
-        let rest = (micros % 1000) as u16;
-        let digits = [rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8);
+        let digits = three_digits((micros % 1000) as u32);
         let kept = match digits {
             [_, b'0', b'0'] => 1,
             [_, _, b'0'] => 2,

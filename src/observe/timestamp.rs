@@ -20,12 +20,15 @@ pub fn append_rfc3339(out: &mut Vec<u8>, time: SystemTime) {
             *text = rfc3339(time);
             *second = since.as_secs();
         }
-        let millis = since.subsec_millis() as u16;
-        let digits = [millis / 100, millis / 10 % 10, millis % 10].map(|digit| b'0' + digit as u8);
         out.extend_from_slice(&text.as_bytes()[..text.len() - "000Z".len()]);
-        out.extend_from_slice(&digits);
+        out.extend_from_slice(&three_digits(since.subsec_millis()));
         out.push(b'Z');
     });
+}
+
+/// A number below 1,000 as decimal digits.
+pub fn three_digits(number: u32) -> [u8; 3] {
+    [number / 100 % 10, number / 10 % 10, number % 10].map(|digit| b'0' + digit as u8)
 }
 
 thread_local! {

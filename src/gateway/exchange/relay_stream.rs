@@ -75,6 +75,7 @@ impl Exchange<'_> {
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), rewritten);
         loop {
             let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
+            // Pinned in place, since a move of this future copies kilobytes for each event.
             let next = pin!(self.next_chunk_with(response, heartbeat)).await;
             match next {
                 Ok(Some(chunk)) if rewritten => {
