@@ -4,6 +4,7 @@ use super::clock::MonotonicTime;
 use super::health::{HealthPermit, HealthTracker, policy_of_sole_credential};
 use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::{AttemptFailure, AttemptOutcome, HealthScope};
+use super::permit::ChannelPermit;
 use super::random::random_fraction;
 use crate::catalog::channel::Credential;
 use crate::catalog::model::Candidate;
@@ -18,6 +19,8 @@ pub struct ChannelLease {
     /// The index of the channel's credential; `None` if the channel has none.
     pub key: Option<usize>,
     load: Arc<ChannelLoad>,
+    /// `None` once it was taken.
+    concurrency: Option<ChannelPermit>,
     permits: [HealthScopePermit; 3],
     began: MonotonicTime,
     is_reported: bool,
@@ -33,7 +36,7 @@ pub(super) struct HealthScopePermit {
 }
 
 impl ChannelLease {
-    /// A lease of a place in `load` that was taken already; dropping the lease frees the place.
+    /// A lease for a use that `load` has counted already.
     pub(super) fn new(
         channels: &Arc<ChannelStates>,
         candidate: &Candidate,
@@ -46,11 +49,17 @@ impl ChannelLease {
             channels: channels.clone(),
             candidate: candidate.clone(),
             key,
+            concurrency: Some(ChannelPermit::new(channels, &load)),
             load,
             permits,
             began,
             is_reported: false,
         }
+    }
+
+    /// Takes the permit out of the lease, so that it can end earlier than the lease.
+    pub fn take_permit(&mut self) -> Option<ChannelPermit> {
+        self.concurrency.take()
     }
 
     /// The credential that is sent to the provider.
@@ -180,7 +189,6 @@ impl ChannelLease {
 
 impl Drop for ChannelLease {
     fn drop(&mut self) {
-        self.load.end();
         if !self.is_reported {
             for used in &self.permits {
                 if let Some((health, permit)) = &used.health {
@@ -188,7 +196,6 @@ impl Drop for ChannelLease {
                 }
             }
         }
-        self.channels.freed.notify_waiters();
     }
 }
 

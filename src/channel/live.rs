@@ -239,6 +239,7 @@ impl ChannelLoad {
         has_room
     }
 
+    /// Ends a use that [`Self::begin`] allowed.
     pub(super) fn end(&self) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }

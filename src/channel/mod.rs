@@ -10,6 +10,7 @@ pub mod health_status;
 pub mod lease;
 pub mod live;
 pub mod outcome;
+pub mod permit;
 pub mod random;
 pub mod resolve;
 mod retained;

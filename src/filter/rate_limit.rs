@@ -18,6 +18,7 @@ use crate::state::admission::{
     AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, LimitKind,
 };
 use crate::state::calendar::unix_ms;
+use crate::state::caller_permit::CallerPermit;
 use crate::state::{OnStoreFailure, StateStore, StoreUnavailable};
 use reservation::Reservation;
 use schemars::JsonSchema;
@@ -124,7 +125,8 @@ impl RateLimitFilter {
         };
         headers::add_headers(request, limits, &limit_statuses, unix_ms());
         match decision {
-            AdmissionDecision::Granted(ticket) => {
+            AdmissionDecision::Granted(mut ticket) => {
+                request.caller_permit = CallerPermit::split_from(&mut ticket, &self.state);
                 let reservation = Reservation::new(self.state.clone(), ticket, estimate);
                 request.state.set(reservation);
                 Ok(FilterAction::Continue)

@@ -15,6 +15,7 @@ use crate::protocol::json::JsonDocument;
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::multipart;
 use crate::protocol::sse::SseEvent;
+use crate::state::caller_permit::CallerPermit;
 use crate::subrequest::SubrequestClient;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -38,6 +39,8 @@ pub struct RequestView {
     /// The client's address, as far as the proxies before the gateway are trusted.
     pub client: Option<DownstreamClient>,
     pub caller: Option<Arc<Caller>>,
+    /// Taken by `rate_limit`, and dropped before the end of the response is sent.
+    pub caller_permit: Option<CallerPermit>,
     /// Largest body that is read, in bytes.
     pub body_limit: u64,
     /// Whether the route accepts a form in place of JSON.
@@ -261,6 +264,7 @@ impl RequestView {
             route: Arc::from(""),
             client: None,
             caller: None,
+            caller_permit: None,
             body_limit: BODY_LIMIT_DEFAULT,
             takes_form: false,
             body: RequestBody::Absent,

@@ -7,6 +7,7 @@ mod offload;
 pub(super) mod prepare;
 pub(super) mod record;
 pub(super) mod relay;
+mod relay_straight;
 mod relay_stream;
 pub(super) mod response_fault;
 pub(super) mod retry_policy;
@@ -21,6 +22,7 @@ use super::upstream::client::failure_reason;
 use super::{Gateway, reply};
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptFailure, AttemptOutcome};
+use crate::channel::permit::ChannelPermit;
 use crate::filter::RequestBodyNeed;
 use crate::filter::body::RequestBody;
 use crate::filter::body_reading::RequestBodyFormat;
@@ -65,6 +67,8 @@ pub(super) struct Exchange<'g> {
     pub retry_policy: RetryPolicy,
     /// The body, if it streams and no part of it was sent yet.
     pub upload: Option<StreamingUpload>,
+    /// The permit of the attempt whose response is passed on.
+    pub channel_permit: Option<ChannelPermit>,
     /// Counts the client's connection against its caller's quota.
     pub connection_quota: &'g ConnectionQuota,
 }
@@ -129,6 +133,7 @@ impl Exchange<'_> {
             ..
         } = self.attempt_each(candidates).await?;
         let status = response.status;
+        self.channel_permit = lease.take_permit();
         let relayed = self.relay(response, &lease, decision).await;
         if decision.is_none() {
             self.record_outcome(&mut lease, status, &relayed);
@@ -235,7 +240,15 @@ impl Exchange<'_> {
         }
     }
 
+    /// Ends what the request occupies of `concurrent` limits. Called before the end of a response is sent, so that the
+    /// caller's next request finds room.
+    fn release_permits(&mut self) {
+        self.request.caller_permit = None;
+        self.channel_permit = None;
+    }
+
     async fn reply(&mut self, mut reply: LocalReply) -> Result<Settlement, Fault> {
+        self.release_permits();
         reply::complete_head(&mut reply.headers, self.request.protocol, &self.request);
         self.record.status = Some(reply.status);
         self.downstream.reply(reply).await?;
@@ -244,6 +257,7 @@ impl Exchange<'_> {
 
     /// Ends the exchange with an error, and sends the error to the caller if a response can still be sent.
     async fn fail(&mut self, fault: Fault) -> Settlement {
+        self.release_permits();
         self.note_denial(&fault);
         let settlement = match fault.kind {
             FaultKind::ClientGone => Settlement::ClientCancelled,

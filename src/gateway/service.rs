@@ -214,6 +214,7 @@ impl GatewayConnection {
             record: ExchangeRecord::new(),
             retry_policy: RetryPolicy::default(),
             upload: None,
+            channel_permit: None,
             connection_quota: &self.connection_quota,
         };
         exchange.run().await;

@@ -74,6 +74,22 @@ pub struct AdmissionTicket {
     pub lease: u64,
 }
 
+impl AdmissionTicket {
+    /// Moves the `concurrent` limits and their lease into a ticket of their own; `None` if there are none.
+    pub fn split_off_concurrent(&mut self) -> Option<Self> {
+        let is_concurrent = |limit: &mut AdmissionLimit| limit.measure == LimitKind::Concurrent;
+        let limits: Vec<AdmissionLimit> = self.limits.extract_if(.., is_concurrent).collect();
+        match limits.is_empty() {
+            true => None,
+            false => Some(Self {
+                limits,
+                lease: std::mem::take(&mut self.lease),
+                ..*self
+            }),
+        }
+    }
+}
+
 impl AdmissionLimit {
     pub fn counter(&self) -> CounterKey {
         CounterKey {

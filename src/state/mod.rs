@@ -4,6 +4,7 @@ pub mod admission;
 mod affinity;
 pub mod bounded_cache;
 pub mod calendar;
+pub mod caller_permit;
 pub mod clock;
 pub mod health;
 mod limit_counters;

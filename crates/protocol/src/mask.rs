@@ -53,6 +53,11 @@ impl SecretMasker {
         piece
     }
 
+    /// Whether [`Self::finish`] would return bytes.
+    pub fn holds_back(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// Returns the bytes that were held back. Call it at the end of the body.
     pub fn finish(&mut self) -> Bytes {
         std::mem::take(&mut self.held)

@@ -19,12 +19,10 @@ use crate::gateway::upstream::body_kind::body_kind_for;
 use crate::gateway::upstream::bounded_body::BodyEnd;
 use crate::gateway::upstream::client::SendProgress;
 use crate::gateway::upstream::response::UpstreamResponse;
-use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::header_policy;
 use crate::protocol::redact::redact;
-use crate::protocol::upstream_request_id;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::pin::pin;
 use std::time::Duration;
@@ -34,8 +32,6 @@ use std::time::Duration;
 const REPLACED_BYTES_MAX: usize = 128 << 20;
 /// Minimum time limit for filters that change a body: the response has arrived, and may have cost money.
 const REPLACED_WITHIN: Duration = Duration::from_secs(60);
-/// Responses above this many bytes are not parsed for usage.
-const OBSERVED_BYTES_MAX: usize = 16 << 20;
 
 impl Exchange<'_> {
     /// Relays the response to its end.
@@ -264,79 +260,9 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         self.record.status = Some(status);
+        self.release_permits();
         self.downstream.write_head(status, headers).await?;
         self.downstream.write(body, true).await
-    }
-
-    /// Relays a body as it arrives. Filters that only read the body see it after it was sent.
-    async fn relay_straight(
-        &mut self,
-        response: &mut UpstreamResponse,
-        mut headers: HeaderMap,
-        kind: ResponseBodyKind,
-        candidate: &Candidate,
-    ) -> Result<(), Fault> {
-        let observed = kind == ResponseBodyKind::Json
-            && self.route.response.body_access() == ResponseBodyAccess::Observe;
-        self.downstream
-            .write_head(response.status, headers.clone())
-            .await?;
-        // Copied, since keeping many small pieces would hold their larger buffers.
-        let mut seen = BytesMut::new();
-        let mut whole = observed;
-        self.forward_body(response, |chunk| {
-            whole &= seen.len() + chunk.len() <= OBSERVED_BYTES_MAX;
-            if whole {
-                seen.extend_from_slice(chunk);
-            }
-        })
-        .await?;
-        if whole {
-            self.observe(response.status, &mut headers, candidate, seen.freeze());
-        }
-        Ok(())
-    }
-
-    async fn forward_body(
-        &mut self,
-        response: &mut UpstreamResponse,
-        mut look: impl FnMut(&Bytes),
-    ) -> Result<(), Fault> {
-        while let Some(chunk) = self.next_chunk(response).await? {
-            look(&chunk);
-            self.downstream.write(chunk, false).await?;
-        }
-        self.downstream.write(Bytes::new(), true).await
-    }
-
-    fn observe(
-        &mut self,
-        status: StatusCode,
-        headers: &mut HeaderMap,
-        candidate: &Candidate,
-        body: Bytes,
-    ) {
-        self.record_upstream_id_in_body(&body);
-        let mut view = ResponseView {
-            request: &mut self.request,
-            candidate: Some(candidate),
-            status,
-            headers,
-            kind: ResponseBodyKind::Json,
-        };
-        self.route.response.observe_body(&mut view, body);
-    }
-
-    /// Records the request id from a body of a video provider, which puts it there and not into a header.
-    fn record_upstream_id_in_body(&mut self, body: &[u8]) {
-        let is_named = matches!(
-            self.request.protocol,
-            Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
-        );
-        let recorded = &mut self.request.info.upstream_request_id;
-        if is_named && recorded.is_none() {
-            *recorded = upstream_request_id::of_body(body);
-        }
     }
 
     /// Up to `bytes_max` of the body, and whether that is the whole body.

@@ -161,6 +161,7 @@ impl Exchange<'_> {
         rest: Bytes,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
+        self.release_permits();
         match self.added_at_end(candidate).await {
             Ok(added) => self.downstream.write(joined(vec![rest, added]), true).await,
             Err(fault) => {

@@ -10,6 +10,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::mask::{ChannelSecrets, SecretMasker};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
+use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::ResponseHeader;
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -104,6 +105,16 @@ impl UpstreamResponse {
             self.first_chunk = Some(Instant::now());
         }
         Ok(chunk)
+    }
+
+    /// Whether the body is known to end after the chunks that were taken. Where this is not known before the next read,
+    /// as on HTTP/2, the result is `false`.
+    pub fn is_at_end(&mut self) -> bool {
+        let is_read = match self.connection.session_mut() {
+            HttpSession::H1(session) => session.is_body_done(),
+            _ => false,
+        };
+        self.peeked.is_empty() && !self.masker.holds_back() && (self.has_ended || is_read)
     }
 
     /// Waits for the next chunk that was not peeked before. [`Self::next_chunk`] returns the chunk again.

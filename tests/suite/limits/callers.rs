@@ -8,6 +8,7 @@ use crate::harness::{
 };
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 /// The name of a rate limit header for requests or tokens in a protocol.
 fn header(protocol: Protocol, counted: &str, what: &str) -> String {
@@ -179,6 +180,53 @@ enum ExchangeEnd {
     CallerLeaves,
     ProviderBreaks,
     ProviderRefuses,
+}
+
+/// Each request goes over a connection of its own, as soon as the response before it has ended. Another caller keeps the
+/// gateway busy, so that what it does after a response takes long.
+#[tokio::test]
+async fn one_request_after_another_stays_within_a_concurrency_of_one() {
+    let world = TestSetup::with(|config| {
+        limit(config, json!({"concurrent": 1}));
+        for channel in config["channels"].as_object_mut().unwrap().values_mut() {
+            channel["limits"] = json!({"concurrent": 1});
+        }
+        let mut busy = config["channels"]["openai"].clone();
+        busy["limits"] = json!({});
+        busy["models"] = json!({"busy": "sim-large-2026-08"});
+        config["channels"]["busy"] = busy;
+        config["models"]["busy"] = config["models"]["demo-large"].clone();
+        let callers = config["callers"].as_array_mut().unwrap();
+        callers.push(caller("busy", "sk-busy-canary-12", &["*"]));
+    })
+    .await;
+    let address = world.gateway.address;
+    let mut others = JoinSet::new();
+    for _ in 0..16 {
+        others.spawn(async move {
+            let mut body = body_of(Protocol::Chat);
+            body["model"] = "busy".into();
+            let request = Request::to(Protocol::Chat, body.to_string()).key("sk-busy-canary-12");
+            loop {
+                assert_eq!(
+                    Connection::to(address).await.ask(&request).await.status,
+                    200
+                );
+            }
+        });
+    }
+    for protocol in PROTOCOLS {
+        let requests = [
+            (200, Request::ask(protocol)),
+            (200, Request::ask_stream(protocol)),
+            (400, Request::ask(protocol).simulate("status=400")),
+        ];
+        for nth in 0..150 {
+            let (status, request) = &requests[nth % requests.len()];
+            let answer = world.ask(request).await;
+            assert_eq!(answer.status, *status, "{nth}: {}", answer.text());
+        }
+    }
 }
 
 #[tokio::test]

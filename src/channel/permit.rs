@@ -1,0 +1,28 @@
+//! The concurrency permit of an attempt: what it occupies of its channel's `concurrent` limit.
+
+use super::live::{ChannelLoad, ChannelStates};
+use std::sync::Arc;
+
+/// What an attempt occupies of its channel's `concurrent` limit. Dropping it makes room for another request, and wakes
+/// those that wait for it.
+pub struct ChannelPermit {
+    channels: Arc<ChannelStates>,
+    load: Arc<ChannelLoad>,
+}
+
+impl ChannelPermit {
+    /// A permit for a use that `load` has counted already.
+    pub(super) fn new(channels: &Arc<ChannelStates>, load: &Arc<ChannelLoad>) -> Self {
+        Self {
+            channels: channels.clone(),
+            load: load.clone(),
+        }
+    }
+}
+
+impl Drop for ChannelPermit {
+    fn drop(&mut self) {
+        self.load.end();
+        self.channels.freed.notify_waiters();
+    }
+}

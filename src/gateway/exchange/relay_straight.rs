@@ -1,0 +1,93 @@
+//! Relays a response body as it arrives, and shows it to the filters that only read it.
+
+use super::Exchange;
+use crate::catalog::model::Candidate;
+use crate::filter::ResponseBodyAccess;
+use crate::filter::view::{ResponseBodyKind, ResponseView};
+use crate::gateway::upstream::response::UpstreamResponse;
+use crate::protocol::Protocol;
+use crate::protocol::fault::Fault;
+use crate::protocol::upstream_request_id;
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode};
+
+/// Responses above this many bytes are not parsed for usage.
+const OBSERVED_BYTES_MAX: usize = 16 << 20;
+
+impl Exchange<'_> {
+    /// Relays a body as it arrives. Filters that only read the body see it after it was sent.
+    pub(super) async fn relay_straight(
+        &mut self,
+        response: &mut UpstreamResponse,
+        mut headers: HeaderMap,
+        kind: ResponseBodyKind,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let observed = kind == ResponseBodyKind::Json
+            && self.route.response.body_access() == ResponseBodyAccess::Observe;
+        self.downstream
+            .write_head(response.status, headers.clone())
+            .await?;
+        // Copied, since keeping many small pieces would hold their larger buffers.
+        let mut seen = BytesMut::new();
+        let mut whole = observed;
+        self.forward_body(response, |chunk| {
+            whole &= seen.len() + chunk.len() <= OBSERVED_BYTES_MAX;
+            if whole {
+                seen.extend_from_slice(chunk);
+            }
+        })
+        .await?;
+        if whole {
+            self.observe(response.status, &mut headers, candidate, seen.freeze());
+        }
+        Ok(())
+    }
+
+    pub(super) async fn forward_body(
+        &mut self,
+        response: &mut UpstreamResponse,
+        mut look: impl FnMut(&Bytes),
+    ) -> Result<(), Fault> {
+        while let Some(chunk) = self.next_chunk(response).await? {
+            look(&chunk);
+            if response.is_at_end() {
+                self.release_permits();
+                return self.downstream.write(chunk, true).await;
+            }
+            self.downstream.write(chunk, false).await?;
+        }
+        self.release_permits();
+        self.downstream.write(Bytes::new(), true).await
+    }
+
+    pub(super) fn observe(
+        &mut self,
+        status: StatusCode,
+        headers: &mut HeaderMap,
+        candidate: &Candidate,
+        body: Bytes,
+    ) {
+        self.record_upstream_id_in_body(&body);
+        let mut view = ResponseView {
+            request: &mut self.request,
+            candidate: Some(candidate),
+            status,
+            headers,
+            kind: ResponseBodyKind::Json,
+        };
+        self.route.response.observe_body(&mut view, body);
+    }
+
+    /// Records the request id from a body of a video provider, which puts it there and not into a header.
+    fn record_upstream_id_in_body(&mut self, body: &[u8]) {
+        let is_named = matches!(
+            self.request.protocol,
+            Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
+        );
+        let recorded = &mut self.request.info.upstream_request_id;
+        if is_named && recorded.is_none() {
+            *recorded = upstream_request_id::of_body(body);
+        }
+    }
+}
