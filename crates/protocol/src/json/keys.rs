@@ -24,6 +24,7 @@ pub(super) fn duplicate(body: &[u8], tape: &[TapeEntry], object: usize) -> Optio
 }
 
 /// The index of the entry after this one and all that it contains.
+#[inline]
 pub(super) fn after(tape: &[TapeEntry], index: usize) -> usize {
     let entry = &tape[index];
     if entry.is_container() {

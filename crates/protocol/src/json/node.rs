@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use super::tape::{TapeEntry, TapeEntryKind};
+use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
 use super::{JsonDocument, keys, text};
 
 /// What a path shows of a key.
@@ -36,6 +36,7 @@ impl<'a> DocumentNode<'a> {
         }
     }
 
+    #[inline]
     pub fn kind(self) -> ValueKind {
         match self.entry().shape {
             TapeEntryKind::Null => ValueKind::Null,
@@ -125,6 +126,7 @@ impl<'a> DocumentNode<'a> {
     }
 
     /// The number of members of an object or elements of an array; 0 for other values.
+    #[inline]
     pub fn len(self) -> usize {
         self.entry().count as usize
     }
@@ -145,12 +147,20 @@ impl<'a> DocumentNode<'a> {
     }
 
     /// The members of an object in the order of the body; empty for other values.
+    #[inline]
     pub fn members(self) -> ObjectMembers<'a> {
         let is_object = self.entry().shape == TapeEntryKind::Object;
         ObjectMembers(self.children(is_object))
     }
 
+    /// The text of a string as written; `None` for other values.
+    #[inline]
+    pub(crate) fn raw_text(self) -> Option<RawText<'a>> {
+        RawText::of(self.entry(), &self.document.body)
+    }
+
     /// The elements of an array; empty for other values.
+    #[inline]
     pub fn elements(self) -> ArrayElements<'a> {
         let is_array = self.entry().shape == TapeEntryKind::Array;
         ArrayElements(self.children(is_array))
@@ -240,10 +250,12 @@ impl<'a> DocumentNode<'a> {
         (std::ptr::from_ref(self.document) as usize, self.index)
     }
 
+    #[inline]
     fn entry(self) -> &'a TapeEntry {
         &self.document.tape[self.index as usize]
     }
 
+    #[inline]
     fn children(self, wanted: bool) -> ContainerChildren<'a> {
         ContainerChildren {
             document: self.document,
@@ -268,6 +280,13 @@ pub struct ObjectMembers<'a>(ContainerChildren<'a>);
 #[derive(Clone)]
 pub struct ArrayElements<'a>(ContainerChildren<'a>);
 
+/// The text of a string or key as it is written, between its quotes.
+#[derive(Clone, Copy)]
+pub(crate) struct RawText<'a> {
+    pub bytes: &'a [u8],
+    spelling: StringFlags,
+}
+
 #[derive(Clone)]
 struct ContainerChildren<'a> {
     document: &'a JsonDocument,
@@ -275,7 +294,35 @@ struct ContainerChildren<'a> {
     left: usize,
 }
 
+impl<'a> RawText<'a> {
+    #[inline]
+    fn of(entry: &TapeEntry, body: &'a [u8]) -> Option<Self> {
+        let spelling = entry.spelling()?;
+        let bytes = entry.content(body);
+        Some(Self { bytes, spelling })
+    }
+
+    /// Whether the bytes must be decoded before they are compared.
+    #[inline]
+    pub fn is_escaped(self) -> bool {
+        self.spelling.escaped
+    }
+
+    pub fn decode(self) -> Cow<'a, str> {
+        text::decode(self.bytes, self.spelling)
+    }
+}
+
 impl<'a> ObjectMembers<'a> {
+    /// The next member, with its key as written.
+    #[inline]
+    pub(crate) fn next_raw(&mut self) -> Option<(RawText<'a>, DocumentNode<'a>)> {
+        let (key, value) = self.step()?;
+        let key = RawText::of(key, &value.document.body);
+        Some((key.expect("a key stands before a member's value"), value))
+    }
+
+    #[inline]
     fn step(&mut self) -> Option<(&'a TapeEntry, DocumentNode<'a>)> {
         let key = self.0.next;
         let value = self.0.step(1)?;
@@ -287,12 +334,8 @@ impl<'a> Iterator for ObjectMembers<'a> {
     type Item = (Cow<'a, str>, DocumentNode<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.step()?;
-        let spelling = key
-            .spelling()
-            .expect("a key stands before a member's value");
-        let content = key.content(&value.document.body);
-        Some((text::decode(content, spelling), value))
+        let (key, value) = self.next_raw()?;
+        Some((key.decode(), value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -314,6 +357,7 @@ impl<'a> Iterator for ArrayElements<'a> {
 
 impl<'a> ContainerChildren<'a> {
     /// The next child, after skipping `keys` entries for its key.
+    #[inline]
     fn step(&mut self, keys: usize) -> Option<DocumentNode<'a>> {
         self.left = self.left.checked_sub(1)?;
         let index = self.next + keys;

@@ -44,14 +44,17 @@ impl TapeEntry {
     }
 
     /// The bytes between the quotes of a string or key.
+    #[inline]
     pub fn content<'a>(&self, body: &'a [u8]) -> &'a [u8] {
         &body[self.start as usize + 1..self.end as usize - 1]
     }
 
+    #[inline]
     pub fn is_container(&self) -> bool {
         matches!(self.shape, TapeEntryKind::Array | TapeEntryKind::Object)
     }
 
+    #[inline]
     pub fn spelling(&self) -> Option<StringFlags> {
         match self.shape {
             TapeEntryKind::String(spelling) | TapeEntryKind::Key(spelling) => Some(spelling),

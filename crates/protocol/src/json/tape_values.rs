@@ -211,8 +211,14 @@ impl JsonDocument {
     }
 }
 
+/// Whether a number has no fraction, however it is written; false for other values.
+pub(crate) fn is_integer(node: DocumentNode<'_>) -> bool {
+    node.number_text()
+        .is_some_and(|text| NumberText(text).is_integer())
+}
+
 /// Equality in JSON Schema: numbers by value, objects in any order.
-fn equal(node: DocumentNode<'_>, expected: &Value) -> bool {
+pub(crate) fn equal(node: DocumentNode<'_>, expected: &Value) -> bool {
     match expected {
         Value::Null => node.is_null(),
         Value::Bool(expected) => node.as_bool() == Some(*expected),

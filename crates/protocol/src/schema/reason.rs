@@ -6,6 +6,9 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, JsonTypeSet, ValidationError};
 use serde_json::Value;
 
+/// The schema keyword with a message for people, which replaces the rule's own message.
+pub(super) const WORDS: &str = "errorMessage";
+
 /// The message for a violation, to follow the field's name. It contains the type or length of the received value, never
 /// the value. Null and empty text are not listed as expected values, because they mean an absent value.
 pub(super) fn reason(error: &ValidationError<'_>, value: Option<DocumentNode<'_>>) -> String {
