@@ -1,6 +1,7 @@
 //! Callers: their keys, the models they may use, and their limits.
 
 use super::limits::CallerLimits;
+use super::verified_keys::VerifiedKeys;
 use super::webhook_secret::WebhookSecret;
 use crate::protocol::hex::Hex;
 use sha2::{Digest, Sha256};
@@ -27,6 +28,7 @@ pub struct Caller {
 #[derive(Debug, Default)]
 pub struct Callers {
     by_digest: HashMap<KeyDigest, Arc<Caller>>,
+    verified: VerifiedKeys<Caller>,
     /// The first caller in the file.
     first: Option<Arc<Caller>>,
 }
@@ -102,8 +104,17 @@ impl Callers {
 
     /// The caller whose key is `key`.
     ///
-    /// Digests are compared in constant time, also if no caller has the key.
-    pub fn holder_of(&self, key: &[u8]) -> Option<&Arc<Caller>> {
+    /// The digest of a key is computed at its first use; it is compared in constant time, also if no caller has the key.
+    pub fn holder_of(&self, key: &[u8]) -> Option<Arc<Caller>> {
+        if let Some(caller) = self.verified.holder_of(key) {
+            return Some(caller);
+        }
+        let caller = self.by_digest_of(key)?;
+        self.verified.add(key, caller);
+        Some(caller.clone())
+    }
+
+    fn by_digest_of(&self, key: &[u8]) -> Option<&Arc<Caller>> {
         let digest = KeyDigest::of(key);
         let (held, caller) = match self.by_digest.get_key_value(&digest) {
             Some((held, caller)) => (*held, Some(caller)),

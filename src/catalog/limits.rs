@@ -53,12 +53,7 @@ fn limits<'a>(
     amounts: &'a LimitAmounts,
 ) -> impl Iterator<Item = AdmissionLimit> + 'a {
     amounts.iter().filter_map(move |(measure, most)| {
-        Some(AdmissionLimit {
-            caller: caller.clone(),
-            model: model.cloned(),
-            measure: *measure,
-            most: (*most)?,
-        })
+        Some(AdmissionLimit::new(caller, model, *measure, (*most)?))
     })
 }
 
@@ -79,8 +74,14 @@ mod tests {
         limits.add_model(&ann, &"large".into(), &[(LimitKind::Concurrent, Some(2))]);
         let reported = |model| {
             let all = limits.of(model).iter();
-            all.map(|limit| (limit.measure, limit.model.as_deref(), limit.most))
-                .collect::<Vec<_>>()
+            all.map(|limit| {
+                (
+                    limit.measure(),
+                    limit.counter.model().map(|model| &**model),
+                    limit.most,
+                )
+            })
+            .collect::<Vec<_>>()
         };
         let everywhere = (LimitKind::RequestsPerMinute, None, 60);
         let on_large = (LimitKind::Concurrent, Some("large"), 2);

@@ -9,4 +9,5 @@ pub mod limits;
 pub mod model;
 pub mod network;
 pub mod public_url;
+mod verified_keys;
 pub mod webhook_secret;

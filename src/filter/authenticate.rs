@@ -28,6 +28,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     },
 };
 
+/// The header for the key in the messages protocol.
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
 struct AuthenticateFilter {
     callers: Arc<Callers>,
     /// SDKs of the messages protocol send the key in `x-api-key`. Their requests for the model list do too.
@@ -47,7 +50,7 @@ impl AuthenticateFilter {
     fn caller_of(&self, headers: &HeaderMap, query: Option<&str>) -> Result<Arc<Caller>, Fault> {
         let key = self.key(headers, query)?;
         // SDKs and developers search for "Incorrect API key provided".
-        self.callers.holder_of(key).cloned().ok_or_else(|| {
+        self.callers.holder_of(key).ok_or_else(|| {
             refuse(
                 "Incorrect API key provided; check it, or ask the operator of this gateway for one",
             )
@@ -57,7 +60,7 @@ impl AuthenticateFilter {
     fn key<'h>(&self, headers: &'h HeaderMap, query: Option<&str>) -> Result<&'h [u8], Fault> {
         let bearer = bearer(headers)?;
         let api_key = match self.also_api_key {
-            true => single(headers, "x-api-key")?,
+            true => single(headers, &X_API_KEY)?,
             false => None,
         };
         match (bearer, api_key) {
@@ -103,7 +106,7 @@ fn sent_elsewhere(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
 }
 
 fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
-    let Some(value) = single(headers, header::AUTHORIZATION.as_str())? else {
+    let Some(value) = single(headers, &header::AUTHORIZATION)? else {
         return Ok(None);
     };
     let scheme_ends = value
@@ -121,7 +124,7 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
 }
 
 /// The only value of a header. Two values are an error: different readers could authenticate different callers.
-fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h [u8]>, Fault> {
+fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h [u8]>, Fault> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),

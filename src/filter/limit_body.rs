@@ -89,7 +89,7 @@ impl Filter for LimitBodyFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         request.body_limit = self.most;
         let declared = request
-            .header(header::CONTENT_LENGTH.as_str())
+            .header(header::CONTENT_LENGTH)
             .and_then(|length| length.parse::<u64>().ok());
         match declared {
             Some(length) if length > self.most => {

@@ -132,7 +132,7 @@ impl RateLimitFilter {
                 Ok(FilterAction::Continue)
             }
             AdmissionDecision::Refused { limit, retry_after } => {
-                request.info.quota = QuotaDecision::Refused(limits[limit].measure);
+                request.info.quota = QuotaDecision::Refused(limits[limit].measure());
                 let left = limit_statuses[limit].remaining;
                 Err(headers::refusal(
                     &limits[limit],
@@ -146,7 +146,7 @@ impl RateLimitFilter {
 
     /// The estimate is zero if only requests are limited: that saves reading the body.
     fn estimate(&self, request: &RequestView, limits: &[AdmissionLimit]) -> TokenEstimate {
-        let counts_tokens = |limit: &AdmissionLimit| match limit.measure {
+        let counts_tokens = |limit: &AdmissionLimit| match limit.measure() {
             LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
                 true
             }

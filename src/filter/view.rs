@@ -18,6 +18,7 @@ use crate::protocol::sse::SseEvent;
 use crate::state::caller_permit::CallerPermit;
 use crate::subrequest::SubrequestClient;
 use bytes::Bytes;
+use http::header::AsHeaderName;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
 
@@ -311,7 +312,7 @@ impl RequestView {
     }
 
     /// The value of a header, if it is visible ASCII.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: impl AsHeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 

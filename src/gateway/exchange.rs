@@ -131,7 +131,7 @@ impl Exchange<'_> {
             mut lease,
             decision,
             ..
-        } = self.attempt_each(candidates).await?;
+        } = *self.attempt_each(candidates).await?;
         let status = response.status;
         self.channel_permit = lease.take_permit();
         let relayed = self.relay(response, &lease, decision).await;

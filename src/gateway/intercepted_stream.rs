@@ -2,6 +2,7 @@
 
 use super::write_cork::WriteCork;
 use async_trait::async_trait;
+use bytes::Bytes;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::tls::{SslDigest, TlsRef};
 use pingora_core::protocols::{
@@ -49,6 +50,13 @@ impl<R: ReadInterceptor> InterceptedConnection<R> {
     pub fn set_corked(stream: &Stream, is_corked: bool) {
         if let Some(connection) = stream.as_any().downcast_ref::<Self>() {
             connection.cork.set(is_corked);
+        }
+    }
+
+    /// Lends the bytes that are written to `stream` next, so that a corked connection holds them without a copy.
+    pub fn lend(stream: &Stream, bytes: Bytes) {
+        if let Some(connection) = stream.as_any().downcast_ref::<Self>() {
+            connection.cork.lend(bytes);
         }
     }
 

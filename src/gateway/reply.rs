@@ -9,6 +9,9 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::time::Duration;
 
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The name of the request id in the messages protocol.
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 /// SDKs read this before `retry-after`, because it is more precise.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 /// `false` stops SDKs from retrying, which some otherwise do for any status.
@@ -66,6 +69,7 @@ pub fn event_from_fault(
 /// Adds to a head what every response carries: the request id, and headers that filters set. No other function does
 /// this.
 pub fn complete_head(headers: &mut HeaderMap, protocol: Option<Protocol>, request: &RequestView) {
+    headers.reserve(request.response_headers.len() + 2);
     add_request_id(headers, protocol, &request.id);
     for (name, value) in &request.response_headers {
         headers.insert(name, value.clone());
@@ -78,9 +82,9 @@ pub fn add_request_id(headers: &mut HeaderMap, protocol: Option<Protocol>, reque
         return;
     };
     if protocol == Some(Protocol::Messages) {
-        headers.insert(HeaderName::from_static("request-id"), id.clone());
+        headers.insert(REQUEST_ID, id.clone());
     }
-    headers.insert(HeaderName::from_static("x-request-id"), id);
+    headers.insert(X_REQUEST_ID, id);
 }
 
 /// Guesses the caller's protocol from its headers, for requests without a route.

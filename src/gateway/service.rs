@@ -74,7 +74,8 @@ impl HttpServerApp for GatewayConnection {
         let head_size = limits.header_bytes;
         // An idle connection must not keep an old configuration in memory.
         drop(snapshot);
-        session.set_keepalive(Some(keep_alive_timeout.as_secs().max(1)));
+        // Without a limit: `read_head` has its own, and Pingora would set a second timer for each request.
+        session.set_keepalive(Some(0));
         let times = RequestHeadTimeouts {
             idle: keep_alive_timeout,
             deadline,

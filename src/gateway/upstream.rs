@@ -115,7 +115,7 @@ impl UpstreamClient {
         channel: &Channel,
         credential: Option<&Credential>,
         source: ConnectionReusePolicy,
-    ) -> Result<UpstreamConnection, Fault> {
+    ) -> Result<Box<UpstreamConnection>, Fault> {
         let provider = self.provider(channel, credential).await?;
         let pools = provider.in_order();
         for (_, peer) in pools.filter(|_| source == ConnectionReusePolicy::Pool) {
@@ -130,7 +130,7 @@ impl UpstreamClient {
         &self,
         channel: &Channel,
         provider: &ChannelPeers,
-    ) -> Result<UpstreamConnection, Fault> {
+    ) -> Result<Box<UpstreamConnection>, Fault> {
         let mut unfinished = DialDeadlineLogGuard {
             channel: &channel.name,
             addresses: &provider.peers,

@@ -30,32 +30,30 @@ impl<'b> JsonLine<'b> {
     }
 
     pub fn text(&mut self, name: &str, value: &str) {
-        self.name(name);
-        if value
-            .bytes()
-            .fold(false, |found, byte| found | is_escaped(byte))
-        {
+        if has_escaped(value.as_bytes()) {
+            self.name(name, 0);
             serde_json::to_writer(&mut *self.out, value).expect("a buffer takes every text");
             return;
         }
+        self.name(name, value.len() + 2);
         self.out.push(b'"');
         self.out.extend_from_slice(value.as_bytes());
         self.out.push(b'"');
     }
 
     pub fn number(&mut self, name: &str, value: u64) {
-        self.name(name);
+        self.name(name, NUMBER_BYTES_MAX);
         self.digits(value);
     }
 
     pub fn boolean(&mut self, name: &str, value: bool) {
-        self.name(name);
+        self.name(name, "false".len());
         let value: &[u8] = if value { b"true" } else { b"false" };
         self.out.extend_from_slice(value);
     }
 
     pub fn address(&mut self, name: &str, value: IpAddr) {
-        self.name(name);
+        self.name(name, 0);
         let IpAddr::V4(address) = value else {
             write!(self.out, "\"{value}\"").expect("a buffer takes every text");
             return;
@@ -71,7 +69,7 @@ impl<'b> JsonLine<'b> {
 
     /// Writes a time by RFC 3339, to the millisecond.
     pub fn time(&mut self, name: &str, value: SystemTime) {
-        self.name(name);
+        self.name(name, 0);
         self.out.push(b'"');
         append_rfc3339(self.out, value);
         self.out.push(b'"');
@@ -79,21 +77,20 @@ impl<'b> JsonLine<'b> {
 
     /// Writes a duration in milliseconds, rounded down to microseconds.
     pub fn milliseconds(&mut self, name: &str, value: Duration) {
-        self.name(name);
-        let micros = u64::try_from(value.as_micros()).unwrap_or(u64::MAX);
-        self.digits(micros / 1000);
-        let digits = three_digits((micros % 1000) as u32);
-        let kept = match digits {
-            [_, b'0', b'0'] => 1,
-            [_, _, b'0'] => 2,
-            _ => 3,
-        };
-        self.out.push(b'.');
-        self.out.extend_from_slice(&digits[..kept]);
+        self.name(name, NUMBER_BYTES_MAX + 4);
+        let whole = value.as_secs().saturating_mul(1000) + u64::from(value.subsec_millis());
+        self.digits(whole);
+        let [a, b, c] = three_digits(value.subsec_micros() % 1000);
+        match (b, c) {
+            (b'0', b'0') => self.out.extend_from_slice(&[b'.', a]),
+            (_, b'0') => self.out.extend_from_slice(&[b'.', a, b]),
+            _ => self.out.extend_from_slice(&[b'.', a, b, c]),
+        }
     }
 
-    fn name(&mut self, name: &str) {
-        self.out.reserve(name.len() + 4);
+    /// Writes the name of a field, with room for a value of `value_bytes`.
+    fn name(&mut self, name: &str, value_bytes: usize) {
+        self.out.reserve(name.len() + 4 + value_bytes);
         self.out.extend_from_slice(&[self.separator, b'"']);
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"\":");
@@ -106,8 +103,28 @@ impl<'b> JsonLine<'b> {
     }
 }
 
-fn is_escaped(byte: u8) -> bool {
-    byte < b' ' || byte == b'"' || byte == b'\\'
+/// The longest number: `u64::MAX`.
+const NUMBER_BYTES_MAX: usize = 20;
+
+/// Whether a byte of `text` must be escaped in JSON. Looks at eight bytes at a time.
+fn has_escaped(text: &[u8]) -> bool {
+    let (chunks, rest) = text.as_chunks::<8>();
+    let in_chunks = chunks.iter().fold(0, |found, chunk| {
+        found | escaped_in(u64::from_le_bytes(*chunk))
+    });
+    let mut last = *b"________";
+    last[..rest.len()].copy_from_slice(rest);
+    in_chunks | escaped_in(u64::from_le_bytes(last)) != 0
+}
+
+/// The high bits of the bytes of `word` that must be escaped. A borrow can mark the byte above one of them as well, so
+/// that only zero or not is exact.
+fn escaped_in(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH_BITS: u64 = ONES << 7;
+    let below = |word: u64, least: u8| word.wrapping_sub(ONES * u64::from(least)) & !word;
+    let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    (below(word, b' ') | is(b'"') | is(b'\\')) & HIGH_BITS
 }
 
 #[cfg(test)]
@@ -148,6 +165,10 @@ mod tests {
             "a\"b",
             "a\\",
             "a\nb",
+            "\u{7f}1234567",
+            "1234567\"",
+            "12345678\\",
+            "123456789abc\u{1f}",
             &controls,
         ] {
             let line: Value = serde_json::from_str(&written(|line| line.text("t", text)))

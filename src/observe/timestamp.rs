@@ -27,8 +27,11 @@ pub fn append_rfc3339(out: &mut Vec<u8>, time: SystemTime) {
 }
 
 /// A number below 1,000 as decimal digits.
+#[inline]
 pub fn three_digits(number: u32) -> [u8; 3] {
-    [number / 100 % 10, number / 10 % 10, number % 10].map(|digit| b'0' + digit as u8)
+    let (hundreds, rest) = (number / 100, number % 100);
+    let digit = |digit: u32| b'0' + digit as u8;
+    [digit(hundreds % 10), digit(rest / 10), digit(rest % 10)]
 }
 
 thread_local! {

@@ -3,6 +3,7 @@
 pub use super::limit_kind::LimitKind;
 
 use super::clock::ClockReading;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,21 +17,24 @@ pub struct AdmissionRequest<'a> {
 }
 
 /// One limit of one caller.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdmissionLimit {
-    pub caller: Arc<str>,
-    /// The platform model that the limit applies to; all models if `None`.
-    pub model: Option<Arc<str>>,
-    pub measure: LimitKind,
+    pub counter: CounterKey,
     pub most: u64,
 }
 
 /// Identifies the counter of a limit. It stays the same when the configured maximum changes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CounterKey {
-    pub caller: Arc<str>,
-    pub model: Option<Arc<str>>,
-    pub measure: LimitKind,
+#[derive(Clone, Debug)]
+pub struct CounterKey(Arc<CounterFields>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct CounterFields {
+    caller: Arc<str>,
+    /// The platform model that is counted; all models if `None`.
+    model: Option<Arc<str>>,
+    measure: LimitKind,
+    /// The hash of the other fields, computed once: every request looks its counters up several times.
+    hash: u64,
 }
 
 /// The result of [`AdmissionRequest`].
@@ -77,7 +81,7 @@ pub struct AdmissionTicket {
 impl AdmissionTicket {
     /// Moves the `concurrent` limits and their lease into a ticket of their own; `None` if there are none.
     pub fn split_off_concurrent(&mut self) -> Option<Self> {
-        let is_concurrent = |limit: &mut AdmissionLimit| limit.measure == LimitKind::Concurrent;
+        let is_concurrent = |limit: &mut AdmissionLimit| limit.measure() == LimitKind::Concurrent;
         let limits: Vec<AdmissionLimit> = self.limits.extract_if(.., is_concurrent).collect();
         match limits.is_empty() {
             true => None,
@@ -91,11 +95,54 @@ impl AdmissionTicket {
 }
 
 impl AdmissionLimit {
-    pub fn counter(&self) -> CounterKey {
-        CounterKey {
-            caller: self.caller.clone(),
-            model: self.model.clone(),
-            measure: self.measure,
+    /// A limit of `most`, for requests of `caller` for `model`; for any model if that is `None`.
+    pub fn new(caller: &Arc<str>, model: Option<&Arc<str>>, measure: LimitKind, most: u64) -> Self {
+        Self {
+            counter: CounterKey::new(caller.clone(), model.cloned(), measure),
+            most,
         }
+    }
+
+    pub fn measure(&self) -> LimitKind {
+        self.counter.measure()
+    }
+}
+
+impl CounterKey {
+    pub fn new(caller: Arc<str>, model: Option<Arc<str>>, measure: LimitKind) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (&caller, &model, measure).hash(&mut hasher);
+        Self(Arc::new(CounterFields {
+            caller,
+            model,
+            measure,
+            hash: hasher.finish(),
+        }))
+    }
+
+    pub fn caller(&self) -> &Arc<str> {
+        &self.0.caller
+    }
+
+    pub fn model(&self) -> Option<&Arc<str>> {
+        self.0.model.as_ref()
+    }
+
+    pub fn measure(&self) -> LimitKind {
+        self.0.measure
+    }
+}
+
+impl PartialEq for CounterKey {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Eq for CounterKey {}
+
+impl Hash for CounterKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
     }
 }

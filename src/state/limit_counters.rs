@@ -58,7 +58,7 @@ impl LimitCounters {
             .map(|limit| {
                 let values = self.value_of(limit);
                 if refused.is_none() {
-                    values.take(limit.measure, demand.tokens, now);
+                    values.take(limit.measure(), demand.tokens, now);
                 }
                 values.status(limit, now)
             })
@@ -81,8 +81,8 @@ impl LimitCounters {
     /// Corrects the charge of `ticket` from the estimate to `tokens_used`, and ends its concurrency lease.
     pub fn settle(&mut self, ticket: &AdmissionTicket, tokens_used: u64) {
         for limit in &ticket.limits {
-            if let Some(values) = self.values.get_mut(&limit.counter()) {
-                values.settle(limit.measure, ticket, tokens_used);
+            if let Some(values) = self.values.get_mut(&limit.counter) {
+                values.settle(limit.measure(), ticket, tokens_used);
             }
         }
     }
@@ -112,7 +112,7 @@ impl LimitCounters {
     fn prune(&mut self, now: ClockReading) {
         if self.values.len() >= self.prune_at.max(COUNTERS_KEPT) {
             self.values
-                .retain(|counter, values| !values.is_idle(counter.measure, now));
+                .retain(|counter, values| !values.is_idle(counter.measure(), now));
             self.prune_at = 2 * self.values.len();
         }
     }
@@ -124,8 +124,8 @@ impl LimitCounters {
 
     fn value_of(&mut self, limit: &AdmissionLimit) -> &mut CounterValue {
         self.values
-            .entry(limit.counter())
-            .or_insert_with(|| CounterValue::new(limit.measure))
+            .entry(limit.counter.clone())
+            .or_insert_with(|| CounterValue::new(limit.measure()))
     }
 }
 
@@ -144,7 +144,7 @@ impl CounterValue {
 
     /// The time until a request for `tokens` fits; zero if it fits now.
     fn wait_for(&mut self, limit: &AdmissionLimit, tokens: u64, now: ClockReading) -> Duration {
-        let room = room_of(limit.measure, tokens);
+        let room = room_of(limit.measure(), tokens);
         match self {
             // A request that alone exceeds the limit is admitted when the window is empty: its estimate may be wrong.
             Self::Minute(window) => window
@@ -153,7 +153,7 @@ impl CounterValue {
             Self::Now(leases) if *leases < limit.most => Duration::ZERO,
             Self::Now(_) => LEASE_RETRY,
             Self::Period(budget) => {
-                let (since, next) = period(limit.measure, now.unix_ms);
+                let (since, next) = period(limit.measure(), now.unix_ms);
                 if budget.since != since {
                     *budget = BudgetUsage {
                         since,
@@ -207,7 +207,7 @@ impl CounterValue {
             Self::Minute(window) => (window.sum(now.steady_ms), window.reset(now.steady_ms)),
             Self::Now(leases) => (*leases, Duration::ZERO),
             Self::Period(budget) => {
-                let (_, next) = period(limit.measure, now.unix_ms);
+                let (_, next) = period(limit.measure(), now.unix_ms);
                 (budget.used, Duration::from_millis(next - now.unix_ms))
             }
         };

@@ -1,6 +1,6 @@
 //! Finds the caller's key where it does not belong, so that it is sent to nobody.
 
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use memchr::memmem::Finder;
 
 use super::credential_names::decoded;
@@ -11,6 +11,8 @@ use super::secret_shape::MASK;
 /// How often escapes are decoded in the search for the key: JSON may be in a string of JSON.
 const ESCAPE_LEVELS: usize = 3;
 
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
 /// The caller's key, from either header that may carry it.
 pub struct CallerKeyToStrip<'h>([Option<&'h [u8]>; 2]);
 
@@ -19,12 +21,12 @@ impl<'h> CallerKeyToStrip<'h> {
     const BYTES_MIN: usize = 6;
 
     pub fn of(from_caller: &'h HeaderMap) -> Self {
-        let bytes = |name: &str| from_caller.get(name).map(HeaderValue::as_bytes);
-        let bearer = bytes("authorization").map(|value| {
+        let bytes = |name: &HeaderName| from_caller.get(name).map(HeaderValue::as_bytes);
+        let bearer = bytes(&header::AUTHORIZATION).map(|value| {
             let scheme_ends = value.iter().position(|byte| *byte == b' ').unwrap_or(0);
             value[scheme_ends..].trim_ascii()
         });
-        let keys = [bearer, bytes("x-api-key")];
+        let keys = [bearer, bytes(&X_API_KEY)];
         Self(keys.map(|key| key.filter(|key| key.len() >= Self::BYTES_MIN)))
     }
 

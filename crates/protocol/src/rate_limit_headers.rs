@@ -2,6 +2,7 @@
 
 use super::Protocol;
 use super::date::rfc3339;
+use http::{HeaderName, HeaderValue};
 use std::time::Duration;
 
 /// The state of one of a caller's limits.
@@ -29,43 +30,55 @@ impl RateLimitStatus {
         protocol: Option<Protocol>,
         counted: RateLimitUnit,
         now: u64,
-    ) -> [(&'static str, String); 3] {
-        let names = match (protocol, counted) {
-            (Some(Protocol::Messages), RateLimitUnit::Requests) => [
-                "anthropic-ratelimit-requests-limit",
-                "anthropic-ratelimit-requests-remaining",
-                "anthropic-ratelimit-requests-reset",
-            ],
-            (Some(Protocol::Messages), RateLimitUnit::Tokens) => [
-                "anthropic-ratelimit-tokens-limit",
-                "anthropic-ratelimit-tokens-remaining",
-                "anthropic-ratelimit-tokens-reset",
-            ],
-            (_, RateLimitUnit::Requests) => [
-                "x-ratelimit-limit-requests",
-                "x-ratelimit-remaining-requests",
-                "x-ratelimit-reset-requests",
-            ],
-            (_, RateLimitUnit::Tokens) => [
-                "x-ratelimit-limit-tokens",
-                "x-ratelimit-remaining-tokens",
-                "x-ratelimit-reset-tokens",
-            ],
-        };
+    ) -> [(HeaderName, HeaderValue); 3] {
         let reset = match protocol {
             Some(Protocol::Messages) => {
                 let reset_ms = u64::try_from(self.reset.as_millis()).unwrap_or(u64::MAX);
                 // Rounded down: rounded up, the time would lie after the end of the window.
-                rfc3339(now.saturating_add(reset_ms) / 1000)
+                text_value(rfc3339(now.saturating_add(reset_ms) / 1000))
             }
-            _ => duration_text(self.reset),
+            _ => text_value(duration_text(self.reset)),
         };
-        let [limit, remaining, at] = names;
+        let [limit, remaining, at] = names(protocol, counted).clone();
         [
-            (limit, self.limit.to_string()),
-            (remaining, self.remaining.to_string()),
+            (limit, HeaderValue::from(self.limit)),
+            (remaining, HeaderValue::from(self.remaining)),
             (at, reset),
         ]
+    }
+}
+
+fn text_value(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).expect("durations and dates are plain text")
+}
+
+/// The names of the headers for the limit, what remains of it, and its reset.
+fn names(protocol: Option<Protocol>, counted: RateLimitUnit) -> &'static [HeaderName; 3] {
+    static REQUESTS: [HeaderName; 3] = [
+        HeaderName::from_static("x-ratelimit-limit-requests"),
+        HeaderName::from_static("x-ratelimit-remaining-requests"),
+        HeaderName::from_static("x-ratelimit-reset-requests"),
+    ];
+    static TOKENS: [HeaderName; 3] = [
+        HeaderName::from_static("x-ratelimit-limit-tokens"),
+        HeaderName::from_static("x-ratelimit-remaining-tokens"),
+        HeaderName::from_static("x-ratelimit-reset-tokens"),
+    ];
+    static MESSAGES_REQUESTS: [HeaderName; 3] = [
+        HeaderName::from_static("anthropic-ratelimit-requests-limit"),
+        HeaderName::from_static("anthropic-ratelimit-requests-remaining"),
+        HeaderName::from_static("anthropic-ratelimit-requests-reset"),
+    ];
+    static MESSAGES_TOKENS: [HeaderName; 3] = [
+        HeaderName::from_static("anthropic-ratelimit-tokens-limit"),
+        HeaderName::from_static("anthropic-ratelimit-tokens-remaining"),
+        HeaderName::from_static("anthropic-ratelimit-tokens-reset"),
+    ];
+    match (protocol, counted) {
+        (Some(Protocol::Messages), RateLimitUnit::Requests) => &MESSAGES_REQUESTS,
+        (Some(Protocol::Messages), RateLimitUnit::Tokens) => &MESSAGES_TOKENS,
+        (_, RateLimitUnit::Requests) => &REQUESTS,
+        (_, RateLimitUnit::Tokens) => &TOKENS,
     }
 }
 
@@ -114,7 +127,7 @@ mod tests {
         let reported = |protocol, counted| {
             allowance
                 .headers(protocol, counted, 951_782_399_000)
-                .map(|(name, value)| format!("{name}: {value}"))
+                .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
         };
         for protocol in [None, Some(Protocol::Chat), Some(Protocol::Responses)] {
             assert_eq!(

@@ -4,6 +4,7 @@
 mod tests;
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
@@ -35,6 +36,8 @@ pub struct UsageDetailNames {
     pub reasoning: &'static str,
 }
 
+static USAGE_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
+
 /// The names in a protocol.
 pub fn detail_names(protocol: Option<Protocol>) -> UsageDetailNames {
     match protocol {
@@ -53,7 +56,14 @@ pub fn detail_names(protocol: Option<Protocol>) -> UsageDetailNames {
 
 /// The usage in a complete response body that is not a stream.
 pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<TokenUsage> {
-    read(protocol, body, skim::find(body, &["usage"])?)
+    // Most providers send it last. In text that a model wrote, the quotes of this key are escaped.
+    let key = USAGE_KEY.find_iter(body).last()?;
+    let trailing = skim::trailing_member(body, key + USAGE_KEY.needle().len());
+    read(
+        protocol,
+        body,
+        trailing.or_else(|| skim::find(body, &["usage"]))?,
+    )
 }
 
 /// Tracks the usage in a stream.
@@ -63,7 +73,6 @@ pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<TokenUsage> {
 #[derive(Debug)]
 pub struct StreamUsageMeter {
     protocol: Protocol,
-    key: Finder<'static>,
     /// The counts in the first event of a messages stream, in which the output is not yet final.
     at_start: Option<TokenUsage>,
     latest: Option<TokenUsage>,
@@ -73,7 +82,6 @@ impl StreamUsageMeter {
     pub fn new(protocol: Protocol) -> Self {
         Self {
             protocol,
-            key: Finder::new(b"\"usage\""),
             at_start: None,
             latest: None,
         }
@@ -82,7 +90,7 @@ impl StreamUsageMeter {
     /// Records an event. An event without usage costs one search through its data.
     pub fn event(&mut self, _name: Option<&[u8]>, data: &[u8]) {
         // In text that a model wrote, the quotes of this key are escaped.
-        if self.key.find(data).is_none() {
+        if USAGE_KEY.find(data).is_none() {
             return;
         }
         match self.protocol {

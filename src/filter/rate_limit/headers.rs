@@ -4,8 +4,10 @@ use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::rate_limit_headers::{RateLimitStatus, RateLimitUnit, duration_text};
 use crate::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
-use http::{HeaderName, HeaderValue};
 use std::time::Duration;
+
+/// The maximum number of headers: three for each unit.
+const RATE_LIMIT_HEADERS_MAX: usize = 6;
 
 /// Adds the headers for requests and for tokens. Of several limits of a unit, the one with the least remaining counts.
 pub fn add_headers(
@@ -14,13 +16,12 @@ pub fn add_headers(
     limit_statuses: &[LimitStatus],
     now_ms: u64,
 ) {
+    request.response_headers.reserve(RATE_LIMIT_HEADERS_MAX);
     for counted in [RateLimitUnit::Requests, RateLimitUnit::Tokens] {
         let Some(rate_limit) = tightest(counted, limits, limit_statuses) else {
             continue;
         };
         for (name, value) in rate_limit.headers(request.protocol, counted, now_ms) {
-            let value = HeaderValue::try_from(value).expect("numbers and dates are plain text");
-            let name = HeaderName::from_static(name);
             request.response_headers.insert(name, value);
         }
     }
@@ -30,7 +31,7 @@ pub fn add_headers(
 pub fn refusal(limit: &AdmissionLimit, tokens: u64, left: u64, wait: Duration) -> Fault {
     let most = limit.most;
     let when = duration_text(wait);
-    let on = |word: &str| match &limit.model {
+    let on = |word: &str| match limit.counter.model() {
         Some(model) => format!(" {word} model `{model}`"),
         None => String::new(),
     };
@@ -40,7 +41,7 @@ pub fn refusal(limit: &AdmissionLimit, tokens: u64, left: u64, wait: Duration) -
             "quota exceeded: this API key may use {most} tokens per {period}{on}; try again in {when}, or ask the operator of this gateway for more"
         )
     };
-    let (kind, message) = match limit.measure {
+    let (kind, message) = match limit.measure() {
         LimitKind::RequestsPerMinute => (
             FaultKind::TooManyRequests,
             format!(
@@ -76,7 +77,7 @@ fn tightest(
     limits
         .iter()
         .zip(limit_statuses)
-        .filter(|(limit, _)| header_unit(limit.measure) == Some(counted))
+        .filter(|(limit, _)| header_unit(limit.measure()) == Some(counted))
         .map(|(limit, status)| RateLimitStatus {
             limit: limit.most,
             remaining: status.remaining,
@@ -101,12 +102,7 @@ mod tests {
     use super::*;
 
     fn limit(measure: LimitKind, most: u64, model: Option<&str>) -> AdmissionLimit {
-        AdmissionLimit {
-            caller: "ann".into(),
-            model: model.map(Into::into),
-            measure,
-            most,
-        }
+        AdmissionLimit::new(&"ann".into(), model.map(Into::into).as_ref(), measure, most)
     }
 
     #[test]

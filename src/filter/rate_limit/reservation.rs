@@ -141,12 +141,7 @@ mod tests {
             (LimitKind::Concurrent, 2),
             (LimitKind::TokensPerMinute, 1000),
         ]
-        .map(|(measure, most)| AdmissionLimit {
-            caller: "ann".into(),
-            model: None,
-            measure,
-            most,
-        })
+        .map(|(measure, most)| AdmissionLimit::new(&"ann".into(), None, measure, most))
         .into();
         let demand = AdmissionRequest {
             limits: &limits,

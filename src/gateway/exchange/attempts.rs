@@ -87,7 +87,7 @@ impl Exchange<'_> {
     pub(super) async fn attempt_each(
         &mut self,
         candidates: Arc<[Candidate]>,
-    ) -> Result<LeasedResponse, Fault> {
+    ) -> Result<Box<LeasedResponse>, Fault> {
         let detachment = Detachment::new(self.request.detaches);
         self.downstream.detachment = detachment.clone();
         let mut attempts = Attempts {
@@ -118,7 +118,7 @@ impl Exchange<'_> {
 }
 
 impl Attempts<'_> {
-    async fn run(&mut self) -> Result<LeasedResponse, Fault> {
+    async fn run(&mut self) -> Result<Box<LeasedResponse>, Fault> {
         self.gateway
             .budget
             .earn(self.snapshot.retries.budget_percent);
@@ -128,13 +128,13 @@ impl Attempts<'_> {
                 kept.response.give_back().await;
             }
             match self.attempt_on(lease).await {
-                AttemptVerdict::Keep(kept) => return Ok(*kept),
+                AttemptVerdict::Keep(kept) => return Ok(kept),
                 AttemptVerdict::Next(attempt) => last = Some(attempt),
                 AttemptVerdict::Stop(fault) => return Err(fault),
             }
         }
         match last.expect("without an attempt there was an error") {
-            FallbackReply::Responded(kept) => Ok(*kept),
+            FallbackReply::Responded(kept) => Ok(kept),
             FallbackReply::Failed { fault, .. } => Err(fault),
         }
     }

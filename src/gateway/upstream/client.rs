@@ -116,7 +116,7 @@ impl UpstreamClient {
         source: ConnectionReusePolicy,
         timeout: Duration,
         deadline: Instant,
-    ) -> Result<UpstreamConnection, Fault> {
+    ) -> Result<Box<UpstreamConnection>, Fault> {
         let max_wait = timeout.min(remaining(deadline));
         let connecting = self.connect(target.channel, target.credential, source);
         in_time(max_wait, pin!(connecting))

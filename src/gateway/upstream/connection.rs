@@ -32,15 +32,16 @@ impl UpstreamConnection {
         dialer: &Arc<UpstreamConnectionPool>,
         peer: &Arc<HttpPeer>,
         reused: bool,
-    ) -> Self {
-        Self {
+    ) -> Box<Self> {
+        // Boxed, since it is large and moves with the response.
+        Box::new(Self {
             session: Some(session),
             dialer: dialer.clone(),
             peer: peer.clone(),
             reused,
             sent_in_part: false,
             is_informed: false,
-        }
+        })
     }
 
     pub(super) fn session(&self) -> &HttpSession {
@@ -60,7 +61,7 @@ impl UpstreamConnection {
     }
 
     /// Returns the connection to its pool.
-    pub(super) async fn release(mut self) {
+    pub(super) async fn release(mut self: Box<Self>) {
         let Some(mut session) = self.session.take() else {
             return;
         };
@@ -71,7 +72,7 @@ impl UpstreamConnection {
     }
 
     /// Closes the connection, or only the stream on HTTP/2.
-    pub(super) async fn close(mut self) {
+    pub(super) async fn close(mut self: Box<Self>) {
         // `shutdown` waits for a provider that does not read; after the timeout, dropping the session closes the
         // connection.
         let _ = fast_timeout(CLOSING, self.session_mut().shutdown()).await;

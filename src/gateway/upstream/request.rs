@@ -11,6 +11,8 @@ use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::RequestHeader;
 use std::time::Duration;
 
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
 /// A request to a provider. It can be sent several times, unless its body streams.
 pub struct PreparedRequest {
     pub method: Method,
@@ -51,7 +53,7 @@ impl PreparedRequest {
         let channel = target.channel;
         if let Some(id) = request_id {
             let id = HeaderValue::from_str(id).expect("request ids are plain text");
-            headers.insert(HeaderName::from_static("x-request-id"), id);
+            headers.insert(X_REQUEST_ID, id);
         }
         headers.insert(header::HOST, channel.origin.authority.clone());
         if let Some(bytes) = body.content_length() {

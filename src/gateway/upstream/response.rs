@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 /// A provider's response. The timeouts of the request apply to reading the body.
 pub struct UpstreamResponse {
-    connection: UpstreamConnection,
+    connection: Box<UpstreamConnection>,
     pub status: StatusCode,
     timeouts: Timeouts,
     /// When the whole response must have arrived.
@@ -53,7 +53,7 @@ impl ChunkSource for UpstreamResponse {
 impl UpstreamResponse {
     /// Wraps a connection on which the head of the response was read.
     pub(super) fn new(
-        connection: UpstreamConnection,
+        connection: Box<UpstreamConnection>,
         timeouts: Timeouts,
         deadline: Instant,
         secrets: Arc<ChannelSecrets>,

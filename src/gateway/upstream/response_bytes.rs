@@ -5,6 +5,7 @@
 
 use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkScanResult};
 use crate::gateway::intercepted_stream::{InterceptedConnection, ReadInterceptor};
+use bytes::Bytes;
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::v1::client::HttpSession;
 use std::io;
@@ -46,6 +47,11 @@ impl ResponseFramingTracker {
     /// Corks or uncorks the connection of `session`.
     pub fn set_corked(session: &HttpSession, is_corked: bool) {
         InterceptedConnection::<Self>::set_corked(session.stream(), is_corked);
+    }
+
+    /// Lends the bytes that are written to the connection of `session` next, as [`InterceptedConnection::lend`].
+    pub fn lend(session: &HttpSession, bytes: Bytes) {
+        InterceptedConnection::<Self>::lend(session.stream(), bytes);
     }
 
     /// Processes the next bytes of the connection.

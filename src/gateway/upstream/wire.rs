@@ -3,14 +3,16 @@
 use super::response_bytes::ResponseFramingTracker;
 use crate::protocol::header_policy;
 use crate::protocol::json::edit::BodySegments;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_error::{Error, ErrorType};
 use pingora_http::RequestHeader;
 use std::time::Duration;
 
-/// Bodies up to this many bytes are written in one piece: the copy costs less than the system calls.
-const ONE_PIECE_MAX: usize = 64 << 10;
+/// Bodies up to this many bytes leave in one system call with the head.
+const ONE_WRITE_MAX: usize = 64 << 10;
+/// A body of more segments is copied into one piece before it is written.
+const SEGMENTS_MAX: usize = 6;
 /// Size of the pieces of larger bodies, in bytes; the idle timeout applies to each.
 const PIECE: usize = 256 << 10;
 
@@ -38,12 +40,9 @@ pub async fn write_request(
     idle: Duration,
 ) -> Result<RequestWriteOutcome, Box<Error>> {
     session.set_write_timeout(Some(idle));
-    // The head leaves with the first piece of the body.
-    let corked = body.is_some_and(|body| !body.is_empty());
-    set_corked(session, corked);
-    let written = session.write_request_header(head).await;
-    set_corked(session, false);
-    written?;
+    // The head leaves with the body, or with its first piece.
+    set_corked(session, body.is_some_and(|body| !body.is_empty()));
+    session.write_request_header(head).await?;
     match write_body(session, body).await {
         Ok(()) => Ok(RequestWriteOutcome::Whole),
         Err(error) => Ok(RequestWriteOutcome::InPart(error)),
@@ -61,10 +60,24 @@ async fn write_body(
     session: &mut HttpSession,
     body: Option<&BodySegments>,
 ) -> Result<(), Box<Error>> {
-    let pieces = body.map_or_else(Vec::new, pieces);
-    let ends_with_last_piece = matches!(session, HttpSession::H2(_)) && !pieces.is_empty();
+    let body = body.filter(|body| !body.is_empty());
+    let is_h2 = matches!(session, HttpSession::H2(_));
+    let is_whole = body.is_some_and(|body| body.len() <= ONE_WRITE_MAX);
+    let pieces = match body {
+        None => Vec::new(),
+        Some(body) if !is_whole => slices(body),
+        Some(body) if is_h2 || body.iter().len() > SEGMENTS_MAX => vec![body.to_bytes()],
+        Some(body) => body.iter().cloned().collect(),
+    };
+    let ends_with_last_piece = is_h2 && !pieces.is_empty();
     let last = pieces.len().wrapping_sub(1);
     for (index, piece) in pieces.into_iter().enumerate() {
+        match session {
+            HttpSession::H1(session) if is_whole && index != last => {
+                ResponseFramingTracker::lend(session, piece.clone());
+            }
+            _ => set_corked(session, false),
+        }
         session.write_request_body(piece, index == last).await?;
     }
     if !ends_with_last_piece {
@@ -73,18 +86,8 @@ async fn write_body(
     Ok(())
 }
 
-/// The pieces to write: a small body as a whole, a large one in slices.
-fn pieces(body: &BodySegments) -> Vec<Bytes> {
-    if body.is_empty() {
-        return Vec::new();
-    }
-    if body.len() <= ONE_PIECE_MAX {
-        let mut whole = BytesMut::with_capacity(body.len());
-        for segment in body.iter() {
-            whole.extend_from_slice(segment);
-        }
-        return vec![whole.freeze()];
-    }
+/// The pieces to write of a large body.
+fn slices(body: &BodySegments) -> Vec<Bytes> {
     body.iter()
         .flat_map(|segment| {
             (0..segment.len())

@@ -26,8 +26,8 @@ impl RedisKeys {
 
     /// The key of a limit's counter.
     pub fn limit(&self, limit: &AdmissionLimit) -> String {
-        let mut key = self.of(&limit.caller, limit.measure.name());
-        if let Some(model) = &limit.model {
+        let mut key = self.of(limit.counter.caller(), limit.measure().name());
+        if let Some(model) = limit.counter.model() {
             key.push(':');
             key.push_str(model);
         }
@@ -77,11 +77,9 @@ mod tests {
         let keys = RedisKeys::new("headgate");
         assert_eq!(keys.affinity("ann", "resp_1"), "headgate:{ann}:made:resp_1");
         assert_eq!(keys.affinity("}{%", "r"), "headgate:{%7d%7b%25}:made:r");
-        let limit = |model: Option<&str>| AdmissionLimit {
-            caller: "ann".into(),
-            model: model.map(Into::into),
-            measure: LimitKind::TokensPerMinute,
-            most: 1,
+        let limit = |model: Option<&str>| {
+            let model = model.map(Into::into);
+            AdmissionLimit::new(&"ann".into(), model.as_ref(), LimitKind::TokensPerMinute, 1)
         };
         assert_eq!(keys.limit(&limit(None)), "headgate:{ann}:tokens_per_minute");
         assert_eq!(

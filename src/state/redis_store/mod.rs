@@ -270,7 +270,7 @@ impl RedisStoreInner {
     fn settle(&self, mut ticket: AdmissionTicket, tokens_used: u64) {
         self.leases.release(ticket.lease);
         let estimate = ticket.tokens;
-        ticket.limits.retain(|limit| match limit.measure {
+        ticket.limits.retain(|limit| match limit.measure() {
             LimitKind::RequestsPerMinute => false,
             LimitKind::Concurrent => true,
             LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
@@ -349,7 +349,7 @@ fn leases_among(limits: &[AdmissionLimit], keys: &[String]) -> Vec<String> {
     let held = limits
         .iter()
         .zip(keys)
-        .filter(|(limit, _)| limit.measure == LimitKind::Concurrent);
+        .filter(|(limit, _)| limit.measure() == LimitKind::Concurrent);
     held.map(|(_, key)| key.clone()).collect()
 }
 

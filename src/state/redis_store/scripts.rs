@@ -52,7 +52,7 @@ impl LuaScripts {
             .arg(demand.tokens.min(COUNT_MAX));
         for limit in demand.limits {
             command
-                .arg(limit.measure.name())
+                .arg(limit.measure().name())
                 .arg(limit.most.min(COUNT_MAX));
         }
         command
@@ -73,7 +73,7 @@ impl LuaScripts {
             .arg(ticket.tokens.min(COUNT_MAX))
             .arg(tokens_used.min(COUNT_MAX));
         for limit in &ticket.limits {
-            command.arg(limit.measure.name());
+            command.arg(limit.measure().name());
         }
         command
     }

@@ -174,11 +174,9 @@ impl StateDatabase {
             let rows =
                 statement.query_map(params![measure.name(), since.cast_signed()], |row| {
                     let model: String = row.get(1)?;
-                    let counter = CounterKey {
-                        caller: row.get::<_, String>(0)?.into(),
-                        model: (!model.is_empty()).then(|| model.into()),
-                        measure,
-                    };
+                    let caller = row.get::<_, String>(0)?.into();
+                    let model = (!model.is_empty()).then(|| model.into());
+                    let counter = CounterKey::new(caller, model, measure);
                     Ok((counter, since, row.get::<_, i64>(2)?.cast_unsigned()))
                 })?;
             for row in rows {
@@ -298,12 +296,12 @@ fn write_all(
                 since,
                 tokens,
             } => {
-                let model = counter.model.as_deref().unwrap_or_default();
+                let model = counter.model().map_or("", |model| model);
                 let total: i64 = spent.query_row(
                     params![
-                        counter.caller,
+                        &**counter.caller(),
                         model,
-                        counter.measure.name(),
+                        counter.measure().name(),
                         since.cast_signed(),
                         tokens.cast_signed()
                     ],

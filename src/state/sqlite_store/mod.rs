@@ -169,11 +169,11 @@ impl StateStore for SqliteStore {
         let budgets = ticket
             .limits
             .iter()
-            .filter(|limit| limit.measure.is_budget());
+            .filter(|limit| limit.measure().is_budget());
         for limit in budgets.filter(|_| tokens_used > 0) {
             self.write(FileWrite::AddTokens {
-                counter: limit.counter(),
-                since: period(limit.measure, ticket.taken_at.unix_ms).0,
+                counter: limit.counter.clone(),
+                since: period(limit.measure(), ticket.taken_at.unix_ms).0,
                 tokens: tokens_used,
             });
         }

@@ -146,9 +146,8 @@ async fn budgets_are_spent_and_corrected(store: &dyn StateStore) {
 
 async fn models_and_callers_are_counted_apart(store: &dyn StateStore) {
     let (ann, bob) = (caller(), caller());
-    let of_model = |model: &str| AdmissionLimit {
-        model: Some(model.into()),
-        ..limit(&ann, LimitKind::RequestsPerMinute, 1)
+    let of_model = |model: &str| {
+        AdmissionLimit::new(&ann, Some(&model.into()), LimitKind::RequestsPerMinute, 1)
     };
     let limits = [
         limit(&ann, LimitKind::RequestsPerMinute, 1),

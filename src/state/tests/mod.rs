@@ -30,12 +30,7 @@ fn caller() -> Arc<str> {
 }
 
 fn limit(caller: &Arc<str>, measure: LimitKind, most: u64) -> AdmissionLimit {
-    AdmissionLimit {
-        caller: caller.clone(),
-        model: None,
-        measure,
-        most,
-    }
+    AdmissionLimit::new(caller, None, measure, most)
 }
 
 async fn admit(store: &dyn StateStore, limits: &[AdmissionLimit], tokens: u64) -> AdmissionResult {

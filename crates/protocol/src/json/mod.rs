@@ -12,6 +12,7 @@ mod keys;
 mod node;
 mod number;
 mod scan;
+mod string_block;
 mod tape;
 mod text;
 
@@ -21,6 +22,8 @@ mod tests;
 pub use error::{ExpectedToken, JsonError, JsonErrorKind};
 pub use node::{ArrayElements, DocumentNode, ObjectMembers, ValueKind};
 pub use text::quoted;
+
+pub(crate) use node::RawText;
 
 use std::fmt;
 

@@ -3,6 +3,7 @@
 //! Only what is needed to find the value is checked. If the bytes are not valid JSON, the result may be nothing or a
 //! wrong range of the same bytes, but never a panic.
 
+use super::string_block::{BLOCK_BYTES, StringBlock};
 use std::ops::Range;
 
 /// The value at a path of keys; keys that are written with escapes do not match.
@@ -23,6 +24,23 @@ pub fn members(json: &[u8], range: Range<usize>) -> RawMembers<'_> {
 /// The ranges of the elements of the array at `range`.
 pub fn elements(json: &[u8], range: Range<usize>) -> RawElements<'_> {
     RawElements(RawCursor::new(json, range, b'['))
+}
+
+/// The value of the member whose key ends at `key_end`, if it is a member of the whole document's object and only few
+/// members follow it: those are walked to the end of the document.
+pub fn trailing_member(json: &[u8], key_end: usize) -> Option<Range<usize>> {
+    let mut cursor = RawCursor { json, at: key_end };
+    if !cursor.skip(b':') {
+        return None;
+    }
+    let value = cursor.value()?;
+    cursor.skip(b',');
+    let mut rest = RawMembers(cursor);
+    while rest.next().is_some() {}
+    let RawMembers(mut cursor) = rest;
+    let is_closed = cursor.skip(b'}');
+    cursor.skip_white_space();
+    (is_closed && cursor.at == json.len()).then_some(value)
 }
 
 /// The text between the quotes, if the value is a string without escapes.
@@ -107,13 +125,22 @@ impl<'a> RawCursor<'a> {
 /// The offset after the closing quote of the string that begins at `start`.
 fn string_end(json: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
-    loop {
-        at += memchr::memchr2(b'"', b'\\', json.get(at..)?)?;
-        if json[at] == b'"' {
-            return Some(at + 1);
+    'blocks: while at < json.len() {
+        let mut specials = StringBlock::at(json, at).specials;
+        while specials != 0 {
+            let special = at + specials.trailing_zeros() as usize;
+            match json.get(special)? {
+                b'"' => return Some(special + 1),
+                b'\\' => {
+                    at = special + 2;
+                    continue 'blocks;
+                }
+                _ => specials &= specials - 1,
+            }
         }
-        at += 2;
+        at += BLOCK_BYTES;
     }
+    None
 }
 
 /// The offset after the closing bracket of the container that begins at `start`.
@@ -136,7 +163,12 @@ fn container_end(json: &[u8], start: usize) -> Option<usize> {
 }
 
 fn scalar_end(json: &[u8], start: usize) -> usize {
-    let ends = |byte: &u8| b",:]} \n\r\t\"[{".contains(byte);
+    let ends = |byte: &u8| {
+        matches!(
+            byte,
+            b',' | b':' | b']' | b'}' | b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'[' | b'{'
+        )
+    };
     let length = json[start..].iter().position(ends);
     length.map_or(json.len(), |length| start + length)
 }

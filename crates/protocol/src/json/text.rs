@@ -1,10 +1,12 @@
 //! JSON strings: strict scan, decoding, length in code points, and quoting.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use bytes::Bytes;
 
 use super::error::{ExpectedToken, JsonErrorKind};
+use super::string_block::{BLOCK_BYTES, StringBlock};
 use super::tape::StringFlags;
 
 /// Writes a text as a JSON string with its quotes.
@@ -21,32 +23,61 @@ pub(super) fn scan(
     bytes: &[u8],
     start: usize,
 ) -> Result<(usize, StringFlags), (usize, JsonErrorKind)> {
-    let mut high_bits = 0;
     let mut escaped = false;
+    let mut high = 0;
     let mut at = start + 1;
-    loop {
-        at += plain_run(&bytes[at..], &mut high_bits);
-        match bytes.get(at) {
-            Some(b'"') => break,
-            Some(b'\\') => {
-                escaped = true;
-                at += escape(&bytes[at..]).map_err(|reason| (at, reason))?;
-            }
-            Some(&byte) => return Err((at, JsonErrorKind::ControlCharacter(byte))),
-            None => {
-                return Err((
-                    at,
-                    JsonErrorKind::UnexpectedEnd(ExpectedToken::ClosingQuote),
-                ));
+    'blocks: loop {
+        let block = StringBlock::at(bytes, at);
+        let mut specials = block.specials;
+        while specials != 0 {
+            let offset = specials.trailing_zeros() as usize;
+            let special = at + offset;
+            match bytes.get(special) {
+                Some(b'"') => {
+                    high |= block.high & !(u32::MAX << offset);
+                    check_utf8(bytes, start + 1..special, high == 0)?;
+                    let ascii = high == 0;
+                    return Ok((special + 1, StringFlags { escaped, ascii }));
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    let length = match bytes.get(special + 1) {
+                        Some(b'n' | b'"' | b'\\' | b't' | b'/' | b'r') => 2,
+                        _ => escape(&bytes[special..]).map_err(|reason| (special, reason))?,
+                    };
+                    let after = offset + length;
+                    if after >= BLOCK_BYTES {
+                        high |= block.high & !(u32::MAX << offset);
+                        at += after;
+                        continue 'blocks;
+                    }
+                    specials &= u32::MAX << after;
+                }
+                Some(&byte) => return Err((special, JsonErrorKind::ControlCharacter(byte))),
+                None => {
+                    let end = JsonErrorKind::UnexpectedEnd(ExpectedToken::ClosingQuote);
+                    return Err((special, end));
+                }
             }
         }
+        high |= block.high;
+        at += BLOCK_BYTES;
     }
-    let ascii = high_bits == 0;
-    if !ascii && let Err(error) = std::str::from_utf8(&bytes[start + 1..at]) {
-        let at_fault = start + 1 + error.valid_up_to();
-        return Err((at_fault, JsonErrorKind::InvalidUtf8));
+}
+
+/// # Errors
+/// The offset of the first byte that is not UTF-8.
+fn check_utf8(
+    bytes: &[u8],
+    content: Range<usize>,
+    is_ascii: bool,
+) -> Result<(), (usize, JsonErrorKind)> {
+    if is_ascii || simdutf8::basic::from_utf8(&bytes[content.clone()]).is_ok() {
+        return Ok(());
     }
-    Ok((at + 1, StringFlags { escaped, ascii }))
+    let first = std::str::from_utf8(&bytes[content.clone()]).err();
+    let at_fault = content.start + first.map_or(0, |error| error.valid_up_to());
+    Err((at_fault, JsonErrorKind::InvalidUtf8))
 }
 
 /// The decoded text of a scanned string's content.
@@ -93,73 +124,6 @@ pub(super) fn code_points(content: &[u8], spelling: StringFlags) -> usize {
         rest = &rest[at + decode_escape(&rest[at..]).1..];
     }
     points + leading_bytes(rest)
-}
-
-const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
-/// The number of bytes that are checked eight at a time before a string counts as long.
-const SHORT: usize = 32;
-/// The block size for long strings, so that the compiler uses vector instructions.
-const BLOCK: usize = 64;
-
-/// The number of leading bytes that are plain: no quote, no backslash, no control character.
-///
-/// `high_bits` collects whether any of them is not ASCII.
-fn plain_run(bytes: &[u8], high_bits: &mut u64) -> usize {
-    let mut at = 0;
-    while let Some(lane) = bytes[at..].first_chunk() {
-        let lane = u64::from_le_bytes(*lane);
-        let hits = special_bytes(lane);
-        if hits != 0 {
-            let plain = hits.trailing_zeros() / 8;
-            *high_bits |= lane & HIGH & ((1 << (plain * 8)) - 1);
-            return at + plain as usize;
-        }
-        *high_bits |= lane & HIGH;
-        at += 8;
-        if at == SHORT {
-            at += plain_blocks(&bytes[at..], high_bits);
-        }
-    }
-    for &byte in &bytes[at..] {
-        if is_special(byte) {
-            break;
-        }
-        *high_bits |= u64::from(byte) & 0x80;
-        at += 1;
-    }
-    at
-}
-
-/// The length of the leading whole blocks that are plain.
-fn plain_blocks(bytes: &[u8], high_bits: &mut u64) -> usize {
-    let mut plain = 0;
-    for block in bytes.chunks_exact(BLOCK) {
-        let (mut special, mut all) = (false, 0);
-        for &byte in block {
-            special |= is_special(byte);
-            all |= byte;
-        }
-        if special {
-            break;
-        }
-        *high_bits |= u64::from(all & 0x80);
-        plain += BLOCK;
-    }
-    plain
-}
-
-fn is_special(byte: u8) -> bool {
-    (byte == b'"') | (byte == b'\\') | (byte < 0x20)
-}
-
-/// Marks the high bit of bytes that are not plain; the lowest mark is exact, those above it may be false.
-fn special_bytes(lane: u64) -> u64 {
-    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
-    let quotes = zero_bytes(lane ^ (ONES * u64::from(b'"')));
-    let backslashes = zero_bytes(lane ^ (ONES * u64::from(b'\\')));
-    let controls = lane.wrapping_sub(ONES * 0x20) & !lane & HIGH;
-    quotes | backslashes | controls
 }
 
 /// The length of the escape at the start of `bytes`; a surrogate pair is one escape.

@@ -168,3 +168,35 @@ fn a_responses_stream_counts_the_response_that_ended_it() {
         Some(expected)
     );
 }
+
+#[test]
+fn only_the_usage_of_the_whole_response_counts_wherever_it_stands() {
+    let counted = usage([Some(1), Some(2), None, None, None, None]);
+    let of = r#""usage":{"prompt_tokens":1,"completion_tokens":2}"#;
+    let other = r#""usage":{"prompt_tokens":7,"completion_tokens":7}"#;
+    for (body, expected) in [
+        (format!("{{{of}}}"), Some(counted)),
+        (format!(" {{ \"id\":\"a\" , {of} }} \n"), Some(counted)),
+        (format!(r#"{{{of},"id":"a","more":[{{}}]}}"#), Some(counted)),
+        (
+            format!(r#"{{"choices":[{{{other}}}],{of}}}"#),
+            Some(counted),
+        ),
+        (
+            format!(r#"{{{of},"choices":[{{{other}}}]}}"#),
+            Some(counted),
+        ),
+        (format!(r#"{{{of},"last":{{{other}}}}}"#), Some(counted)),
+        (format!(r#"{{{of},"last":"usage"}}"#), Some(counted)),
+        (format!(r#"{{"choices":[{{{other}}}]}}"#), None),
+        (format!(r#"{{"choices":{{{other}}}}}"#), None),
+        (format!("[{{{other}}}]"), None),
+        (r#"{"name":"usage"}"#.into(), None),
+        (r#"{"usage":null}"#.into(), None),
+        (r#"{"usage":"#.into(), None),
+        (r#"{"usage""#.into(), None),
+    ] {
+        let found = from_json(Protocol::Chat, body.as_bytes());
+        assert_eq!(found, expected, "{body}");
+    }
+}
