@@ -1,6 +1,6 @@
 //! The load of one run: chat requests and streams, one after the other on one connection.
 
-use super::provider::{Next, Provider};
+use super::provider::{ANSWER_END, Next, Provider};
 use headgate_budget::request::{CHAT, chat_request_to};
 use headgate_budget::setup::{
     CACHE, CALLOUT, CONDITION, EDIT, PLUGIN_ON_BODIES, PLUGIN_ON_HEADERS,
@@ -74,7 +74,7 @@ impl Load {
             let request = chat_request_to(kind.path, kind.body_bytes, false, "");
             for _ in 0..chats {
                 client.send(&request);
-                client.read_until("}}");
+                client.read_until(ANSWER_END);
             }
         }
         let streams = STREAM_PATHS.into_iter().zip(self.streams);

@@ -22,11 +22,18 @@ pub struct Provider {
     stream: Sender<Next>,
 }
 
+/// The end of each response that is not a stream.
+pub const ANSWER_END: &str = r#""service_tier":"default"}"#;
 const ANSWER: &str = concat!(
-    r#"{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"provider-model-2026-08","#,
-    r#""choices":[{"index":0,"message":{"role":"assistant","content":"The water runs."},"#,
-    r#""logprobs":null,"finish_reason":"stop"}],"#,
-    r#""usage":{"prompt_tokens":12,"completion_tokens":4,"total_tokens":16}}"#,
+    r#"{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"provider-model-2026-08","#,
+    r#""system_fingerprint":"fp_1","choices":[{"index":0,"message":{"role":"assistant","content":""#,
+    r#"The report has three parts. The first one describes where the water comes from and how much of it there is; "#,
+    r#"the second one compares the \"dry\" years with the others.\n\nThe third part is the longest: it lists what was "#,
+    r#"tried, what it cost, and what the authors would do again. In short: the gates work, and they are cheap."#,
+    r#"","refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"stop"}],"#,
+    r#""usage":{"prompt_tokens":120,"completion_tokens":80,"total_tokens":200,"#,
+    r#""prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,"#,
+    r#""audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"service_tier":"default"}"#,
 );
 const EVENT: &str = concat!(
     r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"provider-model-2026-08","#,

@@ -10,17 +10,16 @@ pub fn chat_request(body_bytes: usize, stream: bool, directives: &str) -> Vec<u8
 
 /// The same request to another path.
 pub fn chat_request_to(path: &str, body_bytes: usize, stream: bool, directives: &str) -> Vec<u8> {
-    let filler = "The water runs where the gate lets it. ";
-    let mut text = filler.repeat(body_bytes / filler.len() + 1);
     let options = match stream {
         true => r#","stream":true,"stream_options":{"include_usage":true}"#,
         false => "",
     };
-    let empty = format!(
-        r#"{{"messages":[{{"role":"system","content":"Be brief."}},{{"role":"user","content":""}}],"model":"bench-model","temperature":0.7,"max_completion_tokens":60{options}}}"#
+    let rest = format!(
+        r#"],"model":"bench-model","temperature":0.7,"max_completion_tokens":60{options}}}"#
     );
-    text.truncate(body_bytes.saturating_sub(empty.len()));
-    let body = empty.replacen(r#""content":""}]"#, &format!(r#""content":"{text}"}}]"#), 1);
+    let begin = r#"{"messages":["#;
+    let messages = messages(body_bytes.saturating_sub(begin.len() + rest.len()));
+    let body = format!("{begin}{messages}{rest}");
     let directives = match directives {
         "" => String::new(),
         directives => format!("x-simulate: {directives}\r\n"),
@@ -34,4 +33,36 @@ pub fn chat_request_to(path: &str, body_bytes: usize, stream: bool, directives: 
         body.len()
     )
     .into_bytes()
+}
+
+/// A text as SDKs write it, with escapes.
+const SENTENCES: &str = r#"Please summarise the report for a busy reader. It has \"quotes\", a few\nnew lines, and the odd accent: caf\u00e9. "#;
+/// Sentences of one message of a conversation.
+const SENTENCES_OF_MESSAGE: usize = 6;
+/// A body of at least this size has an image, as base64, in place of a conversation.
+const IMAGE_BYTES_MIN: usize = 512 << 10;
+
+/// Messages of `bytes` in total.
+fn messages(bytes: usize) -> String {
+    let mut messages = r#"{"role":"system","content":"Be brief."}"#.to_owned();
+    let text = SENTENCES.repeat(SENTENCES_OF_MESSAGE);
+    if bytes >= IMAGE_BYTES_MIN {
+        let begin = format!(
+            r#",{{"role":"user","content":[{{"type":"text","text":"{text}"}},{{"type":"image_url","image_url":{{"url":"data:image/png;base64,"#
+        );
+        let end = r#""}}]}"#;
+        let image = "QUJD".repeat((bytes - messages.len() - begin.len() - end.len()) / 4);
+        return format!("{messages}{begin}{image}{end}");
+    }
+    for role in ["user", "assistant"].into_iter().cycle() {
+        let message = format!(r#",{{"role":"{role}","content":"{text}"}}"#);
+        let last = r#",{"role":"user","content":""}"#;
+        let left = bytes.saturating_sub(messages.len() + last.len());
+        if left < message.len() {
+            messages += &last.replace(r#""""#, &format!(r#""{}""#, "a".repeat(left)));
+            break;
+        }
+        messages += &message;
+    }
+    messages
 }

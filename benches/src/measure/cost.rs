@@ -26,6 +26,7 @@ pub async fn measure(targets: &Targets, scale: f64) {
         let mut costs = [Vec::new(), Vec::new()];
         let mut rates = [Vec::new(), Vec::new()];
         let measured = [Target::BarePingora, Target::Headgate];
+        let before = measured.map(|target| targets.user_and_system_seconds(target));
         for round in 0..=ROUNDS {
             for (index, target) in measured.into_iter().enumerate() {
                 let request = chat_request(*body_bytes, false, "");
@@ -44,8 +45,13 @@ pub async fn measure(targets: &Targets, scale: f64) {
             .collect();
         let ratio = median(&mut ratios);
         for (index, target) in measured.into_iter().enumerate() {
+            let after = targets.user_and_system_seconds(target);
+            // The warm-up counts, too.
+            let tens_of_thousands = (requests * (ROUNDS + 1)) as f64 / 10_000.0;
+            let [user, system] =
+                [0, 1].map(|part| (after[part] - before[index][part]) / tens_of_thousands);
             println!(
-                "  {label:>5}  {:<12}  {:.3} s/10k  {:>6.0} req/s",
+                "  {label:>5}  {:<12}  {:.3} s/10k (user {user:.3}, system {system:.3})  {:>6.0} req/s",
                 name(target),
                 median(&mut costs[index]),
                 median(&mut rates[index])

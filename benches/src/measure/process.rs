@@ -12,6 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+/// The unit of times in `/proc/PID/stat`, the same on all of Linux's usual platforms.
+const TICKS_PER_SECOND: f64 = 100.0;
+
 pub const TARGET_CPU: usize = 0;
 pub const OTHER_CPU: usize = 1;
 
@@ -118,6 +121,16 @@ impl Targets {
             .filter_map(|line| line.split(' ').next()?.parse::<u64>().ok())
             .sum();
         nanoseconds as f64 / 1e9
+    }
+
+    /// User time and system time of a target since its start, in seconds, in steps of 10 ms.
+    pub fn user_and_system_seconds(&self, target: Target) -> [f64; 2] {
+        let path = format!("/proc/{}/stat", self.running(target).child.id());
+        let line = fs::read_to_string(path).expect("a running program has a status");
+        // The fields after the name, which may contain spaces (proc_pid_stat(5)).
+        let (_, fields) = line.rsplit_once(')').expect("the name is in parentheses");
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        [11, 12].map(|field| fields[field].parse::<f64>().unwrap_or(f64::NAN) / TICKS_PER_SECOND)
     }
 
     /// The resident memory in MiB.
