@@ -147,13 +147,14 @@ impl AcceptProgram {
                 None => SchemaVerdict::Yes,
             },
         };
-        own.and_then(|| all(&node.branches, |branch| self.of_branch(branch, value)))
-            .and_then(|| {
-                let judges = node.judges.iter();
-                let mut relevant = judges.filter(|(kinds, _)| kinds.contains(kind));
-                let valid = |judge: u32| self.judges[judge as usize].is_valid(value);
-                SchemaVerdict::from(relevant.all(|(_, judge)| valid(*judge)))
-            })
+        let branches = node.branches.iter();
+        let of_branches = || all_of(branches.map(|branch| self.of_branch(branch, value)));
+        own.and_then(of_branches).and_then(|| {
+            let judges = node.judges.iter();
+            let mut relevant = judges.filter(|(kinds, _)| kinds.contains(kind));
+            let valid = |judge: u32| self.judges[judge as usize].is_valid(value);
+            SchemaVerdict::from(relevant.all(|(_, judge)| valid(*judge)))
+        })
     }
 
     fn of_array(&self, rules: &ArrayRules, value: DocumentNode<'_>) -> SchemaVerdict {
@@ -166,24 +167,10 @@ impl AcceptProgram {
                 verdict => return verdict,
             }
         }
-        all(&rules.contains, |(node, count)| {
-            self.of_contains(*node, *count, value)
-        })
-    }
-
-    fn of_contains(
-        &self,
-        node: NodeIndex,
-        count: CountRange,
-        value: DocumentNode<'_>,
-    ) -> SchemaVerdict {
-        let (mut sure, mut possible) = (0, 0);
-        for element in value.elements() {
-            let verdict = self.of_node(node, element);
-            sure += usize::from(verdict == SchemaVerdict::Yes);
-            possible += usize::from(verdict != SchemaVerdict::No);
-        }
-        count.verdict_between(sure, possible)
+        all_of(rules.contains.iter().map(|(node, count)| {
+            let elements = value.elements();
+            count.verdict_of(elements.map(|element| self.of_node(*node, element)))
+        }))
     }
 
     fn of_object(&self, rules: &ObjectRules, value: DocumentNode<'_>) -> SchemaVerdict {
@@ -214,15 +201,10 @@ impl AcceptProgram {
                 SchemaVerdict::No => self.of_node(*otherwise, value),
                 SchemaVerdict::Unknown => SchemaVerdict::Unknown,
             },
-            Branch::AnyOf(nodes) => !all(nodes, |node| !self.of_node(*node, value)),
+            Branch::AnyOf(nodes) => any_of(nodes.iter().map(|node| self.of_node(*node, value))),
             Branch::OneOf(nodes) => {
-                let (mut sure, mut possible) = (0, 0);
-                for node in nodes {
-                    let verdict = self.of_node(*node, value);
-                    sure += usize::from(verdict == SchemaVerdict::Yes);
-                    possible += usize::from(verdict != SchemaVerdict::No);
-                }
-                CountRange { min: 1, max: 1 }.verdict_between(sure, possible)
+                let verdicts = nodes.iter().map(|node| self.of_node(*node, value));
+                CountRange { min: 1, max: 1 }.verdict_of(verdicts)
             }
             Branch::Not(node) => !self.of_node(*node, value),
         }
@@ -253,16 +235,21 @@ impl Switch {
 }
 
 /// The verdict of several parts that must all say yes: no, if one says no.
-fn all<T>(parts: &[T], verdict: impl Fn(&T) -> SchemaVerdict) -> SchemaVerdict {
+fn all_of(verdicts: impl Iterator<Item = SchemaVerdict>) -> SchemaVerdict {
     let mut whole = SchemaVerdict::Yes;
-    for part in parts {
-        match verdict(part) {
+    for verdict in verdicts {
+        match verdict {
             SchemaVerdict::Yes => {}
             SchemaVerdict::No => return SchemaVerdict::No,
             SchemaVerdict::Unknown => whole = SchemaVerdict::Unknown,
         }
     }
     whole
+}
+
+/// The verdict of several parts of which one must say yes.
+fn any_of(verdicts: impl Iterator<Item = SchemaVerdict>) -> SchemaVerdict {
+    !all_of(verdicts.map(|verdict| !verdict))
 }
 
 impl SchemaVerdict {

@@ -168,8 +168,13 @@ impl CountRange {
         }
     }
 
-    /// The verdict on a count of which only bounds are known.
-    pub fn verdict_between(self, least: usize, most: usize) -> SchemaVerdict {
+    /// The verdict on the number of parts that say yes; those that are unknown may or may not count.
+    pub fn verdict_of(self, verdicts: impl Iterator<Item = SchemaVerdict>) -> SchemaVerdict {
+        let (mut least, mut most) = (0, 0);
+        for verdict in verdicts {
+            least += usize::from(verdict == SchemaVerdict::Yes);
+            most += usize::from(verdict != SchemaVerdict::No);
+        }
         if least > self.max || most < self.min {
             SchemaVerdict::No
         } else if least >= self.min && most <= self.max {
