@@ -1,5 +1,6 @@
 //! `/channels`: the health of each channel, its models and its credentials, and which channels each model can use now.
 
+use super::AdminApp;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
 use crate::channel::attempt_statistics::AttemptSummary;
@@ -8,13 +9,21 @@ use crate::channel::health_status::{HealthReport, HealthStatus, LastError};
 use crate::channel::live::{ChannelStates, ReachedLimit};
 use crate::channel::unusable::UnusableReason;
 use crate::observe::timestamp::rfc3339;
+use crate::serve::AppResponse;
 use crate::snapshot::Snapshot;
+use http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub(super) fn page(app: &AdminApp) -> AppResponse {
+    let snapshot = app.reloader.current();
+    let page = content(&snapshot, &app.channels, MonotonicTime::now());
+    AppResponse::json(StatusCode::OK, &page)
+}
+
 /// The page as JSON. It contains no secret: a credential is identified by its index.
-pub fn page(snapshot: &Snapshot, channels: &ChannelStates, now: MonotonicTime) -> Value {
+fn content(snapshot: &Snapshot, channels: &ChannelStates, now: MonotonicTime) -> Value {
     let page = ChannelsPage {
         snapshot,
         channels,
@@ -46,6 +55,7 @@ impl ChannelsPage<'_> {
             ("weight", json!(channel.weight)),
             ("retired", json!(channel.retired)),
             ("usable", json!(self.usable.get(&channel.name))),
+            ("drained", json!(self.channels.is_drained(channel))),
             ("in_flight", json!(load.in_flight())),
             (
                 "limits_reached",
@@ -120,9 +130,12 @@ impl ChannelsPage<'_> {
         add_status(&mut entry, &report);
         if let Some(unusable) = unusable {
             entry.insert("detail".into(), json!(unusable.to_string()));
-            if !matches!(unusable, UnusableReason::CoolingDown { .. }) {
-                entry.insert("reason".into(), json!("at_limit"));
-            }
+            let reason = match unusable {
+                UnusableReason::CoolingDown { .. } => return entry,
+                UnusableReason::Drained => "drained",
+                UnusableReason::AtLimit(_) | UnusableReason::AlreadyTried => "at_limit",
+            };
+            entry.insert("reason".into(), json!(reason));
         }
         entry
     }

@@ -1,15 +1,27 @@
 //! `/config`: the configuration in use, the one on disk, and the last one that was refused. It contains no secrets.
 
+use super::refusal::internal_error;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Model;
 use crate::observe::timestamp::rfc3339;
 use crate::protocol::secret_shape;
 use crate::reload::Reloader;
 use crate::reload::running::ListenerSummary;
+use crate::serve::AppResponse;
+use http::StatusCode;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
-/// The page as JSON.
-pub fn page(reloader: &Reloader) -> Value {
+/// Responds on a blocking thread, because the page reads the file on disk.
+pub(super) async fn page(reloader: &Arc<Reloader>) -> AppResponse {
+    let reloader = reloader.clone();
+    match tokio::task::spawn_blocking(move || content(&reloader)).await {
+        Ok(page) => AppResponse::json(StatusCode::OK, &page),
+        Err(error) => internal_error(&error),
+    }
+}
+
+fn content(reloader: &Reloader) -> Value {
     let snapshot = reloader.current();
     let on_disk = reloader.revision_on_disk();
     let previous: Vec<Value> = reloader
@@ -64,6 +76,7 @@ fn server_entry(settings: &ListenerSummary) -> Value {
     json!({
         "listen": settings.listen,
         "admin": settings.admin,
+        "admin_tls": settings.admin_tls,
         "tls": settings.tls,
         "workers": settings.workers,
         "connections_max": settings.connections_max,

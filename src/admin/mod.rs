@@ -1,24 +1,53 @@
-//! The admin pages on their own listener: metrics, health checks, channels, the configuration in use, reload.
+//! The admin pages on their own listener: metrics, health checks, channels, the configuration in use, and actions.
 
+pub mod access;
+mod audit;
 mod callbacks_page;
+mod channel_actions;
 mod channels_page;
 mod config_page;
+pub mod event_streams;
+mod failed_keys;
+mod login;
+mod metrics_page;
+mod origin;
+mod page;
+mod refusal;
+mod reload_page;
+mod router;
+mod session;
 
-use crate::channel::clock::MonotonicTime;
+use crate::catalog::caller::KeyDigest;
 use crate::channel::live::ChannelStates;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
-use crate::reload::{ReloadOutcome, Reloader};
-use crate::serve::{AppResponse, HttpApp};
+use crate::protocol::credential_names::{decoded, member_names_credential};
+use crate::reload::Reloader;
+use crate::serve::{AppClient, AppResponse, HttpApp};
+use crate::snapshot::admin::AdminRules;
+use access::{AdminAccess, AdminUser};
+use audit::ActionRecord;
 use bytes::Bytes;
-use http::{Method, Request, StatusCode, header};
-use serde_json::json;
+use event_streams::EventStreams;
+use http::{HeaderName, HeaderValue, Request, StatusCode, header};
+use page::{AdminRequest, PageAccess};
+use refusal::{AdminRefusal, TEXT};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const TEXT: &str = "text/plain; charset=utf-8";
-/// The version of Prometheus' text format.
-const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// How keys begin that `headgate key new` makes, and those of most providers.
+const KEY_PREFIX: &[u8] = b"sk-";
+/// Headers of every response: no page is cached, framed, or read by pages of another origin.
+const PROTECTIVE_HEADERS: [(HeaderName, &str); 5] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+];
 
 /// The admin pages.
 pub struct AdminApp {
@@ -28,78 +57,66 @@ pub struct AdminApp {
     pub access_log: Arc<AccessLog>,
     /// False once the process is told to stop, so that load balancers send no new traffic here.
     pub ready: Arc<AtomicBool>,
+    pub access: AdminAccess,
+    pub event_streams: EventStreams,
 }
 
 impl HttpApp for AdminApp {
-    async fn respond(&self, request: Request<Bytes>) -> AppResponse {
-        match (request.method(), request.uri().path()) {
-            (&Method::GET, "/metrics") => self.metrics(),
-            (&Method::GET, "/healthz") => AppResponse::full(StatusCode::OK, TEXT, "ok\n"),
-            (&Method::GET, "/readyz") => self.readiness(),
-            (&Method::GET, "/config") => self.config().await,
-            (&Method::GET, "/channels") => {
-                let snapshot = self.reloader.current();
-                let page = channels_page::page(&snapshot, &self.channels, MonotonicTime::now());
-                AppResponse::json(StatusCode::OK, &page)
-            }
-            (&Method::GET, "/callbacks") => {
-                let query = request.uri().query().unwrap_or_default();
-                callbacks_page::page(&self.reloader, query).await
-            }
-            // A web page in an operator's browser must not be able to change anything.
-            (&Method::POST, "/reload" | "/callbacks/redrive")
-                if request.headers().contains_key(header::ORIGIN) =>
-            {
-                AppResponse::full(
-                    StatusCode::FORBIDDEN,
-                    TEXT,
-                    "requests with an Origin header are refused: a web page must not reload the configuration or redrive dead letters; use curl -X POST\n",
-                )
-            }
-            (&Method::POST, "/reload") => self.reload().await,
-            (&Method::POST, "/callbacks/redrive") => {
-                let query = request.uri().query().unwrap_or_default();
-                callbacks_page::redrive(&self.reloader, query).await
-            }
-            (_, "/reload" | "/callbacks/redrive") => only("POST"),
-            (_, "/metrics" | "/healthz" | "/readyz" | "/config" | "/channels" | "/callbacks") => {
-                only("GET")
-            }
-            _ => AppResponse::full(
-                StatusCode::NOT_FOUND,
-                TEXT,
-                "unknown path; the admin pages are GET /metrics, /healthz, /readyz, /config, /channels, /callbacks and POST /reload, /callbacks/redrive\n",
-            ),
+    async fn respond(&self, request: Request<Bytes>, client: AppClient) -> AppResponse {
+        let response = self.checked_response(request, client).await;
+        let mut response = response.unwrap_or_else(|refusal| refusal.response());
+        for (name, value) in PROTECTIVE_HEADERS {
+            let headers = response.headers.entry(name);
+            headers.or_insert(HeaderValue::from_static(value));
         }
+        response
     }
 }
 
 impl AdminApp {
-    fn metrics(&self) -> AppResponse {
+    async fn checked_response(
+        &self,
+        http: Request<Bytes>,
+        client: AppClient,
+    ) -> Result<AppResponse, AdminRefusal> {
         let snapshot = self.reloader.current();
-        let services = snapshot.services.iter();
-        let breakers = services.map(|service| (&*service.name, service.is_open()));
-        self.metrics.services.update(breakers);
-        #[cfg(feature = "wasm")]
+        let rules = &snapshot.admin;
+        let page = router::page_for(http.method(), http.uri().path());
+        if http
+            .uri()
+            .query()
+            .is_some_and(|query| has_key(query, rules))
         {
-            let plugins = self.reloader.plugins().in_use();
-            self.metrics.plugins.update(&plugins);
+            return Err(AdminRefusal::KeyInUrl);
         }
-        let catalog = &snapshot.catalog;
-        let (channels, now) = (&self.channels, MonotonicTime::now());
-        let metrics = &self.metrics.channels;
-        metrics.usable(channels.usable_channels(catalog, now));
-        metrics.available_models(channels.available_models(catalog, now));
-        metrics.refused_credentials(channels.refused_credentials(catalog, now));
-        self.metrics.polls.update(self.reloader.polls().counters());
-        self.metrics.mirrors.update(self.reloader.mirrors());
-        let callbacks = self.reloader.callbacks().counters();
-        self.metrics.callbacks.update(callbacks);
-        self.metrics.media.update(&self.reloader.media().counters);
-        let page = self
-            .metrics
-            .render(self.access_log.dropped(), &self.reloader.state().health());
-        AppResponse::full(StatusCode::OK, METRICS, page)
+        if !page
+            .as_ref()
+            .is_ok_and(|page| page.access.accepts_any_host())
+        {
+            origin::check_host(&http, self.access.listener, rules)?;
+            origin::check_origin(&http, &client)?;
+        }
+        let page = match page {
+            Ok(page) => page,
+            Err(response) => return Ok(*response),
+        };
+        let user = match page.access.is_open(rules) {
+            true => AdminUser::Unknown,
+            false => self.access.user(http.headers(), &client, rules)?,
+        };
+        let request = AdminRequest { http, client, user };
+        let permitted = page.access.check(&request.user, rules);
+        let (PageAccess::Act(action), false) = (&page.access, request.user.is_unknown()) else {
+            permitted?;
+            return Ok((page.respond)(self, &request).await);
+        };
+        let record = ActionRecord::begin(action, &request);
+        let response = match permitted {
+            Ok(()) => (page.respond)(self, &request).await,
+            Err(refusal) => refusal.response(),
+        };
+        record.end(response.status);
+        Ok(response)
     }
 
     fn readiness(&self) -> AppResponse {
@@ -108,60 +125,16 @@ impl AdminApp {
             false => AppResponse::full(StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n"),
         }
     }
-
-    /// Runs on a blocking thread, because the page reads the file on disk.
-    async fn config(&self) -> AppResponse {
-        let reloader = self.reloader.clone();
-        match tokio::task::spawn_blocking(move || config_page::page(&reloader)).await {
-            Ok(page) => AppResponse::json(StatusCode::OK, &page),
-            Err(error) => AppResponse::full(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                TEXT,
-                format!("{error}\n"),
-            ),
-        }
-    }
-
-    async fn reload(&self) -> AppResponse {
-        let reloader = self.reloader.clone();
-        match tokio::task::spawn_blocking(move || reloader.reload()).await {
-            Ok(ReloadOutcome::Unchanged { needing_restart }) => {
-                let revision = self.reloader.current().revision.clone();
-                reloaded("unchanged", &revision, &needing_restart)
-            }
-            Ok(ReloadOutcome::Swapped {
-                revision,
-                needing_restart,
-            }) => reloaded("loaded", &revision, &needing_restart),
-            Ok(ReloadOutcome::Refused(refusal)) => {
-                AppResponse::full(StatusCode::UNPROCESSABLE_ENTITY, TEXT, refusal.report)
-            }
-            Err(error) => AppResponse::full(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                TEXT,
-                format!("{error}\n"),
-            ),
-        }
-    }
 }
 
-/// `settings` are those that differ from the running process and need a restart.
-fn reloaded(result: &str, revision: &str, settings: &[&str]) -> AppResponse {
-    AppResponse::json(
-        StatusCode::OK,
-        &json!({
-            "result": result,
-            "revision": revision,
-            "needs_restart": !settings.is_empty(),
-            "settings_needing_restart": settings,
-        }),
-    )
-}
-
-fn only(method: &str) -> AppResponse {
-    AppResponse::full(
-        StatusCode::METHOD_NOT_ALLOWED,
-        TEXT,
-        format!("method not allowed; use {method}\n"),
-    )
+/// Whether a query contains a key, or a parameter for one. URLs appear in logs of proxies and in histories of browsers.
+fn has_key(query: &str, rules: &AdminRules) -> bool {
+    let mut folded = Vec::new();
+    query.split('&').any(|member| {
+        let (name, value) = member.split_once('=').unwrap_or((member, member));
+        let value: Vec<u8> = decoded(value.as_bytes()).collect();
+        member_names_credential(name, &mut folded)
+            || value.starts_with(KEY_PREFIX)
+            || rules.key(&KeyDigest::of(&value)).is_some()
+    })
 }

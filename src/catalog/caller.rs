@@ -58,6 +58,11 @@ impl KeyDigest {
         Some(Self(digest))
     }
 
+    /// Whether the digests are equal, in a time that does not depend on where they differ.
+    pub fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+
     /// Prints 64 lower-case hex digits.
     pub fn to_hex(self) -> String {
         Hex(&self.0).to_string()
@@ -120,8 +125,8 @@ impl Callers {
             Some((held, caller)) => (*held, Some(caller)),
             None => (KeyDigest([0; 32]), None),
         };
-        let equal: bool = held.0.ct_eq(&digest.0).into();
-        caller.filter(|_| equal)
+        let is_equal = held.is(&digest);
+        caller.filter(|_| is_equal)
     }
 
     /// The caller of this name; the first one in the file if `name` is `None`.

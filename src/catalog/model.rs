@@ -39,6 +39,8 @@ pub struct Candidate {
     pub model: Option<ChannelModel>,
     /// The index of the credential that must be used; any if `None`.
     pub key: Option<usize>,
+    /// Whether an id binds the request to the channel, so that it goes there although the channel is drained.
+    pub is_bound: bool,
 }
 
 /// A model as its provider names it.
@@ -106,6 +108,7 @@ impl Candidate {
             channel,
             model: None,
             key: None,
+            is_bound: true,
         }
     }
 }

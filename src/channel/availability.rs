@@ -26,7 +26,7 @@ impl ChannelStates {
             // A channel without models serves requests that an id binds to it.
             usable.entry(channel.name.clone()).or_insert_with(|| {
                 let bound = Candidate::bound_to(channel.clone());
-                self.unusable_reason(&bound, &[], now).is_none()
+                !self.is_drained(channel) && self.unusable_reason(&bound, &[], now).is_none()
             });
         }
         usable

@@ -249,6 +249,15 @@ impl HealthTracker {
         )
     }
 
+    /// Ends a cool-down and forgets failures; the last error stays known. Returns whether there was a cool-down.
+    pub fn reset(&self) -> bool {
+        let mut state = self.lock();
+        let last_error = state.last_error.take();
+        let before = std::mem::take(&mut *state);
+        state.last_error = last_error;
+        before.cool_down.is_some()
+    }
+
     /// Releases a half-open trial whose request ended without a result.
     pub fn release_trial(&self, permit: HealthPermit) {
         if permit == HealthPermit::HalfOpenTrial

@@ -2,6 +2,7 @@
 
 use super::attempt_statistics::{AttemptStatistics, AttemptSummary};
 use super::clock::MonotonicTime;
+use super::drained_channels::DrainedChannels;
 use super::health::HealthTracker;
 use super::health_status::{HealthReport, HealthStatus};
 use super::outcome::AttemptOutcome;
@@ -25,6 +26,7 @@ pub struct ChannelStates {
     /// The statistics of models on channels.
     statistics: RwLock<FingerprintMap<Arc<AttemptStatistics>>>,
     retained: Mutex<CatalogsInUse>,
+    pub(super) drained: DrainedChannels,
     /// Notified when a channel is below its limits again.
     pub freed: Notify,
     pub(super) metrics: Arc<Metrics>,
@@ -67,6 +69,7 @@ impl ChannelStates {
             healths: RwLock::default(),
             statistics: RwLock::default(),
             retained: Mutex::default(),
+            drained: DrainedChannels::default(),
             freed: Notify::new(),
             metrics,
         }

@@ -5,6 +5,8 @@ pub mod address_cache;
 pub mod attempt_statistics;
 pub mod availability;
 pub mod clock;
+pub mod drain;
+mod drained_channels;
 pub mod health;
 pub mod health_status;
 pub mod lease;

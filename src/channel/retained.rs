@@ -1,5 +1,6 @@
 //! Which live state is retained: that of channels in a catalog in use, and of requests in flight.
 
+use crate::catalog::channel::Channel;
 use crate::catalog::model::Catalog;
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -46,6 +47,19 @@ impl CatalogsInUse {
         }
         self.is_anything_left = drop_all_but(&known);
     }
+}
+
+/// The fingerprints of a channel, its credentials, and the models on it.
+pub(super) fn fingerprints_of(channel: &Channel, catalog: &Catalog) -> impl Iterator<Item = u64> {
+    let models = catalog.models().flat_map(|model| {
+        let candidates = model.all_candidates.iter();
+        let of_channel = candidates.filter(|candidate| candidate.channel.name == channel.name);
+        of_channel.filter_map(|candidate| Some(candidate.model.as_ref()?.fingerprint))
+    });
+    let keys = channel.credentials.iter().map(|key| key.fingerprint);
+    std::iter::once(channel.fingerprint)
+        .chain(keys)
+        .chain(models)
 }
 
 /// The fingerprints of every channel, its credentials, and the models on it.

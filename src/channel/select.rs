@@ -80,6 +80,9 @@ impl ChannelStates {
         if tried.contains(&channel.name) {
             return Some(UnusableReason::AlreadyTried);
         }
+        if self.is_drained_for(candidate) {
+            return Some(UnusableReason::Drained);
+        }
         if let Some(reached) = self.load(channel).reached_limit(&channel.limits, now) {
             return Some(UnusableReason::AtLimit(reached));
         }

@@ -17,6 +17,8 @@ pub struct NoUsableChannel {
 pub enum UnusableReason {
     /// The request has already tried this candidate.
     AlreadyTried,
+    /// An operator has drained the channel.
+    Drained,
     AtLimit(ReachedLimit),
     /// In cool-down: the channel, this model on it, or all its credentials.
     CoolingDown {
@@ -47,7 +49,7 @@ impl NoUsableChannel {
             .filter_map(|(_, reason)| match reason {
                 UnusableReason::CoolingDown { left, .. } => Some(*left),
                 UnusableReason::AtLimit(_) => Some(Duration::from_secs(1)),
-                UnusableReason::AlreadyTried => None,
+                UnusableReason::AlreadyTried | UnusableReason::Drained => None,
             })
             .min()
     }
@@ -67,6 +69,7 @@ impl std::fmt::Display for UnusableReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::AlreadyTried => f.write_str("already tried"),
+            Self::Drained => f.write_str("drained by an operator"),
             Self::AtLimit(reached) => write!(f, "at its limit `{}`", reached.name()),
             Self::CoolingDown {
                 scope,

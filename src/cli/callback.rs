@@ -1,6 +1,7 @@
 //! `headgate callback`: lists and redrives events that could not be delivered.
 
-use super::{CommandError, live};
+use super::CommandError;
+use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl};
 use serde_json::Value;
 
 #[derive(clap::Subcommand)]
@@ -14,8 +15,10 @@ pub enum CallbackCommand {
 #[derive(clap::Args)]
 pub struct ListDeadLettersArgs {
     /// Address of the gateway's admin pages.
-    #[arg(long, default_value = "127.0.0.1:9091", value_parser = live::address)]
-    admin: String,
+    #[arg(long, default_value = "127.0.0.1:9091")]
+    admin: AdminUrl,
+    #[command(flatten)]
+    request: AdminRequestArgs,
 }
 
 #[derive(clap::Args)]
@@ -27,14 +30,25 @@ pub struct RedriveArgs {
     #[arg(long, conflicts_with = "id")]
     all: bool,
     /// Address of the gateway's admin pages.
-    #[arg(long, default_value = "127.0.0.1:9091", value_parser = live::address)]
-    admin: String,
+    #[arg(long, default_value = "127.0.0.1:9091")]
+    admin: AdminUrl,
+    #[command(flatten)]
+    request: AdminRequestArgs,
 }
 
 pub fn run(command: &CallbackCommand) -> Result<(), CommandError> {
     match command {
-        CallbackCommand::List(ListDeadLettersArgs { admin }) => list(admin),
-        CallbackCommand::Redrive(RedriveArgs { id, admin, .. }) => {
+        CallbackCommand::List(ListDeadLettersArgs { admin, request }) => list(&AdminClient {
+            url: admin,
+            args: request,
+        }),
+        CallbackCommand::Redrive(RedriveArgs {
+            id, admin, request, ..
+        }) => {
+            let admin = &AdminClient {
+                url: admin,
+                args: request,
+            };
             let redriven = match id {
                 Some(id) if !id.bytes().all(is_of_id) => {
                     return Err(CommandError::new(format!(
@@ -42,7 +56,7 @@ pub fn run(command: &CallbackCommand) -> Result<(), CommandError> {
                     )));
                 }
                 Some(id) => {
-                    let page = live::page(admin, "POST", &format!("/callbacks/redrive?id={id}"))?;
+                    let page = admin.json("POST", &format!("/callbacks/redrive?id={id}"))?;
                     page["redriven"].as_u64().unwrap_or_default()
                 }
                 None => redrive_all(admin)?,
@@ -53,11 +67,11 @@ pub fn run(command: &CallbackCommand) -> Result<(), CommandError> {
     }
 }
 
-fn list(admin: &str) -> Result<(), CommandError> {
+fn list(admin: &AdminClient<'_>) -> Result<(), CommandError> {
     let mut listed = 0;
     let mut path = "/callbacks".to_owned();
     loop {
-        let page = live::page(admin, "GET", &path)?;
+        let page = admin.json("GET", &path)?;
         let letters = page["dead_letters"].as_array();
         for letter in letters.into_iter().flatten() {
             println!("{letter}");
@@ -75,11 +89,11 @@ fn list(admin: &str) -> Result<(), CommandError> {
 }
 
 /// Redrives all dead letters, a page for each request.
-fn redrive_all(admin: &str) -> Result<u64, CommandError> {
+fn redrive_all(admin: &AdminClient<'_>) -> Result<u64, CommandError> {
     let mut redriven = 0;
     let mut path = "/callbacks/redrive?all=true".to_owned();
     loop {
-        let page = live::page(admin, "POST", &path)?;
+        let page = admin.json("POST", &path)?;
         redriven += page["redriven"].as_u64().unwrap_or_default();
         match next(&page) {
             Some(next) => path = format!("/callbacks/redrive?all=true&after={next}"),

@@ -1,6 +1,7 @@
 //! `headgate explain`: dry-runs a request and prints what the gateway would send.
 
 use super::CommandError;
+use super::admin_client::{AdminRequestArgs, AdminUrl};
 use super::explain_callouts::print_callouts;
 use super::explain_conditions::print_conditions;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
@@ -58,6 +59,8 @@ pub struct ExplainArgs {
     /// [default: `server.admin` of the configuration]
     #[arg(long, value_name = "ADMIN", num_args = 0..=1, default_missing_value = "")]
     live: Option<AdminAddressSource>,
+    #[command(flatten)]
+    admin: AdminRequestArgs,
 }
 
 pub fn run(args: &ExplainArgs) -> Result<(), CommandError> {
@@ -195,10 +198,15 @@ fn fetch_live_status(
     let Some(address) = &args.live else {
         return Ok(None);
     };
-    let live = LiveChannelStatuses::fetch(match address {
-        AdminAddressSource::Configured => &snapshot.server.admin,
-        AdminAddressSource::Given(address) => address,
-    })?;
+    let configured = AdminUrl {
+        authority: snapshot.server.admin.clone(),
+        is_tls: snapshot.server.admin_tls.is_some(),
+    };
+    let url = match address {
+        AdminAddressSource::Configured => &configured,
+        AdminAddressSource::Given(url) => url,
+    };
+    let live = LiveChannelStatuses::fetch(url, &args.admin)?;
     let (theirs, ours) = (live.revision(), &*snapshot.revision);
     let note = match theirs == ours {
         true => String::new(),

@@ -1,5 +1,6 @@
 //! The command line: parses arguments and runs the commands.
 
+mod admin_client;
 mod callback;
 mod check;
 mod config_file;
@@ -25,6 +26,8 @@ mod run;
 mod schema;
 #[cfg(feature = "simulator")]
 mod simulate;
+mod status;
+mod status_report;
 mod supervisor;
 mod task;
 
@@ -56,6 +59,9 @@ enum CliCommand {
     /// Generates API keys for callers, keys for task ids and webhook secrets.
     #[command(subcommand)]
     Key(key::KeyCommand),
+    /// Prints the status of a running gateway in words; exits with 0 if it is fine, 1 if it is degraded, and 2 if it
+    /// cannot be reached.
+    Status(status::StatusArgs),
     /// Lists and redrives deliveries to callers that failed for good.
     #[command(subcommand)]
     Callback(callback::CallbackCommand),
@@ -89,6 +95,7 @@ impl CliCommand {
             | Self::Filters
             | Self::Families(_)
             | Self::Key(_)
+            | Self::Status(_)
             | Self::Callback(_)
             | Self::Task(_) => false,
         }
@@ -110,6 +117,7 @@ pub fn main() -> ExitCode {
         CliCommand::Filters => filters::run(),
         CliCommand::Families(args) => families::run(&args),
         CliCommand::Key(command) => key::run(&command),
+        CliCommand::Status(args) => return status::run(&args),
         CliCommand::Callback(command) => callback::run(&command),
         CliCommand::Task(command) => task::run(&command),
         #[cfg(feature = "wasm")]

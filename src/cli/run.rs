@@ -5,6 +5,8 @@ use super::handover::{InheritedSockets, SocketOffer};
 use super::lifecycle::{self, ProcessLifecycle};
 use super::{CommandError, limits};
 use crate::admin::AdminApp;
+use crate::admin::access::AdminAccess;
+use crate::admin::event_streams::EventStreams;
 use crate::channel::live::ChannelStates;
 use crate::gateway::Gateway;
 use crate::gateway::listen::{self, HttpAppServerLimits, ListenSocket, ServerRuntime};
@@ -16,6 +18,7 @@ use crate::protocol::secret_shape;
 use crate::reload::running::ListenerAddresses;
 use crate::reload::{self, Reloader};
 use crate::snapshot::SharedState;
+use crate::snapshot::admin::{AdminRules, KEYS_REQUIRED, KEYS_REQUIRED_HINT};
 use crate::snapshot::server::{AccessLogTarget, ServerSettings};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -75,6 +78,7 @@ pub fn gateway(
     let access_log = Arc::new(AccessLog::new(sink(server.access_log)));
     let sockets = GatewaySockets::open(args, server)?;
     let (listen, admin) = (sockets.gateway.address, sockets.admin.address);
+    require_admin_keys(admin, &snapshot.admin)?;
     reloader.set_listeners(ListenerAddresses {
         listen: listen.to_string(),
         admin: admin.to_string(),
@@ -125,8 +129,19 @@ pub fn gateway(
         metrics,
         access_log,
         ready,
+        access: AdminAccess::new(admin),
+        event_streams: EventStreams::default(),
     };
-    process.add_app("admin", pages, sockets.admin, HttpAppServerLimits::ADMIN);
+    let tls = server.admin_tls.as_ref().map(|tls| (tls, folder));
+    process
+        .add_app(
+            "admin",
+            pages,
+            sockets.admin,
+            tls,
+            HttpAppServerLimits::ADMIN,
+        )
+        .map_err(CommandError::new)?;
     if let Err(error) = reload::watch::start(reloader) {
         tracing::warn!(%error, "cannot watch the configuration for changes; use SIGHUP or POST /reload");
     }
@@ -188,6 +203,17 @@ impl GatewaySockets {
             inheritance,
             offer,
         })
+    }
+}
+
+/// Checks the address that the admin pages have: that of the command line, or the one that a name resolved to.
+fn require_admin_keys(admin: SocketAddr, rules: &AdminRules) -> Result<(), CommandError> {
+    let is_loopback = admin.ip().to_canonical().is_loopback();
+    match is_loopback || rules.has_keys() || rules.without_keys {
+        true => Ok(()),
+        false => Err(CommandError::new(format!(
+            "error: {admin}: {KEYS_REQUIRED}\n  {KEYS_REQUIRED_HINT}"
+        ))),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `routes.yaml` as written: one struct per section. The comments of fields are the reference for users.
 
+use super::admin::{AdminKeyConfig, OpenAdminPageConfig};
 use super::channels::{ChannelConfig, TimeoutsConfig};
 use super::client_address::ClientAddressConfig;
 use super::egress::EgressConfig;
@@ -70,9 +71,22 @@ pub struct GatewayConfig {
 pub struct ServerConfig {
     /// Address of the gateway, `host:port`. Port 0 picks a free port. Default: 127.0.0.1:8080.
     pub listen: String,
-    /// Address of the admin pages, `host:port`. They have no authentication: use an address that only operators
-    /// reach. Default: 127.0.0.1:9091.
+    /// Address of the admin pages, `host:port`. An address other than loopback requires `admin_keys`, or
+    /// `admin_without_keys`. Default: 127.0.0.1:9091.
     pub admin: String,
+    /// Keys of the admin pages, required for each request once there is one. A reload applies changes. Default: none;
+    /// on loopback all pages can be read, and the configuration can be reloaded.
+    pub admin_keys: Vec<AdminKeyConfig>,
+    /// Further host names and addresses under which the admin pages may be requested. A reload applies changes.
+    /// Default: none; the address of the listener, `localhost`, and with `admin_keys` any IP address.
+    pub admin_hosts: Vec<String>,
+    /// Pages that need no key although there are `admin_keys`. A reload applies changes. Default: [healthz, readyz].
+    pub admin_open: Vec<OpenAdminPageConfig>,
+    /// Whether an address other than loopback needs no `admin_keys`: everyone who reaches it can read all pages and
+    /// reload the configuration. Default: false.
+    pub admin_without_keys: bool,
+    /// TLS of the admin pages. Default: plain HTTP.
+    pub admin_tls: Option<ServerTlsConfig>,
     /// URL under which providers and callers reach this gateway, such as `https://gate.example.com`; a path is a prefix
     /// of the gateway's own paths. Needed for URLs that the gateway hands out: media files and callbacks. An
     /// empty text is none. Default: none.
@@ -319,6 +333,11 @@ impl Default for ServerConfig {
         Self {
             listen: "127.0.0.1:8080".into(),
             admin: "127.0.0.1:9091".into(),
+            admin_keys: Vec::new(),
+            admin_hosts: Vec::new(),
+            admin_open: vec![OpenAdminPageConfig::Healthz, OpenAdminPageConfig::Readyz],
+            admin_without_keys: false,
+            admin_tls: None,
             public_url: None,
             tls: None,
             workers: None,

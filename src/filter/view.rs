@@ -182,13 +182,16 @@ impl RouteDestination {
         }
     }
 
-    /// Removes all candidates but those on `channel`.
+    /// Removes all candidates but those on `channel`, to which an id binds the request.
     pub fn keep(&mut self, channel: &Channel) {
         self.candidates = self
             .candidates
             .iter()
             .filter(|candidate| candidate.channel.name == channel.name)
-            .cloned()
+            .map(|candidate| Candidate {
+                is_bound: true,
+                ..candidate.clone()
+            })
             .collect();
     }
 }

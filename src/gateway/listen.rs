@@ -52,6 +52,8 @@ const APP_BUFFERS: BufferSizes = BufferSizes {
     read: 64 << 10,
     write: 4 << 10,
 };
+/// For the TLS handshake of a client of an application; `server.limits` has that of callers.
+const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(15);
 /// Backlog of a listening socket; the system may limit it further.
 const WAITING_CONNECTIONS_MAX: i32 = 65_535;
 
@@ -147,22 +149,30 @@ impl ServerRuntime {
         Ok(())
     }
 
-    /// Serves an application in plain HTTP.
+    /// Serves an application, with TLS if there are files for it.
+    ///
+    /// # Errors
+    /// The certificate files cannot be used.
     pub fn add_app(
         &mut self,
         name: &'static str,
         app: impl HttpApp,
         socket: ListenSocket,
+        tls: Option<(&ServerTlsPaths, &Path)>,
         limits: HttpAppServerLimits,
-    ) {
-        let app = HttpAppAdapter::new(app, limits.body_bytes_max, self.drain_state.clone());
+    ) -> Result<(), String> {
+        let tls = tls
+            .map(|(files, folder)| tls_settings(files, folder))
+            .transpose()?;
+        let drain_state = self.drain_state.clone();
+        let app = HttpAppAdapter::new(app, limits.body_bytes_max, tls.is_some(), drain_state);
         let admission = AcceptContext {
             app: Arc::new(app),
             connection_permits: Arc::new(Semaphore::new(limits.connections)),
             open: uncounted(),
             proxies: None,
-            tls: None,
-            handshake_deadline: Duration::MAX,
+            tls: tls.map(TlsSettings::build),
+            handshake_deadline: HANDSHAKE_DEADLINE,
             buffers: APP_BUFFERS,
         };
         self.server.add_service(ListenerService {
@@ -174,6 +184,7 @@ impl ServerRuntime {
             closing: self.drain_state.admin(),
             for_callers: false,
         });
+        Ok(())
     }
 
     /// Probes the channels that have a probe, on a separate thread.

@@ -1,5 +1,6 @@
 //! Prometheus metrics. Label values come from the configuration or from fixed sets; everything else is `other`.
 
+use super::admin_metrics::AdminMetrics;
 use super::callback_metrics::CallbackMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::create_metrics::CreateMetrics;
@@ -52,6 +53,7 @@ pub struct Metrics {
     reload_time: Gauge,
     revision: GaugeVec,
     log_dropped: IntCounter,
+    pub admin: AdminMetrics,
     pub channels: ChannelMetrics,
     pub creates: CreateMetrics,
     pub response_cache: ResponseCacheMetrics,
@@ -197,6 +199,7 @@ impl Metrics {
                     "Dropped access log lines.",
                 ),
             ),
+            admin: AdminMetrics::new(&registry),
             channels: ChannelMetrics::new(&registry),
             time: WaitTimeMetrics::new(&registry),
             creates: CreateMetrics::new(&registry),

@@ -1,6 +1,7 @@
 //! What the gateway reports about itself: metrics, the access log and the process log.
 
 pub mod access_log;
+mod admin_metrics;
 pub mod bounded;
 mod callback_metrics;
 pub mod channel_metrics;

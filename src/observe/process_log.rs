@@ -22,6 +22,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 const OWN_TARGET: &str = env!("CARGO_CRATE_NAME");
 /// Maximum level for libraries. Their errors concern connections, files and TLS alerts, and quote no request data.
 const LIBRARIES_MAX: LevelFilter = LevelFilter::ERROR;
+/// Logged whatever `RUST_LOG` is: who did what on the admin pages.
+const AUDIT_DIRECTIVE: &str = "headgate::audit=info";
 /// Used if `RUST_LOG` is not set or invalid.
 const DEFAULT_DIRECTIVES: &str = "error,headgate=info";
 /// Maximum length of a message in bytes: a message may contain a report about the configuration.
@@ -36,6 +38,10 @@ pub fn start() -> LineWriter {
     let is_readable = !matches!(filter, Some(Err(_)));
     let filter = filter.and_then(Result::ok);
     let filter = filter.unwrap_or_else(|| EnvFilter::new(DEFAULT_DIRECTIVES));
+    let audit = AUDIT_DIRECTIVE
+        .parse()
+        .expect("the directive is a constant");
+    let filter = filter.add_directive(audit);
     let cap = cap_of_libraries(&filter);
     let lines = tracing_subscriber::fmt::layer()
         .event_format(JsonEventFormat)

@@ -31,6 +31,7 @@ pub struct RunningSettings {
 pub struct ListenerSummary {
     pub listen: String,
     pub admin: String,
+    pub admin_tls: bool,
     pub tls: bool,
     pub workers: usize,
     pub connections_max: u32,
@@ -46,6 +47,7 @@ impl ListenerSummary {
         Self {
             listen: server.listen.clone(),
             admin: server.admin.clone(),
+            admin_tls: server.admin_tls.is_some(),
             tls: server.tls.is_some(),
             workers: server.worker_threads(),
             connections_max: server.limits.connections,
@@ -69,6 +71,7 @@ impl RunningSettings {
         let ServerSettings {
             listen,
             admin,
+            admin_tls,
             tls,
             workers,
             access_log,
@@ -89,6 +92,7 @@ impl RunningSettings {
                 "server.admin",
                 *admin != wanted.admin && !overridden(|listeners| listeners.is_admin_overridden),
             ),
+            ("server.admin_tls", *admin_tls != wanted.admin_tls),
             ("server.tls", *tls != wanted.tls),
             ("server.workers", *workers != wanted.workers),
             ("server.access_log", *access_log != wanted.access_log),

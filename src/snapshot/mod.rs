@@ -1,5 +1,6 @@
 //! A snapshot: the immutable routes, chains, callers, models and channels of one revision of the configuration.
 
+pub mod admin;
 mod callers;
 pub mod channels;
 mod client_address;
@@ -42,6 +43,7 @@ use crate::state::StateStore;
 use crate::state::memory::MemoryStore;
 use crate::state::settings::StoreSettings;
 use crate::task::TaskSettings;
+use admin::AdminRules;
 use failover::RetryBudgetLimits;
 use router::Router;
 use server::ServerSettings;
@@ -56,6 +58,8 @@ pub struct Snapshot {
     pub revision: Arc<str>,
     pub loaded_at: SystemTime,
     pub server: ServerSettings,
+    /// Who may use the admin pages.
+    pub admin: AdminRules,
     /// Where and when large request bodies are spooled to disk.
     pub spooling: SpoolPolicy,
     /// The settings of the state store, which is opened once, when the process starts.
@@ -211,6 +215,7 @@ fn build_loaded(
     };
     let spool = server.spool.clone();
     let public_url = server::build_public_url(&server, &mut problems);
+    let admin = admin::build(&server, &callers, &mut problems);
     let server = server::build(&server, &folder, &mut problems);
     let spooling = spooling::build(&spool, &folder, &mut problems);
     files.extend(channels::files(&channels, &folder));
@@ -294,6 +299,7 @@ fn build_loaded(
             revision: revision.into(),
             loaded_at: SystemTime::now(),
             server,
+            admin,
             spooling,
             state,
             callers,

@@ -27,6 +27,7 @@ pub(crate) fn build(
                 channel: channel.clone(),
                 model: Some(model),
                 key: None,
+                is_bound: false,
             });
         }
         channels.push(channel);

@@ -25,6 +25,8 @@ pub struct ServerSettings {
     pub listen: String,
     /// `host:port` of the admin pages.
     pub admin: String,
+    /// TLS of the admin pages; plain HTTP if `None`.
+    pub admin_tls: Option<ServerTlsPaths>,
     /// TLS of the gateway's listener; plain HTTP if `None`.
     pub tls: Option<ServerTlsPaths>,
     /// The number of worker threads; the number of processors if `None`.
@@ -45,7 +47,7 @@ impl ServerSettings {
     }
 }
 
-/// PEM files of the gateway's listener, relative to the configuration's folder.
+/// PEM files of a listener, relative to the configuration's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerTlsPaths {
     pub certificate: PathBuf,
@@ -94,6 +96,11 @@ pub(crate) fn build(
     let ServerConfig {
         listen,
         admin,
+        admin_keys: _,
+        admin_hosts: _,
+        admin_open: _,
+        admin_without_keys: _,
+        admin_tls,
         public_url: _,
         tls,
         workers,
@@ -103,14 +110,16 @@ pub(crate) fn build(
         dns,
         client_address: addresses,
     } = config;
-    let tls = tls.as_ref().map(tls_files);
+    let [tls, admin_tls] = [("tls", tls), ("admin_tls", admin_tls)].map(|(key, config)| {
+        let files = tls_files(config.as_ref()?);
+        check_tls(key, &files, folder, problems);
+        Some(files)
+    });
     let dns = build_dns(dns, problems);
-    if let Some(files) = &tls {
-        check_tls(files, folder, problems);
-    }
     ServerSettings {
         listen: listen.clone(),
         admin: admin.clone(),
+        admin_tls,
         tls,
         workers: *workers,
         access_log: match access_log {
@@ -187,7 +196,7 @@ pub struct ServerTls {
 
 /// A file that cannot be used.
 pub struct TlsFileError {
-    /// The key of `server.tls` that names the file.
+    /// The key of `server.tls` or `server.admin_tls` that names the file.
     pub member: &'static str,
     pub reason: String,
 }
@@ -272,10 +281,15 @@ fn build_dns(config: &DnsConfig, problems: &mut ProblemCollector<'_>) -> DnsSett
     }
 }
 
-/// Reports each of `files` that cannot be used.
-fn check_tls(files: &ServerTlsPaths, folder: &Path, problems: &mut ProblemCollector<'_>) {
+/// Reports each of the `files` of `server.<key>` that cannot be used.
+fn check_tls(
+    key: &str,
+    files: &ServerTlsPaths,
+    folder: &Path,
+    problems: &mut ProblemCollector<'_>,
+) {
     for TlsFileError { member, reason } in read_tls(files, folder).err().into_iter().flatten() {
-        problems.error(&format!("/server/tls/{member}"), reason, None);
+        problems.error(&format!("/server/{key}/{member}"), reason, None);
     }
 }
 

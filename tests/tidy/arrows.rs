@@ -192,7 +192,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("redis", &["state"]),
     ("regex_automata", &["expression"]),
     ("rusqlite", &["state"]),
-    ("rustls", &["snapshot", "gateway"]),
+    ("rustls", &["snapshot", "gateway", "cli"]),
     ("serde_saphyr", &["config", "cli"]),
     ("socket2", &["gateway"]),
     (
@@ -206,12 +206,14 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         "std::net",
         &[
             "expression",
+            "serve",
             "catalog",
             "plugin",
             "snapshot",
             "observe",
             "channel",
             "gateway",
+            "admin",
             "cli",
             "simulator",
         ],

@@ -35,6 +35,7 @@ fn candidate(channel: Channel) -> Candidate {
     Candidate {
         model: Some(ChannelModel::new("m", channel.fingerprint)),
         key: None,
+        is_bound: false,
         channel: Arc::new(channel),
     }
 }

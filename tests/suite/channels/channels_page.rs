@@ -75,7 +75,7 @@ async fn a_channel_that_was_not_used_yet_is_healthy_and_has_no_rates() {
     let (gateway, _simulator) = with_busy_channel("", |_| {}).await;
     let page = page(&gateway).await;
     let expected = json!({
-        "name": "busy", "tier": 0, "weight": 1, "retired": false, "usable": true, "status": "healthy",
+        "name": "busy", "tier": 0, "weight": 1, "retired": false, "usable": true, "drained": false, "status": "healthy",
         "in_flight": 0, "limits_reached": [],
         "models": [
             {"name": "demo-large", "channel_model": "sim-large-2026-08", "status": "healthy", "attempts": 0},

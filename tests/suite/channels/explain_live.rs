@@ -75,7 +75,7 @@ async fn explain_reports_an_unreachable_gateway() {
         ),
         (
             vec!["--live", &another],
-            "is not an admin page of this version of headgate: HTTP/1.1 404",
+            "HTTP/1.1 404 Not Found: it is not an admin page of this version of headgate",
         ),
         (vec!["--live"], "`server.admin` has port 0"),
         (vec!["--live", "/v1/models"], "put --live after the path"),

@@ -3,6 +3,7 @@
 mod channel_state;
 mod channels_page;
 mod dns;
+mod drains;
 mod explain_live;
 mod failover;
 mod five_channels;

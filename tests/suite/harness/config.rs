@@ -1,6 +1,6 @@
 //! Configurations as JSON, which is also YAML: a full one for tests to change.
 
-use super::request::{ANN, BOB};
+use super::request::{ANN, BOB, OPERATOR, VIEWER};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -28,6 +28,14 @@ pub fn standard(provider: &str) -> Value {
 
 pub fn caller(name: &str, key: &str, models: &[&str]) -> Value {
     json!({"name": name, "key_sha256": sha256(key.as_bytes()), "models": models})
+}
+
+/// The admin keys of `operator`, who may act, and of `viewer`, who may read.
+pub fn admin_keys() -> Value {
+    json!([
+        {"name": "operator", "key_sha256": sha256(OPERATOR.as_bytes()), "role": "act"},
+        {"name": "viewer", "key_sha256": sha256(VIEWER.as_bytes()), "role": "read"},
+    ])
 }
 
 /// A channel that serves `demo-large` and `demo-small`.

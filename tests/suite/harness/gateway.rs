@@ -2,6 +2,7 @@
 
 use super::folder::Folder;
 use super::process::{Process, Reader};
+use super::request::OPERATOR;
 use super::simulator::wait_for_listener;
 use super::{Connection, OpenResponse, Request, WholeResponse, eventually};
 use serde_json::Value;
@@ -119,12 +120,22 @@ impl Gateway {
         assert_eq!(reloaded.status, 200, "{}", reloaded.text());
     }
 
-    /// A page of the admin listener.
+    /// A page of the admin listener, with a key that may act if the configuration has it.
     pub async fn page(&self, method: &str, path: &str) -> WholeResponse {
-        let mut connection = Connection::to(self.admin).await;
-        connection
-            .ask(&Request::new(method, path).without("authorization"))
-            .await
+        let request = self.admin_request(method, path).key(OPERATOR);
+        self.ask_admin(&request).await
+    }
+
+    /// A request to the admin listener, without a key.
+    pub fn admin_request(&self, method: &str, path: &str) -> Request {
+        let request = Request::new(method, path).without("host");
+        let request = request.header("Host", &self.admin.to_string());
+        request.without("authorization")
+    }
+
+    /// Sends a request to the admin listener on a new connection.
+    pub async fn ask_admin(&self, request: &Request) -> WholeResponse {
+        Connection::to(self.admin).await.ask(request).await
     }
 
     pub async fn metrics(&self) -> Metrics {

@@ -1,6 +1,7 @@
 //! The test harness: real processes, real sockets, and clients that see every byte.
 
 pub mod accounts;
+pub mod admin;
 pub mod caching;
 pub mod certificates;
 pub mod config;

@@ -1,5 +1,6 @@
 //! A receiver of deliveries, and the gateway that delivers to it.
 
+use super::config::admin_keys;
 use super::video::video_config;
 use super::{
     Gateway, PATIENCE, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, eventually,
@@ -89,6 +90,7 @@ pub fn callback_config(simulator: &Simulator, directives: &str) -> Value {
     let listen = free_address();
     config["server"]["listen"] = json!(listen.to_string());
     config["server"]["public_url"] = json!(format!("http://{listen}"));
+    config["server"]["admin_keys"] = admin_keys();
     config["egress"] = json!({"allow": ["127.0.0.1"]});
     config["callers"][0]["webhook_secrets"] = json!(SECRETS);
     for route in config["routes"].as_array_mut().unwrap() {

@@ -7,6 +7,10 @@ use serde_json::{Value, json};
 pub const ANN: &str = "sk-ann-canary-5f1c7e";
 /// The key of the caller `bob`, who may use only `demo-small`.
 pub const BOB: &str = "sk-bob-canary-90ab3d";
+/// The admin key of `operator`, who may act.
+pub const OPERATOR: &str = "sk-operator-canary-c81e52";
+/// The admin key of `viewer`, who may read.
+pub const VIEWER: &str = "sk-viewer-canary-2d97f0";
 
 /// A request with `ann`'s key, unless `key` sets another one.
 #[derive(Clone)]

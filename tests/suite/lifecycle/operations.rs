@@ -4,8 +4,8 @@ use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::{BINARY, Reader};
 use crate::harness::{
-    Connection, Gateway, PATIENCE, Request, ScriptedProvider, ScriptedResponse, Simulator,
-    TestSetup, eventually,
+    Gateway, PATIENCE, Request, ScriptedProvider, ScriptedResponse, Simulator, TestSetup,
+    eventually,
 };
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
@@ -101,15 +101,14 @@ fn systemd_is_notified_when_the_process_is_ready_and_when_it_stops() {
 #[tokio::test]
 async fn a_page_in_a_browser_cannot_reload() {
     let world = TestSetup::start().await;
-    let reload = Request::new("POST", "/reload").without("authorization");
+    let reload = world.gateway.admin_request("POST", "/reload");
     for (request, status) in [
         (reload.clone(), 200),
         (reload.clone().header("Origin", "https://evil.test"), 403),
         (reload.clone().header("origin", "null"), 403),
         (reload, 200),
     ] {
-        let mut connection = Connection::to(world.gateway.admin).await;
-        let answer = connection.ask(&request).await;
+        let answer = world.gateway.ask_admin(&request).await;
         assert_eq!(answer.status, status, "{}", answer.text());
     }
     let page = world.gateway.config_page().await;

@@ -318,7 +318,7 @@ async fn world_with_a_stream() -> (TestSetup, ScriptedProvider, Arc<Notify>) {
 
 async fn page_if_answered(gateway: &Gateway, path: &str) -> Option<WholeResponse> {
     let mut connection = Connection::to(gateway.admin).await;
-    let request = Request::new("GET", path).without("authorization");
+    let request = gateway.admin_request("GET", path);
     connection.send(&request.bytes()).await.ok()?;
     connection.answer().await
 }

@@ -4,3 +4,4 @@ mod admin;
 mod log_fields;
 mod log_levels;
 mod metrics_page;
+mod status;

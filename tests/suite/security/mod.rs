@@ -1,11 +1,15 @@
 //! Tests of security: identity, credentials, ambiguous requests.
 
+mod admin_access;
+mod admin_login;
+mod admin_settings;
 mod callers_credentials;
 mod chunks;
 mod client_address;
 mod content_types;
 mod credential_echo;
 mod desync;
+mod event_streams;
 mod hardening;
 mod identity;
 mod strict_json;

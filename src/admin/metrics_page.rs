@@ -1,0 +1,40 @@
+//! `/metrics`: the metrics in Prometheus' text format.
+
+use super::AdminApp;
+use crate::channel::clock::MonotonicTime;
+use crate::serve::AppResponse;
+use http::StatusCode;
+
+/// The version of Prometheus' text format.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Updates what is computed when it is read, and returns all metrics.
+pub(super) fn page(app: &AdminApp) -> AppResponse {
+    let snapshot = app.reloader.current();
+    let metrics = &app.metrics;
+    let services = snapshot.services.iter();
+    let breakers = services.map(|service| (&*service.name, service.is_open()));
+    metrics.services.update(breakers);
+    #[cfg(feature = "wasm")]
+    {
+        let plugins = app.reloader.plugins().in_use();
+        metrics.plugins.update(&plugins);
+    }
+    let catalog = &snapshot.catalog;
+    let (channels, now) = (&app.channels, MonotonicTime::now());
+    let of_channels = &metrics.channels;
+    of_channels.usable(channels.usable_channels(catalog, now));
+    of_channels.available_models(channels.available_models(catalog, now));
+    of_channels.refused_credentials(channels.refused_credentials(catalog, now));
+    let drained = catalog.channels();
+    let drained = drained.map(|channel| (&*channel.name, channels.is_drained(channel)));
+    metrics.admin.update(drained, app.event_streams.open());
+    metrics.polls.update(app.reloader.polls().counters());
+    metrics.mirrors.update(app.reloader.mirrors());
+    metrics
+        .callbacks
+        .update(app.reloader.callbacks().counters());
+    metrics.media.update(&app.reloader.media().counters);
+    let page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
+    AppResponse::full(StatusCode::OK, METRICS, page)
+}

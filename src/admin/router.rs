@@ -1,0 +1,133 @@
+//! The table of admin pages.
+
+use super::page::{AdminAction, AdminPage, PageAccess};
+use super::refusal::TEXT;
+use super::{
+    callbacks_page, channel_actions, channels_page, config_page, login, metrics_page, reload_page,
+};
+use crate::serve::AppResponse;
+use crate::snapshot::admin::OpenAdminPage;
+use http::{HeaderValue, Method, StatusCode, header};
+
+/// All pages. A new one is a new row.
+pub(super) static PAGES: &[AdminPage] = &[
+    AdminPage {
+        method: Method::GET,
+        path: "/metrics",
+        access: PageAccess::Open(OpenAdminPage::Metrics),
+        respond: |app, _| Box::pin(async { metrics_page::page(app) }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/healthz",
+        access: PageAccess::Open(OpenAdminPage::Healthz),
+        respond: |_, _| Box::pin(async { AppResponse::full(StatusCode::OK, TEXT, "ok\n") }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/readyz",
+        access: PageAccess::Open(OpenAdminPage::Readyz),
+        respond: |app, _| Box::pin(async { app.readiness() }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/config",
+        access: PageAccess::Read,
+        respond: |app, _| Box::pin(config_page::page(&app.reloader)),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/channels",
+        access: PageAccess::Read,
+        respond: |app, _| Box::pin(async { channels_page::page(app) }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/callbacks",
+        access: PageAccess::Read,
+        respond: |app, request| Box::pin(callbacks_page::page(&app.reloader, request.query())),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/session",
+        access: PageAccess::Public,
+        respond: |app, request| Box::pin(async { login::session(app, request) }),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/login",
+        access: PageAccess::Public,
+        respond: |app, request| Box::pin(async { login::log_in(app, request) }),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/logout",
+        access: PageAccess::Public,
+        respond: |app, request| Box::pin(async { login::log_out(app, request) }),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/reload",
+        access: PageAccess::Act(AdminAction {
+            name: "reload",
+            subject: None,
+            needs_key: false,
+        }),
+        respond: |app, _| Box::pin(reload_page::reload(&app.reloader)),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/callbacks/redrive",
+        access: PageAccess::Act(AdminAction {
+            name: "redrive_callbacks",
+            subject: Some("id"),
+            needs_key: true,
+        }),
+        respond: |app, request| Box::pin(callbacks_page::redrive(&app.reloader, request.query())),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/channels/drain",
+        access: PageAccess::Act(AdminAction::on_channel("drain_channel")),
+        respond: |app, request| Box::pin(async { channel_actions::drain(app, request) }),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/channels/undrain",
+        access: PageAccess::Act(AdminAction::on_channel("undrain_channel")),
+        respond: |app, request| Box::pin(async { channel_actions::undrain(app, request) }),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/channels/reset",
+        access: PageAccess::Act(AdminAction::on_channel("reset_channel")),
+        respond: |app, request| Box::pin(async { channel_actions::reset(app, request) }),
+    },
+];
+
+/// The page for a method and path.
+///
+/// # Errors
+/// The response if there is none: 404 with the paths, or 405 with the methods of the path.
+pub(super) fn page_for(method: &Method, path: &str) -> Result<&'static AdminPage, Box<AppResponse>> {
+    let of_path = || PAGES.iter().filter(|page| page.path == path);
+    if let Some(page) = of_path().find(|page| page.method == *method) {
+        return Ok(page);
+    }
+    let methods: Vec<&str> = of_path().map(|page| page.method.as_str()).collect();
+    if methods.is_empty() {
+        let pages = PAGES
+            .iter()
+            .map(|page| format!("{} {}", page.method, page.path));
+        let pages = pages.collect::<Vec<_>>().join(", ");
+        let text = format!("unknown path; the admin pages are {pages}\n");
+        return Err(Box::new(AppResponse::full(StatusCode::NOT_FOUND, TEXT, text)));
+    }
+    let methods = methods.join(", ");
+    let text = format!("method not allowed; use {methods}\n");
+    let response = AppResponse::full(StatusCode::METHOD_NOT_ALLOWED, TEXT, text);
+    Err(Box::new(match HeaderValue::from_str(&methods) {
+        Ok(methods) => response.with_header(header::ALLOW, methods),
+        Err(_) => response,
+    }))
+}

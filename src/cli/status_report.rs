@@ -1,0 +1,272 @@
+//! The status of a gateway in words, made from its admin pages.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+use std::fmt;
+use std::time::SystemTime;
+
+/// The status of a gateway.
+pub struct GatewayStatus {
+    /// A label and a text for each line; the lines of a channel have an indented label.
+    lines: Vec<(String, String)>,
+    /// Why the gateway is degraded; fine if there is no reason.
+    findings: Vec<String>,
+    is_ready: bool,
+    config: Value,
+    channels: Value,
+}
+
+impl GatewayStatus {
+    /// The report on a gateway with these pages `/config` and `/channels`.
+    pub fn new(url: &str, is_ready: bool, config: Value, channels: Value, now: SystemTime) -> Self {
+        let mut report = Self {
+            lines: Vec::new(),
+            findings: Vec::new(),
+            is_ready,
+            config: Value::Null,
+            channels: Value::Null,
+        };
+        report.add_readiness(url);
+        report.add_configuration(&config);
+        report.add_state(&config["state"]);
+        report.add_channels(&channels, now.into());
+        report.add_models(&channels);
+        Self {
+            config,
+            channels,
+            ..report
+        }
+    }
+
+    pub fn is_fine(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// The same as JSON: the findings, and the pages they are from.
+    pub fn json(&self) -> Value {
+        json!({
+            "status": self.status(),
+            "findings": self.findings,
+            "ready": self.is_ready,
+            "config": self.config,
+            "channels": self.channels["channels"],
+            "models": self.channels["models"],
+        })
+    }
+
+    fn status(&self) -> &'static str {
+        match self.is_fine() {
+            true => "fine",
+            false => "degraded",
+        }
+    }
+
+    fn add_readiness(&mut self, url: &str) {
+        let readiness = match self.is_ready {
+            true => "ready",
+            false => "not ready",
+        };
+        self.line("gateway", format!("{url}, {readiness}"));
+        if !self.is_ready {
+            self.finding("the gateway is draining: it stops, or another process has replaced it");
+        }
+    }
+
+    fn add_configuration(&mut self, config: &Value) {
+        let (in_use, on_disk) = (
+            text(&config["revision"]["in_use"]),
+            text(&config["revision"]["on_disk"]),
+        );
+        let rejection = &config["last_rejection"];
+        let on_disk = match on_disk {
+            "" => "the file cannot be read".to_owned(),
+            on_disk if on_disk == in_use => "the same on disk".to_owned(),
+            on_disk => format!("on disk {on_disk}"),
+        };
+        let loaded = text(&config["loaded_at"]);
+        self.line(
+            "revision",
+            format!("{in_use} in use, loaded {loaded}; {on_disk}"),
+        );
+        if rejection.is_object() {
+            let at = text(&rejection["at"]);
+            let file = text(&config["file"]);
+            self.line("rejected", format!("{file} at {at}; {in_use} stays in use"));
+            for line in text(&rejection["report"]).lines() {
+                self.line("", line.to_owned());
+            }
+            self.finding(format!("the configuration on disk was rejected at {at}"));
+        } else if on_disk != "the same on disk" {
+            self.finding(format!(
+                "the configuration on disk is not in use: {on_disk}"
+            ));
+        }
+        let settings = names(&config["settings_needing_restart"]);
+        if !settings.is_empty() {
+            self.line(
+                "restart",
+                format!("needed to apply {}", settings.join(", ")),
+            );
+        }
+    }
+
+    fn add_state(&mut self, state: &Value) {
+        let store = text(&state["store"]);
+        if state["up"] != false {
+            return self.line("state", format!("{store}, up"));
+        }
+        let since = text(&state["since"]);
+        self.line("state", format!("{store}, unreachable since {since}"));
+        self.finding(format!(
+            "the state store ({store}) is unreachable since {since}"
+        ));
+    }
+
+    fn add_channels(&mut self, page: &Value, now: DateTime<Utc>) {
+        let channels: Vec<&Value> = list(&page["channels"]).collect();
+        let usable = channels.iter().filter(|channel| channel["usable"] == true);
+        let (usable, count) = (usable.count(), channels.len());
+        self.line("channels", format!("{usable} of {count} usable"));
+        for channel in channels {
+            let name = text(&channel["name"]);
+            let mut states = Vec::new();
+            match (&channel["usable"], &channel["drained"]) {
+                (_, Value::Bool(true)) => states.push("drained by an operator".to_owned()),
+                (Value::Bool(true), _) => states.push("usable".to_owned()),
+                _ => states.push("not usable".to_owned()),
+            }
+            states.extend(health(channel, now).map(|health| format!("channel {health}")));
+            for model in list(&channel["models"]) {
+                let model_name = text(&model["name"]);
+                states.extend(
+                    health(model, now).map(|health| format!("model {model_name} {health}")),
+                );
+            }
+            for credential in list(&channel["credentials"]) {
+                let index = &credential["index"];
+                let Some(health) = health(credential, now) else {
+                    continue;
+                };
+                if credential["status"] == "unhealthy" {
+                    self.finding(format!(
+                        "channel {name}: the provider refuses credential {index}"
+                    ));
+                }
+                states.push(format!("credential {index} {health}"));
+            }
+            let limits = names(&channel["limits_reached"]);
+            if !limits.is_empty() {
+                states.push(format!("at its limits {}", limits.join(", ")));
+            }
+            let in_flight = channel["in_flight"].as_u64().unwrap_or_default();
+            states.push(format!("{in_flight} in flight"));
+            if channel["usable"] == false && channel["drained"] != true {
+                self.finding(format!("channel {name} is not usable"));
+            }
+            self.line(&format!("  {name}"), states.join("; "));
+        }
+    }
+
+    fn add_models(&mut self, page: &Value) {
+        let models = list(&page["models"]).filter(|model| model["available"] == false);
+        let unavailable: Vec<&str> = models.map(|model| text(&model["name"])).collect();
+        for model in &unavailable {
+            self.finding(format!("no channel can serve model {model}"));
+        }
+        let count = list(&page["models"]).count();
+        let available = count - unavailable.len();
+        self.line("models", format!("{available} of {count} available"));
+    }
+
+    fn line(&mut self, label: &str, text: String) {
+        self.lines.push((label.to_owned(), text));
+    }
+
+    fn finding(&mut self, finding: impl Into<String>) {
+        self.findings.push(finding.into());
+    }
+}
+
+impl fmt::Display for GatewayStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self
+            .lines
+            .iter()
+            .map(|(label, _)| label.chars().count())
+            .max();
+        let width = width.unwrap_or_default().min(24);
+        for (label, text) in &self.lines {
+            writeln!(f, "{label:width$}  {text}")?;
+        }
+        writeln!(f, "{:width$}  {}", "status", self.status())?;
+        for finding in &self.findings {
+            writeln!(f, "{:width$}  - {finding}", "")?;
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with the health in an entry of `/channels`; `None` if it is healthy.
+fn health(entry: &Value, now: DateTime<Utc>) -> Option<String> {
+    let status = text(&entry["status"]);
+    if status == "healthy" {
+        return None;
+    }
+    let reason = text(&entry["reason"]);
+    let words = match status {
+        "cooling_down" => "in cool-down",
+        "half_open" => "half open",
+        _ => "unhealthy",
+    };
+    let until = text(&entry["until"]).parse::<DateTime<Utc>>();
+    let left = until.map_or_else(
+        |_| String::new(),
+        |until| {
+            let seconds = (until - now).num_seconds().max(0);
+            format!(", {} left", duration(seconds))
+        },
+    );
+    let last = &entry["last_error"]["id"];
+    let last = last
+        .as_str()
+        .map_or_else(String::new, |id| format!(", last error {id}"));
+    Some(format!("{words} ({reason}){left}{last}"))
+}
+
+fn duration(seconds: i64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn names(value: &Value) -> Vec<&str> {
+    list(value).map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn a_duration_has_its_two_largest_units() {
+        for (seconds, expected) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (250, "4 min 10 s"),
+            (3_600, "1 h 0 min"),
+            (36_061, "10 h 1 min"),
+        ] {
+            assert_eq!(duration(seconds), expected);
+        }
+    }
+}
