@@ -109,7 +109,10 @@ pub(super) static PAGES: &[AdminPage] = &[
 ///
 /// # Errors
 /// The response if there is none: 404 with the paths, or 405 with the methods of the path.
-pub(super) fn page_for(method: &Method, path: &str) -> Result<&'static AdminPage, Box<AppResponse>> {
+pub(super) fn page_for(
+    method: &Method,
+    path: &str,
+) -> Result<&'static AdminPage, Box<AppResponse>> {
     let of_path = || PAGES.iter().filter(|page| page.path == path);
     if let Some(page) = of_path().find(|page| page.method == *method) {
         return Ok(page);
@@ -121,7 +124,11 @@ pub(super) fn page_for(method: &Method, path: &str) -> Result<&'static AdminPage
             .map(|page| format!("{} {}", page.method, page.path));
         let pages = pages.collect::<Vec<_>>().join(", ");
         let text = format!("unknown path; the admin pages are {pages}\n");
-        return Err(Box::new(AppResponse::full(StatusCode::NOT_FOUND, TEXT, text)));
+        return Err(Box::new(AppResponse::full(
+            StatusCode::NOT_FOUND,
+            TEXT,
+            text,
+        )));
     }
     let methods = methods.join(", ");
     let text = format!("method not allowed; use {methods}\n");

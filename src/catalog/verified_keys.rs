@@ -25,14 +25,16 @@ impl<H> Default for VerifiedKeys<H> {
 impl<H> VerifiedKeys<H> {
     /// The holder of a key that was added before.
     pub fn holder_of(&self, key: &[u8]) -> Option<Arc<H>> {
+        let fingerprint = self.fingerprint(key);
         let holders = self.holders.read().unwrap_or_else(PoisonError::into_inner);
-        holders.get(&self.fingerprint(key)).cloned()
+        holders.get(&fingerprint).cloned()
     }
 
     /// Adds a key that its digest has shown to be valid.
     pub fn add(&self, key: &[u8], holder: &Arc<H>) {
+        let fingerprint = self.fingerprint(key);
         let mut holders = self.holders.write().unwrap_or_else(PoisonError::into_inner);
-        holders.insert(self.fingerprint(key), holder.clone());
+        holders.insert(fingerprint, holder.clone());
     }
 
     fn fingerprint(&self, key: &[u8]) -> [u64; 2] {

@@ -111,12 +111,12 @@ pub fn gateway(
         process.drain_state(),
     );
     process.add_prober(reloader.clone(), channels.clone(), gateway.addresses());
-    process.add_callbacks(Arc::new(gateway.for_callbacks()));
+    process.add_callbacks(Arc::new(gateway.with_own_connections()));
     process.add_media_remover(reloader.clone());
     let folder = args.config.path().parent().unwrap_or(Path::new(""));
     process
         .add_gateway(
-            Arc::new(gateway),
+            &gateway,
             server,
             folder,
             sockets.gateway,

@@ -3,7 +3,7 @@
 pub(super) mod attempts;
 pub(super) mod evaluate;
 mod keep_alive;
-mod offload;
+mod parse_body;
 pub(super) mod prepare;
 pub(super) mod record;
 pub(super) mod relay;
@@ -36,9 +36,8 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use attempts::LeasedResponse;
-use bytes::Bytes;
 use http::{Method, StatusCode};
-use offload::{INLINE_BYTES_MAX, offload};
+use parse_body::parse_body;
 use record::ExchangeRecord;
 use retry_policy::{RetryPolicy, RetrySafety};
 use std::future::{Future, poll_fn};
@@ -183,7 +182,7 @@ impl Exchange<'_> {
             )
             .await?;
         let reading = RequestBodyFormat::of(&self.request, &body, self.route.request.body_need());
-        self.request.take(read(reading, body).await?);
+        self.request.take(parse_body(reading, body).await?);
         Ok(())
     }
 
@@ -217,8 +216,7 @@ impl Exchange<'_> {
 
     /// Runs `on_body`. If the caller leaves, the wait for the filters is cancelled.
     async fn run_on_body(&mut self, route: &Route) -> Result<FilterAction, Fault> {
-        let bytes = self.request.body.len();
-        let mut work = pin!(offload(bytes, route.request.on_body(&mut self.request)));
+        let mut work = pin!(route.request.on_body(&mut self.request));
         let at_once = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
         if let Poll::Ready(done) = at_once {
             return done;
@@ -376,20 +374,5 @@ impl Exchange<'_> {
             &self.downstream,
             settlement,
         );
-    }
-}
-
-async fn read(reading: RequestBodyFormat, body: Bytes) -> Result<RequestBody, Fault> {
-    match body.len() > INLINE_BYTES_MAX {
-        false => reading.read(body),
-        true => tokio::task::spawn_blocking(move || reading.read(body))
-            .await
-            .map_err(|error| {
-                Fault::new(
-                    FaultKind::Internal,
-                    "internal error: the request body could not be processed",
-                )
-                .source(error)
-            })?,
     }
 }

@@ -12,6 +12,7 @@ pub(super) mod http1_reader;
 pub(super) mod http2;
 pub mod http_app_adapter;
 mod proxy_header;
+mod worker_pool;
 
 use super::Gateway;
 use super::callback_service::CallbackService;
@@ -66,7 +67,6 @@ pub struct ServerRuntime {
 
 /// Limits of an application that the gateway serves itself.
 pub struct HttpAppServerLimits {
-    pub threads: usize,
     /// Maximum size of a request body in bytes; larger ones get 413.
     pub body_bytes_max: u64,
     /// Maximum number of connections; further ones are closed at once.
@@ -76,7 +76,6 @@ pub struct HttpAppServerLimits {
 impl HttpAppServerLimits {
     /// Limits of the admin pages, whose requests have small bodies or none.
     pub const ADMIN: Self = Self {
-        threads: 1,
         body_bytes_max: 64 << 10,
         connections: 256,
     };
@@ -92,7 +91,6 @@ impl ServerRuntime {
     /// Serves callers with `workers` threads.
     pub fn new(workers: usize) -> Self {
         let conf = ServerConf {
-            threads: workers,
             grace_period_seconds: Some(0),
             graceful_shutdown_timeout_seconds: Some(0),
             ..ServerConf::default()
@@ -117,7 +115,7 @@ impl ServerRuntime {
     /// The certificate files cannot be used.
     pub fn add_gateway(
         &mut self,
-        gateway: Arc<Gateway>,
+        gateway: &Gateway,
         settings: &server::ServerSettings,
         folder: &Path,
         socket: ListenSocket,
@@ -127,9 +125,15 @@ impl ServerRuntime {
         let open = gateway.metrics.connections().clone();
         let proxied = gateway.client_addresses.takes_proxy_protocol();
         let proxies = proxied.then(|| gateway.client_addresses.clone());
-        let app = ConnectionService::new(gateway, &settings.limits);
+        let services = gateway
+            .for_workers(self.workers)
+            .into_iter()
+            .map(|gateway| {
+                let service = ConnectionService::new(Arc::new(gateway), &settings.limits);
+                Arc::new(service)
+            });
         let admission = AcceptContext {
-            app: Arc::new(app),
+            apps: services.collect(),
             connection_permits: Arc::new(Semaphore::new(connections)),
             open,
             proxies,
@@ -139,7 +143,6 @@ impl ServerRuntime {
         };
         self.server.add_service(ListenerService {
             name: "gateway",
-            threads: self.workers,
             socket: Some(socket.listener),
             admission: Arc::new(admission),
             drain_state: self.drain_state.clone(),
@@ -167,7 +170,7 @@ impl ServerRuntime {
         let drain_state = self.drain_state.clone();
         let app = HttpAppAdapter::new(app, limits.body_bytes_max, tls.is_some(), drain_state);
         let admission = AcceptContext {
-            app: Arc::new(app),
+            apps: vec![Arc::new(app)],
             connection_permits: Arc::new(Semaphore::new(limits.connections)),
             open: uncounted(),
             proxies: None,
@@ -177,7 +180,6 @@ impl ServerRuntime {
         };
         self.server.add_service(ListenerService {
             name,
-            threads: limits.threads,
             socket: Some(socket.listener),
             admission: Arc::new(admission),
             drain_state: self.drain_state.clone(),

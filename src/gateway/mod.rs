@@ -59,7 +59,7 @@ pub struct Gateway {
     upstream: Arc<UpstreamClient>,
     fetcher: Arc<HttpFileFetcher>,
     channels: Arc<ChannelStates>,
-    budget: RetryBudget,
+    budget: Arc<RetryBudget>,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
     drain_state: Arc<DrainState>,
@@ -93,7 +93,7 @@ impl Gateway {
             upstream,
             fetcher: Arc::new(HttpFileFetcher::new(others)),
             channels,
-            budget: RetryBudget::default(),
+            budget: Arc::default(),
             metrics,
             access_log,
             drain_state,
@@ -102,15 +102,27 @@ impl Gateway {
         }
     }
 
-    /// A gateway with connections of its own, for the worker of callbacks: an HTTP/2 connection is driven by the thread
-    /// that opened it, and callers' requests must not depend on the worker's thread.
-    pub fn for_callbacks(&self) -> Self {
+    /// Gateways for `count` worker threads, each with connections of its own.
+    pub fn for_workers(&self, count: usize) -> Vec<Self> {
+        let clients = UpstreamClient::for_workers(count, &self.addresses());
+        let workers = clients.into_iter().map(|upstream| Self {
+            upstream: Arc::new(upstream),
+            budget: self.budget.clone(),
+            caller_connections: self.caller_connections.clone(),
+            ..self.with_own_connections()
+        });
+        workers.collect()
+    }
+
+    /// A gateway with connections of its own: a thread drives the connections that it opened, and the requests of
+    /// one thread must not depend on another.
+    pub fn with_own_connections(&self) -> Self {
         Self {
             reloader: self.reloader.clone(),
             upstream: Arc::new(UpstreamClient::new(self.addresses())),
             fetcher: Arc::new(self.fetcher.with_own_connections()),
             channels: self.channels.clone(),
-            budget: RetryBudget::default(),
+            budget: Arc::default(),
             metrics: self.metrics.clone(),
             access_log: self.access_log.clone(),
             drain_state: self.drain_state.clone(),

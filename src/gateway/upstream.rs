@@ -50,10 +50,14 @@ const PROVIDERS_MAX: usize = 4096;
 
 /// Connects to providers and pools idle connections.
 pub struct UpstreamClient {
+    /// The pool of new connections.
     dialer: Arc<UpstreamConnectionPool>,
+    /// The pools of other workers, which are used if the own pool has no connection: that wakes another thread, but is
+    /// faster than a new connection.
+    siblings: Vec<Arc<UpstreamConnectionPool>>,
     addresses: AddressCache,
-    /// By pool: one for each channel and credential.
-    providers: RwLock<HashMap<u64, Arc<ChannelPeers>>>,
+    /// By pool: one for each channel and credential. Shared by all workers.
+    providers: Arc<RwLock<HashMap<u64, Arc<ChannelPeers>>>>,
 }
 
 /// The peers of one channel and credential: one for each address.
@@ -95,9 +99,24 @@ impl UpstreamClient {
     pub fn new(addresses: AddressCache) -> Self {
         Self {
             dialer: Arc::new(UpstreamConnectionPool::new(POOL_CONNECTIONS_MAX)),
+            siblings: Vec::new(),
             addresses,
-            providers: RwLock::default(),
+            providers: Arc::default(),
         }
+    }
+
+    /// Clients for `count` workers. Each prefers connections that it opened itself.
+    pub fn for_workers(count: usize, addresses: &AddressCache) -> Vec<Self> {
+        let clients = (0..count).map(|_| Self::new(addresses.clone()));
+        let mut clients: Vec<_> = clients.collect();
+        let pools: Vec<_> = clients.iter().map(|client| client.dialer.clone()).collect();
+        let providers: Arc<RwLock<_>> = Arc::default();
+        for (own, client) in clients.iter_mut().enumerate() {
+            client.providers = providers.clone();
+            let others = pools.iter().cycle().skip(own + 1).take(count - 1);
+            client.siblings = others.cloned().collect();
+        }
+        clients
     }
 
     /// The address cache, shared with other users of the same hosts.
@@ -117,13 +136,23 @@ impl UpstreamClient {
         source: ConnectionReusePolicy,
     ) -> Result<Box<UpstreamConnection>, Fault> {
         let provider = self.provider(channel, credential).await?;
-        let pools = provider.in_order();
-        for (_, peer) in pools.filter(|_| source == ConnectionReusePolicy::Pool) {
-            if let Some(session) = self.dialer.pooled(peer).await {
-                return Ok(UpstreamConnection::new(session, &self.dialer, peer, true));
-            }
+        if source == ConnectionReusePolicy::Pool
+            && let Some(connection) = self.pooled(&provider).await
+        {
+            return Ok(connection);
         }
         self.dial(channel, &provider).await
+    }
+
+    async fn pooled(&self, provider: &ChannelPeers) -> Option<Box<UpstreamConnection>> {
+        for pool in [&self.dialer].into_iter().chain(&self.siblings) {
+            for (_, peer) in provider.in_order() {
+                if let Some(session) = pool.pooled(peer).await {
+                    return Some(UpstreamConnection::new(session, pool, peer, true));
+                }
+            }
+        }
+        None
     }
 
     async fn dial(

@@ -1,6 +1,5 @@
 //! Builds the upstream request of one attempt from the caller's original bytes.
 
-use super::offload::offload;
 use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
 use crate::filter::body::RequestBody;
@@ -49,11 +48,7 @@ pub(in crate::gateway) async fn prepare(
         request_override: UpstreamRequestOverride::default(),
         body_members: Vec::new(),
     };
-    let filtered = offload(
-        request.body.len(),
-        route.request.on_attempt(request, &mut attempt),
-    );
-    filtered.await?;
+    route.request.on_attempt(request, &mut attempt).await?;
     let AttemptView {
         headers,
         mut edits,

@@ -3,7 +3,6 @@
 use super::Exchange;
 use super::evaluate::ERROR_BYTES_MAX;
 use super::keep_alive::KEEP_ALIVE_COMMENT;
-use super::offload::offload;
 use super::response_fault::{
     failed_response_fault, foreign_body_fault, refused_account_fault, too_slow,
     unexpected_status_fault,
@@ -232,7 +231,6 @@ impl Exchange<'_> {
         };
         let provider_body = body.clone();
         let replaced = self.route.response.replace_body(&mut view, &mut body);
-        let replaced = offload(provider_body.len(), replaced);
         let max_wait = response.time_left().max(REPLACED_WITHIN);
         let replaced = self
             .downstream

@@ -1,8 +1,9 @@
-//! A listener: accepts connections up to a limit, runs their TLS handshakes, and passes them on.
+//! A listener: accepts connections up to a limit, and gives each to a worker, which runs its TLS handshake and serves it.
 
 use super::client_stream::{BufferSizes, ClientTcpStream};
 use super::drain_state::{DrainState, until_set};
 use super::proxy_header::read_client;
+use super::worker_pool::WorkerPool;
 use crate::catalog::client_address::ClientAddressResolver;
 use crate::gateway::service::GaugeGuard;
 use async_trait::async_trait;
@@ -33,7 +34,6 @@ const SPARE_FILES: usize = 4;
 /// A listener for callers or for the admin pages, as a service of Pingora's server.
 pub(super) struct ListenerService<A> {
     pub name: &'static str,
-    pub threads: usize,
     /// Taken when the service starts.
     pub socket: Option<std::net::TcpListener>,
     pub admission: Arc<AcceptContext<A>>,
@@ -46,7 +46,8 @@ pub(super) struct ListenerService<A> {
 
 /// What each connection needs to be admitted.
 pub(super) struct AcceptContext<A> {
-    pub app: Arc<A>,
+    /// One for each worker thread.
+    pub apps: Vec<Arc<A>>,
     /// One permit per connection, from accept to close.
     pub connection_permits: Arc<Semaphore>,
     pub open: prometheus::IntGauge,
@@ -64,12 +65,13 @@ impl<A: ServerApp + Send + Sync + 'static> Service for ListenerService<A> {
         let Some(socket) = self.socket.take() else {
             return;
         };
-        match TcpListener::from_std(socket) {
-            Ok(listener) => {
+        let workers = WorkerPool::start(self.name, self.admission.apps.len());
+        match workers.and_then(|workers| Ok((workers, TcpListener::from_std(socket)?))) {
+            Ok((workers, listener)) => {
                 if self.for_callers {
                     self.drain_state.accept();
                 }
-                self.accept_until_closed(listener).await;
+                self.accept_until_closed(&workers, listener).await;
             }
             Err(error) => tracing::error!(listener = self.name, %error, "cannot listen"),
         }
@@ -80,12 +82,13 @@ impl<A: ServerApp + Send + Sync + 'static> Service for ListenerService<A> {
     }
 
     fn threads(&self) -> Option<usize> {
-        Some(self.threads)
+        // Accepts only.
+        Some(1)
     }
 }
 
 impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
-    async fn accept_until_closed(&self, listener: TcpListener) {
+    async fn accept_until_closed(&self, workers: &WorkerPool, listener: TcpListener) {
         let mut spare = Vec::new();
         let mut starved = false;
         let mut last_logged: Option<Instant> = None;
@@ -104,7 +107,11 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
                 accepted = listener.accept(), if !starved => accepted,
             };
             match accepted {
-                Ok((stream, _)) => self.admit(stream),
+                Ok((stream, _)) => {
+                    if let Ok(stream) = stream.into_std() {
+                        self.admit(workers, stream);
+                    }
+                }
                 // A spare descriptor was closed; the next accept succeeds.
                 Err(error) if is_out_of_file_descriptors(&error) && spare.pop().is_some() => {}
                 Err(error) if is_out_of_file_descriptors(&error) => {
@@ -118,7 +125,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
                 Err(error) => tracing::debug!(listener = self.name, %error, "accept failed"),
             }
         }
-        self.accept_backlog(listener);
+        self.accept_backlog(workers, listener);
     }
 
     /// Waits a while; for the callers' listener, until enough file descriptors are free.
@@ -135,7 +142,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
     }
 
     /// Accepts the connections in the backlog, which closing the listener would reset.
-    fn accept_backlog(&self, listener: TcpListener) {
+    fn accept_backlog(&self, workers: &WorkerPool, listener: TcpListener) {
         let Ok(listener) = listener.into_std() else {
             return;
         };
@@ -143,16 +150,14 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
             let Ok((stream, _)) = listener.accept() else {
                 return;
             };
-            if stream.set_nonblocking(true).is_ok()
-                && let Ok(stream) = TcpStream::from_std(stream)
-            {
-                self.admit(stream);
+            if stream.set_nonblocking(true).is_ok() {
+                self.admit(workers, stream);
             }
         }
     }
 
     /// Serves a connection, or closes it at once if there is no permit.
-    fn admit(&self, stream: TcpStream) {
+    fn admit(&self, workers: &WorkerPool, stream: std::net::TcpStream) {
         if let Ok(permit) = self
             .admission
             .connection_permits
@@ -160,7 +165,12 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
             .try_acquire_owned()
         {
             let (admission, closing) = (self.admission.clone(), self.closing.clone());
-            tokio::spawn(async move { admission.serve(stream, closing, permit).await });
+            workers.spawn(|worker| async move {
+                // Registers the connection with the worker's own runtime.
+                if let Ok(stream) = TcpStream::from_std(stream) {
+                    admission.serve(worker, stream, closing, permit).await;
+                }
+            });
         }
     }
 }
@@ -168,6 +178,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
 impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
     async fn serve(
         &self,
+        worker: usize,
         stream: TcpStream,
         closing: ShutdownWatch,
         _permit: OwnedSemaphorePermit,
@@ -180,7 +191,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
         let Some(mut stream) = self.handshake(stream).await else {
             return;
         };
-        while let Some(again) = self.app.process_new(stream, &closing).await {
+        while let Some(again) = self.apps[worker].process_new(stream, &closing).await {
             stream = again;
         }
     }

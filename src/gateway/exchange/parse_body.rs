@@ -1,0 +1,31 @@
+//! Parses request bodies, large ones on another thread.
+
+use crate::filter::body::RequestBody;
+use crate::filter::body_reading::RequestBodyFormat;
+use crate::protocol::fault::{Fault, FaultKind};
+use bytes::Bytes;
+
+/// Larger bodies are parsed on another thread, so that the worker serves other connections meanwhile.
+const INLINE_BYTES_MAX: usize = 512 << 10;
+
+/// Parses a whole body.
+///
+/// # Errors
+/// The body is not in its format.
+pub(super) async fn parse_body(
+    reading: RequestBodyFormat,
+    body: Bytes,
+) -> Result<RequestBody, Fault> {
+    match body.len() > INLINE_BYTES_MAX {
+        false => reading.read(body),
+        true => tokio::task::spawn_blocking(move || reading.read(body))
+            .await
+            .map_err(|error| {
+                Fault::new(
+                    FaultKind::Internal,
+                    "internal error: the request body could not be processed",
+                )
+                .source(error)
+            })?,
+    }
+}
