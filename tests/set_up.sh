@@ -50,6 +50,7 @@ want_test() {
         want "python3 -m pip --version" python3-pip "" "installs those SDKs"
     fi
     want "have redis-server" redis-server redis "the store that gateways share; tests start, kill and restart their own"
+    want "have chromium || have chromium-browser || have google-chrome" chromium "" "opens the dashboard in the client suite"
     want "have node" nodejs node "runs the JavaScript SDKs of the client suite"
     want "have npm" npm node "installs those SDKs"
 }

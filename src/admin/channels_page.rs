@@ -22,14 +22,17 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     AppResponse::json(StatusCode::OK, &page)
 }
 
+/// The channels without their models and credentials.
+pub(super) fn summaries(app: &AdminApp) -> Vec<Map<String, Value>> {
+    let snapshot = app.reloader.current();
+    let page = ChannelsPage::new(&snapshot, &app.channels, MonotonicTime::now());
+    let channels = snapshot.catalog.channels();
+    channels.map(|channel| page.summary(channel)).collect()
+}
+
 /// The page as JSON. It contains no secret: a credential is identified by its index.
 fn content(snapshot: &Snapshot, channels: &ChannelStates, now: MonotonicTime) -> Value {
-    let page = ChannelsPage {
-        snapshot,
-        channels,
-        usable: channels.usable_channels(&snapshot.catalog, now),
-        now,
-    };
+    let page = ChannelsPage::new(snapshot, channels, now);
     let catalog = &snapshot.catalog;
     json!({
         "revision": &*snapshot.revision,
@@ -45,8 +48,24 @@ struct ChannelsPage<'p> {
     now: MonotonicTime,
 }
 
-impl ChannelsPage<'_> {
+impl<'p> ChannelsPage<'p> {
+    fn new(snapshot: &'p Snapshot, channels: &'p ChannelStates, now: MonotonicTime) -> Self {
+        Self {
+            snapshot,
+            channels,
+            usable: channels.usable_channels(&snapshot.catalog, now),
+            now,
+        }
+    }
+
     fn channel(&self, channel: &Channel) -> Value {
+        let mut entry = self.summary(channel);
+        entry.insert("models".into(), self.models_of(channel));
+        entry.insert("credentials".into(), self.credentials_of(channel));
+        entry.into()
+    }
+
+    fn summary(&self, channel: &Channel) -> Map<String, Value> {
         let load = self.channels.load(channel);
         let reached = load.reached_limits(&channel.limits, self.now);
         let mut entry = entry([
@@ -61,11 +80,9 @@ impl ChannelsPage<'_> {
                 "limits_reached",
                 json!(reached.map(ReachedLimit::name).collect::<Vec<_>>()),
             ),
-            ("models", self.models_of(channel)),
-            ("credentials", self.credentials_of(channel)),
         ]);
         self.add_health(&mut entry, channel.fingerprint);
-        entry.into()
+        entry
     }
 
     fn models_of(&self, channel: &Channel) -> Value {

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub const EVENT_STREAMS_MAX: usize = 64;
 
 /// The streams of events of the process.
+#[derive(Clone)]
 pub struct EventStreams {
     free: Arc<Semaphore>,
 }

@@ -6,16 +6,21 @@ mod callbacks_page;
 mod channel_actions;
 mod channels_page;
 mod config_page;
+mod dashboard;
 pub mod event_streams;
 mod failed_keys;
+mod findings;
 mod login;
 mod metrics_page;
 mod origin;
+mod overview;
 mod page;
 mod refusal;
 mod reload_page;
+mod requests_page;
 mod router;
 mod session;
+mod traffic_page;
 
 use crate::catalog::caller::KeyDigest;
 use crate::channel::live::ChannelStates;
@@ -50,6 +55,7 @@ const PROTECTIVE_HEADERS: [(HeaderName, &str); 5] = [
 ];
 
 /// The admin pages.
+#[derive(Clone)]
 pub struct AdminApp {
     pub reloader: Arc<Reloader>,
     pub channels: Arc<ChannelStates>,
@@ -57,7 +63,7 @@ pub struct AdminApp {
     pub access_log: Arc<AccessLog>,
     /// False once the process is told to stop, so that load balancers send no new traffic here.
     pub ready: Arc<AtomicBool>,
-    pub access: AdminAccess,
+    pub access: Arc<AdminAccess>,
     pub event_streams: EventStreams,
 }
 

@@ -3,7 +3,8 @@
 use super::page::{AdminAction, AdminPage, PageAccess};
 use super::refusal::TEXT;
 use super::{
-    callbacks_page, channel_actions, channels_page, config_page, login, metrics_page, reload_page,
+    callbacks_page, channel_actions, channels_page, config_page, dashboard, findings, login,
+    metrics_page, overview, reload_page, requests_page, traffic_page,
 };
 use crate::serve::AppResponse;
 use crate::snapshot::admin::OpenAdminPage;
@@ -46,6 +47,66 @@ pub(super) static PAGES: &[AdminPage] = &[
         path: "/callbacks",
         access: PageAccess::Read,
         respond: |app, request| Box::pin(callbacks_page::page(&app.reloader, request.query())),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/",
+        access: PageAccess::Public,
+        respond: |_, _| Box::pin(async { dashboard::page() }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/dashboard.css",
+        access: PageAccess::Public,
+        respond: |_, _| Box::pin(async { dashboard::style() }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/charts.js",
+        access: PageAccess::Public,
+        respond: |_, _| Box::pin(async { dashboard::charts() }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/elements.js",
+        access: PageAccess::Public,
+        respond: |_, _| Box::pin(async { dashboard::elements() }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/dashboard.js",
+        access: PageAccess::Public,
+        respond: |_, _| Box::pin(async { dashboard::script() }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/overview",
+        access: PageAccess::Read,
+        respond: |app, _| Box::pin(async { overview::page(app) }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/events",
+        access: PageAccess::Read,
+        respond: |app, _| Box::pin(async { dashboard::events(app) }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/findings",
+        access: PageAccess::Read,
+        respond: |app, _| Box::pin(async { findings::page(app) }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/traffic",
+        access: PageAccess::Read,
+        respond: |app, request| Box::pin(async { traffic_page::page(app, request) }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/requests",
+        access: PageAccess::Read,
+        respond: |app, request| Box::pin(async { requests_page::page(app, request) }),
     },
     AdminPage {
         method: Method::GET,

@@ -129,7 +129,7 @@ pub fn gateway(
         metrics,
         access_log,
         ready,
-        access: AdminAccess::new(admin),
+        access: Arc::new(AdminAccess::new(admin)),
         event_streams: EventStreams::default(),
     };
     let tls = server.admin_tls.as_ref().map(|tls| (tls, folder));

@@ -32,6 +32,7 @@ use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::{DenialReply, UpstreamProcessing, UsageReport};
 use crate::filter::view::RequestView;
 use crate::filter::{FilterAction, LocalReply};
+use crate::observe::open_requests::OpenRequestGuard;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
@@ -62,6 +63,8 @@ pub(super) struct Exchange<'g> {
     pub request: RequestView,
     pub downstream: Downstream,
     pub record: ExchangeRecord,
+    /// Lists the request among those in flight.
+    pub open: OpenRequestGuard<'g>,
     /// Computed once the body is known, before anything is sent to a provider.
     pub retry_policy: RetryPolicy,
     /// The body, if it streams and no part of it was sent yet.
@@ -117,6 +120,14 @@ impl Exchange<'_> {
         if let Some(settlement) = self.reply_of(flow).await? {
             return Ok(settlement);
         }
+        self.open.request().update(|details| {
+            details.caller = self
+                .request
+                .caller
+                .as_ref()
+                .map(|caller| caller.name.clone());
+            details.model = self.request.model().map(|model| model.name.clone());
+        });
         let candidates = match &self.request.destination {
             Some(destination) => destination.candidates.clone(),
             None => Arc::from([]),

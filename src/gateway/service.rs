@@ -12,6 +12,7 @@ use super::listen::http1_reader::Http1Reader;
 use super::unrouted_request::UnroutedRequest;
 use super::{Gateway, fault_from, head, reply, request_id, websocket_refusal};
 use crate::filter::view::RequestView;
+use crate::observe::open_requests::OpenRequestDetails;
 use crate::observe::token_path::without_token;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
@@ -206,13 +207,27 @@ impl GatewayConnection {
         view.client = client;
         view.subrequests = Some(SubrequestClient::new(self.gateway.clone(), route.timeouts));
         view.fetch = Some(self.gateway.fetcher.clone());
+        let record = ExchangeRecord::new();
+        let details = OpenRequestDetails {
+            id: view.id.clone(),
+            route: route.name.clone(),
+            ..OpenRequestDetails::default()
+        };
+        let open = self
+            .gateway
+            .metrics
+            .open_requests
+            .add(record.started, details);
+        let mut downstream = Downstream::new(session, self.gateway.drain_state.clone());
+        downstream.wait_times.open = Some(open.request().clone());
         let mut exchange = Exchange {
             gateway: &self.gateway,
             snapshot,
             route,
             request: view,
-            downstream: Downstream::new(session, self.gateway.drain_state.clone()),
-            record: ExchangeRecord::new(),
+            downstream,
+            record,
+            open,
             retry_policy: RetryPolicy::default(),
             upload: None,
             channel_permit: None,

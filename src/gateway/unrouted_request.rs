@@ -136,6 +136,7 @@ impl<'a> UnroutedRequest<'a> {
             settlement: Settlement::GatewayReply.name(),
             streamed: false,
             attempts: 0,
+            failed_attempts: &[],
             credential: None,
             committed: None,
             bytes_in: 0,

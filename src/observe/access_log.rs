@@ -3,6 +3,7 @@
 use super::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
 use super::json_line::JsonLine;
 use super::line_writer::{LineWriter, LogSink};
+use super::recent_requests::RecentRequests;
 use super::token_path::without_token;
 use super::wait_times::WaitTimes;
 use crate::callout::CallOutcome;
@@ -12,11 +13,23 @@ use crate::protocol::fault::Fault;
 use crate::protocol::usage::TokenUsage;
 use http::HeaderValue;
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Writes access log lines, or discards them if the log is off.
+/// Writes access log lines to the log, unless it is off, and keeps the last ones.
 pub struct AccessLog {
     lines: Option<LineWriter>,
+    pub recent: RecentRequests,
+}
+
+/// An attempt without a good response.
+pub struct FailedAttempt {
+    pub channel: Arc<str>,
+    pub outcome: &'static str,
+    /// The status of the provider's response, if there was one.
+    pub status: Option<u16>,
+    /// Time from the start of the request to the end of the attempt.
+    pub after: Duration,
 }
 
 /// The data of one line. No field holds a secret.
@@ -38,6 +51,7 @@ pub struct AccessLogEntry<'a> {
     pub settlement: &'a str,
     pub streamed: bool,
     pub attempts: u32,
+    pub failed_attempts: &'a [FailedAttempt],
     /// Number of the channel's credential, counted from 1.
     pub credential: Option<usize>,
     /// When the response for the caller was chosen.
@@ -64,14 +78,18 @@ impl AccessLog {
     pub fn new(sink: Option<LogSink>) -> Self {
         Self {
             lines: sink.map(LineWriter::start),
+            recent: RecentRequests::default(),
         }
     }
 
     /// Writes a line.
     pub fn write(&self, line: &AccessLogEntry<'_>) {
+        let mut text = self.recent.buffer();
+        line.write(&mut text);
         if let Some(lines) = &self.lines {
-            lines.append(|waiting| line.write(waiting));
+            lines.append(|waiting| waiting.extend_from_slice(&text));
         }
+        self.recent.push(text);
     }
 
     /// Writes all buffered lines; called when the process ends.
@@ -130,6 +148,9 @@ impl AccessLogEntry<'_> {
         line.text("settlement", self.settlement);
         line.boolean("streamed", self.streamed);
         line.number("attempts", self.attempts.into());
+        if !self.failed_attempts.is_empty() {
+            line.text("failed_attempts", &failed_attempts(self.failed_attempts));
+        }
         if let Some(credential) = self.credential {
             line.number("credential", credential as u64);
         }
@@ -214,6 +235,21 @@ impl AccessLogEntry<'_> {
             line.text("error_detail", &field(detail));
         }
     }
+}
+
+/// The attempts in words, such as `main: upstream_5xx, status 503, after 12 ms`.
+fn failed_attempts(attempts: &[FailedAttempt]) -> String {
+    let attempts = attempts.iter().map(|attempt| {
+        let status = attempt
+            .status
+            .map_or(String::new(), |status| format!(", status {status}"));
+        let after = attempt.after.as_millis();
+        format!(
+            "{}: {}{status}, after {after} ms",
+            attempt.channel, attempt.outcome
+        )
+    });
+    attempts.collect::<Vec<_>>().join("; ")
 }
 
 fn write_text(line: &mut JsonLine<'_>, name: &str, value: Option<&str>) {

@@ -5,6 +5,7 @@ use super::callback_metrics::CallbackMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::create_metrics::CreateMetrics;
 use super::media_metrics::MediaMetrics;
+use super::open_requests::OpenRequests;
 use super::poll_metrics::PollMetrics;
 use super::process_metrics::ProcessMetrics;
 use super::registration::{raise, registered};
@@ -12,10 +13,13 @@ use super::response_cache_metrics::{MirrorMetrics, ResponseCacheMetrics};
 use super::service_metrics::ServiceMetrics;
 use super::state_metrics::StateMetrics;
 use super::token_metrics::{TokenMetrics, TokenSeries};
+use super::traffic::error_side::ErrorSide;
+use super::traffic::{RequestSummary, TrafficHistory};
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries, WaitTimes};
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::QuotaDecision;
 use crate::protocol::Protocol;
+use crate::protocol::fault::FaultKind;
 use crate::protocol::usage::TokenUsage;
 use crate::state::health::StoreHealthReport;
 use prometheus::{
@@ -53,6 +57,8 @@ pub struct Metrics {
     reload_time: Gauge,
     revision: GaugeVec,
     log_dropped: IntCounter,
+    pub traffic: TrafficHistory,
+    pub open_requests: OpenRequests,
     pub admin: AdminMetrics,
     pub channels: ChannelMetrics,
     pub creates: CreateMetrics,
@@ -74,6 +80,7 @@ pub struct Metrics {
 /// Data of a finished exchange.
 pub struct FinishedExchange<'a> {
     pub route: &'a str,
+    pub caller: Option<&'a str>,
     pub channel: Option<&'a str>,
     pub model: Option<&'a str>,
     pub protocol: Option<Protocol>,
@@ -83,6 +90,7 @@ pub struct FinishedExchange<'a> {
     pub first_byte: Option<Duration>,
     pub wait_times: WaitTimes,
     pub usage: Option<&'a TokenUsage>,
+    pub fault: Option<FaultKind>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -199,6 +207,8 @@ impl Metrics {
                     "Dropped access log lines.",
                 ),
             ),
+            traffic: TrafficHistory::default(),
+            open_requests: OpenRequests::default(),
             admin: AdminMetrics::new(&registry),
             channels: ChannelMetrics::new(&registry),
             time: WaitTimeMetrics::new(&registry),
@@ -231,6 +241,7 @@ impl Metrics {
         if let Some(usage) = exchange.usage {
             series.tokens.count(usage);
         }
+        self.traffic.count(&exchange.summary());
     }
 
     /// Counts a request that matched no route.
@@ -360,6 +371,22 @@ impl Metrics {
             first_byte: self.first_bytes.with_label_values(&labels),
             time: self.time.of(channel),
             tokens: self.tokens.of(channel, model, *protocol),
+        }
+    }
+}
+
+impl FinishedExchange<'_> {
+    fn summary(&self) -> RequestSummary<'_> {
+        RequestSummary {
+            caller: self.caller,
+            channel: self.channel,
+            error: ErrorSide::of(self.settlement, self.status, self.fault),
+            is_rate_limited: self.fault.is_some_and(FaultKind::is_limit),
+            usage: self.usage,
+            first_byte: self.first_byte,
+            total: self.total,
+            waited_for_upstream: self.wait_times.upstream.total,
+            waited_for_client: self.wait_times.client.total,
         }
     }
 }

@@ -107,6 +107,8 @@ fn nobody_knows_a_filter_by_its_name() {
         ("crates/protocol/src/credential_names.rs", "idempotency"),
         ("crates/protocol/src/credential_names.rs", "cache"),
         ("crates/expression/src/compile/calls.rs", "replace"),
+        ("src/admin/findings/of_process.rs", "callbacks"),
+        ("src/admin/overview.rs", "callbacks"),
         ("src/cli/plugin/check.rs", "callbacks"),
         ("src/observe/access_log.rs", "cache"),
         ("src/observe/access_log.rs", "idempotency"),

@@ -112,6 +112,14 @@ pub struct Fault {
 }
 
 impl FaultKind {
+    /// Whether a limit of the caller refused the request.
+    pub fn is_limit(self) -> bool {
+        matches!(
+            self,
+            Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget
+        )
+    }
+
     /// The HTTP status of a local reply.
     pub fn status(self) -> u16 {
         match self {

@@ -2,15 +2,19 @@
 //!
 //! A future that is ready at once does not read the clock.
 
+use crate::observe::open_requests::{OpenRequest, WaitSide};
 use crate::observe::wait_times::{WaitTime, WaitTimes};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// The wait times of an exchange so far.
 #[derive(Default)]
 pub struct ExchangeWaitRecorder {
+    /// The request whose current wait is shown to operators.
+    pub open: Option<Arc<OpenRequest>>,
     upstream: WaitTime,
     client: WaitTime,
     /// Length of the current wait for the provider, which may span several futures.
@@ -18,12 +22,6 @@ pub struct ExchangeWaitRecorder {
     /// The longest time between two waits.
     between: Duration,
     last_ended: Option<Instant>,
-}
-
-#[derive(Clone, Copy)]
-enum WaitSide {
-    Upstream,
-    Client,
 }
 
 impl ExchangeWaitRecorder {
@@ -62,6 +60,7 @@ impl ExchangeWaitRecorder {
             between,
             last_ended,
             current_upstream_wait: _,
+            open: _,
         } = self;
         let total = began.elapsed();
         let since = last_ended.unwrap_or(began).elapsed();
@@ -72,6 +71,12 @@ impl ExchangeWaitRecorder {
                 total: total.saturating_sub(upstream.total + client.total),
                 longest: since.max(*between),
             },
+        }
+    }
+
+    fn show(&self, side: WaitSide, since: Instant) {
+        if let Some(open) = &self.open {
+            open.waits_for(side, since);
         }
     }
 
@@ -99,6 +104,7 @@ impl<'w> WaitGuard<'w> {
         if let Some(last_ended) = wait_times.last_ended {
             wait_times.between = wait_times.between.max(began - last_ended);
         }
+        wait_times.show(side, began);
         Self {
             wait_times,
             side,
@@ -116,6 +122,7 @@ impl Drop for WaitGuard<'_> {
         } = self;
         let ended = Instant::now();
         wait_times.last_ended = Some(ended);
+        wait_times.show(WaitSide::Gateway, ended);
         match side {
             WaitSide::Upstream => {
                 wait_times.current_upstream_wait += ended - *began;
@@ -126,6 +133,7 @@ impl Drop for WaitGuard<'_> {
                     .max(wait_times.current_upstream_wait);
             }
             WaitSide::Client => wait_times.client.add(ended - *began),
+            WaitSide::Gateway => {}
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::client::{SendError, SendProgress};
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
 use crate::gateway::upstream::response::UpstreamResponse;
+use crate::observe::access_log::FailedAttempt;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::upstream_request_id;
 use crate::snapshot::Snapshot;
@@ -223,6 +224,10 @@ impl Attempts<'_> {
         self.request.info.attempt = self.record.attempts;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
+        if let Some(open) = &self.wait_times.open {
+            let channel = lease.candidate.channel.name.clone();
+            open.update(|details| details.channel = Some(channel));
+        }
         self.request.info.upstream_request_id = None;
         self.request.info.credential = lease.key;
         self.request.info.processing = UpstreamProcessing::Unsent;
@@ -314,7 +319,7 @@ impl Attempts<'_> {
 
     /// Records the outcome of an attempt: for the channel's health, in the metrics, and in the log if it failed.
     pub(super) fn record_outcome(
-        &self,
+        &mut self,
         lease: &mut ChannelLease,
         outcome: AttemptOutcome,
         detail: Option<&str>,
@@ -325,6 +330,12 @@ impl Attempts<'_> {
         let AttemptOutcome::Failure(failure) = outcome else {
             return;
         };
+        self.record.failed_attempts.push(FailedAttempt {
+            channel: lease.candidate.channel.name.clone(),
+            outcome: outcome.name(),
+            status: failure.status.map(|status| status.as_u16()),
+            after: self.record.started.elapsed(),
+        });
         tracing::info!(
             channel,
             credential = lease.key.map(|key| key + 1),

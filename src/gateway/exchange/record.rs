@@ -6,7 +6,7 @@ use crate::filter::stream_info::{CacheOutcome, IdempotencyOutcome};
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::downstream::Downstream;
-use crate::observe::access_log::AccessLogEntry;
+use crate::observe::access_log::{AccessLogEntry, FailedAttempt};
 use crate::observe::metrics::FinishedExchange;
 use crate::protocol::fault::Fault;
 use crate::snapshot::Snapshot;
@@ -24,6 +24,7 @@ pub(in crate::gateway) struct ExchangeRecord {
     pub status: Option<StatusCode>,
     pub streamed: bool,
     pub attempts: u32,
+    pub failed_attempts: Vec<FailedAttempt>,
     /// The channel of the last attempt.
     pub candidate: Option<Candidate>,
     /// Index of the channel's credential in the last attempt.
@@ -42,6 +43,7 @@ impl ExchangeRecord {
             status: None,
             streamed: false,
             attempts: 0,
+            failed_attempts: Vec::new(),
             candidate: None,
             key: None,
             fault: None,
@@ -70,6 +72,7 @@ impl ExchangeRecord {
             .map(|candidate| &*candidate.channel.name);
         gateway.metrics.count_exchange(&FinishedExchange {
             route: &route.name,
+            caller: request.caller.as_ref().map(|caller| &*caller.name),
             channel,
             model,
             protocol: request.protocol,
@@ -79,6 +82,7 @@ impl ExchangeRecord {
             first_byte: self.first_byte,
             wait_times,
             usage: request.info.usage.counted(),
+            fault: self.fault.as_ref().map(|fault| fault.kind),
         });
         gateway.metrics.creates.count(&route.name, &request.info);
         if let Some(outcome) = request.info.cache {
@@ -112,6 +116,7 @@ impl ExchangeRecord {
             settlement: settlement.name(),
             streamed: self.streamed,
             attempts: self.attempts,
+            failed_attempts: &self.failed_attempts,
             credential: self.key.map(|key| key + 1),
             committed: self.committed,
             bytes_in: downstream.bytes_in,

@@ -52,6 +52,11 @@ impl Exchange<'_> {
         self.record.status = Some(response.status);
         self.record.committed = Some(self.record.started.elapsed());
         self.record.streamed = kind == ResponseBodyKind::Stream;
+        if self.record.streamed {
+            self.open
+                .request()
+                .update(|details| details.streamed = true);
+        }
         let mut view = ResponseView {
             request: &mut self.request,
             candidate: Some(candidate),

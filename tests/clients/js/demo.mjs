@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 
-export const [BASE_URL, , SIMULATOR_URL] = process.argv.slice(2, 5).map((url) => url.replace(/\/+$/, ''));
+export const [BASE_URL, ADMIN_URL, SIMULATOR_URL] = process.argv.slice(2, 5).map((url) => url.replace(/\/+$/, ''));
 
 export const KEY = 'sk-demo';
 // The second model has one channel in each protocol, so that results do not depend on load balancing.

@@ -1,6 +1,8 @@
 //! Tests of observability: the admin pages, the metrics, the access log, the process log.
 
 mod admin;
+mod dashboard;
+mod findings;
 mod log_fields;
 mod log_levels;
 mod metrics_page;

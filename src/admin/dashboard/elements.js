@@ -1,0 +1,33 @@
+// Elements, numbers and times of the dashboard.
+
+/** An element with attributes and children; texts are never read as HTML. */
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "onclick") made.addEventListener("click", value);
+    else if (value !== undefined && value !== null) made.setAttribute(key, value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** A sentence whose parts between backticks are shown as code. */
+export function sentence(text) {
+  return text.split("`").map((part, at) => (at % 2 ? element("code", {}, part) : part));
+}
+
+// Numbers and times in words.
+const whole = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+export const count = (number) => whole.format(number ?? 0);
+export function milliseconds(value) {
+  if (value === null || value === undefined) return "–";
+  if (value < 1000) return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
+  return value < 90_000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value / 60_000)} min`;
+}
+export const clock = (time) => new Date(time).toLocaleTimeString();
+
+/** Replaces children only if they differ, so that focus and selection survive. */
+export function replace(parent, children) {
+  const next = element("div", {}, ...children);
+  if (parent.innerHTML !== next.innerHTML) parent.replaceChildren(...children);
+}

@@ -1,0 +1,300 @@
+// The dashboard: shows each `overview` event, the traffic of the last hour, and the recent requests.
+import { showCharts } from "/charts.js";
+import { clock, count, element, milliseconds, replace, sentence } from "/elements.js";
+
+const HOUR_SECONDS = 3600;
+const RECONNECT_MS = 2000;
+const RECENT_MS = 2000;
+const SIDES = ["upstream", "gateway", "caller"];
+
+const byId = (id) => document.getElementById(id);
+const intervals = new Map();
+let session = { role: null, needs_key: false };
+let recent = [];
+let events = null;
+
+/** Fetches JSON; `null` if the session has ended, in which case the login is shown. */
+async function fetchJson(path, options) {
+  const response = await fetch(path, options);
+  if (response.status === 401) {
+    showLogin();
+    return null;
+  }
+  const text = await response.text();
+  let content = null;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    content = { error: text.trim() };
+  }
+  if (!response.ok) throw new Error(content.error ?? text);
+  return content;
+}
+
+function showState(text, kind) {
+  const state = byId("state");
+  if (state.textContent !== text) state.textContent = text;
+  state.className = `pill ${kind}`;
+}
+
+// Session.
+async function start() {
+  try {
+    session = await fetchJson("/session");
+  } catch {
+    return restartLater();
+  }
+  if (!session) return;
+  if (!session.role) return showLogin();
+  byId("login").hidden = true;
+  byId("pages").hidden = false;
+  const leave = session.key && element("button", { onclick: logOut }, "Log out");
+  const who = session.key ? `${session.key} (${session.role})` : "without a key: read only";
+  byId("session").replaceChildren(element("span", { class: "quiet" }, who), ...(leave ? [leave] : []));
+  showActions();
+  try {
+    const since = Math.floor(Date.now() / 1000) - HOUR_SECONDS;
+    const hour = await fetchJson(`/traffic?since=${since}`);
+    for (const interval of hour?.intervals ?? []) intervals.set(interval.start, interval);
+  } catch {
+    return restartLater();
+  }
+  listen();
+  showRecent();
+}
+
+function restartLater() {
+  showState("disconnected", "bad");
+  events?.close();
+  events = null;
+  setTimeout(start, RECONNECT_MS);
+}
+
+function listen() {
+  events?.close();
+  events = new EventSource("/events");
+  events.addEventListener("overview", (event) => show(JSON.parse(event.data)));
+  events.addEventListener("error", restartLater, { once: true });
+}
+
+function showLogin() {
+  events?.close();
+  events = null;
+  byId("pages").hidden = true;
+  byId("login").hidden = false;
+  byId("session").replaceChildren();
+  showState("log in", "warning");
+}
+
+async function logIn(event) {
+  event.preventDefault();
+  const body = JSON.stringify({ key: byId("login-key").value });
+  const headers = { "content-type": "application/json" };
+  const response = await fetch("/login", { method: "POST", body, headers });
+  byId("login-key").value = "";
+  byId("login-error").textContent = response.ok ? "" : (await response.text()).trim();
+  if (response.ok) start();
+}
+
+async function logOut() {
+  await fetch("/logout", { method: "POST" });
+  start();
+}
+
+// The overview.
+function show(overview) {
+  const worst = overview.findings[0]?.severity;
+  const states = { critical: ["requests fail", "critical"], warning: ["needs attention", "warning"] };
+  const [text, kind] = states[worst] ?? ["healthy", "good"];
+  showState(overview.ready ? text : "draining", overview.ready ? kind : "warning");
+  byId("revision").textContent = `revision ${overview.revision} · version ${overview.version} · ${clock(overview.time)}`;
+  showFindings(overview.findings);
+  showMinute(overview);
+  for (const interval of overview.last_intervals) intervals.set(interval.start, interval);
+  showCharts(byId("charts"), intervals, Date.parse(overview.time) / 1000);
+  showChannels(overview.channels);
+  showOpen(overview.open_requests, overview.in_flight);
+  showConfiguration(overview);
+}
+
+function showFindings(findings) {
+  const items = findings.map((finding) =>
+    element("li", { class: finding.severity },
+      element("p", {}, element("strong", { class: finding.severity }, finding.severity), " ", ...sentence(finding.cause)),
+      element("p", { class: "quiet" }, ...sentence(finding.advice))));
+  const none = element("li", { class: "good" }, element("p", {}, "Nothing is wrong as far as the gateway can see."));
+  replace(byId("findings"), items.length ? items : [none]);
+}
+
+function showMinute({ minute, in_flight, connections }) {
+  const errors = SIDES.map((side) => `${count(minute.errors[side])} ${side}`).join(", ");
+  const tiles = [
+    ["Requests per second", (minute.requests / 60).toFixed(1)],
+    ["Errors", count(SIDES.reduce((sum, side) => sum + minute.errors[side], 0)), errors],
+    ["First byte p50", milliseconds(minute.first_byte_ms.p50)],
+    ["First byte p99", milliseconds(minute.first_byte_ms.p99)],
+    ["Total p50", milliseconds(minute.total_ms.p50)],
+    ["Total p99", milliseconds(minute.total_ms.p99)],
+    ["Tokens in", count(minute.input_tokens)],
+    ["Tokens out", count(minute.output_tokens)],
+    ["In flight", count(in_flight)],
+    ["Connections", count(connections)],
+  ];
+  replace(byId("minute"), tiles.map(([name, value, detail]) =>
+    element("div", {}, element("dt", {}, name), element("dd", {}, value),
+      detail && element("dd", { class: "quiet" }, detail))));
+}
+
+// Tables.
+function table(target, caption, columns, rows) {
+  const head = columns.map(([name, kind]) => element("th", { scope: "col", class: kind }, name));
+  const body = rows.map((cells) =>
+    element("tr", {}, ...cells.map((cell, at) => element("td", { class: columns[at][1] }, cell ?? "–"))));
+  replaceTable(byId(target), [
+    element("caption", {}, caption),
+    element("thead", {}, element("tr", {}, ...head)),
+    element("tbody", {}, ...body),
+  ]);
+}
+
+function replaceTable(target, children) {
+  const focused = target.contains(document.activeElement) && document.activeElement.dataset.action;
+  const next = element("table", {}, ...children);
+  if (target.innerHTML === next.innerHTML) return;
+  target.replaceChildren(...children);
+  if (focused) target.querySelector(`[data-action="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function healthOf(channel) {
+  const until = channel.until && Math.max(0, Math.round((Date.parse(channel.until) - Date.now()) / 1000));
+  const left = until ? `, ${until} s left` : "";
+  const reason = channel.reason ? `: ${channel.reason}${left}` : "";
+  const isGood = channel.status === "healthy" && channel.usable !== false && !channel.drained;
+  const name = channel.drained ? "drained" : channel.retired ? "retired" : channel.usable === false && channel.status === "healthy" ? "not usable" : channel.status;
+  return element("span", { class: isGood ? "good" : "bad" }, `${name}${reason}`);
+}
+
+function lastError(channel) {
+  const last = channel.last_error;
+  if (!last) return "–";
+  return `${clock(last.at)} ${last.outcome}${last.status ? ` ${last.status}` : ""}`;
+}
+
+function showChannels(channels) {
+  const columns = [["Channel"], ["Health", "text"], ["In flight", "number"], ["Requests/min", "number"], ["Errors", "number"], ["First byte", "number"], ["Tier", "number"], ["Weight", "number"], ["Last error"]];
+  const acts = session.role === "act" && session.key;
+  if (acts) columns.push(["Actions"]);
+  const rows = channels.map((channel) => {
+    const { requests, upstream_errors, first_byte_ms } = channel.minute;
+    const cells = [channel.name, healthOf(channel), count(channel.in_flight), count(requests), count(upstream_errors), milliseconds(first_byte_ms), channel.tier, channel.weight, lastError(channel)];
+    if (acts) cells.push(channelActions(channel));
+    return cells.map((cell) => (cell instanceof Node ? cell : String(cell)));
+  });
+  table("channels", `${channels.length} channels; errors and times are those of the last minute.`, columns, rows);
+}
+
+function channelActions(channel) {
+  const act = (name) => element("button", {
+    "data-action": `${name} ${channel.name}`,
+    "aria-label": `${name} channel ${channel.name}`,
+    onclick: () => perform(`/channels/${name}?channel=${encodeURIComponent(channel.name)}`, `${name} ${channel.name}`),
+  }, name);
+  return element("span", {}, act(channel.drained ? "undrain" : "drain"), " ", act("reset"));
+}
+
+function showOpen(requests, total) {
+  const columns = [["Request"], ["Caller"], ["Model"], ["Channel"], ["Route"], ["Age", "number"], ["Waits for"], ["Silent", "number"]];
+  const rows = requests.map((open) => {
+    const silent = open.waits_for !== "gateway" && open.waiting_ms >= 5000;
+    const side = element("span", { class: silent ? "warning" : null }, open.waits_for);
+    return [open.id + (open.streamed ? " (stream)" : ""), open.caller, open.model, open.channel, open.route, milliseconds(open.age_ms), side, milliseconds(open.waiting_ms)];
+  });
+  table("open", `${total} requests in flight; those that have waited longest come first.`, columns, rows);
+}
+
+// Recent requests.
+let recentTimer = 0;
+async function showRecent() {
+  clearTimeout(recentTimer);
+  const filter = new URLSearchParams();
+  for (const [name, value] of new FormData(byId("filter"))) if (value.trim()) filter.set(name, value.trim());
+  try {
+    const page = await fetchJson(`/requests?${filter.toString().replaceAll("+", "%20")}`);
+    byId("filter-error").textContent = "";
+    if (page) recent = page.requests;
+  } catch (error) {
+    if (!(error instanceof TypeError)) byId("filter-error").textContent = error.message;
+  }
+  const columns = [["Time"], ["Caller"], ["Model"], ["Channel"], ["Status", "number"], ["Settlement"], ["First byte", "number"], ["Total", "number"], ["Tokens", "number"], ["Why"]];
+  const rows = recent.map((line) => {
+    const status = element("span", { class: line.status < 400 ? "good" : "bad" }, String(line.status));
+    const why = element("button", { "data-action": line.id, "aria-label": `Why request ${line.id} went where it went`, onclick: () => explain(line) }, "why");
+    const tokens = line.input_tokens === undefined ? "–" : `${line.input_tokens} / ${line.output_tokens ?? 0}`;
+    return [clock(line.time), line.caller, line.model, line.channel, status, line.settlement, milliseconds(line.first_byte_ms), milliseconds(line.total_ms), tokens, why];
+  });
+  table("recent", `${recent.length} of the last 1,000 requests, the newest first.`, columns, rows);
+  if (!byId("pages").hidden) recentTimer = setTimeout(showRecent, RECENT_MS);
+}
+
+/** Why a request went where it went, in sentences. */
+async function explain(line) {
+  const steps = [];
+  steps.push(`${line.method} ${line.path} matched route ${line.route}${line.protocol ? ` (protocol ${line.protocol})` : ""}.`);
+  steps.push(line.caller ? `Its key belongs to caller ${line.caller}.` : "It had no valid key.");
+  if (line.model) steps.push(`It named model ${line.model}.`);
+  for (const attempt of line.failed_attempts?.split("; ") ?? []) steps.push(`An attempt failed on ${attempt}.`);
+  if (line.channel) steps.push(`Attempt ${line.attempts} went to channel ${line.channel}${line.channel_model ? ` as ${line.channel_model}` : ""}${line.credential ? `, with credential ${line.credential}` : ""}.`);
+  else if (line.attempts === 0) steps.push("It was not sent to any channel.");
+  steps.push(`It ended as ${line.settlement} with status ${line.status} after ${milliseconds(line.total_ms)}.`);
+  if (line.upstream_ms !== undefined) steps.push(`Of that time it waited ${milliseconds(line.upstream_ms)} for the provider and ${milliseconds(line.client_ms)} for the caller; the gateway took ${milliseconds(line.gateway_ms)}.`);
+  if (line.error_code) steps.push(`Error ${line.error_code}: ${line.error_message}${line.error_detail ? ` (${line.error_detail})` : ""}`);
+  byId("why-title").textContent = `Request ${line.id}`;
+  const content = [element("ol", {}, ...steps.map((step) => element("li", {}, step)))];
+  byId("why-text").replaceChildren(...content);
+  byId("why").showModal();
+  const page = line.model && await fetchJson("/channels").catch(() => null);
+  const model = page?.models.find((candidate) => candidate.name === line.model);
+  if (!model) return;
+  const candidates = model.candidates.map((candidate) =>
+    element("li", {}, `${candidate.channel}${candidate.channel_model ? ` as ${candidate.channel_model}` : ""}: ${candidate.usable ? "usable" : candidate.detail ?? candidate.status}`));
+  byId("why-text").append(element("p", {}, `Channels for ${line.model} now, in the order of the configuration:`), element("ul", {}, ...candidates));
+}
+
+// Configuration and actions.
+function showConfiguration(overview) {
+  const facts = [
+    ["Revision in use", `${overview.revision}, loaded at ${clock(overview.loaded_at)}`],
+    ["Last rejection", overview.last_rejection ? clock(overview.last_rejection.at) : "none"],
+    ["State store", `${overview.store.kind}, ${overview.store.up ? "reachable" : "unreachable"}`],
+    ["Callbacks", `${overview.callbacks.pending} waiting, ${overview.callbacks.dead} dead letters`],
+  ];
+  replace(byId("configuration"), facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  const rejection = byId("rejection");
+  rejection.hidden = !overview.last_rejection;
+  const report = overview.last_rejection?.report ?? "";
+  if (rejection.textContent !== report) rejection.textContent = report;
+}
+
+function showActions() {
+  const actions = [];
+  if (session.may_reload) actions.push(["Reload the configuration", "/reload"]);
+  if (session.role === "act" && session.key) actions.push(["Redrive all dead letters", "/callbacks/redrive?all=true"]);
+  byId("actions").replaceChildren(...actions.map(([name, path]) => element("button", { onclick: () => perform(path, name) }, name)));
+}
+
+async function perform(path, name) {
+  const result = byId("action-result");
+  try {
+    const response = await fetch(path, { method: "POST" });
+    result.textContent = `${name}: ${response.ok ? "done" : (await response.text()).trim()}`;
+    result.className = response.ok ? "good" : "bad";
+  } catch {
+    result.textContent = `${name}: the gateway could not be reached`;
+    result.className = "bad";
+  }
+}
+
+byId("login-form").addEventListener("submit", logIn);
+byId("filter").addEventListener("submit", (event) => event.preventDefault());
+byId("filter").addEventListener("input", showRecent);
+start();

@@ -1,0 +1,69 @@
+//! `/findings`: what is wrong now, in sentences that name the cause and what to do about it.
+
+mod of_channels;
+mod of_process;
+mod of_traffic;
+
+use super::AdminApp;
+use crate::channel::clock::MonotonicTime;
+use crate::serve::AppResponse;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+/// Something that an operator should know or do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub severity: FindingSeverity,
+    /// The kind of the finding, for scripts.
+    pub code: &'static str,
+    /// What it is about, such as `channel main`.
+    pub subject: String,
+    /// One sentence that names the cause.
+    pub cause: String,
+    /// One sentence about what to do.
+    pub advice: String,
+}
+
+/// How much callers notice of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FindingSeverity {
+    /// Requests fail because of it.
+    Critical,
+    /// Requests may fail because of it, or it will become critical.
+    Warning,
+    /// Somebody decided it, or it concerns one caller only.
+    Notice,
+}
+
+impl FindingSeverity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::Warning => "warning",
+            Self::Notice => "notice",
+        }
+    }
+}
+
+pub(super) fn page(app: &AdminApp) -> AppResponse {
+    AppResponse::json(StatusCode::OK, &json!({"findings": list(app)}))
+}
+
+/// All findings as JSON, the most severe first.
+pub(super) fn list(app: &AdminApp) -> Vec<Value> {
+    let mut findings =
+        of_channels::findings(&app.reloader.current(), &app.channels, MonotonicTime::now());
+    findings.extend(of_traffic::findings(&app.metrics));
+    findings.extend(of_process::findings(app));
+    findings.sort_by_key(|finding| finding.severity);
+    let findings = findings.iter().map(|finding| {
+        json!({
+            "severity": finding.severity.name(),
+            "code": finding.code,
+            "subject": finding.subject,
+            "cause": finding.cause,
+            "advice": finding.advice,
+        })
+    });
+    findings.collect()
+}

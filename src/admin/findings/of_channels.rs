@@ -1,0 +1,188 @@
+//! Findings about channels, their credentials, and models that no channel can serve.
+
+use super::{Finding, FindingSeverity};
+use crate::catalog::channel::Channel;
+use crate::channel::clock::MonotonicTime;
+use crate::channel::health_status::{HealthReport, HealthStatus};
+use crate::channel::live::ChannelStates;
+use crate::channel::outcome::FailureReason;
+use crate::snapshot::Snapshot;
+use std::time::{Duration, SystemTime};
+
+/// Channels and credentials that are not healthy, and models that cannot be used.
+pub(super) fn findings(
+    snapshot: &Snapshot,
+    channels: &ChannelStates,
+    now: MonotonicTime,
+) -> Vec<Finding> {
+    let catalog = &snapshot.catalog;
+    let mut findings = Vec::new();
+    for model in catalog.models() {
+        let candidates = &model.all_candidates;
+        let unusable = candidates.iter().filter_map(|candidate| {
+            let reason = channels.unusable_reason(candidate, &[], now)?;
+            Some(format!("{}: {reason}", candidate.channel.name))
+        });
+        let unusable: Vec<_> = unusable.collect();
+        if !candidates.is_empty() && unusable.len() == candidates.len() {
+            findings.push(Finding {
+                severity: FindingSeverity::Critical,
+                code: "model_unavailable",
+                subject: format!("model {}", model.name),
+                cause: format!(
+                    "No channel can serve model `{}` now ({}).",
+                    model.name,
+                    unusable.join(", ")
+                ),
+                advice: "Requests for it get status 503 until a channel recovers; add a channel, or mend the cause below.".into(),
+            });
+        }
+    }
+    for channel in catalog.channels() {
+        of_channel(channel, channels, now, &mut findings);
+    }
+    for model in catalog.models() {
+        for candidate in model.all_candidates.iter() {
+            let Some(there) = &candidate.model else {
+                continue;
+            };
+            let report = channels.health_report(there.fingerprint, now);
+            let name = format!("model {} on channel {}", model.name, candidate.channel.name);
+            findings.extend(of_health(name, &report));
+        }
+    }
+    findings
+}
+
+fn of_channel(
+    channel: &Channel,
+    channels: &ChannelStates,
+    now: MonotonicTime,
+    findings: &mut Vec<Finding>,
+) {
+    let report = channels.health_report(channel.fingerprint, now);
+    findings.extend(of_health(format!("channel {}", channel.name), &report));
+    for (index, credential) in channel.credentials.iter().enumerate() {
+        let report = channels.health_report(credential.fingerprint, now);
+        let name = format!("credential {} of channel {}", index + 1, channel.name);
+        findings.extend(of_health(name, &report));
+    }
+    if channels.is_drained(channel) {
+        findings.push(Finding {
+            severity: FindingSeverity::Notice,
+            code: "channel_drained",
+            subject: format!("channel {}", channel.name),
+            cause: format!(
+                "An operator has drained channel `{}`; {} requests are in flight on it.",
+                channel.name,
+                channels.load(channel).in_flight()
+            ),
+            advice: format!(
+                "It gets no new requests until `POST /channels/undrain?channel={}` or a restart.",
+                channel.name
+            ),
+        });
+    }
+    let load = channels.load(channel);
+    for reached in load.reached_limits(&channel.limits, now) {
+        findings.push(Finding {
+            severity: FindingSeverity::Warning,
+            code: "channel_at_limit",
+            subject: format!("channel {}", channel.name),
+            cause: format!(
+                "Channel `{}` has reached its limit `{}`, with {} requests in flight.",
+                channel.name,
+                reached.name(),
+                load.in_flight()
+            ),
+            advice: "Further requests go to other channels or wait; raise `limits` of the channel if the provider allows more.".into(),
+        });
+    }
+}
+
+/// The finding about an unhealthy channel, model or credential.
+fn of_health(name: String, report: &HealthReport) -> Option<Finding> {
+    let reason = report.status.reason()?;
+    let state = match report.status {
+        HealthStatus::Healthy => return None,
+        HealthStatus::HalfOpen { .. } => {
+            "is tested by its next request after a cool-down".to_owned()
+        }
+        HealthStatus::CoolingDown { .. } => match report.until.and_then(left_until) {
+            Some(left) => format!("gets no requests for another {} s", left.as_secs().max(1)),
+            None => "gets no requests until a test succeeds".to_owned(),
+        },
+    };
+    let status = report
+        .last_error
+        .as_ref()
+        .and_then(|last| last.status)
+        .map_or(String::new(), |status| {
+            format!(", last status {}", status.as_u16())
+        });
+    Some(Finding {
+        severity: FindingSeverity::Warning,
+        code: "unhealthy",
+        cause: format!(
+            "{} {state}: {}{status}.",
+            capitalized(&name),
+            in_words(reason)
+        ),
+        subject: name,
+        advice: advice_for(reason).into(),
+    })
+}
+
+fn left_until(until: SystemTime) -> Option<Duration> {
+    until.duration_since(SystemTime::now()).ok()
+}
+
+fn capitalized(name: &str) -> String {
+    let mut letters = name.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// What the provider did.
+fn in_words(reason: FailureReason) -> &'static str {
+    match reason {
+        FailureReason::ConnectError => "no connection to the provider could be made",
+        FailureReason::ConnectionClosed => {
+            "the provider closed connections before its responses were complete"
+        }
+        FailureReason::Timeout => "the provider did not respond in time",
+        FailureReason::ServerError => "the provider responded with server errors",
+        FailureReason::InvalidResponse => {
+            "the provider sent responses that are invalid in the protocol"
+        }
+        FailureReason::RateLimited => "the provider's rate limit was reached",
+        FailureReason::RefusedCredential => "the provider refuses the credential",
+        FailureReason::RefusedAccount => "the provider refuses the account",
+        FailureReason::ModelUnavailable => "the provider does not serve the model on this account",
+    }
+}
+
+fn advice_for(reason: FailureReason) -> &'static str {
+    match reason {
+        FailureReason::ConnectError => {
+            "Check the channel's `base_url`, DNS, and the network between here and the provider."
+        }
+        FailureReason::ConnectionClosed | FailureReason::ServerError => {
+            "Look at the provider's status page; requests go to other channels meanwhile."
+        }
+        FailureReason::Timeout => {
+            "Look at the provider's status page, or raise the channel's `timeouts` if such responses are expected."
+        }
+        FailureReason::InvalidResponse => {
+            "Check that the channel's `protocols` and `base_url` fit the provider."
+        }
+        FailureReason::RateLimited => {
+            "Lower the channel's `limits` or `weight`, add a credential, or ask the provider for a higher quota."
+        }
+        FailureReason::RefusedCredential => "Replace the key of the channel and reload.",
+        FailureReason::RefusedAccount => {
+            "Check the account's billing and permissions at the provider."
+        }
+        FailureReason::ModelUnavailable => "Check the name of the model in the channel's `models`.",
+    }
+}

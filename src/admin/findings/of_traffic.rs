@@ -1,0 +1,263 @@
+//! Findings about the traffic of the last minute: errors, limits, slow providers and slow callers.
+
+use super::{Finding, FindingSeverity};
+use crate::observe::metrics::Metrics;
+use crate::observe::open_requests::{OpenRequestState, WaitSide};
+use crate::observe::traffic::error_side::ErrorSide;
+use crate::observe::traffic::{CallerTraffic, TrafficInterval};
+use std::time::Duration;
+
+/// The span that is compared with [`EARLIER_SECONDS`].
+const RECENT_SECONDS: u64 = 60;
+const EARLIER_SECONDS: u64 = 1800;
+/// Fewer requests than this in the last minute say nothing about shares.
+const REQUESTS_MIN: u64 = 20;
+/// A stream that waits for its caller for so long is reported.
+const CLIENT_WAIT_MIN: Duration = Duration::from_secs(10);
+/// A request that waits for a provider for so long is reported.
+const UPSTREAM_WAIT_MIN: Duration = Duration::from_secs(30);
+/// A provider is slow if its mean time to the first byte exceeds this, and its former one by [`SLOWER_FACTOR`].
+const SLOW_FIRST_BYTE_MIN: Duration = Duration::from_secs(1);
+const SLOWER_FACTOR: u32 = 3;
+
+pub(super) fn findings(metrics: &Metrics) -> Vec<Finding> {
+    let recent = metrics.traffic.last(RECENT_SECONDS);
+    let earlier = metrics.traffic.last(EARLIER_SECONDS);
+    let mut findings = Vec::new();
+    findings.extend(failing(&recent));
+    findings.extend(refused_by_limits(&recent));
+    findings.extend(hogging(&recent));
+    findings.extend(slow_channels(&recent, &earlier));
+    findings.extend(slow_callers(&recent));
+    findings.extend(silent(&metrics.open_requests.states()));
+    findings
+}
+
+/// At least every tenth request fails because of a provider or the gateway.
+fn failing(recent: &TrafficInterval) -> Vec<Finding> {
+    let sides = [
+        (
+            ErrorSide::Upstream,
+            "upstream_errors",
+            "providers",
+            "Look at the channels below and at `outcome` in the log lines `attempt failed`.",
+        ),
+        (
+            ErrorSide::Gateway,
+            "gateway_errors",
+            "the gateway itself",
+            "Look at `error_code` and `error_detail` in the recent requests.",
+        ),
+    ];
+    let failing = sides.into_iter().filter_map(|(side, code, cause, advice)| {
+        let errors = recent.errors[side as usize];
+        let is_high = recent.requests >= REQUESTS_MIN && errors * 10 >= recent.requests;
+        is_high.then(|| Finding {
+            severity: FindingSeverity::Critical,
+            code,
+            subject: "requests".into(),
+            cause: format!(
+                "{errors} of {} requests of the last minute failed because of {cause}.",
+                recent.requests
+            ),
+            advice: advice.into(),
+        })
+    });
+    failing.collect()
+}
+
+/// At least every tenth request exceeds a limit of its caller.
+fn refused_by_limits(recent: &TrafficInterval) -> Option<Finding> {
+    let is_high = recent.requests >= REQUESTS_MIN && recent.rate_limited * 10 >= recent.requests;
+    let (name, caller) = most(recent, |caller| caller.rate_limited).filter(|_| is_high)?;
+    Some(Finding {
+        severity: FindingSeverity::Warning,
+        code: "rate_limited",
+        subject: format!("caller {name}"),
+        cause: format!(
+            "Limits of callers refused {} of {} requests of the last minute with status 429, {} of them from caller `{name}`.",
+            recent.rate_limited, recent.requests, caller.rate_limited
+        ),
+        advice: format!("Ask the owner of `{name}` to slow down, or raise `limits` of the caller."),
+    })
+}
+
+/// One of several callers makes most of the requests.
+fn hogging(recent: &TrafficInterval) -> Option<Finding> {
+    let (name, caller) = most(recent, |caller| caller.requests)?;
+    let is_hogging = recent.callers.len() > 1
+        && recent.requests >= 5 * REQUESTS_MIN
+        && caller.requests * 10 >= recent.requests * 8;
+    is_hogging.then(|| Finding {
+        severity: FindingSeverity::Notice,
+        code: "caller_dominates",
+        subject: format!("caller {name}"),
+        cause: format!(
+            "Caller `{name}` made {} of {} requests of the last minute, with {} tokens; {} other callers made the rest.",
+            caller.requests,
+            recent.requests,
+            caller.tokens,
+            recent.callers.len() - 1
+        ),
+        advice: format!("Set `limits` for `{name}` if the others should have room."),
+    })
+}
+
+fn most(
+    recent: &TrafficInterval,
+    count: impl Fn(&CallerTraffic) -> u64,
+) -> Option<(&str, &CallerTraffic)> {
+    let callers = recent.callers.iter();
+    let callers = callers.filter(|(_, caller)| count(caller) > 0);
+    let most = callers.max_by_key(|(name, caller)| (count(caller), *name));
+    most.map(|(name, caller)| (&**name, caller))
+}
+
+/// Channels that respond much later than before.
+fn slow_channels(recent: &TrafficInterval, earlier: &TrafficInterval) -> Vec<Finding> {
+    let slow = recent.channels.iter().filter_map(|(name, channel)| {
+        let now = channel.first_byte()?;
+        let all = earlier.channels.get(name)?;
+        let others = all.responses.saturating_sub(channel.responses);
+        let before = all.first_bytes.saturating_sub(channel.first_bytes).checked_div(others)?;
+        let is_slow = now >= SLOW_FIRST_BYTE_MIN && now >= before * SLOWER_FACTOR;
+        is_slow.then(|| Finding {
+            severity: FindingSeverity::Warning,
+            code: "slow_upstream",
+            subject: format!("channel {name}"),
+            cause: format!(
+                "Channel `{name}` takes {:.1} s to the first byte on average, {:.1} s in the half hour before.",
+                now.as_secs_f64(),
+                before.as_secs_f64()
+            ),
+            advice: "Look at the provider's status page; lower the channel's `weight`, or drain it.".into(),
+        })
+    });
+    slow.collect()
+}
+
+/// Responses wait longer for callers than for providers.
+fn slow_callers(recent: &TrafficInterval) -> Option<Finding> {
+    let [upstream, client] = recent.waits;
+    let is_slow = recent.requests > 0 && client > upstream && client >= CLIENT_WAIT_MIN;
+    is_slow.then(|| Finding {
+        severity: FindingSeverity::Notice,
+        code: "slow_callers",
+        subject: "requests".into(),
+        cause: format!(
+            "Requests of the last minute waited {:.0} s for callers and {:.0} s for providers: callers send or read slowly.",
+            client.as_secs_f64(),
+            upstream.as_secs_f64()
+        ),
+        advice: "Compare `client_ms` of the recent requests; `server.limits.write_timeout` ends responses that are not read.".into(),
+    })
+}
+
+/// The requests in flight that have waited longest, one finding for each side.
+fn silent(states: &[OpenRequestState]) -> Vec<Finding> {
+    let sides = [
+        (
+            WaitSide::Upstream,
+            UPSTREAM_WAIT_MIN,
+            "upstream_silent",
+            "the provider sent nothing",
+        ),
+        (
+            WaitSide::Client,
+            CLIENT_WAIT_MIN,
+            "client_silent",
+            "the caller neither sends nor reads",
+        ),
+    ];
+    let silent = sides.into_iter().filter_map(|(side, least, code, what)| {
+        let waits = |state: &&OpenRequestState| state.waits_for == side && state.waiting >= least;
+        // The states are sorted by the length of their waits.
+        let longest = states.iter().find(waits)?;
+        let count = states.iter().filter(waits).count();
+        let of = |name: &Option<std::sync::Arc<str>>| name.as_deref().unwrap_or("-").to_owned();
+        Some(Finding {
+            severity: FindingSeverity::Warning,
+            code,
+            subject: format!("request {}", longest.details.id),
+            cause: format!(
+                "{what} for {} s in request {} of caller `{}` on channel `{}`; {count} such requests are in flight.",
+                longest.waiting.as_secs(),
+                longest.details.id,
+                of(&longest.details.caller),
+                of(&longest.details.channel)
+            ),
+            advice: "The list of requests in flight has all of them, with the side that each waits for.".into(),
+        })
+    });
+    silent.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::traffic::ChannelTraffic;
+
+    fn traffic(callers: &[(&str, u64, u64)]) -> TrafficInterval {
+        let mut interval = TrafficInterval::default();
+        for (name, requests, rate_limited) in callers {
+            interval.requests += requests;
+            interval.rate_limited += rate_limited;
+            let caller = CallerTraffic {
+                requests: *requests,
+                rate_limited: *rate_limited,
+                tokens: 0,
+            };
+            interval.callers.insert((*name).into(), caller);
+        }
+        interval
+    }
+
+    #[test]
+    fn the_caller_that_a_limit_refused_most_is_named() {
+        let found = refused_by_limits(&traffic(&[("ann", 30, 5), ("bob", 40, 25)]));
+        assert_eq!(found.expect("a finding").subject, "caller bob");
+        assert_eq!(refused_by_limits(&traffic(&[("ann", 100, 9)])), None);
+        assert_eq!(refused_by_limits(&traffic(&[("ann", 10, 10)])), None);
+    }
+
+    #[test]
+    fn one_of_several_callers_with_most_requests_is_named() {
+        let found = hogging(&traffic(&[("ann", 180, 0), ("bob", 20, 0)]));
+        assert_eq!(found.expect("a finding").subject, "caller ann");
+        assert_eq!(hogging(&traffic(&[("ann", 120, 0), ("bob", 80, 0)])), None);
+        assert_eq!(hogging(&traffic(&[("ann", 500, 0)])), None);
+    }
+
+    #[test]
+    fn a_channel_that_became_slow_is_named() {
+        let channel = |responses: u32, seconds: u64| ChannelTraffic {
+            responses,
+            first_bytes: Duration::from_secs(seconds),
+            ..ChannelTraffic::default()
+        };
+        let of = |channel| {
+            let mut interval = TrafficInterval::default();
+            interval.channels.insert("main".into(), channel);
+            interval
+        };
+        let found = slow_channels(&of(channel(10, 40)), &of(channel(110, 90)));
+        assert_eq!(found[0].subject, "channel main");
+        assert_eq!(
+            slow_channels(&of(channel(10, 40)), &of(channel(110, 300))),
+            []
+        );
+        assert_eq!(
+            slow_channels(&of(channel(10, 40)), &of(channel(10, 40))),
+            []
+        );
+    }
+
+    #[test]
+    fn errors_of_providers_are_distinct_from_those_of_the_gateway() {
+        let mut recent = traffic(&[("ann", 100, 0)]);
+        recent.errors = [50, 3, 12];
+        let found = failing(&recent);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].code, "upstream_errors");
+    }
+}

@@ -1,0 +1,177 @@
+//! The requests in flight, each with the side that it waits for and since when.
+
+use slab::Slab;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The requests in flight.
+#[derive(Default)]
+pub struct OpenRequests {
+    requests: Mutex<Slab<Arc<OpenRequest>>>,
+}
+
+/// A request in flight.
+pub struct OpenRequest {
+    started: Instant,
+    /// The current wait: its [`WaitSide`] in the upper 8 bits, and when it began, in milliseconds after the start.
+    wait: AtomicU64,
+    details: Mutex<OpenRequestDetails>,
+}
+
+/// What is known about a request in flight so far.
+#[derive(Clone, Default)]
+pub struct OpenRequestDetails {
+    pub id: Arc<str>,
+    pub route: Arc<str>,
+    pub caller: Option<Arc<str>>,
+    pub model: Option<Arc<str>>,
+    pub channel: Option<Arc<str>>,
+    /// Whether the response streams.
+    pub streamed: bool,
+}
+
+/// The side that a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitSide {
+    /// The request waits for neither of the other sides.
+    Gateway,
+    Upstream,
+    Client,
+}
+
+/// The state of a request in flight at one moment.
+pub struct OpenRequestState {
+    pub details: OpenRequestDetails,
+    pub age: Duration,
+    pub waits_for: WaitSide,
+    pub waiting: Duration,
+}
+
+/// Removes a request from the requests in flight when it is dropped.
+pub struct OpenRequestGuard<'o> {
+    requests: &'o OpenRequests,
+    key: usize,
+    request: Arc<OpenRequest>,
+}
+
+impl OpenRequests {
+    /// Adds a request that started at `started`.
+    pub fn add(&self, started: Instant, details: OpenRequestDetails) -> OpenRequestGuard<'_> {
+        let request = Arc::new(OpenRequest {
+            started,
+            wait: AtomicU64::new(0),
+            details: Mutex::new(details),
+        });
+        let key = self.lock().insert(request.clone());
+        OpenRequestGuard {
+            requests: self,
+            key,
+            request,
+        }
+    }
+
+    /// The state of all requests in flight, the longest waits first.
+    pub fn states(&self) -> Vec<OpenRequestState> {
+        let requests: Vec<_> = self
+            .lock()
+            .iter()
+            .map(|(_, request)| request.clone())
+            .collect();
+        let mut states: Vec<_> = requests.iter().map(|request| request.state()).collect();
+        states.sort_by_key(|state| std::cmp::Reverse(state.waiting));
+        states
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slab<Arc<OpenRequest>>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OpenRequest {
+    /// Records that the request waits for `side` since `since`.
+    pub fn waits_for(&self, side: WaitSide, since: Instant) {
+        let after = since.saturating_duration_since(self.started).as_millis() as u64;
+        self.wait
+            .store((side as u64) << SIDE_SHIFT | after, Ordering::Relaxed);
+    }
+
+    /// Changes what is known about the request.
+    pub fn update(&self, change: impl FnOnce(&mut OpenRequestDetails)) {
+        change(&mut self.details.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn state(&self) -> OpenRequestState {
+        let age = self.started.elapsed();
+        let wait = self.wait.load(Ordering::Relaxed);
+        let since = Duration::from_millis(wait & ((1 << SIDE_SHIFT) - 1));
+        let details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
+        OpenRequestState {
+            details: details.clone(),
+            age,
+            waits_for: WaitSide::ALL[(wait >> SIDE_SHIFT) as usize],
+            waiting: age.saturating_sub(since),
+        }
+    }
+}
+
+/// Position of the side in [`OpenRequest::wait`].
+const SIDE_SHIFT: u32 = 56;
+
+impl WaitSide {
+    const ALL: [Self; 3] = [Self::Gateway, Self::Upstream, Self::Client];
+
+    /// The name on the admin pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gateway => "gateway",
+            Self::Upstream => "upstream",
+            Self::Client => "client",
+        }
+    }
+}
+
+impl OpenRequestGuard<'_> {
+    pub fn request(&self) -> &Arc<OpenRequest> {
+        &self.request
+    }
+}
+
+impl Drop for OpenRequestGuard<'_> {
+    fn drop(&mut self) {
+        self.requests.lock().remove(self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_listed_from_its_start_to_its_end() {
+        let requests = OpenRequests::default();
+        let started = Instant::now() - Duration::from_secs(9);
+        let details = OpenRequestDetails {
+            id: "req_1".into(),
+            ..OpenRequestDetails::default()
+        };
+        let open = requests.add(started, details);
+        let silent_since = started + Duration::from_secs(4);
+        open.request().waits_for(WaitSide::Client, silent_since);
+        open.request().update(|details| details.streamed = true);
+        let _other = requests.add(Instant::now(), OpenRequestDetails::default());
+
+        let states = requests.states();
+        assert_eq!(states.len(), 2);
+        let longest = &states[0];
+        assert_eq!(&*longest.details.id, "req_1");
+        assert!(longest.details.streamed);
+        assert_eq!(longest.waits_for, WaitSide::Client);
+        assert_eq!(longest.waiting.as_secs(), 5);
+        assert_eq!(longest.age.as_secs(), 9);
+        assert_eq!(states[1].waits_for, WaitSide::Gateway);
+
+        drop(open);
+        assert_eq!(requests.states().len(), 1);
+    }
+}

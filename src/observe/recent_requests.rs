@@ -1,0 +1,79 @@
+//! The access log lines of the last requests, kept in memory for the dashboard. They contain no bodies and no secrets.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Number of lines that are kept.
+const LINES_MAX: usize = 1000;
+/// Buffers that grew beyond this many bytes are not used again.
+const REUSED_BYTES_MAX: usize = 4 << 10;
+
+/// The last access log lines, also if the log itself is off.
+#[derive(Default)]
+pub struct RecentRequests {
+    lines: Mutex<VecDeque<Vec<u8>>>,
+}
+
+impl RecentRequests {
+    /// An empty buffer for the next line, which may be that of the oldest line.
+    pub fn buffer(&self) -> Vec<u8> {
+        let mut lines = self.lock();
+        if lines.len() < LINES_MAX {
+            return Vec::with_capacity(1 << 10);
+        }
+        let mut buffer = lines.pop_front().unwrap_or_default();
+        drop(lines);
+        if buffer.capacity() > REUSED_BYTES_MAX {
+            return Vec::with_capacity(1 << 10);
+        }
+        buffer.clear();
+        buffer
+    }
+
+    /// Adds a line.
+    pub fn push(&self, line: Vec<u8>) {
+        let mut lines = self.lock();
+        if lines.len() == LINES_MAX {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    /// Up to `most` lines that `matches` selects, the newest first.
+    pub fn select(&self, most: usize, matches: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
+        let lines = self.lock().clone();
+        let newest_first = lines.into_iter().rev();
+        newest_first
+            .filter(|line| matches(line))
+            .take(most)
+            .collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_lines_are_kept() {
+        let recent = RecentRequests::default();
+        for number in 0..LINES_MAX + 5 {
+            let mut line = recent.buffer();
+            assert!(line.is_empty());
+            line.extend_from_slice(number.to_string().as_bytes());
+            recent.push(line);
+        }
+        let all = recent.select(usize::MAX, |_| true);
+        assert_eq!(all.len(), LINES_MAX);
+        assert_eq!(all[0], (LINES_MAX + 4).to_string().as_bytes());
+        assert_eq!(all[LINES_MAX - 1], b"5");
+        assert_eq!(
+            recent.select(2, |line| line.ends_with(b"7")),
+            [b"997", b"987"]
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! The traffic of the last hour in memory, for the dashboard: a page that is opened late shows what happened before.
+
+pub mod error_side;
+pub mod latency_counts;
+
+use crate::protocol::usage::TokenUsage;
+use error_side::ErrorSide;
+use foldhash::fast::RandomState;
+use latency_counts::LatencyCounts;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Length of an interval in seconds.
+pub const INTERVAL_SECONDS: u64 = 10;
+/// Number of intervals that are kept: an hour.
+const INTERVALS_MAX: usize = 360;
+/// Number of callers and channels that an interval counts by name; further ones are not counted by name.
+const NAMES_MAX: usize = 200;
+
+/// The traffic of the last hour.
+#[derive(Default)]
+pub struct TrafficHistory {
+    intervals: Mutex<VecDeque<TrafficInterval>>,
+}
+
+/// The requests that ended within an interval.
+#[derive(Clone, Default)]
+pub struct TrafficInterval {
+    /// Start in seconds since the epoch; a multiple of [`INTERVAL_SECONDS`].
+    pub start: u64,
+    pub requests: u64,
+    /// Failed requests by the side that caused the failure, in the order of [`ErrorSide::ALL`].
+    pub errors: [u64; 3],
+    /// Requests that a limit of their caller refused.
+    pub rate_limited: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub first_byte: LatencyCounts,
+    pub total: LatencyCounts,
+    /// Time spent waiting for providers and for callers.
+    pub waits: [Duration; 2],
+    pub callers: HashMap<Box<str>, CallerTraffic, RandomState>,
+    pub channels: HashMap<Box<str>, ChannelTraffic, RandomState>,
+}
+
+/// What one caller did within an interval.
+#[derive(Clone, Copy, Default)]
+pub struct CallerTraffic {
+    pub requests: u64,
+    pub rate_limited: u64,
+    pub tokens: u64,
+}
+
+/// The requests whose last attempt was on one channel.
+#[derive(Clone, Copy, Default)]
+pub struct ChannelTraffic {
+    pub requests: u64,
+    pub upstream_errors: u64,
+    /// Number of responses, and the sum of the times to their first bytes.
+    pub responses: u32,
+    pub first_bytes: Duration,
+}
+
+/// What the history counts of a request.
+pub struct RequestSummary<'a> {
+    pub caller: Option<&'a str>,
+    pub channel: Option<&'a str>,
+    pub error: Option<ErrorSide>,
+    pub is_rate_limited: bool,
+    pub usage: Option<&'a TokenUsage>,
+    pub first_byte: Option<Duration>,
+    pub total: Duration,
+    pub waited_for_upstream: Duration,
+    pub waited_for_client: Duration,
+}
+
+impl TrafficHistory {
+    /// Counts a request that ended now.
+    pub fn count(&self, request: &RequestSummary<'_>) {
+        let mut intervals = self.lock();
+        let start = interval_start(SystemTime::now());
+        // After a step of the clock to the past, requests count in the last interval.
+        if intervals.back().is_none_or(|last| last.start < start) {
+            if intervals.len() == INTERVALS_MAX {
+                intervals.pop_front();
+            }
+            intervals.push_back(TrafficInterval {
+                start,
+                ..TrafficInterval::default()
+            });
+        }
+        let last = intervals.back_mut().expect("an interval was added");
+        last.count(request);
+    }
+
+    /// Calls `look` with the intervals that start at `since` or later, oldest first. Intervals without requests are
+    /// absent.
+    pub fn since<T>(
+        &self,
+        since: u64,
+        look: impl FnOnce(&mut dyn Iterator<Item = &TrafficInterval>) -> T,
+    ) -> T {
+        let intervals = self.lock();
+        look(&mut intervals.iter().filter(|interval| interval.start >= since))
+    }
+
+    /// The traffic of the last `seconds` in one interval.
+    pub fn last(&self, seconds: u64) -> TrafficInterval {
+        let since = interval_start(SystemTime::now()).saturating_sub(seconds);
+        self.since(since, |intervals| {
+            let mut sum = TrafficInterval {
+                start: since,
+                ..TrafficInterval::default()
+            };
+            intervals.for_each(|interval| sum.merge(interval));
+            sum
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<TrafficInterval>> {
+        self.intervals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ChannelTraffic {
+    /// The mean time to the first byte; `None` without responses.
+    pub fn first_byte(&self) -> Option<Duration> {
+        self.first_bytes.checked_div(self.responses)
+    }
+}
+
+impl TrafficInterval {
+    fn count(&mut self, request: &RequestSummary<'_>) {
+        self.requests += 1;
+        if let Some(side) = request.error {
+            self.errors[side as usize] += 1;
+        }
+        self.rate_limited += u64::from(request.is_rate_limited);
+        let tokens = request.usage.map_or([0, 0], |usage| {
+            [usage.input_tokens, usage.output_tokens].map(Option::unwrap_or_default)
+        });
+        self.input_tokens += tokens[0];
+        self.output_tokens += tokens[1];
+        if let Some(first_byte) = request.first_byte {
+            self.first_byte.add(first_byte);
+        }
+        self.total.add(request.total);
+        self.waits[0] += request.waited_for_upstream;
+        self.waits[1] += request.waited_for_client;
+        if let Some(caller) = entry_of(&mut self.callers, request.caller) {
+            caller.requests += 1;
+            caller.rate_limited += u64::from(request.is_rate_limited);
+            caller.tokens += tokens[0] + tokens[1];
+        }
+        if let Some(channel) = entry_of(&mut self.channels, request.channel) {
+            channel.requests += 1;
+            channel.upstream_errors += u64::from(request.error == Some(ErrorSide::Upstream));
+            if let Some(first_byte) = request.first_byte {
+                channel.responses += 1;
+                channel.first_bytes += first_byte;
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.requests += other.requests;
+        for (errors, more) in self.errors.iter_mut().zip(other.errors) {
+            *errors += more;
+        }
+        self.rate_limited += other.rate_limited;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.first_byte.merge(&other.first_byte);
+        self.total.merge(&other.total);
+        for (wait, more) in self.waits.iter_mut().zip(other.waits) {
+            *wait += more;
+        }
+        for (name, more) in &other.callers {
+            if let Some(caller) = entry_of(&mut self.callers, Some(name)) {
+                caller.requests += more.requests;
+                caller.rate_limited += more.rate_limited;
+                caller.tokens += more.tokens;
+            }
+        }
+        for (name, more) in &other.channels {
+            if let Some(channel) = entry_of(&mut self.channels, Some(name)) {
+                channel.requests += more.requests;
+                channel.upstream_errors += more.upstream_errors;
+                channel.responses += more.responses;
+                channel.first_bytes += more.first_bytes;
+            }
+        }
+    }
+}
+
+/// The entry of `name`, which is added if there is room.
+fn entry_of<'m, T: Default>(
+    entries: &'m mut HashMap<Box<str>, T, RandomState>,
+    name: Option<&str>,
+) -> Option<&'m mut T> {
+    let name = name?;
+    if !entries.contains_key(name) {
+        if entries.len() == NAMES_MAX {
+            return None;
+        }
+        entries.insert(name.into(), T::default());
+    }
+    entries.get_mut(name)
+}
+
+fn interval_start(time: SystemTime) -> u64 {
+    let seconds = time
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
+    seconds - seconds % INTERVAL_SECONDS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(caller: &str, error: Option<ErrorSide>) -> RequestSummary<'_> {
+        RequestSummary {
+            caller: Some(caller),
+            channel: Some("main"),
+            error,
+            is_rate_limited: false,
+            usage: None,
+            first_byte: Some(Duration::from_millis(20)),
+            total: Duration::from_millis(50),
+            waited_for_upstream: Duration::from_millis(30),
+            waited_for_client: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn the_last_minute_has_the_sum_of_its_requests() {
+        let history = TrafficHistory::default();
+        history.count(&request("ann", None));
+        history.count(&request("ann", Some(ErrorSide::Upstream)));
+        history.count(&RequestSummary {
+            is_rate_limited: true,
+            ..request("bob", Some(ErrorSide::Caller))
+        });
+        let minute = history.last(60);
+        assert_eq!(minute.requests, 3);
+        assert_eq!(minute.errors, [1, 0, 1]);
+        assert_eq!(minute.callers["ann"].requests, 2);
+        assert_eq!(minute.callers["bob"].rate_limited, 1);
+        assert_eq!(minute.channels["main"].upstream_errors, 1);
+        assert_eq!(minute.first_byte.count(), 3);
+        assert_eq!(minute.waits[0], Duration::from_millis(90));
+    }
+
+    #[test]
+    fn a_flood_of_names_takes_bounded_memory() {
+        let history = TrafficHistory::default();
+        for number in 0..3 * NAMES_MAX {
+            history.count(&request(&format!("caller-{number}"), None));
+        }
+        let minute = history.last(60);
+        assert_eq!(minute.requests, 3 * NAMES_MAX as u64);
+        assert_eq!(minute.callers.len(), NAMES_MAX);
+    }
+}

@@ -1,0 +1,111 @@
+//! Which side caused a failed request: the caller, the gateway or the provider.
+
+use crate::filter::settlement::Settlement;
+use crate::protocol::fault::FaultKind;
+
+/// The side that caused the failure of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorSide {
+    Caller,
+    Gateway,
+    Upstream,
+}
+
+impl ErrorSide {
+    pub const ALL: [Self; 3] = [Self::Caller, Self::Gateway, Self::Upstream];
+
+    /// The name on the admin pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Gateway => "gateway",
+            Self::Upstream => "upstream",
+        }
+    }
+
+    /// The side that caused the failure of a request; `None` if it succeeded.
+    pub fn of(settlement: Settlement, status: u16, fault: Option<FaultKind>) -> Option<Self> {
+        match settlement {
+            Settlement::Complete | Settlement::UsageMissing => None,
+            Settlement::ClientCancelled | Settlement::WriteTimeout | Settlement::Denied => {
+                Some(Self::Caller)
+            }
+            // The provider refuses what the caller sent.
+            Settlement::UpstreamError if matches!(status, 400 | 404 | 413 | 422) => {
+                Some(Self::Caller)
+            }
+            Settlement::UpstreamError | Settlement::UpstreamCut => Some(Self::Upstream),
+            // Channels are unusable because of what providers did before.
+            Settlement::GatewayReply if fault == Some(FaultKind::NoChannel) => Some(Self::Upstream),
+            Settlement::GatewayReply => match status {
+                0..400 => None,
+                400..500 => Some(Self::Caller),
+                _ => Some(Self::Gateway),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_failure_has_the_side_that_caused_it() {
+        for (settlement, status, fault, side) in [
+            (Settlement::Complete, 200, None, None),
+            (Settlement::UsageMissing, 200, None, None),
+            (Settlement::GatewayReply, 200, None, None),
+            (
+                Settlement::ClientCancelled,
+                499,
+                None,
+                Some(ErrorSide::Caller),
+            ),
+            (Settlement::WriteTimeout, 200, None, Some(ErrorSide::Caller)),
+            (
+                Settlement::UpstreamError,
+                400,
+                None,
+                Some(ErrorSide::Caller),
+            ),
+            (
+                Settlement::UpstreamError,
+                429,
+                None,
+                Some(ErrorSide::Upstream),
+            ),
+            (
+                Settlement::UpstreamError,
+                502,
+                None,
+                Some(ErrorSide::Upstream),
+            ),
+            (
+                Settlement::UpstreamCut,
+                200,
+                None,
+                Some(ErrorSide::Upstream),
+            ),
+            (Settlement::GatewayReply, 401, None, Some(ErrorSide::Caller)),
+            (
+                Settlement::GatewayReply,
+                503,
+                None,
+                Some(ErrorSide::Gateway),
+            ),
+            (
+                Settlement::GatewayReply,
+                503,
+                Some(FaultKind::NoChannel),
+                Some(ErrorSide::Upstream),
+            ),
+        ] {
+            assert_eq!(
+                ErrorSide::of(settlement, status, fault),
+                side,
+                "{settlement:?} {status}"
+            );
+        }
+    }
+}

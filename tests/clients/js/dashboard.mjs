@@ -1,0 +1,191 @@
+// Tests of the dashboard in a real browser: Chromium without a window.
+
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import puppeteer from 'puppeteer-core';
+import { ADMIN_URL, SMALL, openaiClient } from './demo.mjs';
+import { contains, equal, holds, proves } from './runner.mjs';
+
+const GROUP = 'dashboard';
+const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const ADMIN_KEY = 'sk-hg-operator-0123456789abcdef';
+const PATIENCE_MS = 60_000;
+
+const executablePath = process.env.HEADGATE_BROWSER ?? BROWSERS.find(existsSync);
+
+/** Opens the dashboard at `url`, and calls `check` with the page; afterwards, its console must be without errors. */
+async function inBrowser(url, check, { width = 1280, scheme = 'light' } = {}) {
+  // Without a sandbox of its own, which needs rights that containers do not have.
+  const browser = await puppeteer.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+  try {
+    const page = await browser.newPage();
+    const errors = [];
+    page.on('pageerror', (error) => errors.push(error.message));
+    page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+    await page.setViewport({ width, height: 900 });
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+    await page.goto(url);
+    await check(page, errors);
+    equal('errors in the console', errors, []);
+  } finally {
+    await browser.close();
+  }
+}
+
+const textOf = (page, selector) => page.$eval(selector, (found) => found.innerText);
+
+/** Waits until the text of `selector` contains `wanted`. */
+async function until(page, selector, wanted) {
+  const look = (selector, wanted) => document.querySelector(selector)?.innerText.includes(wanted);
+  try {
+    await page.waitForFunction(look, { timeout: 20_000 }, selector, wanted);
+  } catch {
+    contains(selector, await textOf(page, selector), wanted);
+  }
+}
+
+const ask = (model = SMALL) =>
+  openaiClient().chat.completions.create({ model, messages: [{ role: 'user', content: 'Hello' }] });
+
+proves(GROUP, 'it shows the state, the channels and what was just served, and keeps itself up to date', () =>
+  inBrowser(ADMIN_URL, async (page) => {
+    await until(page, '#minute', 'Requests per second');
+    await ask();
+    await until(page, '#recent', SMALL);
+    await until(page, '#channels', 'healthy');
+    const before = await textOf(page, '#revision');
+    await page.waitForFunction((before) => document.querySelector('#revision').innerText !== before, {}, before);
+  }), PATIENCE_MS);
+
+proves(GROUP, 'a filter selects recent requests, and a filter that means nothing is explained', () =>
+  inBrowser(ADMIN_URL, async (page) => {
+    await ask();
+    await until(page, '#recent', SMALL);
+    await page.type('#filter [name=caller]', 'nobody');
+    await until(page, '#recent', '0 of the last');
+    await page.type('#filter [name=status]', 'banana');
+    await until(page, '#filter-error', '`status`');
+  }).catch((error) => {
+    // The browser itself reports the status 400 of the last filter.
+    if (!error.message.includes('status of 400')) throw error;
+  }), PATIENCE_MS);
+
+proves(GROUP, 'one click explains where a request went', () =>
+  inBrowser(ADMIN_URL, async (page) => {
+    await ask();
+    await until(page, '#recent', SMALL);
+    await page.click('#recent button');
+    for (const words of ['matched route', 'belongs to caller', 'went to channel', 'ended as complete', 'Channels for']) {
+      await until(page, '#why', words);
+    }
+  }), PATIENCE_MS);
+
+for (const scheme of ['light', 'dark']) {
+  for (const width of [1280, 390]) {
+    proves(GROUP, `it is accessible (${scheme}, ${width} pixels wide) and needs no sideways scrolling`, () =>
+      inBrowser(ADMIN_URL, async (page) => {
+        await ask();
+        await until(page, '#recent', SMALL);
+        await page.evaluate(AXE);
+        const { violations } = await page.evaluate(() => globalThis.axe.run());
+        equal('violations', violations.map(({ id, nodes }) => `${id}: ${nodes[0].target}`), []);
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        holds('the page fits', overflow <= 0, overflow);
+      }, { width, scheme }), PATIENCE_MS);
+  }
+}
+
+proves(GROUP, 'it survives a restart of the gateway, logs in, and drains a channel', async () => {
+  const program = process.env.HEADGATE_PROGRAM;
+  holds('HEADGATE_PROGRAM names the program', program);
+  const [gate, admin] = [await freePort(), await freePort()];
+  const file = join(mkdtempSync(join(tmpdir(), 'headgate-dashboard-')), 'routes.yaml');
+  writeFileSync(file, configuration(gate, admin));
+  const url = `http://127.0.0.1:${admin}`;
+  let gateway = await startGateway(program, file, url);
+  try {
+    await inBrowser(url, async (page, errors) => {
+      await page.waitForSelector('#login:not([hidden])');
+      await page.type('#login-key', 'sk-hg-wrong');
+      await page.click('#login button');
+      await until(page, '#login-error', 'key');
+      await logIn(page);
+      await until(page, '#channels', 'only');
+      await page.click('[data-action="drain only"]');
+      await until(page, '#channels', 'drained');
+      await until(page, '#findings', 'An operator has drained channel');
+
+      await stopGateway(gateway);
+      await until(page, '#state', 'disconnected');
+      gateway = await startGateway(program, file, url);
+      // The session ended with the process.
+      await page.waitForSelector('#login:not([hidden])');
+      await logIn(page);
+      await until(page, '#channels', 'healthy');
+      // The browser itself reports refused connections and keys.
+      errors.splice(0);
+    });
+  } finally {
+    await stopGateway(gateway);
+  }
+}, PATIENCE_MS);
+
+async function logIn(page) {
+  await page.$eval('#login-key', (input) => { input.value = ''; });
+  await page.type('#login-key', ADMIN_KEY);
+  await page.click('#login button');
+}
+
+function configuration(gate, admin) {
+  const digest = (key) => createHash('sha256').update(key).digest('hex');
+  const channel = {
+    base_url: 'http://127.0.0.1:9/v1', credential: { bearer: 'sk-unused' }, protocols: ['chat'], models: { one: 'one' },
+  };
+  return JSON.stringify({
+    server: {
+      listen: `127.0.0.1:${gate}`, admin: `127.0.0.1:${admin}`,
+      admin_keys: [{ name: 'operator', key_sha256: digest(ADMIN_KEY), role: 'act' }],
+    },
+    state: 'memory',
+    callers: [{ name: 'ann', key_sha256: digest('sk-ann'), models: ['*'] }],
+    channels: { only: channel },
+    routes: [{
+      name: 'chat', match: 'POST /v1/chat/completions', protocol: 'chat',
+      request: ['require_json', 'authenticate', { limit_body: '1MiB' }, 'route_model'],
+    }],
+  });
+}
+
+async function startGateway(program, file, url) {
+  const gateway = spawn(program, ['run', '--config', file], { stdio: 'ignore' });
+  for (let tries = 0; tries < 200; tries += 1) {
+    const ready = await fetch(`${url}/healthz`).then((response) => response.ok, () => false);
+    if (ready) return gateway;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error('the gateway did not start');
+}
+
+async function stopGateway(gateway) {
+  if (gateway.exitCode !== null) return;
+  const ended = new Promise((resolve) => gateway.once('exit', resolve));
+  gateway.kill('SIGKILL');
+  await ended;
+}
+
+/** A port that is free now. */
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
