@@ -1,7 +1,10 @@
-//! Scalar types of `routes.yaml`: secrets, durations, byte sizes, and a string or a list of strings.
+//! Scalar types of `routes.yaml`: secrets, durations, byte sizes, prices, and a string or a list of strings.
 
 pub mod one_or_more;
+mod price;
 mod schema;
+
+pub use price::UnitPrice;
 
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};

@@ -51,6 +51,7 @@ want_test() {
     fi
     want "have redis-server" redis-server redis "the store that gateways share; tests start, kill and restart their own"
     want "have chromium || have chromium-browser || have google-chrome" chromium "" "opens the dashboard in the client suite"
+    want "have prometheus" prometheus prometheus "scrapes the gateway, and checks the alerts and the dashboard of deploy"
     want "have node" nodejs node "runs the JavaScript SDKs of the client suite"
     want "have npm" npm node "installs those SDKs"
 }

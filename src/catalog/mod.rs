@@ -8,6 +8,7 @@ pub mod images;
 pub mod limits;
 pub mod model;
 pub mod network;
+pub mod price;
 pub mod public_url;
 mod verified_keys;
 pub mod webhook_secret;

@@ -1,6 +1,7 @@
 //! Platform models and the channels that serve them.
 
 use super::channel::Channel;
+use super::price::ModelPrice;
 use crate::protocol::Protocol;
 use crate::protocol::schema::CompiledSchema;
 use crate::task::id::{TaskId, credential_fingerprint};
@@ -51,6 +52,8 @@ pub struct ChannelModel {
     pub json: Bytes,
     /// A hash of the channel and this model, which identifies the model's health on the channel.
     pub fingerprint: u64,
+    /// What its requests cost; `None` if the configuration has no prices.
+    pub price: Option<Arc<ModelPrice>>,
 }
 
 /// All platform models and all channels, by name.
@@ -114,6 +117,11 @@ impl Candidate {
 }
 
 impl Candidate {
+    /// What requests cost here; `None` if the configuration has no prices, or the request names no model.
+    pub fn price(&self) -> Option<&ModelPrice> {
+        self.model.as_ref()?.price.as_deref()
+    }
+
     /// The channel of a task, with the credential that created it, or any if that one is not configured now.
     pub fn of_task(channel: Arc<Channel>, task: &TaskId) -> Self {
         let key = channel.credentials.iter().position(|credential| {
@@ -134,6 +142,7 @@ impl ChannelModel {
             name: name.into(),
             json: serde_json::Value::from(name).to_string().into(),
             fingerprint: hasher.finish(),
+            price: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `channels` of `routes.yaml`: accounts at providers, and how they are reached.
 
 use super::images::ImageEditConfig;
+use super::prices::ModelPriceConfig;
 use super::resilience::{ChannelLimitsConfig, HealthConfig};
 use crate::protocol::Protocol;
 use crate::scalar::{HumanDuration, Secret};
@@ -33,6 +34,10 @@ pub struct ChannelConfig {
     #[serde(default)]
     #[schemars(extend("minProperties" = 1))]
     pub models: BTreeMap<String, String>,
+    /// Prices of this channel, by platform model; an entry replaces that of `prices.models` as a whole. `*` matches
+    /// any characters, as there. Default: `prices.models`.
+    #[serde(default)]
+    pub prices: BTreeMap<String, ModelPriceConfig>,
     /// Condition: an expression over the request; the channel is a candidate only for requests for which it is true. It
     /// applies to requests with a model, before weights and tiers. Default: all requests.
     #[schemars(length(min = 1))]

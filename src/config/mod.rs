@@ -19,6 +19,7 @@ pub mod media;
 mod node;
 pub mod plugins;
 pub mod pointer;
+pub mod prices;
 pub mod problem;
 mod redactor;
 pub mod renamed_keys;

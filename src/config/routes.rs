@@ -6,6 +6,7 @@ use super::client_address::ClientAddressConfig;
 use super::egress::EgressConfig;
 use super::media::MediaConfig;
 use super::plugins::PluginConfig;
+use super::prices::PricesConfig;
 use super::resilience::{FailoverConfig, RetryBudgetConfig};
 use super::services::ServiceConfig;
 use super::state::StateConfig;
@@ -37,6 +38,9 @@ pub struct GatewayConfig {
     /// Properties of platform models.
     #[serde(default)]
     pub models: BTreeMap<String, ModelPropertiesConfig>,
+    /// Prices of models, for the cost of requests.
+    #[serde(default)]
+    pub prices: PricesConfig,
     /// Retry budget: limit on retries across all requests.
     #[serde(default)]
     pub retries: RetryBudgetConfig,

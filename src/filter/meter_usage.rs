@@ -4,6 +4,10 @@ use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
 use super::stream_info::UsageReport;
 use super::view::{EventView, RequestView, ResponseBodyKind, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
+use crate::catalog::model::Candidate;
+use crate::catalog::price::{MediaOutput, ModelPrice};
+use crate::protocol::Protocol;
+use crate::protocol::images::{image_count, is_image_event};
 use crate::protocol::usage::{self, StreamUsageMeter};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -48,12 +52,28 @@ impl Filter for MeterUsageFilter {
         if let Some(usage) = protocol.and_then(|protocol| usage::from_json(protocol, body)) {
             response.request.info.usage = UsageReport::Counted(usage);
         }
+        if response.status.is_success()
+            && counts_images(protocol, response.candidate)
+            && let Some(count) = image_count(body)
+        {
+            response.request.state.set(MediaOutput::Images(count));
+        }
         HookResult::done()
     }
 
     fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         if let Some(meter) = view.request.state.get_mut::<StreamUsageMeter>() {
             meter.event(view.event.name(), view.event.data());
+        }
+        if counts_images(view.request.protocol, view.candidate)
+            && is_image_event(view.event.name(), view.event.data())
+        {
+            let earlier = match view.request.state.get() {
+                Some(MediaOutput::Images(count)) => *count,
+                _ => 0,
+            };
+            let images = MediaOutput::Images(earlier.saturating_add(1));
+            view.request.state.set(images);
         }
         HookResult::done()
     }
@@ -67,4 +87,10 @@ impl Filter for MeterUsageFilter {
             request.info.usage = UsageReport::Counted(usage);
         }
     }
+}
+
+/// Whether the cost of a response depends on the number of its images; only then they are counted.
+fn counts_images(protocol: Option<Protocol>, candidate: Option<&Candidate>) -> bool {
+    let price = || candidate?.price();
+    protocol == Some(Protocol::ImageEdit) && price().is_some_and(ModelPrice::counts_images)
 }

@@ -191,7 +191,8 @@ impl Exchange<'_> {
                 deadline,
                 Some(&self.snapshot.spooling),
             )
-            .await?;
+            .await
+            .inspect_err(|fault| self.gateway.metrics.spool.count_fault(fault))?;
         let reading = RequestBodyFormat::of(&self.request, &body, self.route.request.body_need());
         self.request.take(parse_body(reading, body).await?);
         Ok(())

@@ -145,6 +145,7 @@ impl<'a> UnroutedRequest<'a> {
             total: Duration::ZERO,
             wait_times: None,
             usage: None,
+            cost: None,
             response_id: None,
             upstream_request_id: None,
             idempotency: None,

@@ -8,6 +8,7 @@ use super::token_path::without_token;
 use super::wait_times::WaitTimes;
 use crate::callout::CallOutcome;
 use crate::catalog::client_address::DownstreamClient;
+use crate::catalog::price::Cost;
 use crate::filter::stream_info::CalloutSummary;
 use crate::protocol::fault::Fault;
 use crate::protocol::usage::TokenUsage;
@@ -62,6 +63,8 @@ pub struct AccessLogEntry<'a> {
     pub total: Duration,
     pub wait_times: Option<WaitTimes>,
     pub usage: Option<&'a TokenUsage>,
+    /// The cost, and its currency.
+    pub cost: Option<(Cost, &'a str)>,
     pub response_id: Option<&'a str>,
     /// The provider's request id in the last attempt.
     pub upstream_request_id: Option<&'a HeaderValue>,
@@ -115,6 +118,7 @@ impl AccessLogEntry<'_> {
         self.write_response(&mut line);
         self.write_times(&mut line);
         self.write_usage(&mut line);
+        self.write_cost(&mut line);
         self.write_ids(&mut line);
         self.write_callouts(&mut line);
         self.write_fault(&mut line);
@@ -201,6 +205,13 @@ impl AccessLogEntry<'_> {
             if let Some(count) = count {
                 line.number(name, count);
             }
+        }
+    }
+
+    fn write_cost(&self, line: &mut JsonLine<'_>) {
+        if let Some((Cost(nanos), currency)) = self.cost {
+            line.billionths("cost", nanos);
+            line.text("currency", currency);
         }
     }
 

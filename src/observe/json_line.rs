@@ -88,6 +88,22 @@ impl<'b> JsonLine<'b> {
         }
     }
 
+    /// Writes a number that is given in billionths as a decimal number, without zeros at its end.
+    pub fn billionths(&mut self, name: &str, value: u64) {
+        self.name(name, NUMBER_BYTES_MAX + 1);
+        self.digits(value / 1_000_000_000);
+        let mut rest = value % 1_000_000_000;
+        if rest > 0 {
+            self.out.push(b'.');
+        }
+        let mut unit = 100_000_000;
+        while rest > 0 {
+            self.out.push(b'0' + (rest / unit) as u8);
+            rest %= unit;
+            unit /= 10;
+        }
+    }
+
     /// Writes the name of a field, with room for a value of `value_bytes`.
     fn name(&mut self, name: &str, value_bytes: usize) {
         self.out.reserve(name.len() + 4 + value_bytes);
@@ -138,6 +154,21 @@ mod tests {
         write(&mut line);
         line.end();
         String::from_utf8(out).expect("JSON is text")
+    }
+
+    #[test]
+    fn billionths_are_a_decimal_number_without_zeros_at_its_end() {
+        for (value, text) in [
+            (0, "0"),
+            (1, "0.000000001"),
+            (860_000, "0.00086"),
+            (1_500_000_000, "1.5"),
+            (2_000_000_000, "2"),
+            (u64::MAX, "18446744073.709551615"),
+        ] {
+            let line = written(|line| line.billionths("cost", value));
+            assert_eq!(line, format!("{{\"cost\":{text}}}\n"));
+        }
     }
 
     #[test]

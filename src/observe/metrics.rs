@@ -2,8 +2,12 @@
 
 use super::admin_metrics::AdminMetrics;
 use super::callback_metrics::CallbackMetrics;
+use super::caller_metrics::CallerMetrics;
+use super::certificate_metrics::CertificateMetrics;
 use super::channel_metrics::ChannelMetrics;
+use super::cost_metrics::CostMetrics;
 use super::create_metrics::CreateMetrics;
+use super::finished_exchange::FinishedExchange;
 use super::media_metrics::MediaMetrics;
 use super::open_requests::OpenRequests;
 use super::poll_metrics::PollMetrics;
@@ -11,16 +15,14 @@ use super::process_metrics::ProcessMetrics;
 use super::registration::{raise, registered};
 use super::response_cache_metrics::{MirrorMetrics, ResponseCacheMetrics};
 use super::service_metrics::ServiceMetrics;
+use super::spool_metrics::SpoolMetrics;
 use super::state_metrics::StateMetrics;
 use super::token_metrics::{TokenMetrics, TokenSeries};
-use super::traffic::error_side::ErrorSide;
-use super::traffic::{RequestSummary, TrafficHistory};
-use super::wait_times::{WaitTimeMetrics, WaitTimeSeries, WaitTimes};
+use super::traffic::TrafficHistory;
+use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::QuotaDecision;
 use crate::protocol::Protocol;
-use crate::protocol::fault::FaultKind;
-use crate::protocol::usage::TokenUsage;
 use crate::state::health::StoreHealthReport;
 use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
@@ -28,11 +30,12 @@ use prometheus::{
 };
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Buckets in seconds, from a cached response to the longest reasoning.
 const DURATION_BUCKETS: &[f64] = &[
-    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0,
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+    120.0, 300.0, 600.0,
 ];
 /// Label value for requests without a route, channel or model.
 const OTHER: &str = "other";
@@ -60,11 +63,15 @@ pub struct Metrics {
     pub traffic: TrafficHistory,
     pub open_requests: OpenRequests,
     pub admin: AdminMetrics,
+    pub callers: CallerMetrics,
+    pub certificates: CertificateMetrics,
     pub channels: ChannelMetrics,
+    pub costs: CostMetrics,
     pub creates: CreateMetrics,
     pub response_cache: ResponseCacheMetrics,
     pub mirrors: MirrorMetrics,
     pub polls: PollMetrics,
+    pub spool: SpoolMetrics,
     pub callbacks: CallbackMetrics,
     pub media: MediaMetrics,
     pub services: Arc<ServiceMetrics>,
@@ -75,22 +82,6 @@ pub struct Metrics {
     process: ProcessMetrics,
     /// Caches series, because a lookup by labels costs more than counting.
     series: RwLock<HashMap<ExchangeSeriesKey, Arc<ExchangeSeries>>>,
-}
-
-/// Data of a finished exchange.
-pub struct FinishedExchange<'a> {
-    pub route: &'a str,
-    pub caller: Option<&'a str>,
-    pub channel: Option<&'a str>,
-    pub model: Option<&'a str>,
-    pub protocol: Option<Protocol>,
-    pub status: u16,
-    pub settlement: Settlement,
-    pub total: Duration,
-    pub first_byte: Option<Duration>,
-    pub wait_times: WaitTimes,
-    pub usage: Option<&'a TokenUsage>,
-    pub fault: Option<FaultKind>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -210,12 +201,16 @@ impl Metrics {
             traffic: TrafficHistory::default(),
             open_requests: OpenRequests::default(),
             admin: AdminMetrics::new(&registry),
+            callers: CallerMetrics::new(&registry),
+            certificates: CertificateMetrics::new(&registry),
             channels: ChannelMetrics::new(&registry),
             time: WaitTimeMetrics::new(&registry),
+            costs: CostMetrics::new(&registry),
             creates: CreateMetrics::new(&registry),
             response_cache: ResponseCacheMetrics::new(&registry),
             mirrors: MirrorMetrics::new(&registry),
             polls: PollMetrics::new(&registry),
+            spool: SpoolMetrics::new(&registry),
             callbacks: CallbackMetrics::new(&registry),
             media: MediaMetrics::new(&registry),
             services: Arc::new(ServiceMetrics::new(&registry)),
@@ -371,22 +366,6 @@ impl Metrics {
             first_byte: self.first_bytes.with_label_values(&labels),
             time: self.time.of(channel),
             tokens: self.tokens.of(channel, model, *protocol),
-        }
-    }
-}
-
-impl FinishedExchange<'_> {
-    fn summary(&self) -> RequestSummary<'_> {
-        RequestSummary {
-            caller: self.caller,
-            channel: self.channel,
-            error: ErrorSide::of(self.settlement, self.status, self.fault),
-            is_rate_limited: self.fault.is_some_and(FaultKind::is_limit),
-            usage: self.usage,
-            first_byte: self.first_byte,
-            total: self.total,
-            waited_for_upstream: self.wait_times.upstream.total,
-            waited_for_client: self.wait_times.client.total,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Buckets in seconds, from the gateway's own overhead to the longest reasoning.
 const BUCKETS: &[f64] = &[
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
-    120.0, 300.0,
+    120.0, 300.0, 600.0,
 ];
 
 /// Wait times of an exchange by side; the three totals add up to its total time.

@@ -12,6 +12,7 @@ use crate::media::SharedMediaState;
 use crate::mirroring::MirroredRequests;
 use crate::observe::metrics::Metrics;
 use crate::polls::TaskStatusFetcher;
+use crate::snapshot::certificate_expiry;
 use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot};
 use crate::state::StateStore;
 use crate::state::settings::StoreSettings;
@@ -82,6 +83,23 @@ impl Reloader {
         let BuiltSnapshot { snapshot, warnings } = built;
         log_warnings(&warnings);
         metrics.reloaded(&snapshot.revision);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for (setting, files) in [
+            (certificate_expiry::LISTENER, &snapshot.server.tls),
+            (
+                certificate_expiry::ADMIN_LISTENER,
+                &snapshot.server.admin_tls,
+            ),
+        ] {
+            let expiry = files
+                .as_ref()
+                .and_then(|tls| certificate_expiry::of_listener(tls, folder));
+            if let Some(expiry) = expiry {
+                metrics.certificates.set_listener(setting, expiry);
+            }
+        }
+        let of_channels = certificate_expiry::of_channels(&snapshot.catalog);
+        metrics.certificates.set_channels(of_channels);
         let running = RunningSettings {
             server: snapshot.server.clone(),
             spooling: snapshot.spooling.clone(),
@@ -230,6 +248,8 @@ impl Reloader {
         for setting in needing_restart.iter().filter(|_| !unchanged) {
             tracing::warn!(setting, "this setting has changed; restart to apply it");
         }
+        let of_channels = certificate_expiry::of_channels(&snapshot.catalog);
+        self.metrics.certificates.set_channels(of_channels);
         self.current.store(Arc::new(snapshot));
         self.replaced
             .lock()

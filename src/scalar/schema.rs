@@ -1,6 +1,7 @@
 //! JSON Schemas of the scalar types. A schema refuses what the type's parser refuses.
 
-use super::{ByteSize, HumanDuration, SIZE_WORDS, SPAN_WORDS, Secret};
+use super::price::PRICE_WORDS;
+use super::{ByteSize, HumanDuration, SIZE_WORDS, SPAN_WORDS, Secret, UnitPrice};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
@@ -57,6 +58,23 @@ impl JsonSchema for ByteSize {
             "maximum": u64::MAX,
             "pattern": "^(?=.*[1-9])[0-9]{1,9}([KMG]i?B|B)?$",
             "patternErrorMessage": SIZE_WORDS
+        })
+    }
+}
+
+impl JsonSchema for UnitPrice {
+    fn schema_name() -> Cow<'static, str> {
+        "UnitPrice".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A price such as `2.5` or `0.075`, with at most 9 decimal places.",
+            "type": ["number", "string"],
+            "minimum": 0,
+            "maximum": 999_999_999,
+            "pattern": r"^[0-9]{1,9}(\.[0-9]{1,9})?$",
+            "patternErrorMessage": PRICE_WORDS
         })
     }
 }

@@ -142,10 +142,7 @@ fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> 
 }
 
 /// The entry of the model's own name, else that of the longest pattern that matches.
-fn most_exact<'c>(
-    models: &'c BTreeMap<String, CallerModelLimitsConfig>,
-    model: &str,
-) -> Option<&'c CallerModelLimitsConfig> {
+pub(super) fn most_exact<'c, T>(models: &'c BTreeMap<String, T>, model: &str) -> Option<&'c T> {
     let fitting = || {
         let patterns = models.iter();
         patterns
@@ -218,6 +215,6 @@ mod tests {
         for (model, expected) in [("other", 1), ("chat-small", 2), ("chat-large", 3)] {
             assert_eq!(most_exact(&models, model), Some(&of(expected)), "{model}");
         }
-        assert_eq!(most_exact(&BTreeMap::new(), "other"), None);
+        assert_eq!(most_exact::<u8>(&BTreeMap::new(), "other"), None);
     }
 }

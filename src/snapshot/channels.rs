@@ -80,6 +80,7 @@ fn build_one(
         family,
         image_edit,
         models,
+        prices: _,
         r#if,
         retired,
         weight,

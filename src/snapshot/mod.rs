@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod callers;
+pub mod certificate_expiry;
 pub mod channels;
 mod client_address;
 mod credentials;
@@ -14,6 +15,7 @@ pub mod origin;
 pub mod pem;
 #[cfg(feature = "wasm")]
 mod plugins;
+mod prices;
 pub mod router;
 pub mod routes;
 pub mod schema_cache;
@@ -196,6 +198,7 @@ fn build_loaded(
         callers,
         channels,
         models,
+        prices: declared_prices,
         retries,
         egress,
         media,
@@ -246,7 +249,13 @@ fn build_loaded(
         declared: &families,
     };
     let declared_channels = channels;
-    let channels = channels::build(&declared_channels, &families, &folder, &mut problems);
+    let mut channels = channels::build(&declared_channels, &families, &folder, &mut problems);
+    prices::build(
+        &mut channels,
+        &declared_prices,
+        &declared_channels,
+        &mut problems,
+    );
     let schemas = schema_cache::SchemaCache::new(folder);
     let catalog = Arc::new(models::build(channels, &models, &schemas, &mut problems));
     let declared = callers;
@@ -362,7 +371,8 @@ impl ProblemCollector<'_> {
     }
 
     fn add(&mut self, severity: Severity, problem: impl FnOnce(&ConfigDocument) -> ConfigProblem) {
-        if self.kept(severity) == PROBLEMS_MAX {
+        let of_severity = |found: &&ConfigProblem| found.severity == severity;
+        if self.found.iter().filter(of_severity).count() == PROBLEMS_MAX {
             return self.more.add(severity, 1);
         }
         let problem = problem(self.document);
@@ -370,11 +380,6 @@ impl ProblemCollector<'_> {
         if !self.found.contains(&problem) {
             self.found.push(problem);
         }
-    }
-
-    fn kept(&self, severity: Severity) -> usize {
-        let found = self.found.iter();
-        found.filter(|problem| problem.severity == severity).count()
     }
 
     /// The warnings; an error if any of the problems is one.

@@ -8,6 +8,7 @@ mod media;
 mod media_rule;
 mod native;
 mod request;
+mod requested_video;
 mod response;
 mod source;
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub use call::{RequestTemplate, TaskCreateCall};
 pub use media::{FamilyMediaRole, MediaUrl};
 pub use media_rule::{MediaRoleRule, OutputDuration};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
+pub use requested_video::RequestedVideo;
 pub use response::{UnreadableResponse, UpstreamError};
 
 use super::generic::GenericField;

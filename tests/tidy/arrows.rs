@@ -239,6 +239,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         ],
     ),
     ("wasmtime", &["wasm"]),
+    ("x509_parser", &["snapshot"]),
 ];
 
 #[test]

@@ -190,6 +190,28 @@ fn the_page_on_operations_has_a_row_for_every_field_and_value() {
 }
 
 #[test]
+fn the_page_on_metrics_has_a_row_for_every_metric() {
+    let page = read("docs/metrics.md");
+    let metric = Regex::new(r#""((?:headgate|process)_[a-z_]+)""#).unwrap();
+    let mut offenders = Vec::new();
+    for file in sources()
+        .iter()
+        .filter(|file| file.path.starts_with("src/observe/"))
+    {
+        for found in metric.captures_iter(&file.text) {
+            let row = format!("| `{}` |", &found[1]);
+            if page.lines().filter(|line| line.starts_with(&row)).count() != 1 {
+                offenders.push(format!(
+                    "docs/metrics.md:1: has no row, or several, for {}",
+                    &found[1]
+                ));
+            }
+        }
+    }
+    assert_none("each metric is documented once", &offenders);
+}
+
+#[test]
 fn every_metric_a_page_names_is_one_of_the_program() {
     let metric = Regex::new(r"\bheadgate_[a-z_]+[a-z]").unwrap();
     let sources: String = sources().into_iter().map(|file| file.text).collect();

@@ -4,6 +4,12 @@ use super::{Finding, FindingSeverity};
 use crate::admin::AdminApp;
 use crate::observe::timestamp::rfc3339;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long a spool failure is reported after the last one.
+const SPOOL_FAILURE_SHOWN: Duration = Duration::from_secs(600);
+/// Certificates are reported for so many seconds before they expire: two weeks.
+const CERTIFICATE_SHOWN_SECONDS: i64 = 14 * 24 * 3600;
 
 pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
     [
@@ -12,10 +18,50 @@ pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
         draining(app),
         dead_letters(app),
         dropped_log_lines(app),
+        spool_failures(app),
     ]
     .into_iter()
     .flatten()
+    .chain(expiring_certificates(app))
     .collect()
+}
+
+/// Bodies that could not be stored in the last minutes.
+fn spool_failures(app: &AdminApp) -> Option<Finding> {
+    let (failures, last) = app.metrics.spool.failures()?;
+    (last <= SPOOL_FAILURE_SHOWN).then(|| Finding {
+        severity: FindingSeverity::Critical,
+        code: "spool_failing",
+        subject: "spool folder".into(),
+        cause: format!(
+            "Large request bodies cannot be written to the spool folder; the last was refused with status 503 {} s ago, {failures} since the start.",
+            last.as_secs()
+        ),
+        advice: "Free the disk of `server.spool`, or name another folder; the log has the error of the system.".into(),
+    })
+}
+
+/// Certificates that the gateway presents and that expire soon, or have expired.
+fn expiring_certificates(app: &AdminApp) -> Vec<Finding> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_secs() as i64;
+    let expiries = app.metrics.certificates.expiries().into_iter();
+    let expiring = expiries.filter(|(_, expiry)| expiry - now < CERTIFICATE_SHOWN_SECONDS);
+    let findings = expiring.map(|(setting, expiry)| {
+        let at = rfc3339(UNIX_EPOCH + Duration::from_secs(expiry.max(0) as u64));
+        let (severity, verb) = match expiry <= now {
+            true => (FindingSeverity::Critical, "has expired"),
+            false => (FindingSeverity::Warning, "expires"),
+        };
+        Finding {
+            severity,
+            code: "certificate_expires",
+            cause: format!("The certificate of `{setting}` {verb} at {at}."),
+            subject: setting,
+            advice: "Renew it; that of a listener is read when the process starts, so upgrade or restart it then.".into(),
+        }
+    });
+    findings.collect()
 }
 
 fn refused_reload(app: &AdminApp) -> Option<Finding> {

@@ -2,6 +2,8 @@
 
 use super::mapped_create::create_for;
 use super::{MapTaskFilter, no_family};
+use crate::catalog::model::Candidate;
+use crate::catalog::price::MediaOutput;
 use crate::filter::view::ResponseView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{JsonDocument, JsonLimits};
@@ -29,6 +31,7 @@ impl MapTaskFilter {
         body: &Bytes,
     ) -> Result<Bytes, Fault> {
         let family = family_of(response)?;
+        self.note_video(response, &family);
         let (document, upstream) = JsonDocument::parse(body.clone(), &JsonLimits::default())
             .ok()
             .and_then(|document| {
@@ -64,6 +67,17 @@ impl MapTaskFilter {
             && let Some(request_override) = translated_error(&family, response.status, body)
         {
             *body = request_override;
+        }
+    }
+
+    /// Keeps what an accepted create asks for, if the configuration has prices.
+    fn note_video(&self, response: &mut ResponseView<'_>, family: &VideoFamily) {
+        let price = response.candidate.and_then(Candidate::price);
+        if price.is_some()
+            && let Some(body) = response.request.body.document()
+        {
+            let video = family.requested_video(body, self.is_generic);
+            response.request.state.set(MediaOutput::Video(video));
         }
     }
 

@@ -1,13 +1,15 @@
 //! What the gateway records of an exchange: one access log line, and metrics.
 
 use crate::catalog::model::Candidate;
+use crate::catalog::price::{Cost, MediaOutput, PricedUsage};
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::{CacheOutcome, IdempotencyOutcome};
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::downstream::Downstream;
 use crate::observe::access_log::{AccessLogEntry, FailedAttempt};
-use crate::observe::metrics::FinishedExchange;
+use crate::observe::cost_metrics::CostLabels;
+use crate::observe::finished_exchange::FinishedExchange;
 use crate::protocol::fault::Fault;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
@@ -84,12 +86,18 @@ impl ExchangeRecord {
             usage: request.info.usage.counted(),
             fault: self.fault.as_ref().map(|fault| fault.kind),
         });
+        let cost = self.count_cost(gateway, request);
         gateway.metrics.creates.count(&route.name, &request.info);
         if let Some(outcome) = request.info.cache {
             gateway.metrics.response_cache.count(&route.name, outcome);
         }
         if let Some(caller) = &request.caller {
-            gateway.metrics.quota(&caller.name, request.info.quota);
+            let metrics = &gateway.metrics;
+            metrics.quota(&caller.name, request.info.quota);
+            let usage = request.info.usage.counted();
+            metrics
+                .callers
+                .count(&caller.name, total, request.protocol, usage);
         }
         let subrequest_id = request.info.subrequest_id.get().and_then(|id| {
             let id = id.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,6 +133,7 @@ impl ExchangeRecord {
             total,
             wait_times: Some(wait_times),
             usage: request.info.usage.counted(),
+            cost,
             response_id: request.info.response_id.as_deref(),
             upstream_request_id: request
                 .info
@@ -136,5 +145,28 @@ impl ExchangeRecord {
             callouts: request.info.callouts,
             fault: self.fault.as_ref(),
         });
+    }
+
+    /// Counts what the provider did for the request by the prices of its model; returns the cost and its currency.
+    fn count_cost<'a>(
+        &'a self,
+        gateway: &Gateway,
+        request: &RequestView,
+    ) -> Option<(Cost, &'a str)> {
+        let candidate = self.candidate.as_ref()?;
+        let price = candidate.price()?;
+        let media = request.state.get::<MediaOutput>();
+        let priced = price.cost(request.protocol, request.info.usage.counted(), media);
+        let labels = CostLabels {
+            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            model: &request.model()?.name,
+            channel: &candidate.channel.name,
+            currency: &price.currency,
+        };
+        gateway.metrics.costs.count(labels, priced);
+        match priced {
+            PricedUsage::Priced(cost) => Some((cost, &price.currency)),
+            PricedUsage::Unmetered | PricedUsage::Unpriced => None,
+        }
     }
 }

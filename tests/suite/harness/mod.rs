@@ -20,6 +20,7 @@ pub mod name_server;
 pub mod paid;
 pub mod plugins;
 pub mod process;
+pub mod prometheus;
 pub mod receiver;
 #[path = "../../../src/state/tests/redis_server.rs"]
 pub mod redis_server;

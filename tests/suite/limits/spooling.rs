@@ -279,6 +279,9 @@ async fn a_full_spool_folder_gives_a_503_and_the_gateway_keeps_serving() {
             (reported.count() == 2 * (times + 1)).then_some(())
         };
         eventually("a line for each body", reported).await;
+        let metrics = gateway.metrics().await;
+        let failures = metrics.sum("headgate_spool_failures_total", &[]);
+        assert_eq!(failures, 2.0 * (times + 1) as f64);
     }
     assert!(gateway.process.ended().is_none());
 }

@@ -1,6 +1,6 @@
 //! Tests of the process metrics on `/metrics`.
 
-use crate::harness::{Request, TestSetup};
+use crate::harness::{Request, TestSetup, TlsTestSetup};
 use headgate::protocol::Protocol;
 
 #[tokio::test]
@@ -54,4 +54,37 @@ async fn the_metrics_describe_the_process_and_its_build() {
         .await
         .sum("process_cpu_seconds_total", &[]);
     assert!(after >= before, "{before} {after}");
+}
+
+#[tokio::test]
+async fn the_metrics_have_the_expiry_of_the_listeners_certificate() {
+    let world = TlsTestSetup::start().await;
+    let metrics = world.gateway.metrics().await;
+    let name = "headgate_certificate_expiry_timestamp_seconds";
+    let expiry = metrics.sum(name, &[("setting", "server.tls")]);
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs_f64();
+    assert!(expiry > now, "{expiry}");
+}
+
+#[tokio::test]
+async fn each_caller_has_metrics_of_its_own() {
+    let world = TestSetup::start().await;
+    for _ in 0..3 {
+        world.ask(&Request::ask(Protocol::Chat)).await;
+    }
+    let metrics = world.gateway.metrics().await;
+    let of = |name: &str, labels: &[(&str, &str)]| {
+        let labels = [&[("caller", "ann")], labels].concat();
+        metrics.sum(&format!("headgate_caller_{name}_total"), &labels)
+    };
+    assert_eq!(of("requests", &[]), 3.0);
+    assert!(of("request_seconds", &[]) > 0.0);
+    let all = |kind: &str| metrics.sum("headgate_tokens_total", &[("kind", kind)]);
+    for kind in ["input", "output"] {
+        assert_eq!(of("tokens", &[("kind", kind)]), all(kind), "{kind}");
+        assert!(all(kind) > 0.0, "{kind}");
+    }
 }

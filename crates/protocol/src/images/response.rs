@@ -2,7 +2,7 @@
 
 use super::RESPONSE_FORMAT;
 use crate::json::edit::JsonEdits;
-use crate::json::{DocumentNode, JsonDocument, ValueKind, quoted};
+use crate::json::{DocumentNode, JsonDocument, ValueKind, quoted, skim};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -90,6 +90,26 @@ impl ImageToConvert<'_> {
             edits.remove_member(base64);
         }
         edits.insert_member(self.item, "url", url);
+    }
+}
+
+/// The number of images in a complete response; `None` if it has no list of images.
+pub fn image_count(body: &[u8]) -> Option<u32> {
+    let data = skim::find(body, &["data"])?;
+    if !body[data.clone()].starts_with(b"[") {
+        return None;
+    }
+    u32::try_from(skim::elements(body, data).count()).ok()
+}
+
+/// Whether an event of a stream is the last one of an image.
+pub fn is_image_event(name: Option<&[u8]>, data: &[u8]) -> bool {
+    let is_last = |name: &[u8]| name.starts_with(b"image_") && name.ends_with(b".completed");
+    match name {
+        Some(name) => is_last(name),
+        None => skim::find(data, &["type"])
+            .and_then(|range| skim::plain_string(data, range))
+            .is_some_and(|name| is_last(name.as_bytes())),
     }
 }
 

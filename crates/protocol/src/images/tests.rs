@@ -355,3 +355,42 @@ fn an_image_by_itself_keeps_its_name_unless_it_is_an_index() {
         );
     }
 }
+
+#[test]
+fn the_images_of_a_response_are_counted() {
+    for (body, count) in [
+        (r#"{"data": []}"#, Some(0)),
+        (
+            r#"{"created": 1, "data": [{"b64_json": "a,]b"}, {"url": "x"}], "usage": {"data": [1]}}"#,
+            Some(2),
+        ),
+        (r#"{"data": {"b64_json": "a"}}"#, None),
+        (r#"{"error": {"data": [1]}}"#, None),
+        ("data", None),
+    ] {
+        assert_eq!(super::image_count(body.as_bytes()), count, "{body}");
+    }
+}
+
+#[test]
+fn only_the_last_event_of_an_image_counts() {
+    for (name, data, counts) in [
+        (Some("image_edit.completed"), "{}", true),
+        (Some("image_generation.completed"), "{}", true),
+        (
+            Some("image_edit.partial_image"),
+            r#"{"type": "image_edit.completed"}"#,
+            false,
+        ),
+        (
+            None,
+            r#"{"b64_json": "a", "type": "image_edit.completed"}"#,
+            true,
+        ),
+        (None, r#"{"type": "image_edit.partial_image"}"#, false),
+        (None, "[DONE]", false),
+    ] {
+        let is_last = super::is_image_event(name.map(str::as_bytes), data.as_bytes());
+        assert_eq!(is_last, counts, "{name:?} {data}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Tests of the cost of exchanges.
+
+use super::*;
+
+fn usage(input: u64, output: u64, cached: u64, written: u64, reasoning: u64) -> TokenUsage {
+    TokenUsage {
+        input_tokens: Some(input),
+        output_tokens: Some(output),
+        total_tokens: None,
+        cached_input_tokens: Some(cached),
+        cache_write_tokens: Some(written),
+        reasoning_tokens: Some(reasoning),
+    }
+}
+
+/// Prices in units for a million tokens.
+fn priced() -> ModelPrice {
+    ModelPrice {
+        tokens: Some(TokenPrices {
+            input: 2_000_000_000,
+            cached_input: 500_000_000,
+            cache_write: 2_500_000_000,
+            output: 10_000_000_000,
+            reasoning: 20_000_000_000,
+        }),
+        image: Some(40_000_000),
+        video: Some(VideoPrices {
+            by_resolution: vec![("720p".into(), 100_000_000), ("1080p".into(), 250_000_000)],
+            other: None,
+            default_seconds: None,
+        }),
+        ..ModelPrice::none("USD".into())
+    }
+}
+
+fn video(duration_ms: Option<u64>, resolution: Option<&str>) -> MediaOutput {
+    MediaOutput::Video(RequestedVideo {
+        duration_ms,
+        resolution: resolution.map(String::from),
+    })
+}
+
+#[test]
+fn cached_tokens_are_part_of_the_input_but_for_the_messages_protocol() {
+    let price = priced();
+    for (protocol, usage, nanos) in [
+        // 60 + 30 cached + 10 written, 30 + 20 reasoning.
+        (Protocol::Chat, usage(100, 50, 30, 10, 20), 860_000),
+        (Protocol::Responses, usage(100, 50, 30, 10, 20), 860_000),
+        (Protocol::Messages, usage(60, 50, 30, 10, 20), 860_000),
+        (Protocol::Chat, usage(1, 0, 0, 0, 0), 2_000),
+        // Counts that contradict each other never make a cost negative.
+        (Protocol::Chat, usage(10, 5, 30, 0, 20), 415_000),
+    ] {
+        let cost = price.cost(Some(protocol), Some(&usage), None);
+        assert_eq!(
+            cost,
+            PricedUsage::Priced(Cost(nanos)),
+            "{protocol:?} {usage:?}"
+        );
+    }
+}
+
+#[test]
+fn a_cost_is_rounded_once_to_the_nearest_billionth() {
+    let mut price = priced();
+    price.tokens = Some(TokenPrices {
+        input: 37_500_000,
+        cached_input: 0,
+        cache_write: 0,
+        output: 150_000_000,
+        reasoning: 150_000_000,
+    });
+    for (input, output, nanos) in [(1, 0, 38), (1, 1, 188), (2, 0, 75), (3, 3, 563), (0, 0, 0)] {
+        let usage = usage(input, output, 0, 0, 0);
+        let cost = price.cost(Some(Protocol::Chat), Some(&usage), None);
+        assert_eq!(cost, PricedUsage::Priced(Cost(nanos)), "{input} {output}");
+    }
+}
+
+#[test]
+fn counts_of_a_hostile_provider_do_not_overflow() {
+    let price = priced();
+    let most = u64::MAX;
+    let usage = usage(most, most, most, most, most);
+    let cost = price.cost(Some(Protocol::Messages), Some(&usage), None);
+    assert!(
+        matches!(cost, PricedUsage::Priced(Cost(nanos)) if nanos > 1 << 60),
+        "{cost:?}"
+    );
+    let cost = price.cost(None, None, Some(&video(Some(most), Some("720p"))));
+    assert!(matches!(cost, PricedUsage::Priced(_)), "{cost:?}");
+}
+
+#[test]
+fn images_and_videos_cost_by_count_and_by_seconds_and_resolution() {
+    let price = priced();
+    let other = ModelPrice {
+        video: Some(VideoPrices {
+            by_resolution: vec![("720p".into(), 100_000_000)],
+            other: Some(70_000_000),
+            default_seconds: Some(5),
+        }),
+        ..priced()
+    };
+    let cost = |nanos| PricedUsage::Priced(Cost(nanos));
+    for (price, media, expected) in [
+        (&price, MediaOutput::Images(3), cost(120_000_000)),
+        (&price, MediaOutput::Images(0), cost(0)),
+        (&price, video(Some(5_000), Some("720p")), cost(500_000_000)),
+        (&price, video(Some(2_500), Some("1080p")), cost(625_000_000)),
+        (
+            &price,
+            video(Some(5_000), Some("480p")),
+            PricedUsage::Unpriced,
+        ),
+        (&price, video(Some(5_000), None), PricedUsage::Unpriced),
+        (&price, video(None, Some("720p")), PricedUsage::Unpriced),
+        (&other, video(Some(5_000), Some("480p")), cost(350_000_000)),
+        (&other, video(None, None), cost(350_000_000)),
+        (&other, video(None, Some("720p")), cost(500_000_000)),
+    ] {
+        assert_eq!(price.cost(None, None, Some(&media)), expected, "{media:?}");
+    }
+}
+
+#[test]
+fn what_has_no_price_is_not_the_same_as_what_was_not_metered() {
+    let none = ModelPrice::none("USD".into());
+    let usage = usage(1, 1, 0, 0, 0);
+    let image = MediaOutput::Images(1);
+    assert_eq!(none.cost(None, None, None), PricedUsage::Unmetered);
+    assert_eq!(none.cost(None, Some(&usage), None), PricedUsage::Unpriced);
+    assert_eq!(none.cost(None, None, Some(&image)), PricedUsage::Unpriced);
+    assert_eq!(priced().cost(None, None, None), PricedUsage::Unmetered);
+    // An image with a price, whose tokens have none.
+    let by_image = ModelPrice {
+        tokens: None,
+        ..priced()
+    };
+    let cost = by_image.cost(None, Some(&usage), Some(&image));
+    assert_eq!(cost, PricedUsage::Priced(Cost(40_000_000)));
+}

@@ -1,0 +1,95 @@
+//! Metrics of callers: what each of them takes of the gateway.
+
+use super::registration::registered;
+use crate::protocol::Protocol;
+use crate::protocol::usage::TokenUsage;
+use prometheus::{Counter, CounterVec, IntCounter, IntCounterVec, Opts, Registry};
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+/// Requests, their time and their tokens, by caller.
+pub struct CallerMetrics {
+    requests: IntCounterVec,
+    seconds: CounterVec,
+    tokens: IntCounterVec,
+    /// Caches series, because a lookup by labels costs more than counting.
+    series: RwLock<HashMap<Box<str>, Arc<CallerSeries>>>,
+}
+
+/// The series of one caller.
+struct CallerSeries {
+    requests: IntCounter,
+    seconds: Counter,
+    input: IntCounter,
+    output: IntCounter,
+}
+
+impl CallerMetrics {
+    pub fn new(registry: &Registry) -> Self {
+        let counter = |name: &str, help: &str, labels: &[&str]| {
+            registered(registry, IntCounterVec::new(Opts::new(name, help), labels))
+        };
+        Self {
+            requests: counter(
+                "headgate_caller_requests_total",
+                "Finished requests of a caller.",
+                &["caller"],
+            ),
+            seconds: registered(
+                registry,
+                CounterVec::new(
+                    Opts::new(
+                        "headgate_caller_request_seconds_total",
+                        "Time that requests of a caller took together, in seconds; its rate is the mean number of requests in flight.",
+                    ),
+                    &["caller"],
+                ),
+            ),
+            tokens: counter(
+                "headgate_caller_tokens_total",
+                "Tokens of a caller as reported by providers; input includes those of the provider's cache.",
+                &["caller", "kind"],
+            ),
+            series: RwLock::default(),
+        }
+    }
+
+    /// Counts a finished exchange of `caller`, a name from the configuration.
+    pub fn count(
+        &self,
+        caller: &str,
+        total: Duration,
+        protocol: Option<Protocol>,
+        usage: Option<&TokenUsage>,
+    ) {
+        let series = self.series_of(caller);
+        series.requests.inc();
+        series.seconds.inc_by(total.as_secs_f64());
+        if let Some(usage) = usage {
+            let input = usage.input_with_cache(protocol);
+            series.input.inc_by(input.unwrap_or(0));
+            series.output.inc_by(usage.output_tokens.unwrap_or(0));
+        }
+    }
+
+    fn series_of(&self, caller: &str) -> Arc<CallerSeries> {
+        let known = self.series.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(series) = known.get(caller) {
+            return series.clone();
+        }
+        drop(known);
+        let tokens = |kind: &str| self.tokens.with_label_values(&[caller, kind]);
+        let series = Arc::new(CallerSeries {
+            requests: self.requests.with_label_values(&[caller]),
+            seconds: self.seconds.with_label_values(&[caller]),
+            input: tokens("input"),
+            output: tokens("output"),
+        });
+        self.series
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(caller.into(), series.clone());
+        series
+    }
+}
