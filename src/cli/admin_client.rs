@@ -92,6 +92,14 @@ impl AdminClient<'_> {
     /// There is no response in time, or it is an error.
     pub fn json(&self, method: &str, path: &str) -> Result<Value, CommandError> {
         let response = self.fetch(method, path)?;
+        self.json_in(&response, path)
+    }
+
+    /// The JSON in a response to a request for `path`.
+    ///
+    /// # Errors
+    /// The response is an error.
+    pub fn json_in(&self, response: &AdminResponse, path: &str) -> Result<Value, CommandError> {
         let page = serde_json::from_slice(&response.body).ok();
         page.filter(|_| response.status == 200).ok_or_else(|| {
             let (url, line) = (self.url, &response.line);

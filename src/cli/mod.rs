@@ -1,5 +1,6 @@
 //! The command line: parses arguments and runs the commands.
 
+mod admin_address;
 mod admin_client;
 mod callback;
 mod check;
@@ -30,6 +31,7 @@ mod status;
 mod status_report;
 mod supervisor;
 mod task;
+mod top;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -62,6 +64,8 @@ enum CliCommand {
     /// Prints the status of a running gateway in words; exits with 0 if it is fine, 1 if it is degraded, and 2 if it
     /// cannot be reached.
     Status(status::StatusArgs),
+    /// Shows what a running gateway does, updated every second, in the terminal; exits with 2 if it cannot be read.
+    Top(top::TopArgs),
     /// Lists and redrives deliveries to callers that failed for good.
     #[command(subcommand)]
     Callback(callback::CallbackCommand),
@@ -96,6 +100,7 @@ impl CliCommand {
             | Self::Families(_)
             | Self::Key(_)
             | Self::Status(_)
+            | Self::Top(_)
             | Self::Callback(_)
             | Self::Task(_) => false,
         }
@@ -118,6 +123,7 @@ pub fn main() -> ExitCode {
         CliCommand::Families(args) => families::run(&args),
         CliCommand::Key(command) => key::run(&command),
         CliCommand::Status(args) => return status::run(&args),
+        CliCommand::Top(args) => return top::run(&args),
         CliCommand::Callback(command) => callback::run(&command),
         CliCommand::Task(command) => task::run(&command),
         #[cfg(feature = "wasm")]

@@ -5,52 +5,48 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::time::SystemTime;
 
+/// What the admin pages of a gateway contain.
+pub struct AdminPages {
+    pub is_ready: bool,
+    pub config: Value,
+    pub channels: Value,
+    pub findings: Value,
+}
+
 /// The status of a gateway.
 pub struct GatewayStatus {
     /// A label and a text for each line; the lines of a channel have an indented label.
     lines: Vec<(String, String)>,
-    /// Why the gateway is degraded; fine if there is no reason.
-    findings: Vec<String>,
-    is_ready: bool,
-    config: Value,
-    channels: Value,
+    pages: AdminPages,
 }
 
 impl GatewayStatus {
-    /// The report on a gateway with these pages `/config` and `/channels`.
-    pub fn new(url: &str, is_ready: bool, config: Value, channels: Value, now: SystemTime) -> Self {
-        let mut report = Self {
-            lines: Vec::new(),
-            findings: Vec::new(),
-            is_ready,
-            config: Value::Null,
-            channels: Value::Null,
-        };
-        report.add_readiness(url);
-        report.add_configuration(&config);
-        report.add_state(&config["state"]);
-        report.add_channels(&channels, now.into());
-        report.add_models(&channels);
-        Self {
-            config,
-            channels,
-            ..report
-        }
+    pub fn new(url: &str, pages: AdminPages, now: SystemTime) -> Self {
+        let mut lines = StatusLines(Vec::new());
+        lines.add_readiness(url, pages.is_ready);
+        lines.add_configuration(&pages.config);
+        lines.add_state(&pages.config["state"]);
+        lines.add_channels(&pages.channels, now.into());
+        lines.add_models(&pages.channels);
+        let StatusLines(lines) = lines;
+        Self { lines, pages }
     }
 
+    /// Whether the gateway reports nothing that fails requests or may. What an operator decided is no problem.
     pub fn is_fine(&self) -> bool {
-        self.findings.is_empty()
+        let mut findings = self.findings();
+        !findings.any(|finding| ["critical", "warning"].contains(&text(&finding["severity"])))
     }
 
     /// The same as JSON: the findings, and the pages they are from.
     pub fn json(&self) -> Value {
         json!({
             "status": self.status(),
-            "findings": self.findings,
-            "ready": self.is_ready,
-            "config": self.config,
-            "channels": self.channels["channels"],
-            "models": self.channels["models"],
+            "findings": self.pages.findings["findings"],
+            "ready": self.pages.is_ready,
+            "config": self.pages.config,
+            "channels": self.pages.channels["channels"],
+            "models": self.pages.channels["models"],
         })
     }
 
@@ -61,15 +57,43 @@ impl GatewayStatus {
         }
     }
 
-    fn add_readiness(&mut self, url: &str) {
-        let readiness = match self.is_ready {
+    fn findings(&self) -> impl Iterator<Item = &Value> {
+        list(&self.pages.findings["findings"])
+    }
+}
+
+impl fmt::Display for GatewayStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self
+            .lines
+            .iter()
+            .map(|(label, _)| label.chars().count())
+            .max();
+        let width = width.unwrap_or_default().min(24);
+        for (label, text) in &self.lines {
+            writeln!(f, "{label:width$}  {text}")?;
+        }
+        writeln!(f, "{:width$}  {}", "status", self.status())?;
+        for finding in self.findings() {
+            let [severity, cause, advice] =
+                ["severity", "cause", "advice"].map(|name| text(&finding[name]));
+            writeln!(f, "{:width$}  - {severity}: {cause}", "")?;
+            writeln!(f, "{:width$}    {advice}", "")?;
+        }
+        Ok(())
+    }
+}
+
+/// The lines of a status, as far as they are made.
+struct StatusLines(Vec<(String, String)>);
+
+impl StatusLines {
+    fn add_readiness(&mut self, url: &str, is_ready: bool) {
+        let readiness = match is_ready {
             true => "ready",
             false => "not ready",
         };
         self.line("gateway", format!("{url}, {readiness}"));
-        if !self.is_ready {
-            self.finding("the gateway is draining: it stops, or another process has replaced it");
-        }
     }
 
     fn add_configuration(&mut self, config: &Value) {
@@ -95,11 +119,6 @@ impl GatewayStatus {
             for line in text(&rejection["report"]).lines() {
                 self.line("", line.to_owned());
             }
-            self.finding(format!("the configuration on disk was rejected at {at}"));
-        } else if on_disk != "the same on disk" {
-            self.finding(format!(
-                "the configuration on disk is not in use: {on_disk}"
-            ));
         }
         let settings = names(&config["settings_needing_restart"]);
         if !settings.is_empty() {
@@ -117,9 +136,6 @@ impl GatewayStatus {
         }
         let since = text(&state["since"]);
         self.line("state", format!("{store}, unreachable since {since}"));
-        self.finding(format!(
-            "the state store ({store}) is unreachable since {since}"
-        ));
     }
 
     fn add_channels(&mut self, page: &Value, now: DateTime<Utc>) {
@@ -147,11 +163,6 @@ impl GatewayStatus {
                 let Some(health) = health(credential, now) else {
                     continue;
                 };
-                if credential["status"] == "unhealthy" {
-                    self.finding(format!(
-                        "channel {name}: the provider refuses credential {index}"
-                    ));
-                }
                 states.push(format!("credential {index} {health}"));
             }
             let limits = names(&channel["limits_reached"]);
@@ -160,49 +171,19 @@ impl GatewayStatus {
             }
             let in_flight = channel["in_flight"].as_u64().unwrap_or_default();
             states.push(format!("{in_flight} in flight"));
-            if channel["usable"] == false && channel["drained"] != true {
-                self.finding(format!("channel {name} is not usable"));
-            }
             self.line(&format!("  {name}"), states.join("; "));
         }
     }
 
     fn add_models(&mut self, page: &Value) {
-        let models = list(&page["models"]).filter(|model| model["available"] == false);
-        let unavailable: Vec<&str> = models.map(|model| text(&model["name"])).collect();
-        for model in &unavailable {
-            self.finding(format!("no channel can serve model {model}"));
-        }
         let count = list(&page["models"]).count();
-        let available = count - unavailable.len();
+        let available = list(&page["models"]).filter(|model| model["available"] != false);
+        let available = available.count();
         self.line("models", format!("{available} of {count} available"));
     }
 
     fn line(&mut self, label: &str, text: String) {
-        self.lines.push((label.to_owned(), text));
-    }
-
-    fn finding(&mut self, finding: impl Into<String>) {
-        self.findings.push(finding.into());
-    }
-}
-
-impl fmt::Display for GatewayStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = self
-            .lines
-            .iter()
-            .map(|(label, _)| label.chars().count())
-            .max();
-        let width = width.unwrap_or_default().min(24);
-        for (label, text) in &self.lines {
-            writeln!(f, "{label:width$}  {text}")?;
-        }
-        writeln!(f, "{:width$}  {}", "status", self.status())?;
-        for finding in &self.findings {
-            writeln!(f, "{:width$}  - {finding}", "")?;
-        }
-        Ok(())
+        self.0.push((label.to_owned(), text));
     }
 }
 
@@ -241,11 +222,13 @@ fn duration(seconds: i64) -> String {
     }
 }
 
-fn text(value: &Value) -> &str {
+/// The string in a field, empty if there is none.
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
+/// The members of an array, none if it is something else.
+pub(super) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 

@@ -189,6 +189,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("pingora_http", &["gateway"]),
     ("pingora_timeout", &["gateway"]),
     ("prometheus", &["observe", "gateway"]),
+    ("ratatui", &["cli"]),
     ("redis", &["state"]),
     ("regex_automata", &["expression"]),
     ("rusqlite", &["state"]),

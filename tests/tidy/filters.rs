@@ -110,6 +110,7 @@ fn nobody_knows_a_filter_by_its_name() {
         ("src/admin/findings/of_process.rs", "callbacks"),
         ("src/admin/overview.rs", "callbacks"),
         ("src/cli/plugin/check.rs", "callbacks"),
+        ("src/cli/top/overview_page.rs", "callbacks"),
         ("src/observe/access_log.rs", "cache"),
         ("src/observe/access_log.rs", "idempotency"),
         ("src/observe/plugin_metrics.rs", "plugin"),

@@ -160,13 +160,13 @@ fn silent(states: &[OpenRequestState]) -> Vec<Finding> {
             WaitSide::Upstream,
             UPSTREAM_WAIT_MIN,
             "upstream_silent",
-            "the provider sent nothing",
+            "The provider has sent nothing",
         ),
         (
             WaitSide::Client,
             CLIENT_WAIT_MIN,
             "client_silent",
-            "the caller neither sends nor reads",
+            "The caller has neither sent nor read anything",
         ),
     ];
     let silent = sides.into_iter().filter_map(|(side, least, code, what)| {

@@ -161,8 +161,11 @@ async fn failing_providers_are_named_as_the_cause_of_failed_requests() {
             .ask(&Request::ask(Protocol::Chat).simulate(directives))
             .await;
     }
-    assert_names(
-        &finding(&gateway, "upstream_errors").await,
-        &["6 of 24", "providers"],
-    );
+    let counted = async || {
+        let found = finding(&gateway, "upstream_errors").await;
+        let cause = found["cause"].as_str().unwrap_or_default();
+        cause.contains("6 of 24").then_some(found.clone())
+    };
+    let found = eventually("the finding of all requests", counted).await;
+    assert_names(&found, &["providers"]);
 }

@@ -9,3 +9,6 @@ mod log_levels;
 mod metrics_page;
 mod prometheus;
 mod status;
+mod top;
+#[cfg(target_os = "linux")]
+mod top_terminal;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::process::Command;
 
 /// The exit code, standard output and standard error of `headgate` with these arguments.
-fn run(args: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
+pub fn run(args: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
     let mut command = Command::new(BINARY);
     command.env_remove("HEADGATE_ADMIN_KEY").args(args);
     let output = command.envs(variables.iter().copied()).output().unwrap();
@@ -95,13 +95,14 @@ async fn each_problem_of_a_gateway_is_a_finding() {
         "last error req_",
         "models     0 of 1 available",
         "status     degraded",
-        "- the configuration on disk was rejected at 20",
-        "- channel limited is not usable",
-        "- no channel can serve model demo-large",
+        "- critical: No channel can serve model `demo-large` now (limited: ",
+        "\n             Requests for it get status 503 until a channel recovers",
+        "- warning: Model demo-large on channel limited gets no requests for another 5",
+        "- warning: The configuration on disk was refused at 20",
     ] {
         assert!(printed.contains(words), "{words} in {printed}");
     }
-    // What an operator has done is shown, and is no problem as long as something else serves the models.
+    // What an operator has done is a notice, and is no problem as long as something else serves the models.
     assert_eq!(
         gateway
             .page("POST", "/channels/reset?channel=limited")
@@ -117,14 +118,34 @@ async fn each_problem_of_a_gateway_is_a_finding() {
         200
     );
     let (_, printed, _) = run(&["status", "--admin", &url], &variables);
-    assert!(
-        printed.contains("  limited  drained by an operator; "),
-        "{printed}"
-    );
-    assert!(
-        !printed.contains("channel limited is not usable"),
-        "{printed}"
-    );
+    for words in [
+        "  limited  drained by an operator; ",
+        "- notice: An operator has drained channel `limited`; ",
+    ] {
+        assert!(printed.contains(words), "{words} in {printed}");
+    }
+}
+
+#[tokio::test]
+async fn a_channel_that_an_operator_drained_does_not_degrade_a_gateway() {
+    let gateway = gateway(json!({"admin_keys": admin_keys()})).await;
+    let drained = gateway.page("POST", "/channels/drain?channel=openai").await;
+    assert_eq!(drained.status, 200, "{}", drained.text());
+    assert_eq!(drained.json()["unavailable_models"], json!([]));
+    let url = format!("http://{}", gateway.admin);
+    let variables = [("HEADGATE_ADMIN_KEY", VIEWER)];
+    let (code, printed, _) = run(&["status", "--admin", &url], &variables);
+    assert_eq!(code, 0, "{printed}");
+    for words in [
+        "status      fine\n",
+        "- notice: An operator has drained channel `openai`; 0 requests are in flight on it.\n",
+    ] {
+        assert!(printed.contains(words), "{words} in {printed}");
+    }
+    let (_, printed, _) = run(&["status", "--json", "--admin", &url], &variables);
+    let report: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(report["status"], "fine");
+    assert_eq!(report["findings"][0]["code"], "channel_drained");
 }
 
 #[tokio::test]
