@@ -1,9 +1,9 @@
 //! `/overview`: the state of the gateway at one moment, on one page: traffic, channels, requests in flight, findings.
 
 use super::{AdminApp, channels_page, findings};
+use crate::observe::error_side::ErrorSide;
 use crate::observe::open_requests::OpenRequestState;
 use crate::observe::timestamp::rfc3339;
-use crate::observe::traffic::error_side::ErrorSide;
 use crate::observe::traffic::latency_counts::LatencyCounts;
 use crate::observe::traffic::{INTERVAL_SECONDS, TrafficInterval};
 use crate::serve::AppResponse;

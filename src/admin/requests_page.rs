@@ -66,16 +66,12 @@ impl RequestFilter {
         Ok(filter)
     }
 
-    fn select(&self, app: &AdminApp) -> Vec<Value> {
-        let parsed = |line: &[u8]| serde_json::from_slice::<Map<String, Value>>(line).ok();
-        let lines = app
-            .access_log
-            .recent
-            .select(self.limit.unwrap_or(LIMIT), |line| {
-                parsed(line).is_some_and(|line| self.matches(&line))
-            });
-        let lines = lines.iter().filter_map(|line| parsed(line));
-        lines.map(Value::Object).collect()
+    fn select(&self, app: &AdminApp) -> Vec<Map<String, Value>> {
+        let limit = self.limit.unwrap_or(LIMIT);
+        app.access_log.recent.select(limit, |line| {
+            let line = serde_json::from_slice(line).ok()?;
+            self.matches(&line).then_some(line)
+        })
     }
 
     fn matches(&self, line: &Map<String, Value>) -> bool {

@@ -1,7 +1,6 @@
 //! What metrics and the traffic history count of a finished exchange.
 
-use super::traffic::RequestSummary;
-use super::traffic::error_side::ErrorSide;
+use super::error_side::ErrorSide;
 use super::wait_times::WaitTimes;
 use crate::filter::settlement::Settlement;
 use crate::protocol::Protocol;
@@ -26,18 +25,13 @@ pub struct FinishedExchange<'a> {
 }
 
 impl FinishedExchange<'_> {
-    /// What the traffic history counts of it.
-    pub(super) fn summary(&self) -> RequestSummary<'_> {
-        RequestSummary {
-            caller: self.caller,
-            channel: self.channel,
-            error: ErrorSide::of(self.settlement, self.status, self.fault),
-            is_rate_limited: self.fault.is_some_and(FaultKind::is_limit),
-            usage: self.usage,
-            first_byte: self.first_byte,
-            total: self.total,
-            waited_for_upstream: self.wait_times.upstream.total,
-            waited_for_client: self.wait_times.client.total,
-        }
+    /// The side that caused its failure; `None` if it succeeded.
+    pub(super) fn error_side(&self) -> Option<ErrorSide> {
+        ErrorSide::of(self.settlement, self.status, self.fault)
+    }
+
+    /// Whether a limit of its caller refused it.
+    pub(super) fn is_rate_limited(&self) -> bool {
+        self.fault.is_some_and(FaultKind::is_limit)
     }
 }

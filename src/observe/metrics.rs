@@ -236,7 +236,7 @@ impl Metrics {
         if let Some(usage) = exchange.usage {
             series.tokens.count(usage);
         }
-        self.traffic.count(&exchange.summary());
+        self.traffic.count(exchange);
     }
 
     /// Counts a request that matched no route.

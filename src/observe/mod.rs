@@ -9,6 +9,7 @@ mod certificate_metrics;
 pub mod channel_metrics;
 pub mod cost_metrics;
 mod create_metrics;
+pub mod error_side;
 pub mod finished_exchange;
 mod json_line;
 pub mod line_writer;

@@ -39,12 +39,13 @@ impl RecentRequests {
         lines.push_back(line);
     }
 
-    /// Up to `most` lines that `matches` selects, the newest first.
-    pub fn select(&self, most: usize, matches: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
+    /// What `read` makes of the lines, the newest first, up to `most`; lines for which it returns `None` are left out.
+    pub fn select<T>(&self, most: usize, read: impl Fn(&[u8]) -> Option<T>) -> Vec<T> {
+        // Copied, so that no request waits for the reading.
         let lines = self.lock().clone();
-        let newest_first = lines.into_iter().rev();
+        let newest_first = lines.iter().rev();
         newest_first
-            .filter(|line| matches(line))
+            .filter_map(|line| read(line))
             .take(most)
             .collect()
     }
@@ -67,12 +68,12 @@ mod tests {
             line.extend_from_slice(number.to_string().as_bytes());
             recent.push(line);
         }
-        let all = recent.select(usize::MAX, |_| true);
+        let all = recent.select(usize::MAX, |line| Some(line.to_vec()));
         assert_eq!(all.len(), LINES_MAX);
         assert_eq!(all[0], (LINES_MAX + 4).to_string().as_bytes());
         assert_eq!(all[LINES_MAX - 1], b"5");
         assert_eq!(
-            recent.select(2, |line| line.ends_with(b"7")),
+            recent.select(2, |line| line.ends_with(b"7").then(|| line.to_vec())),
             [b"997", b"987"]
         );
     }

@@ -1,10 +1,9 @@
 //! The traffic of the last hour in memory, for the dashboard: a page that is opened late shows what happened before.
 
-pub mod error_side;
 pub mod latency_counts;
 
-use crate::protocol::usage::TokenUsage;
-use error_side::ErrorSide;
+use super::error_side::ErrorSide;
+use super::finished_exchange::FinishedExchange;
 use foldhash::fast::RandomState;
 use latency_counts::LatencyCounts;
 use std::collections::{HashMap, VecDeque};
@@ -62,22 +61,9 @@ pub struct ChannelTraffic {
     pub first_bytes: Duration,
 }
 
-/// What the history counts of a request.
-pub struct RequestSummary<'a> {
-    pub caller: Option<&'a str>,
-    pub channel: Option<&'a str>,
-    pub error: Option<ErrorSide>,
-    pub is_rate_limited: bool,
-    pub usage: Option<&'a TokenUsage>,
-    pub first_byte: Option<Duration>,
-    pub total: Duration,
-    pub waited_for_upstream: Duration,
-    pub waited_for_client: Duration,
-}
-
 impl TrafficHistory {
     /// Counts a request that ended now.
-    pub fn count(&self, request: &RequestSummary<'_>) {
+    pub fn count(&self, request: &FinishedExchange<'_>) {
         let mut intervals = self.lock();
         let start = interval_start(SystemTime::now());
         // After a step of the clock to the past, requests count in the last interval.
@@ -133,12 +119,14 @@ impl ChannelTraffic {
 }
 
 impl TrafficInterval {
-    fn count(&mut self, request: &RequestSummary<'_>) {
+    fn count(&mut self, request: &FinishedExchange<'_>) {
+        let error = request.error_side();
+        let rate_limited = u64::from(request.is_rate_limited());
         self.requests += 1;
-        if let Some(side) = request.error {
+        if let Some(side) = error {
             self.errors[side as usize] += 1;
         }
-        self.rate_limited += u64::from(request.is_rate_limited);
+        self.rate_limited += rate_limited;
         let tokens = request.usage.map_or([0, 0], |usage| {
             [usage.input_tokens, usage.output_tokens].map(Option::unwrap_or_default)
         });
@@ -148,16 +136,16 @@ impl TrafficInterval {
             self.first_byte.add(first_byte);
         }
         self.total.add(request.total);
-        self.waits[0] += request.waited_for_upstream;
-        self.waits[1] += request.waited_for_client;
+        self.waits[0] += request.wait_times.upstream.total;
+        self.waits[1] += request.wait_times.client.total;
         if let Some(caller) = entry_of(&mut self.callers, request.caller) {
             caller.requests += 1;
-            caller.rate_limited += u64::from(request.is_rate_limited);
+            caller.rate_limited += rate_limited;
             caller.tokens += tokens[0] + tokens[1];
         }
         if let Some(channel) = entry_of(&mut self.channels, request.channel) {
             channel.requests += 1;
-            channel.upstream_errors += u64::from(request.error == Some(ErrorSide::Upstream));
+            channel.upstream_errors += u64::from(error == Some(ErrorSide::Upstream));
             if let Some(first_byte) = request.first_byte {
                 channel.responses += 1;
                 channel.first_bytes += first_byte;
@@ -222,29 +210,41 @@ fn interval_start(time: SystemTime) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::settlement::Settlement;
+    use crate::observe::wait_times::{WaitTime, WaitTimes};
+    use crate::protocol::fault::FaultKind;
 
-    fn request(caller: &str, error: Option<ErrorSide>) -> RequestSummary<'_> {
-        RequestSummary {
+    fn request(caller: &str, settlement: Settlement, status: u16) -> FinishedExchange<'_> {
+        FinishedExchange {
+            route: "chat",
             caller: Some(caller),
             channel: Some("main"),
-            error,
-            is_rate_limited: false,
-            usage: None,
-            first_byte: Some(Duration::from_millis(20)),
+            model: None,
+            protocol: None,
+            status,
+            settlement,
             total: Duration::from_millis(50),
-            waited_for_upstream: Duration::from_millis(30),
-            waited_for_client: Duration::ZERO,
+            first_byte: Some(Duration::from_millis(20)),
+            wait_times: WaitTimes {
+                upstream: WaitTime {
+                    total: Duration::from_millis(30),
+                    longest: Duration::from_millis(30),
+                },
+                ..WaitTimes::default()
+            },
+            usage: None,
+            fault: None,
         }
     }
 
     #[test]
     fn the_last_minute_has_the_sum_of_its_requests() {
         let history = TrafficHistory::default();
-        history.count(&request("ann", None));
-        history.count(&request("ann", Some(ErrorSide::Upstream)));
-        history.count(&RequestSummary {
-            is_rate_limited: true,
-            ..request("bob", Some(ErrorSide::Caller))
+        history.count(&request("ann", Settlement::Complete, 200));
+        history.count(&request("ann", Settlement::UpstreamError, 502));
+        history.count(&FinishedExchange {
+            fault: Some(FaultKind::TooManyRequests),
+            ..request("bob", Settlement::GatewayReply, 429)
         });
         let minute = history.last(60);
         assert_eq!(minute.requests, 3);
@@ -260,7 +260,8 @@ mod tests {
     fn a_flood_of_names_takes_bounded_memory() {
         let history = TrafficHistory::default();
         for number in 0..3 * NAMES_MAX {
-            history.count(&request(&format!("caller-{number}"), None));
+            let caller = format!("caller-{number}");
+            history.count(&request(&caller, Settlement::Complete, 200));
         }
         let minute = history.last(60);
         assert_eq!(minute.requests, 3 * NAMES_MAX as u64);

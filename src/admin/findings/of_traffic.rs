@@ -1,9 +1,9 @@
 //! Findings about the traffic of the last minute: errors, limits, slow providers and slow callers.
 
 use super::{Finding, FindingSeverity};
+use crate::observe::error_side::ErrorSide;
 use crate::observe::metrics::Metrics;
 use crate::observe::open_requests::{OpenRequestState, WaitSide};
-use crate::observe::traffic::error_side::ErrorSide;
 use crate::observe::traffic::{CallerTraffic, TrafficInterval};
 use std::time::Duration;
 
