@@ -85,14 +85,14 @@ async fn calls_wait_for_each_other_within_the_timeout() {
     }
     let mut most = 0;
     while !waiting.is_empty() {
-        most = most.max(service.open());
+        most = most.max(service.in_progress());
         if let Ok(Some(status)) =
             tokio::time::timeout(Duration::from_millis(5), waiting.join_next()).await
         {
             assert_eq!(status.unwrap(), 200);
         }
     }
-    assert!(most <= 2, "{most} connections");
+    assert!(most <= 2, "{most} calls at once");
     assert_eq!(service.requests().len(), 10);
 }
 

@@ -25,6 +25,8 @@ struct ResponseScript {
     requests: Mutex<Vec<(usize, Vec<u8>)>>,
     connections: AtomicUsize,
     closed: AtomicUsize,
+    /// Scripts that ended, one for each request.
+    ended: AtomicUsize,
 }
 
 /// An action after a request was received; after the last one, the next request is read.
@@ -62,6 +64,7 @@ impl ScriptedProvider {
             requests: Mutex::default(),
             connections: AtomicUsize::new(0),
             closed: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
         });
         let shared = Arc::clone(&script);
         tokio::spawn(async move {
@@ -109,6 +112,12 @@ impl ScriptedProvider {
         let closed = self.script.closed.load(Ordering::Relaxed);
         let connections = self.script.connections.load(Ordering::Relaxed);
         connections.saturating_sub(closed)
+    }
+
+    /// The number of requests whose script has not ended.
+    pub fn in_progress(&self) -> usize {
+        let ended = self.script.ended.load(Ordering::Relaxed);
+        self.script.requests.lock().unwrap().len() - ended
     }
 
     /// The number of the connection of each request.
@@ -160,6 +169,7 @@ async fn play(mut stream: TcpStream, script: &ResponseScript) {
                 }
             }
         }
+        script.ended.fetch_add(1, Ordering::Relaxed);
     }
 }
 
