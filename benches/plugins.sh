@@ -15,6 +15,6 @@ cp plugins/built/redact.wasm "$modules"
   sh header/build.sh
   mv header/header.wasm .
 )
-target/release/measure 1 "$modules"
+target/release/measure --plugins "$modules"
 cargo build --profile budget --locked -p headgate -p headgate-budget -p bare-pingora --bins
 target/budget/headgate-budget benches/budget/budget.txt --plugins "$modules"

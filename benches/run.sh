@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Measures headgate and a bare Pingora proxy side by side: `make bench`, or `make bench ARGS=0.2` for a short run, `make
-# bench ARGS=hot` for the steps of the hot path, `make bench ARGS=mask` for the instructions per event of the search for
-# secrets, `make bench ARGS=plugins` for what plugins cost (both with valgrind).
+# Measures headgate and a bare Pingora proxy side by side, and writes the figures into docs/benchmarks.md: `make bench`, or
+# `make bench ARGS=0.2` for a short run that writes nothing, `make bench ARGS=hot` for the steps of the hot path, `make
+# bench ARGS=mask` for the instructions per event of the search for secrets, `make bench ARGS=plugins` for what plugins
+# cost (both with valgrind).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ "${1:-}" = hot ]; then
@@ -22,4 +23,8 @@ if [ "${1:-}" = plugins ]; then
 fi
 cargo build --release --locked --bin headgate
 cargo build --release --locked -p headgate-benches -p bare-pingora --bins
-exec target/release/measure "$@"
+if [ $# -gt 0 ]; then
+  exec target/release/measure "$@"
+fi
+target/release/measure --report docs/benchmarks.md
+exec benches/budget/run.sh --report docs/benchmarks.md

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Counts instructions per request and compares them with budget.txt: `make budget`.
+# Counts instructions per request and compares them with budget.txt: `make budget`. `--report FILE` also writes them into
+# a report.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # valgrind is not available on macOS.
@@ -11,4 +12,4 @@ fi
 program=$(cargo build --profile budget --locked --no-default-features -p headgate -p headgate-budget -p bare-pingora --bins \
     --message-format=json-render-diagnostics |
     sed -n 's/.*"executable":"\([^"]*\/headgate-budget\)".*/\1/p')
-exec "$program" benches/budget/budget.txt
+exec "$program" benches/budget/budget.txt "$@"

@@ -3,7 +3,7 @@
 use super::load::Load;
 use super::provider::Provider;
 use headgate_budget::setup::{
-    PLUGINS, TemporaryFolder, add_plugins, copy_plugins, free_addresses, routes,
+    Endpoints, PLUGINS, TemporaryFolder, add_plugins, copy_plugins, free_addresses, routes,
 };
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream};
@@ -72,7 +72,13 @@ impl<'p> Callgrind<'p> {
         match program {
             Program::Headgate => {
                 let config = self.folder.path().join("routes.yaml");
-                let mut routes = routes(address, admin, provider);
+                let mut routes = routes(&Endpoints {
+                    listen: address,
+                    admin,
+                    provider,
+                    tls: None,
+                    provider_http2: false,
+                });
                 if self.has_plugins {
                     add_plugins(&mut routes, &PLUGINS);
                 }

@@ -1,5 +1,7 @@
-//! What the measuring programs share: the request, the configuration of the gateway, and a service that it asks.
+//! What the measuring programs share: the request, the configuration of the gateway, a service that it asks, and the
+//! report.
 
+pub mod report;
 pub mod request;
 pub mod service;
 pub mod setup;

@@ -1,27 +1,34 @@
 //! Measures the gateway's instructions per request and per stream event, and compares them with a committed budget.
 //!
-//! `budget FILE` prints each figure, its budget, and the same figure of a bare Pingora proxy, and fails if a figure
+//! `headgate-budget FILE` prints each figure, its budget, and the same figure of a bare Pingora proxy, and fails if a figure
 //! exceeds its budget. Instructions hardly depend on the machine's speed and load, so a test can enforce them. A figure
 //! is the difference of two runs of different lengths, so that the cost of start and end cancels out.
 //!
-//! `budget FILE --plugins FOLDER` counts routes with the plugins of that folder instead, which have no budget.
+//! `headgate-budget FILE --report MARKDOWN` also writes the figures into that file. `headgate-budget FILE --plugins
+//! FOLDER` counts routes with the plugins of that folder instead, which have no budget.
 
 mod callgrind;
 mod load;
 mod provider;
 
 use callgrind::{Callgrind, Program};
+use headgate_budget::report::publish;
 use load::Load;
 use provider::Provider;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// How far a figure may exceed its budget. Two runs of the same program differ by less than half a percent; a new
-/// release of the compiler or of a dependency changes a figure by one or two percent.
+/// How far a figure may exceed its budget. Two runs of the same program differ by less than half a percent on an idle
+/// machine; a new release of the compiler or of a dependency changes a figure by one or two percent.
 const TOLERANCE: f64 = 0.03;
 /// The kind of machine for which the committed budgets are valid.
 const BUDGETED: (&str, &str) = ("linux", "x86_64");
+
+const HEADING: &str = "\
+| instructions in user space | Headgate | budget | reference | ratio |
+|---|---|---|---|---|
+";
 
 /// The shorter run.
 const BASE: Load = Load {
@@ -104,10 +111,11 @@ const fn events(name: &'static str, kind: usize, reference: Reference) -> Figure
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (file, plugins) = match &arguments[..] {
-        [file] => (file, None),
-        [file, option, folder] if option == "--plugins" => (file, Some(Path::new(folder))),
-        _ => panic!("usage: headgate-budget FILE [--plugins FOLDER]"),
+    let (file, report, plugins) = match &arguments[..] {
+        [file] => (file, None, None),
+        [file, option, path] if option == "--report" => (file, Some(Path::new(path)), None),
+        [file, option, path] if option == "--plugins" => (file, None, Some(Path::new(path))),
+        _ => panic!("usage: headgate-budget FILE [--report MARKDOWN | --plugins FOLDER]"),
     };
     let text = fs::read_to_string(file).expect("the file of budgets can be read");
     let (figures, base) = match plugins {
@@ -115,8 +123,8 @@ fn main() -> ExitCode {
         Some(_) => (&PLUGIN_FIGURES[..], PLUGIN_BASE),
     };
     let measured = measure(figures, base, plugins);
-    println!("instructions            headgate   budget   reference   headgate / reference");
-    let mut failures = Vec::new();
+    let mut table = HEADING.to_owned();
+    let (mut failures, mut notes) = (Vec::new(), Vec::new());
     for (Figure { name, .. }, measured) in figures.iter().zip(&measured) {
         let Measurement {
             ours,
@@ -126,7 +134,9 @@ fn main() -> ExitCode {
         let budget = budget_of(&text, name);
         let shown = budget.map_or_else(|| "-".to_owned(), |budget| budget.to_string());
         let ratio = ours / reference;
-        println!("{name:<21} {ours:>10.0} {shown:>8} {reference:>11.0}   {ratio:.2} {what}");
+        table.push_str(&format!(
+            "| {name} | {ours:.0} | {shown} | {reference:.0} ({what}) | {ratio:.2} |\n"
+        ));
         let Some(budget) = budget else {
             assert!(plugins.is_some(), "{file} has no line {name}");
             continue;
@@ -138,11 +148,15 @@ fn main() -> ExitCode {
                 above * 100.0
             ));
         } else if above < -TOLERANCE {
-            println!(
+            notes.push(format!(
                 "{name} is {:.1} % below its budget: lower it in {file}",
                 -above * 100.0
-            );
+            ));
         }
+    }
+    publish(report, "instructions", &table);
+    for note in notes {
+        println!("{note}");
     }
     if (std::env::consts::OS, std::env::consts::ARCH) != BUDGETED {
         println!("not compared: the budgets are those of {BUDGETED:?}");

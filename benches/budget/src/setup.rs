@@ -36,14 +36,45 @@ pub const CACHE: &str = "/cache/chat/completions";
 pub const PLUGIN_ON_HEADERS: &str = "/plugin-headers/chat/completions";
 pub const PLUGIN_ON_BODIES: &str = "/plugin-bodies/chat/completions";
 
+/// The certificate and the key of a listener with TLS, as PEM files.
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+/// The connections of a measured program.
+pub struct Endpoints {
+    pub listen: SocketAddr,
+    pub admin: SocketAddr,
+    pub provider: SocketAddr,
+    /// TLS of the listener, with which HTTP/2 is offered.
+    pub tls: Option<TlsFiles>,
+    /// Whether the provider gets HTTP/2, without TLS.
+    pub provider_http2: bool,
+}
+
 /// A configuration with all features of the hot path: authentication, limits, routing, validation, rewriting, usage
 /// metering, metrics, access log. Further routes each have one filter more, and one that sends the provider the path of
 /// the first; the service that one of them calls runs in this process.
-pub fn routes(listen: SocketAddr, admin: SocketAddr, provider: SocketAddr) -> String {
+pub fn routes(endpoints: &Endpoints) -> String {
+    let Endpoints {
+        listen,
+        admin,
+        provider,
+        ..
+    } = endpoints;
     let service = service::start();
+    let version = match endpoints.provider_http2 {
+        true => "http2",
+        false => "auto",
+    };
+    let tls = endpoints.tls.as_ref().map_or_else(String::new, |files| {
+        let TlsFiles { certificate, key } = files;
+        format!(", tls: {{certificate: {certificate:?}, key: {key:?}}}")
+    });
     format!(
         r#"
-server: {{listen: "{listen}", admin: "{admin}", workers: 1}}
+server: {{listen: "{listen}", admin: "{admin}", workers: 1{tls}}}
 callers:
   - name: bench
     key_sha256: f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7
@@ -52,6 +83,7 @@ callers:
 channels:
   provider:
     base_url: http://{provider}/v1
+    http: {version}
     credential: {{bearer: sk-provider-credential}}
     protocols: [chat]
     models: {{bench-model: provider-model-2026-08}}

@@ -59,17 +59,14 @@ const fn stream(name: &'static str, path: &'static str, reference: usize) -> Row
     }
 }
 
-pub async fn measure(targets: &Targets, scale: f64) {
-    println!(
-        "\nFilters: microseconds of processor time for each request (median of {ROUNDS} alternating rounds), requests a second on one processor"
-    );
+/// A table with a line for each request.
+pub async fn measure(targets: &Targets, scale: f64) -> String {
     let rows = match targets.has_plugins {
         true => PLUGIN_ROWS,
         false => ROWS,
     };
     let requests = ((REQUESTS as f64 * scale) as usize).max(100);
     let mut costs = vec![Vec::new(); rows.len()];
-    let mut rates = vec![Vec::new(); rows.len()];
     for round in 0..=ROUNDS {
         for (index, row) in rows.iter().enumerate() {
             let (directives, requests) = match row.is_stream {
@@ -77,21 +74,28 @@ pub async fn measure(targets: &Targets, scale: f64) {
                 false => (String::new(), requests),
             };
             let request = chat_request_to(row.path, row.body_bytes, row.is_stream, &directives);
-            let (cost, rate) = run(targets, Target::Headgate, request, requests).await;
+            let (cost, _) = run(targets, Target::Headgate, request, requests).await;
             // The first round is a warm-up.
             if round > 0 {
                 costs[index].push(cost * 100.0);
-                rates[index].push(rate);
             }
         }
     }
     let medians: Vec<f64> = costs.iter_mut().map(|costs| median(costs)).collect();
+    let mut table = format!(
+        "Microseconds of processor time for each request, medians of {ROUNDS} alternating rounds.
+
+| | CPU, µs | more than without |
+|---|---|---|
+"
+    );
     for (index, row) in rows.iter().enumerate() {
-        let (name, cost, before) = (row.name, medians[index], medians[row.reference]);
-        println!(
-            "  {name:<26} {cost:>6.1} us  {:>+7.1} us  {:>6.0} req/s",
-            cost - before,
-            median(&mut rates[index])
-        );
+        let (cost, before) = (medians[index], medians[row.reference]);
+        let more = match index == row.reference {
+            true => String::new(),
+            false => format!("{:+.1}", cost - before),
+        };
+        table.push_str(&format!("| {} | {cost:.1} | {more} |\n", row.name));
     }
+    table
 }

@@ -1,33 +1,40 @@
 //! Measures the end-to-end cost of the gateway against a bare Pingora proxy in the same run.
 //!
+//! `measure [SCALE] [--report FILE] [--plugins FOLDER]` prints tables in Markdown, and writes them into the sections of
+//! the report. `SCALE` multiplies the length of each round. With plugins, only the cost of filters is measured.
+//!
 //! Everything runs on this machine over loopback. Rounds alternate between the targets, so that a change of the
 //! machine's speed affects both. Figures of one run can be compared with each other, those of two runs cannot.
 
 mod client;
 mod cost;
 mod filters;
+mod http2_client;
 mod process;
 mod stall;
 mod streams;
+mod system_calls;
+mod tls;
 
-use process::{Target, Targets};
+use headgate_budget::report::publish;
+use process::{Target, Targets, Transport};
 use std::path::PathBuf;
+use tokio::task::LocalSet;
+
+struct Options {
+    scale: f64,
+    report: Option<PathBuf>,
+    plugins: Option<PathBuf>,
+}
 
 fn main() {
-    let scale: f64 = std::env::args().nth(1).map_or(1.0, |scale| {
-        scale
-            .parse()
-            .expect("the first argument scales the length of the run")
-    });
-    // Only the cost of filters is measured then.
-    let plugins = std::env::args().nth(2).map(PathBuf::from);
-    // The program is in the same folder as this one.
+    let options = Options::of(std::env::args().skip(1));
+    // The programs are in the same folder as this one.
     let programs: PathBuf = std::env::current_exe()
         .expect("a program knows where it is")
         .parent()
         .expect("a program is in a folder")
         .into();
-    let targets = Targets::start(&programs, plugins.as_deref());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -37,24 +44,58 @@ fn main() {
         process::TARGET_CPU,
         process::OTHER_CPU
     );
-    runtime.block_on(async {
-        filters::measure(&targets, scale).await;
-        match &plugins {
-            None => {
-                cost::measure(&targets, scale).await;
-                streams::measure(&targets, scale).await;
-            }
-            Some(plugins) => stall::measure(&programs, plugins, scale).await,
+    let measuring = async {
+        let scale = options.scale;
+        let start = |transport| Targets::start(&programs, options.plugins.as_deref(), transport);
+        let targets = start(Transport::Http1);
+        let report = options.report.as_deref();
+        publish(report, "filters", &filters::measure(&targets, scale).await);
+        if let Some(plugins) = &options.plugins {
+            println!("\n{}", stall::measure(&programs, plugins, scale).await);
+            return;
         }
-    });
+        let mut costs = cost::measure(&targets, scale).await;
+        costs.push_str(&cost::resident(&targets));
+        publish(report, "streams", &streams::measure(&targets, scale).await);
+        match system_calls::measure(&targets).await {
+            Some(calls) => publish(report, "system calls", &calls),
+            None => println!("\nsystem calls are not counted: strace is missing or may not attach"),
+        }
+        drop(targets);
+        for transport in [Transport::ClientHttp2, Transport::ProviderHttp2] {
+            costs.push_str(&cost::measure(&start(transport), scale).await);
+        }
+        publish(report, "cpu", &format!("{}{costs}", cost::HEADING));
+    };
+    runtime.block_on(LocalSet::new().run_until(measuring));
+}
+
+impl Options {
+    fn of(mut arguments: impl Iterator<Item = String>) -> Self {
+        let mut options = Self {
+            scale: 1.0,
+            report: None,
+            plugins: None,
+        };
+        while let Some(argument) = arguments.next() {
+            match &*argument {
+                "--report" => options.report = arguments.next().map(PathBuf::from),
+                "--plugins" => options.plugins = arguments.next().map(PathBuf::from),
+                scale => {
+                    options.scale = scale.parse().expect("the scale of the run is a number");
+                }
+            }
+        }
+        options
+    }
 }
 
 /// The names in the headings of columns.
 fn name(target: Target) -> &'static str {
     match target {
         Target::Direct => "direct",
-        Target::BarePingora => "bare pingora",
-        Target::Headgate => "headgate",
+        Target::BarePingora => "bare Pingora",
+        Target::Headgate => "Headgate",
     }
 }
 

@@ -1,7 +1,8 @@
 //! The measured programs, each pinned to a processor.
 
+use super::tls;
 use headgate_budget::setup::{
-    PLUGINS, TemporaryFolder, add_plugins, copy_plugins, free_addresses, routes,
+    Endpoints, PLUGINS, TemporaryFolder, add_plugins, copy_plugins, free_addresses, routes,
 };
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -35,12 +36,24 @@ pub enum Target {
     Headgate,
 }
 
+/// The protocols between client, target and provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// HTTP/1.1 without TLS on both sides.
+    Http1,
+    /// HTTP/2 with TLS from clients, HTTP/1.1 to the provider.
+    ClientHttp2,
+    /// HTTP/1.1 from clients, HTTP/2 to the provider, both without TLS.
+    ProviderHttp2,
+}
+
 /// All programs of a run; they end when the value is dropped.
 pub struct Targets {
     provider: Running,
     bare: Running,
     headgate: Running,
     pub has_plugins: bool,
+    pub transport: Transport,
     _folder: TemporaryFolder,
 }
 
@@ -51,12 +64,20 @@ struct Running {
 
 impl Targets {
     /// Starts the simulated provider, bare Pingora, and the gateway with all features, and with the plugins of a folder.
-    pub fn start(programs: &Path, plugins: Option<&Path>) -> Self {
+    pub fn start(programs: &Path, plugins: Option<&Path>, transport: Transport) -> Self {
         let folder = TemporaryFolder::new("headgate-bench");
         let [provider, bare, headgate, admin] = free_addresses();
         let program = programs.join("headgate");
         let config = folder.path().join("routes.yaml");
-        let mut routes = routes(headgate, admin, provider);
+        let provider_http2 = transport == Transport::ProviderHttp2;
+        let has_tls = transport == Transport::ClientHttp2;
+        let mut routes = routes(&Endpoints {
+            listen: headgate,
+            admin,
+            provider,
+            tls: has_tls.then(|| tls::files(folder.path())),
+            provider_http2,
+        });
         if let Some(plugins) = plugins {
             copy_plugins(plugins, &folder);
             let looping = wat::parse_str(LOOP).expect("the text is a module");
@@ -82,13 +103,16 @@ impl Targets {
             OTHER_CPU,
             Stdio::null(),
         );
-        let bare = start(
-            Command::new(programs.join("bare-pingora"))
-                .args([bare.to_string(), provider.address.to_string()]),
-            bare,
-            TARGET_CPU,
-            Stdio::null(),
-        );
+        let mut command = Command::new(programs.join("bare-pingora"));
+        command.args([bare.to_string(), provider.address.to_string()]);
+        if provider_http2 {
+            command.arg("--upstream-http2");
+        }
+        if has_tls {
+            let files = tls::files(folder.path());
+            command.arg("--tls").args([files.certificate, files.key]);
+        }
+        let bare = start(&mut command, bare, TARGET_CPU, Stdio::null());
         let headgate = start(
             Command::new(&program)
                 .arg("run")
@@ -104,12 +128,17 @@ impl Targets {
             bare,
             headgate,
             has_plugins: plugins.is_some(),
+            transport,
             _folder: folder,
         }
     }
 
     pub fn address(&self, target: Target) -> SocketAddr {
         self.running(target).address
+    }
+
+    pub fn process_id(&self, target: Target) -> u32 {
+        self.running(target).child.id()
     }
 
     /// The processor time in seconds that all threads of a target have used.

@@ -2,7 +2,7 @@
 //! opened.
 
 use super::client::Connection;
-use super::process::{PLUGIN_LOOP, Target, Targets};
+use super::process::{PLUGIN_LOOP, Target, Targets, Transport};
 use super::quantile;
 use headgate_budget::request::{chat_request, chat_request_to};
 use std::cell::RefCell;
@@ -28,14 +28,12 @@ struct Phases {
     refused: Vec<f64>,
 }
 
-pub async fn measure(programs: &Path, plugins: &Path, scale: f64) {
-    println!(
-        "\nA plugin that never returns: microseconds of other requests on the same worker ({CLIENTS} clients, {ROUNDS} starts)"
-    );
+/// A table of the latencies.
+pub async fn measure(programs: &Path, plugins: &Path, scale: f64) -> String {
     let mut phases = Phases::default();
     for _ in 0..((ROUNDS as f64 * scale).ceil() as usize) {
         // A breaker is open for a second at first, so that each round has a new process.
-        let targets = Targets::start(programs, Some(plugins));
+        let targets = Targets::start(programs, Some(plugins), Transport::Http1);
         others(&targets, sleep(SETTLED)).await;
         phases.alone.extend(others(&targets, sleep(SETTLED)).await);
         let failing = others(&targets, hostile(&targets, FAILURES));
@@ -43,18 +41,23 @@ pub async fn measure(programs: &Path, plugins: &Path, scale: f64) {
         let refused = others(&targets, hostile(&targets, 40));
         phases.refused.extend(refused.await);
     }
+    let mut table = format!(
+        "A plugin that never returns: microseconds of other requests on the same worker, {CLIENTS} clients, {ROUNDS} starts.
+
+| | p50 | p99 | requests |
+|---|---|---|---|
+"
+    );
     for (name, mut micros) in [
         ("without such requests", phases.alone),
         ("until the breaker opens", phases.failing),
         ("after it has opened", phases.refused),
     ] {
-        println!(
-            "  {name:<26} p50 {:>6.0}  p99 {:>6.0}  ({} requests)",
-            quantile(&mut micros, 0.5),
-            quantile(&mut micros, 0.99),
-            micros.len()
-        );
+        let (p50, p99) = (quantile(&mut micros, 0.5), quantile(&mut micros, 0.99));
+        let count = micros.len();
+        table.push_str(&format!("| {name} | {p50:.0} | {p99:.0} | {count} |\n"));
     }
+    table
 }
 
 /// Sends requests to the plugin, one after the other.

@@ -19,10 +19,8 @@ struct Latencies {
     later: Vec<f64>,
 }
 
-pub async fn measure(targets: &Targets, scale: f64) {
-    println!(
-        "\nStream events, microseconds from the provider to the client ({STREAMS} streams, {PACE_MS} ms apart, {ROUNDS} alternating rounds)"
-    );
+/// A table of the latencies.
+pub async fn measure(targets: &Targets, scale: f64) -> String {
     let rounds = ((ROUNDS as f64 * scale).ceil() as usize).max(1);
     let measured = [Target::Direct, Target::BarePingora, Target::Headgate];
     let mut all: [Latencies; 3] = Default::default();
@@ -35,24 +33,24 @@ pub async fn measure(targets: &Targets, scale: f64) {
             }
         }
     }
-    let mut medians = Vec::new();
-    for (index, target) in measured.into_iter().enumerate() {
-        let Latencies { first, later } = &mut all[index];
-        println!(
-            "  {:<12}  first event p50 {:>5.0} p99 {:>6.0}   later events p50 {:>5.0} p99 {:>6.0}",
+    let mut table = format!(
+        "Microseconds from the provider to the client: {STREAMS} streams begun at once, an event every {PACE_MS} ms, {rounds} alternating rounds.
+
+| | first event p50 | p99 | later events p50 | p99 |
+|---|---|---|---|---|
+"
+    );
+    for (target, Latencies { first, later }) in measured.into_iter().zip(&mut all) {
+        table.push_str(&format!(
+            "| {} | {:.0} | {:.0} | {:.0} | {:.0} |\n",
             name(target),
             quantile(first, 0.5),
             quantile(first, 0.99),
             quantile(later, 0.5),
             quantile(later, 0.99)
-        );
-        medians.push((quantile(first, 0.5), quantile(later, 0.5)));
+        ));
     }
-    println!(
-        "  headgate - bare pingora at p50: first event {:+.0} us, later events {:+.0} us",
-        medians[2].0 - medians[1].0,
-        medians[2].1 - medians[1].1
-    );
+    table
 }
 
 async fn run(targets: &Targets, target: Target) -> Latencies {
