@@ -63,7 +63,7 @@ show_failure() {
 }
 
 # Prints the table of instructions of the last stage.
-show_figures() { sed -n '/^instructions /,/^[0-9]* passed/p' "$log" | sed '$d; s/^/    /'; }
+show_figures() { sed -n '/^| instructions /,/^[0-9]* passed/p' "$log" | sed '$d; s/^/    /'; }
 
 count_one() { if [ "$1" = 0 ]; then echo 1 0; else echo 0 1; fi; }
 
