@@ -134,6 +134,14 @@ run_clients() {
     HEADGATE_PROGRAM=$program tests/clients/run.sh $addresses
 }
 
+run_deploy() {
+    if [ -z "$program" ]; then
+        echo "the gateway was not built"
+        return 1
+    fi
+    tests/deploy/run.sh "$program"
+}
+
 addresses=""
 program=""
 tests/set_up.sh test && tests/set_up.sh budget && tests/set_up.sh plugins || { echo "0 passed, 1 failed"; exit 1; }
@@ -150,6 +158,7 @@ stage budget count_suite benches/budget/run.sh
 show_figures
 stage demo count_nothing start_demo
 stage clients count_suite run_clients
+stage deploy count_suite run_deploy
 
 cat "$failures_file"
 verdict "$passed" "$failed" "$second_chances"
