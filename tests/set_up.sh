@@ -52,6 +52,7 @@ want_test() {
     want "have redis-server" redis-server redis "the store that gateways share; tests start, kill and restart their own"
     want "have chromium || have chromium-browser || have google-chrome" chromium "" "opens the dashboard in the client suite"
     want "have prometheus" prometheus prometheus "scrapes the gateway, and checks the alerts and the dashboard of deploy"
+    want "have docker-compose" docker-compose docker-compose "reads the file for compose in the tests of deploy"
     want "have node" nodejs node "runs the JavaScript SDKs of the client suite"
     want "have npm" npm node "installs those SDKs"
 }
@@ -66,6 +67,7 @@ want_budget() {
 want_plugins() {
     want "'${CLANG:-clang}' --print-targets | grep wasm32" clang llvm "compiles the plugin in C"
     want "have wasm-ld" lld lld "links that plugin"
+    want "have docker-compose" docker-compose docker-compose "reads the file for compose in the tests of deploy"
     want "have node" nodejs node "runs the compiler of AssemblyScript"
     want "have npm" npm node "installs that compiler"
 }

@@ -1,4 +1,4 @@
-"""Tests the Helm chart and the systemd unit with helm, the schemas of Kubernetes, systemd-analyze and the gateway itself.
+"""Tests the files of deploy with helm, the schemas of Kubernetes, docker-compose, promtool, systemd-analyze and the gateway.
 
 HEADGATE_PROGRAM is the path of the gateway, HELM that of helm.
 """
@@ -18,6 +18,7 @@ from gateway import Gateway
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy/helm/headgate"
+COMPOSE = ROOT / "deploy/compose"
 UNIT = ROOT / "deploy/headgate.service"
 # The version of Kubernetes whose schemas objects must satisfy.
 KUBERNETES = "1.33"
@@ -182,6 +183,50 @@ class ChartTest(unittest.TestCase):
             self.assertNotIn("added-model", gateway.models())
             gateway.replace_as_kubelet_does(second)
             gateway.eventually(lambda: "added-model" in gateway.models())
+
+
+def is_public(port):
+    """Whether a port of `docker-compose config` is published on every address; old versions write some as text."""
+    if isinstance(port, dict):
+        return port.get("host_ip") != "127.0.0.1"
+    return not port.startswith("127.0.0.1:")
+
+
+class ComposeTest(unittest.TestCase):
+    def test_docker_compose_reads_the_file(self):
+        read = subprocess.run(
+            ["docker-compose", "--file", COMPOSE / "compose.yaml", "config"], capture_output=True, text=True, check=False
+        )
+        self.assertEqual(read.returncode, 0, read.stderr)
+        services = yaml.safe_load(read.stdout)["services"]
+        self.assertEqual(set(services), {"gateway", "provider", "redis", "prometheus", "grafana"})
+        public = {name for name, service in services.items() if any(map(is_public, service.get("ports", [])))}
+        self.assertEqual(public, {"gateway"})
+        for service in services.values():
+            for volume in service.get("volumes", []):
+                source = str(volume).split(":")[0]
+                if source.startswith("/"):
+                    self.assertTrue(Path(source).exists(), source)
+
+    def test_the_gateway_accepts_its_configuration(self):
+        program = os.environ["HEADGATE_PROGRAM"]
+        checked = subprocess.run(
+            [program, "check", "--config", COMPOSE / "config/routes.yaml"],
+            capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT},
+        )
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_prometheus_accepts_its_configuration(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rules = ROOT / "deploy/prometheus"
+            text = (COMPOSE / "prometheus.yaml").read_text().replace("/etc/prometheus/rules", str(rules))
+            Path(folder, "prometheus.yml").write_text(text)
+            checked = subprocess.run(
+                ["promtool", "check", "config", Path(folder, "prometheus.yml")],
+                capture_output=True, text=True, check=False,
+            )
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+            self.assertIn("rules found", checked.stdout)
 
 
 @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
