@@ -22,12 +22,17 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     AppResponse::json(StatusCode::OK, &page)
 }
 
-/// The channels without their models and credentials.
+/// The channels with those of their models and credentials that are not healthy.
 pub(super) fn summaries(app: &AdminApp) -> Vec<Map<String, Value>> {
     let snapshot = app.reloader.current();
     let page = ChannelsPage::new(&snapshot, &app.channels, MonotonicTime::now());
     let channels = snapshot.catalog.channels();
-    channels.map(|channel| page.summary(channel)).collect()
+    let summaries = channels.map(|channel| {
+        let mut entry = page.summary(channel);
+        page.add_unhealthy_parts(&mut entry, channel);
+        entry
+    });
+    summaries.collect()
 }
 
 /// The page as JSON. It contains no secret: a credential is identified by its index.
@@ -83,6 +88,35 @@ impl<'p> ChannelsPage<'p> {
         ]);
         self.add_health(&mut entry, channel.fingerprint);
         entry
+    }
+
+    /// Adds the models and credentials that are not healthy, and the newest of the last errors.
+    fn add_unhealthy_parts(&self, summary: &mut Map<String, Value>, channel: &Channel) {
+        let models = self.snapshot.catalog.models().flat_map(|model| {
+            let candidates = model.all_candidates.iter();
+            let candidates = candidates.filter(|one| one.channel.name == channel.name);
+            let models = candidates.filter_map(|candidate| candidate.model.as_ref());
+            models.map(|there| (format!("model {}", model.name), there.fingerprint))
+        });
+        let credentials = channel.credentials.iter().enumerate();
+        let credentials =
+            credentials.map(|(index, one)| (format!("credential {}", index + 1), one.fingerprint));
+        let mut unhealthy = Vec::new();
+        for (name, fingerprint) in models.chain(credentials) {
+            let report = self.channels.health_report(fingerprint, self.now);
+            if report.status != HealthStatus::Healthy {
+                let mut part = entry([("name", json!(name))]);
+                add_status(&mut part, &report);
+                unhealthy.push(part);
+            }
+            let at = |error: &Value| error["at"].as_str().unwrap_or_default().to_owned();
+            let newest = summary.get("last_error").map(at).unwrap_or_default();
+            let last = report.last_error.as_ref().map(last_error);
+            if let Some(last) = last.filter(|last| at(last) > newest) {
+                summary.insert("last_error".into(), last);
+            }
+        }
+        summary.insert("unhealthy".into(), json!(unhealthy));
     }
 
     fn models_of(&self, channel: &Channel) -> Value {

@@ -2,7 +2,9 @@
 
 mod of_channels;
 mod of_process;
+mod of_requests;
 mod of_traffic;
+pub mod watch;
 
 use super::AdminApp;
 use crate::channel::clock::MonotonicTime;
@@ -45,17 +47,23 @@ impl FindingSeverity {
     }
 }
 
+impl Finding {
+    /// What the finding is about, as long as it lasts: the request that waits longest changes.
+    fn key(&self) -> String {
+        match self.subject.starts_with("request ") {
+            true => "requests".into(),
+            false => self.subject.clone(),
+        }
+    }
+}
+
 pub(super) fn page(app: &AdminApp) -> AppResponse {
     AppResponse::json(StatusCode::OK, &json!({"findings": list(app)}))
 }
 
 /// All findings as JSON, the most severe first.
 pub(super) fn list(app: &AdminApp) -> Vec<Value> {
-    let mut findings =
-        of_channels::findings(&app.reloader.current(), &app.channels, MonotonicTime::now());
-    findings.extend(of_traffic::findings(&app.metrics));
-    findings.extend(of_process::findings(app));
-    findings.sort_by_key(|finding| finding.severity);
+    let findings = all(app);
     let findings = findings.iter().map(|finding| {
         json!({
             "severity": finding.severity.name(),
@@ -66,4 +74,20 @@ pub(super) fn list(app: &AdminApp) -> Vec<Value> {
         })
     });
     findings.collect()
+}
+
+/// All findings, the most severe first.
+fn all(app: &AdminApp) -> Vec<Finding> {
+    let open = app.metrics.open_requests.states();
+    let mut findings = of_channels::findings(
+        &app.reloader.current(),
+        &app.channels,
+        &open,
+        MonotonicTime::now(),
+    );
+    findings.extend(of_traffic::findings(&app.metrics.traffic));
+    findings.extend(of_requests::findings(&open));
+    findings.extend(of_process::findings(app));
+    findings.sort_by_key(|finding| finding.severity);
+    findings
 }

@@ -29,6 +29,12 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     let drained = catalog.channels();
     let drained = drained.map(|channel| (&*channel.name, channels.is_drained(channel)));
     metrics.admin.update(drained, app.event_streams.open());
+    let open = metrics.open_requests.states();
+    let callers = open
+        .iter()
+        .filter_map(|open| open.details.caller.as_deref());
+    let all = snapshot.callers.iter().map(|caller| &*caller.name);
+    metrics.callers.set_in_flight(all, callers);
     metrics.polls.update(app.reloader.polls().counters());
     metrics.mirrors.update(app.reloader.mirrors());
     metrics

@@ -3,13 +3,15 @@
 pub mod access;
 mod audit;
 mod callbacks_page;
+mod captures_page;
 mod channel_actions;
 mod channels_page;
 mod config_page;
 mod dashboard;
 pub mod event_streams;
 mod failed_keys;
-mod findings;
+pub mod findings;
+mod log_filter_page;
 mod login;
 mod metrics_page;
 mod origin;
@@ -25,6 +27,7 @@ mod traffic_page;
 use crate::catalog::caller::KeyDigest;
 use crate::channel::live::ChannelStates;
 use crate::observe::access_log::AccessLog;
+use crate::observe::log_filter::LogFilter;
 use crate::observe::metrics::Metrics;
 use crate::protocol::credential_names::{decoded, member_names_credential};
 use crate::reload::Reloader;
@@ -65,6 +68,7 @@ pub struct AdminApp {
     pub ready: Arc<AtomicBool>,
     pub access: Arc<AdminAccess>,
     pub event_streams: EventStreams,
+    pub log_filter: LogFilter,
 }
 
 impl HttpApp for AdminApp {

@@ -1,15 +1,16 @@
 //! `/overview`: the state of the gateway at one moment, on one page: traffic, channels, requests in flight, findings.
 
-use super::{AdminApp, channels_page, findings};
+use super::{AdminApp, channels_page, findings, log_filter_page};
 use crate::observe::error_side::ErrorSide;
 use crate::observe::open_requests::OpenRequestState;
 use crate::observe::timestamp::rfc3339;
 use crate::observe::traffic::latency_counts::LatencyCounts;
 use crate::observe::traffic::{INTERVAL_SECONDS, TrafficInterval};
 use crate::serve::AppResponse;
+use crate::task::state::TaskState;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 /// Number of requests in flight that are listed; those that have waited longest.
 const OPEN_MAX: usize = 50;
@@ -43,8 +44,21 @@ pub(super) fn content(app: &AdminApp) -> Value {
         "channels": channels(app, &minute),
         "open_requests": open.iter().take(OPEN_MAX).map(open_request).collect::<Vec<_>>(),
         "store": {"kind": store.store, "up": store.up},
+        "tasks": tasks(app),
+        "log_filter": log_filter_page::change(&app.log_filter),
         "callbacks": {"pending": callbacks.pending, "dead": callbacks.dead},
     })
+}
+
+/// The tasks that this process has seen, by their last known state, and creates of unknown outcome since the start.
+fn tasks(app: &AdminApp) -> Value {
+    let counts = app.reloader.polls().states().counts(Instant::now());
+    let states = TaskState::ALL.into_iter().zip(counts);
+    let states = states.map(|(state, count)| (state.name().to_owned(), json!(count)));
+    let mut tasks: Map<String, Value> = states.collect();
+    let unknown = app.metrics.creates.unknown_outcomes();
+    tasks.insert("outcome_unknown".into(), json!(unknown));
+    tasks.into()
 }
 
 /// The last two intervals, of which the first is complete.

@@ -3,8 +3,9 @@
 use super::page::{AdminAction, AdminPage, PageAccess};
 use super::refusal::TEXT;
 use super::{
-    callbacks_page, channel_actions, channels_page, config_page, dashboard, findings, login,
-    metrics_page, overview, reload_page, requests_page, traffic_page,
+    callbacks_page, captures_page, channel_actions, channels_page, config_page, dashboard,
+    findings, log_filter_page, login, metrics_page, overview, reload_page, requests_page,
+    traffic_page,
 };
 use crate::serve::AppResponse;
 use crate::snapshot::admin::OpenAdminPage;
@@ -107,6 +108,58 @@ pub(super) static PAGES: &[AdminPage] = &[
         path: "/requests",
         access: PageAccess::Read,
         respond: |app, request| Box::pin(async { requests_page::page(app, request) }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/log-filter",
+        access: PageAccess::Read,
+        respond: |app, _| Box::pin(async { log_filter_page::page(app) }),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/log-filter",
+        access: PageAccess::Act(AdminAction {
+            name: "set_log_filter",
+            subject: Some("filter"),
+            needs_key: true,
+        }),
+        respond: |app, request| Box::pin(async { log_filter_page::set(app, request) }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/captures",
+        access: PageAccess::Read,
+        respond: |app, _| Box::pin(async { captures_page::list(app) }),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/captures",
+        access: PageAccess::Act(AdminAction {
+            name: "start_capture",
+            subject: Some("caller"),
+            needs_key: true,
+        }),
+        respond: |app, request| Box::pin(async { captures_page::start(app, request) }),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/captures/content",
+        access: PageAccess::Act(AdminAction {
+            name: "read_capture",
+            subject: Some("id"),
+            needs_key: true,
+        }),
+        respond: |app, request| Box::pin(async { captures_page::content(app, request) }),
+    },
+    AdminPage {
+        method: Method::POST,
+        path: "/captures/remove",
+        access: PageAccess::Act(AdminAction {
+            name: "remove_capture",
+            subject: Some("id"),
+            needs_key: true,
+        }),
+        respond: |app, request| Box::pin(async { captures_page::remove(app, request) }),
     },
     AdminPage {
         method: Method::GET,

@@ -183,6 +183,11 @@ impl Model {
         !self.candidates(protocol).is_empty()
     }
 
+    /// The protocols that at least one candidate supports.
+    pub fn protocols(&self) -> impl Iterator<Item = Protocol> + '_ {
+        self.by_protocol.iter().map(|(protocol, _)| *protocol)
+    }
+
     /// The candidates that support `protocol`, lower tiers first.
     pub fn candidates(&self, protocol: Protocol) -> Arc<[Candidate]> {
         self.by_protocol

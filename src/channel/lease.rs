@@ -57,6 +57,11 @@ impl ChannelLease {
         }
     }
 
+    /// When the attempt began.
+    pub fn began(&self) -> MonotonicTime {
+        self.began
+    }
+
     /// Takes the permit out of the lease, so that it can end earlier than the lease.
     pub fn take_permit(&mut self) -> Option<ChannelPermit> {
         self.concurrency.take()

@@ -2,6 +2,7 @@
 
 use super::handover::{InheritedSockets, SocketOffer};
 use super::supervisor;
+use crate::admin::findings::watch::FindingWatch;
 use crate::gateway::listen::drain_state::DrainState;
 use crate::gateway::service::LAST_REQUEST;
 use crate::observe::access_log::AccessLog;
@@ -40,6 +41,7 @@ pub struct ProcessLifecycle {
     pub access_log: Arc<AccessLog>,
     pub log: LineWriter,
     pub ready: Arc<AtomicBool>,
+    pub findings: FindingWatch,
     pub drain_state: Arc<DrainState>,
     pub limits: ServerLimits,
     /// The predecessor that this process takes over from.
@@ -115,6 +117,7 @@ impl ProcessLifecycle {
                     Some(_) => start_successor(),
                     None => tracing::warn!("in-place upgrade is not available"),
                 },
+                () = self.findings.due() => self.findings.look(),
                 pid = successor_accepting(self.offer.as_mut()) => {
                     tracing::info!(pid, "the new process has taken over");
                     return DrainCause::Replaced;

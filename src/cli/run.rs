@@ -7,13 +7,14 @@ use super::{CommandError, limits};
 use crate::admin::AdminApp;
 use crate::admin::access::AdminAccess;
 use crate::admin::event_streams::EventStreams;
+use crate::admin::findings::watch::FindingWatch;
 use crate::channel::live::ChannelStates;
 use crate::gateway::Gateway;
 use crate::gateway::listen::{self, HttpAppServerLimits, ListenSocket, ServerRuntime};
 use crate::observe::access_log::AccessLog;
-use crate::observe::line_writer::{LineWriter, LogSink};
+use crate::observe::line_writer::LogSink;
 use crate::observe::metrics::Metrics;
-use crate::observe::process_log;
+use crate::observe::process_log::{self, ProcessLog};
 use crate::protocol::secret_shape;
 use crate::reload::running::ListenerAddresses;
 use crate::reload::{self, Reloader};
@@ -64,7 +65,7 @@ pub struct ReadyGateway {
 pub fn gateway(
     args: &RunArgs,
     shared: SharedState,
-    log: LineWriter,
+    log: ProcessLog,
     temporary_files: Vec<PathBuf>,
 ) -> Result<ReadyGateway, CommandError> {
     let metrics = Arc::new(Metrics::new());
@@ -89,25 +90,36 @@ pub fn gateway(
     let workers = server.worker_threads();
     let mut process = ServerRuntime::new(workers);
     let ready = Arc::new(AtomicBool::new(true));
+    let channels = Arc::new(ChannelStates::new(metrics.clone()));
+    channels.retain(&snapshot.catalog);
+    let pages = AdminApp {
+        reloader: reloader.clone(),
+        channels: channels.clone(),
+        metrics: metrics.clone(),
+        access_log: access_log.clone(),
+        ready: ready.clone(),
+        access: Arc::new(AdminAccess::new(admin)),
+        event_streams: EventStreams::default(),
+        log_filter: log.filter,
+    };
     let life = ProcessLifecycle {
         reloader: reloader.clone(),
         metrics: metrics.clone(),
         access_log: access_log.clone(),
-        log,
-        ready: ready.clone(),
+        log: log.lines,
+        ready,
+        findings: FindingWatch::new(pages.clone()),
         drain_state: process.drain_state(),
         limits: server.limits.clone(),
         offer: sockets.offer,
         inheritance: sockets.inheritance,
         temporary_files,
     };
-    let channels = Arc::new(ChannelStates::new(metrics.clone()));
-    channels.retain(&snapshot.catalog);
     let gateway = Gateway::new(
         reloader.clone(),
         channels.clone(),
-        metrics.clone(),
-        access_log.clone(),
+        metrics,
+        access_log,
         process.drain_state(),
     );
     process.add_prober(reloader.clone(), channels.clone(), gateway.addresses());
@@ -123,15 +135,6 @@ pub fn gateway(
             limits::connections(server.limits.connections),
         )
         .map_err(CommandError::new)?;
-    let pages = AdminApp {
-        reloader: reloader.clone(),
-        channels,
-        metrics,
-        access_log,
-        ready,
-        access: Arc::new(AdminAccess::new(admin)),
-        event_streams: EventStreams::default(),
-    };
     let tls = server.admin_tls.as_ref().map(|tls| (tls, folder));
     process
         .add_app(

@@ -16,7 +16,7 @@ use super::listen::http1_inspection::Http1Inspection;
 use super::listen::http1_reader::Http1Reader;
 use crate::filter::LocalReply;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::snapshot::spooling::SpoolPolicy;
+pub use body_buffer::SpoolTarget;
 use body_buffer::SpoolingBodyBuffer;
 use bytes::Bytes;
 pub use caller_watch::UpstreamWaitInterruption;
@@ -110,7 +110,7 @@ impl Downstream {
         &mut self,
         bytes_max: u64,
         deadline: Duration,
-        spooling: Option<&SpoolPolicy>,
+        spooling: Option<SpoolTarget<'_>>,
     ) -> Result<Bytes, Fault> {
         if self.body == RequestBodyState::Read {
             return Ok(Bytes::new());
@@ -174,7 +174,7 @@ impl Downstream {
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
         let reading = pin!(self.session.read_request_body());
-        let read = self.wait_times.client(reading).await;
+        let read = self.wait_times.client_body(reading).await;
         read.map_err(fault_from::downstream_read)
     }
 
@@ -237,6 +237,9 @@ impl Downstream {
         }
         let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let h1 = !self.session.is_http2() && self.session.req_header().version == Version::HTTP_11;
+        if let Some(capture) = self.wait_times.capture() {
+            capture.response_head(status, &headers);
+        }
         let (mut parts, ()) = http::Response::new(()).into_parts();
         parts.status = status;
         parts.headers = headers;
@@ -268,6 +271,9 @@ impl Downstream {
             return Ok(());
         }
         self.bytes_out += data.len() as u64;
+        if let Some(capture) = self.wait_times.capture() {
+            capture.response_piece(&data);
+        }
         let written = {
             let writing = pin!(self.session.write_response_body(data, end));
             self.wait_times.client(writing).await

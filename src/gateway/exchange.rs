@@ -1,6 +1,7 @@
 //! One exchange: request chain, body, attempts, response, settlement.
 
 pub(super) mod attempts;
+pub(super) mod capture;
 pub(super) mod evaluate;
 mod keep_alive;
 mod parse_body;
@@ -14,9 +15,9 @@ pub(super) mod retry_policy;
 #[cfg(test)]
 mod sizes;
 
-use super::downstream::Downstream;
 use super::downstream::early_reply::ConnectionAfterExchange;
 use super::downstream::upload::StreamingUpload;
+use super::downstream::{Downstream, SpoolTarget};
 use super::listen::caller_connections::ConnectionQuota;
 use super::upstream::client::failure_reason;
 use super::{Gateway, reply};
@@ -111,6 +112,14 @@ impl Exchange<'_> {
         let route = self.route.clone();
         let flow = route.request.on_head(&mut self.request).await?;
         self.count_connection()?;
+        if let Some(caller) = &self.request.caller {
+            let caller = caller.name.clone();
+            let open = self.open.request();
+            open.update(|details| details.caller = Some(caller));
+            if self.gateway.metrics.captures.is_on() {
+                self.begin_capture();
+            }
+        }
         if let Some(settlement) = self.reply_of(flow).await? {
             return Ok(settlement);
         }
@@ -121,11 +130,6 @@ impl Exchange<'_> {
             return Ok(settlement);
         }
         self.open.request().update(|details| {
-            details.caller = self
-                .request
-                .caller
-                .as_ref()
-                .map(|caller| caller.name.clone());
             details.model = self.request.model().map(|model| model.name.clone());
         });
         let candidates = match &self.request.destination {
@@ -189,12 +193,15 @@ impl Exchange<'_> {
             .read_body(
                 self.request.body_limit,
                 deadline,
-                Some(&self.snapshot.spooling),
+                Some(SpoolTarget {
+                    policy: &self.snapshot.spooling,
+                    metrics: &self.gateway.metrics.spool,
+                }),
             )
-            .await
-            .inspect_err(|fault| self.gateway.metrics.spool.count_fault(fault))?;
+            .await?;
         let reading = RequestBodyFormat::of(&self.request, &body, self.route.request.body_need());
         self.request.take(parse_body(reading, body).await?);
+        self.capture_body();
         Ok(())
     }
 
@@ -222,6 +229,7 @@ impl Exchange<'_> {
             sender,
             bytes_max,
             deadline,
+            open: self.open.request().clone(),
         });
         Ok(())
     }

@@ -109,6 +109,13 @@ impl AccessLog {
 }
 
 impl AccessLogEntry<'_> {
+    /// The line.
+    pub fn line(&self) -> Vec<u8> {
+        let mut line = Vec::new();
+        self.write(&mut line);
+        line
+    }
+
     /// Appends the line. Absent fields are omitted, and texts from callers and providers are bounded.
     fn write(&self, out: &mut Vec<u8>) {
         let mut line = JsonLine::begin(out);

@@ -3,7 +3,7 @@
 use super::registration::registered;
 use crate::protocol::Protocol;
 use crate::protocol::usage::TokenUsage;
-use prometheus::{Counter, CounterVec, IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::{Counter, CounterVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -13,6 +13,7 @@ pub struct CallerMetrics {
     requests: IntCounterVec,
     seconds: CounterVec,
     tokens: IntCounterVec,
+    in_flight: IntGaugeVec,
     /// Caches series, because a lookup by labels costs more than counting.
     series: RwLock<HashMap<Box<str>, Arc<CallerSeries>>>,
 }
@@ -51,7 +52,32 @@ impl CallerMetrics {
                 "Tokens of a caller as reported by providers; input includes those of the provider's cache.",
                 &["caller", "kind"],
             ),
+            in_flight: registered(
+                registry,
+                IntGaugeVec::new(
+                    Opts::new(
+                        "headgate_caller_in_flight",
+                        "Requests of a caller in flight.",
+                    ),
+                    &["caller"],
+                ),
+            ),
             series: RwLock::default(),
+        }
+    }
+
+    /// Sets the requests in flight of `all` callers; `callers` has the caller of each request.
+    pub fn set_in_flight<'a>(
+        &self,
+        all: impl Iterator<Item = &'a str>,
+        callers: impl Iterator<Item = &'a str>,
+    ) {
+        self.in_flight.reset();
+        for caller in all {
+            self.in_flight.with_label_values(&[caller]).set(0);
+        }
+        for caller in callers {
+            self.in_flight.with_label_values(&[caller]).inc();
         }
     }
 

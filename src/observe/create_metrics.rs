@@ -2,7 +2,11 @@
 
 use super::registration::registered;
 use crate::filter::stream_info::StreamInfo;
+use prometheus::core::Collector;
 use prometheus::{IntCounterVec, Opts, Registry};
+
+/// The label of creates whose outcome is unknown.
+const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 
 /// Paid creates by route.
 pub struct CreateMetrics {
@@ -28,6 +32,20 @@ impl CreateMetrics {
                 "end",
             ),
         }
+    }
+
+    /// Number of creates since the start whose outcome is unknown.
+    pub fn unknown_outcomes(&self) -> u64 {
+        let families = self.ends.collect();
+        let series = families.iter().flat_map(|family| family.get_metric());
+        let is_unknown = |series: &&prometheus::proto::Metric| {
+            let mut labels = series.get_label().iter();
+            labels.any(|label| label.value() == OUTCOME_UNKNOWN)
+        };
+        let counts = series
+            .filter(is_unknown)
+            .map(|series| series.get_counter().get_value());
+        counts.sum::<f64>() as u64
     }
 
     /// Counts what a finished exchange on `route` learned of its key and its create.

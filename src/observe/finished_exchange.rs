@@ -19,6 +19,8 @@ pub struct FinishedExchange<'a> {
     pub settlement: Settlement,
     pub total: Duration,
     pub first_byte: Option<Duration>,
+    /// Time from the start of the last attempt to the first byte; `None` if the provider waited for the caller.
+    pub upstream_first_byte: Option<Duration>,
     pub wait_times: WaitTimes,
     pub usage: Option<&'a TokenUsage>,
     pub fault: Option<FaultKind>,

@@ -3,6 +3,7 @@
 use super::admin_metrics::AdminMetrics;
 use super::callback_metrics::CallbackMetrics;
 use super::caller_metrics::CallerMetrics;
+use super::captures::ExchangeCaptures;
 use super::certificate_metrics::CertificateMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::cost_metrics::CostMetrics;
@@ -62,6 +63,7 @@ pub struct Metrics {
     log_dropped: IntCounter,
     pub traffic: TrafficHistory,
     pub open_requests: OpenRequests,
+    pub captures: ExchangeCaptures,
     pub admin: AdminMetrics,
     pub callers: CallerMetrics,
     pub certificates: CertificateMetrics,
@@ -200,6 +202,7 @@ impl Metrics {
             ),
             traffic: TrafficHistory::default(),
             open_requests: OpenRequests::default(),
+            captures: ExchangeCaptures::default(),
             admin: AdminMetrics::new(&registry),
             callers: CallerMetrics::new(&registry),
             certificates: CertificateMetrics::new(&registry),

@@ -1,8 +1,9 @@
 //! The requests in flight, each with the side that it waits for and since when.
 
+use super::captures::exchange_capture::ExchangeCapture;
 use slab::Slab;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The requests in flight.
@@ -17,6 +18,8 @@ pub struct OpenRequest {
     /// The current wait: its [`WaitSide`] in the upper 8 bits, and when it began, in milliseconds after the start.
     wait: AtomicU64,
     details: Mutex<OpenRequestDetails>,
+    /// What is captured of the exchange.
+    capture: OnceLock<Arc<ExchangeCapture>>,
 }
 
 /// What is known about a request in flight so far.
@@ -37,7 +40,10 @@ pub enum WaitSide {
     /// The request waits for neither of the other sides.
     Gateway,
     Upstream,
+    /// The caller reads the response.
     Client,
+    /// The caller sends the body of its request.
+    ClientBody,
 }
 
 /// The state of a request in flight at one moment.
@@ -62,6 +68,7 @@ impl OpenRequests {
             started,
             wait: AtomicU64::new(0),
             details: Mutex::new(details),
+            capture: OnceLock::new(),
         });
         let key = self.lock().insert(request.clone());
         OpenRequestGuard {
@@ -96,6 +103,17 @@ impl OpenRequest {
             .store((side as u64) << SIDE_SHIFT | after, Ordering::Relaxed);
     }
 
+    /// Captures the exchange from now on.
+    pub fn set_capture(&self, capture: Arc<ExchangeCapture>) {
+        // An exchange has one caller, and so one capture.
+        let _ = self.capture.set(capture);
+    }
+
+    /// What is captured of the exchange; `None` if it is not captured.
+    pub fn capture(&self) -> Option<&ExchangeCapture> {
+        self.capture.get().map(|capture| &**capture)
+    }
+
     /// Changes what is known about the request.
     pub fn update(&self, change: impl FnOnce(&mut OpenRequestDetails)) {
         change(&mut self.details.lock().unwrap_or_else(PoisonError::into_inner));
@@ -119,14 +137,19 @@ impl OpenRequest {
 const SIDE_SHIFT: u32 = 56;
 
 impl WaitSide {
-    const ALL: [Self; 3] = [Self::Gateway, Self::Upstream, Self::Client];
+    const ALL: [Self; 4] = [
+        Self::Gateway,
+        Self::Upstream,
+        Self::Client,
+        Self::ClientBody,
+    ];
 
     /// The name on the admin pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gateway => "gateway",
             Self::Upstream => "upstream",
-            Self::Client => "client",
+            Self::Client | Self::ClientBody => "client",
         }
     }
 }

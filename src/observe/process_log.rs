@@ -1,10 +1,11 @@
-//! The process log: JSON lines on standard error, filtered by `RUST_LOG`.
+//! The process log: JSON lines on standard error, filtered by `RUST_LOG` until an operator changes the filter.
 //!
 //! Events of libraries are logged at `error` only, regardless of `RUST_LOG`: below that level Pingora, h2 and rustls
 //! log raw heads and frames, which contain keys.
 
 use super::bounded::{FIELD_BYTES_MAX, cleaned};
 use super::line_writer::{LineWriter, LogSink};
+use super::log_filter::LogFilter;
 use super::timestamp::rfc3339;
 use serde_json::Value;
 use std::fmt::{self, Debug};
@@ -16,6 +17,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// Prefix of the targets of the gateway's own events.
@@ -29,20 +31,26 @@ const DEFAULT_DIRECTIVES: &str = "error,headgate=info";
 /// Maximum length of a message in bytes: a message may contain a report about the configuration.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
+/// The process log, and what changes its filter.
+pub struct ProcessLog {
+    pub lines: LineWriter,
+    pub filter: LogFilter,
+}
+
 /// Starts logging. Call once per process.
-pub fn start() -> LineWriter {
+pub fn start() -> ProcessLog {
     let log = LineWriter::start(LogSink::Stderr);
     let writer = log.clone();
     let wanted = std::env::var(EnvFilter::DEFAULT_ENV).ok();
     let filter = wanted.as_deref().map(EnvFilter::try_new);
     let is_readable = !matches!(filter, Some(Err(_)));
     let filter = filter.and_then(Result::ok);
-    let filter = filter.unwrap_or_else(|| EnvFilter::new(DEFAULT_DIRECTIVES));
-    let audit = AUDIT_DIRECTIVE
-        .parse()
-        .expect("the directive is a constant");
-    let filter = filter.add_directive(audit);
-    let cap = cap_of_libraries(&filter);
+    let is_used = filter.is_some();
+    let usual = wanted.as_deref().filter(|_| is_used);
+    let usual = usual.unwrap_or(DEFAULT_DIRECTIVES).to_owned();
+    let (filter, cap) = filters(&usual);
+    let (filter, reload_filter) = reload::Layer::new(filter);
+    let (cap, reload_cap) = reload::Layer::new(cap);
     let lines = tracing_subscriber::fmt::layer()
         .event_format(JsonEventFormat)
         .with_writer(move || writer.clone())
@@ -52,6 +60,12 @@ pub fn start() -> LineWriter {
         .with(cap)
         .with(lines)
         .init();
+    let apply = move |directives: &str| {
+        let (filter, cap) = filters(directives);
+        // Fails only without a subscriber, which lasts as long as the process.
+        let _ = reload_filter.reload(filter);
+        let _ = reload_cap.reload(cap);
+    };
     if !is_readable {
         tracing::warn!("invalid RUST_LOG; using `{DEFAULT_DIRECTIVES}`");
     } else if wanted.as_deref().is_some_and(asks_too_much) {
@@ -59,7 +73,20 @@ pub fn start() -> LineWriter {
             "RUST_LOG asks for library events that contain credentials; libraries are logged at level `error` only"
         );
     }
-    log
+    ProcessLog {
+        lines: log,
+        filter: LogFilter::new(usual, Box::new(apply)),
+    }
+}
+
+/// The filters for these directives: what is selected, and what libraries may log.
+fn filters(directives: &str) -> (EnvFilter, Targets) {
+    let audit = AUDIT_DIRECTIVE
+        .parse()
+        .expect("the directive is a constant");
+    let filter = EnvFilter::new(directives).add_directive(audit);
+    let cap = cap_of_libraries(&filter);
+    (filter, cap)
 }
 
 /// Caps library events at [`LIBRARIES_MAX`], and own events at the level that the filter passes anyway. The higher of

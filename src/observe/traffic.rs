@@ -56,7 +56,7 @@ pub struct CallerTraffic {
 pub struct ChannelTraffic {
     pub requests: u64,
     pub upstream_errors: u64,
-    /// Number of responses, and the sum of the times to their first bytes.
+    /// Number of responses, and the sum of the times to their first bytes, from the start of the attempt.
     pub responses: u32,
     pub first_bytes: Duration,
 }
@@ -146,7 +146,7 @@ impl TrafficInterval {
         if let Some(channel) = entry_of(&mut self.channels, request.channel) {
             channel.requests += 1;
             channel.upstream_errors += u64::from(error == Some(ErrorSide::Upstream));
-            if let Some(first_byte) = request.first_byte {
+            if let Some(first_byte) = request.upstream_first_byte {
                 channel.responses += 1;
                 channel.first_bytes += first_byte;
             }
@@ -225,6 +225,7 @@ mod tests {
             settlement,
             total: Duration::from_millis(50),
             first_byte: Some(Duration::from_millis(20)),
+            upstream_first_byte: Some(Duration::from_millis(15)),
             wait_times: WaitTimes {
                 upstream: WaitTime {
                     total: Duration::from_millis(30),

@@ -10,6 +10,7 @@ mod report;
 mod single_flight;
 mod status_cache;
 mod task_key;
+mod task_states;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ pub use ended_tasks::EndedTasks;
 pub use poll_result::{PollResult, PolledStatus, QueryError};
 pub use report::StatusReport;
 pub use task_key::task_key;
+pub use task_states::TaskStates;
 
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::calendar::unix_ms;
@@ -52,6 +54,7 @@ pub struct TaskStatusFetcher {
     local_limiter: Mutex<PerSecondLimiter>,
     counters: PollCounters,
     ended: EndedTasks,
+    states: TaskStates,
 }
 
 /// A poll for a task by the caller who owns it.
@@ -226,7 +229,11 @@ impl TaskStatusFetcher {
     /// Caches the result of a query, and stores the final status of a task for other gateways.
     fn store(&self, key: &Arc<str>, state: &dyn StateStore, reported: QueryResult) -> QueryResult {
         let new = reported.as_ref().ok().cloned();
-        let cached = self.statuses().record(key, reported, Instant::now());
+        let now = Instant::now();
+        let cached = self.statuses().record(key, reported, now);
+        if let Ok(cached) = &cached {
+            self.states.record(key, cached.state, now);
+        }
         if let (Ok(cached), Some(new)) = (&cached, new)
             && Arc::ptr_eq(cached, &new)
             && cached.state.is_terminal()

@@ -16,6 +16,15 @@ pub enum TaskState {
 }
 
 impl TaskState {
+    pub const ALL: [Self; 6] = [
+        Self::Queued,
+        Self::Running,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Expired,
+    ];
+
     /// The name in responses, metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
@@ -51,19 +60,10 @@ impl TaskState {
 mod tests {
     use super::*;
 
-    const ALL: [TaskState; 6] = [
-        TaskState::Queued,
-        TaskState::Running,
-        TaskState::Succeeded,
-        TaskState::Failed,
-        TaskState::Cancelled,
-        TaskState::Expired,
-    ];
-
     #[test]
     fn a_terminal_state_stays_whatever_is_reported_later() {
-        for known in ALL {
-            for report in ALL {
+        for known in TaskState::ALL {
+            for report in TaskState::ALL {
                 let expected = match (known, report) {
                     (TaskState::Queued, report) => report,
                     (TaskState::Running, TaskState::Queued) => TaskState::Running,
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn words_are_those_of_the_protocol() {
-        for state in ALL {
+        for state in TaskState::ALL {
             assert_eq!(serde_json::to_value(state).unwrap(), state.name());
         }
     }

@@ -134,6 +134,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "serve",
             "state",
             "catalog",
+            "polls",
+            "task",
             "callbacks",
             "snapshot",
             "observe",

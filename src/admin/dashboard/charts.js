@@ -6,7 +6,7 @@ const HOUR_INTERVALS = 360;
 const SHORTEST_INTERVALS = 60;
 const SIDES = ["upstream", "gateway", "caller"];
 
-/** Draws the last hour, or the time since the first request if that is shorter. */
+/** Draws the last hour, or the time since the first request if that is shorter; returns its length in minutes. */
 export function showCharts(target, intervals, now) {
   const last = Math.floor(now / INTERVAL_SECONDS) * INTERVAL_SECONDS;
   const hour = last - (HOUR_INTERVALS - 1) * INTERVAL_SECONDS;
@@ -24,10 +24,11 @@ export function showCharts(target, intervals, now) {
     bars("Tokens", points, [["requests", "input", (interval) => interval.input_tokens], ["caller", "output", (interval) => interval.output_tokens]], count),
   ];
   target.replaceChildren(...charts);
+  return minutesOf(points);
 }
 
 function chart(title, most, points, keys, shapes) {
-  const minutes = Math.round((points.length * INTERVAL_SECONDS) / 60);
+  const minutes = minutesOf(points);
   const image = svgElement("svg", { viewBox: `0 0 ${points.length} 100`, preserveAspectRatio: "none", role: "img", "aria-label": `${title} of the last ${minutes} minutes, at most ${most}` });
   image.append(...shapes);
   const legend = keys.map(([kind, text]) => element("span", { class: `key ${kind}` }, text));
@@ -36,6 +37,8 @@ function chart(title, most, points, keys, shapes) {
     image,
     element("div", { class: "axis" }, element("span", {}, `${minutes} min ago`), element("span", {}, "now")));
 }
+
+const minutesOf = (points) => Math.round((points.length * INTERVAL_SECONDS) / 60);
 
 function bars(title, points, layers, format) {
   const sums = points.map((interval) => (interval ? layers.reduce((sum, [, , value]) => sum + value(interval), 0) : 0));
@@ -61,7 +64,7 @@ function lines(title, points, field) {
     let before = false;
     points.forEach((interval, at) => {
       const value = interval?.[field][quantile];
-      if (value) path += `${before ? "L" : "M"}${at + 0.5} ${100 - (value / most) * 96}${before ? "" : "h.5"}`;
+      if (value) path += before ? `L${at + 0.5} ${100 - (value / most) * 96}` : `M${at} ${100 - (value / most) * 96}h1`;
       before = Boolean(value);
     });
     return svgElement("path", { class: kind, d: path });

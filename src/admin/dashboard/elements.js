@@ -19,6 +19,7 @@ export function sentence(text) {
 // Numbers and times in words.
 const whole = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 export const count = (number) => whole.format(number ?? 0);
+export const plural = (number, name) => `${number} ${name}${number === 1 ? "" : "s"}`;
 export function milliseconds(value) {
   if (value === null || value === undefined) return "–";
   if (value < 1000) return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;

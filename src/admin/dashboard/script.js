@@ -1,6 +1,6 @@
 // The dashboard: shows each `overview` event, the traffic of the last hour, and the recent requests.
 import { showCharts } from "/charts.js";
-import { clock, count, element, milliseconds, replace, sentence } from "/elements.js";
+import { clock, count, element, milliseconds, plural, replace, sentence } from "/elements.js";
 
 const HOUR_SECONDS = 3600;
 const RECONNECT_MS = 2000;
@@ -111,7 +111,8 @@ function show(overview) {
   showFindings(overview.findings);
   showMinute(overview);
   for (const interval of overview.last_intervals) intervals.set(interval.start, interval);
-  showCharts(byId("charts"), intervals, Date.parse(overview.time) / 1000);
+  const minutes = showCharts(byId("charts"), intervals, Date.parse(overview.time) / 1000);
+  byId("hour-title").textContent = minutes < 60 ? `Last ${minutes} minutes` : "Last hour";
   showChannels(overview.channels);
   showOpen(overview.open_requests, overview.in_flight);
   showConfiguration(overview);
@@ -129,7 +130,7 @@ function showFindings(findings) {
 function showMinute({ minute, in_flight, connections }) {
   const errors = SIDES.map((side) => `${count(minute.errors[side])} ${side}`).join(", ");
   const tiles = [
-    ["Requests per second", (minute.requests / 60).toFixed(1)],
+    ["Requests per second", (minute.requests / 60).toFixed(minute.requests < 60 ? 2 : 1)],
     ["Errors", count(SIDES.reduce((sum, side) => sum + minute.errors[side], 0)), errors],
     ["First byte p50", milliseconds(minute.first_byte_ms.p50)],
     ["First byte p99", milliseconds(minute.first_byte_ms.p99)],
@@ -150,8 +151,8 @@ function table(target, caption, columns, rows) {
   const head = columns.map(([name, kind]) => element("th", { scope: "col", class: kind }, name));
   const body = rows.map((cells) =>
     element("tr", {}, ...cells.map((cell, at) => element("td", { class: columns[at][1] }, cell ?? "–"))));
-  replaceTable(byId(target), [
-    element("caption", {}, caption),
+  byId(`${target}-caption`).textContent = caption;
+  replaceTable(byId(target), rows.length === 0 ? [] : [
     element("thead", {}, element("tr", {}, ...head)),
     element("tbody", {}, ...body),
   ]);
@@ -165,13 +166,23 @@ function replaceTable(target, children) {
   if (focused) target.querySelector(`[data-action="${CSS.escape(focused)}"]`)?.focus();
 }
 
+const HEALTH = { cooling_down: "cool-down", half_open: "half open" };
+
+/** The health of a channel, or of one of its models or credentials. */
+function healthText({ status, reason, until }) {
+  const left = until && Math.max(0, Math.round((Date.parse(until) - Date.now()) / 1000));
+  return `${HEALTH[status] ?? status}${reason ? `: ${reason}` : ""}${left ? `, ${left} s left` : ""}`;
+}
+
 function healthOf(channel) {
-  const until = channel.until && Math.max(0, Math.round((Date.parse(channel.until) - Date.now()) / 1000));
-  const left = until ? `, ${until} s left` : "";
-  const reason = channel.reason ? `: ${channel.reason}${left}` : "";
-  const isGood = channel.status === "healthy" && channel.usable !== false && !channel.drained;
-  const name = channel.drained ? "drained" : channel.retired ? "retired" : channel.usable === false && channel.status === "healthy" ? "not usable" : channel.status;
-  return element("span", { class: isGood ? "good" : "bad" }, `${name}${reason}`);
+  const states = [];
+  if (channel.drained) states.push("drained");
+  else if (channel.retired) states.push("retired");
+  if (channel.status !== "healthy") states.push(healthText(channel));
+  for (const part of channel.unhealthy ?? []) states.push(`${part.name} ${healthText(part)}`);
+  if (channel.limits_reached.length) states.push(`at limit ${channel.limits_reached.join(", ")}`);
+  if (!states.length && channel.usable === false) states.push("not usable");
+  return element("span", { class: states.length ? "bad" : "good" }, states.join("; ") || "healthy");
 }
 
 function lastError(channel) {
@@ -181,7 +192,7 @@ function lastError(channel) {
 }
 
 function showChannels(channels) {
-  const columns = [["Channel"], ["Health", "text"], ["In flight", "number"], ["Requests/min", "number"], ["Errors", "number"], ["First byte", "number"], ["Tier", "number"], ["Weight", "number"], ["Last error"]];
+  const columns = [["Channel"], ["Health", "text"], ["In flight", "number wide"], ["Requests/min", "number wide"], ["Errors", "number"], ["First byte", "number wide"], ["Tier", "number wide"], ["Weight", "number wide"], ["Last error", "wide"]];
   const acts = session.role === "act" && session.key;
   if (acts) columns.push(["Actions"]);
   const rows = channels.map((channel) => {
@@ -190,7 +201,7 @@ function showChannels(channels) {
     if (acts) cells.push(channelActions(channel));
     return cells.map((cell) => (cell instanceof Node ? cell : String(cell)));
   });
-  table("channels", `${channels.length} channels; errors and times are those of the last minute.`, columns, rows);
+  table("channels", `${plural(channels.length, "channel")}; errors and times are those of the last minute.`, columns, rows);
 }
 
 function channelActions(channel) {
@@ -203,13 +214,14 @@ function channelActions(channel) {
 }
 
 function showOpen(requests, total) {
-  const columns = [["Request"], ["Caller"], ["Model"], ["Channel"], ["Route"], ["Age", "number"], ["Waits for"], ["Silent", "number"]];
+  const columns = [["Request", "wide"], ["Caller"], ["Model", "wide"], ["Channel"], ["Route", "wide"], ["Age", "number wide"], ["Waits for"], ["For", "number"]];
   const rows = requests.map((open) => {
     const silent = open.waits_for !== "gateway" && open.waiting_ms >= 5000;
     const side = element("span", { class: silent ? "warning" : null }, open.waits_for);
     return [open.id + (open.streamed ? " (stream)" : ""), open.caller, open.model, open.channel, open.route, milliseconds(open.age_ms), side, milliseconds(open.waiting_ms)];
   });
-  table("open", `${total} requests in flight; those that have waited longest come first.`, columns, rows);
+  const more = rows.length < total ? `; the ${rows.length} that have waited longest` : "; those that have waited longest come first";
+  table("open", total ? `${plural(total, "request")} in flight${more}.` : "No requests are in flight.", columns, rows);
 }
 
 // Recent requests.
@@ -225,12 +237,12 @@ async function showRecent() {
   } catch (error) {
     if (!(error instanceof TypeError)) byId("filter-error").textContent = error.message;
   }
-  const columns = [["Time"], ["Caller"], ["Model"], ["Channel"], ["Status", "number"], ["Settlement"], ["First byte", "number"], ["Total", "number"], ["Tokens", "number"], ["Why"]];
+  const columns = [["Time"], ["Caller"], ["Model", "wide"], ["Channel", "wide"], ["Status", "number"], ["Result", "wide"], ["First byte", "number wide"], ["Total", "number"], ["Tokens", "number wide"], ["Why"]];
   const rows = recent.map((line) => {
     const status = element("span", { class: line.status < 400 ? "good" : "bad" }, String(line.status));
     const why = element("button", { "data-action": line.id, "aria-label": `Why request ${line.id} went where it went`, onclick: () => explain(line) }, "why");
     const tokens = line.input_tokens === undefined ? "–" : `${line.input_tokens} / ${line.output_tokens ?? 0}`;
-    return [clock(line.time), line.caller, line.model, line.channel, status, line.settlement, milliseconds(line.first_byte_ms), milliseconds(line.total_ms), tokens, why];
+    return [clock(line.time), line.caller, line.model, line.channel, status, line.error_code ?? line.settlement, milliseconds(line.first_byte_ms), milliseconds(line.total_ms), tokens, why];
   });
   table("recent", `${recent.length} of the last 1,000 requests, the newest first.`, columns, rows);
   if (!byId("pages").hidden) recentTimer = setTimeout(showRecent, RECENT_MS);
@@ -261,11 +273,22 @@ async function explain(line) {
 }
 
 // Configuration and actions.
+const TASK_STATES = ["queued", "running", "succeeded", "failed", "cancelled", "expired"];
+
+/** The tasks by state; ended ones are those of the last hour. */
+function taskText(tasks) {
+  const states = TASK_STATES.map((state) => `${count(tasks[state])} ${state}`);
+  if (tasks.outcome_unknown) states.push(`${count(tasks.outcome_unknown)} creates of unknown outcome`);
+  return states.join(", ");
+}
+
 function showConfiguration(overview) {
   const facts = [
     ["Revision in use", `${overview.revision}, loaded at ${clock(overview.loaded_at)}`],
     ["Last rejection", overview.last_rejection ? clock(overview.last_rejection.at) : "none"],
     ["State store", `${overview.store.kind}, ${overview.store.up ? "reachable" : "unreachable"}`],
+    ["Video tasks", taskText(overview.tasks)],
+    ["Log filter", overview.log_filter ? `${overview.log_filter.filter}${overview.log_filter.until ? ` until ${clock(overview.log_filter.until)}` : ""}` : "as usual"],
     ["Callbacks", `${overview.callbacks.pending} waiting, ${overview.callbacks.dead} dead letters`],
   ];
   replace(byId("configuration"), facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));

@@ -1,45 +1,33 @@
 //! Findings about channels, their credentials, and models that no channel can serve.
 
+use super::of_requests::most_frequent_caller;
 use super::{Finding, FindingSeverity};
 use crate::catalog::channel::Channel;
+use crate::catalog::model::{Candidate, Model};
 use crate::channel::clock::MonotonicTime;
 use crate::channel::health_status::{HealthReport, HealthStatus};
 use crate::channel::live::ChannelStates;
 use crate::channel::outcome::FailureReason;
+use crate::observe::open_requests::OpenRequestState;
 use crate::snapshot::Snapshot;
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 /// Channels and credentials that are not healthy, and models that cannot be used.
 pub(super) fn findings(
     snapshot: &Snapshot,
     channels: &ChannelStates,
+    open: &[OpenRequestState],
     now: MonotonicTime,
 ) -> Vec<Finding> {
     let catalog = &snapshot.catalog;
     let mut findings = Vec::new();
     for model in catalog.models() {
-        let candidates = &model.all_candidates;
-        let unusable = candidates.iter().filter_map(|candidate| {
-            let reason = channels.unusable_reason(candidate, &[], now)?;
-            Some(format!("{}: {reason}", candidate.channel.name))
-        });
-        let unusable: Vec<_> = unusable.collect();
-        if !candidates.is_empty() && unusable.len() == candidates.len() {
-            findings.push(Finding {
-                severity: FindingSeverity::Critical,
-                code: "model_unavailable",
-                subject: format!("model {}", model.name),
-                cause: format!(
-                    "No channel can serve model `{}` now ({}).",
-                    model.name,
-                    unusable.join(", ")
-                ),
-                advice: "Requests for it get status 503 until a channel recovers; add a channel, or mend the cause below.".into(),
-            });
-        }
+        findings.extend(unavailable(model, channels, now));
     }
     for channel in catalog.channels() {
         of_channel(channel, channels, now, &mut findings);
+        findings.extend(of_limits(channel, channels, open, now));
     }
     for model in catalog.models() {
         for candidate in model.all_candidates.iter() {
@@ -52,6 +40,46 @@ pub(super) fn findings(
         }
     }
     findings
+}
+
+/// The finding about a model that no channel can serve now, in all or in some of its protocols.
+fn unavailable(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> Option<Finding> {
+    // `None` if a candidate is usable.
+    let reasons = |candidates: &[Candidate]| {
+        let reasons = candidates.iter().map(|candidate| {
+            let reason = channels.unusable_reason(candidate, &[], now)?;
+            Some(format!("{}: {reason}", candidate.channel.name))
+        });
+        reasons.collect::<Option<BTreeSet<String>>>()
+    };
+    let all = reasons(&model.all_candidates).filter(|reasons| !reasons.is_empty());
+    let (within, reasons) = match all {
+        Some(reasons) => (String::new(), reasons),
+        None => {
+            let of_protocols = model.protocols().filter_map(|protocol| {
+                let reasons = reasons(&model.candidates(protocol))?;
+                Some((format!("`{}`", protocol.name()), reasons))
+            });
+            let (names, reasons): (Vec<_>, Vec<_>) = of_protocols.unzip();
+            if names.is_empty() {
+                return None;
+            }
+            let within = format!(" with protocol {}", names.join(" or "));
+            (within, reasons.into_iter().flatten().collect())
+        }
+    };
+    let reasons: Vec<String> = reasons.into_iter().collect();
+    Some(Finding {
+        severity: FindingSeverity::Critical,
+        code: "model_unavailable",
+        subject: format!("model {}", model.name),
+        cause: format!(
+            "No channel can serve model `{}`{within} now ({}).",
+            model.name,
+            reasons.join(", ")
+        ),
+        advice: "Requests for it get status 503 until a channel recovers; add a channel, or mend the cause below.".into(),
+    })
 }
 
 fn of_channel(
@@ -83,21 +111,38 @@ fn of_channel(
             ),
         });
     }
+}
+
+/// The limits of a channel that are reached, and who has most of the requests in flight on it.
+fn of_limits(
+    channel: &Channel,
+    channels: &ChannelStates,
+    open: &[OpenRequestState],
+    now: MonotonicTime,
+) -> Vec<Finding> {
     let load = channels.load(channel);
-    for reached in load.reached_limits(&channel.limits, now) {
-        findings.push(Finding {
+    let reached = load.reached_limits(&channel.limits, now);
+    let findings = reached.map(|reached| {
+        let is_of_channel =
+            |state: &&OpenRequestState| state.details.channel.as_ref() == Some(&channel.name);
+        let most = most_frequent_caller(open.iter().filter(is_of_channel));
+        let most = most.map_or(String::new(), |(caller, count)| {
+            format!(", {count} of them of caller `{caller}`")
+        });
+        Finding {
             severity: FindingSeverity::Warning,
             code: "channel_at_limit",
             subject: format!("channel {}", channel.name),
             cause: format!(
-                "Channel `{}` has reached its limit `{}`, with {} requests in flight.",
+                "Channel `{}` has reached its limit `{}`, with {} requests in flight{most}.",
                 channel.name,
                 reached.name(),
                 load.in_flight()
             ),
-            advice: "Further requests go to other channels or wait; raise `limits` of the channel if the provider allows more.".into(),
-        });
-    }
+            advice: "Further requests go to other channels or wait; raise `limits` of the channel if the provider allows more, or lower those of the caller.".into(),
+        }
+    });
+    findings.collect()
 }
 
 /// The finding about an unhealthy channel, model or credential.

@@ -3,6 +3,7 @@
 use super::{Finding, FindingSeverity};
 use crate::admin::AdminApp;
 use crate::observe::timestamp::rfc3339;
+use crate::state::OnStoreFailure;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,25 +20,72 @@ pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
         dead_letters(app),
         dropped_log_lines(app),
         spool_failures(app),
+        changed_log_filter(app),
     ]
     .into_iter()
     .flatten()
     .chain(expiring_certificates(app))
+    .chain(captures(app))
     .collect()
+}
+
+/// Captures that record now.
+fn captures(app: &AdminApp) -> Vec<Finding> {
+    let recording = app.metrics.captures.recording().into_iter();
+    let findings = recording.map(|(caller, until)| Finding {
+        severity: FindingSeverity::Notice,
+        code: "capture",
+        subject: format!("caller {caller}"),
+        cause: format!(
+            "Requests and responses of caller `{caller}` are captured in memory until {}.",
+            rfc3339(until)
+        ),
+        advice:
+            "`GET /captures` lists the captures; `POST /captures/remove?id=ID` ends one at once."
+                .into(),
+    });
+    findings.collect()
+}
+
+fn changed_log_filter(app: &AdminApp) -> Option<Finding> {
+    let change = app.log_filter.change()?;
+    let end = change.until.map_or_else(
+        || "until it is changed again or the process ends".to_owned(),
+        |until| format!("until {}", rfc3339(until)),
+    );
+    Some(Finding {
+        severity: FindingSeverity::Notice,
+        code: "log_filter_changed",
+        subject: "process log".into(),
+        cause: format!(
+            "An operator has set the filter of the process log to `{}`, {end}; usually it is `{}`.",
+            change.filter,
+            app.log_filter.usual()
+        ),
+        advice: "`POST /log-filter?filter=usual` ends this at once.".into(),
+    })
 }
 
 /// Bodies that could not be stored in the last minutes.
 fn spool_failures(app: &AdminApp) -> Option<Finding> {
-    let (failures, last) = app.metrics.spool.failures()?;
-    (last <= SPOOL_FAILURE_SHOWN).then(|| Finding {
+    let spool = &app.metrics.spool;
+    let last = spool.last_failure()?;
+    let ago = last.at.elapsed();
+    let failures = match spool.failures() {
+        1 => "1 request".to_owned(),
+        count => format!("{count} requests"),
+    };
+    (ago <= SPOOL_FAILURE_SHOWN).then(|| Finding {
         severity: FindingSeverity::Critical,
         code: "spool_failing",
         subject: "spool folder".into(),
         cause: format!(
-            "Large request bodies cannot be written to the spool folder; the last was refused with status 503 {} s ago, {failures} since the start.",
-            last.as_secs()
+            "A large request body could not be written to the spool folder `{}` {} s ago: {}; {failures} got status 503 for that since the start.",
+            last.folder.display(),
+            ago.as_secs(),
+            last.error
         ),
-        advice: "Free the disk of `server.spool`, or name another folder; the log has the error of the system.".into(),
+        advice: "Free the disk of this folder, or set `server.spool.folder` to another one and reload; small requests are served meanwhile.".into(),
     })
 }
 
@@ -66,9 +114,6 @@ fn expiring_certificates(app: &AdminApp) -> Vec<Finding> {
 
 fn refused_reload(app: &AdminApp) -> Option<Finding> {
     let refusal = app.reloader.refusal()?;
-    // The problem, and the line that names its place.
-    let lines = refusal.report.lines().map(str::trim);
-    let first: Vec<_> = lines.filter(|line| !line.is_empty()).take(2).collect();
     Some(Finding {
         severity: FindingSeverity::Warning,
         code: "reload_refused",
@@ -77,10 +122,22 @@ fn refused_reload(app: &AdminApp) -> Option<Finding> {
             "The configuration on disk was refused at {}, and revision {} stays in use: {}",
             rfc3339(refusal.at),
             app.reloader.current().revision,
-            first.join(" ")
+            first_problem(&refusal.report)
         ),
         advice: "Mend the file; it is loaded as soon as it changes. The whole report is shown with the configuration.".into(),
     })
+}
+
+/// The first problem of a report and its place, and how many there are.
+fn first_problem(report: &str) -> String {
+    let mut lines = report.lines().map(str::trim);
+    let problem = lines.next().unwrap_or_default();
+    let problem = problem.strip_prefix("error: ").unwrap_or(problem);
+    let place = lines.find_map(|line| line.strip_prefix("--> "));
+    let place = place.map_or(String::new(), |place| format!(" at {place}"));
+    let last = report.lines().rfind(|line| line.contains(" errors in "));
+    let count = last.map_or(String::new(), |last| format!("; {}", last.trim()));
+    format!("{problem}{place}{count}.")
 }
 
 fn store_down(app: &AdminApp) -> Option<Finding> {
@@ -94,12 +151,22 @@ fn store_down(app: &AdminApp) -> Option<Finding> {
     let last = health.last_error.map_or(String::new(), |error| {
         format!("; the operation `{}` failed last", error.operation.name())
     });
+    let limits = match (health.store, app.reloader.state().on_store_failure()) {
+        ("redis", OnStoreFailure::Allow) => "Limits of callers are not checked meanwhile",
+        ("redis", OnStoreFailure::Deny) => "Requests of callers with limits are refused meanwhile",
+        _ => "State is kept in memory meanwhile, and lost if the process ends",
+    };
     Some(Finding {
         severity: FindingSeverity::Critical,
         code: "store_down",
         subject: format!("state store {}", health.store),
-        cause: format!("The state store `{}` is unreachable{since}{last}.", health.store),
-        advice: "Limits that are shared between gateways, tasks and idempotency keys depend on it: check the server, its disk, and the network.".into(),
+        cause: format!(
+            "The state store `{}` is unreachable{since}{last}.",
+            health.store
+        ),
+        advice: format!(
+            "Check its server, its disk and the network. {limits}; paid creates with an idempotency key are refused."
+        ),
     })
 }
 
@@ -144,4 +211,27 @@ fn dropped_log_lines(app: &AdminApp) -> Option<Finding> {
         ),
         advice: "Check the log shipper or the disk behind standard output.".into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_problem;
+
+    #[test]
+    fn a_refused_configuration_is_summed_up_in_a_sentence() {
+        for (report, expected) in [
+            (
+                "error: unknown key `wieght`\n  --> routes.yaml:48:4 (channels.main.wieght)\n   |\n\nerror: other\n\n2 errors in routes.yaml",
+                "unknown key `wieght` at routes.yaml:48:4 (channels.main.wieght); 2 errors in routes.yaml.",
+            ),
+            (
+                "error: unknown key `a`\n  --> routes.yaml:1:2 (a)\n\n1 error in routes.yaml",
+                "unknown key `a` at routes.yaml:1:2 (a).",
+            ),
+            ("error: cannot read routes.yaml", "cannot read routes.yaml."),
+            ("", "."),
+        ] {
+            assert_eq!(first_problem(report), expected);
+        }
+    }
 }

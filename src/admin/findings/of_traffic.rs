@@ -1,35 +1,35 @@
-//! Findings about the traffic of the last minute: errors, limits, slow providers and slow callers.
+//! Findings about the requests that ended in the last minute: errors, limits, slow providers and slow callers.
 
 use super::{Finding, FindingSeverity};
 use crate::observe::error_side::ErrorSide;
-use crate::observe::metrics::Metrics;
-use crate::observe::open_requests::{OpenRequestState, WaitSide};
-use crate::observe::traffic::{CallerTraffic, TrafficInterval};
+use crate::observe::traffic::{CallerTraffic, ChannelTraffic, TrafficHistory, TrafficInterval};
 use std::time::Duration;
 
-/// The span that is compared with [`EARLIER_SECONDS`].
+/// The span of shares.
 const RECENT_SECONDS: u64 = 60;
+/// The span that [`SLOW_SECONDS`] are compared with.
 const EARLIER_SECONDS: u64 = 1800;
 /// Fewer requests than this in the last minute say nothing about shares.
 const REQUESTS_MIN: u64 = 20;
-/// A stream that waits for its caller for so long is reported.
-const CLIENT_WAIT_MIN: Duration = Duration::from_secs(10);
-/// A request that waits for a provider for so long is reported.
-const UPSTREAM_WAIT_MIN: Duration = Duration::from_secs(30);
+/// Time that requests of the last minute must have waited for callers together to be reported.
+const CLIENT_WAITS_MIN: Duration = Duration::from_secs(10);
+/// The span in which a provider is slow, which is shorter so that it is reported within a minute.
+const SLOW_SECONDS: u64 = 30;
+/// Fewer responses than this say nothing about a mean.
+const RESPONSES_MIN: u32 = 5;
 /// A provider is slow if its mean time to the first byte exceeds this, and its former one by [`SLOWER_FACTOR`].
 const SLOW_FIRST_BYTE_MIN: Duration = Duration::from_secs(1);
 const SLOWER_FACTOR: u32 = 3;
 
-pub(super) fn findings(metrics: &Metrics) -> Vec<Finding> {
-    let recent = metrics.traffic.last(RECENT_SECONDS);
-    let earlier = metrics.traffic.last(EARLIER_SECONDS);
+pub(super) fn findings(traffic: &TrafficHistory) -> Vec<Finding> {
+    let recent = traffic.last(RECENT_SECONDS);
+    let (newest, earlier) = (traffic.last(SLOW_SECONDS), traffic.last(EARLIER_SECONDS));
     let mut findings = Vec::new();
     findings.extend(failing(&recent));
     findings.extend(refused_by_limits(&recent));
     findings.extend(hogging(&recent));
-    findings.extend(slow_channels(&recent, &earlier));
+    findings.extend(slow_channels(&newest, &earlier));
     findings.extend(slow_callers(&recent));
-    findings.extend(silent(&metrics.open_requests.states()));
     findings
 }
 
@@ -113,22 +113,28 @@ fn most(
     most.map(|(name, caller)| (&**name, caller))
 }
 
-/// Channels that respond much later than before.
-fn slow_channels(recent: &TrafficInterval, earlier: &TrafficInterval) -> Vec<Finding> {
-    let slow = recent.channels.iter().filter_map(|(name, channel)| {
-        let now = channel.first_byte()?;
+/// Channels that respond much later than before. `earlier` contains `newest`.
+fn slow_channels(newest: &TrafficInterval, earlier: &TrafficInterval) -> Vec<Finding> {
+    let slow = newest.channels.iter().filter_map(|(name, channel)| {
         let all = earlier.channels.get(name)?;
-        let others = all.responses.saturating_sub(channel.responses);
-        let before = all.first_bytes.saturating_sub(channel.first_bytes).checked_div(others)?;
+        let others = ChannelTraffic {
+            responses: all.responses.saturating_sub(channel.responses),
+            first_bytes: all.first_bytes.saturating_sub(channel.first_bytes),
+            ..ChannelTraffic::default()
+        };
+        if channel.responses.min(others.responses) < RESPONSES_MIN {
+            return None;
+        }
+        let (now, before) = (channel.first_byte()?, others.first_byte()?);
         let is_slow = now >= SLOW_FIRST_BYTE_MIN && now >= before * SLOWER_FACTOR;
         is_slow.then(|| Finding {
             severity: FindingSeverity::Warning,
             code: "slow_upstream",
             subject: format!("channel {name}"),
             cause: format!(
-                "Channel `{name}` takes {:.1} s to the first byte on average, {:.1} s in the half hour before.",
-                now.as_secs_f64(),
-                before.as_secs_f64()
+                "The provider of channel `{name}` takes {} to the first byte on average, {} in the half hour before.",
+                in_seconds(now),
+                in_seconds(before)
             ),
             advice: "Look at the provider's status page; lower the channel's `weight`, or drain it.".into(),
         })
@@ -139,7 +145,7 @@ fn slow_channels(recent: &TrafficInterval, earlier: &TrafficInterval) -> Vec<Fin
 /// Responses wait longer for callers than for providers.
 fn slow_callers(recent: &TrafficInterval) -> Option<Finding> {
     let [upstream, client] = recent.waits;
-    let is_slow = recent.requests > 0 && client > upstream && client >= CLIENT_WAIT_MIN;
+    let is_slow = recent.requests > 0 && client > upstream && client >= CLIENT_WAITS_MIN;
     is_slow.then(|| Finding {
         severity: FindingSeverity::Notice,
         code: "slow_callers",
@@ -153,43 +159,12 @@ fn slow_callers(recent: &TrafficInterval) -> Option<Finding> {
     })
 }
 
-/// The requests in flight that have waited longest, one finding for each side.
-fn silent(states: &[OpenRequestState]) -> Vec<Finding> {
-    let sides = [
-        (
-            WaitSide::Upstream,
-            UPSTREAM_WAIT_MIN,
-            "upstream_silent",
-            "The provider has sent nothing",
-        ),
-        (
-            WaitSide::Client,
-            CLIENT_WAIT_MIN,
-            "client_silent",
-            "The caller has neither sent nor read anything",
-        ),
-    ];
-    let silent = sides.into_iter().filter_map(|(side, least, code, what)| {
-        let waits = |state: &&OpenRequestState| state.waits_for == side && state.waiting >= least;
-        // The states are sorted by the length of their waits.
-        let longest = states.iter().find(waits)?;
-        let count = states.iter().filter(waits).count();
-        let of = |name: &Option<std::sync::Arc<str>>| name.as_deref().unwrap_or("-").to_owned();
-        Some(Finding {
-            severity: FindingSeverity::Warning,
-            code,
-            subject: format!("request {}", longest.details.id),
-            cause: format!(
-                "{what} for {} s in request {} of caller `{}` on channel `{}`; {count} such requests are in flight.",
-                longest.waiting.as_secs(),
-                longest.details.id,
-                of(&longest.details.caller),
-                of(&longest.details.channel)
-            ),
-            advice: "The list of requests in flight has all of them, with the side that each waits for.".into(),
-        })
-    });
-    silent.collect()
+fn in_seconds(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match seconds < 0.1 {
+        true => format!("{} ms", time.as_millis()),
+        false => format!("{seconds:.1} s"),
+    }
 }
 
 #[cfg(test)]

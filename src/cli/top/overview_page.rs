@@ -111,9 +111,12 @@ fn tiles(state: &TopState, room: usize) -> Vec<Line<'static>> {
         ("in flight", count(&overview["in_flight"])),
         ("connections", count(&overview["connections"])),
         ("callbacks", callbacks(&overview["callbacks"])),
+        ("tasks", tasks(&overview["tasks"])),
     ];
     let mut lines = vec![Line::default()];
-    for (label, value) in tiles {
+    // Most gateways have no video tasks.
+    let is_shown = |(label, value): &(&str, String)| *label != "tasks" || !value.is_empty();
+    for (label, value) in tiles.into_iter().filter(is_shown) {
         let tile = [
             Span::styled(format!("{label} "), state.palette.quiet()),
             Span::raw(value),
@@ -130,6 +133,24 @@ fn tiles(state: &TopState, room: usize) -> Vec<Line<'static>> {
         }
     }
     lines
+}
+
+/// The states that video tasks are in; empty if there are no tasks.
+fn tasks(tasks: &Value) -> String {
+    const STATES: [(&str, &str); 7] = [
+        ("queued", "queued"),
+        ("running", "running"),
+        ("succeeded", "succeeded"),
+        ("failed", "failed"),
+        ("cancelled", "cancelled"),
+        ("expired", "expired"),
+        ("outcome_unknown", "of unknown outcome"),
+    ];
+    let present = STATES.into_iter().filter_map(|(state, words)| {
+        let number = &tasks[state];
+        (number.as_u64()? > 0).then(|| format!("{} {words}", count(number)))
+    });
+    present.collect::<Vec<_>>().join(", ")
 }
 
 fn callbacks(totals: &Value) -> String {

@@ -131,21 +131,33 @@ pub(super) fn recent(state: &TopState, room: usize) -> TopPage {
 }
 
 fn health(channel: &Value, now: &Value, palette: TopPalette) -> TextCell {
-    let left = seconds_between(now, &channel["until"]);
-    let left = left.map_or(String::new(), |seconds| format!(" {seconds} s"));
+    let parts: Vec<String> = list(&channel["unhealthy"])
+        .map(|part| format!("{} {}", name(&part["name"]), unhealthy(part, now)))
+        .collect();
     let limits: Vec<&str> = list(&channel["limits_reached"]).map(text).collect();
     let status = text(&channel["status"]);
     let state = match status {
         _ if channel["drained"] == true => "drained".to_owned(),
         _ if channel["retired"] == true => "retired".to_owned(),
+        "healthy" if !parts.is_empty() => parts.join("; "),
         "healthy" if !limits.is_empty() => format!("at limit {}", limits.join(", ")),
         "healthy" if channel["usable"] == false => "not usable".to_owned(),
         "healthy" => return TextCell::styled("healthy", palette.good()),
-        "cooling_down" => format!("cool-down{left}: {}", name(&channel["reason"])),
-        "half_open" => format!("half open: {}", name(&channel["reason"])),
-        _ => format!("{}: {}", name(&channel["status"]), name(&channel["reason"])),
+        _ => unhealthy(channel, now),
     };
     TextCell::styled(state, palette.bad())
+}
+
+/// The status of a channel, a model or a credential that is not healthy.
+fn unhealthy(entry: &Value, now: &Value) -> String {
+    let left = seconds_between(now, &entry["until"]);
+    let left = left.map_or(String::new(), |seconds| format!(" {seconds} s"));
+    let reason = name(&entry["reason"]);
+    match text(&entry["status"]) {
+        "cooling_down" => format!("cool-down{left}: {reason}"),
+        "half_open" => format!("half open: {reason}"),
+        _ => format!("{}{left}: {reason}", name(&entry["status"])),
+    }
 }
 
 fn last_error(last: &Value) -> String {

@@ -43,6 +43,7 @@ impl MapTaskFilter {
                     .detail(format!("response: {}", String::from_utf8_lossy(body)))
             })?;
         let task = self.new_task(response, &family, upstream)?;
+        self.polls.record_created(&task);
         let keys = self
             .tasks
             .keys()

@@ -2,6 +2,7 @@
 
 use super::spool::BodySpool;
 use crate::filter::limit_body::too_large;
+use crate::observe::spool_metrics::SpoolMetrics;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::spooling::SpoolPolicy;
 use bytes::{Bytes, BytesMut};
@@ -12,12 +13,19 @@ const BODY_ROOM_MAX: usize = 1 << 20;
 /// Minimum allocation, in bytes, for a body of unknown length that exceeds `BODY_ROOM_MAX`.
 const UNDECLARED_ROOM_MAX: usize = 64 << 20;
 
+/// When large bodies are spooled, where, and what counts the failures.
+#[derive(Clone, Copy)]
+pub struct SpoolTarget<'s> {
+    pub policy: &'s SpoolPolicy,
+    pub metrics: &'s SpoolMetrics,
+}
+
 /// A request body that is being received.
 pub struct SpoolingBodyBuffer<'s> {
     bytes_max: u64,
     declared: Option<u64>,
     /// When to spool the body; `None` keeps it in memory.
-    spooling: Option<&'s SpoolPolicy>,
+    target: Option<SpoolTarget<'s>>,
     storage: BodyStorage,
 }
 
@@ -28,11 +36,11 @@ enum BodyStorage {
 
 impl<'s> SpoolingBodyBuffer<'s> {
     /// An empty buffer; `declared` is the body's declared length in bytes.
-    pub fn new(bytes_max: u64, declared: Option<u64>, spooling: Option<&'s SpoolPolicy>) -> Self {
+    pub fn new(bytes_max: u64, declared: Option<u64>, target: Option<SpoolTarget<'s>>) -> Self {
         Self {
             bytes_max,
             declared,
-            spooling,
+            target,
             storage: BodyStorage::Memory(BytesMut::new()),
         }
     }
@@ -55,10 +63,10 @@ impl<'s> SpoolingBodyBuffer<'s> {
         let expected = bytes.max(self.declared.unwrap_or(0));
         let spooled = match &mut self.storage {
             BodyStorage::Spool(spool) => spool.push(piece).await,
-            BodyStorage::Memory(body) => match self.spooling {
-                Some(spooling) if expected > spooling.threshold => {
+            BodyStorage::Memory(body) => match self.target {
+                Some(SpoolTarget { policy, .. }) if expected > policy.threshold => {
                     let body = std::mem::take(body).freeze();
-                    let mut spool = BodySpool::new(spooling.folder.clone());
+                    let mut spool = BodySpool::new(policy.folder.clone());
                     let pushed = push_all(&mut spool, [body, piece]).await;
                     self.storage = BodyStorage::Spool(spool);
                     pushed
@@ -69,7 +77,7 @@ impl<'s> SpoolingBodyBuffer<'s> {
                 }
             },
         };
-        spooled.map_err(|error| self.no_room(error))
+        spooled.map_err(|error| self.no_room(bytes, error))
     }
 
     /// The complete body.
@@ -77,10 +85,18 @@ impl<'s> SpoolingBodyBuffer<'s> {
     /// # Errors
     /// The body cannot be stored.
     pub async fn finish(mut self) -> Result<Bytes, Fault> {
-        match std::mem::replace(&mut self.storage, BodyStorage::Memory(BytesMut::new())) {
-            BodyStorage::Memory(body) => Ok(body.freeze()),
-            BodyStorage::Spool(spool) => spool.finish().await.map_err(|error| self.no_room(error)),
+        let spool = match std::mem::replace(&mut self.storage, BodyStorage::Memory(BytesMut::new()))
+        {
+            BodyStorage::Memory(body) => return Ok(body.freeze()),
+            BodyStorage::Spool(spool) => spool,
+        };
+        let bytes = spool.len();
+        let body = spool.finish().await;
+        let body = body.map_err(|error| self.no_room(bytes, error))?;
+        if let Some(target) = self.target {
+            target.metrics.record_success(bytes);
         }
+        Ok(body)
     }
 
     fn len(&self) -> u64 {
@@ -111,13 +127,19 @@ impl<'s> SpoolingBodyBuffer<'s> {
     /// Maximum number of bytes of a body in memory.
     fn memory_max(&self) -> usize {
         let threshold = self
-            .spooling
-            .map_or(u64::MAX, |spooling| spooling.threshold);
+            .target
+            .map_or(u64::MAX, |target| target.policy.threshold);
         to_usize(self.bytes_max.min(threshold))
     }
 
-    fn no_room(&self, error: io::Error) -> Fault {
-        let folder = self.spooling.map(|spooling| spooling.folder.display());
+    /// Counts a body that cannot be stored, `received` bytes of which have arrived.
+    fn no_room(&self, received: u64, error: io::Error) -> Fault {
+        let folder = self.target.map(|target| &target.policy.folder);
+        if let Some((target, folder)) = self.target.zip(folder) {
+            let bytes = received.max(self.declared.unwrap_or(0));
+            target.metrics.count_failure(folder, bytes, &error);
+        }
+        let folder = folder.map(|folder| folder.display());
         tracing::error!(folder = folder.map(tracing::field::display), %error, "cannot write a request body to the spool folder");
         Fault::new(
             FaultKind::Overloaded,
@@ -154,7 +176,8 @@ fn to_usize(bytes: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::SpoolingBodyBuffer;
+    use super::{SpoolTarget, SpoolingBodyBuffer};
+    use crate::observe::metrics::Metrics;
     use crate::protocol::fault::FaultKind;
     use crate::snapshot::spooling::SpoolPolicy;
     use bytes::Bytes;
@@ -176,8 +199,9 @@ mod tests {
         let body = pattern(3_000_000);
         for threshold in [1, 1_000, 2_999_999, 3_000_000, u64::MAX] {
             for declared in [None, Some(3_000_000)] {
-                let spooling = spooling(threshold);
-                let mut buffer = SpoolingBodyBuffer::new(3_000_000, declared, Some(&spooling));
+                let (policy, metrics) = (&spooling(threshold), &Metrics::new().spool);
+                let target = Some(SpoolTarget { policy, metrics });
+                let mut buffer = SpoolingBodyBuffer::new(3_000_000, declared, target);
                 for piece in body.chunks(70_001) {
                     buffer.push(Bytes::copy_from_slice(piece)).await.unwrap();
                 }
@@ -192,12 +216,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_over_its_limit_is_refused_wherever_it_is_held() {
-        for spooling in [None, Some(spooling(10))] {
-            let mut buffer = SpoolingBodyBuffer::new(100, None, spooling.as_ref());
+        let metrics = &Metrics::new().spool;
+        for policy in [None, Some(spooling(10))] {
+            let target = policy
+                .as_ref()
+                .map(|policy| SpoolTarget { policy, metrics });
+            let mut buffer = SpoolingBodyBuffer::new(100, None, target);
             buffer.push(Bytes::from(pattern(100))).await.unwrap();
             let fault = buffer.push(Bytes::from_static(b"x")).await.unwrap_err();
             assert_eq!(fault.kind, FaultKind::TooLarge);
         }
+        assert_eq!(metrics.failures(), 0);
     }
 
     #[tokio::test]
@@ -206,10 +235,18 @@ mod tests {
             threshold: 10,
             folder: Path::new("/nowhere/at/all").into(),
         };
-        let mut buffer = SpoolingBodyBuffer::new(1_000, None, Some(&spooling));
+        let metrics = &Metrics::new().spool;
+        let target = Some(SpoolTarget {
+            policy: &spooling,
+            metrics,
+        });
+        let mut buffer = SpoolingBodyBuffer::new(1_000, None, target);
         buffer.push(Bytes::from(pattern(100))).await.unwrap();
         let fault = buffer.finish().await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Overloaded);
         assert_eq!(fault.kind.status(), 503);
+        assert_eq!(metrics.failures(), 1);
+        let last = metrics.last_failure().expect("a failure");
+        assert_eq!(last.folder, spooling.folder);
     }
 }

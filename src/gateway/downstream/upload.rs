@@ -4,10 +4,12 @@ use super::{Downstream, RequestBodyState, UpstreamWaitInterruption, incomplete};
 use crate::filter::body_stream::RequestBodySender;
 use crate::filter::limit_body::too_large;
 use crate::gateway::fault_from;
+use crate::observe::open_requests::{OpenRequest, WaitSide};
 use crate::protocol::fault::Fault;
 use pingora_timeout::fast_timeout::fast_timeout;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,8 @@ pub struct StreamingUpload {
     /// Maximum time that the gateway waits for the caller, summed over all pieces, plus one second for each 128 KiB
     /// received. Waits for the provider do not count.
     pub deadline: Duration,
+    /// The request whose current wait is shown to operators.
+    pub open: Arc<OpenRequest>,
 }
 
 impl Downstream {
@@ -56,6 +60,7 @@ impl Downstream {
             sender,
             bytes_max,
             deadline,
+            open,
         } = upload;
         self.send_continue().await?;
         let mut waited = Duration::ZERO;
@@ -63,8 +68,12 @@ impl Downstream {
             let allowed = deadline + Duration::from_secs(self.bytes_in / BYTES_PER_SECOND_MIN);
             let left = allowed.saturating_sub(waited);
             let began = Instant::now();
+            // Meanwhile the provider waits for the body.
+            open.waits_for(WaitSide::ClientBody, began);
             let read = fast_timeout(left, self.session.read_request_body()).await;
-            waited += began.elapsed();
+            let ended = Instant::now();
+            open.waits_for(WaitSide::Upstream, ended);
+            waited += ended - began;
             let piece = read
                 .map_err(|_| incomplete(allowed))?
                 .map_err(fault_from::downstream_read)?;

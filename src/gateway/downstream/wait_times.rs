@@ -2,6 +2,7 @@
 //!
 //! A future that is ready at once does not read the clock.
 
+use crate::observe::captures::exchange_capture::ExchangeCapture;
 use crate::observe::open_requests::{OpenRequest, WaitSide};
 use crate::observe::wait_times::{WaitTime, WaitTimes};
 use std::future::{Future, poll_fn};
@@ -25,6 +26,11 @@ pub struct ExchangeWaitRecorder {
 }
 
 impl ExchangeWaitRecorder {
+    /// What is captured of the exchange; `None` if it is not captured.
+    pub fn capture(&self) -> Option<&ExchangeCapture> {
+        self.open.as_ref()?.capture()
+    }
+
     /// Waits for the provider. `answered` returns whether the result ends the current wait.
     pub async fn upstream<T>(
         &mut self,
@@ -38,7 +44,12 @@ impl ExchangeWaitRecorder {
         done
     }
 
-    /// Waits for the caller.
+    /// Waits for the caller to send the body of its request.
+    pub async fn client_body<T>(&mut self, work: impl Future<Output = T>) -> T {
+        self.measured(WaitSide::ClientBody, work).await
+    }
+
+    /// Waits for the caller to read the response.
     pub async fn client<T>(&mut self, work: impl Future<Output = T>) -> T {
         self.measured(WaitSide::Client, work).await
     }
@@ -132,7 +143,7 @@ impl Drop for WaitGuard<'_> {
                     .longest
                     .max(wait_times.current_upstream_wait);
             }
-            WaitSide::Client => wait_times.client.add(ended - *began),
+            WaitSide::Client | WaitSide::ClientBody => wait_times.client.add(ended - *began),
             WaitSide::Gateway => {}
         }
     }

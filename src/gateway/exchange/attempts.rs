@@ -2,10 +2,10 @@
 //!
 //! An attempt does not watch the caller: the whole loop is raced once against the caller's disconnect.
 
-use super::Exchange;
 use super::prepare::prepare;
 use super::record::ExchangeRecord;
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetryPolicy};
+use super::{Exchange, capture};
 use crate::catalog::model::Candidate;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
@@ -224,6 +224,7 @@ impl Attempts<'_> {
         self.request.info.attempt = self.record.attempts;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
+        self.record.attempt_began = lease.began();
         if let Some(open) = &self.wait_times.open {
             let channel = lease.candidate.channel.name.clone();
             open.update(|details| details.channel = Some(channel));
@@ -238,6 +239,7 @@ impl Attempts<'_> {
         let channel = lease.candidate.channel.clone();
         let attempted = match self.send(&lease).await {
             Ok(response) => {
+                capture::upstream_response(&self.wait_times, &lease, &response);
                 let id = upstream_request_id::of_headers(response.headers());
                 self.record_upstream_id(id.cloned(), &lease);
                 self.request.info.may_have_cost |= response.status.is_success();
@@ -245,6 +247,7 @@ impl Attempts<'_> {
                 self.evaluate(response, lease).await
             }
             Err(error) => {
+                capture::failed_attempt(&self.wait_times, &lease, &error.fault);
                 self.request.info.may_have_cost |= error.progress == SendProgress::Sent;
                 self.request.info.processing = processing_of(error.progress);
                 self.record_failed_attempt(error, &mut lease)
@@ -280,6 +283,7 @@ impl Attempts<'_> {
                 == NextAttempt::FreshConnection,
             ..prepared.await.map_err(SendError::unsent)?
         };
+        capture::upstream_request(&self.wait_times, lease, &prepared);
         self.detachment.arm();
         let upstream = &self.gateway.upstream;
         let sending = upstream.send(target, &prepared, &mut self.progress);

@@ -2,6 +2,8 @@
 
 use crate::catalog::model::Candidate;
 use crate::catalog::price::{Cost, MediaOutput, PricedUsage};
+use crate::channel::clock::MonotonicTime;
+use crate::filter::body::RequestBody;
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::{CacheOutcome, IdempotencyOutcome};
 use crate::filter::view::RequestView;
@@ -29,6 +31,8 @@ pub(in crate::gateway) struct ExchangeRecord {
     pub failed_attempts: Vec<FailedAttempt>,
     /// The channel of the last attempt.
     pub candidate: Option<Candidate>,
+    /// When the last attempt began; has no meaning without attempts.
+    pub attempt_began: MonotonicTime,
     /// Index of the channel's credential in the last attempt.
     pub key: Option<usize>,
     pub fault: Option<Fault>,
@@ -47,6 +51,7 @@ impl ExchangeRecord {
             attempts: 0,
             failed_attempts: Vec::new(),
             candidate: None,
+            attempt_began: MonotonicTime::default(),
             key: None,
             fault: None,
             broken: false,
@@ -82,6 +87,7 @@ impl ExchangeRecord {
             settlement,
             total,
             first_byte: self.first_byte,
+            upstream_first_byte: self.upstream_first_byte(request),
             wait_times,
             usage: request.info.usage.counted(),
             fault: self.fault.as_ref().map(|fault| fault.kind),
@@ -103,7 +109,7 @@ impl ExchangeRecord {
             let id = id.lock().unwrap_or_else(PoisonError::into_inner);
             id.clone()
         });
-        gateway.access_log.write(&AccessLogEntry {
+        let line = AccessLogEntry {
             id: &request.id,
             revision: &snapshot.revision,
             client: request.client,
@@ -144,7 +150,22 @@ impl ExchangeRecord {
             cache: request.info.cache.map(CacheOutcome::name),
             callouts: request.info.callouts,
             fault: self.fault.as_ref(),
-        });
+        };
+        gateway.access_log.write(&line);
+        if let Some(capture) = downstream.wait_times.capture() {
+            capture.end(line.line());
+        }
+    }
+
+    /// Time from the start of the last attempt to the first byte, which is the provider's time alone; `None` if the
+    /// caller's body streamed, since the provider waited for the caller then.
+    fn upstream_first_byte(&self, request: &RequestView) -> Option<Duration> {
+        let is_streamed = matches!(request.body, RequestBody::Streamed(_));
+        let first_byte = self
+            .first_byte
+            .filter(|_| self.attempts > 0 && !is_streamed)?;
+        let at = MonotonicTime::at(self.started + first_byte);
+        Some(self.attempt_began.until(at))
     }
 
     /// Counts what the provider did for the request by the prices of its model; returns the cost and its currency.

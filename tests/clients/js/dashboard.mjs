@@ -68,7 +68,7 @@ proves(GROUP, 'a filter selects recent requests, and a filter that means nothing
     await ask();
     await until(page, '#recent', SMALL);
     await page.type('#filter [name=caller]', 'nobody');
-    await until(page, '#recent', '0 of the last');
+    await until(page, '#recent-caption', '0 of the last');
     await page.type('#filter [name=status]', 'banana');
     await until(page, '#filter-error', '`status`');
   }).catch((error) => {
@@ -91,7 +91,8 @@ for (const scheme of ['light', 'dark']) {
     proves(GROUP, `it is accessible (${scheme}, ${width} pixels wide) and needs no sideways scrolling`, () =>
       inBrowser(ADMIN_URL, async (page) => {
         await ask();
-        await until(page, '#recent', SMALL);
+        // A narrow page leaves out columns such as the model.
+        await until(page, '#recent', 'why');
         await page.evaluate(AXE);
         const { violations } = await page.evaluate(() => globalThis.axe.run());
         equal('violations', violations.map(({ id, nodes }) => `${id}: ${nodes[0].target}`), []);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -45,6 +46,18 @@ impl Authority {
         let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(names).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        Identity {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        }
+    }
+
+    /// A certificate for [`SERVER`] that expires in `days`.
+    pub fn expiring(&self, days: u64) -> Identity {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new([SERVER.to_owned()]).unwrap();
+        params.not_after = (SystemTime::now() + Duration::from_secs(days * 86_400)).into();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         Identity {
             certificate: certificate.pem(),

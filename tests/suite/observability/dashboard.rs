@@ -1,7 +1,9 @@
 //! Tests of the dashboard's pages: the page itself, the overview and its events, traffic, requests.
 
+use super::status::run;
 use crate::harness::config::{self, admin_keys};
 use crate::harness::request::{ANN, BOB, VIEWER};
+use crate::harness::video::{self, FAMILY_B, video_config};
 use crate::harness::{Connection, Gateway, Request, Simulator, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
@@ -220,4 +222,30 @@ async fn events_bring_the_overview_every_second() {
     assert_eq!(overview["ready"], true);
     assert_eq!(overview["findings"], json!([]));
     events.until("event: overview").await;
+}
+
+#[tokio::test]
+async fn video_tasks_are_counted_by_the_state_in_which_they_were_seen_last() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&video_config(&simulator, "")).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let created = video::create(&gateway, FAMILY_B, "demo-video-b").await;
+        ids.push(video::id_of(FAMILY_B, &created));
+    }
+    let tasks = page(&gateway, "/overview").await["tasks"].clone();
+    assert_eq!(
+        (&tasks["queued"], &tasks["outcome_unknown"]),
+        (&json!(3), &json!(0)),
+        "{tasks}"
+    );
+    let ended = async || {
+        video::ask(&gateway, FAMILY_B, &ids[0]).await;
+        let tasks = page(&gateway, "/overview").await["tasks"].clone();
+        (tasks["succeeded"] == 1 && tasks["queued"] == 2).then_some(())
+    };
+    eventually("the end of a task", ended).await;
+    let url = format!("http://{}", gateway.admin);
+    let (_, top, _) = run(&["top", "--once", "--admin", &url], &[]);
+    assert!(top.contains("tasks 2 queued, 1 succeeded"), "{top}");
 }

@@ -1,12 +1,17 @@
 //! Tests of observability: the admin pages, the metrics, the access log, the process log.
 
 mod admin;
+mod captures;
 mod costs;
 mod dashboard;
+mod fault_signs;
+mod faults;
 mod findings;
 mod log_fields;
+mod log_filter;
 mod log_levels;
 mod metrics_page;
+mod planted_fault;
 mod prometheus;
 mod status;
 mod top;

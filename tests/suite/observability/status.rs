@@ -128,7 +128,9 @@ async fn each_problem_of_a_gateway_is_a_finding() {
 
 #[tokio::test]
 async fn a_channel_that_an_operator_drained_does_not_degrade_a_gateway() {
-    let gateway = gateway(json!({"admin_keys": admin_keys()})).await;
+    let mut config = config(json!({"admin_keys": admin_keys()}));
+    config["channels"]["spare"] = config["channels"]["openai"].clone();
+    let gateway = Gateway::start(&config).await;
     let drained = gateway.page("POST", "/channels/drain?channel=openai").await;
     assert_eq!(drained.status, 200, "{}", drained.text());
     assert_eq!(drained.json()["unavailable_models"], json!([]));
@@ -146,6 +148,13 @@ async fn a_channel_that_an_operator_drained_does_not_degrade_a_gateway() {
     let report: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(report["status"], "fine");
     assert_eq!(report["findings"][0]["code"], "channel_drained");
+    // Another channel has the model, but not with the protocols of these two.
+    gateway.page("POST", "/channels/drain?channel=spare").await;
+    let (code, printed, _) = run(&["status", "--admin", &url], &variables);
+    assert_eq!(code, 1, "{printed}");
+    let cause =
+        "No channel can serve model `demo-large` with protocol `chat` or `responses` now (openai: ";
+    assert!(printed.contains(cause), "{printed}");
 }
 
 #[tokio::test]
