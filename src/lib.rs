@@ -20,6 +20,8 @@ pub mod subrequest;
 
 pub mod callout;
 
+pub mod telemetry;
+
 pub mod polls;
 
 pub mod journal;

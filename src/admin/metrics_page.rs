@@ -40,6 +40,7 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     metrics
         .callbacks
         .update(app.reloader.callbacks().counters());
+    metrics.traces.update(app.reloader.traces());
     metrics.media.update(&app.reloader.media().counters);
     let page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
     AppResponse::full(StatusCode::OK, METRICS, page)

@@ -125,6 +125,8 @@ pub fn gateway(
     process.add_prober(reloader.clone(), channels.clone(), gateway.addresses());
     process.add_callbacks(Arc::new(gateway.with_own_connections()));
     process.add_media_remover(reloader.clone());
+    #[cfg(feature = "otlp")]
+    process.add_trace_exporter(reloader.clone(), gateway.addresses());
     let folder = args.config.path().parent().unwrap_or(Path::new(""));
     process
         .add_gateway(

@@ -35,6 +35,7 @@ pub mod state;
 mod step;
 mod syntax;
 mod syntax_hint;
+pub mod tracing;
 
 use crate::protocol::hex::Hex;
 use crate::protocol::secret_shape;

@@ -10,6 +10,7 @@ use super::prices::PricesConfig;
 use super::resilience::{FailoverConfig, RetryBudgetConfig};
 use super::services::ServiceConfig;
 use super::state::StateConfig;
+use super::tracing::TracingConfig;
 use crate::protocol::Protocol;
 use crate::scalar::one_or_more::OneOrMore;
 use crate::scalar::{ByteSize, HumanDuration, Secret};
@@ -50,6 +51,8 @@ pub struct GatewayConfig {
     /// Media store: files that the gateway keeps for callers and serves by URL.
     #[serde(default)]
     pub media: MediaConfig,
+    /// Traces for an OpenTelemetry collector. Default: none, and requests pass on the trace context of their callers.
+    pub tracing: Option<TracingConfig>,
     /// HTTP services that filters call for requests and responses, by name.
     #[serde(default)]
     pub services: BTreeMap<String, ServiceConfig>,

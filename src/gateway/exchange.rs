@@ -1,5 +1,7 @@
 //! One exchange: request chain, body, attempts, response, settlement.
 
+mod attempt_record;
+mod attempt_tracing;
 pub(super) mod attempts;
 pub(super) mod capture;
 pub(super) mod evaluate;
@@ -14,15 +16,13 @@ pub(super) mod response_fault;
 pub(super) mod retry_policy;
 #[cfg(test)]
 mod sizes;
+mod tracing_record;
 
 use super::downstream::early_reply::ConnectionAfterExchange;
 use super::downstream::upload::StreamingUpload;
 use super::downstream::{Downstream, SpoolTarget};
 use super::listen::caller_connections::ConnectionQuota;
-use super::upstream::client::failure_reason;
 use super::{Gateway, reply};
-use crate::channel::lease::ChannelLease;
-use crate::channel::outcome::{AttemptFailure, AttemptOutcome};
 use crate::channel::permit::ChannelPermit;
 use crate::filter::RequestBodyNeed;
 use crate::filter::body::RequestBody;
@@ -348,36 +348,6 @@ impl Exchange<'_> {
             (true, true) => Settlement::UsageMissing,
             (true, false) => Settlement::Complete,
         }
-    }
-
-    /// Records the outcome of an attempt whose response was passed on, once that is over.
-    fn record_outcome(
-        &self,
-        lease: &mut ChannelLease,
-        status: StatusCode,
-        relayed: &Result<(), Fault>,
-    ) {
-        let outcome = match (relayed, self.request.info.stream_error) {
-            (Ok(()), Some(error_class)) => Some(AttemptOutcome::of(error_class, status, None)),
-            (Ok(()), None) => Some(AttemptOutcome::Success),
-            (Err(fault), _) => failure_reason(fault.kind).map(|reason| {
-                AttemptOutcome::Failure(AttemptFailure {
-                    status: Some(status),
-                    ..AttemptFailure::new(reason)
-                })
-            }),
-        };
-        if let Some(outcome) = outcome {
-            let first_byte = self
-                .record
-                .first_byte
-                .map(|after| self.record.started + after);
-            lease.report_with_latency(outcome, &self.request.id, first_byte);
-        }
-        // Where the caller left, the provider had served it until then.
-        let outcome = outcome.unwrap_or(AttemptOutcome::Success);
-        let channel = &lease.candidate.channel.name;
-        self.gateway.metrics.attempt(channel, outcome.name());
     }
 
     fn settle(&mut self, settlement: Settlement) {

@@ -18,6 +18,8 @@ use super::Gateway;
 use super::callback_service::CallbackService;
 use super::media_removal::MediaRemover;
 use super::probe::Prober;
+#[cfg(feature = "otlp")]
+use super::trace_export_service::TraceExportService;
 use crate::channel::address_cache::AddressCache;
 use crate::channel::live::ChannelStates;
 use crate::reload::Reloader;
@@ -203,9 +205,19 @@ impl ServerRuntime {
 
     /// Queries tasks and delivers events in the background.
     pub fn add_callbacks(&mut self, gateway: Arc<Gateway>) {
+        self.drain_state.add_background();
         let service = CallbackService::new(gateway);
         self.server
             .add_service(background_service("callback worker", service));
+    }
+
+    /// Exports traces, on a separate thread.
+    #[cfg(feature = "otlp")]
+    pub fn add_trace_exporter(&mut self, reloader: Arc<Reloader>, addresses: AddressCache) {
+        self.drain_state.add_background();
+        let service = TraceExportService::new(reloader, addresses, self.drain_state.clone());
+        self.server
+            .add_service(background_service("trace exporter", service));
     }
 
     /// Removes expired files of the media store, on a separate thread.

@@ -16,6 +16,8 @@ mod reply;
 mod request_id;
 pub mod service;
 mod subrequest;
+#[cfg(feature = "otlp")]
+mod trace_export_service;
 mod unrouted_request;
 mod upstream;
 mod websocket_refusal;

@@ -35,7 +35,7 @@ pub async fn preview(
     candidate: &Candidate,
 ) -> Result<UpstreamRequestPreview, Fault> {
     let credential = candidate.channel.credentials.first();
-    let prepared = prepare(route, request, candidate, credential).await?;
+    let prepared = prepare(route, request, candidate, credential, None).await?;
     Ok(UpstreamRequestPreview::of(&prepared, &candidate.channel))
 }
 

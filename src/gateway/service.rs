@@ -207,7 +207,10 @@ impl GatewayConnection {
         view.client = client;
         view.subrequests = Some(SubrequestClient::new(self.gateway.clone(), route.timeouts));
         view.fetch = Some(self.gateway.fetcher.clone());
-        let record = ExchangeRecord::new();
+        let mut record = ExchangeRecord::new();
+        if let Some(tracing) = &snapshot.tracing {
+            record.trace = Some(tracing.begin(&mut view.headers, record.started));
+        }
         let details = OpenRequestDetails {
             id: view.id.clone(),
             route: route.name.clone(),

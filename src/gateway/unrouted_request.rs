@@ -151,6 +151,7 @@ impl<'a> UnroutedRequest<'a> {
             idempotency: None,
             cache: None,
             callouts: CalloutSummary::default(),
+            trace: None,
             fault: Some(fault),
         });
     }

@@ -12,6 +12,7 @@ use crate::catalog::price::Cost;
 use crate::filter::stream_info::CalloutSummary;
 use crate::protocol::fault::Fault;
 use crate::protocol::usage::TokenUsage;
+use crate::telemetry::TraceId;
 use http::HeaderValue;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -73,6 +74,8 @@ pub struct AccessLogEntry<'a> {
     /// What the response cache did.
     pub cache: Option<&'static str>,
     pub callouts: CalloutSummary,
+    /// The trace, and whether it is exported.
+    pub trace: Option<(TraceId, bool)>,
     pub fault: Option<&'a Fault>,
 }
 
@@ -229,6 +232,10 @@ impl AccessLogEntry<'_> {
         if let Some(value) = self.upstream_request_id {
             let id = cleaned(value.as_bytes(), SHORT_BYTES_MAX);
             line.text("upstream_request_id", &id);
+        }
+        if let Some((trace, is_exported)) = self.trace {
+            line.text("trace_id", &trace.to_string());
+            line.boolean("trace_exported", is_exported);
         }
         write_text(line, "idempotency", self.idempotency);
         write_text(line, "cache", self.cache);

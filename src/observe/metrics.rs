@@ -19,6 +19,7 @@ use super::service_metrics::ServiceMetrics;
 use super::spool_metrics::SpoolMetrics;
 use super::state_metrics::StateMetrics;
 use super::token_metrics::{TokenMetrics, TokenSeries};
+use super::trace_metrics::TraceMetrics;
 use super::traffic::TrafficHistory;
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
 use crate::filter::settlement::Settlement;
@@ -76,6 +77,7 @@ pub struct Metrics {
     pub spool: SpoolMetrics,
     pub callbacks: CallbackMetrics,
     pub media: MediaMetrics,
+    pub traces: TraceMetrics,
     pub services: Arc<ServiceMetrics>,
     #[cfg(feature = "wasm")]
     pub plugins: Arc<super::plugin_metrics::PluginMetrics>,
@@ -216,6 +218,7 @@ impl Metrics {
             spool: SpoolMetrics::new(&registry),
             callbacks: CallbackMetrics::new(&registry),
             media: MediaMetrics::new(&registry),
+            traces: TraceMetrics::new(&registry),
             services: Arc::new(ServiceMetrics::new(&registry)),
             #[cfg(feature = "wasm")]
             plugins: Arc::new(super::plugin_metrics::PluginMetrics::new(&registry)),

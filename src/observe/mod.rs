@@ -32,5 +32,6 @@ mod state_metrics;
 pub mod timestamp;
 mod token_metrics;
 pub mod token_path;
+mod trace_metrics;
 pub mod traffic;
 pub mod wait_times;

@@ -16,6 +16,7 @@ use crate::snapshot::certificate_expiry;
 use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot};
 use crate::state::StateStore;
 use crate::state::settings::StoreSettings;
+use crate::telemetry::TraceQueue;
 use arc_swap::ArcSwap;
 use file_digests::FileDigests;
 use running::{ListenerAddresses, RunningSettings};
@@ -177,6 +178,11 @@ impl Reloader {
     /// What the services of all configurations share.
     pub fn services(&self) -> &Arc<SharedServiceState> {
         &self.shared.services
+    }
+
+    /// Exchanges whose traces wait for the export.
+    pub fn traces(&self) -> &Arc<TraceQueue> {
+        &self.shared.traces
     }
 
     /// Work for the worker of callbacks.

@@ -16,6 +16,7 @@ pub mod pem;
 #[cfg(feature = "wasm")]
 mod plugins;
 mod prices;
+mod problem_collector;
 pub mod router;
 pub mod routes;
 pub mod schema_cache;
@@ -23,6 +24,7 @@ pub mod server;
 mod services;
 pub mod spooling;
 mod state;
+mod tracing;
 mod usability;
 
 use crate::callbacks::CallbackQueue;
@@ -30,11 +32,9 @@ use crate::callout::{CalloutServices, SharedServiceState};
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
-use crate::config::problem::{
-    ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity,
-};
+use crate::config::problem::{ConfigProblem, InvalidConfig};
 use crate::config::routes::GatewayConfig;
-use crate::config::{self, LoadedConfig, document::ConfigDocument};
+use crate::config::{self, LoadedConfig};
 use crate::filter::registry::FILTERS;
 use crate::journal::CreateJournal;
 use crate::media::{MediaStore, SharedMediaState};
@@ -45,8 +45,10 @@ use crate::state::StateStore;
 use crate::state::memory::MemoryStore;
 use crate::state::settings::StoreSettings;
 use crate::task::TaskSettings;
+use crate::telemetry::{TraceQueue, Tracing};
 use admin::AdminRules;
 use failover::RetryBudgetLimits;
+pub(crate) use problem_collector::ProblemCollector;
 use router::Router;
 use server::ServerSettings;
 use spooling::SpoolPolicy;
@@ -76,6 +78,8 @@ pub struct Snapshot {
     pub media: Arc<MediaStore>,
     /// Services that filters call.
     pub services: Arc<CalloutServices>,
+    /// Traces of exchanges; `None` if the configuration has no `tracing`.
+    pub tracing: Option<Arc<Tracing>>,
     pub router: Router,
     /// The maximum number of retries of all requests together.
     pub retries: RetryBudgetLimits,
@@ -102,6 +106,8 @@ pub struct SharedState {
     pub media: Arc<SharedMediaState>,
     /// What the services of all configurations share.
     pub services: Arc<SharedServiceState>,
+    /// Exchanges whose traces wait for the export.
+    pub traces: Arc<TraceQueue>,
     /// What the plugins of all configurations share.
     #[cfg(feature = "wasm")]
     pub plugins: Arc<crate::plugin::SharedPlugins>,
@@ -164,21 +170,12 @@ impl Default for SharedState {
             callbacks: Arc::default(),
             media: Arc::default(),
             services: Arc::default(),
+            traces: Arc::default(),
             #[cfg(feature = "wasm")]
             plugins: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
-}
-
-/// Collects problems while building, each with its position in the file.
-pub(crate) struct ProblemCollector<'a> {
-    document: &'a ConfigDocument,
-    /// At most [`PROBLEMS_MAX`] of each severity.
-    found: Vec<ConfigProblem>,
-    more: OmittedProblems,
-    /// The number of errors reported; an error in a shared chain counts once for each route that uses it.
-    errors: usize,
 }
 
 fn build_loaded(
@@ -202,6 +199,7 @@ fn build_loaded(
         retries,
         egress,
         media,
+        tracing: declared_tracing,
         services: declared_services,
         plugins: declared_plugins,
         families,
@@ -210,12 +208,7 @@ fn build_loaded(
         routes,
     } = config;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let mut problems = ProblemCollector {
-        document: &document,
-        found: Vec::new(),
-        more: OmittedProblems::default(),
-        errors: 0,
-    };
+    let mut problems = ProblemCollector::new(&document);
     let spool = server.spool.clone();
     let public_url = server::build_public_url(&server, &mut problems);
     let admin = admin::build(&server, &callers, &mut problems);
@@ -223,6 +216,7 @@ fn build_loaded(
     let spooling = spooling::build(&spool, &folder, &mut problems);
     files.extend(channels::files(&channels, &folder));
     files.extend(services::files(&declared_services, &folder));
+    files.extend(tracing::files(declared_tracing.as_ref(), &folder));
     files.extend(
         declared_plugins
             .values()
@@ -233,6 +227,12 @@ fn build_loaded(
     let media = media::build(&media, &folder, &shared.state, &shared.media, &mut problems);
     let services = services::build(&declared_services, &folder, &shared.services, &mut problems);
     let services = Arc::new(services);
+    let tracing = tracing::build(
+        declared_tracing.as_ref(),
+        &folder,
+        &shared.traces,
+        &mut problems,
+    );
     #[cfg(feature = "wasm")]
     let plugins = plugins::build(
         &declared_plugins,
@@ -317,6 +317,7 @@ fn build_loaded(
             tasks,
             media,
             services,
+            tracing,
             router,
             retries: RetryBudgetLimits::new(&retries),
             files,
@@ -337,62 +338,5 @@ fn refuse_plugins(
             "this program was built without plugins",
             Some(hint),
         );
-    }
-}
-
-impl ProblemCollector<'_> {
-    /// Reports an error at the value that `pointer` leads to.
-    pub fn error(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
-        self.errors += 1;
-        self.add(Severity::Error, |document| {
-            document.problem(pointer, reason, hint.map(String::from))
-        });
-    }
-
-    /// The number of errors so far.
-    pub fn errors(&self) -> usize {
-        self.errors
-    }
-
-    /// Reports a warning: a value that is valid but probably not intended.
-    pub fn warning(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
-        self.add(Severity::Warning, |document| {
-            let problem = document.problem(pointer, reason, hint.map(String::from));
-            problem.warning()
-        });
-    }
-
-    /// Like [`ProblemCollector::warning`], but at the key of that value.
-    pub fn key_warning(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
-        self.add(Severity::Warning, |document| {
-            let problem = document.key_problem(pointer, reason, hint.map(String::from));
-            problem.warning()
-        });
-    }
-
-    fn add(&mut self, severity: Severity, problem: impl FnOnce(&ConfigDocument) -> ConfigProblem) {
-        let of_severity = |found: &&ConfigProblem| found.severity == severity;
-        if self.found.iter().filter(of_severity).count() == PROBLEMS_MAX {
-            return self.more.add(severity, 1);
-        }
-        let problem = problem(self.document);
-        // A chain that several routes use is reported once.
-        if !self.found.contains(&problem) {
-            self.found.push(problem);
-        }
-    }
-
-    /// The warnings; an error if any of the problems is one.
-    fn into_result(self) -> Result<ConfigWarnings, InvalidConfig> {
-        let invalid = self.document.invalid(self.found).with_more(self.more);
-        match invalid.counts() {
-            (0, 0) => Ok(ConfigWarnings::default()),
-            (0, _) => Ok(ConfigWarnings {
-                text: invalid.to_string(),
-                shown: invalid.problems,
-                more: invalid.more.warnings,
-            }),
-            _ => Err(invalid),
-        }
     }
 }

@@ -194,6 +194,11 @@ impl MethodPathPattern {
             && self.segments.iter().zip(&other.segments).all(covers)
     }
 
+    /// The path without the methods, such as `/v1/responses/{id}`.
+    pub fn path(&self) -> String {
+        self.segments.iter().map(ToString::to_string).collect()
+    }
+
     fn literal_path(&self) -> Option<String> {
         let mut path = String::new();
         for segment in &self.segments {
@@ -240,10 +245,16 @@ impl fmt::Display for MethodPathPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let methods: Vec<&str> = self.methods.iter().map(Method::as_str).collect();
         write!(f, "{} ", methods.join("|"))?;
-        self.segments.iter().try_for_each(|segment| match segment {
-            PathSegment::Literal(text) => write!(f, "/{text}"),
-            PathSegment::Parameter(name) => write!(f, "/{{{name}}}"),
-        })
+        f.write_str(&self.path())
+    }
+}
+
+impl fmt::Display for PathSegment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Literal(text) => write!(f, "/{text}"),
+            Self::Parameter(name) => write!(f, "/{{{name}}}"),
+        }
     }
 }
 

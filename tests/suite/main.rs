@@ -18,4 +18,5 @@ mod plugins;
 mod programs;
 mod security;
 mod text;
+mod tracing;
 mod video;

@@ -5,6 +5,7 @@
 use crate::observe::captures::exchange_capture::ExchangeCapture;
 use crate::observe::open_requests::{OpenRequest, WaitSide};
 use crate::observe::wait_times::{WaitTime, WaitTimes};
+use crate::telemetry::SideWaits;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -82,6 +83,14 @@ impl ExchangeWaitRecorder {
                 total: total.saturating_sub(upstream.total + client.total),
                 longest: since.max(*between),
             },
+        }
+    }
+
+    /// How long the exchange has waited for each side so far.
+    pub fn so_far(&self) -> SideWaits {
+        SideWaits {
+            upstream: self.upstream.total,
+            client: self.client.total,
         }
     }
 

@@ -21,7 +21,6 @@ use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::client::{SendError, SendProgress};
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
 use crate::gateway::upstream::response::UpstreamResponse;
-use crate::observe::access_log::FailedAttempt;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::upstream_request_id;
 use crate::snapshot::Snapshot;
@@ -225,6 +224,7 @@ impl Attempts<'_> {
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
         self.record.attempt_began = lease.began();
+        self.begin_trace(&lease);
         if let Some(open) = &self.wait_times.open {
             let channel = lease.candidate.channel.name.clone();
             open.update(|details| details.channel = Some(channel));
@@ -240,6 +240,7 @@ impl Attempts<'_> {
         let attempted = match self.send(&lease).await {
             Ok(response) => {
                 capture::upstream_response(&self.wait_times, &lease, &response);
+                self.trace_response(&response);
                 let id = upstream_request_id::of_headers(response.headers());
                 self.record_upstream_id(id.cloned(), &lease);
                 self.request.info.may_have_cost |= response.status.is_success();
@@ -253,6 +254,7 @@ impl Attempts<'_> {
                 self.record_failed_attempt(error, &mut lease)
             }
         };
+        self.end_trace(&attempted);
         if let AttemptVerdict::Next(last) = &attempted {
             // A channel with several credentials is tried again: by now the refused credential is in cool-down.
             let other_keys = last.failure_reason().is_some_and(|reason| {
@@ -274,6 +276,7 @@ impl Attempts<'_> {
             self.request,
             &lease.candidate,
             target.credential,
+            self.record.trace.as_deref(),
         );
         let prepared = PreparedRequest {
             may_repeat: self
@@ -314,49 +317,6 @@ impl Attempts<'_> {
             NextAttempt::Candidate => AttemptVerdict::Next(FallbackReply::Failed { fault, reason }),
             NextAttempt::FreshConnection | NextAttempt::Stop => AttemptVerdict::Stop(fault),
         }
-    }
-
-    /// Stores the provider's request id for the log, unless it contains the channel's credential.
-    pub(super) fn record_upstream_id(&mut self, id: Option<HeaderValue>, lease: &ChannelLease) {
-        self.request.info.upstream_request_id = id.filter(|id| !lease.reveals(id.as_bytes()));
-    }
-
-    /// Records the outcome of an attempt: for the channel's health, in the metrics, and in the log if it failed.
-    pub(super) fn record_outcome(
-        &mut self,
-        lease: &mut ChannelLease,
-        outcome: AttemptOutcome,
-        detail: Option<&str>,
-    ) {
-        lease.report(outcome, &self.request.id);
-        let channel = &*lease.candidate.channel.name;
-        self.gateway.metrics.attempt(channel, outcome.name());
-        let AttemptOutcome::Failure(failure) = outcome else {
-            return;
-        };
-        self.record.failed_attempts.push(FailedAttempt {
-            channel: lease.candidate.channel.name.clone(),
-            outcome: outcome.name(),
-            status: failure.status.map(|status| status.as_u16()),
-            after: self.record.started.elapsed(),
-        });
-        tracing::info!(
-            channel,
-            credential = lease.key.map(|key| key + 1),
-            id = &*self.request.id,
-            attempt = self.record.attempts,
-            outcome = outcome.name(),
-            status = failure.status.map(|status| status.as_u16()),
-            detail,
-            upstream_request_id = self
-                .request
-                .info
-                .upstream_request_id
-                .as_ref()
-                .map(|id| String::from_utf8_lossy(id.as_bytes()))
-                .as_deref(),
-            "attempt failed"
-        );
     }
 }
 

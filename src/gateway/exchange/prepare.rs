@@ -12,10 +12,11 @@ use crate::protocol::header_policy;
 use crate::protocol::json::edit::{BodySegments, JsonEdits};
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::snapshot::router::Route;
+use crate::telemetry::ExchangeTrace;
 use bytes::Bytes;
 use http::Method;
 
-/// Builds the request for `candidate`.
+/// Builds the request for `candidate`, as a part of `trace`.
 ///
 /// # Errors
 /// A filter rejected the request.
@@ -24,6 +25,7 @@ pub(in crate::gateway) async fn prepare(
     request: &RequestView,
     candidate: &Candidate,
     credential: Option<&Credential>,
+    trace: Option<&ExchangeTrace>,
 ) -> Result<PreparedRequest, Fault> {
     let target = ChannelWithCredential {
         channel: &candidate.channel,
@@ -35,6 +37,10 @@ pub(in crate::gateway) async fn prepare(
         .and_then(|client| client.forwarded(candidate.channel.forwarded, &request.headers));
     if let Some((name, value)) = forwarded {
         headers.insert(name, value);
+    }
+    // Before the operator's edits, which may remove it.
+    if let Some(trace) = trace {
+        trace.set_headers(&mut headers);
     }
     if request.protocol.is_some_and(Protocol::creates_paid_work) {
         header_policy::remove_idempotency_key(&mut headers);

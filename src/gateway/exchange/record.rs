@@ -1,8 +1,10 @@
 //! What the gateway records of an exchange: one access log line, and metrics.
 
+use super::tracing_record::FinishedExchangeView;
 use crate::catalog::model::Candidate;
 use crate::catalog::price::{Cost, MediaOutput, PricedUsage};
 use crate::channel::clock::MonotonicTime;
+use crate::channel::outcome::AttemptOutcome;
 use crate::filter::body::RequestBody;
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::{CacheOutcome, IdempotencyOutcome};
@@ -15,6 +17,7 @@ use crate::observe::finished_exchange::FinishedExchange;
 use crate::protocol::fault::Fault;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
+use crate::telemetry::{AttemptEnd, ExchangeTrace};
 use http::{StatusCode, header};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -38,6 +41,8 @@ pub(in crate::gateway) struct ExchangeRecord {
     pub fault: Option<Fault>,
     /// The response broke off, so that the connection must be closed.
     pub broken: bool,
+    /// The trace of the exchange, if the configuration has `tracing`.
+    pub trace: Option<Box<ExchangeTrace>>,
 }
 
 impl ExchangeRecord {
@@ -55,12 +60,28 @@ impl ExchangeRecord {
             key: None,
             fault: None,
             broken: false,
+            trace: None,
         }
     }
 
-    /// Writes the access log line and updates the metrics.
+    /// Records how an attempt was judged.
+    pub fn trace_outcome(&mut self, outcome: AttemptOutcome) {
+        let Some(trace) = &mut self.trace else {
+            return;
+        };
+        let status = match outcome {
+            AttemptOutcome::Failure(failure) => failure.status,
+            AttemptOutcome::Success | AttemptOutcome::ClientError => None,
+        };
+        trace.note_outcome(AttemptEnd {
+            outcome: outcome.name(),
+            status: status.map(|status| status.as_u16()),
+        });
+    }
+
+    /// Writes the access log line, updates the metrics, and hands over the trace.
     pub fn log_and_count(
-        &self,
+        &mut self,
         gateway: &Gateway,
         snapshot: &Snapshot,
         route: &Route,
@@ -70,6 +91,21 @@ impl ExchangeRecord {
     ) {
         let total = self.started.elapsed();
         let wait_times = downstream.wait_times.settle(self.started);
+        let trace = self.trace.take();
+        let finished = FinishedExchangeView {
+            snapshot,
+            route,
+            request,
+            downstream,
+            settlement,
+            status: self.status,
+            fault: self.fault.as_ref(),
+            is_streamed: self.streamed,
+            first_byte: self.first_byte,
+            total,
+            wait_times,
+        };
+        let trace = trace.and_then(|trace| finished.export(trace));
         // 499 if no status was sent.
         let status = self.status.map_or(499, |status| status.as_u16());
         let model = request.model().map(|model| &*model.name);
@@ -149,6 +185,7 @@ impl ExchangeRecord {
             idempotency: request.info.idempotency.map(IdempotencyOutcome::name),
             cache: request.info.cache.map(CacheOutcome::name),
             callouts: request.info.callouts,
+            trace,
             fault: self.fault.as_ref(),
         };
         gateway.access_log.write(&line);

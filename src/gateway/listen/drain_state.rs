@@ -14,7 +14,8 @@ pub struct DrainState {
     over: watch::Sender<bool>,
     /// No request is in flight any more; work in the background is to end.
     ending: watch::Sender<bool>,
-    background_ended: watch::Sender<bool>,
+    /// The number of services in the background that have not ended.
+    background: watch::Sender<usize>,
     /// The value of `over`, for frequent reads.
     is_over: AtomicBool,
 }
@@ -28,7 +29,7 @@ impl DrainState {
             admin_closed: stage(),
             over: stage(),
             ending: stage(),
-            background_ended: stage(),
+            background: watch::Sender::new(0),
             is_over: AtomicBool::new(false),
         }
     }
@@ -57,16 +58,22 @@ impl DrainState {
     /// Has the work in the background end, and waits for it no longer than `within`.
     pub async fn end_background(&self, within: Duration) {
         self.ending.send_replace(true);
-        let _ = timeout(within, until_set(self.background_ended.subscribe())).await;
+        let mut background = self.background.subscribe();
+        let _ = timeout(within, background.wait_for(|running| *running == 0)).await;
     }
 
     pub(in crate::gateway) fn ending(&self) -> ShutdownWatch {
         self.ending.subscribe()
     }
 
-    /// Notes that the work in the background has ended.
+    /// Notes a service in the background, for which the process waits at its end.
+    pub(super) fn add_background(&self) {
+        self.background.send_modify(|running| *running += 1);
+    }
+
+    /// Notes that a service in the background has ended.
     pub(in crate::gateway) fn background_ended(&self) {
-        self.background_ended.send_replace(true);
+        self.background.send_modify(|running| *running -= 1);
     }
 
     pub(super) fn accept(&self) {

@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Maximum number of connections that are tried for one request: several pooled ones may be stale.
-const STALE_CONNECTIONS_MAX: usize = 4;
+const STALE_CONNECTIONS_MAX: u8 = 4;
 /// A connection that the provider closed while it was idle fails within this time after the write.
 const STALE_SHOWS_WITHIN: Duration = Duration::from_millis(50);
 
@@ -62,7 +62,7 @@ impl UpstreamClient {
             PreparedBody::Absent | PreparedBody::Whole(_) => ConnectionReusePolicy::Pool,
             PreparedBody::Streamed(_) => ConnectionReusePolicy::Fresh,
         };
-        for _ in 0..STALE_CONNECTIONS_MAX {
+        for resends in 0..STALE_CONNECTIONS_MAX {
             *progress = SendProgress::Unsent;
             let mut connection = self
                 .connect_in_time(target, source, request.timeouts.connect, deadline)
@@ -77,7 +77,9 @@ impl UpstreamClient {
                     let timeouts = request.timeouts;
                     let deadline = deadline + request.body.waited();
                     let secrets = target.channel.secrets.clone();
-                    let response = UpstreamResponse::new(connection, timeouts, deadline, secrets);
+                    let mut response =
+                        UpstreamResponse::new(connection, timeouts, deadline, secrets);
+                    response.resends = resends;
                     return Ok(response);
                 }
                 Err(broken) => broken,

@@ -34,6 +34,8 @@ pub struct UpstreamResponse {
     has_ended: bool,
     /// When the first chunk was taken.
     first_chunk: Option<Instant>,
+    /// How often the request was sent again on another connection.
+    pub resends: u8,
 }
 
 /// Why no chunk was read.
@@ -69,6 +71,7 @@ impl UpstreamResponse {
             peeked: VecDeque::new(),
             has_ended: false,
             first_chunk: None,
+            resends: 0,
         }
     }
 

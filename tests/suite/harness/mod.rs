@@ -17,6 +17,7 @@ pub mod images;
 pub mod media;
 pub mod media_files;
 pub mod name_server;
+pub mod otlp;
 pub mod paid;
 pub mod plugins;
 pub mod process;

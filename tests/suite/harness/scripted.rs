@@ -107,6 +107,12 @@ impl ScriptedProvider {
             .collect()
     }
 
+    /// Head and body of each request in bytes.
+    pub fn raw_requests(&self) -> Vec<Vec<u8>> {
+        let requests = self.script.requests.lock().unwrap();
+        requests.iter().map(|(_, bytes)| bytes.clone()).collect()
+    }
+
     /// The number of connections that are open now.
     pub fn open(&self) -> usize {
         let closed = self.script.closed.load(Ordering::Relaxed);
