@@ -84,7 +84,7 @@ impl Gateway {
         let upstream = Arc::new(UpstreamClient::new(addresses));
         let bucket = UpstreamBucketClient::new(upstream.clone());
         reloader.media().set_client(Arc::new(bucket));
-        let services = UpstreamServiceClient::new(upstream.addresses());
+        let services = UpstreamServiceClient::new(upstream.clone());
         reloader
             .services()
             .connect(Arc::new(services), metrics.services.clone());

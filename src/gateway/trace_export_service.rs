@@ -1,6 +1,7 @@
 //! Runs the exporter of traces in the background, with the configuration in use.
 
 use super::listen::drain_state::{DrainState, until_set};
+use super::upstream::UpstreamClient;
 use super::upstream::service::UpstreamServiceClient;
 use crate::channel::address_cache::AddressCache;
 use crate::reload::Reloader;
@@ -39,7 +40,8 @@ impl TraceExportService {
 impl BackgroundService for TraceExportService {
     /// Runs until the process has drained, since exchanges end until then.
     async fn start(&self, _: ShutdownWatch) {
-        let client = Box::new(UpstreamServiceClient::new(self.addresses.clone()));
+        let upstream = Arc::new(UpstreamClient::new(self.addresses.clone()));
+        let client = Box::new(UpstreamServiceClient::new(upstream));
         let mut exporter = TraceExporter::new(self.reloader.traces().clone(), client);
         let current = || self.reloader.current().tracing.clone();
         tokio::select! {

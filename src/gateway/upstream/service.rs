@@ -12,31 +12,18 @@ use crate::callout::{
     ServiceResponseFuture,
 };
 use crate::catalog::channel::Timeouts;
-use crate::channel::address_cache::AddressCache;
 use crate::filter::view::ResponseBodyKind;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::BodySegments;
 use http::{HeaderValue, header};
-use thread_local::ThreadLocal;
+use std::sync::Arc;
 
 /// The client for services.
-pub struct UpstreamServiceClient {
-    addresses: AddressCache,
-    /// Connections of each worker: the thread that opened a connection drives it.
-    clients: ThreadLocal<UpstreamClient>,
-}
+pub struct UpstreamServiceClient(Arc<UpstreamClient>);
 
 impl UpstreamServiceClient {
-    pub fn new(addresses: AddressCache) -> Self {
-        Self {
-            addresses,
-            clients: ThreadLocal::new(),
-        }
-    }
-
-    fn client(&self) -> &UpstreamClient {
-        let new_client = || UpstreamClient::new(self.addresses.clone());
-        self.clients.get_or(new_client)
+    pub fn new(upstream: Arc<UpstreamClient>) -> Self {
+        Self(upstream)
     }
 
     async fn call(&self, request: ServiceRequest<'_>) -> Result<ServiceResponse, ServiceCallError> {
@@ -73,7 +60,7 @@ impl UpstreamServiceClient {
             ..prepared.map_err(call_error)?
         };
         let mut progress = SendProgress::default();
-        let sent = self.client().send(target, &prepared, &mut progress);
+        let sent = self.0.send(target, &prepared, &mut progress);
         let mut response = sent.await.map_err(|error| call_error(error.fault))?;
         let (status, headers) = (response.status, response.headers().clone());
         let content = response.read_bounded(response_bytes_max).await;
