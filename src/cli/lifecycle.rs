@@ -13,6 +13,7 @@ use crate::snapshot::server::ServerLimits;
 use std::future::pending;
 use std::io;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -103,6 +104,11 @@ impl ProcessLifecycle {
     }
 
     async fn serve(&mut self, signals: &mut ProcessSignals) -> DrainCause {
+        // A listening socket is closed only when its last copy is dropped, and the offer has one until this returns.
+        let mut offer = self.offer.take();
+        let has_offer = offer.is_some();
+        // One future for all turns of the loop: a handover in progress must outlive signals and looks at the findings.
+        let mut successor = pin!(successor_accepting(offer.as_mut()));
         loop {
             tokio::select! {
                 Some(()) = signals.hangup.recv() => {
@@ -113,12 +119,12 @@ impl ProcessLifecycle {
                 Some(()) = signals.quit.recv() => tracing::warn!(
                     "SIGQUIT ignored; run `headgate run --upgrade` to upgrade, or send SIGTERM to stop"
                 ),
-                Some(()) = signals.successor.recv() => match &self.offer {
-                    Some(_) => start_successor(),
-                    None => tracing::warn!("in-place upgrade is not available"),
+                Some(()) = signals.successor.recv() => match has_offer {
+                    true => start_successor(),
+                    false => tracing::warn!("in-place upgrade is not available"),
                 },
                 () = self.findings.due() => self.findings.look(),
-                pid = successor_accepting(self.offer.as_mut()) => {
+                pid = &mut successor => {
                     tracing::info!(pid, "the new process has taken over");
                     return DrainCause::Replaced;
                 }
@@ -129,8 +135,6 @@ impl ProcessLifecycle {
     async fn drain(&mut self, cause: DrainCause) {
         let in_flight = self.metrics.in_flight();
         self.ready.store(false, Ordering::Relaxed);
-        // A listening socket is closed only when its last copy is dropped, and the offer has one.
-        self.offer = None;
         tracing::info!(in_flight = in_flight.get(), "draining");
         match cause {
             DrainCause::Terminated => {

@@ -251,6 +251,21 @@ async fn a_process_that_gets_sigterm_during_a_handover_stops() {
 }
 
 #[tokio::test]
+async fn a_reload_during_a_handover_does_not_end_it() {
+    let mut world = TestSetup::start().await;
+    let mut successor = connect_to_name(world.gateway.address).await;
+    assert!(successor.read_u8().await.is_ok(), "it is offered sockets");
+    world.gateway.process.signal(libc::SIGHUP);
+    world
+        .gateway
+        .process
+        .wait_for_line("configuration loaded")
+        .await;
+    successor.write_u8(b'!').await.unwrap();
+    ends(&mut world.gateway.process).await;
+}
+
+#[tokio::test]
 async fn where_nobody_is_to_be_replaced_a_process_starts_as_usual() {
     let mut world = TestSetup::start().await;
     world.gateway.process.signal(libc::SIGTERM);
