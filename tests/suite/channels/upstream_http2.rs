@@ -60,7 +60,8 @@ async fn a_request_that_a_provider_may_have_worked_on_is_not_sent_again() {
         assert_error_body(Protocol::Chat, &gateway.ask(&request).await, 502);
         assert_eq!(provider.seen(), 2, "{act:?}");
         assert_eq!(gateway.ask(&request).await.status, 200);
-        assert_eq!(provider.connections.load(Ordering::SeqCst), 1, "{act:?}");
+        // There may be two connections: the caller may ask again before the gateway has its connection back.
+        assert_eq!(provider.closed.load(Ordering::SeqCst), 0, "{act:?}");
     }
 }
 

@@ -12,6 +12,8 @@ use tokio::net::TcpListener;
 pub struct Http2Provider {
     pub address: SocketAddr,
     pub connections: Arc<AtomicUsize>,
+    /// The number of connections that have ended.
+    pub closed: Arc<AtomicUsize>,
     streams: Arc<Mutex<Vec<ScriptedStreamResponse>>>,
     seen: Arc<AtomicUsize>,
 }
@@ -38,15 +40,20 @@ impl Http2Provider {
         let provider = Self {
             address: listener.local_addr().unwrap(),
             connections: Arc::default(),
+            closed: Arc::default(),
             streams: Arc::new(Mutex::new(acts.iter().rev().copied().collect())),
             seen: Arc::default(),
         };
         let (streams, seen) = (provider.streams.clone(), provider.seen.clone());
-        let connections = provider.connections.clone();
+        let (connections, closed) = (provider.connections.clone(), provider.closed.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 connections.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(serve(stream, streams.clone(), seen.clone()));
+                let (streams, seen, closed) = (streams.clone(), seen.clone(), closed.clone());
+                tokio::spawn(async move {
+                    serve(stream, streams, seen).await;
+                    closed.fetch_add(1, Ordering::SeqCst);
+                });
             }
         });
         provider
