@@ -21,6 +21,7 @@ pub mod router;
 pub mod routes;
 pub mod schema_cache;
 pub mod server;
+mod service_endpoint;
 mod services;
 pub mod spooling;
 mod state;

@@ -1,16 +1,13 @@
 //! Builds the services that filters call. Connects nowhere.
 
-use super::{ProblemCollector, channels, origin};
+use super::service_endpoint::{self, EndpointSection};
+use super::{ProblemCollector, channels};
 use crate::callout::{
-    BreakerSettings, CalloutService, CalloutServices, ServiceEndpoint, ServiceLimits,
-    SharedServiceState,
+    BreakerSettings, CalloutService, CalloutServices, ServiceLimits, SharedServiceState,
 };
-use crate::catalog::channel::{Channel, HttpVersion, Origin, Timeouts};
-use crate::config::channels::ChannelTlsConfig;
 use crate::config::pointer::child;
 use crate::config::services::{BreakerConfig, ServiceConfig};
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,50 +69,21 @@ fn build_one(
         breaker,
         tls,
     } = config;
-    let base = origin::parse(url)
-        .map_err(|reason| problems.error(&format!("{at}/url"), reason, None))
-        .ok();
-    let before = problems.errors();
-    let texts = headers.iter().map(|(name, value)| (name, value.expose()));
-    let headers = channels::build_headers(texts, at, problems);
-    let base = base?;
-    if *tls != ChannelTlsConfig::default() && !base.tls {
-        let reason = "`tls` requires a `url` with https";
-        problems.error(&format!("{at}/tls"), reason, None);
-    }
-    let tls = match base.tls {
-        true => Some(channels::build_tls(tls, &base, folder, at, problems)?),
-        false => None,
-    };
-    if problems.errors() > before {
-        return None;
-    }
-    let path = if base.path.is_empty() {
-        "/"
-    } else {
-        &base.path
-    };
-    let path = path.to_owned();
-    let mut hasher = DefaultHasher::new();
-    ("service", name, url, &tls, &headers).hash(&mut hasher);
-    let origin = Origin {
-        host: base.host,
-        port: base.port,
-        base_path: "".into(),
-        authority: base.authority,
-        // Any thread may use a pooled connection.
-        http: HttpVersion::Http1,
+    let section = EndpointSection {
+        name,
+        at,
+        url_key: ("a", "url"),
+        url,
+        headers: headers.iter().map(|(name, value)| (name, value.expose())),
         tls,
+        default_path: "/",
     };
-    // The timeout of each call replaces these.
-    let timeouts = Timeouts::default();
-    let server = Channel::of_server(name.into(), origin, timeouts, headers, hasher.finish());
+    let endpoint = service_endpoint::build(section, folder, problems)?;
     let limits = ServiceLimits {
         timeout: timeout.duration(),
         concurrent: *concurrent,
         breaker: breaker_settings(breaker),
     };
-    let endpoint = ServiceEndpoint { server, path };
     Some(CalloutService::new(
         name.into(),
         endpoint,

@@ -1,16 +1,13 @@
 //! Builds the settings of tracing. Connects nowhere.
 
-use super::{ProblemCollector, channels, origin};
-use crate::callout::ServiceEndpoint;
-use crate::catalog::channel::{Channel, HttpVersion, Origin, Timeouts};
-use crate::config::channels::ChannelTlsConfig;
+use super::service_endpoint::{self, EndpointSection};
+use super::{ProblemCollector, channels};
 use crate::config::tracing::{
     ErrorSamplingConfig, ParentSamplingConfig, TraceSamplingConfig, TracingConfig,
 };
 use crate::telemetry::{
     ErrorSampling, ParentSampling, TraceQueue, TraceSampling, TraceSettings, Tracing,
 };
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,9 +30,9 @@ pub(crate) fn build(
         return None;
     }
     let TracingConfig {
-        endpoint: _,
-        headers: _,
-        tls: _,
+        endpoint,
+        headers,
+        tls,
         service_name,
         resource_attributes,
         sampling,
@@ -43,8 +40,17 @@ pub(crate) fn build(
         batch_size,
         timeout,
     } = config;
+    let section = EndpointSection {
+        name: "tracing",
+        at: AT,
+        url_key: ("an", "endpoint"),
+        url: endpoint,
+        headers: headers.iter().map(|(name, value)| (name, value.expose())),
+        tls,
+        default_path: DEFAULT_PATH,
+    };
     let settings = TraceSettings {
-        collector: build_collector(config, folder, problems)?,
+        collector: service_endpoint::build(section, folder, problems)?,
         sampling: build_sampling(sampling),
         service_name: service_name.clone(),
         resource: resource_attributes.clone().into_iter().collect(),
@@ -61,57 +67,6 @@ pub(crate) fn files(config: Option<&TracingConfig>, folder: &Path) -> Vec<PathBu
         .into_iter()
         .flat_map(|config| channels::tls_files(&config.tls));
     files.map(|path| folder.join(path)).collect()
-}
-
-fn build_collector(
-    config: &TracingConfig,
-    folder: &Path,
-    problems: &mut ProblemCollector<'_>,
-) -> Option<ServiceEndpoint> {
-    let TracingConfig {
-        endpoint,
-        headers,
-        tls,
-        ..
-    } = config;
-    let before = problems.errors();
-    let base = origin::parse(endpoint)
-        .map_err(|reason| problems.error(&format!("{AT}/endpoint"), reason, None))
-        .ok();
-    let texts = headers.iter().map(|(name, value)| (name, value.expose()));
-    let headers = channels::build_headers(texts, AT, problems);
-    let base = base?;
-    if *tls != ChannelTlsConfig::default() && !base.tls {
-        let reason = "`tls` requires an `endpoint` with https";
-        problems.error(&format!("{AT}/tls"), reason, None);
-    }
-    let tls = match base.tls {
-        true => Some(channels::build_tls(tls, &base, folder, AT, problems)?),
-        false => None,
-    };
-    if problems.errors() > before {
-        return None;
-    }
-    let path = match &*base.path {
-        "" => DEFAULT_PATH,
-        path => path,
-    };
-    let path = path.to_owned();
-    let mut hasher = DefaultHasher::new();
-    ("tracing", endpoint, &tls, &headers).hash(&mut hasher);
-    let origin = Origin {
-        host: base.host,
-        port: base.port,
-        base_path: "".into(),
-        authority: base.authority,
-        http: HttpVersion::Http1,
-        tls,
-    };
-    // The timeout of each export replaces these.
-    let timeouts = Timeouts::default();
-    let name = "tracing".into();
-    let server = Channel::of_server(name, origin, timeouts, headers, hasher.finish());
-    Some(ServiceEndpoint { server, path })
 }
 
 fn build_sampling(config: &TraceSamplingConfig) -> TraceSampling {

@@ -118,6 +118,15 @@ def routes_yaml(items):
     return of_kind(items, "ConfigMap")[0]["data"]["routes.yaml"]
 
 
+def assert_accepted(test, path):
+    """Fails the test unless `headgate check` accepts the routes.yaml at `path`."""
+    checked = subprocess.run(
+        [os.environ["HEADGATE_PROGRAM"], "check", "--config", path],
+        capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT},
+    )
+    test.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+
 class ChartTest(unittest.TestCase):
     def test_helm_finds_no_fault(self):
         for name, (values, _) in VARIANTS.items():
@@ -146,12 +155,7 @@ class ChartTest(unittest.TestCase):
                 config["server"].pop("tls", None)
                 path = Path(folder, "routes.yaml")
                 path.write_text(yaml.safe_dump(config))
-                program = os.environ["HEADGATE_PROGRAM"]
-                checked = subprocess.run(
-                    [program, "check", "--config", path],
-                    capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT},
-                )
-                self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+                assert_accepted(self, path)
 
     def test_wrong_values_are_refused_with_their_place(self):
         for name, (values, place) in REFUSED.items():
@@ -209,12 +213,7 @@ class ComposeTest(unittest.TestCase):
                     self.assertTrue(Path(source).exists(), source)
 
     def test_the_gateway_accepts_its_configuration(self):
-        program = os.environ["HEADGATE_PROGRAM"]
-        checked = subprocess.run(
-            [program, "check", "--config", COMPOSE / "config/routes.yaml"],
-            capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT},
-        )
-        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        assert_accepted(self, COMPOSE / "config/routes.yaml")
 
     def test_prometheus_accepts_its_configuration(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -39,12 +39,16 @@ const fn load(label: &'static str, body_bytes: usize, requests: usize) -> Load {
 }
 
 /// The heading of the rows of [`measure`] and [`resident`].
-pub const HEADING: &str = "\
-CPU seconds per 10,000 requests, 32 at a time, medians of 7 alternating rounds; in parentheses user and system.
+pub fn heading() -> String {
+    format!(
+        "CPU seconds per 10,000 requests, {CONCURRENT} at a time, medians of {ROUNDS} alternating rounds; in parentheses \
+         user and system.
 
 | | Headgate | bare Pingora | ratio (lowest to highest round) | requests/s on one processor |
 |---|---|---|---|---|
-";
+"
+    )
+}
 
 /// A row for each size.
 pub async fn measure(targets: &Targets, scale: f64) -> String {

@@ -65,7 +65,7 @@ fn main() {
         for transport in [Transport::ClientHttp2, Transport::ProviderHttp2] {
             costs.push_str(&cost::measure(&start(transport), scale).await);
         }
-        publish(report, "cpu", &format!("{}{costs}", cost::HEADING));
+        publish(report, "cpu", &format!("{}{costs}", cost::heading()));
     };
     runtime.block_on(LocalSet::new().run_until(measuring));
 }

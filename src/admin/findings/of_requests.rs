@@ -25,7 +25,7 @@ pub(super) fn findings(open: &[OpenRequestState]) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// The caller with most of these requests, if it has at least `least` of them.
+/// The caller with most of these requests, and how many it has; the first by name of several.
 pub(super) fn most_frequent_caller<'o>(
     open: impl Iterator<Item = &'o OpenRequestState>,
 ) -> Option<(&'o str, usize)> {
