@@ -23,7 +23,7 @@ class Gateway:
         self._mount = Path(self._folder.name, "config")
         self._mount.mkdir()
         self._versions = 0
-        self._ports = [_free_port(), _free_port()]
+        self._ports = [free_port(), free_port()]
         self._environment = environment
         self.replace_as_kubelet_does(config)
         (self._mount / "routes.yaml").symlink_to("..data/routes.yaml")
@@ -76,7 +76,8 @@ class Gateway:
             return None
 
 
-def _free_port():
+def free_port():
+    """A port of loopback on which nothing listens yet."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]

@@ -15,6 +15,7 @@ import kubernetes_validate
 import yaml
 
 from gateway import Gateway
+from package import PackageTest  # noqa: F401  a test of this module
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy/helm/headgate"
@@ -235,7 +236,7 @@ class UnitTest(unittest.TestCase):
             # The program is where a package installs it, which need not be so here.
             unit = Path(folder, UNIT.name)
             program = os.environ["HEADGATE_PROGRAM"]
-            unit.write_text(UNIT.read_text().replace("/usr/local/bin/headgate", program))
+            unit.write_text(UNIT.read_text().replace("ExecStart=headgate", f"ExecStart={program}"))
             verified = subprocess.run(
                 ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False
             )
