@@ -9,7 +9,7 @@ if [ "$(uname)" != Linux ]; then
     echo "0 passed, 0 failed"
     exit
 fi
-program=$(cargo build --profile budget --locked --no-default-features -p headgate -p headgate-budget -p bare-pingora --bins \
+program=$(cargo build --profile budget --locked --no-default-features --features headgate/otlp -p headgate -p headgate-budget -p bare-pingora --bins \
     --message-format=json-render-diagnostics |
     sed -n 's/.*"executable":"\([^"]*\/headgate-budget\)".*/\1/p')
 exec "$program" benches/budget/budget.txt "$@"

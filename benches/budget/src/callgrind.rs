@@ -3,7 +3,8 @@
 use super::load::Load;
 use super::provider::Provider;
 use headgate_budget::setup::{
-    Endpoints, PLUGINS, TemporaryFolder, add_plugins, copy_plugins, free_addresses, routes,
+    Endpoints, PLUGINS, TemporaryFolder, add_plugins, add_tracing, copy_plugins, free_addresses,
+    routes,
 };
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream};
@@ -16,9 +17,11 @@ use std::time::{Duration, Instant};
 const WAIT: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(50);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Program {
     Headgate,
+    /// With a trace of every request.
+    TracingHeadgate,
     BarePingora,
 }
 
@@ -70,7 +73,7 @@ impl<'p> Callgrind<'p> {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
         match program {
-            Program::Headgate => {
+            Program::Headgate | Program::TracingHeadgate => {
                 let config = self.folder.path().join("routes.yaml");
                 let mut routes = routes(&Endpoints {
                     listen: address,
@@ -81,6 +84,9 @@ impl<'p> Callgrind<'p> {
                 });
                 if self.has_plugins {
                     add_plugins(&mut routes, &PLUGINS);
+                }
+                if matches!(program, Program::TracingHeadgate) {
+                    add_tracing(&mut routes);
                 }
                 fs::write(&config, routes).expect("a file can be written");
                 command.arg(self.programs.join("headgate"));

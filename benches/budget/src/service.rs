@@ -1,28 +1,33 @@
-//! A service that lets every request continue, for the route with `callout`.
+//! Services that give every request the same response: one for the route with `callout`, and a trace collector.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-const ANSWER: &str = concat!(
+/// What lets a request with `callout` continue.
+pub const CONTINUE: &str = concat!(
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n",
     r#"{"action":"continue"}"#,
 );
 
-/// Starts the service in threads of this process; it runs until the process ends.
-pub fn start() -> SocketAddr {
+/// What a trace collector responds to spans that it has taken.
+pub const SPANS_TAKEN: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
+
+/// Starts a service with this response in threads of this process; it runs until the process ends.
+pub fn start(answer: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
     let address = listener.local_addr().expect("it is bound");
     thread::spawn(move || {
         for connection in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || answer_all(connection));
+            thread::spawn(move || answer_all(connection, answer));
         }
     });
     address
 }
 
 /// Responds to calls until the connection ends.
-fn answer_all(connection: TcpStream) -> Option<()> {
+fn answer_all(connection: TcpStream, answer: &str) -> Option<()> {
     connection.set_nodelay(true).ok()?;
     let mut calls = BufReader::new(connection.try_clone().ok()?);
     let mut answers = connection;
@@ -41,6 +46,6 @@ fn answer_all(connection: TcpStream) -> Option<()> {
             }
         }
         calls.read_exact(&mut vec![0; length]).ok()?;
-        answers.write_all(ANSWER.as_bytes()).ok()?;
+        answers.write_all(answer.as_bytes()).ok()?;
     }
 }

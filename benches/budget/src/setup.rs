@@ -1,6 +1,6 @@
 //! The environment of the measured gateway: its configuration, free addresses, and a temporary folder.
 
-use crate::service;
+use crate::service::{self, CONTINUE, SPANS_TAKEN};
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ pub fn routes(endpoints: &Endpoints) -> String {
         provider,
         ..
     } = endpoints;
-    let service = service::start();
+    let service = service::start(CONTINUE);
     let version = match endpoints.provider_http2 {
         true => "http2",
         false => "auto",
@@ -122,6 +122,14 @@ routes:
     response: [pass_sse, meter_usage]
 "#
     )
+}
+
+/// Adds the export of a trace of every request, to a collector in this process.
+pub fn add_tracing(configuration: &mut String) {
+    let collector = service::start(SPANS_TAKEN);
+    configuration.push_str(&format!(
+        "\ntracing: {{endpoint: \"http://{collector}\", sampling: {{ratio: 1.0}}}}\n"
+    ));
 }
 
 /// A plugin with the path of its route. `header` changes a header of responses, `redact` reads and writes bodies in both
