@@ -21,9 +21,11 @@ plugins:
 	@tests/set_up.sh plugins
 	@plugins/build.sh
 
-# Writes the JSON Schema of routes.yaml for editors; a test fails if the file is out of date.
+# Writes the JSON Schema of routes.yaml for editors, and the HTTP API of this repository's; a test fails if a file is out
+# of date.
 schema:
 	cargo run --quiet -- schema > schemas/routes.schema.json
+	HEADGATE_TASK_KEY=$$(cargo run --quiet -- key task 2>/dev/null) cargo run --quiet -- schema openapi > schemas/openapi.json
 
 # `cargo fmt` does not find the filters, because a macro declares their modules.
 format:

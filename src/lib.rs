@@ -44,6 +44,8 @@ pub mod reload;
 pub mod channel;
 pub mod gateway;
 
+pub mod openapi;
+
 pub mod admin;
 
 pub mod cli;

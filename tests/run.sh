@@ -144,6 +144,17 @@ run_deploy() {
     tests/deploy/run.sh "$program"
 }
 
+run_docs() {
+    if [ -z "$program" ]; then
+        echo "the gateway was not built"
+        return 1
+    fi
+    tests/docs/run.sh "$program"
+}
+
+# Prints how many blocks of the documentation were run, and which are not.
+show_blocks() { sed -n '/^not run: \|^ *[0-9]* [a-z]*: /p' "$log" | sed 's/^/    /'; }
+
 addresses=""
 program=""
 tests/set_up.sh test && tests/set_up.sh budget && tests/set_up.sh plugins || { echo "0 passed, 1 failed"; exit 1; }
@@ -161,6 +172,8 @@ show_figures
 stage demo count_nothing start_demo
 stage clients count_suite run_clients
 stage deploy count_suite run_deploy
+stage docs count_suite run_docs
+show_blocks
 
 cat "$failures_file"
 verdict "$passed" "$failed" "$second_chances"

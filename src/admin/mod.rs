@@ -14,13 +14,14 @@ pub mod findings;
 mod log_filter_page;
 mod login;
 mod metrics_page;
+pub mod openapi_page;
 mod origin;
 mod overview;
 mod page;
 mod refusal;
 mod reload_page;
 mod requests_page;
-mod router;
+pub mod router;
 mod session;
 mod traffic_page;
 

@@ -4,9 +4,10 @@ use super::page::{AdminAction, AdminPage, PageAccess};
 use super::refusal::TEXT;
 use super::{
     callbacks_page, captures_page, channel_actions, channels_page, config_page, dashboard,
-    findings, log_filter_page, login, metrics_page, overview, reload_page, requests_page,
-    traffic_page,
+    findings, log_filter_page, login, metrics_page, openapi_page, overview, reload_page,
+    requests_page, traffic_page,
 };
+use crate::openapi::AdminPageDescription;
 use crate::serve::AppResponse;
 use crate::snapshot::admin::OpenAdminPage;
 use http::{HeaderValue, Method, StatusCode, header};
@@ -36,6 +37,12 @@ pub(super) static PAGES: &[AdminPage] = &[
         path: "/config",
         access: PageAccess::Read,
         respond: |app, _| Box::pin(config_page::page(&app.reloader)),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/openapi.json",
+        access: PageAccess::Read,
+        respond: |app, _| Box::pin(openapi_page::page(app, PAGES)),
     },
     AdminPage {
         method: Method::GET,
@@ -219,6 +226,11 @@ pub(super) static PAGES: &[AdminPage] = &[
     },
 ];
 
+/// The descriptions of all pages, for the document of the HTTP API.
+pub fn page_descriptions() -> Vec<AdminPageDescription> {
+    openapi_page::descriptions(PAGES)
+}
+
 /// The page for a method and path.
 ///
 /// # Errors
@@ -251,4 +263,22 @@ pub(super) fn page_for(
         Ok(methods) => response.with_header(header::ALLOW, methods),
         Err(_) => response,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_has_a_description() {
+        let described: Vec<String> = page_descriptions()
+            .iter()
+            .map(|page| format!("{} {}", page.method, page.path))
+            .collect();
+        let pages: Vec<String> = PAGES
+            .iter()
+            .map(|page| format!("{} {}", page.method, page.path))
+            .collect();
+        assert_eq!(described, pages);
+    }
 }

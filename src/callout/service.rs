@@ -7,6 +7,7 @@ use super::client::{
 use super::outcome::{CallFailure, CallOutcome};
 use super::response::{ProposedChanges, SERVICE_RESPONSE_BYTES_MAX, Verdict};
 use super::shared::{ServiceState, SharedServiceState};
+use crate::catalog::channel::Channel;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use std::collections::BTreeMap;
@@ -81,6 +82,11 @@ impl CalloutService {
         let endpoint = &self.endpoint;
         (endpoint.server.fingerprint, &endpoint.path, self.timeout).hash(&mut hasher);
         hasher.finish()
+    }
+
+    /// Its server.
+    pub fn server(&self) -> &Channel {
+        &self.endpoint.server
     }
 
     /// The path of its URL.

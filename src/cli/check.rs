@@ -2,16 +2,35 @@
 
 use super::CommandError;
 use super::config_file::ConfigFile;
+use super::strict_check;
 use crate::gateway;
 use crate::media::MediaLocation;
 use crate::observe::metrics::Metrics;
 use crate::snapshot::{self, BuiltSnapshot, SharedState, Snapshot};
 use std::sync::Arc;
 
+const EXAMPLE: &str = "\
+Example:
+  headgate check routes.yaml --strict
+
+Exit status: 0 the file is valid (and with --strict everything can be reached), 1 otherwise.";
+
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLE)]
 pub struct CheckArgs {
     #[command(flatten)]
     config: ConfigFile,
+    /// Also connects to each channel and service, and requests the list of models of each channel with each of its
+    /// credentials. Sends nothing that costs.
+    #[arg(long)]
+    strict: bool,
+}
+
+impl CheckArgs {
+    /// Whether the command connects to channels and services.
+    pub fn connects(&self) -> bool {
+        self.strict
+    }
 }
 
 pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
@@ -31,7 +50,10 @@ pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
         snapshot.callers.len(),
         snapshot.revision,
     );
-    Ok(())
+    match args.strict {
+        true => strict_check::run(&snapshot),
+        false => Ok(()),
+    }
 }
 
 /// Warns if the bucket of the media store cannot be written. Nothing else here connects to anybody.

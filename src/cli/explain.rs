@@ -2,19 +2,17 @@
 
 use super::CommandError;
 use super::admin_client::{AdminRequestArgs, AdminUrl};
+use super::dry_run::{DryRun, DryRunRequest, split_query, usual_headers};
 use super::explain_callouts::print_callouts;
 use super::explain_conditions::print_conditions;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
+use crate::catalog::caller::Caller;
 use crate::catalog::model::Candidate;
-use crate::filter::body_reading::RequestBodyFormat;
 use crate::filter::chain::NamedFilter;
-use crate::filter::descriptor::FilterProvision;
 use crate::filter::streamed_reply::StreamedReply;
 use crate::filter::view::RequestView;
 use crate::filter::{FilterAction, LocalReply, PlannedCopy};
-use crate::gateway::preview::{
-    SubrequestPreview, SubrequestRecorder, UpstreamRequestPreview, preview, request_view,
-};
+use crate::gateway::preview::{SubrequestPreview, UpstreamRequestPreview, preview};
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
 use crate::protocol::fault::Fault;
@@ -78,10 +76,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
         .method
         .clone()
         .unwrap_or(if has_body { Method::POST } else { Method::GET });
-    let (path, query) = match args.path.split_once('?') {
-        Some((path, query)) => (path.to_string(), Some(query.to_string())),
-        None => (args.path.clone(), None),
-    };
+    let (path, query) = split_query(&args.path);
     let (route, params) = match snapshot.router.find(&method, &path) {
         RouteMatch::Route(route, params) => (route, params),
         RouteMatch::OtherMethods(methods) => {
@@ -98,39 +93,33 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     println!("route     {} ({})", route.name, route.pattern);
     println!("request   {}", names(route.request.filters()));
     println!("response  {}", names(route.response.filters()));
-    let mut request = request_view(
+    let run = DryRun::of(
+        snapshot,
         route,
-        method,
-        path,
-        query,
-        headers(args, route.protocol, has_body)?,
-        params,
-    );
-    let client = snapshot
-        .server
-        .client_addresses
-        .client_of(args.client, &request.headers);
-    println!("client    {}", client.address);
-    request.client = Some(client);
-    if args.key.is_none() {
-        let name = args.caller.as_deref();
-        let caller = snapshot.callers.by_name(name);
-        request.caller = Some(
-            caller
-                .ok_or_else(|| {
-                    CommandError::new(
-                        "unknown caller; expected a name from `callers`, or a key with --key",
-                    )
-                })?
-                .clone(),
-        );
+        DryRunRequest {
+            method,
+            path,
+            query,
+            headers: headers(args, route.protocol, has_body)?,
+            params,
+            peer: args.client,
+            caller: caller(args, snapshot)?,
+            body,
+            id: None,
+            without: &[],
+        },
+    )
+    .await;
+    let DryRun {
+        request,
+        verdict,
+        subrequests,
+    } = run;
+    if let Some(client) = &request.client {
+        println!("client    {}", client.address);
     }
-    let previews = Arc::new(SubrequestRecorder::default());
-    previews.collect_from(&mut request, route);
-    let verdict = verdict(&mut request, route, body, args.key.is_none()).await;
     print_conditions(route, &request);
     print_callouts(route, &request);
-    let subrequests = previews.take();
     if !subrequests.is_empty() {
         accepted(&request);
         return print_subrequests(args, &request, subrequests);
@@ -216,24 +205,15 @@ fn fetch_live_status(
     Ok(Some(live))
 }
 
-async fn verdict(
-    request: &mut RequestView,
-    route: &Route,
-    body: Option<Bytes>,
-    caller_is_given: bool,
-) -> Result<FilterAction, Fault> {
-    let chain = match caller_is_given {
-        true => &route.request.without(FilterProvision::Caller),
-        false => &route.request,
-    };
-    match chain.on_head(request).await? {
-        FilterAction::Continue => {}
-        reply => return Ok(reply),
+/// The caller that the options name; `None` if its key decides.
+fn caller(args: &ExplainArgs, snapshot: &Snapshot) -> Result<Option<Arc<Caller>>, CommandError> {
+    if args.key.is_some() {
+        return Ok(None);
     }
-    let body = body.unwrap_or_default();
-    let reading = RequestBodyFormat::of(request, &body, chain.body_need());
-    request.take(reading.read(body)?);
-    chain.on_body(request).await
+    let caller = snapshot.callers.by_name(args.caller.as_deref());
+    let unknown = "unknown caller; expected a name from `callers`, or a key with --key";
+    let caller = caller.ok_or_else(|| CommandError::new(unknown))?;
+    Ok(Some(caller.clone()))
 }
 
 fn accepted(request: &RequestView) {
@@ -339,16 +319,7 @@ fn headers(
     protocol: Option<Protocol>,
     has_body: bool,
 ) -> Result<HeaderMap, CommandError> {
-    let mut headers = HeaderMap::new();
-    if has_body {
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
-    }
-    if protocol == Some(Protocol::Messages) {
-        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
-    }
+    let mut headers = usual_headers(protocol, has_body);
     if let Some(key) = &args.key {
         headers.insert(
             header::AUTHORIZATION,

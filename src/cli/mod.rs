@@ -7,6 +7,8 @@ mod check;
 mod config_file;
 #[cfg(feature = "simulator")]
 mod demo;
+mod diff;
+mod dry_run;
 mod explain;
 mod explain_callouts;
 mod explain_conditions;
@@ -21,17 +23,25 @@ mod key;
 mod lifecycle;
 mod limits;
 mod live;
+mod logged_plan;
+mod plan_changes;
 #[cfg(feature = "wasm")]
 mod plugin;
+mod replay;
+mod request_file;
+mod request_plan;
 mod run;
 mod schema;
 #[cfg(feature = "simulator")]
 mod simulate;
 mod status;
 mod status_report;
+mod step_changes;
+mod strict_check;
 mod supervisor;
 mod task;
 mod top;
+mod value_changes;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -52,8 +62,14 @@ enum CliCommand {
     Check(check::CheckArgs),
     /// Dry-runs a request: prints its route, filters, channels and upstream request.
     Explain(explain::ExplainArgs),
-    /// Prints the JSON Schema of routes.yaml.
-    Schema,
+    /// Prints what changes from one configuration to another, and for which requests; exits with 0 if nothing does, 1 if
+    /// something does, and 2 if a file cannot be read.
+    Diff(diff::DiffArgs),
+    /// Dry-runs recorded requests (access-log lines or a HAR file) with a configuration, and prints which of them would end
+    /// differently; exits with 0 if none does, 1 if some do, and 2 if a file cannot be read.
+    Replay(replay::ReplayArgs),
+    /// Prints the JSON Schema of routes.yaml, or the HTTP API of a configuration as OpenAPI 3.1.
+    Schema(schema::SchemaArgs),
     /// Lists the filters, the chain of each, and what it does.
     Filters,
     /// Prints the definitions of the built-in video families.
@@ -93,9 +109,12 @@ impl CliCommand {
             Self::Simulate(_) | Self::Demo(_) => true,
             #[cfg(feature = "wasm")]
             Self::Plugin(command) => command.serves(),
-            Self::Check(_)
-            | Self::Explain(_)
-            | Self::Schema
+            // A server that closes its connection must not end the command by SIGPIPE.
+            Self::Check(args) => args.connects(),
+            Self::Explain(_)
+            | Self::Diff(_)
+            | Self::Replay(_)
+            | Self::Schema(_)
             | Self::Filters
             | Self::Families(_)
             | Self::Key(_)
@@ -118,7 +137,9 @@ pub fn main() -> ExitCode {
         CliCommand::Run(args) => run::run(&args),
         CliCommand::Check(args) => check::run(&args),
         CliCommand::Explain(args) => explain::run(&args),
-        CliCommand::Schema => schema::run(),
+        CliCommand::Diff(args) => return diff::run(&args),
+        CliCommand::Replay(args) => return replay::run(&args),
+        CliCommand::Schema(args) => schema::run(&args),
         CliCommand::Filters => filters::run(),
         CliCommand::Families(args) => families::run(&args),
         CliCommand::Key(command) => key::run(&command),

@@ -1,10 +1,42 @@
-//! `headgate schema`: the JSON Schema of routes.yaml.
+//! `headgate schema`: the JSON Schema of routes.yaml; with `openapi`, the HTTP API of a configuration.
 
 use super::CommandError;
+use super::config_file::ConfigFile;
+use crate::admin::openapi_page::servers;
+use crate::admin::router::page_descriptions;
 use crate::config::schema::routes_schema;
-use crate::snapshot::filter_schemas;
+use crate::openapi::document;
+use crate::reload::running::ListenerSummary;
+use crate::snapshot::{self, SharedState, filter_schemas};
+use clap::{Args, Subcommand};
 
-pub fn run() -> Result<(), CommandError> {
-    println!("{:#}", routes_schema(&filter_schemas()));
+#[derive(Args)]
+pub struct SchemaArgs {
+    #[command(subcommand)]
+    subject: Option<SchemaSubject>,
+}
+
+#[derive(Subcommand)]
+enum SchemaSubject {
+    /// Prints the HTTP API of a configuration as OpenAPI 3.1: its routes, their schemas and errors, and the admin pages.
+    Openapi(OpenapiArgs),
+}
+
+#[derive(Args)]
+struct OpenapiArgs {
+    #[command(flatten)]
+    config: ConfigFile,
+}
+
+pub fn run(args: &SchemaArgs) -> Result<(), CommandError> {
+    let printed = match &args.subject {
+        None => routes_schema(&filter_schemas()),
+        Some(SchemaSubject::Openapi(args)) => {
+            let snapshot = snapshot::build(args.config.path(), &SharedState::default())?.snapshot;
+            let listeners = ListenerSummary::wanted_by(&snapshot);
+            document(&snapshot, &servers(&listeners), &page_descriptions())
+        }
+    };
+    println!("{printed:#}");
     Ok(())
 }

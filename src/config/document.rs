@@ -6,6 +6,7 @@ use super::pointer::{child, tokens};
 use super::problem::{ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity};
 use super::redactor::Redactor;
 use super::source::ConfigText;
+use crate::protocol::secret_shape;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -14,6 +15,8 @@ use std::path::{Path, PathBuf};
 /// What a problem says at most; names in it may be as long as the file.
 const REASON_CHARS_MAX: usize = 400;
 const HINT_CHARS_MAX: usize = 600;
+/// The characters of a scalar that are shown in a comparison.
+const SCALAR_CHARS_MAX: usize = 80;
 
 /// A parsed configuration file. Pointers are JSON pointers (RFC 6901) into it.
 ///
@@ -128,6 +131,26 @@ impl ConfigDocument {
             }
             _ => None,
         }
+    }
+
+    /// The text at a pointer as it is written, before variables are replaced.
+    pub(super) fn written(&self, pointer: &str) -> Option<&str> {
+        let target = self.root.target(pointer);
+        match &target.node.content {
+            YamlContent::Text(text) if target.exact => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A scalar as it is written, on one line, secrets masked.
+    pub(super) fn scalar_as_written(&self, pointer: &str) -> String {
+        let target = self.root.target(pointer);
+        if self.source.is_masked(&target.node.range) {
+            return secret_shape::MASK.into();
+        }
+        let written = self.source.text().get(target.node.range.clone());
+        let text = self.written(pointer).or(written).unwrap_or_default();
+        self.redactor.message(text, SCALAR_CHARS_MAX)
     }
 
     /// Whether nothing but a comment follows the key of the value at a pointer.

@@ -6,6 +6,7 @@ pub mod admin;
 pub mod channels;
 mod check;
 pub mod client_address;
+pub mod comparison;
 pub mod document;
 pub mod egress;
 mod expand;
@@ -39,6 +40,7 @@ pub mod tracing;
 
 use crate::protocol::hex::Hex;
 use crate::protocol::secret_shape;
+use comparison::ComparableValues;
 use document::{ConfigDocument, PointerProblem};
 use problem::{ConfigProblem, InvalidConfig};
 use routes::GatewayConfig;
@@ -61,6 +63,8 @@ pub struct LoadedConfig {
     pub document: ConfigDocument,
     /// The first 12 hex digits of the file's SHA-256.
     pub revision: String,
+    /// For comparisons with another file.
+    pub values: ComparableValues,
     /// Files of secrets that were read.
     pub files: Vec<PathBuf>,
 }
@@ -116,14 +120,14 @@ pub fn parse(
     let mut findings = expanded.findings;
 
     let schema = schema::routes_schema(filters);
-    let secrets = schema::secret_pointers(&schema, &value);
-    document.mask_values(&secrets);
+    let secret_pointers = schema::secret_pointers(&schema, &value);
+    document.mask_values(&secret_pointers);
     // A value that could not be expanded has its problem already.
     let skipped = findings.iter().map(|known| known.pointer.as_str());
     let checked = check::check(&mut value, &schema, &document, &skipped.collect());
     findings.extend(checked.findings);
     let folder = path.parent().unwrap_or(Path::new(""));
-    let secrets = secrets::read_files(&mut value, &secrets, folder);
+    let secrets = secrets::read_files(&mut value, &secret_pointers, folder);
     findings.extend(secrets.findings);
     for content in &secrets.contents {
         document.hide(content, secret_shape::MASK);
@@ -133,9 +137,11 @@ pub fn parse(
         let invalid = document.invalid_findings(findings, checked.more);
         return Err(InvalidConfig { files, ..invalid });
     }
+    let values = ComparableValues::new(&value, &secret_pointers);
     Ok(LoadedConfig {
         config: typed(value, &document)?,
         document,
+        values,
         revision: revision_of(text.as_bytes()),
         files,
     })

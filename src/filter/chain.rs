@@ -5,6 +5,7 @@ mod tests;
 
 use super::body_edit::{EditedBody, invalid_edit};
 use super::condition::StepCondition;
+use super::contract::RouteContract;
 use super::descriptor::{FilterDescriptor, FilterPrerequisite, FilterProvision};
 use super::output_check::OutputChecks;
 use super::settlement::Settlement;
@@ -92,6 +93,15 @@ impl RequestChain {
             body_need: self.body_need,
             ..Self::new(others.cloned().collect(), &[])
         }
+    }
+
+    /// What the filters that always run determine of the HTTP API of the route.
+    pub fn contract(&self) -> RouteContract {
+        let mut contract = RouteContract::default();
+        for named in &self.filters {
+            named.filter.add_to_contract(&mut contract);
+        }
+        contract
     }
 
     /// The first filter with this provision.

@@ -1,5 +1,6 @@
 //! `list_models`: replies with the models that the caller may use, in the format of the caller's protocol.
 
+use super::contract::{ContractContent, RouteContract};
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
@@ -58,6 +59,10 @@ impl Default for ListModelsConfig {
 }
 
 impl Filter for ListModelsFilter {
+    fn add_to_contract(&self, contract: &mut RouteContract) {
+        contract.content = Some(ContractContent::Models);
+    }
+
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         if request.headers.contains_key(&self.version_header) {
             request.protocol = Some(Protocol::Messages);

@@ -8,6 +8,7 @@ mod request;
 mod response;
 mod schema_check;
 
+use super::contract::{ContractContent, RouteContract};
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
     read_settings, settings_schema,
@@ -126,6 +127,12 @@ struct MapTaskFilter {
 }
 
 impl Filter for MapTaskFilter {
+    fn add_to_contract(&self, contract: &mut RouteContract) {
+        if self.is_generic && self.operation != TaskOperation::List {
+            contract.content = Some(ContractContent::VideoTask);
+        }
+    }
+
     fn declare(&self) -> FilterDeclaration {
         match self.operation {
             TaskOperation::Create => FilterDeclaration {

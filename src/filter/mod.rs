@@ -15,6 +15,7 @@ mod channel_condition;
 mod client_networks;
 pub mod condition;
 pub mod conditional;
+pub mod contract;
 pub mod descriptor;
 mod edit_list;
 pub mod expression;
@@ -43,6 +44,7 @@ use crate::protocol::fault::Fault;
 use crate::protocol::sse::SseEvent;
 use body_edit::EditedBody;
 use bytes::Bytes;
+use contract::RouteContract;
 use expression::ValueNames;
 use http::{HeaderMap, StatusCode};
 use output_check::OutputCheck;
@@ -81,6 +83,10 @@ pub trait Filter: Send + Sync {
     /// Adds what the filter reads of the caller's request in the hooks for attempts and responses. Recorded responses are
     /// for requests that are equal in that.
     fn add_response_inputs(&self, _inputs: &mut ResponseInputs) {}
+
+    /// Adds what the filter determines of the HTTP API of its route, for the description of the API. Not called for a
+    /// filter with a condition.
+    fn add_to_contract(&self, _contract: &mut RouteContract) {}
 
     /// The copy of an accepted request that the filter would send, for a dry run.
     fn planned_copy(&self, _request: &RequestView) -> Option<PlannedCopy> {

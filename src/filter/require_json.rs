@@ -1,5 +1,6 @@
 //! `require_json`: 415 unless the body is uncompressed `application/json`, or a form if the route accepts forms.
 
+use super::contract::RouteContract;
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings_or_default,
     settings_schema,
@@ -59,6 +60,10 @@ impl Filter for RequireJsonContentTypeFilter {
             reads_body: true,
             ..FilterDeclaration::default()
         }
+    }
+
+    fn add_to_contract(&self, contract: &mut RouteContract) {
+        contract.accepts_form = self.also_accept.is_some();
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {

@@ -1,5 +1,6 @@
 //! `require_version`: 400 unless the messages protocol's version header is a date.
 
+use super::contract::RouteContract;
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, read_settings_or_default, settings_schema,
 };
@@ -46,6 +47,10 @@ impl Default for RequireVersionConfig {
 }
 
 impl Filter for RequireVersionFilter {
+    fn add_to_contract(&self, contract: &mut RouteContract) {
+        contract.version_header = Some(self.header.clone());
+    }
+
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let name = &self.header;
         let fault = match request.header(name) {

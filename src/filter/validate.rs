@@ -1,6 +1,7 @@
 //! `validate`: the body against its JSON Schema; one error names every field at fault, up to eight.
 
 use super::body_edit::EditedBody;
+use super::contract::RouteContract;
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
     read_settings_or_default, settings_schema,
@@ -65,6 +66,10 @@ struct ValidateFilter {
 }
 
 impl Filter for ValidateFilter {
+    fn add_to_contract(&self, contract: &mut RouteContract) {
+        contract.body = Some(self.schema.clone());
+    }
+
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let body = request.body.scanned();
         HookResult::from(self.check(body, self.profile(request), request.body.form()))

@@ -2,6 +2,7 @@
 
 pub mod callback_service;
 mod chunk_grammar;
+pub mod connectivity;
 mod deadline;
 mod downstream;
 mod exchange;

@@ -173,7 +173,7 @@ async fn send_probe(
     let failure = |reason: Option<FailureReason>| {
         AttemptFailure::new(reason.unwrap_or(FailureReason::ConnectionClosed))
     };
-    let request = prepare_probe(target, id, timeout).map_err(|_| failure(None))?;
+    let request = model_list_request(target, id, timeout).map_err(|_| failure(None))?;
     let mut response = upstream
         .send(target, &request, &mut SendProgress::default())
         .await
@@ -186,7 +186,7 @@ async fn send_probe(
 }
 
 /// A request for the channel's model list: a cheap request that most providers support.
-fn prepare_probe(
+pub(super) fn model_list_request(
     target: ChannelWithCredential<'_>,
     id: &Arc<str>,
     timeout: Duration,

@@ -189,6 +189,7 @@ fn build_loaded(
         document,
         revision,
         mut files,
+        ..
     } = loaded;
     let GatewayConfig {
         server,

@@ -194,6 +194,11 @@ impl MethodPathPattern {
             && self.segments.iter().zip(&other.segments).all(covers)
     }
 
+    /// The methods, in the order of the pattern.
+    pub fn methods(&self) -> &[Method] {
+        &self.methods
+    }
+
     /// The path without the methods, such as `/v1/responses/{id}`.
     pub fn path(&self) -> String {
         self.segments.iter().map(ToString::to_string).collect()

@@ -48,6 +48,13 @@ pub fn built_in_profiles() -> impl Iterator<Item = &'static str> {
     names.filter(|name| name.contains('/'))
 }
 
+/// The text of the built-in schema with this path.
+pub fn built_in(path: &Path) -> Option<&'static str> {
+    let mut schemas = BUILT_IN.iter();
+    let found = schemas.find(|(_, built_in, _)| Path::new(built_in) == path)?;
+    Some(found.2)
+}
+
 /// Compiles each schema once per snapshot, and records the files it read or tried to read.
 pub struct SchemaCache {
     folder: PathBuf,

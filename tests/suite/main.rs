@@ -6,6 +6,7 @@ mod caching;
 mod callbacks;
 mod callouts;
 mod channels;
+mod commands;
 mod configuration;
 mod http;
 mod images;

@@ -132,9 +132,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "channel",
         ],
     ),
+    ("openapi", &["protocol", "filter", "snapshot"]),
     (
         "admin",
         &[
+            "openapi",
             "protocol",
             "serve",
             "state",
@@ -167,6 +169,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "reload",
             "channel",
             "gateway",
+            "openapi",
             "admin",
         ],
     ),

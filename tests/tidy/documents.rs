@@ -1,7 +1,11 @@
 //! Checks the documentation against the program: examples build, tables are complete, links are valid.
 
 use super::tree::{TextFile, assert_none, files_below, read, root, sources};
+use headgate::admin::openapi_page::servers;
+use headgate::admin::router::page_descriptions;
 use headgate::config::schema::routes_schema;
+use headgate::openapi::document;
+use headgate::reload::running::ListenerSummary;
 use headgate::snapshot::{self, BuiltSnapshot, SharedState, Snapshot, filter_schemas};
 use regex::Regex;
 use serde_json::Value;
@@ -16,6 +20,22 @@ fn the_schema_for_editors_is_that_of_the_program() {
     assert!(
         read("schemas/routes.schema.json") == generated,
         "schemas/routes.schema.json is out of date; run: make schema"
+    );
+}
+
+#[test]
+fn the_openapi_document_is_that_of_the_routes_yaml_of_the_repository() {
+    let variables = |name: &str| match name {
+        "HEADGATE_TASK_KEY" => Some("0".repeat(64)),
+        "HEADGATE_PUBLIC_URL" => Some("https://gate.example.com".to_string()),
+        _ => None,
+    };
+    let snapshot = build(&root().join("routes.yaml"), variables).expect("it builds");
+    let servers = servers(&ListenerSummary::wanted_by(&snapshot));
+    let generated = document(&snapshot, &servers, &page_descriptions());
+    assert!(
+        read("schemas/openapi.json") == format!("{generated:#}\n"),
+        "schemas/openapi.json is out of date; run: make schema"
     );
 }
 

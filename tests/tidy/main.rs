@@ -4,6 +4,7 @@ mod arrows;
 mod cycles;
 mod dictionary;
 mod documents;
+mod errors;
 mod filters;
 mod modules;
 mod names;

@@ -112,6 +112,52 @@ pub struct Fault {
 }
 
 impl FaultKind {
+    /// Every kind, with every status of a denial.
+    pub const ALL: [Self; 42] = [
+        Self::BadHead,
+        Self::HeadTooLarge,
+        Self::BadJson,
+        Self::Invalid,
+        Self::Missing,
+        Self::BadHeader,
+        Self::Unauthenticated,
+        Self::Forbidden,
+        Self::NoRoute,
+        Self::MethodNotAllowed,
+        Self::UpgradeRequired,
+        Self::UnknownModel,
+        Self::UnknownId,
+        Self::KeyReused,
+        Self::KeyInUse,
+        Self::AnswerNotKept,
+        Self::Gone,
+        Self::NotCancellable,
+        Self::TooLarge,
+        Self::UnsupportedMedia,
+        Self::RequestTimeout,
+        Self::TooManyRequests,
+        Self::TooManyTokens,
+        Self::OverBudget,
+        Self::Overloaded,
+        Self::Ending,
+        Self::NoChannel,
+        Self::CheckUnavailable,
+        Self::Connect,
+        Self::Upstream,
+        Self::UnreadableResponse,
+        Self::OutcomeUnknown,
+        Self::UpstreamTimeout,
+        Self::ClientGone,
+        Self::WriteTimeout,
+        Self::Internal,
+        Self::Denied(DenialStatus::BadRequest),
+        Self::Denied(DenialStatus::Unauthorized),
+        Self::Denied(DenialStatus::Forbidden),
+        Self::Denied(DenialStatus::NotFound),
+        Self::Denied(DenialStatus::TooManyRequests),
+        Self::Denied(DenialStatus::UnavailableForLegalReasons),
+    ];
+
     /// Whether a limit of the caller refused the request.
     pub fn is_limit(self) -> bool {
         matches!(

@@ -60,6 +60,11 @@ impl CompiledSchema {
             .map_err(|error| invalid_schema(&error, schema))
     }
 
+    /// The schema as written.
+    pub fn source(&self) -> &Value {
+        &self.source
+    }
+
     /// Whether the body is valid. Faster than [`Self::violations`].
     pub fn accepts(&self, body: &JsonDocument) -> bool {
         self.program_verdict(body) == SchemaVerdict::Yes || self.validator.is_valid(body.root())

@@ -133,6 +133,23 @@ impl UpstreamClient {
     }
 }
 
+impl UpstreamClient {
+    /// Opens a new connection to `target`, with TLS if it has it, and closes it.
+    ///
+    /// # Errors
+    /// There is no connection within `timeout`.
+    pub async fn open(
+        &self,
+        target: ChannelWithCredential<'_>,
+        timeout: Duration,
+    ) -> Result<(), Fault> {
+        let deadline = Instant::now() + timeout;
+        let fresh = ConnectionReusePolicy::Fresh;
+        let opened = self.connect_in_time(target, fresh, timeout, deadline).await;
+        opened.map(drop)
+    }
+}
+
 impl SendError {
     /// An error before any byte of the request was written.
     pub fn unsent(fault: Fault) -> Self {

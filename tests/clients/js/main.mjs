@@ -14,6 +14,7 @@ import './ai_text.mjs';
 import './ai_refusals.mjs';
 import './stream_ends.mjs';
 import './http2_refusals.mjs';
+import './generated_client.mjs';
 import './dashboard.mjs';
 import { run } from './runner.mjs';
 

@@ -1,0 +1,192 @@
+//! `headgate diff`: what changes from one configuration to another, and for which requests.
+
+mod change;
+mod files;
+mod settings;
+
+use super::CommandError;
+use super::logged_plan;
+use super::plan_changes::{PlanChange, plan_changes};
+use super::request_file::{self, RecordedContent, RecordedRequest};
+use super::request_plan::{PlannedOutcome, RequestPlan};
+use crate::config;
+use crate::config::comparison::ComparableValues;
+use crate::config::document::ConfigDocument;
+use crate::config::problem::InvalidConfig;
+use crate::reload::running::RunningSettings;
+use crate::snapshot::{self, SharedState, Snapshot, filter_schemas};
+use change::{SettingChange, SettingGroup};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const EXAMPLE: &str = "\
+Example:
+  headgate diff routes.yaml routes.new.yaml --requests samples.jsonl
+
+A line of samples.jsonl:
+  {\"path\": \"/v1/chat/completions\", \"caller\": \"me\", \"body\": {\"model\": \"fast\", \"messages\": []}}
+
+Exit status: 0 no difference, 1 differences, 2 a file cannot be read or is invalid.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub struct DiffArgs {
+    /// Path of the configuration in use.
+    old: PathBuf,
+    /// Path of the other configuration.
+    new: PathBuf,
+    /// File of requests to dry-run with both: sample requests or access-log lines, one JSON object per line, or a HAR
+    /// file.
+    #[arg(long, value_name = "FILE")]
+    requests: Option<PathBuf>,
+    /// Name of the caller of requests that have neither a caller nor a key.
+    #[arg(long)]
+    caller: Option<String>,
+    /// The number of differing requests that are printed.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    show: usize,
+}
+
+/// One of the two configurations.
+struct ConfigSide {
+    values: ComparableValues,
+    document: ConfigDocument,
+    snapshot: Snapshot,
+    folder: PathBuf,
+    /// Files of secrets, whose contents are among the values.
+    secret_files: Vec<PathBuf>,
+}
+
+pub fn run(args: &DiffArgs) -> ExitCode {
+    match diff(args) {
+        Ok(false) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::from(1),
+        Err(CommandError { message }) => {
+            eprintln!("{}", message.trim_end());
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints the differences; returns whether there are any.
+fn diff(args: &DiffArgs) -> Result<bool, CommandError> {
+    let old = ConfigSide::read(&args.old)?;
+    let new = ConfigSide::read(&args.new)?;
+    let requests = match &args.requests {
+        Some(file) => request_file::read(file)?,
+        None => Vec::new(),
+    };
+    let mut changes = settings::compare(&old, &new, &needing_restart(&old, &new));
+    changes.extend(files::compare(&old, &new));
+    print_settings(&changes);
+    let differing = match requests.is_empty() {
+        true => 0,
+        false => {
+            println!();
+            compare_requests(args, &old.snapshot, &new.snapshot, &requests)?
+        }
+    };
+    Ok(!changes.is_empty() || differing > 0)
+}
+
+impl ConfigSide {
+    fn read(file: &Path) -> Result<Self, InvalidConfig> {
+        let shared = SharedState::default();
+        let snapshot = snapshot::build(file, &shared)?.snapshot;
+        let loaded = config::load(file, &filter_schemas(), &*shared.variables)?;
+        Ok(Self {
+            values: loaded.values,
+            document: loaded.document,
+            snapshot,
+            folder: file.parent().unwrap_or(Path::new("")).to_owned(),
+            secret_files: loaded.files,
+        })
+    }
+}
+
+/// The settings that differ and that no reload applies.
+fn needing_restart(old: &ConfigSide, new: &ConfigSide) -> Vec<&'static str> {
+    let running = RunningSettings {
+        server: old.snapshot.server.clone(),
+        spooling: old.snapshot.spooling.clone(),
+        state: old.snapshot.state.clone(),
+        listeners: None,
+    };
+    running.needing_restart(&new.snapshot)
+}
+
+fn print_settings(changes: &[SettingChange]) {
+    if changes.is_empty() {
+        println!("configuration: no differences");
+    }
+    for group in SettingGroup::ALL {
+        let mut lines = changes.iter().filter(|change| change.group == group);
+        let Some(first) = lines.next() else {
+            continue;
+        };
+        println!("{}", group.title());
+        for change in std::iter::once(first).chain(lines) {
+            println!("  {}", change.text);
+        }
+    }
+}
+
+/// Prints the requests for which something differs; returns their number.
+fn compare_requests(
+    args: &DiffArgs,
+    old: &Snapshot,
+    new: &Snapshot,
+    requests: &[RecordedRequest],
+) -> Result<usize, CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let caller = args.caller.as_deref();
+    let mut differing = Vec::new();
+    let mut not_judged = 0;
+    for request in requests {
+        let plans = runtime.block_on(async {
+            (
+                plan(old, request, caller).await,
+                plan(new, request, caller).await,
+            )
+        });
+        if let PlannedOutcome::NotJudged(_) = plans.1.outcome {
+            not_judged += 1;
+        }
+        let changes = plan_changes(&plans.0, &plans.1);
+        if !changes.is_empty() {
+            differing.push((request, changes));
+        }
+    }
+    let count = requests.len();
+    match differing.len() {
+        0 => println!("requests: no differences in {count}"),
+        some => println!("requests: {some} of {count} differ"),
+    }
+    if not_judged > 0 {
+        println!("  {not_judged} judged by their route only: access-log lines have no bodies");
+    }
+    for (request, changes) in differing.iter().take(args.show) {
+        print_request(request, changes);
+    }
+    let more = differing.len().saturating_sub(args.show);
+    if more > 0 {
+        println!("  {more} more; --show {} prints all", differing.len());
+    }
+    Ok(differing.len())
+}
+
+async fn plan(snapshot: &Snapshot, request: &RecordedRequest, caller: Option<&str>) -> RequestPlan {
+    match &request.content {
+        RecordedContent::Whole(sample, _) => RequestPlan::of(snapshot, sample, caller).await,
+        RecordedContent::Logged(line) => logged_plan::plan(snapshot, line, caller),
+    }
+}
+
+fn print_request(request: &RecordedRequest, changes: &[PlanChange]) {
+    println!("  {}: {}", request.place, request.title());
+    for PlanChange { aspect, text } in changes {
+        println!("    {aspect:<9} {text}");
+    }
+}

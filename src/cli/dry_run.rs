@@ -1,0 +1,130 @@
+//! A dry run of a request: the filters of its route decide, and nothing is sent.
+
+use crate::catalog::caller::Caller;
+use crate::filter::FilterAction;
+use crate::filter::body_reading::RequestBodyFormat;
+use crate::filter::chain::RequestChain;
+use crate::filter::descriptor::FilterProvision;
+use crate::filter::view::RequestView;
+use crate::gateway::preview::{SubrequestPreview, SubrequestRecorder, request_view};
+use crate::protocol::Protocol;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::snapshot::Snapshot;
+use crate::snapshot::router::Route;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A request whose route is known.
+pub struct DryRunRequest {
+    pub method: Method,
+    pub path: String,
+    pub query: Option<String>,
+    pub headers: HeaderMap,
+    /// Values of the route's `{parameters}`.
+    pub params: Vec<(Arc<str>, String)>,
+    /// The address of the connection.
+    pub peer: SocketAddr,
+    /// `None` if the key in the headers decides.
+    pub caller: Option<Arc<Caller>>,
+    pub body: Option<Bytes>,
+    /// Id of the request; a random one if `None`.
+    pub id: Option<&'static str>,
+    /// Filters with these provisions do not run.
+    pub without: &'static [FilterProvision],
+}
+
+/// What the filters of a route decided about a request.
+pub struct DryRun {
+    pub request: RequestView,
+    pub verdict: Result<FilterAction, Fault>,
+    /// The requests of filters that the gateway would send before it decides, in order.
+    pub subrequests: Vec<SubrequestPreview>,
+}
+
+impl DryRun {
+    /// Runs the request filters of `route`.
+    pub async fn of(snapshot: &Snapshot, route: &Route, request: DryRunRequest) -> Self {
+        let DryRunRequest {
+            method,
+            path,
+            query,
+            headers,
+            params,
+            peer,
+            caller,
+            body,
+            id,
+            without,
+        } = request;
+        let mut request = request_view(route, method, path, query, headers, params);
+        if let Some(id) = id {
+            request.id = id.into();
+        }
+        let client = &snapshot.server.client_addresses;
+        request.client = Some(client.client_of(peer, &request.headers));
+        let mut chain = route.request.clone();
+        if caller.is_some() {
+            chain = chain.without(FilterProvision::Caller);
+        }
+        for provision in without {
+            chain = chain.without(*provision);
+        }
+        request.caller = caller;
+        let recorder = Arc::new(SubrequestRecorder::default());
+        recorder.collect_from(&mut request, route);
+        let verdict = verdict(&chain, &mut request, body).await;
+        Self {
+            subrequests: recorder.take(),
+            request,
+            verdict,
+        }
+    }
+}
+
+/// A path and its query.
+pub fn split_query(path_and_query: &str) -> (String, Option<String>) {
+    match path_and_query.split_once('?') {
+        Some((path, query)) => (path.to_string(), Some(query.to_string())),
+        None => (path_and_query.to_string(), None),
+    }
+}
+
+/// Headers that every request of this kind has: those of a JSON body and of the protocol.
+pub fn usual_headers(protocol: Option<Protocol>, has_body: bool) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if has_body {
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+    }
+    if protocol == Some(Protocol::Messages) {
+        let version = HeaderName::from_static("anthropic-version");
+        headers.insert(version, HeaderValue::from_static("2023-06-01"));
+    }
+    headers
+}
+
+async fn verdict(
+    chain: &RequestChain,
+    request: &mut RequestView,
+    body: Option<Bytes>,
+) -> Result<FilterAction, Fault> {
+    match chain.on_head(request).await? {
+        FilterAction::Continue => {}
+        reply => return Ok(reply),
+    }
+    let body = body.unwrap_or_default();
+    if body.len() as u64 > request.body_limit {
+        let limit = request.body_limit;
+        return Err(Fault::new(
+            FaultKind::TooLarge,
+            format!("the body is larger than {limit} bytes; send a smaller one"),
+        ));
+    }
+    let reading = RequestBodyFormat::of(request, &body, chain.body_need());
+    request.take(reading.read(body)?);
+    chain.on_body(request).await
+}

@@ -1,0 +1,66 @@
+//! What a configuration does with a request of which only the access-log line is known.
+
+use super::request_file::AccessLogLine;
+use super::request_plan::{PlannedAttempt, PlannedOutcome, RequestPlan, find_route};
+use crate::filter::descriptor::FilterProvision;
+use crate::protocol::fault::FaultKind;
+use crate::snapshot::Snapshot;
+use crate::snapshot::router::Route;
+use http::Method;
+
+/// The plan, as far as route, caller and model decide; `caller` is the name of the caller of requests without one.
+pub fn plan(snapshot: &Snapshot, line: &AccessLogLine, caller: Option<&str>) -> RequestPlan {
+    let Ok(method) = Method::from_bytes(line.method.as_bytes()) else {
+        return RequestPlan {
+            route: None,
+            filters: Vec::new(),
+            outcome: PlannedOutcome::NotJudged("the line has an invalid method"),
+        };
+    };
+    let route = match find_route(snapshot, &method, &line.path) {
+        Ok((route, _)) => route,
+        Err(plan) => return plan,
+    };
+    RequestPlan::on(route, outcome(snapshot, route, line, caller))
+}
+
+fn outcome(
+    snapshot: &Snapshot,
+    route: &Route,
+    line: &AccessLogLine,
+    caller: Option<&str>,
+) -> PlannedOutcome {
+    let name = line.caller.as_deref().or(caller);
+    let caller = match RequestPlan::caller(snapshot, route, name) {
+        Ok(caller) => caller,
+        Err(plan) => return plan.outcome,
+    };
+    if caller.is_none() && route.request.provider_of(FilterProvision::Caller).is_some() {
+        let message = "the request has no known key".to_owned();
+        return PlannedOutcome::refused(FaultKind::Unauthenticated, message);
+    }
+    let (Some(_), Some(protocol)) = (
+        route.request.provider_of(FilterProvision::Model),
+        route.protocol,
+    ) else {
+        return PlannedOutcome::NotJudged("the route needs more than the line has");
+    };
+    let Some(name) = line.model.as_deref() else {
+        return PlannedOutcome::NotJudged("the line has no model");
+    };
+    let Some(model) = snapshot.catalog.get(name) else {
+        let message = format!("no channel serves model `{name}`");
+        return PlannedOutcome::refused(FaultKind::UnknownModel, message);
+    };
+    if caller.is_some_and(|caller| !caller.may_use_model(name)) {
+        let message = format!("the caller may not use model `{name}`");
+        return PlannedOutcome::refused(FaultKind::Forbidden, message);
+    }
+    let candidates = model.candidates(protocol);
+    if candidates.is_empty() {
+        let protocol = protocol.name();
+        let message = format!("no channel serves model `{name}` for {protocol} requests");
+        return PlannedOutcome::refused(FaultKind::UnknownModel, message);
+    }
+    PlannedOutcome::Sent(candidates.iter().map(PlannedAttempt::new).collect())
+}

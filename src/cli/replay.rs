@@ -1,0 +1,168 @@
+//! `headgate replay`: dry-runs recorded requests with a configuration, and compares with what became of them.
+
+mod judgement;
+
+use super::CommandError;
+use super::logged_plan;
+use super::request_file::{self, RecordedContent, RecordedRequest};
+use super::request_plan::RequestPlan;
+use crate::snapshot::{self, SharedState, Snapshot};
+use judgement::{RecordedEnd, ReplayJudgement};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLE: &str = "\
+Example:
+  headgate replay access.log --config routes.new.yaml
+
+Exit status: 0 nothing differs, 1 requests differ, 2 a file cannot be read or is invalid.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub struct ReplayArgs {
+    /// File of recorded requests: access-log lines or sample requests, one JSON object per line, or a HAR file.
+    file: PathBuf,
+    /// Path of the configuration.
+    #[arg(long, short, default_value = "routes.yaml")]
+    config: PathBuf,
+    /// Name of the caller of requests that have neither a caller nor a key.
+    #[arg(long)]
+    caller: Option<String>,
+    /// The number of differing requests that are printed.
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    show: usize,
+}
+
+/// A request that does not end as it was recorded.
+struct ReplayDifference<'a> {
+    request: &'a RecordedRequest,
+    recorded: String,
+    now: String,
+}
+
+/// What became of all requests.
+#[derive(Default)]
+struct ReplaySummary<'a> {
+    /// By outcome: the number of requests, and of those that differ.
+    outcomes: BTreeMap<String, (usize, usize)>,
+    same: usize,
+    differing: Vec<ReplayDifference<'a>>,
+    /// Requests that cannot be compared, by the reason.
+    not_judged: BTreeMap<&'static str, usize>,
+}
+
+pub fn run(args: &ReplayArgs) -> ExitCode {
+    match replay(args) {
+        Ok(false) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::from(1),
+        Err(CommandError { message }) => {
+            eprintln!("{}", message.trim_end());
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints what became of the requests; returns whether any differs.
+fn replay(args: &ReplayArgs) -> Result<bool, CommandError> {
+    let snapshot = snapshot::build(&args.config, &SharedState::default())?.snapshot;
+    let requests = request_file::read(&args.file)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut summary = ReplaySummary::default();
+    for request in &requests {
+        let (plan, end) = runtime.block_on(plan(&snapshot, request, args.caller.as_deref()));
+        summary.add(request, &plan, &end);
+    }
+    print_basis(&requests);
+    summary.print(args.show);
+    Ok(!summary.differing.is_empty())
+}
+
+async fn plan<'r>(
+    snapshot: &Snapshot,
+    request: &'r RecordedRequest,
+    caller: Option<&str>,
+) -> (RequestPlan, RecordedEnd<'r>) {
+    match &request.content {
+        RecordedContent::Whole(sample, status) => {
+            let plan = RequestPlan::of(snapshot, sample, caller).await;
+            (plan, RecordedEnd::Status(*status))
+        }
+        RecordedContent::Logged(line) => {
+            let plan = logged_plan::plan(snapshot, line, caller);
+            (plan, RecordedEnd::Line(line))
+        }
+    }
+}
+
+/// Prints what the requests can be judged by.
+fn print_basis(requests: &[RecordedRequest]) {
+    let is_line =
+        |request: &&RecordedRequest| matches!(request.content, RecordedContent::Logged(_));
+    let lines = requests.iter().filter(is_line).count();
+    let whole = requests.len() - lines;
+    if lines > 0 {
+        println!(
+            "{lines} access-log lines: they have no headers and bodies, so route, caller, model and channels are judged"
+        );
+    }
+    if whole > 0 {
+        println!("{whole} whole requests: all filters of the request are judged");
+    }
+    println!("limits, idempotency keys and the health of channels are not judged");
+}
+
+impl<'a> ReplaySummary<'a> {
+    fn add(&mut self, request: &'a RecordedRequest, plan: &RequestPlan, end: &RecordedEnd<'_>) {
+        let counts = self.outcomes.entry(plan.outcome.class()).or_default();
+        counts.0 += 1;
+        match judgement::judge(plan, end) {
+            ReplayJudgement::Same => self.same += 1,
+            ReplayJudgement::NotJudged(reason) => {
+                *self.not_judged.entry(reason).or_default() += 1;
+            }
+            ReplayJudgement::Differs { recorded, now } => {
+                counts.1 += 1;
+                self.differing.push(ReplayDifference {
+                    request,
+                    recorded,
+                    now,
+                });
+            }
+        }
+    }
+
+    fn print(&self, show: usize) {
+        println!();
+        println!("same        {}", self.same);
+        println!("different   {}", self.differing.len());
+        for (reason, count) in &self.not_judged {
+            println!("not judged  {count}: {reason}");
+        }
+        println!();
+        println!("{:<44} {:>8} {:>9}", "outcome", "requests", "different");
+        for (outcome, (count, differing)) in &self.outcomes {
+            println!("{outcome:<44} {count:>8} {differing:>9}");
+        }
+        if self.differing.is_empty() {
+            return;
+        }
+        println!();
+        for difference in self.differing.iter().take(show) {
+            let ReplayDifference {
+                request,
+                recorded,
+                now,
+            } = difference;
+            println!("{}: {}", request.place, request.title());
+            println!("  was {recorded}");
+            println!("  now {now}");
+        }
+        let more = self.differing.len().saturating_sub(show);
+        if more > 0 {
+            println!("{more} more; --show {} prints all", self.differing.len());
+        }
+    }
+}

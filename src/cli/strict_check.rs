@@ -1,0 +1,307 @@
+//! `headgate check --strict`: connects to every channel and service, and requests lists of models; nothing that costs.
+
+use super::CommandError;
+use crate::catalog::channel::{Channel, Credential};
+use crate::gateway::connectivity::{ConnectivityCheck, ConnectivityError, ModelListResponse};
+use crate::protocol::Protocol;
+use crate::snapshot::Snapshot;
+use http::StatusCode;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// The timeout of each step.
+const STEP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Channels and services that are checked at one time.
+const CONCURRENT_MAX: usize = 8;
+/// Missing models that are named.
+const MODELS_NAMED_MAX: usize = 5;
+
+/// What was found about a channel or a service.
+struct ServerFinding {
+    /// Such as `channel openai`.
+    subject: String,
+    status: ServerStatus,
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ServerStatus {
+    Ok,
+    Warning,
+    Failed,
+}
+
+/// A check that is not started.
+type ServerCheck = Pin<Box<dyn Future<Output = ServerFinding> + Send>>;
+
+/// Checks all channels and services, and prints a line for each.
+///
+/// # Errors
+/// One of them failed.
+pub fn run(snapshot: &Snapshot) -> Result<(), CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let findings = runtime.block_on(findings(snapshot));
+    let width = findings.iter().map(|finding| finding.subject.len()).max();
+    let width = width.unwrap_or(0);
+    for ServerFinding {
+        subject,
+        status,
+        text,
+    } in &findings
+    {
+        let status = match status {
+            ServerStatus::Ok => "ok",
+            ServerStatus::Warning => "warning",
+            ServerStatus::Failed => "failed",
+        };
+        println!("{subject:<width$}  {status:<7}  {text}");
+    }
+    let count = findings.len();
+    let failed = findings
+        .iter()
+        .filter(|finding| finding.status == ServerStatus::Failed)
+        .count();
+    match failed {
+        0 => Ok(()),
+        failed => Err(CommandError::new(format!(
+            "error: {failed} of {count} channels and services failed"
+        ))),
+    }
+}
+
+/// The findings in the order of the names, channels first.
+async fn findings(snapshot: &Snapshot) -> Vec<ServerFinding> {
+    let check = Arc::new(ConnectivityCheck::new(&snapshot.server.dns, STEP_TIMEOUT));
+    let mut waiting = checks(snapshot, &check).into_iter().enumerate();
+    let total = waiting.len();
+    let mut running = JoinSet::new();
+    let mut findings = Vec::new();
+    loop {
+        while running.len() < CONCURRENT_MAX
+            && let Some((index, check)) = waiting.next()
+        {
+            running.spawn(async move { (index, check.await) });
+        }
+        let Some(ended) = running.join_next().await else {
+            break;
+        };
+        findings.push(ended.expect("a check does not panic"));
+        show_progress(findings.len(), total);
+    }
+    findings.sort_by_key(|(index, _)| *index);
+    findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+fn checks(snapshot: &Snapshot, check: &Arc<ConnectivityCheck>) -> Vec<ServerCheck> {
+    let mut checks: Vec<ServerCheck> = Vec::new();
+    for channel in snapshot.catalog.channels() {
+        let (check, channel) = (check.clone(), channel.clone());
+        let models = models_of(snapshot, &channel);
+        checks.push(Box::pin(async move {
+            let (status, text) = check_channel(&check, &channel, &models).await;
+            ServerFinding {
+                subject: format!("channel {}", channel.name),
+                status,
+                text,
+            }
+        }));
+    }
+    for service in snapshot.services.iter() {
+        let (check, service) = (check.clone(), service.clone());
+        checks.push(Box::pin(async move {
+            let (status, text) = check_service(&check, service.server(), &service.name).await;
+            ServerFinding {
+                subject: format!("service {}", service.name),
+                status,
+                text,
+            }
+        }));
+    }
+    checks
+}
+
+/// Prints how many checks have ended, on a terminal only.
+fn show_progress(ended: usize, total: usize) {
+    let mut terminal = std::io::stderr();
+    if !terminal.is_terminal() {
+        return;
+    }
+    let _ = match ended == total {
+        true => write!(terminal, "\r\x1b[K"),
+        false => write!(terminal, "\rchecked {ended} of {total}"),
+    };
+    let _ = terminal.flush();
+}
+
+async fn check_service(
+    check: &ConnectivityCheck,
+    server: &Channel,
+    name: &str,
+) -> (ServerStatus, String) {
+    match check.connect(server).await {
+        Ok(()) => (ServerStatus::Ok, connected(server)),
+        Err(error) => (
+            ServerStatus::Failed,
+            with_hint(&error, &format!("services.{name}.url")),
+        ),
+    }
+}
+
+async fn check_channel(
+    check: &ConnectivityCheck,
+    channel: &Channel,
+    models: &BTreeSet<Arc<str>>,
+) -> (ServerStatus, String) {
+    let key = format!("channels.{}.base_url", channel.name);
+    if let Err(error) = check.connect(channel).await {
+        return (ServerStatus::Failed, with_hint(&error, &key));
+    }
+    if !channel.protocols.iter().any(|one| has_model_list(*one)) {
+        let connected = connected(channel);
+        return (
+            ServerStatus::Ok,
+            format!("{connected}; its protocols have no list of models"),
+        );
+    }
+    let credentials: Vec<Option<&Credential>> = match channel.credentials.is_empty() {
+        true => vec![None],
+        false => channel.credentials.iter().map(Some).collect(),
+    };
+    let mut result = (ServerStatus::Ok, connected(channel));
+    for (index, credential) in credentials.into_iter().enumerate() {
+        result = match check.list_models(channel, credential).await {
+            Err(error) => (ServerStatus::Failed, with_hint(&error, &key)),
+            Ok(response) => of_response(channel, index + 1, &response, models),
+        };
+        if result.0 == ServerStatus::Failed {
+            break;
+        }
+    }
+    result
+}
+
+/// What the response to a request with credential `number` says.
+fn of_response(
+    channel: &Channel,
+    number: usize,
+    response: &ModelListResponse,
+    models: &BTreeSet<Arc<str>>,
+) -> (ServerStatus, String) {
+    let name = &channel.name;
+    let connected = connected(channel);
+    let status = response.status;
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            let credential = match channel.credentials.len() {
+                0 => "a request without a credential".to_owned(),
+                1 => "the credential".to_owned(),
+                _ => format!("credential {number}"),
+            };
+            let text = format!(
+                "the provider refused {credential} with {status}; set a valid key in `channels.{name}.credential`"
+            );
+            (ServerStatus::Failed, text)
+        }
+        StatusCode::TOO_MANY_REQUESTS => {
+            let text = format!("{connected}; the provider limits requests now ({status})");
+            (ServerStatus::Warning, text)
+        }
+        status if status.is_server_error() => (
+            ServerStatus::Failed,
+            format!("the provider responded with {status}; try again, or ask the provider"),
+        ),
+        StatusCode::OK => of_list(connected, &response.body, models),
+        status => {
+            let text = format!(
+                "{connected}; no list of models ({status}); check `channels.{name}.base_url` if requests fail"
+            );
+            (ServerStatus::Warning, text)
+        }
+    }
+}
+
+/// Whether the list has all models of the channel. Lists that have further pages are not compared.
+fn of_list(connected: String, body: &[u8], models: &BTreeSet<Arc<str>>) -> (ServerStatus, String) {
+    let list: Value = serde_json::from_slice(body).unwrap_or_default();
+    let Some(items) = list["data"].as_array() else {
+        let text = format!("{connected}; the response is not a list of models; check `base_url`");
+        return (ServerStatus::Warning, text);
+    };
+    let listed: BTreeSet<&str> = items
+        .iter()
+        .filter_map(|item| item["id"].as_str())
+        .collect();
+    let missing: Vec<&str> = models
+        .iter()
+        .map(|name| &**name)
+        .filter(|name| !listed.contains(name))
+        .collect();
+    let count = listed.len();
+    if missing.is_empty() || list["has_more"] == true {
+        return (
+            ServerStatus::Ok,
+            format!("{connected}; the provider lists {count} models"),
+        );
+    }
+    let mut named = missing.clone();
+    named.truncate(MODELS_NAMED_MAX);
+    let more = match missing.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let text = format!(
+        "{connected}; the provider lists {count} models, without `{}`{more}",
+        named.join("`, `")
+    );
+    (ServerStatus::Warning, text)
+}
+
+/// The names that the channel has for its models.
+fn models_of(snapshot: &Snapshot, channel: &Channel) -> BTreeSet<Arc<str>> {
+    let models = snapshot.catalog.models();
+    let candidates = models.flat_map(|model| model.all_candidates.iter());
+    candidates
+        .filter(|candidate| candidate.channel.name == channel.name)
+        .filter_map(|candidate| Some(candidate.model.as_ref()?.name.clone()))
+        .collect()
+}
+
+fn has_model_list(protocol: Protocol) -> bool {
+    match protocol {
+        Protocol::Chat | Protocol::Messages | Protocol::Responses | Protocol::ImageEdit => true,
+        Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => false,
+    }
+}
+
+fn connected(server: &Channel) -> String {
+    let origin = &server.origin;
+    let tls = match origin.tls {
+        Some(_) => " with TLS",
+        None => "",
+    };
+    format!("connected to {}:{}{tls}", origin.host, origin.port)
+}
+
+/// The error, and what to do about it; `key` is the setting with the URL.
+fn with_hint(error: &ConnectivityError, key: &str) -> String {
+    let hint = match error {
+        ConnectivityError::Resolve { .. } => format!("check the host in `{key}`, and DNS"),
+        ConnectivityError::Connect { .. } => {
+            format!("check host and port in `{key}`, and that this machine may connect there")
+        }
+        ConnectivityError::Tls { .. } => {
+            "check the certificate of the server; for a CA of your own, set `tls.ca`".into()
+        }
+        ConnectivityError::Response { .. } => {
+            format!("check that `{key}` leads to the API of the provider")
+        }
+    };
+    format!("{error}; {hint}")
+}

@@ -1,0 +1,89 @@
+//! Admin pages as operations.
+
+use super::ADMIN_TAG;
+use http::Method;
+use serde_json::{Value, json};
+
+/// What a document has of an admin page.
+#[derive(Clone, Debug)]
+pub struct AdminPageDescription {
+    pub method: Method,
+    pub path: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    pub user: AdminPageUser,
+    /// Parameters of the query.
+    pub parameters: &'static [PageParameter],
+    /// The content type of the response.
+    pub content_type: &'static str,
+}
+
+/// Who may use an admin page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminPageUser {
+    /// Everyone who reaches it.
+    Everyone,
+    /// Holders of a key, and everyone where the listener has no keys.
+    Reader,
+    /// Holders of a key with the role `act`; everyone where the listener has no keys, if that is allowed for the page.
+    Actor { needs_key: bool },
+}
+
+/// A parameter of the query of an admin page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageParameter {
+    pub name: &'static str,
+    pub description: &'static str,
+    pub required: bool,
+}
+
+impl AdminPageDescription {
+    /// The operation, at the base URL of the admin pages.
+    pub(super) fn operation(&self, server: &str) -> Value {
+        let key = json!({"admin_key": []});
+        let security = match self.user {
+            AdminPageUser::Everyone => json!([]),
+            AdminPageUser::Reader | AdminPageUser::Actor { needs_key: false } => json!([{}, key]),
+            AdminPageUser::Actor { needs_key: true } => json!([key]),
+        };
+        let parameters = self.parameters.iter().map(|parameter| {
+            json!({
+                "name": parameter.name, "in": "query", "required": parameter.required,
+                "description": parameter.description, "schema": {"type": "string"}
+            })
+        });
+        let schema = match self.content_type {
+            "application/json" => json!({"type": "object"}),
+            _ => json!({"type": "string"}),
+        };
+        let mut operation = json!({
+            "tags": [ADMIN_TAG],
+            "operationId": self.id(),
+            "summary": self.summary,
+            "servers": [{"url": server}],
+            "security": security,
+            "responses": {"200": {"description": "The page.", "content": {self.content_type: {"schema": schema}}}}
+        });
+        if !self.parameters.is_empty() {
+            operation["parameters"] = parameters.collect();
+        }
+        if self.user != AdminPageUser::Everyone {
+            let text = |description: &str| json!({"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}});
+            operation["responses"]["401"] = text("The key is missing or unknown.");
+            operation["responses"]["403"] =
+                text("The key, or the listener without keys, may not do this.");
+        }
+        operation
+    }
+
+    /// Such as `admin_post_channels_drain`.
+    fn id(&self) -> String {
+        let words = self.path.split(['/', '.', '-']);
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let method = self.method.as_str().to_ascii_lowercase();
+        match words.is_empty() {
+            true => format!("admin_{method}"),
+            false => format!("admin_{method}_{}", words.join("_")),
+        }
+    }
+}
