@@ -2,6 +2,7 @@
 
 use crate::callbacks::{CallbackRecords, Delivery, RedriveOutcome};
 use crate::observe::timestamp::rfc3339;
+use crate::openapi::PageParameter;
 use crate::reload::Reloader;
 use crate::serve::AppResponse;
 use crate::state::StoreUnavailable;
@@ -13,6 +14,17 @@ use tokio::task::JoinSet;
 
 /// The maximum number of dead letters on a page, and that are redriven by one request.
 const PAGE_MAX: usize = 100;
+
+/// Parameters of the query of the page.
+pub(super) const PAGE_PARAMETERS: &[PageParameter] = &[PageParameter::optional(
+    "after",
+    "Id of the last one of the page before.",
+)];
+/// Parameters of the query that redrives.
+pub(super) const REDRIVE_PARAMETERS: &[PageParameter] = &[
+    PageParameter::optional("id", "Id of one event."),
+    PageParameter::optional("after", "Id of the last one of the page before."),
+];
 
 /// Which dead letters a request redrives.
 #[derive(Debug, PartialEq, Eq)]

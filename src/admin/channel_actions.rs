@@ -5,11 +5,16 @@ use super::page::AdminRequest;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Catalog;
 use crate::channel::clock::MonotonicTime;
+use crate::openapi::PageParameter;
 use crate::protocol::nearest::nearest;
 use crate::serve::AppResponse;
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// Parameters of the query.
+pub(super) const PARAMETERS: &[PageParameter] =
+    &[PageParameter::required("channel", "Name of a channel.")];
 
 /// Keeps new requests from the channel.
 pub(super) fn drain(app: &AdminApp, request: &AdminRequest) -> AppResponse {

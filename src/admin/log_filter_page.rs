@@ -4,6 +4,7 @@ use super::AdminApp;
 use super::page::AdminRequest;
 use crate::observe::log_filter::{LogFilter, LogFilterChange};
 use crate::observe::timestamp::rfc3339;
+use crate::openapi::PageParameter;
 use crate::serve::AppResponse;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -11,6 +12,15 @@ use std::time::Duration;
 
 /// The longest time that a change can be limited to: a day.
 const SECONDS_MAX: u64 = 86_400;
+
+/// Parameters of the query that changes the filter.
+pub(super) const PARAMETERS: &[PageParameter] = &[
+    PageParameter::required(
+        "filter",
+        "A filter such as `debug`, or `usual` to end the change.",
+    ),
+    PageParameter::optional("seconds", "Length of the change, at most 86400."),
+];
 
 /// Responds with the filter.
 pub(super) fn page(app: &AdminApp) -> AppResponse {

@@ -3,6 +3,7 @@
 use super::AdminApp;
 use super::access::AdminUser;
 use super::refusal::AdminRefusal;
+use crate::openapi::{AdminPageDescription, AdminPageUser, PageParameter};
 use crate::protocol::credential_names::decoded;
 use crate::serve::{AppClient, AppResponse};
 use crate::snapshot::admin::{AdminRole, AdminRules, OpenAdminPage};
@@ -11,10 +12,23 @@ use http::{Method, Request};
 use std::future::Future;
 use std::pin::Pin;
 
+pub(super) const JSON: &str = "application/json";
+pub(super) const HTML: &str = "text/html";
+pub(super) const CSS: &str = "text/css";
+pub(super) const SCRIPT: &str = "text/javascript";
+pub(super) const PLAIN: &str = "text/plain";
+pub(super) const EVENTS: &str = "text/event-stream";
+
 /// A page, as a row of the router's table.
 pub(super) struct AdminPage {
     pub method: Method,
     pub path: &'static str,
+    /// One sentence, for the document of the HTTP API.
+    pub summary: &'static str,
+    /// Parameters of the query.
+    pub parameters: &'static [PageParameter],
+    /// The content type of the response, without its parameters.
+    pub content_type: &'static str,
     pub access: PageAccess,
     pub respond: PageResponder,
 }
@@ -51,6 +65,26 @@ pub(super) struct AdminRequest {
     pub http: Request<Bytes>,
     pub client: AppClient,
     pub user: AdminUser,
+}
+
+impl AdminPage {
+    /// What the document of the HTTP API has of the page.
+    pub fn description(&self) -> AdminPageDescription {
+        AdminPageDescription {
+            method: self.method.clone(),
+            path: self.path,
+            summary: self.summary,
+            user: match &self.access {
+                PageAccess::Public | PageAccess::Open(_) => AdminPageUser::Everyone,
+                PageAccess::Read => AdminPageUser::Reader,
+                PageAccess::Act(action) => AdminPageUser::Actor {
+                    needs_key: action.needs_key,
+                },
+            },
+            parameters: self.parameters,
+            content_type: self.content_type,
+        }
+    }
 }
 
 impl AdminAction {

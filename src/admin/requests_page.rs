@@ -2,6 +2,7 @@
 
 use super::AdminApp;
 use super::page::AdminRequest;
+use crate::openapi::PageParameter;
 use crate::protocol::credential_names::decoded;
 use crate::serve::AppResponse;
 use http::StatusCode;
@@ -20,6 +21,23 @@ const FIELDS: [&str; 8] = [
     "protocol",
     "settlement",
     "error_code",
+];
+
+/// Parameters of the query.
+pub(super) const PARAMETERS: &[PageParameter] = &[
+    PageParameter::optional(
+        "status",
+        "A status such as `502`, or a class such as `5xx`.",
+    ),
+    PageParameter::optional("limit", "Number of requests; 100 by default, at most 1000."),
+    PageParameter::optional("id", "Request id."),
+    PageParameter::optional("caller", "Name of a caller."),
+    PageParameter::optional("route", "Name of a route."),
+    PageParameter::optional("model", "Platform model."),
+    PageParameter::optional("channel", "Name of a channel."),
+    PageParameter::optional("protocol", "Protocol of the route."),
+    PageParameter::optional("settlement", "How the exchange ended."),
+    PageParameter::optional("error_code", "Code of the error."),
 ];
 
 /// Which requests a page lists.

@@ -4,9 +4,16 @@ use super::AdminApp;
 use super::overview::traffic;
 use super::page::AdminRequest;
 use crate::observe::traffic::INTERVAL_SECONDS;
+use crate::openapi::PageParameter;
 use crate::serve::AppResponse;
 use http::StatusCode;
 use serde_json::{Value, json};
+
+/// Parameters of the query.
+pub(super) const PARAMETERS: &[PageParameter] = &[PageParameter::optional(
+    "since",
+    "Begin of the first interval, in Unix seconds.",
+)];
 
 /// The intervals that start at the time in the parameter `since`, in seconds since the epoch, or later. Intervals
 /// without requests are absent.

@@ -9,15 +9,12 @@ use super::logged_plan;
 use super::plan_changes::{PlanChange, plan_changes};
 use super::request_file::{self, RecordedContent, RecordedRequest};
 use super::request_plan::{PlannedOutcome, RequestPlan};
-use crate::config;
-use crate::config::comparison::ComparableValues;
-use crate::config::document::ConfigDocument;
 use crate::config::problem::InvalidConfig;
+use crate::config::{self, ComparableConfig};
 use crate::reload::running::RunningSettings;
 use crate::snapshot::{self, SharedState, Snapshot, filter_schemas};
 use change::{SettingChange, SettingGroup};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 const EXAMPLE: &str = "\
 Example:
@@ -49,27 +46,13 @@ pub struct DiffArgs {
 
 /// One of the two configurations.
 struct ConfigSide {
-    values: ComparableValues,
-    document: ConfigDocument,
+    config: ComparableConfig,
     snapshot: Snapshot,
     folder: PathBuf,
-    /// Files of secrets, whose contents are among the values.
-    secret_files: Vec<PathBuf>,
-}
-
-pub fn run(args: &DiffArgs) -> ExitCode {
-    match diff(args) {
-        Ok(false) => ExitCode::SUCCESS,
-        Ok(true) => ExitCode::from(1),
-        Err(CommandError { message }) => {
-            eprintln!("{}", message.trim_end());
-            ExitCode::from(2)
-        }
-    }
 }
 
 /// Prints the differences; returns whether there are any.
-fn diff(args: &DiffArgs) -> Result<bool, CommandError> {
+pub fn run(args: &DiffArgs) -> Result<bool, CommandError> {
     let old = ConfigSide::read(&args.old)?;
     let new = ConfigSide::read(&args.new)?;
     let requests = match &args.requests {
@@ -93,13 +76,10 @@ impl ConfigSide {
     fn read(file: &Path) -> Result<Self, InvalidConfig> {
         let shared = SharedState::default();
         let snapshot = snapshot::build(file, &shared)?.snapshot;
-        let loaded = config::load(file, &filter_schemas(), &*shared.variables)?;
         Ok(Self {
-            values: loaded.values,
-            document: loaded.document,
+            config: config::load_comparable(file, &filter_schemas(), &*shared.variables)?,
             snapshot,
             folder: file.parent().unwrap_or(Path::new("")).to_owned(),
-            secret_files: loaded.files,
         })
     }
 }

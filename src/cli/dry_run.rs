@@ -5,10 +5,11 @@ use crate::filter::FilterAction;
 use crate::filter::body_reading::RequestBodyFormat;
 use crate::filter::chain::RequestChain;
 use crate::filter::descriptor::FilterProvision;
+use crate::filter::limit_body::too_large;
 use crate::filter::view::RequestView;
 use crate::gateway::preview::{SubrequestPreview, SubrequestRecorder, request_view};
 use crate::protocol::Protocol;
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::fault::Fault;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use bytes::Bytes;
@@ -118,11 +119,7 @@ async fn verdict(
     }
     let body = body.unwrap_or_default();
     if body.len() as u64 > request.body_limit {
-        let limit = request.body_limit;
-        return Err(Fault::new(
-            FaultKind::TooLarge,
-            format!("the body is larger than {limit} bytes; send a smaller one"),
-        ));
+        return Err(too_large(Some(body.len() as u64), request.body_limit));
     }
     let reading = RequestBodyFormat::of(request, &body, chain.body_need());
     request.take(reading.read(body)?);

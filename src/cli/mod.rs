@@ -137,8 +137,8 @@ pub fn main() -> ExitCode {
         CliCommand::Run(args) => run::run(&args),
         CliCommand::Check(args) => check::run(&args),
         CliCommand::Explain(args) => explain::run(&args),
-        CliCommand::Diff(args) => return diff::run(&args),
-        CliCommand::Replay(args) => return replay::run(&args),
+        CliCommand::Diff(args) => return comparison_exit_code(diff::run(&args)),
+        CliCommand::Replay(args) => return comparison_exit_code(replay::run(&args)),
         CliCommand::Schema(args) => schema::run(&args),
         CliCommand::Filters => filters::run(),
         CliCommand::Families(args) => families::run(&args),
@@ -159,6 +159,18 @@ pub fn main() -> ExitCode {
         Err(CommandError { message }) => {
             eprintln!("{}", message.trim_end());
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// The exit code of a command that compares: 0 no difference, 1 differences, 2 the comparison failed.
+fn comparison_exit_code(differs: Result<bool, CommandError>) -> ExitCode {
+    match differs {
+        Ok(false) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::from(1),
+        Err(CommandError { message }) => {
+            eprintln!("{}", message.trim_end());
+            ExitCode::from(2)
         }
     }
 }

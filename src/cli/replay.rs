@@ -10,7 +10,6 @@ use crate::snapshot::{self, SharedState, Snapshot};
 use judgement::{RecordedEnd, ReplayJudgement};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 const EXAMPLE: &str = "\
 Example:
@@ -52,19 +51,8 @@ struct ReplaySummary<'a> {
     not_judged: BTreeMap<&'static str, usize>,
 }
 
-pub fn run(args: &ReplayArgs) -> ExitCode {
-    match replay(args) {
-        Ok(false) => ExitCode::SUCCESS,
-        Ok(true) => ExitCode::from(1),
-        Err(CommandError { message }) => {
-            eprintln!("{}", message.trim_end());
-            ExitCode::from(2)
-        }
-    }
-}
-
 /// Prints what became of the requests; returns whether any differs.
-fn replay(args: &ReplayArgs) -> Result<bool, CommandError> {
+pub fn run(args: &ReplayArgs) -> Result<bool, CommandError> {
     let snapshot = snapshot::build(&args.config, &SharedState::default())?.snapshot;
     let requests = request_file::read(&args.file)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -63,10 +63,26 @@ pub struct LoadedConfig {
     pub document: ConfigDocument,
     /// The first 12 hex digits of the file's SHA-256.
     pub revision: String,
-    /// For comparisons with another file.
-    pub values: ComparableValues,
     /// Files of secrets that were read.
     pub files: Vec<PathBuf>,
+}
+
+/// A configuration that the schema accepts, for comparisons with another one.
+#[derive(Debug)]
+pub struct ComparableConfig {
+    pub values: ComparableValues,
+    pub document: ConfigDocument,
+    /// Files of secrets, whose contents are among the values.
+    pub secret_files: Vec<PathBuf>,
+}
+
+/// The values of a text that the schema accepts, with all variables replaced and all secrets read.
+struct CheckedText {
+    value: Value,
+    /// The pointers of the secrets in the values.
+    secrets: Vec<String>,
+    document: ConfigDocument,
+    files: Vec<PathBuf>,
 }
 
 /// Reads and checks a configuration file; `env` looks up environment variables.
@@ -78,26 +94,19 @@ pub fn load(
     filters: &[FilterSchema],
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<LoadedConfig, InvalidConfig> {
-    let of_file = |reason, hint| {
-        let problem = ConfigProblem::of_file(reason, hint);
-        InvalidConfig::new(path.to_owned(), ConfigText::default(), vec![problem])
-    };
-    let bytes = read(path).map_err(|error| {
-        of_file(
-            format!("cannot read the file: {}", secrets::io_words(&error)),
-            None,
-        )
-    })?;
-    let text = str::from_utf8(&bytes).map_err(|error| {
-        let lines = bytes[..error.valid_up_to()]
-            .split(|byte| *byte == b'\n')
-            .count();
-        of_file(
-            format!("line {lines} is not UTF-8"),
-            Some("save the file as UTF-8".into()),
-        )
-    })?;
-    parse(path, text, filters, env)
+    parse(path, &read_text(path)?, filters, env)
+}
+
+/// As [`load`], for a comparison.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_comparable(
+    path: &Path,
+    filters: &[FilterSchema],
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<ComparableConfig, InvalidConfig> {
+    parse_comparable(path, &read_text(path)?, filters, env)
 }
 
 /// Checks a configuration that was read from `path`, which names it and is where its relative paths start.
@@ -110,6 +119,67 @@ pub fn parse(
     filters: &[FilterSchema],
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<LoadedConfig, InvalidConfig> {
+    let checked = check_text(path, text, filters, env)?;
+    Ok(LoadedConfig {
+        config: typed(checked.value, &checked.document)?,
+        document: checked.document,
+        revision: revision_of(text.as_bytes()),
+        files: checked.files,
+    })
+}
+
+/// As [`parse`], for a comparison.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_comparable(
+    path: &Path,
+    text: &str,
+    filters: &[FilterSchema],
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<ComparableConfig, InvalidConfig> {
+    let checked = check_text(path, text, filters, env)?;
+    Ok(ComparableConfig {
+        values: ComparableValues::new(checked.value, &checked.secrets),
+        document: checked.document,
+        secret_files: checked.files,
+    })
+}
+
+/// The first 12 hex digits of a file's SHA-256: its name in logs, metrics and on the admin page.
+pub fn revision_of(bytes: &[u8]) -> String {
+    Hex(&Sha256::digest(bytes)[..6]).to_string()
+}
+
+fn read_text(path: &Path) -> Result<String, InvalidConfig> {
+    let of_file = |reason, hint| {
+        let problem = ConfigProblem::of_file(reason, hint);
+        InvalidConfig::new(path.to_owned(), ConfigText::default(), vec![problem])
+    };
+    let bytes = read(path).map_err(|error| {
+        of_file(
+            format!("cannot read the file: {}", secrets::io_words(&error)),
+            None,
+        )
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let lines = error.as_bytes()[..valid]
+            .split(|byte| *byte == b'\n')
+            .count();
+        of_file(
+            format!("line {lines} is not UTF-8"),
+            Some("save the file as UTF-8".into()),
+        )
+    })
+}
+
+fn check_text(
+    path: &Path,
+    text: &str,
+    filters: &[FilterSchema],
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<CheckedText, InvalidConfig> {
     let mut document = read_document(path, text.strip_prefix('\u{feff}').unwrap_or(text))?;
     let expanded = expand::expand(document.root(), document.source(), env);
     document.set_expanded(expanded.pointers);
@@ -137,19 +207,12 @@ pub fn parse(
         let invalid = document.invalid_findings(findings, checked.more);
         return Err(InvalidConfig { files, ..invalid });
     }
-    let values = ComparableValues::new(&value, &secret_pointers);
-    Ok(LoadedConfig {
-        config: typed(value, &document)?,
+    Ok(CheckedText {
+        value,
+        secrets: secret_pointers,
         document,
-        values,
-        revision: revision_of(text.as_bytes()),
         files,
     })
-}
-
-/// The first 12 hex digits of a file's SHA-256: its name in logs, metrics and on the admin page.
-pub fn revision_of(bytes: &[u8]) -> String {
-    Hex(&Sha256::digest(bytes)[..6]).to_string()
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {

@@ -37,6 +37,25 @@ pub struct PageParameter {
     pub required: bool,
 }
 
+impl PageParameter {
+    /// A parameter without which the page responds with an error.
+    pub const fn required(name: &'static str, description: &'static str) -> Self {
+        Self {
+            name,
+            description,
+            required: true,
+        }
+    }
+
+    pub const fn optional(name: &'static str, description: &'static str) -> Self {
+        Self {
+            name,
+            description,
+            required: false,
+        }
+    }
+}
+
 impl AdminPageDescription {
     /// The operation, at the base URL of the admin pages.
     pub(super) fn operation(&self, server: &str) -> Value {

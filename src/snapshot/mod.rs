@@ -189,7 +189,6 @@ fn build_loaded(
         document,
         revision,
         mut files,
-        ..
     } = loaded;
     let GatewayConfig {
         server,

@@ -47,7 +47,7 @@ class PackageTest(unittest.TestCase):
 def made_package(program, folder, version):
     """The path of a package of this version with the built program."""
     path = Path(folder, f"{version}.deb")
-    profile = {"debug": "dev"}.get(Path(program).parent.name, "release")
+    profile = "dev" if Path(program).parent.name == "debug" else "release"
     command = ["cargo", "deb", "--quiet", "--no-build", "--profile", profile, "--strip", "--fast", "--no-dbgsym"]
     subprocess.run([*command, "--deb-version", version, "--output", path], cwd=ROOT, check=True)
     return path

@@ -28,7 +28,7 @@ pub fn compare(old: &ConfigSide, new: &ConfigSide) -> Vec<SettingChange> {
 /// The paths of the files besides secrets, relative to the folder of the configuration.
 fn relative_files(side: &ConfigSide) -> BTreeSet<String> {
     let files = side.snapshot.files.iter();
-    let files = files.filter(|file| !side.secret_files.contains(file));
+    let files = files.filter(|file| !side.config.secret_files.contains(file));
     let relative = files.map(|file| file.strip_prefix(&side.folder).unwrap_or(file));
     relative
         .map(|file| file.to_string_lossy().into_owned())

@@ -15,7 +15,7 @@ pub fn compare(old: &ConfigSide, new: &ConfigSide, restart: &[&'static str]) -> 
         restart,
         changes: Vec::new(),
     };
-    for section in keys(old.values.get(""), new.values.get("")) {
+    for section in keys(old.config.values.get(""), new.config.values.get("")) {
         comparison.section(&section);
     }
     comparison.changes
@@ -82,8 +82,8 @@ impl SettingsComparison<'_> {
                 });
             }
         };
-        let old = entries(self.old.values.get(&pointer), &pointer);
-        let new = entries(self.new.values.get(&pointer), &pointer);
+        let old = entries(self.old.config.values.get(&pointer), &pointer);
+        let new = entries(self.new.config.values.get(&pointer), &pointer);
         self.named(section, noun, &old, &new);
         if section == "routes" {
             self.order(&old, &new);
@@ -129,7 +129,11 @@ impl SettingsComparison<'_> {
             _ => return String::new(),
         };
         let pointer = child(pointer, key);
-        let shown = self.new.document.shown(&self.new.values, &pointer);
+        let shown = self
+            .new
+            .config
+            .document
+            .shown(&self.new.config.values, &pointer);
         format!(", {key} {shown}")
     }
 
@@ -151,8 +155,8 @@ impl SettingsComparison<'_> {
 
     /// Compares the values at a place, and what is below them.
     fn setting(&mut self, place: &SettingPlace<'_>) {
-        let old = self.old.values.get(&place.old);
-        let new = self.new.values.get(&place.new);
+        let old = self.old.config.values.get(&place.old);
+        let new = self.new.config.values.get(&place.new);
         if old == new {
             return;
         }
@@ -187,9 +191,9 @@ impl SettingsComparison<'_> {
         if place.path.ends_with("key_sha256") {
             return self.report(place, "changed".into());
         }
-        let shown = |side: &ConfigSide, pointer: &str| match side.values.get(pointer) {
+        let shown = |side: &ConfigSide, pointer: &str| match side.config.values.get(pointer) {
             Value::Null => "not set".to_owned(),
-            _ => side.document.shown(&side.values, pointer),
+            _ => side.config.document.shown(&side.config.values, pointer),
         };
         let (old, new) = (shown(self.old, &place.old), shown(self.new, &place.new));
         match old == new {
@@ -201,13 +205,13 @@ impl SettingsComparison<'_> {
 
     fn secret(&mut self, place: &SettingPlace<'_>) {
         let shown = |side: &ConfigSide, pointer: &str| {
-            let shown = side.document.shown(&side.values, pointer);
+            let shown = side.config.document.shown(&side.config.values, pointer);
             shown.starts_with("${").then_some(shown)
         };
         let names = (shown(self.old, &place.old), shown(self.new, &place.new));
         let text = match (
-            self.old.values.get(&place.old),
-            self.new.values.get(&place.new),
+            self.old.config.values.get(&place.old),
+            self.new.config.values.get(&place.new),
             names,
         ) {
             (Value::Null, _, _) => "added".into(),
@@ -222,8 +226,11 @@ impl SettingsComparison<'_> {
         let shown = |side: &ConfigSide, pointer: &str, list: &[Value], other: &[Value]| {
             let only_here = list.iter().enumerate();
             let only_here = only_here.filter(|(_, item)| !other.contains(item));
-            let shown = only_here
-                .map(|(index, _)| side.document.shown(&side.values, &child(pointer, index)));
+            let shown = only_here.map(|(index, _)| {
+                side.config
+                    .document
+                    .shown(&side.config.values, &child(pointer, index))
+            });
             shown.collect::<Vec<_>>().join(", ")
         };
         let removed = shown(self.old, &place.old, old, new);
