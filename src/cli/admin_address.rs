@@ -2,6 +2,7 @@
 
 use super::CommandError;
 use super::admin_client::AdminUrl;
+use super::config_file::path_of_variable;
 use crate::snapshot::{self, SharedState};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,11 @@ const DEFAULT_ADMIN: &str = "127.0.0.1:9091";
 /// The arguments that give the address of the admin pages.
 #[derive(clap::Args)]
 pub struct AdminAddressArgs {
-    /// Address of the gateway's admin pages [default: 127.0.0.1:9091]
+    /// Address of the gateway's admin pages [default: that of --config, or 127.0.0.1:9091]
     #[arg(long, value_name = "URL")]
     admin: Option<AdminUrl>,
-    /// Configuration file whose `server.admin` is the address.
-    #[arg(long, short, conflicts_with = "admin")]
+    /// Configuration file whose `server.admin` is the address [env: HEADGATE_CONFIG]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "admin")]
     config: Option<PathBuf>,
 }
 
@@ -25,10 +26,12 @@ impl AdminAddressArgs {
     /// # Errors
     /// The configuration file does not have it.
     pub(super) fn url(&self) -> Result<AdminUrl, CommandError> {
-        match (&self.admin, &self.config) {
-            (Some(url), _) => Ok(url.clone()),
-            (None, Some(file)) => configured_url(file),
-            (None, None) => DEFAULT_ADMIN.parse().map_err(CommandError::new),
+        if let Some(url) = &self.admin {
+            return Ok(url.clone());
+        }
+        match self.config.clone().or_else(path_of_variable) {
+            Some(file) => configured_url(&file),
+            None => DEFAULT_ADMIN.parse().map_err(CommandError::new),
         }
     }
 }

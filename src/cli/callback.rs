@@ -2,13 +2,16 @@
 
 use super::CommandError;
 use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl};
+use super::examples;
 use serde_json::Value;
 
 #[derive(clap::Subcommand)]
 pub enum CallbackCommand {
     /// Prints the dead letters of a running gateway, one JSON object per line.
+    #[command(after_help = examples::CALLBACK_LIST)]
     List(ListDeadLettersArgs),
     /// Delivers dead letters again.
+    #[command(after_help = examples::CALLBACK_REDRIVE)]
     Redrive(RedriveArgs),
 }
 

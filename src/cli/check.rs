@@ -34,7 +34,7 @@ impl CheckArgs {
 }
 
 pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
-    let file = args.config.path();
+    let file = &args.config.path();
     let shared = SharedState::default();
     let BuiltSnapshot { snapshot, warnings } = snapshot::build(file, &shared)?;
     if !warnings.text.is_empty() {

@@ -1,26 +1,55 @@
-//! The configuration file among the arguments of a command: positional, or after `--config`.
+//! The configuration file among the arguments of a command: positional or after `--config`, else that of
+//! HEADGATE_CONFIG, else `routes.yaml`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+const VARIABLE: &str = "HEADGATE_CONFIG";
+const DEFAULT: &str = "routes.yaml";
+
+/// The file of commands that have no other positional argument.
 #[derive(clap::Args)]
 pub struct ConfigFile {
-    /// Path of the configuration file.
-    #[arg(default_value = "routes.yaml")]
-    file: PathBuf,
-    /// Same as the positional argument.
-    #[arg(long, short, conflicts_with = "file")]
+    /// Path of the configuration file [env: HEADGATE_CONFIG] [default: routes.yaml]
+    #[arg(conflicts_with = "config")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    option: ConfigOption,
+}
+
+/// The file of commands whose positional arguments are others.
+#[derive(clap::Args)]
+pub struct ConfigOption {
+    /// Path of the configuration file [env: HEADGATE_CONFIG] [default: routes.yaml]
+    #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 impl ConfigFile {
     #[cfg(feature = "simulator")]
     pub fn new(file: PathBuf) -> Self {
-        Self { file, config: None }
+        let option = ConfigOption { config: None };
+        Self {
+            file: Some(file),
+            option,
+        }
     }
 
-    pub fn path(&self) -> &Path {
-        self.config.as_ref().unwrap_or(&self.file)
+    pub fn path(&self) -> PathBuf {
+        self.file.clone().unwrap_or_else(|| self.option.path())
     }
+}
+
+impl ConfigOption {
+    pub fn path(&self) -> PathBuf {
+        let given = self.config.clone().or_else(path_of_variable);
+        given.unwrap_or_else(|| DEFAULT.into())
+    }
+}
+
+/// The path in HEADGATE_CONFIG, unless the variable is empty or not set.
+pub fn path_of_variable() -> Option<PathBuf> {
+    let value = std::env::var_os(VARIABLE)?;
+    (!value.is_empty()).then(|| value.into())
 }
 
 #[cfg(test)]
@@ -36,8 +65,7 @@ mod tests {
 
     #[test]
     fn the_file_is_positional_or_an_option_but_not_both() {
-        let table: [(&[&str], Option<&str>); 5] = [
-            (&[], Some("routes.yaml")),
+        let table: [(&[&str], Option<&str>); 4] = [
             (&["a.yaml"], Some("a.yaml")),
             (&["--config", "a.yaml"], Some("a.yaml")),
             (&["-c", "a.yaml"], Some("a.yaml")),
@@ -45,8 +73,8 @@ mod tests {
         ];
         for (arguments, expected) in table {
             let parsed = Command::try_parse_from([&["run"], arguments].concat());
-            let path = parsed.ok().map(|command| command.config.path().to_owned());
-            assert_eq!(path.as_deref(), expected.map(Path::new), "{arguments:?}");
+            let path = parsed.ok().map(|command| command.config.path());
+            assert_eq!(path, expected.map(PathBuf::from), "{arguments:?}");
         }
     }
 }

@@ -1,8 +1,7 @@
 //! `headgate demo`: a simulated provider and the gateway in one process, and requests to paste into a terminal.
 
-use super::config_file::ConfigFile;
+use super::config_file::{ConfigFile, ConfigOption};
 use super::{CommandError, key, run};
-use crate::gateway::listen::ListenSocket;
 use crate::observe::process_log;
 use crate::snapshot::SharedState;
 use headgate_simulator::server::SimulatorServer;
@@ -13,9 +12,8 @@ use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub struct DemoArgs {
-    /// Path of the configuration file.
-    #[arg(long, short, default_value = "routes.yaml")]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigOption,
     /// Address of the gateway.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: String,
@@ -54,10 +52,10 @@ const SIMULATOR_THREADS: usize = 1;
 
 pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let log = process_log::start();
-    let simulator = ListenSocket::bind(&args.simulator)?;
+    let simulator = run::bind(&args.simulator)?;
     let address = simulator.address;
     // The configuration names the gateway's address, so that a port must be picked before it is read.
-    let gateway = ListenSocket::bind(&args.listen)?.address;
+    let gateway = run::bind(&args.listen)?.address;
     let gateway_url = format!("http://{gateway}");
     let state_file = new_state_file();
     let shared = SharedState {
@@ -75,7 +73,7 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
         admin,
     } = run::gateway(
         &run::RunArgs {
-            config: ConfigFile::new(args.config.clone()),
+            config: ConfigFile::new(args.config.path()),
             listen: Some(gateway.to_string()),
             admin: Some(args.admin.clone()),
             upgrade: false,

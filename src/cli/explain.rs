@@ -2,6 +2,7 @@
 
 use super::CommandError;
 use super::admin_client::{AdminRequestArgs, AdminUrl};
+use super::config_file::ConfigOption;
 use super::dry_run::{DryRun, DryRunRequest, split_query, usual_headers};
 use super::explain_callouts::print_callouts;
 use super::explain_conditions::print_conditions;
@@ -22,16 +23,14 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use std::io::Read;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub struct ExplainArgs {
     /// Path and query of the request, such as /v1/chat/completions.
     path: String,
-    /// Path of the configuration file.
-    #[arg(long, short, default_value = "routes.yaml")]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigOption,
     /// Method [default: POST with a body, else GET].
     #[arg(long, short = 'X')]
     method: Option<Method>,
@@ -62,7 +61,7 @@ pub struct ExplainArgs {
 }
 
 pub fn run(args: &ExplainArgs) -> Result<(), CommandError> {
-    let snapshot = snapshot::build(&args.config, &SharedState::default())?.snapshot;
+    let snapshot = snapshot::build(&args.config.path(), &SharedState::default())?.snapshot;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

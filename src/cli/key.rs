@@ -1,6 +1,7 @@
 //! `headgate key`: generates keys for callers, keys for task ids and webhook secrets.
 
 use super::CommandError;
+use super::examples;
 use crate::catalog::caller::KeyDigest;
 use crate::catalog::webhook_secret::WebhookSecret;
 use base64::Engine;
@@ -9,12 +10,16 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 #[derive(clap::Subcommand)]
 pub enum KeyCommand {
     /// Prints a new API key for a caller and its digest for routes.yaml.
+    #[command(after_help = examples::KEY_NEW)]
     New,
     /// Prints the digest of a key from standard input.
+    #[command(after_help = examples::KEY_DIGEST)]
     Digest,
     /// Prints a new key for `task_keys`.
+    #[command(after_help = examples::KEY_TASK)]
     Task,
     /// Prints a new secret for `webhook_secrets` of a caller.
+    #[command(after_help = examples::KEY_WEBHOOK)]
     Webhook,
 }
 

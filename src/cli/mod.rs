@@ -4,11 +4,13 @@ mod admin_address;
 mod admin_client;
 mod callback;
 mod check;
+mod completions;
 mod config_file;
 #[cfg(feature = "simulator")]
 mod demo;
 mod diff;
 mod dry_run;
+mod examples;
 mod explain;
 mod explain_callouts;
 mod explain_conditions;
@@ -24,6 +26,7 @@ mod lifecycle;
 mod limits;
 mod live;
 mod logged_plan;
+mod man;
 mod plan_changes;
 #[cfg(feature = "wasm")]
 mod plugin;
@@ -42,13 +45,15 @@ mod supervisor;
 mod task;
 mod top;
 mod value_changes;
+mod version;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// A configuration-driven reverse proxy in front of AI generation providers.
 #[derive(Parser)]
-#[command(name = "headgate", version, about)]
+#[command(name = "headgate", version, long_version = version::LONG_VERSION.as_str(), about)]
+#[command(after_help = examples::HEADGATE)]
 struct Cli {
     #[command(subcommand)]
     command: CliCommand,
@@ -57,10 +62,12 @@ struct Cli {
 #[derive(Subcommand)]
 enum CliCommand {
     /// Runs the gateway.
+    #[command(after_help = examples::RUN)]
     Run(run::RunArgs),
     /// Validates a configuration and prints all problems with their positions.
     Check(check::CheckArgs),
     /// Dry-runs a request: prints its route, filters, channels and upstream request.
+    #[command(after_help = examples::EXPLAIN)]
     Explain(explain::ExplainArgs),
     /// Prints what changes from one configuration to another, and for which requests; exits with 0 if nothing does, 1 if
     /// something does, and 2 if a file cannot be read.
@@ -69,34 +76,51 @@ enum CliCommand {
     /// differently; exits with 0 if none does, 1 if some do, and 2 if a file cannot be read.
     Replay(replay::ReplayArgs),
     /// Prints the JSON Schema of routes.yaml, or the HTTP API of a configuration as OpenAPI 3.1.
+    #[command(after_help = examples::SCHEMA)]
     Schema(schema::SchemaArgs),
     /// Lists the filters, the chain of each, and what it does.
+    #[command(after_help = examples::FILTERS)]
     Filters,
     /// Prints the definitions of the built-in video families.
+    #[command(after_help = examples::FAMILIES)]
     Families(families::FamiliesArgs),
     /// Generates API keys for callers, keys for task ids and webhook secrets.
     #[command(subcommand)]
+    #[command(after_help = examples::KEY)]
     Key(key::KeyCommand),
     /// Prints the status of a running gateway in words; exits with 0 if it is fine, 1 if it is degraded, and 2 if it
     /// cannot be reached.
+    #[command(after_help = examples::STATUS)]
     Status(status::StatusArgs),
     /// Shows what a running gateway does, updated every second, in the terminal; exits with 2 if it cannot be read.
+    #[command(after_help = examples::TOP)]
     Top(top::TopArgs),
     /// Lists and redrives deliveries to callers that failed for good.
     #[command(subcommand)]
+    #[command(after_help = examples::CALLBACK)]
     Callback(callback::CallbackCommand),
     /// Lists paid creates that are not settled.
     #[command(subcommand)]
+    #[command(after_help = examples::TASK)]
     Task(task::TaskCommand),
     /// Creates, checks, tests and runs plugins.
     #[cfg(feature = "wasm")]
     #[command(subcommand)]
+    #[command(after_help = examples::PLUGIN)]
     Plugin(plugin::PluginCommand),
+    /// Prints a completion script for a shell.
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions(completions::CompletionsArgs),
+    /// Prints the manual page, or writes the pages of all commands to a folder.
+    #[command(after_help = examples::MAN)]
+    Man(man::ManArgs),
     /// Runs a simulated provider.
     #[cfg(feature = "simulator")]
+    #[command(after_help = examples::SIMULATE)]
     Simulate(simulate::SimulateArgs),
     /// Runs the gateway with a simulated provider, and prints requests to try.
     #[cfg(feature = "simulator")]
+    #[command(after_help = examples::DEMO)]
     Demo(demo::DemoArgs),
 }
 
@@ -121,7 +145,9 @@ impl CliCommand {
             | Self::Status(_)
             | Self::Top(_)
             | Self::Callback(_)
-            | Self::Task(_) => false,
+            | Self::Task(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
         }
     }
 }
@@ -147,6 +173,8 @@ pub fn main() -> ExitCode {
         CliCommand::Top(args) => return top::run(&args),
         CliCommand::Callback(command) => callback::run(&command),
         CliCommand::Task(command) => task::run(&command),
+        CliCommand::Completions(args) => completions::run(&args),
+        CliCommand::Man(args) => man::run(&args),
         #[cfg(feature = "wasm")]
         CliCommand::Plugin(command) => plugin::run(&command),
         #[cfg(feature = "simulator")]

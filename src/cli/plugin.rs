@@ -15,19 +15,24 @@ mod outcome;
 mod run;
 
 use super::CommandError;
+use super::examples;
 use headgate_wasm::{PluginHost, PluginHostSettings, PluginModule, PluginModuleError};
 use std::path::Path;
 
 #[derive(clap::Subcommand)]
 pub enum PluginCommand {
     /// Writes a folder with a plugin to start from: source, build script, test cases and a page.
+    #[command(after_help = examples::PLUGIN_NEW)]
     New(create::PluginNewArgs),
     /// Prints the interface of a module, or every problem with it.
+    #[command(after_help = examples::PLUGIN_CHECK)]
     Check(check::PluginCheckArgs),
     /// Runs test cases on the host that the gateway uses.
+    #[command(after_help = examples::PLUGIN_TEST)]
     Test(cases::PluginTestArgs),
     /// Runs a gateway with the plugin and a simulated provider, and prints a request to try.
     #[cfg(feature = "simulator")]
+    #[command(after_help = examples::PLUGIN_RUN)]
     Run(run::PluginRunArgs),
 }
 

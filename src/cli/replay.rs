@@ -3,6 +3,7 @@
 mod judgement;
 
 use super::CommandError;
+use super::config_file::ConfigOption;
 use super::logged_plan;
 use super::request_file::{self, RecordedContent, RecordedRequest};
 use super::request_plan::RequestPlan;
@@ -22,9 +23,8 @@ Exit status: 0 nothing differs, 1 requests differ, 2 a file cannot be read or is
 pub struct ReplayArgs {
     /// File of recorded requests: access-log lines or sample requests, one JSON object per line, or a HAR file.
     file: PathBuf,
-    /// Path of the configuration.
-    #[arg(long, short, default_value = "routes.yaml")]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigOption,
     /// Name of the caller of requests that have neither a caller nor a key.
     #[arg(long)]
     caller: Option<String>,
@@ -53,7 +53,7 @@ struct ReplaySummary<'a> {
 
 /// Prints what became of the requests; returns whether any differs.
 pub fn run(args: &ReplayArgs) -> Result<bool, CommandError> {
-    let snapshot = snapshot::build(&args.config, &SharedState::default())?.snapshot;
+    let snapshot = snapshot::build(&args.config.path(), &SharedState::default())?.snapshot;
     let requests = request_file::read(&args.file)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -21,6 +21,7 @@ use crate::reload::{self, Reloader};
 use crate::snapshot::SharedState;
 use crate::snapshot::admin::{AdminRules, KEYS_REQUIRED, KEYS_REQUIRED_HINT};
 use crate::snapshot::server::{AccessLogTarget, ServerSettings};
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -70,7 +71,7 @@ pub fn gateway(
 ) -> Result<ReadyGateway, CommandError> {
     let metrics = Arc::new(Metrics::new());
     let reloader = Arc::new(Reloader::start(
-        args.config.path(),
+        &args.config.path(),
         shared,
         metrics.clone(),
     )?);
@@ -127,7 +128,8 @@ pub fn gateway(
     process.add_media_remover(reloader.clone());
     #[cfg(feature = "otlp")]
     process.add_trace_exporter(reloader.clone(), gateway.addresses());
-    let folder = args.config.path().parent().unwrap_or(Path::new(""));
+    let config = args.config.path();
+    let folder = config.parent().unwrap_or(Path::new(""));
     process
         .add_gateway(
             &gateway,
@@ -248,7 +250,7 @@ fn inherit_or_bind(
             return Ok(socket);
         }
     }
-    ListenSocket::bind(address).map_err(failed)
+    bind(address)
 }
 
 fn sink(target: AccessLogTarget) -> Option<LogSink> {
@@ -259,7 +261,27 @@ fn sink(target: AccessLogTarget) -> Option<LogSink> {
     }
 }
 
+/// Binds a socket of a server.
+///
+/// # Errors
+/// The address cannot be used; the message has the address and what to do.
+pub fn bind(address: &str) -> Result<ListenSocket, CommandError> {
+    ListenSocket::bind(address).map_err(|error| cannot_listen(address, &error))
+}
+
 fn cannot_listen(address: &str, error: &std::io::Error) -> CommandError {
     let address = secret_shape::masked(address);
-    CommandError::new(format!("error: cannot listen on {address}: {error}"))
+    let hint = match error.kind() {
+        ErrorKind::AddrInUse => {
+            "\n  another process listens there; stop it, or give another address; `headgate run --upgrade` takes over from a running gateway"
+        }
+        ErrorKind::PermissionDenied => {
+            "\n  give a port from 1024 on, or grant the program CAP_NET_BIND_SERVICE"
+        }
+        ErrorKind::AddrNotAvailable => {
+            "\n  this machine does not have the address; 0.0.0.0 is all of its IPv4 addresses, [::] those of IPv6 too"
+        }
+        _ => "",
+    };
+    CommandError::new(format!("error: cannot listen on {address}: {error}{hint}"))
 }

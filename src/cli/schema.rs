@@ -2,6 +2,7 @@
 
 use super::CommandError;
 use super::config_file::ConfigFile;
+use super::examples;
 use crate::admin::openapi_page::servers;
 use crate::admin::router::page_descriptions;
 use crate::config::schema::routes_schema;
@@ -19,6 +20,7 @@ pub struct SchemaArgs {
 #[derive(Subcommand)]
 enum SchemaSubject {
     /// Prints the HTTP API of a configuration as OpenAPI 3.1: its routes, their schemas and errors, and the admin pages.
+    #[command(after_help = examples::SCHEMA_OPENAPI)]
     Openapi(OpenapiArgs),
 }
 
@@ -32,7 +34,7 @@ pub fn run(args: &SchemaArgs) -> Result<(), CommandError> {
     let printed = match &args.subject {
         None => routes_schema(&filter_schemas()),
         Some(SchemaSubject::Openapi(args)) => {
-            let snapshot = snapshot::build(args.config.path(), &SharedState::default())?.snapshot;
+            let snapshot = snapshot::build(&args.config.path(), &SharedState::default())?.snapshot;
             let listeners = ListenerSummary::wanted_by(&snapshot);
             document(&snapshot, &servers(&listeners), &page_descriptions())
         }

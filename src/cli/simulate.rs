@@ -1,7 +1,6 @@
 //! `headgate simulate`: a simulated provider without a model.
 
-use super::CommandError;
-use crate::gateway::listen::ListenSocket;
+use super::{CommandError, run};
 use crate::observe::process_log;
 use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorDefaults};
@@ -33,7 +32,7 @@ pub struct SimulateArgs {
 
 pub fn run(args: &SimulateArgs) -> Result<(), CommandError> {
     process_log::start();
-    let socket = ListenSocket::bind(&args.listen)?;
+    let socket = run::bind(&args.listen)?;
     let address = socket.address;
     let simulator = Simulator::new(SimulatorDefaults {
         first_byte_ms: args.first_byte_ms,

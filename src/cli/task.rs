@@ -1,6 +1,8 @@
 //! `headgate task`: lists paid creates that are not settled, and settles them.
 
 use super::CommandError;
+use super::config_file::ConfigOption;
+use super::examples;
 use crate::journal::{
     CreateState, ProviderOutcome, SettleResult, UnsettledCreate, settle, unsettled,
 };
@@ -10,23 +12,24 @@ use crate::state::records::RecordKind;
 use crate::state::settings::StoreSettings;
 use crate::state::{StateStore, StoreUnavailable};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 #[derive(clap::Subcommand)]
 pub enum TaskCommand {
     /// Lists creates whose outcome is unknown, and responses that are not known to have reached a caller.
+    #[command(after_help = examples::TASK_UNKNOWN)]
     Unknown(UnknownArgs),
     /// Settles a create whose outcome is unknown, once you know from the provider whether it was made.
+    #[command(after_help = examples::TASK_SETTLE)]
     Settle(SettleArgs),
 }
 
 #[derive(clap::Args)]
 pub struct UnknownArgs {
-    /// Path of the configuration file, whose `state` is read.
-    #[arg(long, short, default_value = "routes.yaml")]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigOption,
     /// Prints a JSON array.
     #[arg(long)]
     json: bool,
@@ -46,9 +49,8 @@ pub struct SettleArgs {
     /// The provider did not make it: a retry with its key is sent.
     #[arg(long)]
     not_made: bool,
-    /// Path of the configuration file, whose `state` is changed.
-    #[arg(long, short, default_value = "routes.yaml")]
-    config: PathBuf,
+    #[command(flatten)]
+    config: ConfigOption,
 }
 
 /// How long the store is given to connect.
@@ -83,7 +85,8 @@ pub fn run(command: &TaskCommand) -> Result<(), CommandError> {
 }
 
 fn list_unknown(args: &UnknownArgs) -> Result<(), CommandError> {
-    let (creates, unreadable) = with_store(&args.config, async |store| unsettled(store).await)?;
+    let (creates, unreadable) =
+        with_store(&args.config.path(), async |store| unsettled(store).await)?;
     let creates: Vec<_> = creates.iter().map(UnsettledCreateJson::of).collect();
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&creates)?),
@@ -101,7 +104,9 @@ fn settle_one(args: &SettleArgs) -> Result<(), CommandError> {
         false => (ProviderOutcome::NotMade, "not made; its key is free"),
     };
     let id = &args.id;
-    let result = with_store(&args.config, async |store| settle(store, id, outcome).await)?;
+    let result = with_store(&args.config.path(), async |store| {
+        settle(store, id, outcome).await
+    })?;
     match result {
         SettleResult::Settled { request_id } => {
             println!("{request_id} is settled as {effect}");

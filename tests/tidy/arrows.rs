@@ -181,6 +181,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("arc_swap", &["reload"]),
     ("cel", &["expression"]),
     ("clap", &["cli"]),
+    ("clap_complete", &["cli"]),
+    ("clap_mangen", &["cli"]),
     ("headgate_simulator", &["cli"]),
     ("headgate_wasm", &["plugin", "cli"]),
     ("hyper", &["simulator"]),

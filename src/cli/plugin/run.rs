@@ -4,7 +4,6 @@ use super::super::config_file::ConfigFile;
 use super::super::run as gateway_run;
 use super::{CommandError, read, read_text};
 use crate::catalog::caller::KeyDigest;
-use crate::gateway::listen::ListenSocket;
 use crate::observe::process_log;
 use crate::snapshot::SharedState;
 use headgate_simulator::server::SimulatorServer;
@@ -46,7 +45,7 @@ pub fn run(args: &PluginRunArgs) -> Result<(), CommandError> {
         None => Value::Null,
     };
     let log = process_log::start();
-    let simulator = ListenSocket::bind(&args.simulator)?;
+    let simulator = gateway_run::bind(&args.simulator)?;
     let address = simulator.address;
     let folder = RunFolder::create()?;
     let name = plugin_name(&args.module);

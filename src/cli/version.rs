@@ -1,0 +1,27 @@
+//! `headgate --version`: the version, the commit of the build and the features that it has.
+
+use std::sync::LazyLock;
+
+/// The features of the build, in the order of Cargo.toml.
+const FEATURES: [(&str, bool); 3] = [
+    ("otlp", cfg!(feature = "otlp")),
+    ("simulator", cfg!(feature = "simulator")),
+    ("wasm", cfg!(feature = "wasm")),
+];
+
+/// The text after the name of the program: `0.1.0 (4169327, features: otlp simulator wasm)`. A debug build outside of a
+/// package has `debug build` in place of the commit.
+pub static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    let unknown = match cfg!(debug_assertions) {
+        true => "debug build",
+        false => "unknown commit",
+    };
+    let commit = option_env!("HEADGATE_COMMIT").unwrap_or(unknown);
+    let features = FEATURES.iter().filter(|(_, is_built)| *is_built);
+    let names: Vec<_> = features.map(|(name, _)| *name).collect();
+    match names.is_empty() {
+        true => format!("{version} ({commit}, no features)"),
+        false => format!("{version} ({commit}, features: {})", names.join(" ")),
+    }
+});
