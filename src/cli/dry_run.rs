@@ -12,10 +12,12 @@ use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
+use crate::telemetry::ExchangeTrace;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A request whose route is known.
 pub struct DryRunRequest {
@@ -42,6 +44,8 @@ pub struct DryRun {
     pub verdict: Result<FilterAction, Fault>,
     /// The requests of filters that the gateway would send before it decides, in order.
     pub subrequests: Vec<SubrequestPreview>,
+    /// The trace that the request would belong to, if the configuration has `tracing`.
+    pub trace: Option<Box<ExchangeTrace>>,
 }
 
 impl DryRun {
@@ -63,6 +67,8 @@ impl DryRun {
         if let Some(id) = id {
             request.id = id.into();
         }
+        let tracing = snapshot.tracing.as_ref();
+        let trace = tracing.map(|tracing| tracing.begin(&mut request.headers, Instant::now()));
         let client = &snapshot.server.client_addresses;
         request.client = Some(client.client_of(peer, &request.headers));
         let mut chain = route.request.clone();
@@ -80,6 +86,7 @@ impl DryRun {
             subrequests: recorder.take(),
             request,
             verdict,
+            trace,
         }
     }
 }

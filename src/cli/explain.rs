@@ -6,6 +6,7 @@ use super::config_file::ConfigOption;
 use super::dry_run::{DryRun, DryRunRequest, split_query, usual_headers};
 use super::explain_callouts::print_callouts;
 use super::explain_conditions::print_conditions;
+use super::explain_trace::print_trace;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
 use crate::catalog::caller::Caller;
 use crate::catalog::model::Candidate;
@@ -92,6 +93,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     println!("route     {} ({})", route.name, route.pattern);
     println!("request   {}", names(route.request.filters()));
     println!("response  {}", names(route.response.filters()));
+    let sent = headers(args, route.protocol, has_body)?;
     let run = DryRun::of(
         snapshot,
         route,
@@ -99,7 +101,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
             method,
             path,
             query,
-            headers: headers(args, route.protocol, has_body)?,
+            headers: sent.clone(),
             params,
             peer: args.client,
             caller: caller(args, snapshot)?,
@@ -113,7 +115,9 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
         request,
         verdict,
         subrequests,
+        trace,
     } = run;
+    print_trace(trace.as_deref(), &sent);
     if let Some(client) = &request.client {
         println!("client    {}", client.address);
     }
@@ -151,7 +155,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
             args,
             index + 1,
             candidate,
-            &preview(route, &request, candidate)
+            &preview(route, &request, candidate, trace.as_deref())
                 .await
                 .map_err(|fault| refused(&request, &fault))?,
         );

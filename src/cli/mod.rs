@@ -14,6 +14,7 @@ mod examples;
 mod explain;
 mod explain_callouts;
 mod explain_conditions;
+mod explain_trace;
 mod families;
 mod filters;
 #[cfg(target_os = "linux")]

@@ -224,6 +224,8 @@ async fn outcome(route: &Route, run: DryRun) -> PlannedOutcome {
         request,
         verdict,
         subrequests,
+        // The ids of a new trace would differ from run to run.
+        trace: _,
     } = run;
     let protocol = request.protocol;
     if !subrequests.is_empty() {
@@ -253,7 +255,7 @@ async fn outcome(route: &Route, run: DryRun) -> PlannedOutcome {
     let candidates = candidates.map_or_else(|| Arc::from([]), |to| to.candidates.clone());
     let mut attempts = Vec::new();
     for candidate in candidates.iter() {
-        let sent = preview(route, &request, candidate).await;
+        let sent = preview(route, &request, candidate, None).await;
         attempts.push(PlannedAttempt {
             request: Some(sent.map_err(|fault| PlannedRefusal::of(protocol, &fault))),
             ..PlannedAttempt::new(candidate)

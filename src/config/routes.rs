@@ -10,7 +10,7 @@ use super::prices::PricesConfig;
 use super::resilience::{FailoverConfig, RetryBudgetConfig};
 use super::services::ServiceConfig;
 use super::state::StateConfig;
-use super::tracing::TracingConfig;
+use super::tracing::{TracedMessagesConfig, TracingConfig};
 use crate::protocol::Protocol;
 use crate::scalar::one_or_more::OneOrMore;
 use crate::scalar::{ByteSize, HumanDuration, Secret};
@@ -301,6 +301,9 @@ pub struct RouteConfig {
     /// Failover to another channel before the first byte of the response.
     #[serde(default)]
     pub failover: FailoverConfig,
+    /// Messages in traces. Default: none.
+    #[serde(default)]
+    pub traced_messages: TracedMessagesConfig,
 }
 
 /// A step of a chain: a filter's name, `{filter: its settings}`, the same with `if` and `on_error`, or `{use: chain}`.

@@ -1,7 +1,7 @@
 //! `tracing` of `routes.yaml`: traces for an OpenTelemetry collector.
 
 use super::channels::ChannelTlsConfig;
-use crate::scalar::{HumanDuration, Secret};
+use crate::scalar::{ByteSize, HumanDuration, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -70,6 +70,18 @@ pub enum ParentSamplingConfig {
     Ignore,
 }
 
+/// Which messages of a route the spans of its requests have. They are personal data in most places.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TracedMessagesConfig {
+    /// Whether spans have the messages and instructions of requests. Default: false.
+    pub input: bool,
+    /// Whether spans have the messages of responses. Default: false.
+    pub output: bool,
+    /// Maximum size of the messages of a request, and of those of its response, up to 32KiB. Default: 8KiB.
+    pub size_max: ByteSize,
+}
+
 /// Which failed requests are exported although they are not sampled.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -80,6 +92,16 @@ pub enum ErrorSamplingConfig {
     Server,
     /// All that failed, also because of what the caller sent.
     All,
+}
+
+impl Default for TracedMessagesConfig {
+    fn default() -> Self {
+        Self {
+            input: false,
+            output: false,
+            size_max: ByteSize::kibibytes(8),
+        }
+    }
 }
 
 impl Default for TraceSamplingConfig {

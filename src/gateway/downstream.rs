@@ -16,6 +16,7 @@ use super::listen::http1_inspection::Http1Inspection;
 use super::listen::http1_reader::Http1Reader;
 use crate::filter::LocalReply;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::telemetry::ResponseMessageRecorder;
 pub use body_buffer::SpoolTarget;
 use body_buffer::SpoolingBodyBuffer;
 use bytes::Bytes;
@@ -54,6 +55,8 @@ pub struct Downstream {
     pub bytes_in: u64,
     pub bytes_out: u64,
     pub wait_times: ExchangeWaitRecorder,
+    /// Records the messages of the response for the trace.
+    pub messages: Option<Box<ResponseMessageRecorder>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,6 +85,7 @@ impl Downstream {
             bytes_in: 0,
             bytes_out: 0,
             wait_times: ExchangeWaitRecorder::default(),
+            messages: None,
         }
     }
 
@@ -240,6 +244,9 @@ impl Downstream {
         if let Some(capture) = self.wait_times.capture() {
             capture.response_head(status, &headers);
         }
+        if let Some(messages) = &mut self.messages {
+            messages.begin(status, &headers);
+        }
         let (mut parts, ()) = http::Response::new(()).into_parts();
         parts.status = status;
         parts.headers = headers;
@@ -273,6 +280,9 @@ impl Downstream {
         self.bytes_out += data.len() as u64;
         if let Some(capture) = self.wait_times.capture() {
             capture.response_piece(&data);
+        }
+        if let Some(messages) = &mut self.messages {
+            messages.push(&data);
         }
         let written = {
             let writing = pin!(self.session.write_response_body(data, end));

@@ -10,6 +10,7 @@ use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::router::Route;
 use crate::subrequest::{Subrequest, SubrequestClient, SubrequestFuture, SubrequestSender};
+use crate::telemetry::ExchangeTrace;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +26,7 @@ pub struct UpstreamRequestPreview {
     pub body: Bytes,
 }
 
-/// The request that an attempt on `candidate` would send.
+/// The request that an attempt on `candidate` would send, as a part of `trace`.
 ///
 /// # Errors
 /// The attempt would fail before it sends anything.
@@ -33,9 +34,10 @@ pub async fn preview(
     route: &Route,
     request: &RequestView,
     candidate: &Candidate,
+    trace: Option<&ExchangeTrace>,
 ) -> Result<UpstreamRequestPreview, Fault> {
     let credential = candidate.channel.credentials.first();
-    let prepared = prepare(route, request, candidate, credential, None).await?;
+    let prepared = prepare(route, request, candidate, credential, trace).await?;
     Ok(UpstreamRequestPreview::of(&prepared, &candidate.channel))
 }
 

@@ -222,6 +222,14 @@ impl GatewayConnection {
             .open_requests
             .add(record.started, details);
         let mut downstream = Downstream::new(session, self.gateway.drain_state.clone());
+        // Recorded for nothing if the exchange is exported only because it fails.
+        if record
+            .trace
+            .as_ref()
+            .is_some_and(|trace| trace.is_sampled())
+        {
+            downstream.messages = route.traced_messages.response_recorder(route.protocol);
+        }
         downstream.wait_times.open = Some(open.request().clone());
         let mut exchange = Exchange {
             gateway: &self.gateway,

@@ -234,6 +234,7 @@ fn build_loaded(
         &shared.traces,
         &mut problems,
     );
+    tracing::warn_without(declared_tracing.as_ref(), &routes, &mut problems);
     #[cfg(feature = "wasm")]
     let plugins = plugins::build(
         &declared_plugins,

@@ -6,6 +6,7 @@ use super::failover::Failover;
 use crate::catalog::channel::TimeoutOverrides;
 use crate::filter::chain::{RequestChain, ResponseChain};
 use crate::protocol::Protocol;
+use crate::telemetry::TracedMessages;
 use http::Method;
 use std::collections::HashMap;
 use std::fmt;
@@ -19,6 +20,7 @@ pub struct Route {
     pub response: ResponseChain,
     pub timeouts: TimeoutOverrides,
     pub failover: Failover,
+    pub traced_messages: TracedMessages,
     pub pattern: MethodPathPattern,
 }
 
@@ -299,20 +301,17 @@ mod tests {
     use crate::config::resilience::FailoverConfig;
 
     pub(super) fn router(patterns: &[&str]) -> Router {
-        Router::new(
-            patterns
-                .iter()
-                .map(|pattern| Route {
-                    name: (*pattern).into(),
-                    protocol: None,
-                    request: RequestChain::default(),
-                    response: ResponseChain::default(),
-                    timeouts: TimeoutOverrides::default(),
-                    failover: Failover::new(&FailoverConfig::default()),
-                    pattern: MethodPathPattern::parse(pattern).unwrap(),
-                })
-                .collect(),
-        )
+        let routes = patterns.iter().map(|pattern| Route {
+            name: (*pattern).into(),
+            protocol: None,
+            request: RequestChain::default(),
+            response: ResponseChain::default(),
+            timeouts: TimeoutOverrides::default(),
+            failover: Failover::new(&FailoverConfig::default()),
+            traced_messages: TracedMessages::default(),
+            pattern: MethodPathPattern::parse(pattern).unwrap(),
+        });
+        Router::new(routes.collect())
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod unused_chains;
 
 use super::failover::Failover;
 use super::router::{MethodPathPattern, Route, Router};
-use super::{ProblemCollector, channels};
+use super::{ProblemCollector, channels, tracing};
 use crate::callbacks::CallbackQueue;
 use crate::callout::CalloutServices;
 use crate::catalog::caller::Callers;
@@ -136,6 +136,7 @@ impl RouteBuilder<'_> {
             response,
             timeouts,
             failover,
+            traced_messages,
         } = config;
         let patterns = patterns(config, at, problems);
         let route_fingerprint = fingerprint::of(config, self.chains);
@@ -183,6 +184,7 @@ impl RouteBuilder<'_> {
         let request = RequestChain::new(named(requesting), &responding);
         let response = ResponseChain::new(responding, request.filters());
         let name: Arc<str> = name.as_str().into();
+        let traced_messages = tracing::messages(traced_messages, *protocol, at, problems);
         let route = |pattern| Route {
             name: name.clone(),
             protocol: *protocol,
@@ -190,6 +192,7 @@ impl RouteBuilder<'_> {
             response: response.clone(),
             timeouts: channels::timeouts(timeouts),
             failover: Failover::new(failover),
+            traced_messages,
             pattern,
         };
         patterns.into_iter().map(route).collect()

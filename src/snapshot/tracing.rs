@@ -2,17 +2,24 @@
 
 use super::service_endpoint::{self, EndpointSection};
 use super::{ProblemCollector, channels};
+use crate::config::routes::RouteConfig;
 use crate::config::tracing::{
-    ErrorSamplingConfig, ParentSamplingConfig, TraceSamplingConfig, TracingConfig,
+    ErrorSamplingConfig, ParentSamplingConfig, TraceSamplingConfig, TracedMessagesConfig,
+    TracingConfig,
 };
+use crate::protocol::Protocol;
+use crate::protocol::conversation::has_messages;
 use crate::telemetry::{
-    ErrorSampling, ParentSampling, TraceQueue, TraceSampling, TraceSettings, Tracing,
+    ErrorSampling, ParentSampling, TraceQueue, TraceSampling, TraceSettings, TracedMessages,
+    Tracing,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where problems of the section are.
 const AT: &str = "/tracing";
+/// Maximum of `size_max`.
+const MESSAGE_BYTES_MAX: u64 = 32 << 10;
 /// The path of OTLP over HTTP for traces.
 const DEFAULT_PATH: &str = "/v1/traces";
 
@@ -59,6 +66,51 @@ pub(crate) fn build(
         timeout: timeout.duration(),
     };
     Some(Arc::new(Tracing::new(settings, queue.clone())))
+}
+
+/// What the spans of a route's requests have of their messages; `at` is the route.
+pub(super) fn messages(
+    config: &TracedMessagesConfig,
+    protocol: Option<Protocol>,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> TracedMessages {
+    let TracedMessagesConfig {
+        input,
+        output,
+        size_max,
+    } = *config;
+    let at = format!("{at}/traced_messages");
+    if size_max.bytes() > MESSAGE_BYTES_MAX {
+        let hint = "captures have longer bodies, up to 64 KiB";
+        let reason = "must be at most 32KiB";
+        problems.error(&format!("{at}/size_max"), reason, Some(hint));
+    }
+    if (input || output) && !protocol.is_some_and(has_messages) {
+        let hint = "remove it, or set `protocol` to chat, messages or responses";
+        problems.error(&at, "the route has no protocol with messages", Some(hint));
+    }
+    TracedMessages {
+        input,
+        output,
+        bytes_max: size_max.bytes() as usize,
+    }
+}
+
+/// Warns of routes whose messages cannot be traced, since the configuration has no `tracing`.
+pub(crate) fn warn_without(
+    config: Option<&TracingConfig>,
+    routes: &[RouteConfig],
+    problems: &mut ProblemCollector<'_>,
+) {
+    let asks = |route: &RouteConfig| route.traced_messages.input || route.traced_messages.output;
+    for (index, _) in routes.iter().enumerate().filter(|(_, route)| asks(route)) {
+        if config.is_none() {
+            let at = format!("/routes/{index}/traced_messages");
+            let hint = Some("add the section `tracing`");
+            problems.warning(&at, "has no effect without `tracing`", hint);
+        }
+    }
 }
 
 /// The files that the section names.

@@ -1,6 +1,7 @@
 //! What becomes the spans of an exchange: collected while it runs, and completed at its end.
 
 use super::attempt_trace::{AttemptEnd, AttemptTarget, AttemptTrace, SideWaits};
+use super::content::ExchangeMessages;
 use super::context::{TRACEPARENT, TRACESTATE, TraceContext, TraceFlags, traceparent};
 use super::ids::{SpanId, TraceId};
 use crate::protocol::Protocol;
@@ -9,7 +10,8 @@ use http::{HeaderMap, HeaderValue, Method};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// The trace of an exchange that runs. It has no texts of the caller and none of the provider.
+/// The trace of an exchange that runs. It has no texts of the caller and none of the provider; what a route exports of
+/// them is added at the end.
 #[derive(Debug)]
 pub struct ExchangeTrace {
     pub trace_id: TraceId,
@@ -58,6 +60,8 @@ pub struct ExchangeSummary {
     pub longest_waits: [Duration; 3],
     /// The revision of the configuration.
     pub revision: Arc<str>,
+    /// What the route exports of the messages.
+    pub messages: Option<Box<ExchangeMessages>>,
 }
 
 /// An exchange that has ended, as it is queued for the export.

@@ -102,10 +102,13 @@ impl TraceExporter {
 
     /// Drops all that waits for the export; returns its number of spans.
     fn drop_all(&mut self) -> u64 {
-        let left = std::mem::take(&mut self.pending);
-        let left = left.into_iter().chain(self.queue.take(usize::MAX));
-        let spans = left.map(|finished| finished.spans()).sum();
-        self.queue.count(SpanOutcome::Undelivered, spans);
+        let mut left = std::mem::take(&mut self.pending);
+        while !self.queue.is_empty() {
+            left.extend(self.queue.take(usize::MAX));
+        }
+        let spans = left.iter().map(FinishedTrace::spans).sum();
+        self.queue
+            .lose(SpanOutcome::Undelivered, spans, "tracing was switched off");
         spans
     }
 
@@ -152,7 +155,7 @@ impl TraceExporter {
             ExportEnd::Refused(reason) => (SpanOutcome::Refused, spans, reason),
             ExportEnd::Unavailable { reason, .. } => (SpanOutcome::Undelivered, spans, reason),
         };
-        self.queue.count(outcome, lost);
+        self.queue.lose(outcome, lost, &reason);
         self.lost.report(&self.queue, &reason);
     }
 
@@ -265,13 +268,7 @@ fn jittered(delay: Duration) -> Duration {
 impl LostSpanLog {
     /// Logs the spans that were lost since the last line.
     fn report(&mut self, queue: &TraceQueue, reason: &str) {
-        let outcomes = [
-            SpanOutcome::QueueFull,
-            SpanOutcome::Refused,
-            SpanOutcome::Undelivered,
-        ];
-        let lost = outcomes.iter().map(|outcome| queue.count_of(*outcome));
-        let lost: u64 = lost.sum();
+        let lost = queue.lost();
         let spans = lost - self.reported;
         if (spans > 0 || !reason.is_empty()) && self.is_due() {
             self.reported = lost;

@@ -4,6 +4,7 @@
 //! in the background. The queue outlives snapshots, so that no reload loses what waits in it.
 
 mod attempt_trace;
+mod content;
 mod context;
 mod exchange_trace;
 #[cfg(feature = "otlp")]
@@ -18,11 +19,12 @@ mod sampling;
 mod settings;
 
 pub use attempt_trace::{AttemptEnd, AttemptTarget, AttemptTrace, SideWaits};
+pub use content::{ExchangeMessages, ResponseMessageRecorder, TracedMessages};
 pub use context::{TRACEPARENT, TRACESTATE, TraceContext};
 pub use exchange_trace::{ExchangeSummary, ExchangeTrace, FinishedTrace};
 #[cfg(feature = "otlp")]
 pub use exporter::TraceExporter;
 pub use ids::{SpanId, TraceId};
-pub use queue::{SpanOutcome, TraceQueue};
+pub use queue::{SpanLoss, SpanOutcome, TraceQueue};
 pub use sampling::{ErrorSampling, ParentSampling, TraceSampling};
 pub use settings::{TraceSettings, Tracing};

@@ -86,6 +86,7 @@ fn exchange_span(trace: &ExchangeTrace, summary: &ExchangeSummary) -> ExportedSp
     let host = last.map_or("", |last| &last.target.host);
     add_generation(&mut attributes, summary, host, summary.model.as_ref());
     add_usage(&mut attributes, summary);
+    add_messages(&mut attributes, summary);
     ExportedSpan {
         trace_id: Bytes::copy_from_slice(trace.trace_id.bytes()),
         span_id: Bytes::copy_from_slice(trace.span_id.bytes()),
@@ -130,8 +131,9 @@ fn attempt_span(
     if let Some(status) = attempt.status {
         attributes.number("http.response.status_code", status.into());
     }
-    if attempt.resends > 0 {
-        attributes.number("http.request.resend_count", attempt.resends.into());
+    let resends = resends_until(&trace.attempts[..=index]);
+    if resends > 0 {
+        attributes.number("http.request.resend_count", resends);
     }
     if is_error {
         attributes.text("error.type", outcome);
@@ -279,6 +281,19 @@ fn add_usage(attributes: &mut AttributeList, summary: &ExchangeSummary) {
     }
 }
 
+/// The messages of the request and its response, if the route exports them.
+fn add_messages(attributes: &mut AttributeList, summary: &ExchangeSummary) {
+    let Some(messages) = &summary.messages else {
+        return;
+    };
+    for (name, text) in messages.attributes() {
+        attributes.text(name, text.json.clone());
+    }
+    if messages.attributes().any(|(_, text)| text.is_truncated) {
+        attributes.flag("headgate.messages.truncated", true);
+    }
+}
+
 /// The times add up to that of the span.
 fn add_waits(attributes: &mut AttributeList, waits: SideWaits, total: Duration) {
     let gateway = total.saturating_sub(waits.upstream + waits.client);
@@ -297,6 +312,12 @@ fn longest_of(waits: SideWaits) -> &'static str {
         true => CLIENT_SIDE,
         false => UPSTREAM,
     }
+}
+
+/// How often the request had been sent before it was sent for the last time in these attempts.
+fn resends_until(attempts: &[AttemptTrace]) -> i64 {
+    let repeated: i64 = attempts.iter().map(|one| i64::from(one.resends)).sum();
+    repeated + attempts.len() as i64 - 1
 }
 
 /// `gen_ai.operation.name` and the model, as the conventions name a span; without a protocol the request's.

@@ -148,6 +148,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "observe",
             "reload",
             "channel",
+            "telemetry",
         ],
     ),
     (
@@ -171,6 +172,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "gateway",
             "openapi",
             "admin",
+            "telemetry",
         ],
     ),
 ];

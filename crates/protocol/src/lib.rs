@@ -1,6 +1,7 @@
 //! Wire formats without I/O: JSON scan and edits, SSE framing, forms, usage, error bodies, JSON Schema.
 
 pub mod caller_key;
+pub mod conversation;
 pub mod credential_names;
 pub mod data_uri;
 pub mod date;

@@ -4,11 +4,14 @@ use super::{Finding, FindingSeverity};
 use crate::admin::AdminApp;
 use crate::observe::timestamp::rfc3339;
 use crate::state::OnStoreFailure;
+use crate::telemetry::SpanOutcome;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long a spool failure is reported after the last one.
 const SPOOL_FAILURE_SHOWN: Duration = Duration::from_secs(600);
+/// How long lost spans are reported after the last one.
+const SPAN_LOSS_SHOWN: Duration = Duration::from_secs(600);
 /// Certificates are reported for so many seconds before they expire: two weeks.
 const CERTIFICATE_SHOWN_SECONDS: i64 = 14 * 24 * 3600;
 
@@ -19,6 +22,7 @@ pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
         draining(app),
         dead_letters(app),
         dropped_log_lines(app),
+        lost_spans(app),
         spool_failures(app),
         changed_log_filter(app),
     ]
@@ -210,6 +214,42 @@ fn dropped_log_lines(app: &AdminApp) -> Option<Finding> {
             "{dropped} access log lines were dropped since the start, because what reads the log is too slow."
         ),
         advice: "Check the log shipper or the disk behind standard output.".into(),
+    })
+}
+
+/// Spans of traces that were lost in the last minutes.
+fn lost_spans(app: &AdminApp) -> Option<Finding> {
+    let traces = app.reloader.traces();
+    let last = traces.last_loss()?;
+    let ago = last.at.elapsed();
+    let collector = |verb: &str| match &*last.reason {
+        "" => format!("the collector {verb} them"),
+        reason => format!("the collector {verb} them: {reason}"),
+    };
+    let (reason, advice) = match last.outcome {
+        SpanOutcome::QueueFull => (
+            "the queue of the exporter was full".to_owned(),
+            "Check whether the collector is slow or down; else raise `tracing.queue_size`, or lower `tracing.sampling.ratio`.",
+        ),
+        SpanOutcome::Refused => (
+            collector("refused"),
+            "Check `tracing.endpoint`, `tracing.headers` and the limits of the collector.",
+        ),
+        SpanOutcome::Undelivered | SpanOutcome::Exported => (
+            collector("did not take"),
+            "Check the collector at `tracing.endpoint` and the network; requests are not affected.",
+        ),
+    };
+    (ago <= SPAN_LOSS_SHOWN).then(|| Finding {
+        severity: FindingSeverity::Notice,
+        code: "spans_lost",
+        subject: "tracing".into(),
+        cause: format!(
+            "{} spans of traces were lost since the start, the last {} s ago, because {reason}.",
+            traces.lost(),
+            ago.as_secs()
+        ),
+        advice: advice.into(),
     })
 }
 

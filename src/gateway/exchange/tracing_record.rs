@@ -8,9 +8,10 @@ use crate::observe::error_side::ErrorSide;
 use crate::observe::token_path::without_token;
 use crate::observe::wait_times::WaitTimes;
 use crate::protocol::fault::Fault;
+use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
-use crate::telemetry::{ExchangeSummary, ExchangeTrace, TraceId};
+use crate::telemetry::{ExchangeMessages, ExchangeSummary, ExchangeTrace, TraceId};
 use http::{StatusCode, header};
 use std::time::Duration;
 
@@ -48,6 +49,27 @@ impl FinishedExchangeView<'_> {
         }
         tracing.export(*trace, self.summary(side));
         Some((id, true))
+    }
+
+    /// The messages that the route exports.
+    fn messages(&self) -> Option<Box<ExchangeMessages>> {
+        let traced = self.route.traced_messages;
+        let mut messages = ExchangeMessages {
+            output: self
+                .downstream
+                .messages
+                .as_ref()
+                .and_then(|one| one.messages()),
+            ..ExchangeMessages::default()
+        };
+        if traced.input
+            && let Some(protocol) = self.request.protocol
+            && let Some(body) = sent_body(self.request)
+        {
+            messages.add_input(protocol, &body, traced.bytes_max);
+        }
+        let is_empty = messages.attributes().next().is_none();
+        (!is_empty).then(|| Box::new(messages))
     }
 
     fn summary(&self, side: Option<ErrorSide>) -> ExchangeSummary {
@@ -98,8 +120,15 @@ impl FinishedExchangeView<'_> {
                 waits.gateway.longest,
             ],
             revision: self.snapshot.revision.clone(),
+            messages: self.messages(),
         }
     }
+}
+
+/// The JSON of a request as providers get it, as far as filters that know no channel decide that.
+fn sent_body(request: &RequestView) -> Option<JsonDocument> {
+    let bytes = request.edits.apply(request.body.bytes()?).to_bytes();
+    JsonDocument::parse(bytes, &JsonLimits::default()).ok()
 }
 
 /// The provider's request id of the last attempt, as the access log shows it.

@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod admin;
 pub mod caching;
 pub mod certificates;
+pub mod collector;
 pub mod config;
 pub mod connection;
 pub mod error_shape;

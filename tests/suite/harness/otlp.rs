@@ -4,12 +4,17 @@ use super::{ScriptedProvider, ScriptedResponse, eventually};
 use prost::{Message, Oneof};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 /// The key of the gateway at the collector.
 pub const COLLECTOR_KEY: &str = "sk-collector-canary-7c55";
 /// The response to an export that the collector accepts.
 pub const ACCEPTED: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
+
+/// The first bytes of what gzip wrote.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 pub struct TraceCollector(pub ScriptedProvider);
 
@@ -117,7 +122,11 @@ pub fn respond(head: &str) -> Vec<ScriptedResponse> {
 
 fn spans_of(export: &[u8]) -> Vec<ReceivedSpan> {
     let at = super::connection::find(export, b"\r\n\r\n").expect("a whole request");
-    let export = ReceivedExport::decode(&export[at + 4..]).expect("a message of OTLP");
+    let body = match export[at + 4..].starts_with(&GZIP) {
+        true => unzipped(&export[at + 4..]),
+        false => export[at + 4..].to_vec(),
+    };
+    let export = ReceivedExport::decode(&*body).expect("a message of OTLP");
     let mut spans = Vec::new();
     for group in export.resource_spans {
         let resource = attributes(group.resource.unwrap_or_default().attributes);
@@ -139,6 +148,19 @@ fn spans_of(export: &[u8]) -> Vec<ReceivedSpan> {
         }
     }
     spans
+}
+
+/// What a collector that compresses its exports sent.
+fn unzipped(body: &[u8]) -> Vec<u8> {
+    let mut gzip = Command::new("gzip")
+        .arg("-dc")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Dropped at the end of the statement, so that gzip sees the end.
+    gzip.stdin.take().unwrap().write_all(body).unwrap();
+    gzip.wait_with_output().unwrap().stdout
 }
 
 fn attributes(list: Vec<WireAttribute>) -> Map<String, Value> {

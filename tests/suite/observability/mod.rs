@@ -13,7 +13,7 @@ mod log_levels;
 mod metrics_page;
 mod planted_fault;
 mod prometheus;
-mod status;
+pub mod status;
 mod top;
 #[cfg(target_os = "linux")]
 mod top_terminal;

@@ -102,7 +102,26 @@ async fn what_a_collector_refuses_is_counted_and_not_sent_again() {
         })
         .await;
         assert_eq!(setup.collector.0.requests().len(), 1);
+        let finding = loss_in(&setup.gateway).await;
+        assert_eq!(finding.is_some(), refused > 0.0, "{finding:?}");
+        if let Some(cause) = finding {
+            let count = format!("{refused} spans of traces were lost");
+            assert!(cause.contains(&count), "{cause}");
+            assert!(
+                cause.contains("because the collector refused them: "),
+                "{cause}"
+            );
+        }
     }
+}
+
+/// The cause of the finding about lost spans.
+async fn loss_in(gateway: &Gateway) -> Option<String> {
+    let page = gateway.page("GET", "/findings").await.json();
+    let findings = page["findings"].as_array().unwrap();
+    let finding = findings.iter().find(|one| one["code"] == "spans_lost")?;
+    assert_eq!(finding["severity"], "notice");
+    Some(finding["cause"].as_str().unwrap().to_owned())
 }
 
 #[tokio::test]
@@ -124,6 +143,17 @@ async fn a_full_queue_drops_traces_and_never_delays_requests() {
     spans_with(&setup.gateway, "queue_full", 52.0).await;
     let metrics = setup.gateway.metrics().await;
     assert_eq!(metrics.sum("headgate_trace_queue_requests", &[]), 3.0);
+    let cause = loss_in(&setup.gateway).await.expect("a finding");
+    assert!(
+        cause.contains("the queue of the exporter was full"),
+        "{cause}"
+    );
+    let url = format!("http://{}", setup.gateway.admin);
+    let (_, status, _) = crate::observability::status::run(&["status", "--admin", &url], &[]);
+    assert!(
+        status.contains("the queue of the exporter was full"),
+        "{status}"
+    );
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! Tests of tracing: trace context, spans, sampling, and the export to a collector.
 
+mod collector;
 mod context;
+mod explained;
 mod export;
+mod messages;
 mod sampling;
 mod spans;
 

@@ -130,6 +130,12 @@ async fn a_failover_is_one_exchange_with_a_span_for_each_attempt() {
         assert_eq!(*attempt.get("headgate.outcome"), outcome);
         assert_eq!(*attempt.get("headgate.settlement"), settlement);
         assert_eq!(*attempt.get("http.response.status_code"), status);
+        let resends = if number == 1 {
+            Value::Null
+        } else {
+            json!(number - 1)
+        };
+        assert_eq!(*attempt.get("http.request.resend_count"), resends);
         assert_eq!(
             attempt.status.is_some(),
             outcome != "success",

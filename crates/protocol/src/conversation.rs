@@ -1,0 +1,137 @@
+//! The messages of a request and of its response, as OpenTelemetry's conventions for generative AI write them.
+//!
+//! What is written is bounded, and what looks like a secret in it is masked. Images, sound, files and what the gateway
+//! does not know are named by their type, without their content.
+
+mod parts;
+mod request;
+mod response;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use request::{RequestMessages, of_request};
+pub use response::of_response;
+pub use stream::StreamedMessages;
+
+use super::Protocol;
+use super::secret_shape::masked;
+use serde::Serialize;
+
+/// Bytes of a text that are looked at beyond its limit, so that a secret at the limit is recognised as one.
+const SECRET_BYTES: usize = 512;
+/// Bytes that a message or a part takes besides its texts.
+const PART_BYTES: usize = 64;
+
+/// A list of messages or parts as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversationText {
+    /// A JSON array, slightly longer than its limit at most.
+    pub json: String,
+    /// Whether something was left out.
+    pub is_truncated: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct ConversationMessage {
+    role: String,
+    parts: Vec<MessagePart>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish_reason: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum MessagePart {
+    Text {
+        content: String,
+    },
+    Reasoning {
+        content: String,
+    },
+    ToolCall {
+        id: String,
+        name: String,
+        arguments: String,
+    },
+    ToolCallResponse {
+        id: String,
+        response: String,
+    },
+    /// Content that is not exported, with the type that the protocol gives it.
+    #[serde(untagged)]
+    Other {
+        r#type: String,
+    },
+}
+
+/// What may still be written.
+#[derive(Debug)]
+struct TextAllowance {
+    bytes_left: usize,
+    is_exceeded: bool,
+}
+
+/// Whether requests and responses of a protocol have messages.
+pub fn has_messages(protocol: Protocol) -> bool {
+    matches!(
+        protocol,
+        Protocol::Chat | Protocol::Messages | Protocol::Responses
+    )
+}
+
+impl TextAllowance {
+    fn new(bytes_max: usize) -> Self {
+        Self {
+            bytes_left: bytes_max,
+            is_exceeded: false,
+        }
+    }
+
+    /// Whether there is room for a further message or part.
+    fn admits_part(&mut self) -> bool {
+        let has_room = self.bytes_left > PART_BYTES;
+        match has_room {
+            true => self.bytes_left -= PART_BYTES,
+            false => self.is_exceeded = true,
+        }
+        has_room
+    }
+
+    /// How many bytes of a text are read.
+    fn read_bytes(&self) -> usize {
+        self.bytes_left + SECRET_BYTES
+    }
+
+    /// The start of a text, masked, that fits as JSON; `is_whole` is false if the text was cut before.
+    fn text(&mut self, text: &str, is_whole: bool) -> String {
+        let masked = masked(text);
+        let mut bytes = 0;
+        let end = masked.char_indices().find_map(|(at, character)| {
+            bytes += json_bytes(character);
+            (bytes > self.bytes_left).then_some(at)
+        });
+        self.is_exceeded |= end.is_some() || !is_whole;
+        match end {
+            None => self.bytes_left -= bytes,
+            Some(_) => self.bytes_left = 0,
+        }
+        masked[..end.unwrap_or(masked.len())].to_owned()
+    }
+
+    fn written<T: Serialize>(&self, list: &[T]) -> ConversationText {
+        ConversationText {
+            json: serde_json::to_string(list).expect("messages are texts"),
+            is_truncated: self.is_exceeded,
+        }
+    }
+}
+
+/// Bytes of a character in a JSON string.
+fn json_bytes(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ => character.len_utf8(),
+    }
+}
