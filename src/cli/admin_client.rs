@@ -59,6 +59,20 @@ pub struct AdminResponse {
     pub body: Vec<u8>,
 }
 
+/// A text as the value of a parameter in a query.
+pub fn query_value(text: &str) -> String {
+    let mut value = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                value.push(char::from(byte));
+            }
+            _ => value += &format!("%{byte:02X}"),
+        }
+    }
+    value
+}
+
 impl FromStr for AdminUrl {
     type Err = String;
 

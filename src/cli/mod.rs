@@ -3,6 +3,7 @@
 mod admin_address;
 mod admin_client;
 mod callback;
+mod capture;
 mod check;
 mod completions;
 mod config_file;
@@ -26,6 +27,7 @@ mod key;
 mod lifecycle;
 mod limits;
 mod live;
+mod log_filter;
 mod logged_plan;
 mod man;
 mod plan_changes;
@@ -100,6 +102,10 @@ enum CliCommand {
     #[command(subcommand)]
     #[command(after_help = examples::CALLBACK)]
     Callback(callback::CallbackCommand),
+    /// Records exchanges of a caller of a running gateway, and prints what was recorded.
+    Capture(capture::CaptureArgs),
+    /// Prints or changes the filter of the process log of a running gateway.
+    LogFilter(log_filter::LogFilterArgs),
     /// Lists paid creates that are not settled.
     #[command(subcommand)]
     #[command(after_help = examples::TASK)]
@@ -146,6 +152,8 @@ impl CliCommand {
             | Self::Status(_)
             | Self::Top(_)
             | Self::Callback(_)
+            | Self::Capture(_)
+            | Self::LogFilter(_)
             | Self::Task(_)
             | Self::Completions(_)
             | Self::Man(_) => false,
@@ -173,6 +181,8 @@ pub fn main() -> ExitCode {
         CliCommand::Status(args) => return status::run(&args),
         CliCommand::Top(args) => return top::run(&args),
         CliCommand::Callback(command) => callback::run(&command),
+        CliCommand::Capture(args) => capture::run(&args),
+        CliCommand::LogFilter(args) => log_filter::run(&args),
         CliCommand::Task(command) => task::run(&command),
         CliCommand::Completions(args) => completions::run(&args),
         CliCommand::Man(args) => man::run(&args),

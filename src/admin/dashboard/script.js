@@ -52,6 +52,7 @@ async function start() {
   const who = session.key ? `${session.key} (${session.role})` : "without a key: read only";
   byId("session").replaceChildren(element("span", { class: "quiet" }, who), ...(leave ? [leave] : []));
   showActions();
+  byId("debugging").hidden = !mayAct();
   try {
     const since = Math.floor(Date.now() / 1000) - HOUR_SECONDS;
     const hour = await fetchJson(`/traffic?since=${since}`);
@@ -61,6 +62,7 @@ async function start() {
   }
   listen();
   showRecent();
+  if (mayAct()) showCaptures();
 }
 
 function restartLater() {
@@ -193,7 +195,7 @@ function lastError(channel) {
 
 function showChannels(channels) {
   const columns = [["Channel"], ["Health", "text"], ["In flight", "number wide"], ["Requests/min", "number wide"], ["Errors", "number"], ["First byte", "number wide"], ["Tier", "number wide"], ["Weight", "number wide"], ["Last error", "wide"]];
-  const acts = session.role === "act" && session.key;
+  const acts = mayAct();
   if (acts) columns.push(["Actions"]);
   const rows = channels.map((channel) => {
     const { requests, upstream_errors, first_byte_ms } = channel.minute;
@@ -298,15 +300,17 @@ function showConfiguration(overview) {
   if (rejection.textContent !== report) rejection.textContent = report;
 }
 
+const mayAct = () => session.role === "act" && session.key;
+
 function showActions() {
   const actions = [];
   if (session.may_reload) actions.push(["Reload the configuration", "/reload"]);
-  if (session.role === "act" && session.key) actions.push(["Redrive all dead letters", "/callbacks/redrive?all=true"]);
+  if (mayAct()) actions.push(["Redrive all dead letters", "/callbacks/redrive?all=true"]);
   byId("actions").replaceChildren(...actions.map(([name, path]) => element("button", { onclick: () => perform(path, name) }, name)));
 }
 
-async function perform(path, name) {
-  const result = byId("action-result");
+async function perform(path, name, target = "action-result") {
+  const result = byId(target);
   try {
     const response = await fetch(path, { method: "POST" });
     result.textContent = `${name}: ${response.ok ? "done" : (await response.text()).trim()}`;
@@ -317,6 +321,51 @@ async function perform(path, name) {
   }
 }
 
+// Log filter and captures.
+const DEBUGGING = "debugging-result";
+let capturesTimer = 0;
+
+async function showCaptures() {
+  clearTimeout(capturesTimer);
+  const page = await fetchJson("/captures").catch(() => null);
+  const columns = [["Capture"], ["Caller"], ["State"], ["Exchanges", "number"], ["Bytes", "number wide"], ["Removed", "wide"], ["Actions"]];
+  const rows = (page?.captures ?? []).map((capture) => {
+    const act = (name, onclick) => element("button", { "data-action": `${name} ${capture.id}`, "aria-label": `${name} capture ${capture.id}`, onclick }, name);
+    const remove = () => debug(`/captures/remove?id=${encodeURIComponent(capture.id)}`, `remove ${capture.id}`);
+    const state = capture.recording ? `records until ${clock(capture.until)}` : "ended";
+    const exchanges = `${capture.exchanges_recorded} of ${capture.exchanges_max}`;
+    return [capture.id, capture.caller, state, exchanges, count(capture.bytes_recorded), clock(capture.removed_at), element("span", {}, act("show", () => showCapture(capture.id)), " ", act("remove", remove))];
+  });
+  if (page) table("captures", rows.length ? `${plural(rows.length, "capture")}; they have prompts and responses of callers.` : "There are no captures.", columns, rows);
+  if (!byId("debugging").hidden && !byId("pages").hidden) capturesTimer = setTimeout(showCaptures, RECENT_MS);
+}
+
+async function showCapture(id) {
+  const capture = await fetchJson(`/captures/content?id=${encodeURIComponent(id)}`).catch((error) => ({ error: error.message }));
+  if (!capture) return;
+  byId("why-title").textContent = `Capture ${id}`;
+  byId("why-text").replaceChildren(element("pre", { tabindex: "0", "aria-label": `Content of capture ${id}` }, JSON.stringify(capture, null, 2)));
+  byId("why").showModal();
+}
+
+async function debug(path, name) {
+  await perform(path, name, DEBUGGING);
+  showCaptures();
+}
+
+/** The path with the fields of a form that are filled in. */
+function pathOf(path, form) {
+  const filled = [...new FormData(form)].filter(([, value]) => value.trim());
+  return `${path}?${filled.map(([name, value]) => `${name}=${encodeURIComponent(value.trim())}`).join("&")}`;
+}
+
+for (const [id, path, name] of [["log-filter", "/log-filter", "change the log filter"], ["capture", "/captures", "capture"]]) {
+  byId(id).addEventListener("submit", (event) => {
+    event.preventDefault();
+    debug(pathOf(path, event.target), name);
+  });
+}
+byId("usual-filter").addEventListener("click", () => debug("/log-filter?filter=usual", "usual log filter"));
 byId("login-form").addEventListener("submit", logIn);
 byId("filter").addEventListener("submit", (event) => event.preventDefault());
 byId("filter").addEventListener("input", showRecent);

@@ -15,6 +15,7 @@ const GROUP = 'dashboard';
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const ADMIN_KEY = 'sk-hg-operator-0123456789abcdef';
+const VIEWER_KEY = 'sk-hg-viewer-0123456789abcdef';
 const PATIENCE_MS = 60_000;
 
 const executablePath = process.env.HEADGATE_BROWSER ?? BROWSERS.find(existsSync);
@@ -137,9 +138,63 @@ proves(GROUP, 'it survives a restart of the gateway, logs in, and drains a chann
   }
 }, PATIENCE_MS);
 
-async function logIn(page) {
+proves(GROUP, 'who may act captures exchanges and changes the log filter, and who may read cannot', async () => {
+  const program = process.env.HEADGATE_PROGRAM;
+  holds('HEADGATE_PROGRAM names the program', program);
+  const [gate, admin] = [await freePort(), await freePort()];
+  const file = join(mkdtempSync(join(tmpdir(), 'headgate-dashboard-')), 'routes.yaml');
+  writeFileSync(file, configuration(gate, admin));
+  const url = `http://127.0.0.1:${admin}`;
+  const gateway = await startGateway(program, file, url);
+  try {
+    await inBrowser(url, async (page, errors) => {
+      await page.waitForSelector('#login:not([hidden])');
+      await logIn(page, VIEWER_KEY);
+      await until(page, '#channels', 'only');
+      holds('no controls', await page.$('#debugging[hidden]'));
+      await page.click('#session button');
+      await page.waitForSelector('#login:not([hidden])');
+      await logIn(page);
+      await page.waitForSelector('#debugging:not([hidden])');
+
+      await page.type('#capture [name=caller]', 'ann');
+      await page.click('#capture button');
+      await until(page, '#captures', 'records until');
+      await until(page, '#findings', 'are captured in memory until');
+      const body = JSON.stringify({ model: 'one', messages: [{ role: 'user', content: 'canary-prompt' }] });
+      const headers = { 'content-type': 'application/json', authorization: 'Bearer sk-ann' };
+      await fetch(`http://127.0.0.1:${gate}/v1/chat/completions`, { method: 'POST', body, headers });
+      await until(page, '#captures', '1 of 10');
+      await page.click('[data-action="show cap_1"]');
+      await until(page, '#why', 'canary-prompt');
+      holds('no key', !(await textOf(page, '#why')).includes('sk-ann'));
+      await page.evaluate(AXE);
+      const { violations } = await page.evaluate(() => globalThis.axe.run());
+      equal('violations', violations.map(({ id, nodes }) => `${id}: ${nodes[0].target}`), []);
+      await page.click('#why button');
+      await page.click('[data-action="remove cap_1"]');
+      await until(page, '#captures-caption', 'There are no captures.');
+
+      await page.type('#log-filter [name=filter]', 'debug');
+      await page.click('#log-filter button');
+      await until(page, '#configuration', 'debug until');
+      await page.click('#usual-filter');
+      await until(page, '#configuration', 'as usual');
+      equal('errors so far', errors, []);
+      await page.type('#capture [name=caller]', 'b');
+      await page.click('#capture button');
+      await until(page, '#debugging-result', 'unknown caller');
+      // The browser itself reports the status 404 of an unknown caller.
+      errors.splice(0);
+    });
+  } finally {
+    await stopGateway(gateway);
+  }
+}, PATIENCE_MS);
+
+async function logIn(page, key = ADMIN_KEY) {
   await page.$eval('#login-key', (input) => { input.value = ''; });
-  await page.type('#login-key', ADMIN_KEY);
+  await page.type('#login-key', key);
   await page.click('#login button');
 }
 
@@ -151,7 +206,10 @@ function configuration(gate, admin) {
   return JSON.stringify({
     server: {
       listen: `127.0.0.1:${gate}`, admin: `127.0.0.1:${admin}`,
-      admin_keys: [{ name: 'operator', key_sha256: digest(ADMIN_KEY), role: 'act' }],
+      admin_keys: [
+        { name: 'operator', key_sha256: digest(ADMIN_KEY), role: 'act' },
+        { name: 'viewer', key_sha256: digest(VIEWER_KEY), role: 'read' },
+      ],
     },
     state: 'memory',
     callers: [{ name: 'ann', key_sha256: digest('sk-ann'), models: ['*'] }],

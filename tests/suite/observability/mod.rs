@@ -4,6 +4,7 @@ mod admin;
 mod captures;
 mod costs;
 mod dashboard;
+mod debug_commands;
 mod fault_signs;
 mod faults;
 mod findings;

@@ -41,9 +41,13 @@ impl FaultSigns {
         println!("{}: {}", self.name, finding["cause"].as_str().unwrap());
         assert_eq!(finding["severity"], self.severity, "{finding}");
         assert!(!finding["advice"].as_str().unwrap().is_empty());
-        let overview = gateway.page("GET", "/overview").await.text();
-        self.assert_has("the overview", &overview, self.overview);
-        self.assert_commands(gateway);
+        // The request that met the fault is counted after its response was sent.
+        eventually(&self.in_surface("the overview"), async || {
+            let overview = gateway.page("GET", "/overview").await.text();
+            has_all(&overview, self.overview).then_some(())
+        })
+        .await;
+        self.assert_commands(gateway).await;
         self.assert_metrics(gateway).await;
         self.assert_logs(gateway).await;
     }
@@ -57,14 +61,26 @@ impl FaultSigns {
         findings.iter().find(is_meant).cloned()
     }
 
-    fn assert_commands(&self, gateway: &Gateway) {
+    fn in_surface(&self, surface: &str) -> String {
+        format!("{}: {surface} has the fault", self.name)
+    }
+
+    async fn assert_commands(&self, gateway: &Gateway) {
         let url = format!("http://{}", gateway.admin);
-        let (code, top, errors) = run(&["top", "--once", "--admin", &url], &[]);
-        assert_eq!((code, &*errors), (0, ""), "{}", self.name);
-        // The lines of a finding are wrapped.
-        let top = top.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut shown = String::new();
+        let top = eventually(&self.in_surface("top"), async || {
+            let (code, top, errors) = run(&["top", "--once", "--admin", &url], &[]);
+            assert_eq!((code, &*errors), (0, ""), "{}", self.name);
+            // The lines of a finding are wrapped.
+            let top = top.split_whitespace().collect::<Vec<_>>().join(" ");
+            if shown != top {
+                println!("{}: top: {top}", self.name);
+                shown.clone_from(&top);
+            }
+            has_all(&top, self.top).then_some(top)
+        })
+        .await;
         self.assert_has("top", &top, self.cause);
-        self.assert_has("top", &top, self.top);
         let (code, status, errors) = run(&["status", "--admin", &url], &[]);
         assert_eq!(
             (code, &*errors),
@@ -162,6 +178,10 @@ impl FaultSigns {
             );
         }
     }
+}
+
+fn has_all(text: &str, parts: &[&str]) -> bool {
+    parts.iter().all(|part| text.contains(part))
 }
 
 fn has_fields(line: &Value, fields: &[(&str, &str)]) -> bool {

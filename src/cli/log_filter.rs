@@ -1,0 +1,62 @@
+//! `headgate log-filter`: prints and changes the filter of the process log of a running gateway.
+
+use super::CommandError;
+use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl, query_value};
+use serde_json::Value;
+
+const EXAMPLE: &str = "\
+Examples:
+  headgate log-filter
+  headgate log-filter debug --seconds 600
+  headgate log-filter headgate::gateway=debug,headgate=info
+  headgate log-filter usual
+
+A change needs an admin key with the role `act`, in HEADGATE_ADMIN_KEY.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub struct LogFilterArgs {
+    /// The new filter: a level (off, error, warn, info, debug, trace), targets with levels, or `usual` for that of
+    /// RUST_LOG [default: the filter in use is printed]
+    filter: Option<String>,
+    /// The usual filter comes back after so many seconds, 1 to 86400 [default: when the process ends]
+    #[arg(long, value_name = "N", requires = "filter")]
+    seconds: Option<u64>,
+    /// Address of the gateway's admin pages.
+    #[arg(long, default_value = "127.0.0.1:9091")]
+    admin: AdminUrl,
+    #[command(flatten)]
+    request: AdminRequestArgs,
+}
+
+pub fn run(args: &LogFilterArgs) -> Result<(), CommandError> {
+    let admin = AdminClient {
+        url: &args.admin,
+        args: &args.request,
+    };
+    let page = match &args.filter {
+        None => admin.json("GET", "/log-filter")?,
+        Some(filter) => {
+            let seconds = args.seconds.map(|seconds| format!("&seconds={seconds}"));
+            let seconds = seconds.unwrap_or_default();
+            let path = format!("/log-filter?filter={}{seconds}", query_value(filter));
+            admin.json("POST", &path)?
+        }
+    };
+    print_filter(&page);
+    Ok(())
+}
+
+/// The filter in use, and if it was changed, until when and what it usually is.
+fn print_filter(page: &Value) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    println!("{}", text(&page["filter"]));
+    let change = &page["change"];
+    if change.is_object() {
+        let until = match change["until"].as_str() {
+            Some(until) => format!("until {until}"),
+            None => "until the process ends".to_owned(),
+        };
+        eprintln!("changed {until}; usually {}", text(&page["usual"]));
+    }
+}
