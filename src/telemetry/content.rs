@@ -35,10 +35,10 @@ pub struct ExchangeMessages {
 pub struct ResponseMessageRecorder {
     protocol: Protocol,
     bytes_max: usize,
-    response: RecordedResponse,
+    response: ResponseRecording,
 }
 
-enum RecordedResponse {
+enum ResponseRecording {
     /// There is no response yet, or none that has messages.
     Nothing,
     Body {
@@ -61,7 +61,7 @@ impl TracedMessages {
         Some(Box::new(ResponseMessageRecorder {
             protocol,
             bytes_max: self.bytes_max,
-            response: RecordedResponse::Nothing,
+            response: ResponseRecording::Nothing,
         }))
     }
 }
@@ -87,10 +87,9 @@ impl ExchangeMessages {
 
     /// Leaves out all messages.
     pub(super) fn clear(&mut self) {
-        for text in [&mut self.system, &mut self.input, &mut self.output] {
-            if let Some(text) = text {
-                (text.json, text.is_truncated) = ("[]".into(), true);
-            }
+        let texts = [&mut self.system, &mut self.input, &mut self.output];
+        for text in texts.into_iter().flatten() {
+            (text.json, text.is_truncated) = ("[]".into(), true);
         }
     }
 
@@ -107,31 +106,31 @@ impl ResponseMessageRecorder {
         let class = class.and_then(|class| class.to_str().ok()).unwrap_or("");
         let is_plain = !headers.contains_key(header::CONTENT_ENCODING);
         self.response = match class.split(';').next().map(str::trim) {
-            _ if !status.is_success() || !is_plain => RecordedResponse::Nothing,
-            Some("application/json") => RecordedResponse::Body {
+            _ if !status.is_success() || !is_plain => ResponseRecording::Nothing,
+            Some("application/json") => ResponseRecording::Body {
                 bytes: BytesMut::new(),
                 is_cut: false,
             },
-            Some("text/event-stream") => RecordedResponse::Stream {
+            Some("text/event-stream") => ResponseRecording::Stream {
                 decoder: SseDecoder::new(EVENT_BYTES_MAX),
                 messages: StreamedMessages::new(self.protocol, self.bytes_max),
             },
-            _ => RecordedResponse::Nothing,
+            _ => ResponseRecording::Nothing,
         };
     }
 
     /// Takes a piece of the body.
     pub fn push(&mut self, piece: &Bytes) {
         match &mut self.response {
-            RecordedResponse::Nothing => {}
-            RecordedResponse::Body { bytes, is_cut } => {
+            ResponseRecording::Nothing => {}
+            ResponseRecording::Body { bytes, is_cut } => {
                 *is_cut |= bytes.len() + piece.len() > BODY_BYTES_MAX;
                 match is_cut {
                     true => bytes.clear(),
                     false => bytes.extend_from_slice(piece),
                 }
             }
-            RecordedResponse::Stream { decoder, messages } => {
+            ResponseRecording::Stream { decoder, messages } => {
                 decoder.push(piece);
                 while let Some(event) = decoder.next() {
                     messages.push(event.data());
@@ -143,13 +142,13 @@ impl ResponseMessageRecorder {
     /// The messages so far; `None` if the response has none.
     pub fn messages(&self) -> Option<ConversationText> {
         match &self.response {
-            RecordedResponse::Nothing => None,
-            RecordedResponse::Stream { messages, .. } => Some(messages.text()),
-            RecordedResponse::Body { is_cut: true, .. } => Some(ConversationText {
+            ResponseRecording::Nothing => None,
+            ResponseRecording::Stream { messages, .. } => Some(messages.text()),
+            ResponseRecording::Body { is_cut: true, .. } => Some(ConversationText {
                 json: "[]".into(),
                 is_truncated: true,
             }),
-            RecordedResponse::Body { bytes, .. } => {
+            ResponseRecording::Body { bytes, .. } => {
                 let bytes = Bytes::copy_from_slice(bytes);
                 let body = JsonDocument::parse(bytes, &JsonLimits::default()).ok()?;
                 Some(of_response(self.protocol, &body, self.bytes_max))

@@ -27,13 +27,14 @@ export function showCharts(target, intervals, now) {
   return minutesOf(points);
 }
 
+/** `most` is the highest value in words; false if there is none. */
 function chart(title, most, points, keys, shapes) {
   const minutes = minutesOf(points);
-  const image = svgElement("svg", { viewBox: `0 0 ${points.length} 100`, preserveAspectRatio: "none", role: "img", "aria-label": `${title} of the last ${minutes} minutes, at most ${most}` });
+  const image = svgElement("svg", { viewBox: `0 0 ${points.length} 100`, preserveAspectRatio: "none", role: "img", "aria-label": `${title} of the last ${minutes} minutes, ${most ? `at most ${most}` : "none"}` });
   image.append(...shapes);
   const legend = keys.map(([kind, text]) => element("span", { class: `key ${kind}` }, text));
   return element("figure", {},
-    element("figcaption", {}, element("b", {}, title), ...legend, element("span", {}, `max ${most}`)),
+    element("figcaption", {}, element("b", {}, title), ...legend, element("span", {}, most ? `max ${most}` : "none")),
     image,
     element("div", { class: "axis" }, element("span", {}, `${minutes} min ago`), element("span", {}, "now")));
 }
@@ -53,7 +54,7 @@ function bars(title, points, layers, format) {
     });
     return svgElement("path", { class: kind, d: path });
   });
-  return chart(title, `${format(most)} in 10 s`, points, layers, shapes);
+  return chart(title, sums.some((sum) => sum > 0) && `${format(most)} in 10 s`, points, layers, shapes);
 }
 
 function lines(title, points, field) {
@@ -69,7 +70,7 @@ function lines(title, points, field) {
     });
     return svgElement("path", { class: kind, d: path });
   });
-  return chart(title, milliseconds(most), points, [["line", "p50"], ["line high", "p99"]], shapes);
+  return chart(title, values.length > 0 && milliseconds(most), points, [["line", "p50"], ["line high", "p99"]], shapes);
 }
 
 function svgElement(name, attributes) {

@@ -328,7 +328,7 @@ let capturesTimer = 0;
 async function showCaptures() {
   clearTimeout(capturesTimer);
   const page = await fetchJson("/captures").catch(() => null);
-  const columns = [["Capture"], ["Caller"], ["State"], ["Exchanges", "number"], ["Bytes", "number wide"], ["Removed", "wide"], ["Actions"]];
+  const columns = [["Capture"], ["Caller"], ["State"], ["Exchanges", "number"], ["Bytes", "number wide"], ["Removed at", "wide"], ["Actions"]];
   const rows = (page?.captures ?? []).map((capture) => {
     const act = (name, onclick) => element("button", { "data-action": `${name} ${capture.id}`, "aria-label": `${name} capture ${capture.id}`, onclick }, name);
     const remove = () => debug(`/captures/remove?id=${encodeURIComponent(capture.id)}`, `remove ${capture.id}`);
