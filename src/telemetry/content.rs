@@ -35,10 +35,10 @@ pub struct ExchangeMessages {
 pub struct ResponseMessageRecorder {
     protocol: Protocol,
     bytes_max: usize,
-    response: ResponseRecording,
+    response: RecordedMessages,
 }
 
-enum ResponseRecording {
+enum RecordedMessages {
     /// There is no response yet, or none that has messages.
     Nothing,
     Body {
@@ -61,7 +61,7 @@ impl TracedMessages {
         Some(Box::new(ResponseMessageRecorder {
             protocol,
             bytes_max: self.bytes_max,
-            response: ResponseRecording::Nothing,
+            response: RecordedMessages::Nothing,
         }))
     }
 }
@@ -106,31 +106,31 @@ impl ResponseMessageRecorder {
         let class = class.and_then(|class| class.to_str().ok()).unwrap_or("");
         let is_plain = !headers.contains_key(header::CONTENT_ENCODING);
         self.response = match class.split(';').next().map(str::trim) {
-            _ if !status.is_success() || !is_plain => ResponseRecording::Nothing,
-            Some("application/json") => ResponseRecording::Body {
+            _ if !status.is_success() || !is_plain => RecordedMessages::Nothing,
+            Some("application/json") => RecordedMessages::Body {
                 bytes: BytesMut::new(),
                 is_cut: false,
             },
-            Some("text/event-stream") => ResponseRecording::Stream {
+            Some("text/event-stream") => RecordedMessages::Stream {
                 decoder: SseDecoder::new(EVENT_BYTES_MAX),
                 messages: StreamedMessages::new(self.protocol, self.bytes_max),
             },
-            _ => ResponseRecording::Nothing,
+            _ => RecordedMessages::Nothing,
         };
     }
 
     /// Takes a piece of the body.
     pub fn push(&mut self, piece: &Bytes) {
         match &mut self.response {
-            ResponseRecording::Nothing => {}
-            ResponseRecording::Body { bytes, is_cut } => {
+            RecordedMessages::Nothing => {}
+            RecordedMessages::Body { bytes, is_cut } => {
                 *is_cut |= bytes.len() + piece.len() > BODY_BYTES_MAX;
                 match is_cut {
                     true => bytes.clear(),
                     false => bytes.extend_from_slice(piece),
                 }
             }
-            ResponseRecording::Stream { decoder, messages } => {
+            RecordedMessages::Stream { decoder, messages } => {
                 decoder.push(piece);
                 while let Some(event) = decoder.next() {
                     messages.push(event.data());
@@ -142,13 +142,13 @@ impl ResponseMessageRecorder {
     /// The messages so far; `None` if the response has none.
     pub fn messages(&self) -> Option<ConversationText> {
         match &self.response {
-            ResponseRecording::Nothing => None,
-            ResponseRecording::Stream { messages, .. } => Some(messages.text()),
-            ResponseRecording::Body { is_cut: true, .. } => Some(ConversationText {
+            RecordedMessages::Nothing => None,
+            RecordedMessages::Stream { messages, .. } => Some(messages.text()),
+            RecordedMessages::Body { is_cut: true, .. } => Some(ConversationText {
                 json: "[]".into(),
                 is_truncated: true,
             }),
-            ResponseRecording::Body { bytes, .. } => {
+            RecordedMessages::Body { bytes, .. } => {
                 let bytes = Bytes::copy_from_slice(bytes);
                 let body = JsonDocument::parse(bytes, &JsonLimits::default()).ok()?;
                 Some(of_response(self.protocol, &body, self.bytes_max))
