@@ -2,19 +2,11 @@
 
 use super::CommandError;
 use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl, query_value};
+use super::examples;
 use serde_json::Value;
 
-const EXAMPLE: &str = "\
-Examples:
-  headgate capture start ann --seconds 300
-  headgate capture list
-  headgate capture show cap_1 | jq '.exchanges[].steps[]'
-  headgate capture remove cap_1
-
-All but `list` need an admin key with the role `act`, in HEADGATE_ADMIN_KEY.";
-
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = examples::CAPTURE)]
 pub struct CaptureArgs {
     #[command(subcommand)]
     command: CaptureCommand,
@@ -23,12 +15,16 @@ pub struct CaptureArgs {
 #[derive(clap::Subcommand)]
 enum CaptureCommand {
     /// Starts to record the next exchanges of a caller, and prints the id of the capture.
+    #[command(after_help = examples::CAPTURE_START)]
     Start(StartCaptureArgs),
     /// Prints the captures without what they recorded, one JSON object per line.
+    #[command(after_help = examples::CAPTURE_LIST)]
     List(AdminPagesArgs),
     /// Prints a capture with what it recorded, as JSON. It has prompts and responses of the caller.
+    #[command(after_help = examples::CAPTURE_SHOW)]
     Show(NamedCaptureArgs),
     /// Ends a capture and removes what it recorded.
+    #[command(after_help = examples::CAPTURE_REMOVE)]
     Remove(NamedCaptureArgs),
 }
 

@@ -108,6 +108,51 @@ Examples:
 
 Exit status: 0 if it succeeds, 1 if the gateway cannot be reached or has no such event, 2 for wrong arguments.";
 
+pub const CAPTURE: &str = "\
+Examples:
+  headgate capture start ann --seconds 300
+  headgate capture show cap_1";
+
+pub const CAPTURE_START: &str = "\
+Examples:
+  headgate capture start ann
+  headgate capture start ann --seconds 300 --exchanges 20
+
+Exit status: 0 if it succeeds, 1 if the gateway cannot be reached or refuses it, 2 for wrong arguments.";
+
+pub const CAPTURE_LIST: &str = "\
+Example:
+  headgate capture list
+
+Exit status: 0 if it succeeds, 1 if the gateway cannot be reached or refuses it, 2 for wrong arguments.";
+
+pub const CAPTURE_SHOW: &str = "\
+Example:
+  headgate capture show cap_1 > exchanges.json
+
+Needs an admin key with the role `act`, in HEADGATE_ADMIN_KEY.
+
+Exit status: 0 if it succeeds, 1 if the gateway cannot be reached or has no such capture, 2 for wrong arguments.";
+
+pub const CAPTURE_REMOVE: &str = "\
+Example:
+  headgate capture remove cap_1
+
+Needs an admin key with the role `act`, in HEADGATE_ADMIN_KEY.
+
+Exit status: 0 if it succeeds, 1 if the gateway cannot be reached or has no such capture, 2 for wrong arguments.";
+
+pub const LOG_FILTER: &str = "\
+Examples:
+  headgate log-filter
+  headgate log-filter debug --seconds 600
+  headgate log-filter headgate::gateway=debug,headgate=info
+  headgate log-filter usual
+
+A change needs an admin key with the role `act`, in HEADGATE_ADMIN_KEY.
+
+Exit status: 0 if it succeeds, 1 if the gateway cannot be reached or refuses it, 2 for wrong arguments.";
+
 pub const TASK: &str = "\
 Examples:
   headgate task unknown

@@ -2,19 +2,11 @@
 
 use super::CommandError;
 use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl, query_value};
+use super::examples;
 use serde_json::Value;
 
-const EXAMPLE: &str = "\
-Examples:
-  headgate log-filter
-  headgate log-filter debug --seconds 600
-  headgate log-filter headgate::gateway=debug,headgate=info
-  headgate log-filter usual
-
-A change needs an admin key with the role `act`, in HEADGATE_ADMIN_KEY.";
-
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = examples::LOG_FILTER)]
 pub struct LogFilterArgs {
     /// The new filter: a level (off, error, warn, info, debug, trace), targets with levels, or `usual` for that of
     /// RUST_LOG [default: the filter in use is printed]

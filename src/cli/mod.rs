@@ -7,6 +7,7 @@ mod capture;
 mod check;
 mod completions;
 mod config_file;
+mod convert;
 #[cfg(feature = "simulator")]
 mod demo;
 mod diff;
@@ -78,6 +79,9 @@ enum CliCommand {
     /// Dry-runs recorded requests (access-log lines or a HAR file) with a configuration, and prints which of them would end
     /// differently; exits with 0 if none does, 1 if some do, and 2 if a file cannot be read.
     Replay(replay::ReplayArgs),
+    /// Prints the configuration of another gateway as routes.yaml, with comments on what has no counterpart; exits with 0
+    /// if everything has one, 1 if something has none, and 2 if a file cannot be read or written.
+    Convert(convert::ConvertArgs),
     /// Prints the JSON Schema of routes.yaml, or the HTTP API of a configuration as OpenAPI 3.1.
     #[command(after_help = examples::SCHEMA)]
     Schema(schema::SchemaArgs),
@@ -145,6 +149,7 @@ impl CliCommand {
             Self::Explain(_)
             | Self::Diff(_)
             | Self::Replay(_)
+            | Self::Convert(_)
             | Self::Schema(_)
             | Self::Filters
             | Self::Families(_)
@@ -172,8 +177,9 @@ pub fn main() -> ExitCode {
         CliCommand::Run(args) => run::run(&args),
         CliCommand::Check(args) => check::run(&args),
         CliCommand::Explain(args) => explain::run(&args),
-        CliCommand::Diff(args) => return comparison_exit_code(diff::run(&args)),
-        CliCommand::Replay(args) => return comparison_exit_code(replay::run(&args)),
+        CliCommand::Diff(args) => return report_exit_code(diff::run(&args)),
+        CliCommand::Replay(args) => return report_exit_code(replay::run(&args)),
+        CliCommand::Convert(args) => return report_exit_code(convert::run(&args)),
         CliCommand::Schema(args) => schema::run(&args),
         CliCommand::Filters => filters::run(),
         CliCommand::Families(args) => families::run(&args),
@@ -202,9 +208,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The exit code of a command that compares: 0 no difference, 1 differences, 2 the comparison failed.
-fn comparison_exit_code(differs: Result<bool, CommandError>) -> ExitCode {
-    match differs {
+/// The exit code of a command that looks for something to report, such as differences: 0 nothing, 1 something, 2 it failed.
+fn report_exit_code(found: Result<bool, CommandError>) -> ExitCode {
+    match found {
         Ok(false) => ExitCode::SUCCESS,
         Ok(true) => ExitCode::from(1),
         Err(CommandError { message }) => {

@@ -109,6 +109,7 @@ fn nobody_knows_a_filter_by_its_name() {
         ("crates/expression/src/compile/calls.rs", "replace"),
         ("src/admin/findings/of_process.rs", "callbacks"),
         ("src/admin/overview.rs", "callbacks"),
+        ("src/cli/convert/litellm/global_settings.rs", "callbacks"),
         ("src/cli/plugin/check.rs", "callbacks"),
         ("src/cli/top/overview_page.rs", "callbacks"),
         ("src/observe/access_log.rs", "cache"),

@@ -49,6 +49,7 @@ fn the_exit_codes_of_commands_are_those_of_the_table() {
     let used = TcpListener::bind("127.0.0.1:0").unwrap();
     let used = used.local_addr().unwrap().to_string();
     let table: Vec<(&str, Vec<&str>, usize)> = vec![
+        ("convert", vec!["new-api", "nothing.json"], 2),
         ("run", vec!["--config", &invalid], 1),
         ("run", vec!["--config", &good, "--listen", &used], 1),
         ("run", vec!["--nothing"], 2),
@@ -105,8 +106,10 @@ fn the_table_has_every_command() {
             continue;
         }
         count += 1;
-        let command = command.replace('-', " ");
-        assert!(documented.contains_key(&command), "{command}");
+        let is_documented = documented
+            .keys()
+            .any(|documented| documented.replace(' ', "-") == command);
+        assert!(is_documented, "{command}");
     }
     assert!(count > 15, "{count}");
 }

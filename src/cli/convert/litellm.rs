@@ -1,0 +1,187 @@
+//! Reads a config.yaml of LiteLLM.
+
+mod deployment;
+mod deployment_options;
+mod deployments;
+mod fallbacks;
+mod global_settings;
+mod providers;
+mod unsupported;
+
+use super::Conversion;
+use super::channel_draft::{ChannelDraft, ChannelSettings, ValueDraft, name_all};
+use super::naming::{is_variable, literal};
+use super::routes_draft::RoutesDraft;
+use super::source_settings::SourceSettings;
+use deployment::Deployment;
+pub use deployment_options::header;
+pub use deployments::{is_base_url, other_api};
+use global_settings::GlobalSettings;
+use serde_json::Value;
+
+/// What begins a reference to a variable.
+const VARIABLE: &str = "os.environ/";
+
+/// The draft of a config.yaml.
+///
+/// # Errors
+/// A sentence, if the file is no such configuration.
+pub fn read(config: &Value) -> Result<Conversion, String> {
+    if !config.is_object() || config.get("model_list").is_none_or(|list| !list.is_array()) {
+        return Err("a LiteLLM configuration has a list `model_list`".into());
+    }
+    let mut settings = SourceSettings::of(config);
+    let global = GlobalSettings::read(config, &mut settings);
+    let deployments = deployments::read(&config["model_list"], &global, &mut settings);
+    let mut channels = grouped(deployments);
+    fallbacks::add(&global.fallbacks, &mut channels, &mut settings);
+    add_aliases(config, &mut channels, &mut settings);
+    name_all(&mut channels, &mut settings);
+    unsupported::remark(&mut settings);
+    settings.remark_unread(|path| match path.starts_with("model_list") {
+        true => 3,
+        false => 2,
+    });
+    let routes = RoutesDraft {
+        source: "a LiteLLM configuration",
+        caller: "master",
+        key_digest: global.key_digest,
+        channels,
+        max_attempts: global.max_attempts,
+        cache: global.cache,
+        redis: global.redis,
+        short_paths: true,
+    };
+    Ok(Conversion { routes, settings })
+}
+
+/// Puts models of the same account into one channel, unless limits or a second deployment of a model set them apart.
+fn grouped(deployments: Vec<Deployment>) -> Vec<ChannelDraft> {
+    let mut channels: Vec<ChannelDraft> = Vec::new();
+    for deployment in deployments {
+        let settings = &deployment.settings;
+        let has_limits = settings.concurrent.is_some()
+            || settings.requests_per_minute.is_some()
+            || settings.tokens_per_minute.is_some();
+        let same = channels.iter_mut().find(|channel| {
+            !has_limits
+                && is_same_account(&channel.settings, settings)
+                && !channel.models.contains_key(&deployment.group)
+        });
+        let channel = match same {
+            Some(channel) => channel,
+            None => {
+                channels.push(ChannelDraft {
+                    name: deployment.provider.to_owned(),
+                    settings: deployment.settings,
+                    models: Default::default(),
+                    prices: Default::default(),
+                    sources: Vec::new(),
+                });
+                channels.last_mut().expect("a channel was added")
+            }
+        };
+        if !deployment.prices.is_empty() {
+            let prices = deployment.prices;
+            channel.prices.insert(deployment.group.clone(), prices);
+        }
+        channel
+            .models
+            .insert(deployment.group, deployment.channel_model);
+        channel.sources.push(deployment.path);
+    }
+    channels
+}
+
+/// Whether settings are equal, wherever their secrets are in the file.
+fn is_same_account(one: &ChannelSettings, other: &ChannelSettings) -> bool {
+    let without_paths = |settings: &ChannelSettings| {
+        let mut settings = settings.clone();
+        let credentials = settings.credentials.iter_mut().map(|one| &mut one.value);
+        let headers = settings.headers.iter_mut().map(|(_, value)| value);
+        for value in credentials.chain(headers) {
+            if let ValueDraft::Secret { path, .. } = value {
+                path.clear();
+            }
+        }
+        settings
+    };
+    without_paths(one) == without_paths(other)
+}
+
+/// `model_group_alias`: another name for a model.
+fn add_aliases(config: &Value, channels: &mut [ChannelDraft], settings: &mut SourceSettings) {
+    for section in ["router_settings", "litellm_settings"] {
+        let Some(aliases) = config[section]["model_group_alias"].as_object() else {
+            continue;
+        };
+        for (alias, target) in aliases {
+            let path = format!("{section}.model_group_alias.{alias}");
+            let model = target.as_str().or_else(|| target["model"].as_str());
+            let mut is_served = false;
+            for channel in channels.iter_mut() {
+                let Some(own) = model.and_then(|model| channel.models.get(model)).cloned() else {
+                    continue;
+                };
+                is_served = true;
+                channel.models.entry(alias.clone()).or_insert(own);
+                if let Some(prices) = model.and_then(|model| channel.prices.get(model)).cloned() {
+                    channel.prices.insert(alias.clone(), prices);
+                }
+            }
+            match is_served && super::naming::is_model_name(alias) {
+                true => settings.converted(&path),
+                false => settings.unconverted(
+                    &path,
+                    "no channel of the result serves the model",
+                    "add the alias to `models` of the channel that serves it",
+                ),
+            }
+            if is_served && target["hidden"] == true {
+                settings.unconverted(
+                    &format!("{path}.hidden"),
+                    "GET /v1/models lists every model that the caller may use",
+                    "leave the alias out of `models` of callers who must not see it",
+                );
+            }
+        }
+    }
+}
+
+/// A text of the configuration that may be a reference to a variable, as routes.yaml has it.
+fn expanded(text: &str) -> String {
+    match text.strip_prefix(VARIABLE) {
+        Some(name) if is_variable(name) => super::naming::reference(name),
+        _ => literal(text),
+    }
+}
+
+/// A secret of the configuration.
+fn secret(text: &str, path: &str) -> ValueDraft {
+    match text.strip_prefix(VARIABLE) {
+        Some(name) if is_variable(name) => ValueDraft::Variable(name.to_owned()),
+        Some(_) => ValueDraft::Secret {
+            path: path.to_owned(),
+            secret: None,
+        },
+        None => ValueDraft::Secret {
+            path: path.to_owned(),
+            secret: Some(text.to_owned()),
+        },
+    }
+}
+
+/// The variable of a key's digest, from that of the key.
+fn digest_variable(key: Option<&str>) -> String {
+    let name = key.and_then(|key| key.strip_prefix(VARIABLE));
+    let name = name.filter(|name| is_variable(name));
+    format!("{}_SHA256", name.unwrap_or("LITELLM_MASTER_KEY"))
+}
+
+/// A part of a URL that may be a reference to a variable.
+fn url_part(value: &Value, default_variable: &str) -> String {
+    match super::scalars::text(value) {
+        Some(text) => expanded(&text),
+        None => super::naming::reference(default_variable),
+    }
+}

@@ -1,0 +1,17 @@
+//! A model at a provider, as LiteLLM has it.
+
+use super::super::channel_draft::ChannelSettings;
+
+/// An entry of `model_list` that a channel can serve.
+pub struct Deployment {
+    /// Path of the entry, such as `model_list[0]`.
+    pub path: String,
+    /// The model that callers name; several entries may have the same.
+    pub group: String,
+    pub provider: &'static str,
+    pub channel_model: String,
+    pub settings: ChannelSettings,
+    pub prices: Vec<(&'static str, String)>,
+    /// `order`: lower ones are used first.
+    pub order: Option<u64>,
+}

@@ -1,0 +1,184 @@
+//! Providers that LiteLLM names by the prefix of a model, and where a channel reaches them.
+
+use super::super::channel_draft::CredentialForm;
+use crate::protocol::Protocol;
+
+/// A provider whose protocol the gateway speaks.
+#[derive(Debug)]
+pub struct LitellmProvider {
+    pub prefix: &'static str,
+    /// Base URL without `path`; `None` if the configuration must have one.
+    pub default_url: Option<&'static str>,
+    /// Path that LiteLLM adds to the base URL, other than that of the request.
+    pub path: &'static str,
+    /// Variable of the key that LiteLLM reads by itself; `None` if none is needed.
+    pub key_variable: Option<&'static str>,
+    pub form: CredentialForm,
+    pub protocols: &'static [Protocol],
+    /// What callers should know.
+    pub note: Option<&'static str>,
+}
+
+const CHAT: &[Protocol] = &[Protocol::Chat];
+const AZURE_NOTE: &str = "the channel uses Azure's v1 API, which takes the deployment's name as `model` and has no api-version";
+const ANTHROPIC_NOTE: &str = "the channel serves /v1/messages only: Headgate does not translate chat completions to messages. Callers of /v1/chat/completions change to /v1/messages, or another channel serves the model over chat";
+const GEMINI_NOTE: &str = "the channel uses Google's OpenAI-compatible API";
+const OLLAMA_NOTE: &str = "the channel uses Ollama's OpenAI-compatible API";
+
+const fn compatible(
+    prefix: &'static str,
+    url: &'static str,
+    key_variable: &'static str,
+) -> LitellmProvider {
+    LitellmProvider {
+        prefix,
+        default_url: Some(url),
+        path: "",
+        key_variable: Some(key_variable),
+        form: CredentialForm::Bearer,
+        protocols: CHAT,
+        note: None,
+    }
+}
+
+const fn self_hosted(prefix: &'static str, key_variable: Option<&'static str>) -> LitellmProvider {
+    LitellmProvider {
+        prefix,
+        default_url: None,
+        path: "",
+        key_variable,
+        form: CredentialForm::Bearer,
+        protocols: CHAT,
+        note: None,
+    }
+}
+
+const fn ollama(prefix: &'static str) -> LitellmProvider {
+    LitellmProvider {
+        prefix,
+        default_url: Some("http://localhost:11434"),
+        path: "/v1",
+        key_variable: None,
+        form: CredentialForm::Bearer,
+        protocols: CHAT,
+        note: Some(OLLAMA_NOTE),
+    }
+}
+
+pub static PROVIDERS: &[LitellmProvider] = &[
+    compatible("openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    LitellmProvider {
+        prefix: "azure",
+        default_url: None,
+        path: "/openai/v1",
+        key_variable: Some("AZURE_API_KEY"),
+        form: CredentialForm::AzureKey,
+        protocols: &[Protocol::Chat, Protocol::Responses],
+        note: Some(AZURE_NOTE),
+    },
+    LitellmProvider {
+        prefix: "anthropic",
+        default_url: Some("https://api.anthropic.com"),
+        path: "/v1",
+        key_variable: Some("ANTHROPIC_API_KEY"),
+        form: CredentialForm::ApiKey,
+        protocols: &[Protocol::Messages],
+        note: Some(ANTHROPIC_NOTE),
+    },
+    LitellmProvider {
+        note: Some(GEMINI_NOTE),
+        ..compatible(
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "GEMINI_API_KEY",
+        )
+    },
+    compatible(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+    ),
+    compatible("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    compatible(
+        "deepseek",
+        "https://api.deepseek.com/v1",
+        "DEEPSEEK_API_KEY",
+    ),
+    compatible("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    compatible("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+    compatible(
+        "together_ai",
+        "https://api.together.xyz/v1",
+        "TOGETHERAI_API_KEY",
+    ),
+    compatible(
+        "fireworks_ai",
+        "https://api.fireworks.ai/inference/v1",
+        "FIREWORKS_API_KEY",
+    ),
+    compatible(
+        "perplexity",
+        "https://api.perplexity.ai",
+        "PERPLEXITYAI_API_KEY",
+    ),
+    compatible("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    compatible(
+        "nvidia_nim",
+        "https://integrate.api.nvidia.com/v1",
+        "NVIDIA_NIM_API_KEY",
+    ),
+    compatible(
+        "deepinfra",
+        "https://api.deepinfra.com/v1/openai",
+        "DEEPINFRA_API_KEY",
+    ),
+    compatible("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+    compatible(
+        "dashscope",
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        "DASHSCOPE_API_KEY",
+    ),
+    compatible(
+        "volcengine",
+        "https://ark.cn-beijing.volces.com/api/v3",
+        "VOLCENGINE_API_KEY",
+    ),
+    ollama("ollama"),
+    ollama("ollama_chat"),
+    self_hosted("hosted_vllm", None),
+    self_hosted("lm_studio", None),
+    self_hosted("openai_like", Some("OPENAI_LIKE_API_KEY")),
+    self_hosted("custom_openai", Some("OPENAI_API_KEY")),
+    self_hosted("litellm_proxy", Some("LITELLM_PROXY_API_KEY")),
+];
+
+/// The provider of a model and the provider's name for the model, or the name of a provider that is not known.
+pub fn of_model<'m>(
+    model: &'m str,
+    named: Option<&'m str>,
+) -> Result<(&'static LitellmProvider, &'m str), &'m str> {
+    if let Some(named) = named {
+        let own = model
+            .strip_prefix(named)
+            .and_then(|rest| rest.strip_prefix('/'));
+        return known(named).map(|provider| (provider, own.unwrap_or(model)));
+    }
+    if let Some((prefix, own)) = model.split_once('/') {
+        return known(prefix).map(|provider| (provider, own));
+    }
+    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| model.starts_with(prefix));
+    if begins(&["gpt-", "chatgpt-", "o1", "o3", "o4"]) {
+        return known("openai").map(|provider| (provider, model));
+    }
+    if begins(&["claude-"]) {
+        return known("anthropic").map(|provider| (provider, model));
+    }
+    Err(model)
+}
+
+fn known(prefix: &str) -> Result<&'static LitellmProvider, &str> {
+    let mut providers = PROVIDERS.iter();
+    providers
+        .find(|provider| provider.prefix == prefix)
+        .ok_or(prefix)
+}

@@ -1,0 +1,97 @@
+//! Names of channels and variables, made of names of other gateways.
+
+use std::collections::BTreeSet;
+
+/// Longest name that is made, in characters.
+const NAME_MAX: usize = 48;
+
+/// The names that a file has so far.
+#[derive(Default)]
+pub struct TakenNames(BTreeSet<String>);
+
+impl TakenNames {
+    /// A name of lower-case letters, digits and hyphens that no other channel has.
+    pub fn channel(&mut self, wish: &str) -> String {
+        let stem = match slug(wish) {
+            empty if empty.is_empty() => "channel".to_owned(),
+            slug => slug,
+        };
+        let mut name = stem.clone();
+        let mut count = 2;
+        while !self.0.insert(name.clone()) {
+            name = format!("{stem}-{count}");
+            count += 1;
+        }
+        name
+    }
+}
+
+/// The variable of a channel, such as `FIRST_API_KEY`.
+pub fn variable(channel: &str, suffix: &str) -> String {
+    let name = channel.to_ascii_uppercase().replace('-', "_");
+    match name.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("CHANNEL_{name}_{suffix}"),
+        false => format!("{name}_{suffix}"),
+    }
+}
+
+/// Whether `${…}` can refer to this variable.
+pub fn is_variable(name: &str) -> bool {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    begins && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// A reference to a variable, as routes.yaml has it.
+pub fn reference(variable: &str) -> String {
+    format!("${{{variable}}}")
+}
+
+/// A text as a value of routes.yaml, where `$` begins a variable.
+pub fn literal(text: &str) -> String {
+    text.replace('$', "$$")
+}
+
+/// Whether a model of another gateway can be one here: a name of its own, not a pattern.
+pub fn is_model_name(name: &str) -> bool {
+    let is_allowed = |c: char| !c.is_control() && c != '*';
+    !name.is_empty() && name.chars().count() <= 256 && name.chars().all(is_allowed)
+}
+
+/// Lower-case letters, digits and single hyphens.
+fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars() {
+        if slug.len() >= NAME_MAX {
+            break;
+        }
+        match c.is_ascii_alphanumeric() {
+            true => slug.push(c.to_ascii_lowercase()),
+            false if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
+            false => {}
+        }
+    }
+    slug.trim_end_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TakenNames, is_variable, variable};
+
+    #[test]
+    fn a_channel_has_a_name_of_its_own_and_a_variable() {
+        let mut taken = TakenNames::default();
+        for (wish, name, key) in [
+            ("OpenAI", "openai", "OPENAI_API_KEY"),
+            ("openai", "openai-2", "OPENAI_2_API_KEY"),
+            ("My \"key\"\n#1 ", "my-key-1", "MY_KEY_1_API_KEY"),
+            ("360", "360", "CHANNEL_360_API_KEY"),
+            ("渠道", "channel", "CHANNEL_API_KEY"),
+            ("${X}", "x", "X_API_KEY"),
+        ] {
+            let made = taken.channel(wish);
+            assert_eq!(made, name);
+            assert_eq!(variable(&made, "API_KEY"), key);
+            assert!(is_variable(key));
+        }
+    }
+}

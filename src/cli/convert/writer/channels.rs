@@ -1,0 +1,146 @@
+//! The section `channels`.
+
+use super::super::channel_draft::{ChannelDraft, ChannelSettings, CredentialDraft, CredentialForm};
+use super::super::scalars::duration;
+use super::super::source_settings::{SourceSettings, is_within};
+use super::{remarks, scalar, value};
+
+/// Half an hour, the default of `timeouts.total`, in milliseconds.
+const TOTAL_MS: u64 = 30 * 60 * 1000;
+
+pub fn write(channels: &[ChannelDraft], settings: &SourceSettings) -> String {
+    if channels.is_empty() {
+        return "channels: {}\n".to_owned();
+    }
+    let mut text = "channels:\n".to_owned();
+    for channel in channels {
+        let of_channel: Vec<_> = settings
+            .remarks()
+            .iter()
+            .filter(|remark| {
+                let mut sources = channel.sources.iter();
+                sources.any(|source| is_within(&remark.path, source))
+            })
+            .collect();
+        text.push_str(&remarks::write(2, &of_channel));
+        text.push_str(&one(channel));
+    }
+    text
+}
+
+fn one(channel: &ChannelDraft) -> String {
+    let settings = &channel.settings;
+    let mut lines = vec![
+        format!("  {}:", scalar(&channel.name)),
+        format!("    base_url: {}", scalar(&settings.base_url)),
+    ];
+    match settings.credentials.as_slice() {
+        [] => {}
+        [one] => lines.push(format!("    credential: {}", credential(one))),
+        several => {
+            lines.push("    credentials:".to_owned());
+            lines.extend(
+                several
+                    .iter()
+                    .map(|one| format!("      - {}", credential(one))),
+            );
+        }
+    }
+    let protocols: Vec<&str> = settings.protocols.iter().map(|one| one.name()).collect();
+    lines.push(format!("    protocols: [{}]", protocols.join(", ")));
+    lines.push("    models:".to_owned());
+    let models = channel.models.iter();
+    lines.extend(models.map(|(model, own)| format!("      {}: {}", scalar(model), scalar(own))));
+    lines.extend(optional_lines(settings));
+    if !channel.prices.is_empty() {
+        lines.push("    prices:".to_owned());
+        lines.extend(channel.prices.iter().map(|(model, prices)| {
+            let prices = prices.iter().map(|(key, price)| format!("{key}: {price}"));
+            let prices = prices.collect::<Vec<_>>().join(", ");
+            format!("      {}: {{{prices}}}", scalar(model))
+        }));
+    }
+    lines.join("\n") + "\n\n"
+}
+
+fn credential(credential: &CredentialDraft) -> String {
+    let value = value(&credential.value);
+    match credential.form {
+        CredentialForm::Bearer => format!("{{bearer: {value}}}"),
+        CredentialForm::ApiKey => format!("{{api_key: {value}}}"),
+        CredentialForm::AzureKey => format!("{{header: {{name: api-key, value: {value}}}}}"),
+    }
+}
+
+fn optional_lines(settings: &ChannelSettings) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(weight) = settings.weight {
+        lines.push(format!("    weight: {weight}"));
+    }
+    if settings.tier > 0 {
+        lines.push(format!("    tier: {}", settings.tier));
+    }
+    if let Some(timeout) = settings.timeout_ms {
+        let time = duration(timeout);
+        // `total` ends streams, too, so it only grows.
+        let total = match timeout > TOTAL_MS {
+            true => format!(", total: {time}"),
+            false => String::new(),
+        };
+        lines.push(format!(
+            "    timeouts: {{first_byte: {time}, idle: {time}{total}}}"
+        ));
+    }
+    if !settings.headers.is_empty() {
+        lines.push("    headers:".to_owned());
+        let headers = settings.headers.iter();
+        lines.extend(
+            headers.map(|(name, header)| format!("      {}: {}", scalar(name), value(header))),
+        );
+    }
+    lines.extend(mapping(
+        "limits",
+        &[
+            (
+                "concurrent",
+                settings.concurrent.map(|limit| limit.to_string()),
+            ),
+            (
+                "requests_per_minute",
+                settings.requests_per_minute.map(|limit| limit.to_string()),
+            ),
+            (
+                "tokens_per_minute",
+                settings.tokens_per_minute.map(|limit| limit.to_string()),
+            ),
+        ],
+    ));
+    let health = &settings.health;
+    lines.extend(mapping(
+        "health",
+        &[
+            (
+                "consecutive_failures",
+                health.consecutive_failures.map(|count| count.to_string()),
+            ),
+            ("cool_down", health.cool_down_ms.map(duration)),
+            ("cool_down_max", health.cool_down_ms.map(duration)),
+            (
+                "probe",
+                health
+                    .probe_ms
+                    .map(|interval| format!("{{interval: {}}}", duration(interval))),
+            ),
+        ],
+    ));
+    lines
+}
+
+/// A mapping in one line, of the keys that have a value.
+fn mapping(key: &str, entries: &[(&str, Option<String>)]) -> Option<String> {
+    let entries: Vec<String> = entries
+        .iter()
+        .filter_map(|(key, value)| Some(format!("{key}: {}", value.as_ref()?)))
+        .collect();
+    (!entries.is_empty()).then(|| format!("    {key}: {{{}}}", entries.join(", ")))
+}

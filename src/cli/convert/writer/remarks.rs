@@ -1,0 +1,45 @@
+//! Remarks on settings as comments; remarks of the same words are one comment.
+
+use super::super::source_settings::{ConversionRemark, RemarkContent};
+use super::comment;
+
+/// Paths that one comment names; more are a count.
+const PATHS_MAX: usize = 8;
+
+pub fn write(indent: usize, remarks: &[&ConversionRemark]) -> String {
+    let mut groups: Vec<(&RemarkContent, Vec<&str>)> = Vec::new();
+    for remark in remarks {
+        let same = groups
+            .iter_mut()
+            .find(|(content, _)| **content == remark.content);
+        match same {
+            Some((_, paths)) if paths.contains(&remark.path.as_str()) => {}
+            Some((_, paths)) => paths.push(&remark.path),
+            None => groups.push((&remark.content, vec![&remark.path])),
+        }
+    }
+    let mut text = String::new();
+    for (content, paths) in groups {
+        let paths = list(&paths);
+        match content {
+            RemarkContent::NoCounterpart { why, instead } => {
+                text.push_str(&comment(indent, &format!("no counterpart: {paths}")));
+                text.push_str(&comment(indent, &format!("  why: {why}")));
+                text.push_str(&comment(indent, &format!("  instead: {instead}")));
+            }
+            RemarkContent::Note(note) => {
+                text.push_str(&comment(indent, &format!("{paths}: {note}")));
+            }
+        }
+    }
+    text
+}
+
+fn list(paths: &[&str]) -> String {
+    let named: Vec<&str> = paths.iter().take(PATHS_MAX).copied().collect();
+    let more = match paths.len().saturating_sub(PATHS_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", named.join(", "))
+}
