@@ -2,7 +2,7 @@
 
 use super::CommandError;
 use super::admin_client::AdminUrl;
-use super::config_file::path_of_variable;
+use super::config_file::{DEFAULT_FILE, path_of_variable};
 use crate::snapshot::{self, SharedState};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ const DEFAULT_ADMIN: &str = "127.0.0.1:9091";
 /// The arguments that give the address of the admin pages.
 #[derive(clap::Args)]
 pub struct AdminAddressArgs {
-    /// Address of the gateway's admin pages [default: that of --config, or 127.0.0.1:9091]
+    /// Address of the gateway's admin pages [default: that of the configuration, or 127.0.0.1:9091]
     #[arg(long, value_name = "URL")]
     admin: Option<AdminUrl>,
-    /// Configuration file whose `server.admin` is the address [env: HEADGATE_CONFIG]
+    /// Configuration file whose `server.admin` is the address [env: HEADGATE_CONFIG] [default: routes.yaml, if it exists]
     #[arg(long, short, value_name = "FILE", conflicts_with = "admin")]
     config: Option<PathBuf>,
 }
@@ -29,7 +29,9 @@ impl AdminAddressArgs {
         if let Some(url) = &self.admin {
             return Ok(url.clone());
         }
-        match self.config.clone().or_else(path_of_variable) {
+        let given = self.config.clone().or_else(path_of_variable);
+        let in_folder = || Some(PathBuf::from(DEFAULT_FILE)).filter(|file| file.is_file());
+        match given.or_else(in_folder) {
             Some(file) => configured_url(&file),
             None => DEFAULT_ADMIN.parse().map_err(CommandError::new),
         }

@@ -1,7 +1,8 @@
 //! `headgate callback`: lists and redrives events that could not be delivered.
 
 use super::CommandError;
-use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl};
+use super::admin_address::AdminAddressArgs;
+use super::admin_client::{AdminClient, AdminRequestArgs};
 use super::examples;
 use serde_json::Value;
 
@@ -17,9 +18,8 @@ pub enum CallbackCommand {
 
 #[derive(clap::Args)]
 pub struct ListDeadLettersArgs {
-    /// Address of the gateway's admin pages.
-    #[arg(long, default_value = "127.0.0.1:9091")]
-    admin: AdminUrl,
+    #[command(flatten)]
+    address: AdminAddressArgs,
     #[command(flatten)]
     request: AdminRequestArgs,
 }
@@ -32,24 +32,26 @@ pub struct RedriveArgs {
     /// Redrives all dead letters.
     #[arg(long, conflicts_with = "id")]
     all: bool,
-    /// Address of the gateway's admin pages.
-    #[arg(long, default_value = "127.0.0.1:9091")]
-    admin: AdminUrl,
+    #[command(flatten)]
+    address: AdminAddressArgs,
     #[command(flatten)]
     request: AdminRequestArgs,
 }
 
 pub fn run(command: &CallbackCommand) -> Result<(), CommandError> {
     match command {
-        CallbackCommand::List(ListDeadLettersArgs { admin, request }) => list(&AdminClient {
-            url: admin,
+        CallbackCommand::List(ListDeadLettersArgs { address, request }) => list(&AdminClient {
+            url: &address.url()?,
             args: request,
         }),
         CallbackCommand::Redrive(RedriveArgs {
-            id, admin, request, ..
+            id,
+            address,
+            request,
+            ..
         }) => {
             let admin = &AdminClient {
-                url: admin,
+                url: &address.url()?,
                 args: request,
             };
             let redriven = match id {

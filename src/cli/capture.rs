@@ -1,7 +1,8 @@
 //! `headgate capture`: records exchanges of a caller of a running gateway, and prints what was recorded.
 
 use super::CommandError;
-use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl, query_value};
+use super::admin_address::AdminAddressArgs;
+use super::admin_client::{AdminClient, AdminRequestArgs, query_value};
 use super::examples;
 use serde_json::Value;
 
@@ -55,9 +56,8 @@ struct NamedCaptureArgs {
 
 #[derive(clap::Args)]
 struct AdminPagesArgs {
-    /// Address of the gateway's admin pages.
-    #[arg(long, default_value = "127.0.0.1:9091")]
-    admin: AdminUrl,
+    #[command(flatten)]
+    address: AdminAddressArgs,
     #[command(flatten)]
     request: AdminRequestArgs,
 }
@@ -68,13 +68,13 @@ pub fn run(args: &CaptureArgs) -> Result<(), CommandError> {
         CaptureCommand::List(pages) => list(pages),
         CaptureCommand::Show(NamedCaptureArgs { id, pages }) => {
             let path = format!("/captures/content?id={}", query_value(id));
-            let capture = pages.client().json("GET", &path)?;
+            let capture = pages.json("GET", &path)?;
             println!("{capture:#}");
             Ok(())
         }
         CaptureCommand::Remove(NamedCaptureArgs { id, pages }) => {
             let path = format!("/captures/remove?id={}", query_value(id));
-            pages.client().json("POST", &path)?;
+            pages.json("POST", &path)?;
             println!("{id} removed");
             Ok(())
         }
@@ -82,11 +82,12 @@ pub fn run(args: &CaptureArgs) -> Result<(), CommandError> {
 }
 
 impl AdminPagesArgs {
-    fn client(&self) -> AdminClient<'_> {
-        AdminClient {
-            url: &self.admin,
+    fn json(&self, method: &str, path: &str) -> Result<Value, CommandError> {
+        let admin = AdminClient {
+            url: &self.address.url()?,
             args: &self.request,
-        }
+        };
+        admin.json(method, path)
     }
 }
 
@@ -101,7 +102,7 @@ fn start(args: &StartCaptureArgs) -> Result<(), CommandError> {
             path += &format!("&{name}={limit}");
         }
     }
-    let capture = args.pages.client().json("POST", &path)?;
+    let capture = args.pages.json("POST", &path)?;
     println!("{}", text(&capture, "id"));
     eprintln!(
         "recording caller {} until {}, {} exchanges at most",
@@ -113,7 +114,7 @@ fn start(args: &StartCaptureArgs) -> Result<(), CommandError> {
 }
 
 fn list(pages: &AdminPagesArgs) -> Result<(), CommandError> {
-    let page = pages.client().json("GET", "/captures")?;
+    let page = pages.json("GET", "/captures")?;
     let captures = page["captures"].as_array();
     let captures = captures.map(Vec::as_slice).unwrap_or_default();
     for capture in captures {

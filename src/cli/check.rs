@@ -42,18 +42,24 @@ pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
     }
     check_bucket(&snapshot, &shared);
     println!(
-        "{} is valid: {} routes, {} channels, {} models, {} callers (revision {})",
+        "{} is valid: {}, {}, {}, {} (revision {})",
         file.display(),
-        snapshot.router.routes().len(),
-        snapshot.catalog.channels().count(),
-        snapshot.catalog.models().count(),
-        snapshot.callers.len(),
+        counted(snapshot.router.routes().len(), "route"),
+        counted(snapshot.catalog.channels().count(), "channel"),
+        counted(snapshot.catalog.models().count(), "model"),
+        counted(snapshot.callers.len(), "caller"),
         snapshot.revision,
     );
     match args.strict {
         true => strict_check::run(&snapshot),
         false => Ok(()),
     }
+}
+
+/// Such as `1 route` or `2 routes`.
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 /// Warns if the bucket of the media store cannot be written. Nothing else here connects to anybody.

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 const VARIABLE: &str = "HEADGATE_CONFIG";
-const DEFAULT: &str = "routes.yaml";
+pub const DEFAULT_FILE: &str = "routes.yaml";
 
 /// The file of commands that have no other positional argument.
 #[derive(clap::Args)]
@@ -42,7 +42,7 @@ impl ConfigFile {
 impl ConfigOption {
     pub fn path(&self) -> PathBuf {
         let given = self.config.clone().or_else(path_of_variable);
-        given.unwrap_or_else(|| DEFAULT.into())
+        given.unwrap_or_else(|| DEFAULT_FILE.into())
     }
 }
 

@@ -1,7 +1,8 @@
 //! `headgate log-filter`: prints and changes the filter of the process log of a running gateway.
 
 use super::CommandError;
-use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl, query_value};
+use super::admin_address::AdminAddressArgs;
+use super::admin_client::{AdminClient, AdminRequestArgs, query_value};
 use super::examples;
 use serde_json::Value;
 
@@ -14,16 +15,15 @@ pub struct LogFilterArgs {
     /// The usual filter comes back after so many seconds, 1 to 86400 [default: when the process ends]
     #[arg(long, value_name = "N", requires = "filter")]
     seconds: Option<u64>,
-    /// Address of the gateway's admin pages.
-    #[arg(long, default_value = "127.0.0.1:9091")]
-    admin: AdminUrl,
+    #[command(flatten)]
+    address: AdminAddressArgs,
     #[command(flatten)]
     request: AdminRequestArgs,
 }
 
 pub fn run(args: &LogFilterArgs) -> Result<(), CommandError> {
     let admin = AdminClient {
-        url: &args.admin,
+        url: &args.address.url()?,
         args: &args.request,
     };
     let page = match &args.filter {

@@ -31,6 +31,22 @@ fn run_in(folder: &Folder, variable: Option<&str>, args: &[&str]) -> (i32, Strin
 }
 
 #[test]
+fn commands_for_a_running_gateway_ask_the_address_in_the_routes_yaml_of_the_folder() {
+    let folder = Folder::new();
+    folder.write("routes.yaml", "server: {admin: 127.0.0.1:9}\nrouts: []\n");
+    for args in [
+        &["status"][..],
+        &["top", "--once"],
+        &["callback", "list"],
+        &["capture", "list"],
+        &["log-filter"],
+    ] {
+        let (_, text) = run_in(&folder, None, args);
+        assert!(text.contains("http://127.0.0.1:9: "), "{args:?}: {text}");
+    }
+}
+
+#[test]
 fn headgate_config_is_the_path_unless_an_argument_gives_one() {
     let folder = folder();
     let gate = Some("gate.yaml");
