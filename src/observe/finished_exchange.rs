@@ -1,5 +1,6 @@
 //! What metrics and the traffic history count of a finished exchange.
 
+use super::access_log::FailedAttempt;
 use super::error_side::ErrorSide;
 use super::wait_times::WaitTimes;
 use crate::filter::settlement::Settlement;
@@ -24,6 +25,10 @@ pub struct FinishedExchange<'a> {
     pub wait_times: WaitTimes,
     pub usage: Option<&'a TokenUsage>,
     pub fault: Option<FaultKind>,
+    /// Attempts whose responses were not passed on, in their order.
+    pub failed_attempts: &'a [FailedAttempt],
+    /// Whether the response of the last attempt was not passed on, so that it is among the failed ones.
+    pub has_last_attempt_failed: bool,
 }
 
 impl FinishedExchange<'_> {

@@ -51,10 +51,12 @@ pub struct CallerTraffic {
     pub tokens: u64,
 }
 
-/// The requests whose last attempt was on one channel.
+/// What was sent to one channel by requests that ended within an interval.
 #[derive(Clone, Copy, Default)]
 pub struct ChannelTraffic {
+    /// Requests to the provider: each attempt counts.
     pub requests: u64,
+    /// Those that failed, also where another channel then served the caller.
     pub upstream_errors: u64,
     /// Number of responses, and the sum of the times to their first bytes, from the start of the attempt.
     pub responses: u32,
@@ -143,9 +145,17 @@ impl TrafficInterval {
             caller.rate_limited += rate_limited;
             caller.tokens += tokens[0] + tokens[1];
         }
+        for attempt in request.failed_attempts {
+            if let Some(channel) = entry_of(&mut self.channels, Some(&attempt.channel)) {
+                channel.requests += 1;
+                channel.upstream_errors += 1;
+            }
+        }
         if let Some(channel) = entry_of(&mut self.channels, request.channel) {
-            channel.requests += 1;
-            channel.upstream_errors += u64::from(error == Some(ErrorSide::Upstream));
+            if !request.has_last_attempt_failed {
+                channel.requests += 1;
+                channel.upstream_errors += u64::from(error == Some(ErrorSide::Upstream));
+            }
             if let Some(first_byte) = request.upstream_first_byte {
                 channel.responses += 1;
                 channel.first_bytes += first_byte;
@@ -211,6 +221,7 @@ fn interval_start(time: SystemTime) -> u64 {
 mod tests {
     use super::*;
     use crate::filter::settlement::Settlement;
+    use crate::observe::access_log::FailedAttempt;
     use crate::observe::wait_times::{WaitTime, WaitTimes};
     use crate::protocol::fault::FaultKind;
 
@@ -235,7 +246,41 @@ mod tests {
             },
             usage: None,
             fault: None,
+            failed_attempts: &[],
+            has_last_attempt_failed: false,
         }
+    }
+
+    fn failed_on(channel: &str) -> FailedAttempt {
+        FailedAttempt {
+            channel: channel.into(),
+            outcome: "connect_error",
+            status: None,
+            after: Duration::from_millis(1),
+        }
+    }
+
+    #[test]
+    fn a_channel_that_fails_has_errors_also_where_another_one_serves_the_caller() {
+        let history = TrafficHistory::default();
+        let once = [failed_on("first")];
+        history.count(&FinishedExchange {
+            failed_attempts: &once,
+            ..request("ann", Settlement::Complete, 200)
+        });
+        let both = [failed_on("first"), failed_on("main")];
+        history.count(&FinishedExchange {
+            failed_attempts: &both,
+            has_last_attempt_failed: true,
+            ..request("ann", Settlement::UpstreamError, 502)
+        });
+        let minute = history.last(60);
+        let counts = |name: &str| {
+            let channel = minute.channels[name];
+            (channel.requests, channel.upstream_errors)
+        };
+        assert_eq!((counts("first"), counts("main")), ((2, 2), (2, 1)));
+        assert_eq!((minute.requests, minute.errors), (2, [0, 0, 1]));
     }
 
     #[test]

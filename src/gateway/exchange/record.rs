@@ -127,6 +127,8 @@ impl ExchangeRecord {
             wait_times,
             usage: request.info.usage.counted(),
             fault: self.fault.as_ref().map(|fault| fault.kind),
+            failed_attempts: &self.failed_attempts,
+            has_last_attempt_failed: self.failed_attempts.len() == self.attempts as usize,
         });
         let cost = self.count_cost(gateway, request);
         gateway.metrics.creates.count(&route.name, &request.info);
