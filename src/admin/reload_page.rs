@@ -20,7 +20,8 @@ pub(super) async fn reload(reloader: &Arc<Reloader>) -> AppResponse {
             needing_restart,
         }) => reloaded("loaded", &revision, &needing_restart),
         Ok(ReloadOutcome::Refused(refusal)) => {
-            AppResponse::full(StatusCode::UNPROCESSABLE_ENTITY, TEXT, refusal.report)
+            let report = refusal.report + "\n";
+            AppResponse::full(StatusCode::UNPROCESSABLE_ENTITY, TEXT, report)
         }
         Err(error) => internal_error(&error),
     }

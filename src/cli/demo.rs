@@ -52,10 +52,10 @@ const SIMULATOR_THREADS: usize = 1;
 
 pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let log = process_log::start();
-    let simulator = run::bind(&args.simulator)?;
+    let simulator = run::bind(&args.simulator, "with `--simulator`")?;
     let address = simulator.address;
     // The configuration names the gateway's address, so that a port must be picked before it is read.
-    let gateway = run::bind(&args.listen)?.address;
+    let gateway = run::bind(&args.listen, "with `--listen`")?.address;
     let gateway_url = format!("http://{gateway}");
     let state_file = new_state_file();
     let shared = SharedState {

@@ -10,6 +10,7 @@ use super::explain_trace::print_trace;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
 use crate::catalog::caller::Caller;
 use crate::catalog::model::Candidate;
+use crate::config::hint::did_you_mean;
 use crate::filter::chain::NamedFilter;
 use crate::filter::streamed_reply::StreamedReply;
 use crate::filter::view::RequestView;
@@ -70,6 +71,12 @@ pub fn run(args: &ExplainArgs) -> Result<(), CommandError> {
 }
 
 async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandError> {
+    if !args.path.starts_with('/') {
+        return Err(CommandError::new(format!(
+            "error: the path must begin with `/`, received `{}`",
+            args.path
+        )));
+    }
     let body = body(args)?;
     let has_body = body.is_some();
     let method = args
@@ -80,13 +87,15 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     let (route, params) = match snapshot.router.find(&method, &path) {
         RouteMatch::Route(route, params) => (route, params),
         RouteMatch::OtherMethods(methods) => {
+            let methods: Vec<&str> = methods.iter().map(Method::as_str).collect();
             return Err(CommandError::new(format!(
-                "no route matches {method} {path}; this path accepts {methods:?}"
+                "error: no route matches {method} {path}; this path accepts {}",
+                methods.join(", ")
             )));
         }
         RouteMatch::Nothing => {
             return Err(CommandError::new(format!(
-                "no route matches {method} {path}; check the path, or add a route"
+                "error: no route matches {method} {path}; check the path, or add a route"
             )));
         }
     };
@@ -213,10 +222,19 @@ fn caller(args: &ExplainArgs, snapshot: &Snapshot) -> Result<Option<Arc<Caller>>
     if args.key.is_some() {
         return Ok(None);
     }
-    let caller = snapshot.callers.by_name(args.caller.as_deref());
-    let unknown = "unknown caller; expected a name from `callers`, or a key with --key";
-    let caller = caller.ok_or_else(|| CommandError::new(unknown))?;
-    Ok(Some(caller.clone()))
+    let found = snapshot.callers.by_name(args.caller.as_deref()).cloned();
+    match (&args.caller, found) {
+        (Some(name), None) => {
+            let mut known: Vec<&str> = snapshot.callers.iter().map(|one| &*one.name).collect();
+            known.sort_unstable();
+            let hint = did_you_mean(name, known);
+            let hint = hint.unwrap_or_else(|| "expected a name from `callers`".into());
+            Err(CommandError::new(format!(
+                "error: unknown caller `{name}`; {hint}"
+            )))
+        }
+        (_, found) => Ok(found),
+    }
 }
 
 fn accepted(request: &RequestView) {
@@ -290,8 +308,8 @@ fn peer(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn names(filters: &[NamedFilter]) -> String {
-    let shown = |named: &NamedFilter| match named.filter.plugin_name() {
-        Some(plugin) => format!("{} {plugin}", named.kind.name),
+    let shown = |named: &NamedFilter| match named.filter.label() {
+        Some(label) => format!("{} {label}", named.kind.name),
         None => named.kind.name.to_owned(),
     };
     let names: Vec<String> = filters.iter().map(shown).collect();
@@ -311,7 +329,9 @@ fn body(args: &ExplainArgs) -> Result<Option<Bytes>, CommandError> {
             std::io::stdin().read_to_end(&mut bytes)?;
             bytes
         }
-        Some(file) => std::fs::read(file)?,
+        Some(file) => std::fs::read(file).map_err(|error| {
+            CommandError::new(format!("error: cannot read the body from {file}: {error}"))
+        })?,
         None => data.clone().into_bytes(),
     };
     Ok(Some(bytes.into()))

@@ -30,6 +30,8 @@ const TASK_KEY_BYTES: usize = 48;
 /// The number of random bytes in a webhook secret.
 const WEBHOOK_KEY_BYTES: usize = 32;
 
+const NO_KEY: &str = "error: no key on standard input\n  write the key into its first line, as in `printf %s \"$KEY\" | headgate key digest`";
+
 pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
     match command {
         KeyCommand::New => {
@@ -41,7 +43,11 @@ pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
         KeyCommand::Digest => {
             let mut key = String::new();
             std::io::stdin().read_line(&mut key)?;
-            println!("{}", KeyDigest::of(key.trim().as_bytes()).to_hex());
+            let key = key.trim();
+            if key.is_empty() {
+                return Err(CommandError::new(NO_KEY));
+            }
+            println!("{}", KeyDigest::of(key.as_bytes()).to_hex());
         }
         KeyCommand::Task => {
             println!("{}", new_task_key()?);

@@ -36,6 +36,9 @@ fn outcome(
         Err(plan) => return plan.outcome,
     };
     if caller.is_none() && route.request.provider_of(FilterProvision::Caller).is_some() {
+        if line.route == *route.name && was_refused_before_its_caller_was_known(line) {
+            return PlannedOutcome::NotJudged("refused before its caller was known");
+        }
         let message = "the request has no known key".to_owned();
         return PlannedOutcome::refused(FaultKind::Unauthenticated, message);
     }
@@ -63,4 +66,11 @@ fn outcome(
         return PlannedOutcome::refused(FaultKind::UnknownModel, message);
     }
     PlannedOutcome::Sent(candidates.iter().map(PlannedAttempt::new).collect())
+}
+
+/// Whether a filter refused the request for something that lines do not have, such as its content type, and so did not
+/// ask for its key.
+fn was_refused_before_its_caller_was_known(line: &AccessLogLine) -> bool {
+    let code = line.error_code.as_deref();
+    line.attempts == 0 && line.status >= 400 && code != Some(FaultKind::Unauthenticated.code())
 }

@@ -155,6 +155,9 @@ fn content(line: &str) -> Result<RecordedContent, String> {
     if !value.is_object() {
         return Err("expected a JSON object".into());
     }
+    if let Some(reason) = other_kind(&value) {
+        return Err(reason.into());
+    }
     match value.get("settlement") {
         Some(_) => serde_json::from_value(value)
             .map(RecordedContent::Logged)
@@ -163,6 +166,19 @@ fn content(line: &str) -> Result<RecordedContent, String> {
             sample::parse(line, value, &JsonLimits::default())?,
             None,
         )),
+    }
+}
+
+/// Why an object is neither a sample nor a line of the access log, if it is known by other fields.
+fn other_kind(value: &Value) -> Option<&'static str> {
+    let has = |field: &str| value.get(field).is_some();
+    match () {
+        () if has("path") => None,
+        () if has("log") => Some("a HAR file has its requests in `log.entries`"),
+        () if has("level") => {
+            Some("a line of the process log; the access log is on standard output")
+        }
+        () => None,
     }
 }
 
@@ -206,6 +222,8 @@ mod tests {
             (r#"{"path": "/", "method": "G T"}"#, "method"),
             (r#"{"path": "/", "headers": {"a b": "c"}}"#, "header"),
             (r#"{"path": "/", "settlement": "complete"}"#, "access log"),
+            (r#"{"log": {}}"#, "`log.entries`"),
+            (r#"{"level": "INFO", "message": "x"}"#, "process log"),
         ] {
             let error = content(line).err().unwrap_or_default();
             assert!(error.contains(reason), "{line}: {error}");

@@ -43,6 +43,11 @@ pub struct RunArgs {
     pub upgrade: bool,
 }
 
+/// What to do if the gateway's address is in use.
+const LISTEN_MEND: &str = "with `--listen` or `server.listen`; `headgate run --upgrade` takes over from a running gateway";
+/// What to do if the address of the admin pages is in use.
+const ADMIN_MEND: &str = "with `--admin` or `server.admin`";
+
 pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     let log = process_log::start();
     gateway(args, SharedState::default(), log, Vec::new())?
@@ -190,8 +195,8 @@ impl GatewaySockets {
             Some(from) => (from.gateway.take(), from.admin.take(), from.name.take()),
             None => (None, None, None),
         };
-        let gateway = inherit_or_bind(gateway, listen)?;
-        let admin = inherit_or_bind(pages, admin)?;
+        let gateway = inherit_or_bind(gateway, listen, LISTEN_MEND)?;
+        let admin = inherit_or_bind(pages, admin, ADMIN_MEND)?;
         let offer = match SocketOffer::new(
             gateway.address,
             gateway.try_clone()?,
@@ -225,7 +230,8 @@ fn require_admin_keys(admin: SocketAddr, rules: &AdminRules) -> Result<(), Comma
 }
 
 fn predecessor_at(address: &str) -> Result<Option<InheritedSockets>, CommandError> {
-    let resolved = listen::resolve(address).map_err(|error| cannot_listen(address, &error))?;
+    let resolved =
+        listen::resolve(address).map_err(|error| cannot_listen(address, LISTEN_MEND, &error))?;
     let predecessor = InheritedSockets::take(resolved).map_err(|error| {
         CommandError::new(format!(
             "error: cannot take over from the process at {address}: {error}"
@@ -241,8 +247,9 @@ fn predecessor_at(address: &str) -> Result<Option<InheritedSockets>, CommandErro
 fn inherit_or_bind(
     inherited: Option<TcpListener>,
     address: &str,
+    mend: &str,
 ) -> Result<ListenSocket, CommandError> {
-    let failed = |error| cannot_listen(address, &error);
+    let failed = |error| cannot_listen(address, mend, &error);
     let wanted = listen::resolve(address).map_err(failed)?;
     if let Some(listener) = inherited {
         let socket = ListenSocket::inherited(listener).map_err(failed)?;
@@ -250,7 +257,7 @@ fn inherit_or_bind(
             return Ok(socket);
         }
     }
-    bind(address)
+    bind(address, mend)
 }
 
 fn sink(target: AccessLogTarget) -> Option<LogSink> {
@@ -261,27 +268,30 @@ fn sink(target: AccessLogTarget) -> Option<LogSink> {
     }
 }
 
-/// Binds a socket of a server.
+/// Binds a socket of a server; `mend` is how to give another address if this one is in use.
 ///
 /// # Errors
 /// The address cannot be used; the message has the address and what to do.
-pub fn bind(address: &str) -> Result<ListenSocket, CommandError> {
-    ListenSocket::bind(address).map_err(|error| cannot_listen(address, &error))
+pub fn bind(address: &str, mend: &str) -> Result<ListenSocket, CommandError> {
+    ListenSocket::bind(address).map_err(|error| cannot_listen(address, mend, &error))
 }
 
-fn cannot_listen(address: &str, error: &std::io::Error) -> CommandError {
+fn cannot_listen(address: &str, mend: &str, error: &std::io::Error) -> CommandError {
     let address = secret_shape::masked(address);
     let hint = match error.kind() {
         ErrorKind::AddrInUse => {
-            "\n  another process listens there; stop it, or give another address; `headgate run --upgrade` takes over from a running gateway"
+            &*format!("another process listens there; stop it, or give another address {mend}")
         }
         ErrorKind::PermissionDenied => {
-            "\n  give a port from 1024 on, or grant the program CAP_NET_BIND_SERVICE"
+            "give a port from 1024 on, or grant the program CAP_NET_BIND_SERVICE"
         }
         ErrorKind::AddrNotAvailable => {
-            "\n  this machine does not have the address; 0.0.0.0 is all of its IPv4 addresses, [::] those of IPv6 too"
+            "this machine does not have the address; 0.0.0.0 is all of its IPv4 addresses, [::] those of IPv6 too"
         }
-        _ => "",
+        ErrorKind::InvalidInput => "write HOST:PORT, such as 127.0.0.1:8080",
+        _ => "check the name of the host",
     };
-    CommandError::new(format!("error: cannot listen on {address}: {error}{hint}"))
+    CommandError::new(format!(
+        "error: cannot listen on {address}: {error}\n  {hint}"
+    ))
 }

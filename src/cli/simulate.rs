@@ -32,7 +32,7 @@ pub struct SimulateArgs {
 
 pub fn run(args: &SimulateArgs) -> Result<(), CommandError> {
     process_log::start();
-    let socket = run::bind(&args.listen)?;
+    let socket = run::bind(&args.listen, "with `--listen`")?;
     let address = socket.address;
     let simulator = Simulator::new(SimulatorDefaults {
         first_byte_ms: args.first_byte_ms,

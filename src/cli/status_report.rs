@@ -203,7 +203,8 @@ fn health(entry: &Value, now: DateTime<Utc>) -> Option<String> {
     let left = until.map_or_else(
         |_| String::new(),
         |until| {
-            let seconds = (until - now).num_seconds().max(0);
+            // A part of a second counts as one, as in the findings.
+            let seconds = ((until - now).num_milliseconds() + 999).max(0) / 1000;
             format!(", {} left", duration(seconds))
         },
     );

@@ -9,6 +9,9 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
+/// The hint for an empty value of a variable.
+const EMPTY_VARIABLE: &str = "its environment variable is set but empty";
+
 /// Mappings with more keys get no example: any one of them would be a guess.
 const EXAMPLE_KEYS_MAX: usize = 4;
 
@@ -43,7 +46,7 @@ pub fn explain(
         Kind::MinProperties { .. } | Kind::MaxProperties { .. } => vec![place.wrong_key_count()],
         Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => {
             let is_expanded = document.is_expanded(pointer);
-            let hint = is_expanded.then(|| "its environment variable is set but empty".to_owned());
+            let hint = is_expanded.then(|| EMPTY_VARIABLE.to_owned());
             vec![place.finding("must not be empty", hint)]
         }
         Kind::Not { .. } => vec![place.refused()],
@@ -268,6 +271,9 @@ impl SchemaErrorContext<'_> {
         match &self.quoted {
             Some(quoted) if words.starts_with("expected") && !quoted.is_empty() => {
                 self.finding(format!("{words}; found `{quoted}`"), None)
+            }
+            _ if self.found == "" && self.document.is_expanded(self.pointer) => {
+                self.finding(words, Some(EMPTY_VARIABLE.into()))
             }
             None if self.found.is_string() && words.starts_with("expected") => {
                 let characters = self.found.as_str().map_or(0, |text| text.chars().count());

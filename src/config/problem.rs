@@ -49,7 +49,7 @@ pub struct InvalidConfig {
     pub file: PathBuf,
     /// The text of the file, empty if it could not be read.
     pub source: Box<ConfigText>,
-    /// What is wrong, in the order of the file; at most [`PROBLEMS_MAX`].
+    /// What is wrong: the errors in the order of the file, then the warnings; at most [`PROBLEMS_MAX`].
     pub problems: Vec<ConfigProblem>,
     /// What is wrong besides.
     pub more: OmittedProblems,
@@ -89,18 +89,12 @@ impl ConfigProblem {
 
 impl InvalidConfig {
     pub fn new(file: PathBuf, source: ConfigText, mut problems: Vec<ConfigProblem>) -> Self {
-        let place = |problem: &ConfigProblem| (problem.line, problem.column);
-        problems.sort_by_key(place);
+        problems.sort_by_key(|problem| (problem.severity, problem.line, problem.column));
         // What an anchor names is wrong once, however many aliases repeat it.
         problems.dedup_by(|next, kept| next.line > 0 && next.is_same(kept));
         let mut more = OmittedProblems::default();
-        if problems.len() > PROBLEMS_MAX {
-            // An error is never left out for a warning.
-            problems.sort_by_key(|problem| (problem.severity, place(problem)));
-            for left_out in problems.drain(PROBLEMS_MAX..) {
-                more.add(left_out.severity, 1);
-            }
-            problems.sort_by_key(place);
+        for left_out in problems.drain(PROBLEMS_MAX.min(problems.len())..) {
+            more.add(left_out.severity, 1);
         }
         Self {
             file,

@@ -116,9 +116,10 @@ mod tests {
     }
 
     #[test]
-    fn problems_come_in_the_order_of_the_file_with_their_lines() {
+    fn errors_come_first_and_in_the_order_of_the_file_with_their_lines() {
         let problems = vec![
-            problem(2, 1, None).warning(),
+            problem(1, 1, None).warning(),
+            problem(2, 1, None),
             problem(1, 4, Some("do better")),
             problem(1, 4, Some("do better")),
         ];
@@ -131,13 +132,19 @@ error: it is wrong
 1 | a: no
   |    ^^ do better
 
-warning: it is wrong
+error: it is wrong
  --> f.yaml:2:1 (a.b)
   |
 2 | b: x
   | ^^
 
-1 error and 1 warning in f.yaml";
+warning: it is wrong
+ --> f.yaml:1:1 (a.b)
+  |
+1 | a: no
+  | ^^
+
+2 errors and 1 warning in f.yaml";
         assert_eq!(invalid.to_string(), expected);
     }
 

@@ -85,8 +85,8 @@ impl Filter for ConditionalFilter {
         }
     }
 
-    fn plugin_name(&self) -> Option<&str> {
-        self.filter.plugin_name()
+    fn label(&self) -> Option<&str> {
+        self.filter.label()
     }
 
     fn callout(&self) -> Option<CalloutPreview> {

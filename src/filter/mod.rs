@@ -170,8 +170,8 @@ pub trait Filter: Send + Sync {
         HookResult::done()
     }
 
-    /// The plugin that the filter runs, for reports.
-    fn plugin_name(&self) -> Option<&str> {
+    /// What tells the filter from others of its kind in reports: the name of a plugin, or the path of a schema.
+    fn label(&self) -> Option<&str> {
         None
     }
 

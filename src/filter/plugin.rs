@@ -56,7 +56,7 @@ impl Filter for PluginFilter {
         }
     }
 
-    fn plugin_name(&self) -> Option<&str> {
+    fn label(&self) -> Option<&str> {
         Some(self.plugin.name())
     }
 

@@ -34,6 +34,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     bare: true,
     build: |settings, context| {
         let ValidateConfig { schema } = read_settings_or_default(settings)?;
+        let label = schema.as_ref().map(|path| path.display().to_string());
         let schema = match (schema, context.protocol) {
             (Some(path), _) => context.schemas.schema(&path),
             (None, Some(protocol)) => context.schemas.schema_of(protocol),
@@ -46,6 +47,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         };
         Ok(Arc::new(ValidateFilter {
             schema: schema.map_err(|invalid| invalid.at("/schema"))?,
+            label,
             protocol: context.protocol,
         }))
     },
@@ -62,10 +64,16 @@ struct ValidateConfig {
 
 struct ValidateFilter {
     schema: Arc<CompiledSchema>,
+    /// The path of the schema, unless it is that of the protocol.
+    label: Option<String>,
     protocol: Option<Protocol>,
 }
 
 impl Filter for ValidateFilter {
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
     fn add_to_contract(&self, contract: &mut RouteContract) {
         contract.body = Some(self.schema.clone());
     }

@@ -233,7 +233,16 @@ impl Reloader {
                     report: invalid.to_string(),
                     files: invalid.files,
                 };
-                tracing::error!(file = %self.path.display(), "configuration rejected; the previous one stays in use\n{}", refusal.report);
+                let file = self.path.display();
+                let is_known = |last: &RefusedReload| last.report == refusal.report;
+                match last.as_ref().is_some_and(is_known) {
+                    true => {
+                        tracing::warn!(%file, "configuration rejected again, for the same reasons")
+                    }
+                    false => {
+                        tracing::error!(%file, "configuration rejected; the previous one stays in use\n{}", refusal.report)
+                    }
+                }
                 self.metrics.reload_refused();
                 *last = Some(refusal.clone());
                 ReloadOutcome::Refused(refusal)

@@ -42,8 +42,8 @@ pub(crate) fn build(
             }
             Ok(credential) => {
                 if credential.secret.expose().len() < SECRET_BYTES_MIN {
-                    let reason = "the secret is too short to be masked in responses";
-                    let hint = format!("use one of {SECRET_BYTES_MIN} bytes or more");
+                    let reason = "the secret is too short to be masked in responses that repeat it";
+                    let hint = format!("secrets of {SECRET_BYTES_MIN} bytes or more are masked");
                     problems.warning(&at, reason, Some(&hint));
                 }
                 built.push(credential);

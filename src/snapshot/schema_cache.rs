@@ -97,7 +97,7 @@ impl SchemaCache {
             None => {
                 let words = io_words(&error);
                 let reason = format!("cannot read schema `{}`: {words}", path.display());
-                Err(InvalidSettings::new(reason).hint(path_hint(path)))
+                Err(InvalidSettings::new(reason).hint(path_hint(&self.folder, path)))
             }
         }
     }
@@ -129,6 +129,7 @@ fn compile(path: &Path, text: &str) -> Result<CompiledSchema, InvalidSettings> {
         let (line, column) = (error.line(), error.column());
         let words = error.to_string();
         let words = words.split(" at line ").next().unwrap_or_default();
+        let words = words.replace("EOF while parsing", "the file ends within");
         InvalidSettings::new(format!(
             "schema `{path}:{line}:{column}` is not valid JSON: {words}"
         ))
@@ -147,11 +148,18 @@ fn compile(path: &Path, text: &str) -> Result<CompiledSchema, InvalidSettings> {
     })
 }
 
-/// A hint for the path of a schema that does not exist.
-fn path_hint(path: &Path) -> String {
+/// A hint for the path of a schema that does not exist: a near one beside it, or a built-in one.
+fn path_hint(folder: &Path, path: &Path) -> String {
     let given = path.to_string_lossy();
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let files = std::fs::read_dir(folder.join(beside)).into_iter().flatten();
+    let files = files.filter_map(|file| Some(beside.join(file.ok()?.file_name())));
+    let files: Vec<String> = files
+        .map(|file| file.to_string_lossy().into_owned())
+        .collect();
     let built_in = BUILT_IN.iter().map(|(_, path, _)| *path);
-    let near = nearest(&given, built_in, 1);
+    let known = files.iter().map(|file| &**file).chain(built_in);
+    let near = nearest(&given, known, 1);
     let relative = "the path is relative to the folder of the configuration";
     match near.first() {
         Some(near) => format!("did you mean `{near}`? {relative}"),

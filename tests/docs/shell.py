@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from blocks import ROOT
 from configs import first_file, variables
 
 CLIENTS = ROOT / ".clients"
-SHOWN = {"gateway": "127.0.0.1:8080", "admin": "127.0.0.1:9091", "simulator": "127.0.0.1:9092"}
+SHOWN = {"gateway": "127.0.0.1:8080", "admin": "127.0.0.1:9091", "simulator": "127.0.0.1:9092", "second": "127.0.0.1:9093"}
 PATIENCE = 60
 # What a server logs when it accepts connections, and which of its fields are which address.
 LISTENING = {
@@ -51,7 +52,8 @@ class PageShell:
     """Runs the blocks of one page, in a folder and with exported variables of its own."""
 
     def __init__(self, program, demo, folder):
-        self.program, self.folder, self.addresses = program, folder, dict(demo.addresses)
+        self.program, self.folder = program, folder
+        self.addresses = {**demo.addresses, "second": free_address()}
         self.servers = []
         folder.mkdir(parents=True)
         for name in ("routes.yaml", "schemas"):
@@ -104,7 +106,8 @@ class PageShell:
     def start(self, text):
         """Starts the server of a block on free ports; the blocks below use its addresses."""
         line = self.real(text).split(" #")[0].strip()
-        options = " --listen 127.0.0.1:0" + (" --admin 127.0.0.1:0" if line.startswith("headgate run") else "")
+        options = "" if "--listen" in line else " --listen 127.0.0.1:0"
+        options += " --admin 127.0.0.1:0" if line.startswith("headgate run") else ""
         log = self.folder / f"server-{len(self.servers)}.log"
         script = f'[ ! -f "$STATE" ] || . "$STATE"\nexec {line}{options}'
         server = subprocess.Popen(
@@ -113,7 +116,7 @@ class PageShell:
         )
         self.servers.append(server)
         entry = until(lambda: listening(log), server, log)
-        names = LISTENING[entry["message"]]
+        names = {} if "--listen" in line else LISTENING[entry["message"]]
         self.addresses.update({name: entry[field] for field, name in names.items()})
 
     def execute(self, command, code):
@@ -133,6 +136,12 @@ class PageShell:
     def end(self):
         for server in self.servers:
             stop(server)
+
+
+def free_address():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return "127.0.0.1:%d" % listener.getsockname()[1]
 
 
 def listening(log):

@@ -78,7 +78,7 @@ fn unavailable(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> O
             model.name,
             reasons.join(", ")
         ),
-        advice: "Requests for it get status 503 until a channel recovers; add a channel, or mend the cause below.".into(),
+        advice: "Requests for it fail with 502 or 503 until a channel recovers; add a channel, or mend the cause below.".into(),
     })
 }
 
@@ -154,7 +154,7 @@ fn of_health(name: String, report: &HealthReport) -> Option<Finding> {
             "is tested by its next request after a cool-down".to_owned()
         }
         HealthStatus::CoolingDown { .. } => match report.until.and_then(left_until) {
-            Some(left) => format!("gets no requests for another {} s", left.as_secs().max(1)),
+            Some(left) => format!("gets no requests for another {} s", left.as_secs() + 1),
             None => "gets no requests until a test succeeds".to_owned(),
         },
     };

@@ -139,8 +139,11 @@ fn first_problem(report: &str) -> String {
     let problem = problem.strip_prefix("error: ").unwrap_or(problem);
     let place = lines.find_map(|line| line.strip_prefix("--> "));
     let place = place.map_or(String::new(), |place| format!(" at {place}"));
-    let last = report.lines().rfind(|line| line.contains(" errors in "));
-    let count = last.map_or(String::new(), |last| format!("; {}", last.trim()));
+    let last = report.lines().next_back().unwrap_or_default();
+    let count = match last.contains(" errors ") {
+        true => format!("; {last}"),
+        false => String::new(),
+    };
     format!("{problem}{place}{count}.")
 }
 

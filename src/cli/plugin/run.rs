@@ -45,7 +45,7 @@ pub fn run(args: &PluginRunArgs) -> Result<(), CommandError> {
         None => Value::Null,
     };
     let log = process_log::start();
-    let simulator = gateway_run::bind(&args.simulator)?;
+    let simulator = gateway_run::bind(&args.simulator, "with `--simulator`")?;
     let address = simulator.address;
     let folder = RunFolder::create()?;
     let name = plugin_name(&args.module);

@@ -7,7 +7,7 @@ use crate::harness::request::ANN;
 use crate::harness::{Gateway, Request, Simulator, config};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What became of a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -134,7 +134,8 @@ pub fn har(sample: &Value, status: u16) -> Value {
 
 /// Runs a command in the folder of the package.
 pub fn run(args: &[&str]) -> CommandEnd {
-    let output = Command::new(BINARY).args(args).output().unwrap();
+    let mut command = Command::new(BINARY);
+    let output = command.args(args).stdin(Stdio::null()).output().unwrap();
     CommandEnd {
         code: output.status.code().unwrap(),
         stdout: String::from_utf8(output.stdout).unwrap(),

@@ -172,3 +172,28 @@ fn the_long_version_has_the_build_and_its_features() {
         );
     }
 }
+
+#[test]
+fn explain_names_what_is_wrong_with_its_arguments() {
+    let folder = folder();
+    let table: [(&[&str], &str); 3] = [
+        (
+            &["v1/models"],
+            "error: the path must begin with `/`, received `v1/models`",
+        ),
+        (
+            &["/v1/chat/completions", "-d", "@nothing.json"],
+            "error: cannot read the body from nothing.json: ",
+        ),
+        (
+            &["/v1/models", "--caller", "anne"],
+            "error: unknown caller `anne`; did you mean `ann`?",
+        ),
+    ];
+    for (args, expected) in table {
+        let args = [&["explain"], args].concat();
+        let (code, text) = run_in(&folder, Some("gate.yaml"), &args);
+        assert_eq!(code, 1, "{args:?}: {text}");
+        assert!(text.contains(expected), "{args:?}: {text}");
+    }
+}

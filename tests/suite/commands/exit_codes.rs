@@ -120,13 +120,45 @@ fn a_busy_port_is_reported_with_what_to_do() {
     let used = TcpListener::bind("127.0.0.1:0").unwrap();
     let used = used.local_addr().unwrap().to_string();
     let good = config_of(&folder);
-    let run_it = run(&["run", "--config", &good, "--listen", &used]);
-    let simulate = run(&["simulate", "--listen", &used]);
-    for printed in [run_it, simulate] {
+    let table: [(&[&str], &str); 5] = [
+        (
+            &["run", "--config", &good, "--listen", &used],
+            "with `--listen` or `server.listen`; `headgate run --upgrade` takes over from a running gateway",
+        ),
+        (
+            &[
+                "run",
+                "--config",
+                &good,
+                "--listen",
+                "127.0.0.1:0",
+                "--admin",
+                &used,
+            ],
+            "with `--admin` or `server.admin`\n",
+        ),
+        (&["simulate", "--listen", &used], "with `--listen`\n"),
+        (&["demo", "--simulator", &used], "with `--simulator`\n"),
+        (&["demo", "--listen", &used], "with `--listen`\n"),
+    ];
+    for (args, mend) in table {
+        let printed = run(args);
         assert_eq!(printed.code, 1);
         let expected = format!("error: cannot listen on {used}: ");
         assert!(printed.stderr.contains(&expected), "{}", printed.stderr);
         let hint = "another process listens there; stop it, or give another address";
-        assert!(printed.stderr.contains(hint), "{}", printed.stderr);
+        let hint = format!("{hint} {mend}");
+        assert!(printed.stderr.contains(&hint), "{}", printed.stderr);
     }
+    let printed = run(&["simulate", "--listen", "nonsense"]);
+    let hint = "write HOST:PORT, such as 127.0.0.1:8080";
+    assert!(printed.stderr.contains(hint), "{}", printed.stderr);
+}
+
+#[test]
+fn a_digest_is_made_of_a_key_only() {
+    let printed = run(&["key", "digest"]);
+    assert_eq!(printed.code, 1, "{}", printed.stdout);
+    let expected = "error: no key on standard input";
+    assert!(printed.stderr.contains(expected), "{}", printed.stderr);
 }

@@ -106,3 +106,29 @@ fn requests_that_no_change_touches_are_no_difference() {
         );
     }
 }
+
+#[test]
+fn a_line_without_a_caller_is_judged_only_if_its_caller_was_asked_for() {
+    let folder = folder();
+    let good = config_of(&folder);
+    let line = |status: u16, code: &str, route: &str| {
+        format!(
+            r#"{{"method": "POST", "path": "/v1/chat/completions", "route": "{route}", "status": {status}, "attempts": 0, "error_code": "{code}", "settlement": "none"}}"#
+        )
+    };
+    for (recorded, code, printed_line) in [
+        (
+            line(415, "unsupported_media_type", "chat"),
+            0,
+            "not judged  1: refused before its caller was known",
+        ),
+        (line(401, "invalid_api_key", "chat"), 0, "same        1"),
+        (line(404, "unknown_url", "-"), 1, "different   1"),
+    ] {
+        let file = folder.write("access.log", format!("{recorded}\n"));
+        let printed = run(&["replay", file.to_str().unwrap(), "--config", &good]);
+        let all = printed.stdout + &printed.stderr;
+        assert_eq!(printed.code, code, "{recorded}: {all}");
+        assert!(all.contains(printed_line), "{recorded}: {all}");
+    }
+}

@@ -254,7 +254,7 @@ fn what_becomes_of_a_bad_request_is_explained() {
     let good = r#"{"model":"demo-large","messages":[{"role":"user","content":"x"}]}"#;
     for (args, reported) in [
         (vec!["/v1/nothing"], "no route matches GET /v1/nothing"),
-        (vec![chat], "POST"),
+        (vec![chat], "this path accepts POST"),
         (vec![chat, "-d", "{"], "refused with 400"),
         (
             vec![chat, "-d", r#"{"model":"demo-large","model":"x"}"#],

@@ -124,6 +124,23 @@ async fn a_refused_reload_is_named_with_its_first_line() {
 }
 
 #[tokio::test]
+async fn an_error_is_the_cause_of_a_refused_reload_even_if_a_warning_precedes_it() {
+    let simulator = Simulator::start().await;
+    let config = config::standard(&simulator.url());
+    let gateway = Gateway::start(&config).await;
+    let mut bad = config.clone();
+    bad["channels"]["openai"]["credential"] = json!({"bearer": "short"});
+    bad["routes"][0]["request"] = json!([{"use": "body"}, {"validate": {"schema": "none.json"}}]);
+    gateway.folder.write("routes.yaml", bad.to_string());
+    let refused = gateway.page("POST", "/reload").await.text();
+    assert!(refused.contains("\n\nwarning: the secret"), "{refused}");
+    assert_names(
+        &finding(&gateway, "reload_refused").await,
+        &["stays in use: cannot read schema `none.json`"],
+    );
+}
+
+#[tokio::test]
 async fn a_storm_of_429_and_the_caller_behind_most_requests_are_named() {
     let simulator = Simulator::start().await;
     let mut config = config::standard(&simulator.url());

@@ -91,13 +91,13 @@ async fn each_problem_of_a_gateway_is_a_finding() {
         "stays in use",
         "(callers)",
         "channels   0 of 1 usable",
-        "  limited  not usable; model demo-large in cool-down (rate_limited), 9 min 5",
-        "last error req_",
+        "  limited  not usable; model demo-large in cool-down (rate_limited), ",
+        " s left, last error req_",
         "models     0 of 1 available",
         "status     degraded",
         "- critical: No channel can serve model `demo-large` now (limited: ",
-        "\n             Requests for it get status 503 until a channel recovers",
-        "- warning: Model demo-large on channel limited gets no requests for another 5",
+        "\n             Requests for it fail with 502 or 503 until a channel recovers",
+        "- warning: Model demo-large on channel limited gets no requests for another ",
         "- warning: The configuration on disk was refused at 20",
     ] {
         assert!(printed.contains(words), "{words} in {printed}");

@@ -256,7 +256,7 @@ async fn a_secret_that_is_too_short_to_be_searched_for_is_warned_of() {
     let gateway = Gateway::start(&config).await;
     let output = gateway.process.stderr.all().join("\n");
     assert!(
-        output.contains("the secret is too short to be masked in responses"),
+        output.contains("the secret is too short to be masked in responses that repeat it"),
         "{output}"
     );
     assert!(!output.contains("\"short\""), "{output}");
