@@ -1,6 +1,6 @@
 # `make demo` runs the demo, `make test` runs all tests. Both install what they need.
 
-.PHONY: demo test bench budget plugins set-up schema format
+.PHONY: demo test bench budget plugins set-up schema format package book
 
 demo: set-up
 	cargo run --quiet --locked -- demo $(ARGS)
@@ -26,6 +26,15 @@ plugins:
 schema:
 	cargo run --quiet -- schema > schemas/routes.schema.json
 	HEADGATE_TASK_KEY=$$(cargo run --quiet -- key task 2>/dev/null) cargo run --quiet -- schema openapi > schemas/openapi.json
+
+# Makes the Debian package in target/debian; needs cargo-deb.
+package:
+	cargo build --release --locked
+	@deploy/package.sh
+
+# Writes the book of docs to target/book; needs mdBook.
+book:
+	mdbook build
 
 # `cargo fmt` does not find the filters, because a macro declares their modules.
 format:

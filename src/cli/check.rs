@@ -3,6 +3,7 @@
 use super::CommandError;
 use super::config_file::ConfigFile;
 use super::strict_check;
+use super::style::{self, styled};
 use crate::gateway;
 use crate::media::MediaLocation;
 use crate::observe::metrics::Metrics;
@@ -38,12 +39,13 @@ pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
     let shared = SharedState::default();
     let BuiltSnapshot { snapshot, warnings } = snapshot::build(file, &shared)?;
     if !warnings.text.is_empty() {
-        println!("{}", warnings.text);
+        anstream::println!("{}", style::report(&warnings.text));
     }
     check_bucket(&snapshot, &shared);
-    println!(
-        "{} is valid: {}, {}, {}, {} (revision {})",
+    anstream::println!(
+        "{} is {}: {}, {}, {}, {} (revision {})",
         file.display(),
+        styled(style::GOOD, "valid"),
         counted(snapshot.router.routes().len(), "route"),
         counted(snapshot.catalog.channels().count(), "channel"),
         counted(snapshot.catalog.models().count(), "model"),
@@ -80,9 +82,10 @@ fn check_bucket(snapshot: &Snapshot, shared: &SharedState) {
             written.map_err(|error| error.to_string())
         });
     if let Err(reason) = written {
-        println!(
+        let text = format!(
             "warning: cannot write to the bucket `{}` at {}; what is to be stored will get 503: {reason}\n",
             settings.bucket, settings.endpoint
         );
+        anstream::println!("{}", style::report(&text));
     }
 }

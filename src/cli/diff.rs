@@ -7,8 +7,10 @@ mod settings;
 use super::CommandError;
 use super::logged_plan;
 use super::plan_changes::{PlanChange, plan_changes};
+use super::progress::ProgressLine;
 use super::request_file::{self, RecordedContent, RecordedRequest};
 use super::request_plan::{PlannedOutcome, RequestPlan};
+use super::style::{self, styled};
 use crate::config::problem::InvalidConfig;
 use crate::config::{self, ComparableConfig};
 use crate::reload::running::RunningSettings;
@@ -104,7 +106,7 @@ fn print_settings(changes: &[SettingChange]) {
         let Some(first) = lines.next() else {
             continue;
         };
-        println!("{}", group.title());
+        anstream::println!("{}", styled(style::STRONG, group.title()));
         for change in std::iter::once(first).chain(lines) {
             println!("  {}", change.text);
         }
@@ -124,7 +126,9 @@ fn compare_requests(
     let caller = args.caller.as_deref();
     let mut differing = Vec::new();
     let mut not_judged = 0;
-    for request in requests {
+    let mut progress = ProgressLine::new("compared", requests.len());
+    for (done, request) in requests.iter().enumerate() {
+        progress.update(done);
         let plans = runtime.block_on(async {
             (
                 plan(old, request, caller).await,
@@ -139,6 +143,7 @@ fn compare_requests(
             differing.push((request, changes));
         }
     }
+    drop(progress);
     let count = requests.len();
     match differing.len() {
         0 => println!("requests: no differences in {count}"),

@@ -8,6 +8,7 @@ use super::explain_callouts::print_callouts;
 use super::explain_conditions::print_conditions;
 use super::explain_trace::print_trace;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
+use super::style::{self, styled};
 use crate::catalog::caller::Caller;
 use crate::catalog::model::Candidate;
 use crate::config::hint::did_you_mean;
@@ -240,7 +241,7 @@ fn caller(args: &ExplainArgs, snapshot: &Snapshot) -> Result<Option<Arc<Caller>>
 fn accepted(request: &RequestView) {
     let caller = request.caller.as_ref();
     println!("caller    {}", caller.map_or("-", |caller| &caller.name));
-    println!("verdict   accepted");
+    anstream::println!("verdict   {}", styled(style::GOOD, "accepted"));
 }
 
 /// Prints the subrequests of a filter that responds to the request itself.
@@ -293,7 +294,8 @@ fn print_request(args: &ExplainArgs, preview: &UpstreamRequestPreview) {
 fn refused(request: &RequestView, fault: &Fault) -> CommandError {
     let body = error_body::render(request.protocol, fault, &request.id);
     CommandError::new(format!(
-        "verdict   refused with {}\n{}",
+        "verdict   {} with {}\n{}",
+        styled(style::BAD, "refused"),
         error_body::status(request.protocol, fault),
         String::from_utf8_lossy(&body)
     ))

@@ -34,6 +34,7 @@ mod man;
 mod plan_changes;
 #[cfg(feature = "wasm")]
 mod plugin;
+mod progress;
 mod replay;
 mod request_file;
 mod request_plan;
@@ -45,6 +46,7 @@ mod status;
 mod status_report;
 mod step_changes;
 mod strict_check;
+mod style;
 mod supervisor;
 mod task;
 mod top;
@@ -201,8 +203,8 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(CommandError { message }) => {
-            eprintln!("{}", message.trim_end());
+        Err(error) => {
+            style::print_error(&error);
             ExitCode::FAILURE
         }
     }
@@ -213,8 +215,8 @@ fn report_exit_code(found: Result<bool, CommandError>) -> ExitCode {
     match found {
         Ok(false) => ExitCode::SUCCESS,
         Ok(true) => ExitCode::from(1),
-        Err(CommandError { message }) => {
-            eprintln!("{}", message.trim_end());
+        Err(error) => {
+            style::print_error(&error);
             ExitCode::from(2)
         }
     }

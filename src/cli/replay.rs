@@ -5,8 +5,10 @@ mod judgement;
 use super::CommandError;
 use super::config_file::ConfigOption;
 use super::logged_plan;
+use super::progress::ProgressLine;
 use super::request_file::{self, RecordedContent, RecordedRequest};
 use super::request_plan::RequestPlan;
+use super::style::{self, styled};
 use crate::snapshot::{self, SharedState, Snapshot};
 use judgement::{RecordedEnd, ReplayJudgement};
 use std::collections::BTreeMap;
@@ -59,10 +61,13 @@ pub fn run(args: &ReplayArgs) -> Result<bool, CommandError> {
         .enable_all()
         .build()?;
     let mut summary = ReplaySummary::default();
-    for request in &requests {
+    let mut progress = ProgressLine::new("compared", requests.len());
+    for (done, request) in requests.iter().enumerate() {
+        progress.update(done);
         let (plan, end) = runtime.block_on(plan(&snapshot, request, args.caller.as_deref()));
         summary.add(request, &plan, &end);
     }
+    drop(progress);
     print_basis(&requests);
     summary.print(args.show);
     Ok(!summary.differing.is_empty())
@@ -125,7 +130,12 @@ impl<'a> ReplaySummary<'a> {
     fn print(&self, show: usize) {
         println!();
         println!("same        {}", self.same);
-        println!("different   {}", self.differing.len());
+        let style = match self.differing.len() {
+            0 => style::GOOD,
+            _ => style::WARNING,
+        };
+        let differing = styled(style, self.differing.len());
+        anstream::println!("different   {differing}");
         for (reason, count) in &self.not_judged {
             println!("not judged  {count}: {reason}");
         }

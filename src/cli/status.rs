@@ -4,6 +4,7 @@ use super::CommandError;
 use super::admin_address::AdminAddressArgs;
 use super::admin_client::{AdminClient, AdminRequestArgs};
 use super::status_report::{AdminPages, GatewayStatus};
+use super::style;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -28,15 +29,15 @@ pub fn run(args: &StatusArgs) -> ExitCode {
         Ok(report) => {
             match args.json {
                 true => println!("{}", report.json()),
-                false => print!("{report}"),
+                false => anstream::print!("{report}"),
             }
             match report.is_fine() {
                 true => ExitCode::SUCCESS,
                 false => ExitCode::from(DEGRADED),
             }
         }
-        Err(CommandError { message }) => {
-            eprintln!("{}", message.trim_end());
+        Err(error) => {
+            style::print_error(&error);
             ExitCode::from(NOT_REACHED)
         }
     }

@@ -1,5 +1,6 @@
 //! The status of a gateway in words, made from its admin pages.
 
+use super::style::{self, styled};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use std::fmt;
@@ -62,6 +63,7 @@ impl GatewayStatus {
     }
 }
 
+/// With colours, which the caller removes if the output is no terminal.
 impl fmt::Display for GatewayStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self
@@ -73,11 +75,22 @@ impl fmt::Display for GatewayStatus {
         for (label, text) in &self.lines {
             writeln!(f, "{label:width$}  {text}")?;
         }
-        writeln!(f, "{:width$}  {}", "status", self.status())?;
+        let style = match self.is_fine() {
+            true => style::GOOD,
+            false => style::WARNING,
+        };
+        let status = styled(style, self.status());
+        writeln!(f, "{:width$}  {status}", "status")?;
         for finding in self.findings() {
             let [severity, cause, advice] =
                 ["severity", "cause", "advice"].map(|name| text(&finding[name]));
-            writeln!(f, "{:width$}  - {severity}: {cause}", "")?;
+            let style = match severity {
+                "critical" => style::BAD,
+                "warning" => style::WARNING,
+                _ => style::STRONG,
+            };
+            let severity = styled(style, format_args!("{severity}:"));
+            writeln!(f, "{:width$}  - {severity} {cause}", "")?;
             writeln!(f, "{:width$}    {advice}", "")?;
         }
         Ok(())

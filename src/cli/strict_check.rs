@@ -1,6 +1,8 @@
 //! `headgate check --strict`: connects to every channel and service, and requests lists of models; nothing that costs.
 
 use super::CommandError;
+use super::progress::ProgressLine;
+use super::style::{self, styled};
 use crate::catalog::channel::{Channel, Credential};
 use crate::gateway::connectivity::{ConnectivityCheck, ConnectivityError, ModelListResponse};
 use crate::protocol::Protocol;
@@ -8,7 +10,6 @@ use crate::snapshot::Snapshot;
 use http::StatusCode;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,8 @@ use tokio::task::JoinSet;
 
 /// The timeout of each step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often the progress is updated.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 /// Channels and services that are checked at one time.
 const CONCURRENT_MAX: usize = 8;
 /// Missing models that are named.
@@ -56,12 +59,13 @@ pub fn run(snapshot: &Snapshot) -> Result<(), CommandError> {
         text,
     } in &findings
     {
-        let status = match status {
-            ServerStatus::Ok => "ok",
-            ServerStatus::Warning => "warning",
-            ServerStatus::Failed => "failed",
+        let (status, style) = match status {
+            ServerStatus::Ok => ("ok", style::GOOD),
+            ServerStatus::Warning => ("warning", style::WARNING),
+            ServerStatus::Failed => ("failed", style::BAD),
         };
-        println!("{subject:<width$}  {status:<7}  {text}");
+        let status = styled(style, format_args!("{status:<7}"));
+        anstream::println!("{subject:<width$}  {status}  {text}");
     }
     let count = findings.len();
     let failed = findings
@@ -80,7 +84,8 @@ pub fn run(snapshot: &Snapshot) -> Result<(), CommandError> {
 async fn findings(snapshot: &Snapshot) -> Vec<ServerFinding> {
     let check = Arc::new(ConnectivityCheck::new(&snapshot.server.dns, STEP_TIMEOUT));
     let mut waiting = checks(snapshot, &check).into_iter().enumerate();
-    let total = waiting.len();
+    let mut progress = ProgressLine::new("checked", waiting.len());
+    let mut updates = tokio::time::interval(PROGRESS_INTERVAL);
     let mut running = JoinSet::new();
     let mut findings = Vec::new();
     loop {
@@ -89,11 +94,13 @@ async fn findings(snapshot: &Snapshot) -> Vec<ServerFinding> {
         {
             running.spawn(async move { (index, check.await) });
         }
-        let Some(ended) = running.join_next().await else {
-            break;
-        };
-        findings.push(ended.expect("a check does not panic"));
-        show_progress(findings.len(), total);
+        tokio::select! {
+            ended = running.join_next() => match ended {
+                Some(ended) => findings.push(ended.expect("a check does not panic")),
+                None => break,
+            },
+            _ = updates.tick() => progress.update(findings.len()),
+        }
     }
     findings.sort_by_key(|(index, _)| *index);
     findings.into_iter().map(|(_, finding)| finding).collect()
@@ -125,19 +132,6 @@ fn checks(snapshot: &Snapshot, check: &Arc<ConnectivityCheck>) -> Vec<ServerChec
         }));
     }
     checks
-}
-
-/// Prints how many checks have ended, on a terminal only.
-fn show_progress(ended: usize, total: usize) {
-    let mut terminal = std::io::stderr();
-    if !terminal.is_terminal() {
-        return;
-    }
-    let _ = match ended == total {
-        true => write!(terminal, "\r\x1b[K"),
-        false => write!(terminal, "\rchecked {ended} of {total}"),
-    };
-    let _ = terminal.flush();
 }
 
 async fn check_service(

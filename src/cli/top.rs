@@ -16,6 +16,7 @@ mod tests;
 use super::CommandError;
 use super::admin_address::AdminAddressArgs;
 use super::admin_client::AdminRequestArgs;
+use super::style;
 use feed::{FetchFailure, TopFeed};
 use palette::TopPalette;
 use state::TopState;
@@ -42,8 +43,8 @@ pub struct TopArgs {
 pub fn run(args: &TopArgs) -> ExitCode {
     match show(args) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(CommandError { message }) => {
-            eprintln!("{}", message.trim_end());
+        Err(error) => {
+            style::print_error(&error);
             ExitCode::from(NOT_READ)
         }
     }

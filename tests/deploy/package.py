@@ -48,7 +48,7 @@ def made_package(program, folder, version):
     """The path of a package of this version with the built program."""
     path = Path(folder, f"{version}.deb")
     profile = "dev" if Path(program).parent.name == "debug" else "release"
-    command = ["cargo", "deb", "--quiet", "--no-build", "--profile", profile, "--strip", "--fast", "--no-dbgsym"]
+    command = ["deploy/package.sh", program, "--quiet", "--profile", profile, "--strip", "--fast", "--no-dbgsym"]
     subprocess.run([*command, "--deb-version", version, "--output", path], cwd=ROOT, check=True)
     return path
 

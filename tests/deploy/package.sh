@@ -65,6 +65,10 @@ load() {
 make_root
 package --install /packages/old.deb
 [ "$(inside stat -c '%a %U %G' /etc/headgate/routes.yaml)" = "640 root headgate" ] || fail "keys are private to the service"
+for file in man/man1/headgate.1.gz man/man1/headgate-check.1.gz bash-completion/completions/headgate \
+    fish/vendor_completions.d/headgate.fish zsh/vendor-completions/_headgate; do
+    [ -s "$root/usr/share/$file" ] || fail "the package has $file"
+done
 inside env OPENAI_API_KEY=sk-0123456789 headgate check --config /etc/headgate/routes.yaml >&2 ||
     fail "the configuration of the package is valid"
 cat "$config" >"$root/etc/headgate/routes.yaml"
@@ -91,6 +95,7 @@ cmp "$config" "$root/etc/headgate/routes.yaml" >&2 || fail "an upgrade keeps the
 touch "$root/var/lib/headgate/state"
 package --remove headgate
 [ ! -e "$root/usr/bin/headgate" ] || fail "the program is removed"
+[ ! -e "$root/usr/share/man/man1/headgate.1.gz" ] || fail "the manual pages are removed"
 [ -e "$root/etc/headgate/routes.yaml" ] && [ -e "$root/var/lib/headgate/state" ] || fail "a removal keeps the files"
 package --purge headgate
 [ ! -e "$root/etc/headgate" ] && [ ! -e "$root/var/lib/headgate" ] || fail "a purge removes all files"

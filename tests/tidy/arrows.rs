@@ -180,6 +180,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// External crates, and the modules that may name them; tests may name any crate.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("aes_siv", &["task"]),
+    ("anstream", &["cli"]),
     ("arc_swap", &["reload"]),
     ("cel", &["expression"]),
     ("clap", &["cli"]),

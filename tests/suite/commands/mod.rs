@@ -4,6 +4,7 @@
 mod changed_pair;
 mod changed_schema;
 mod check_strict;
+mod colours;
 mod command_line;
 mod convert;
 mod diff_and_replay;
