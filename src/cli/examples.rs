@@ -36,10 +36,11 @@ Example:
 Exit status: 0 if it succeeds, 1 if the configuration is invalid, 2 for wrong arguments.";
 
 pub const FILTERS: &str = "\
-Example:
+Examples:
   headgate filters | grep request
+  headgate filters rate_limit
 
-Exit status: 0; 2 for wrong arguments.";
+Exit status: 0, 1 if there is no such filter, 2 for wrong arguments.";
 
 pub const FAMILIES: &str = "\
 Example:

@@ -87,9 +87,9 @@ enum CliCommand {
     /// Prints the JSON Schema of routes.yaml, or the HTTP API of a configuration as OpenAPI 3.1.
     #[command(after_help = examples::SCHEMA)]
     Schema(schema::SchemaArgs),
-    /// Lists the filters, the chain of each, and what it does.
+    /// Lists the filters, the chain of each, and what it does; with a name, prints the settings of one.
     #[command(after_help = examples::FILTERS)]
-    Filters,
+    Filters(filters::FiltersArgs),
     /// Prints the definitions of the built-in video families.
     #[command(after_help = examples::FAMILIES)]
     Families(families::FamiliesArgs),
@@ -153,7 +153,7 @@ impl CliCommand {
             | Self::Replay(_)
             | Self::Convert(_)
             | Self::Schema(_)
-            | Self::Filters
+            | Self::Filters(_)
             | Self::Families(_)
             | Self::Key(_)
             | Self::Status(_)
@@ -183,7 +183,7 @@ pub fn main() -> ExitCode {
         CliCommand::Replay(args) => return report_exit_code(replay::run(&args)),
         CliCommand::Convert(args) => return report_exit_code(convert::run(&args)),
         CliCommand::Schema(args) => schema::run(&args),
-        CliCommand::Filters => filters::run(),
+        CliCommand::Filters(args) => filters::run(&args),
         CliCommand::Families(args) => families::run(&args),
         CliCommand::Key(command) => key::run(&command),
         CliCommand::Status(args) => return status::run(&args),

@@ -30,6 +30,7 @@ pub mod routes;
 pub mod schema;
 pub mod secrets;
 pub mod services;
+pub mod settings_table;
 mod simplify;
 pub mod source;
 pub mod state;

@@ -67,14 +67,14 @@ struct ResponseCacheConfig {
     memory: ByteSize,
     /// Whether streams are recorded, too. Default: false.
     streams: bool,
-    /// Whether callers share responses, as far as no other step reads the caller for an attempt or a response.
-    /// Default: false.
+    /// Whether callers share responses, as far as no other step makes them for one caller. Default: false.
     shared: bool,
     /// How long a request waits for an equal one that is in flight, at most 1h; afterwards it is sent. Default: 1m.
     wait: HumanDuration,
-    /// Where responses are besides the memory of the process. Default: memory.
+    /// Where responses are. Default: memory.
     store: ResponseStoreConfig,
-    /// Maximum number of the route's responses in the `state` store, 1 to 1000000. Default: 10000.
+    /// Maximum number of the route's responses in the `state` store, 1 to 1000000; further ones stay in memory only.
+    /// Default: 10000.
     #[schemars(range(min = 1, max = 1_000_000))]
     records_max: u32,
 }

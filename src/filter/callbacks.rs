@@ -86,7 +86,7 @@ enum CallbackMode {
     /// The gateway delivers status changes there, signed with the caller's `webhook_secrets` if there are any.
     #[default]
     Deliver,
-    /// Like `deliver`, but a caller without `webhook_secrets` gets 400.
+    /// Like `deliver`, but a caller without `webhook_secrets` gets 400, and events are never sent unsigned.
     SignedOnly,
     /// The request gets 400.
     Refuse,
@@ -99,8 +99,8 @@ enum CallbackMode {
 struct CallbacksConfig {
     /// What happens to a `callback_url`. Default: deliver.
     mode: CallbackMode,
-    /// Whether status changes are also delivered for tasks at providers that send no callbacks. Their status is polled
-    /// instead. Default: false, such a `callback_url` has no effect.
+    /// Whether status changes are also delivered for tasks at providers that send no callbacks, such as those of family
+    /// B. Their status is polled instead. Default: false. Without it, such a `callback_url` has no effect.
     poll_without_callbacks: bool,
 }
 

@@ -29,8 +29,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HeartbeatConfig {
-    /// Interval of the comments while the provider sends nothing. Set it below the idle timeout of clients and
-    /// proxies. Default: 15s.
+    /// How long the provider sends nothing before each comment, above zero. Set it below the idle timeout of clients
+    /// and proxies. Default: 15s.
     pub interval: HumanDuration,
 }
 

@@ -67,13 +67,14 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 struct IdempotencyConfig {
     /// How long a response is kept for its key, from the end of the create. Default: 24h.
     keep: HumanDuration,
-    /// How long a create is kept whose outcome is unknown; at least `keep` and 1h. Default: 168h.
+    /// How long a create is kept whose outcome is unknown, at least `keep` and 1h. Until then its key is not sent
+    /// again. Default: 168h.
     keep_unknown: HumanDuration,
     /// How long after its start a create is waited for by its duplicates; afterwards they get 409 with `retry-after`.
-    /// Default: 10m.
+    /// Set it above the time that creates usually take. Default: 10m.
     wait: HumanDuration,
-    /// Maximum number of keys of one caller that are kept, 1 to 1000000, apart from those whose outcome is unknown; a
-    /// create with a further key gets 503. Default: 100000.
+    /// Maximum number of keys of one caller that are kept, 1 to 1000000, apart from those whose outcome is unknown. A
+    /// create with a further key gets 503; creates without a key are not limited. Default: 100000.
     #[schemars(range(min = 1, max = 1_000_000))]
     keys_max: u32,
 }

@@ -50,7 +50,8 @@ enum LimitBodyConfig {
 struct BodyAndFilesConfig {
     /// Maximum size of a body; a larger one gets 413.
     body: ByteSize,
-    /// Maximum size of a file in a form or a data URL; a larger one gets 413. Default: only `body` applies.
+    /// Maximum size of one file: in a form, if `require_json` accepts forms, or in a data URL of a scanned JSON body; a
+    /// larger one gets 413. Default: none, only `body` applies.
     file: Option<ByteSize>,
 }
 

@@ -50,10 +50,11 @@ struct MirrorConfig {
     /// The channel that gets the copies. It must have the `protocol` of the route; requests for models that it lacks
     /// are not copied.
     channel: String,
-    /// The share of requests that are copied, in percent, above 0 and up to 100. Default: 100.
+    /// The share of requests that are copied, in percent, above 0 and up to 100. A hash of the request id selects them.
+    /// Default: 100.
     #[serde(default = "percent_default")]
     percent: f64,
-    /// Maximum number of copies in flight, 1 to 1024; further ones are dropped. Default: 16.
+    /// Maximum number of the route's copies in flight, 1 to 1024; further ones are dropped. Default: 16.
     #[serde(default = "concurrent_default")]
     #[schemars(range(min = 1, max = 1024))]
     concurrent: u16,

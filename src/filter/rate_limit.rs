@@ -56,7 +56,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 #[serde(deny_unknown_fields, default)]
 struct TokenEstimateConfig {
     /// Estimated output tokens of a request that sets no maximum, at least 1. Set it near the usual length of
-    /// such responses. Default: 1024.
+    /// responses: a lower value admits more requests at once, and more of them may exceed the limit. Default: 1024.
     #[schemars(range(min = 1))]
     default_output_tokens: u64,
 }

@@ -48,12 +48,14 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReplacementConfig {
-    /// What is searched: the name of a header, `path` (of the request to the provider), or a JSON pointer to texts of the
-    /// body, in which the step `*` stands for every member or element.
+    /// What is searched: the name of a header, `path` (of the request to the provider), or a JSON pointer to texts of
+    /// the body, such as `/messages/*/content`, in which the step `*` stands for every member or element. Values that
+    /// are not texts stay as they are.
     r#in: String,
     /// Regular expression, unanchored. All matches are replaced.
     r#match: String,
-    /// The text in place of each match, with `$1` or `$name` for capture groups.
+    /// The text in place of each match, with `$1` or `$name` for capture groups of `match`. Write `$${1}x` for group
+    /// `1` followed by `x`.
     with: String,
 }
 

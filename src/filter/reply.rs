@@ -39,12 +39,13 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReplyConfig {
-    /// Status, 200 to 599. Default: 307 with `location`, else 200. `error` requires one of 400 or more.
+    /// Status, 200 to 599; from 400 with `error`. With 204, 205 and 304 the reply has no body. Default: 200, or 307
+    /// with `location`.
     status: Option<u16>,
-    /// Headers of the reply, by their names.
+    /// Headers of the reply, by their names: texts of visible ASCII characters, spaces and tabs.
     #[serde(default)]
     headers: BTreeMap<String, TextTemplateConfig>,
-    /// Media type of `body`. Default: text/plain; charset=utf-8.
+    /// Media type of `body`. Default: `text/plain; charset=utf-8`.
     content_type: Option<String>,
     /// Text of the reply.
     body: Option<TextTemplateConfig>,
@@ -54,7 +55,7 @@ struct ReplyConfig {
     error: Option<ReplyErrorConfig>,
     /// Events of a streamed reply, in order.
     events: Option<Vec<ReplyEventConfig>>,
-    /// URL that the client is redirected to.
+    /// URL that the client is redirected to: an `http` or `https` URL, or a relative reference such as a path.
     location: Option<TextTemplateConfig>,
 }
 

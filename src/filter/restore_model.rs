@@ -30,8 +30,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RestoreModelConfig {
-    /// Whether the model is replaced in streams, too; their events are then no longer byte-identical to the
-    /// provider's. Default: false.
+    /// Whether the model is replaced in streams, too. They are then forwarded event by event, and are not
+    /// byte-identical to the provider's. Default: false.
     streams: bool,
 }
 

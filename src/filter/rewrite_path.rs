@@ -42,7 +42,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 struct RewritePathConfig {
     /// Regular expression on the request path, unanchored; a path that does not match is not changed.
     r#match: String,
-    /// The new path, with `$1` or `$name` for capture groups.
+    /// The new path, beginning with `/`, with `$1` or `$name` for capture groups of `match`. `headgate check` warns
+    /// about `?` or `#` in it, since such a path gets 400.
     to: String,
 }
 

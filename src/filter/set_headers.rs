@@ -52,7 +52,9 @@ enum HeaderValueConfig {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ComputedHeaderConfig {
-    /// The expression, of a text, number or boolean.
+    /// Expression of a text, number or boolean, instead of the other three; the header is not set if the text is empty.
+    /// In the request chain it may name the attempt (`channel`, `attempt`), in the response chain the status and the
+    /// headers of the response.
     cel: String,
 }
 
@@ -60,11 +62,12 @@ struct ComputedHeaderConfig {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CaptureValueConfig {
-    /// Input of the match: `path`, or the name of a request header.
+    /// Input of the match: `path`, or the name of a request header (also in the response chain). Required without `cel`.
     source: String,
-    /// Regular expression, unanchored.
+    /// Regular expression, unanchored; the header is not set if it does not match. Required without `cel`.
     r#match: String,
-    /// The value, with `$1` or `$name` for capture groups.
+    /// The value, with `$1` or `$name` for capture groups of `match`. Write `$${1}x` for group `1` followed by `x`.
+    /// Required without `cel`.
     value: String,
 }
 

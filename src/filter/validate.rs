@@ -57,8 +57,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ValidateConfig {
-    /// Path of a JSON Schema, relative to the folder of `routes.yaml`. Required on routes without a protocol.
-    /// Default: the schema of the protocol.
+    /// Path of a JSON Schema, relative to the folder of `routes.yaml`. Required on routes without a `protocol`.
+    /// Default: `schemas/<protocol>.schema.json`.
     schema: Option<PathBuf>,
 }
 

@@ -23,19 +23,19 @@ pub struct CalloutConfig {
     /// Name of the service, one of `services`.
     #[schemars(length(min = 1))]
     pub service: String,
-    /// What is sent to the service, beyond method, path, route, model and caller.
+    /// What is sent to the service, beyond method, path, route, model and caller. Default: see below.
     #[serde(default)]
     send: SendConfig,
-    /// What the service may decide and change.
+    /// What the service may decide and change; anything else in its response is a failure. Default: see below.
     #[serde(default)]
     allow: AllowConfig,
     /// What happens without a usable response of the service. Default: deny.
     #[serde(default)]
     pub on_failure: OnFailureConfig,
-    /// Holds streams until the service has decided about their text, window by window; only in the response chain.
-    /// Default: none.
+    /// Holds streams until the service has decided about their text, window by window; a window ends at the first of
+    /// these limits. `{}` is for the defaults. Only in the response chain. Default: none.
     hold: Option<HoldConfig>,
-    /// Refuses requests for streams, instead of `hold`; only in the response chain. Default: none.
+    /// What happens to requests for streams, instead of `hold`. Only in the response chain. Default: none.
     streams: Option<StreamsConfig>,
 }
 
@@ -43,11 +43,15 @@ pub struct CalloutConfig {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct SendConfig {
-    /// JSON pointers into the body of the request, in the response chain into that of the response. Default: none.
+    /// JSON pointers into the body of the request, in the response chain into that of the response (not of a stream),
+    /// such as `/messages`; `""` is the whole body. Default: none.
     fields: Vec<String>,
-    /// Names of headers of the request; never those of credentials. Default: none.
+    /// Names of headers of the request. A header that carries a credential cannot be sent, nor a value that is the key
+    /// of the caller. Default: none.
     headers: Vec<String>,
-    /// Maximum size of the fields and texts of a call; a larger one is a failure. Default: 1MiB.
+    /// Maximum size of the fields, and of the text; more is not sent. A request is then refused with 503 whatever
+    /// `on_failure` is, so that callers cannot choose by size whether they are checked; for a response it is a failure.
+    /// Default: 1MiB.
     max_bytes: ByteSize,
 }
 
@@ -57,10 +61,12 @@ struct SendConfig {
 struct AllowConfig {
     /// Whether it may deny. Default: true.
     deny: bool,
-    /// Names of headers that it may set, of the request to the provider or of the response to the caller. Default: none.
+    /// Names of headers that it may set, of the request to the provider or of the response to the caller (not of a
+    /// stream). Default: none.
     set_headers: Vec<String>,
     /// JSON pointers of values that it may set, with all that is below them, in the body of the request or of a
-    /// response that is not a stream. Default: none.
+    /// response that is not a stream. `/model` and `/stream` of a request cannot be set. An edited request must be
+    /// valid by the schemas of the protocol and of the model. Default: none.
     edit_body: Vec<String>,
 }
 
@@ -79,14 +85,14 @@ pub enum OnFailureConfig {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct HoldConfig {
-    /// Maximum events of a window, 1 to 10000. Default: 16.
+    /// Maximum events of a window, 1 to 10000. Lower it to send text earlier, raise it for fewer calls. Default: 16.
     #[schemars(range(min = 1, max = 10_000))]
     events: u32,
     /// Maximum size of the events of a window, up to 16MiB; one event may exceed it. Default: 16KiB.
     bytes: ByteSize,
     /// Maximum time for which events are held before the service is called, up to 1m. Default: 200ms.
     time: HumanDuration,
-    /// How much of the text before a window is sent with it, up to 64KiB; set it to the length of the longest text that
+    /// How much of each text before a window is sent with it, up to 64KiB. Set it to the length of the longest text that
     /// the service must see as a whole. Default: 1KiB.
     overlap: ByteSize,
 }

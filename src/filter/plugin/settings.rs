@@ -24,8 +24,7 @@ pub struct PluginFilterConfig {
     #[serde(default)]
     pub on_failure: PluginFailurePolicy,
     /// The parts of an exchange that the plugin gets, among those that it has callbacks for. Name only what the plugin
-    /// needs: `response_body` also makes the gateway hold responses, and events of streams until each is whole.
-    /// Default: all.
+    /// needs: without bodies, large requests stream to the provider, and responses pass unread. Default: all.
     #[serde(default)]
     phases: Option<Vec<PluginPhase>>,
 }
@@ -45,9 +44,13 @@ pub enum PluginFailurePolicy {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum PluginPhase {
+    /// The head of the request.
     RequestHeaders,
+    /// The body of the request, whole.
     RequestBody,
+    /// The head of the response.
     ResponseHeaders,
+    /// The body of the response; of a stream, each event.
     ResponseBody,
 }
 

@@ -27,9 +27,9 @@ pub(super) struct ContentConfig {
 pub(super) struct ReplyErrorConfig {
     /// What is wrong and what to do.
     message: TextTemplateConfig,
-    /// Type of the error. Default: the type that the protocol has for the status.
+    /// Type of the error; family B has none. Default: by the status.
     r#type: Option<String>,
-    /// Code of the error. Default: the code that the gateway has for the status. The messages protocol has no codes.
+    /// Code of the error; the messages protocol has none. Default: by the status.
     code: Option<String>,
 }
 

@@ -68,6 +68,8 @@ fn the_exit_codes_of_commands_are_those_of_the_table() {
         ("schema", vec![], 0),
         ("schema openapi", vec![&invalid], 1),
         ("filters", vec![], 0),
+        ("filters", vec!["rate_limit"], 0),
+        ("filters", vec!["rate_limits"], 1),
         ("families", vec!["nothing"], 1),
         ("key new", vec![], 0),
         ("status", vec!["--admin", &used, "--key-env", "NOT_SET"], 2),
