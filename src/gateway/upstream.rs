@@ -8,6 +8,7 @@ mod connection;
 mod dial;
 pub(super) mod fetch;
 mod idle_timeout;
+mod peer;
 mod post_event;
 pub(super) mod request;
 pub(super) mod response;
@@ -18,16 +19,15 @@ mod streaming;
 mod wire;
 
 use super::fault_from;
-use crate::catalog::channel::{Channel, Credential, HttpVersion, OriginTls};
+use crate::catalog::channel::{Channel, Credential, HttpVersion};
 use crate::channel::address_cache::AddressCache;
 use crate::channel::lease::ChannelLease;
 use crate::protocol::fault::{Fault, FaultKind};
 use connection::UpstreamConnection;
 use dial::UpstreamConnectionPool;
-use pingora_core::protocols::ALPN;
+use peer::UpstreamPeer;
 use pingora_core::protocols::http::client::HttpSession;
-use pingora_core::upstreams::peer::HttpPeer;
-use pingora_core::utils::tls::{CertKey, WrappedX509, parse_x509};
+use pingora_core::upstreams::peer::Peer;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,7 +64,7 @@ pub struct UpstreamClient {
 struct ChannelPeers {
     /// The addresses of the peers; a new address list gets new peers.
     addresses: Arc<[IpAddr]>,
-    peers: Vec<Arc<HttpPeer>>,
+    peers: Vec<Arc<UpstreamPeer>>,
     /// Index of the peer that was connected last; it is tried first.
     preferred: AtomicUsize,
 }
@@ -235,7 +235,13 @@ impl ChannelPeers {
         let preferred = preferred_among(&addresses, last);
         let peers = addresses
             .iter()
-            .map(|address| Arc::new(new_peer(channel, pool, SocketAddr::new(*address, port))))
+            .map(|address| {
+                Arc::new(UpstreamPeer::new(
+                    channel,
+                    pool,
+                    SocketAddr::new(*address, port),
+                ))
+            })
             .collect();
         Self {
             addresses,
@@ -250,7 +256,7 @@ impl ChannelPeers {
     }
 
     /// The peers with their indices, the preferred one first.
-    fn in_order(&self) -> impl Iterator<Item = (usize, &Arc<HttpPeer>)> {
+    fn in_order(&self) -> impl Iterator<Item = (usize, &Arc<UpstreamPeer>)> {
         let preferred = self.preferred.load(Ordering::Relaxed);
         let others = (0..self.peers.len()).filter(move |index| *index != preferred);
         std::iter::once(preferred)
@@ -274,7 +280,7 @@ fn preferred_among(addresses: &[IpAddr], last: Option<IpAddr>) -> usize {
 /// Logs the addresses that were tried if a deadline ends the race.
 struct DialDeadlineLogGuard<'a> {
     channel: &'a str,
-    addresses: &'a [Arc<HttpPeer>],
+    addresses: &'a [Arc<UpstreamPeer>],
     over: bool,
 }
 
@@ -284,7 +290,7 @@ impl Drop for DialDeadlineLogGuard<'_> {
             let addresses: Vec<String> = self
                 .addresses
                 .iter()
-                .map(|peer| peer._address.to_string())
+                .map(|peer| peer.address().to_string())
                 .collect();
             tracing::info!(
                 channel = self.channel,
@@ -323,44 +329,6 @@ fn unreachable(mut fault: Fault) -> Fault {
 fn no_connection(detail: impl Into<String>) -> Fault {
     let message = "the provider could not be reached; try again";
     Fault::new(FaultKind::Connect, message).detail(detail)
-}
-
-fn new_peer(channel: &Channel, pool: u64, address: SocketAddr) -> HttpPeer {
-    let origin = &channel.origin;
-    let server_name = origin
-        .tls
-        .as_ref()
-        .map(|tls| tls.server_name.clone())
-        .unwrap_or_default();
-    let mut peer = HttpPeer::new(address, origin.tls.is_some(), server_name);
-    peer.group_key = pool;
-    peer.options.idle_timeout = Some(POOL_IDLE);
-    peer.options.max_h2_streams = H2_STREAMS_MAX;
-    peer.options.h2_stream_window_size = Some(H2_STREAM_WINDOW);
-    peer.options.h2_connection_window_size = Some(H2_STREAM_WINDOW * H2_STREAMS_MAX as u32);
-    peer.options.alpn = match (origin.http, &origin.tls) {
-        (HttpVersion::Http2, _) => ALPN::H2,
-        (HttpVersion::Negotiated, Some(_)) => ALPN::H2H1,
-        (HttpVersion::Http1, _) | (HttpVersion::Negotiated, None) => ALPN::H1,
-    };
-    if let Some(tls) = &origin.tls {
-        trust(&mut peer, tls);
-    }
-    peer
-}
-
-fn trust(peer: &mut HttpPeer, tls: &OriginTls) {
-    if let Some(authorities) = &tls.authorities {
-        let authorities: Vec<WrappedX509> = authorities
-            .iter()
-            .map(|der| WrappedX509::new(der.clone(), parse_x509))
-            .collect();
-        peer.options.ca = Some(authorities.into());
-    }
-    if let Some(identity) = &tls.identity {
-        let pair = CertKey::new(identity.chain.clone(), identity.key.clone());
-        peer.client_cert_key = Some(Arc::new(pair));
-    }
 }
 
 #[cfg(test)]

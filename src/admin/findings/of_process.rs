@@ -18,6 +18,7 @@ const CERTIFICATE_SHOWN_SECONDS: i64 = 14 * 24 * 3600;
 pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
     [
         refused_reload(app),
+        needed_restart(app),
         store_down(app),
         draining(app),
         dead_letters(app),
@@ -129,6 +130,28 @@ fn refused_reload(app: &AdminApp) -> Option<Finding> {
             first_problem(&refusal.report)
         ),
         advice: "Mend the file; it is loaded as soon as it changes. The whole report is shown with the configuration.".into(),
+    })
+}
+
+fn needed_restart(app: &AdminApp) -> Option<Finding> {
+    let snapshot = app.reloader.current();
+    let settings = app
+        .reloader
+        .with_running(|running| running.needing_restart(&snapshot));
+    if settings.is_empty() {
+        return None;
+    }
+    let settings: Vec<String> = settings.iter().map(|name| format!("`{name}`")).collect();
+    Some(Finding {
+        severity: FindingSeverity::Notice,
+        code: "restart_needed",
+        subject: "configuration".into(),
+        cause: format!(
+            "The configuration has new values of {}, which the running process does not use.",
+            settings.join(", ")
+        ),
+        advice: "Restart the process, or run `headgate run --upgrade`, which closes no connection."
+            .into(),
     })
 }
 

@@ -16,7 +16,7 @@ pub fn write(routes: &RoutesDraft, settings: &SourceSettings) -> String {
         "# yaml-language-server: $schema=schemas/routes.schema.json\n#\n# Converted from {} by `headgate convert`.\n",
         routes.source
     );
-    text.push_str("# Each comment names a setting of that file by its path. Check the result with `headgate check`.\n\n");
+    text.push_str("# Each comment names a setting of that file by its path. Check the result with `headgate check`. Editors complete its keys\n# by the first line, once `headgate schema > schemas/routes.schema.json` has written that file.\n\n");
     if let Some(redis) = &routes.redis {
         text.push_str(&state(redis));
     }
@@ -45,7 +45,14 @@ fn state(redis: &RedisDraft) -> String {
         Some(password) => format!("    password: {}\n", value(password)),
         None => String::new(),
     };
-    format!("state:\n  redis:\n    url: {}\n{password}\n", scalar(&url))
+    let explained = comment(
+        0,
+        "The Redis server of the source file; here it also keeps limits, tasks and idempotency keys, and gateways with the same one share them. Without this section they are in a file of this machine.",
+    );
+    format!(
+        "{explained}state:\n  redis:\n    url: {}\n{password}\n",
+        scalar(&url)
+    )
 }
 
 fn callers(routes: &RoutesDraft) -> String {

@@ -1,9 +1,9 @@
 //! A connection to a provider, which returns to its pool or is closed.
 
 use super::dial::UpstreamConnectionPool;
+use super::peer::UpstreamPeer;
 use super::{POOL_IDLE, reuse};
 use pingora_core::protocols::http::client::HttpSession;
-use pingora_core::upstreams::peer::HttpPeer;
 use pingora_timeout::fast_timeout::fast_timeout;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct UpstreamConnection {
     /// `None` only while the connection returns to the pool.
     session: Option<HttpSession>,
     dialer: Arc<UpstreamConnectionPool>,
-    peer: Arc<HttpPeer>,
+    peer: Arc<UpstreamPeer>,
     /// The connection was idle in the pool, and the provider may have closed it.
     pub(super) reused: bool,
     /// The request was sent only in part: the provider would read the next request as the rest of this one.
@@ -30,7 +30,7 @@ impl UpstreamConnection {
     pub(super) fn new(
         session: HttpSession,
         dialer: &Arc<UpstreamConnectionPool>,
-        peer: &Arc<HttpPeer>,
+        peer: &Arc<UpstreamPeer>,
         reused: bool,
     ) -> Box<Self> {
         // Boxed, since it is large and moves with the response.

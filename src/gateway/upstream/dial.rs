@@ -1,5 +1,6 @@
 //! Pooled and new connections; the addresses of a provider race (RFC 8305).
 
+use super::peer::UpstreamPeer;
 use super::response_bytes::ResponseFramingTracker;
 use crate::gateway::intercepted_stream::InterceptedConnection;
 use pingora_core::connectors::http::v2;
@@ -8,7 +9,7 @@ use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::protocols::http::v1::client::HttpSession as Http1Session;
 use pingora_core::protocols::http::v2::client::Http2Session;
 use pingora_core::protocols::{ALPN, Stream};
-use pingora_core::upstreams::peer::{HttpPeer, Peer};
+use pingora_core::upstreams::peer::Peer;
 use pingora_error::Error;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -37,24 +38,24 @@ impl UpstreamConnectionPool {
     }
 
     /// An idle connection, or a free stream on an HTTP/2 connection in use.
-    pub async fn pooled(&self, peer: &HttpPeer) -> Option<HttpSession> {
+    pub async fn pooled(&self, peer: &UpstreamPeer) -> Option<HttpSession> {
         if may_be_h2(peer) {
             match self.h2.reused_http_session(peer).await {
-                Ok(Some(session)) => return Some(HttpSession::H2(session)),
+                Ok(Some(session)) => return verified(HttpSession::H2(session), peer),
                 Ok(None) => {}
                 // The failed connection is already removed from the pool.
                 Err(error) => tracing::debug!(%error, "a pooled connection accepts no requests"),
             }
         }
-        if peer.options.alpn.get_min_http_version() == 2 {
+        if peer.alpn().get_min_http_version() == 2 {
             return None;
         }
         let stream = self.h1.reused_stream(peer).await?;
-        Some(http1_session(stream, peer))
+        verified(http1_session(stream, peer), peer)
     }
 
     /// A new connection, with TLS if the peer has it.
-    pub async fn dial(&self, peer: &HttpPeer) -> Result<HttpSession, Box<Error>> {
+    pub async fn dial(&self, peer: &UpstreamPeer) -> Result<HttpSession, Box<Error>> {
         if !may_be_h2(peer) {
             return Ok(http1_session(self.h1.new_stream(peer).await?, peer));
         }
@@ -66,7 +67,7 @@ impl UpstreamConnectionPool {
 
     /// Returns a connection to the pool. An HTTP/1.1 response must be read to its end; an HTTP/2 stream may be cut
     /// short.
-    pub async fn release(&self, session: HttpSession, peer: &HttpPeer, idle: Duration) {
+    pub async fn release(&self, session: HttpSession, peer: &UpstreamPeer, idle: Duration) {
         match session {
             HttpSession::H1(mut session) => {
                 session.respect_keepalive();
@@ -84,7 +85,7 @@ impl UpstreamConnectionPool {
     }
 
     /// Ends an HTTP/2 stream; its connection stays open for others.
-    pub fn release_h2(&self, session: Http2Session, peer: &HttpPeer, idle: Duration) {
+    pub fn release_h2(&self, session: Http2Session, peer: &UpstreamPeer, idle: Duration) {
         // Pingora watches an idle connection in a task. Without a runtime, the connection is dropped.
         if Handle::try_current().is_ok() {
             self.h2.release_http_session(session, peer, Some(idle));
@@ -142,20 +143,33 @@ async fn first_of<F: Future>(running: &mut Vec<(usize, Pin<Box<F>>)>) -> (usize,
     .await
 }
 
-fn http1_session(stream: Stream, peer: &HttpPeer) -> HttpSession {
+fn http1_session(stream: Stream, peer: &UpstreamPeer) -> HttpSession {
     let stream = InterceptedConnection::boxed(stream, ResponseFramingTracker::default());
     HttpSession::H1(Http1Session::new_with_options(stream, peer))
 }
 
-fn may_be_h2(peer: &HttpPeer) -> bool {
-    !matches!(peer.options.alpn, ALPN::H1)
+/// The session, if its connection is one to this peer.
+fn verified(session: HttpSession, peer: &UpstreamPeer) -> Option<HttpSession> {
+    match peer.is_connected(&session) {
+        true => Some(session),
+        false => {
+            tracing::error!(%peer, "a pooled connection is one to another address; not used");
+            None
+        }
+    }
+}
+
+fn may_be_h2(peer: &UpstreamPeer) -> bool {
+    !matches!(peer.alpn(), ALPN::H1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{HEAD_START, race};
+    use super::{HEAD_START, UpstreamConnectionPool, UpstreamPeer, race};
+    use pingora_core::upstreams::peer::{HttpPeer, Peer};
     use std::sync::{Arc, Mutex};
     use std::time::{Duration, Instant};
+    use tokio::net::TcpListener;
     use tokio::time::sleep;
 
     /// A simulated attempt: its name, its duration, and whether it connects.
@@ -189,6 +203,26 @@ mod tests {
 
     fn names(begun: &[(&'static str, Duration)]) -> Vec<&'static str> {
         begun.iter().map(|(name, _)| *name).collect()
+    }
+
+    #[tokio::test]
+    async fn a_pooled_connection_to_another_address_is_not_used() {
+        let listeners = [
+            TcpListener::bind("127.0.0.1:0").await.unwrap(),
+            TcpListener::bind("127.0.0.1:0").await.unwrap(),
+        ];
+        let [here, other] = listeners.each_ref().map(|listener| {
+            let address = listener.local_addr().unwrap();
+            UpstreamPeer::from(HttpPeer::new(address, false, String::new()))
+        });
+        let pool = UpstreamConnectionPool::new(4);
+        for (pooled_under, is_used) in [(&here, true), (&other, false)] {
+            let stream = pool.h1.new_stream(&here).await.unwrap();
+            let key = pooled_under.reuse_hash();
+            pool.h1.release_stream(stream, key, Some(NEVER));
+            let session = pool.pooled(pooled_under).await;
+            assert_eq!(session.is_some(), is_used, "{pooled_under}");
+        }
     }
 
     #[tokio::test]

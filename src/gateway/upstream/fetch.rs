@@ -4,6 +4,7 @@
 
 use super::bounded_body::{BodyEnd, CollectedBody};
 use super::dial::{self, UpstreamConnectionPool};
+use super::peer::UpstreamPeer;
 use super::wire::{read_head, write_request};
 use crate::catalog::egress::{EgressPolicy, EgressTarget};
 use crate::channel::address_cache::AddressCache;
@@ -93,7 +94,7 @@ impl HttpFileFetcher {
     ) -> Result<HttpSession, FetchError> {
         let permitted = self.permitted(target, egress).await?;
         let dialled = dial::race(permitted, |address| async move {
-            let peer = target.peer(address);
+            let peer = UpstreamPeer::from(target.peer(address));
             self.dialer.dial(&peer).await.map_err(fault_from::upstream)
         });
         match dialled.await {

@@ -124,6 +124,20 @@ async fn a_refused_reload_is_named_with_its_first_line() {
 }
 
 #[tokio::test]
+async fn settings_that_need_a_restart_are_named() {
+    let simulator = Simulator::start().await;
+    let config = config::standard(&simulator.url());
+    let gateway = Gateway::start(&config).await;
+    let mut changed = config.clone();
+    changed["server"]["workers"] = 3.into();
+    gateway.folder.write("routes.yaml", changed.to_string());
+    assert_eq!(gateway.page("POST", "/reload").await.status, 200);
+    let finding = finding(&gateway, "restart_needed").await;
+    assert_eq!(finding["severity"], "notice");
+    assert_names(&finding, &["`server.workers`"]);
+}
+
+#[tokio::test]
 async fn an_error_is_the_cause_of_a_refused_reload_even_if_a_warning_precedes_it() {
     let simulator = Simulator::start().await;
     let config = config::standard(&simulator.url());

@@ -188,10 +188,16 @@ impl SectionReader<'_> {
             Some("local") => (false, None),
             None | Some("redis") => {
                 let redis = self.redis(section, "host", "port", "password");
-                let redis = redis.unwrap_or_else(|| RedisDraft {
-                    host: url_part(&Value::Null, "REDIS_HOST"),
-                    port: url_part(&Value::Null, "REDIS_PORT"),
-                    password: None,
+                let redis = redis.unwrap_or_else(|| {
+                    self.settings.note(
+                        "litellm_settings.cache",
+                        "LiteLLM caches in Redis unless `cache_params` says otherwise, at REDIS_HOST and REDIS_PORT; set both variables here, too",
+                    );
+                    RedisDraft {
+                        host: url_part(&Value::Null, "REDIS_HOST"),
+                        port: url_part(&Value::Null, "REDIS_PORT"),
+                        password: None,
+                    }
                 });
                 (true, Some(redis))
             }
