@@ -29,7 +29,7 @@ schema:
 
 # Makes the Debian package in target/debian; needs cargo-deb.
 package:
-	cargo build --release --locked
+	cargo build --profile dist --locked
 	@deploy/package.sh
 
 # Writes the book of docs to target/book; needs mdBook.
