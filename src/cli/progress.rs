@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 /// The time between two updates of the line.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
-const ERASE_LINE: &str = "\r\x1b[K";
 
 pub struct ProgressLine {
     /// What is done with each item, such as `checked`.
     verb: &'static str,
     total: usize,
     next_update: Instant,
-    is_shown: bool,
+    /// Columns of the line on the terminal; zero if there is none.
+    width: usize,
 }
 
 impl ProgressLine {
@@ -23,7 +23,7 @@ impl ProgressLine {
             verb,
             total,
             next_update: Instant::now() + SHOWN_AFTER,
-            is_shown: false,
+            width: 0,
         }
     }
 
@@ -34,8 +34,9 @@ impl ProgressLine {
             return;
         }
         self.next_update = now + UPDATE_INTERVAL;
-        self.is_shown = true;
-        self.write(&format!("\r{} {done} of {}", self.verb, self.total));
+        let line = format!("{} {done} of {}", self.verb, self.total);
+        self.width = line.len();
+        self.write(&format!("\r{line}"));
     }
 
     /// A terminal that is gone is no reason to fail.
@@ -48,8 +49,9 @@ impl ProgressLine {
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
-        if self.is_shown {
-            self.write(ERASE_LINE);
+        if self.width > 0 {
+            // Blanks erase it on terminals without escape sequences, too.
+            self.write(&format!("\r{:1$}\r", "", self.width));
         }
     }
 }

@@ -17,6 +17,7 @@ use super::CommandError;
 use super::admin_address::AdminAddressArgs;
 use super::admin_client::AdminRequestArgs;
 use super::style;
+use anstream::ColorChoice;
 use feed::{FetchFailure, TopFeed};
 use palette::TopPalette;
 use state::TopState;
@@ -56,9 +57,9 @@ fn show(args: &TopArgs) -> Result<(), CommandError> {
     // A wrong address or key ends the command before it changes the screen.
     let first = feed.everything().map_err(FetchFailure::into_error)?;
     let is_screen = !args.once && io::stdout().is_terminal();
-    let palette = match is_screen && !is_colour_unwanted() {
-        true => TopPalette::Coloured,
-        false => TopPalette::Plain,
+    let palette = match anstream::AutoStream::choice(&io::stdout()) {
+        ColorChoice::Never => TopPalette::Plain,
+        _ => TopPalette::Coloured,
     };
     let mut state = TopState::new(url.to_string(), palette);
     first.into_iter().for_each(|update| state.apply(update));
@@ -69,9 +70,4 @@ fn show(args: &TopArgs) -> Result<(), CommandError> {
         println!("{}", line.to_string().trim_end());
     }
     Ok(())
-}
-
-/// Whether the environment asks for no colours: https://no-color.org.
-fn is_colour_unwanted() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }

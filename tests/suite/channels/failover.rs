@@ -187,6 +187,8 @@ async fn a_stream_that_ends_in_an_error_counts_as_a_failure() {
             "{}",
             answer.text()
         );
+        // The failure is counted after the caller has read the last event.
+        world.gateway.log_of(&answer).await;
     }
     assert_eq!(faulty.records().await.len(), 1);
 }

@@ -25,7 +25,11 @@ fn in_terminal(args: &str, variables: &[(&str, &str)]) -> String {
     let command = format!("{BINARY} {args}");
     let mut script = Command::new("timeout");
     script.args(["60", "script", "-qefc", &command, "/dev/null"]);
-    script.env("TERM", "xterm").env_remove("NO_COLOR");
+    script.env("TERM", "xterm");
+    // `anstream` reads these too, and takes every terminal of a CI machine for one with colours.
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
+        script.env_remove(name);
+    }
     for (name, value) in variables {
         script.env(name, value);
     }
@@ -71,7 +75,7 @@ fn a_check_that_takes_longer_than_a_second_shows_its_progress() {
     let shown = in_terminal(&args, &[]);
     assert!(shown.contains("\rchecked 0 of 2"), "{shown:?}");
     let (_, after) = shown.rsplit_once("checked").unwrap();
-    assert!(after.contains("\r\u{1b}[K"), "{shown:?}");
+    assert!(after.contains(&format!("\r{}\r", " ".repeat(14))), "{shown:?}");
     let printed = run(&args.split(' ').collect::<Vec<_>>());
     assert!(!printed.stderr.contains("checked"), "{}", printed.stderr);
 }
