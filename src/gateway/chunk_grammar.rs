@@ -67,11 +67,6 @@ enum ChunkState {
 }
 
 impl ChunkGrammar {
-    /// Whether the body has had neither extensions nor trailers so far.
-    pub fn is_plain(&self) -> bool {
-        self.extra_bytes == 0
-    }
-
     /// Scans the next piece.
     pub fn scan(&mut self, piece: &[u8]) -> ChunkScanResult {
         let mut at = 0;

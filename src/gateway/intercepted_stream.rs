@@ -1,8 +1,6 @@
 //! A connection whose received bytes pass an interceptor, after TLS and before Pingora parses them.
 
-use super::write_cork::WriteCork;
 use async_trait::async_trait;
-use bytes::Bytes;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::tls::{SslDigest, TlsRef};
 use pingora_core::protocols::{
@@ -30,11 +28,10 @@ pub(super) trait ReadInterceptor: Send + Sync + Unpin + 'static {
     ) -> Poll<io::Result<()>>;
 }
 
-/// A connection that is read through an interceptor and written through a cork.
+/// A connection that is read through an interceptor.
 pub(super) struct InterceptedConnection<R> {
     stream: Stream,
     interceptor: R,
-    cork: WriteCork,
 }
 
 impl<R: ReadInterceptor> InterceptedConnection<R> {
@@ -42,34 +39,13 @@ impl<R: ReadInterceptor> InterceptedConnection<R> {
         Box::new(Self {
             stream,
             interceptor,
-            cork: WriteCork::default(),
         })
-    }
-
-    /// Corks or uncorks `stream`, if it has this type.
-    pub fn set_corked(stream: &Stream, is_corked: bool) {
-        if let Some(connection) = stream.as_any().downcast_ref::<Self>() {
-            connection.cork.set(is_corked);
-        }
-    }
-
-    /// Lends the bytes that are written to `stream` next, so that a corked connection holds them without a copy.
-    pub fn lend(stream: &Stream, bytes: Bytes) {
-        if let Some(connection) = stream.as_any().downcast_ref::<Self>() {
-            connection.cork.lend(bytes);
-        }
     }
 
     /// The interceptor of `stream`, if it has this type.
     pub fn interceptor(stream: &Stream) -> Option<&R> {
         let stream = stream.as_any().downcast_ref::<Self>()?;
         Some(&stream.interceptor)
-    }
-
-    /// The connection without its interceptor.
-    pub fn into_inner(stream: Stream) -> Option<Stream> {
-        let stream = stream.into_any().downcast::<Self>().ok()?;
-        Some(stream.stream)
     }
 }
 
@@ -94,13 +70,11 @@ impl<R: ReadInterceptor> AsyncWrite for InterceptedConnection<R> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let Self { stream, cork, .. } = &mut *self;
-        cork.poll_write(stream, context, bytes)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, cork, .. } = &mut *self;
-        cork.poll_flush(stream, context)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -112,12 +86,7 @@ impl<R: ReadInterceptor> AsyncWrite for InterceptedConnection<R> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Self { stream, cork, .. } = &mut *self;
-        if cork.is_open() {
-            return Pin::new(stream).poll_write_vectored(context, slices);
-        }
-        let first = slices.iter().find(|slice| !slice.is_empty());
-        cork.poll_write(stream, context, first.map_or(&[], |slice| slice))
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -22,7 +22,6 @@ mod trace_export_service;
 mod unrouted_request;
 mod upstream;
 mod websocket_refusal;
-mod write_cork;
 
 use crate::catalog::client_address::{ClientAddressResolver, DownstreamClient};
 use crate::channel::address_cache::{AddressCache, DnsRefreshPolicy};

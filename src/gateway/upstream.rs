@@ -7,16 +7,18 @@ pub(super) mod client;
 mod connection;
 mod dial;
 pub(super) mod fetch;
+mod fetch_url;
+mod http1;
+mod idle_connections;
 mod idle_timeout;
 mod peer;
 mod post_event;
 pub(super) mod request;
+mod request_head;
 pub(super) mod response;
-mod response_bytes;
-mod reuse;
 pub(super) mod service;
+mod session;
 mod streaming;
-mod wire;
 
 use super::fault_from;
 use crate::catalog::channel::{Channel, Credential, HttpVersion};
@@ -26,8 +28,8 @@ use crate::protocol::fault::{Fault, FaultKind};
 use connection::UpstreamConnection;
 use dial::UpstreamConnectionPool;
 use peer::UpstreamPeer;
-use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::upstreams::peer::Peer;
+use session::UpstreamSession;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -204,7 +206,7 @@ impl UpstreamClient {
             .get(&pool)
             .cloned();
         if let Some(provider) = &known
-            && Arc::ptr_eq(&provider.addresses, &addresses)
+            && provider.addresses == addresses
         {
             return Ok(provider.clone());
         }
@@ -314,8 +316,8 @@ fn all_of(faults: Vec<Fault>) -> Fault {
     }
 }
 
-fn is_too_old(channel: &Channel, session: &HttpSession) -> bool {
-    channel.origin.http == HttpVersion::Http2 && !matches!(session, HttpSession::H2(_))
+fn is_too_old(channel: &Channel, session: &UpstreamSession) -> bool {
+    channel.origin.http == HttpVersion::Http2 && !matches!(session, UpstreamSession::Http2(_))
 }
 
 /// Turns a failure before the first byte of the request into [`FaultKind::Connect`]: the provider has received nothing.

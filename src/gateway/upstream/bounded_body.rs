@@ -1,9 +1,9 @@
 //! Reads a response body into memory, up to a limit.
 
+use super::session::UpstreamSession;
 use crate::gateway::fault_from;
 use crate::protocol::fault::Fault;
 use bytes::{Bytes, BytesMut};
-use pingora_core::protocols::http::client::HttpSession;
 
 /// A source of body chunks.
 pub trait ChunkSource: Send {
@@ -30,9 +30,9 @@ pub enum BodyEnd {
     Broken(Fault),
 }
 
-impl ChunkSource for HttpSession {
+impl ChunkSource for UpstreamSession {
     async fn next_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        let chunk = self.read_response_body().await;
+        let chunk = self.read_body().await;
         chunk.map_err(fault_from::upstream)
     }
 }

@@ -5,16 +5,16 @@
 
 use super::connection::UpstreamConnection;
 use super::request::{PreparedBody, PreparedRequest};
+use super::request_head::RequestHead;
 use super::response::UpstreamResponse;
+use super::session::{RequestWriteOutcome, UpstreamSession};
 use super::streaming::{RequestStream, RequestStreamOutcome, write_streamed};
-use super::wire::{RequestWriteOutcome, read_head, write_request};
 use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
 use crate::catalog::channel::Timeouts;
 use crate::channel::outcome::FailureReason;
 use crate::gateway::deadline::in_time;
 use crate::gateway::fault_from;
 use crate::protocol::fault::{Fault, FaultKind};
-use pingora_core::protocols::http::client::HttpSession;
 use pingora_error::{Error, ErrorType};
 use std::pin::pin;
 use std::time::Duration;
@@ -68,10 +68,9 @@ impl UpstreamClient {
                 .connect_in_time(target, source, request.timeouts.connect, deadline)
                 .await
                 .map_err(SendError::unsent)?;
-            let head = request.head(connection.session(), target.channel);
-            let head = head.map_err(SendError::unsent)?;
             *progress = SendProgress::Sent;
-            let responded = exchange_heads(&mut connection, head, request, deadline);
+            let head = request.head(target.channel);
+            let responded = exchange_heads(&mut connection, &head, request, deadline);
             let broken = match responded.await {
                 Ok(()) => {
                     let timeouts = request.timeouts;
@@ -200,7 +199,7 @@ enum ProcessingLikelihood {
 /// Writes the request and reads the head of the response.
 async fn exchange_heads(
     connection: &mut UpstreamConnection,
-    head: Box<pingora_http::RequestHeader>,
+    head: &RequestHead<'_>,
     request: &PreparedRequest,
     deadline: Instant,
 ) -> Result<(), ResponseHeadError> {
@@ -220,17 +219,17 @@ async fn exchange_heads(
     };
     let was_pooled = connection.reused;
     let session = connection.session_mut();
-    let is_h2 = matches!(session, HttpSession::H2(_));
+    let is_h2 = matches!(session, UpstreamSession::Http2(_));
     let began = Instant::now();
     let broken = |error| ResponseHeadError::broken(error, was_pooled, is_h2, began);
-    let writing = write_request(session, head, body, timeouts.idle);
+    let writing = session.write_request(head, body, timeouts.idle);
     let written = in_time(deadline.saturating_duration_since(began), pin!(writing))
         .await
         .map_err(|_| ResponseHeadError::silent(timeouts.total))?
         .map_err(broken)?;
     let max_wait = timeouts.first_byte.min(remaining(deadline));
     let mut is_informed = false;
-    let read = in_time(max_wait, pin!(read_head(session, &mut is_informed)))
+    let read = in_time(max_wait, pin!(session.read_head(&mut is_informed)))
         .await
         .map_err(|_| ResponseHeadError::silent(timeouts.first_byte));
     connection.is_informed = is_informed;
@@ -247,7 +246,7 @@ async fn exchange_heads(
 /// Like [`exchange_heads`], for a request whose body is still arriving. The connection is new.
 async fn exchange_heads_streamed(
     connection: &mut UpstreamConnection,
-    head: Box<pingora_http::RequestHeader>,
+    head: &RequestHead<'_>,
     body: RequestStream<'_>,
     timeouts: Timeouts,
 ) -> Result<(), ResponseHeadError> {
@@ -255,7 +254,7 @@ async fn exchange_heads_streamed(
     let deadline = body.deadline;
     let mut is_informed = false;
     let session = connection.session_mut();
-    let is_h2 = matches!(session, HttpSession::H2(_));
+    let is_h2 = matches!(session, UpstreamSession::Http2(_));
     let began = Instant::now();
     let broken = |error| ResponseHeadError::broken(error, false, is_h2, began);
     let written = write_streamed(session, head, body, &mut is_informed)
@@ -273,7 +272,7 @@ async fn exchange_heads_streamed(
         RequestStreamOutcome::TimedOut => return Err(ResponseHeadError::silent(timeouts.total)),
     };
     let max_wait = remaining(deadline + stream.waited()).min(timeouts.first_byte);
-    let read = in_time(max_wait, pin!(read_head(session, &mut is_informed)))
+    let read = in_time(max_wait, pin!(session.read_head(&mut is_informed)))
         .await
         .map_err(|_| ResponseHeadError::silent(timeouts.first_byte))?;
     connection.is_informed = is_informed;

@@ -1,21 +1,24 @@
 //! A connection to a provider, which returns to its pool or is closed.
 
+use super::POOL_IDLE;
 use super::dial::UpstreamConnectionPool;
 use super::peer::UpstreamPeer;
-use super::{POOL_IDLE, reuse};
-use pingora_core::protocols::http::client::HttpSession;
+use super::session::UpstreamSession;
 use pingora_timeout::fast_timeout::fast_timeout;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum time for a graceful shutdown.
 const CLOSING: Duration = Duration::from_millis(100);
+/// An idle connection is given up this long before the provider closes it: a request that crosses the close on its way
+/// would be lost.
+const KEEP_ALIVE_MARGIN: Duration = Duration::from_secs(1);
 
 /// A connection to a provider, with the peer whose pool it returns to. Dropping it closes an HTTP/1.1 connection; on
 /// HTTP/2 it resets the stream, and the connection stays open for others.
 pub struct UpstreamConnection {
     /// `None` only while the connection returns to the pool.
-    session: Option<HttpSession>,
+    session: Option<UpstreamSession>,
     dialer: Arc<UpstreamConnectionPool>,
     peer: Arc<UpstreamPeer>,
     /// The connection was idle in the pool, and the provider may have closed it.
@@ -28,7 +31,7 @@ pub struct UpstreamConnection {
 
 impl UpstreamConnection {
     pub(super) fn new(
-        session: HttpSession,
+        session: UpstreamSession,
         dialer: &Arc<UpstreamConnectionPool>,
         peer: &Arc<UpstreamPeer>,
         reused: bool,
@@ -44,31 +47,29 @@ impl UpstreamConnection {
         })
     }
 
-    pub(super) fn session(&self) -> &HttpSession {
+    pub(super) fn session(&self) -> &UpstreamSession {
         self.session.as_ref().expect("a connection has a session")
     }
 
-    pub(super) fn session_mut(&mut self) -> &mut HttpSession {
+    pub(super) fn session_mut(&mut self) -> &mut UpstreamSession {
         self.session.as_mut().expect("a connection has a session")
     }
 
     /// Whether the connection may carry another request: the response was read to its end, and its framing is
     /// unambiguous.
-    pub(super) fn is_reusable(&mut self) -> bool {
+    pub(super) fn is_reusable(&self) -> bool {
         let is_clean = !self.sent_in_part && !self.is_informed;
-        let session = self.session_mut();
-        is_clean && session.response_done() && reuse::is_plain(session)
+        is_clean && self.session().is_reusable()
     }
 
-    /// Returns the connection to its pool.
-    pub(super) async fn release(mut self: Box<Self>) {
-        let Some(mut session) = self.session.take() else {
+    /// Returns the connection to its pool, for less time than the provider keeps it open.
+    pub(super) fn release(mut self: Box<Self>) {
+        let Some(session) = self.session.take() else {
             return;
         };
-        if let HttpSession::H1(h1) = &mut session {
-            h1.respect_keepalive();
-        }
-        self.dialer.release(session, &self.peer, POOL_IDLE).await;
+        let keep_alive = session.keep_alive().unwrap_or(Duration::MAX);
+        let idle = POOL_IDLE.min(keep_alive.saturating_sub(KEEP_ALIVE_MARGIN));
+        self.dialer.release(session, &self.peer, idle);
     }
 
     /// Closes the connection, or only the stream on HTTP/2.
@@ -81,7 +82,7 @@ impl UpstreamConnection {
 
 impl Drop for UpstreamConnection {
     fn drop(&mut self) {
-        if let Some(HttpSession::H2(session)) = self.session.take() {
+        if let Some(UpstreamSession::Http2(session)) = self.session.take() {
             self.dialer.release_h2(session, &self.peer, POOL_IDLE);
         }
     }

@@ -1,18 +1,18 @@
 //! Pooled and new connections; the addresses of a provider race (RFC 8305).
 
+use super::http1::Http1Session;
+use super::idle_connections::IdleConnections;
 use super::peer::UpstreamPeer;
-use super::response_bytes::ResponseFramingTracker;
-use crate::gateway::intercepted_stream::InterceptedConnection;
+use super::session::UpstreamSession;
 use pingora_core::connectors::http::v2;
 use pingora_core::connectors::{ConnectorOptions, TransportConnector};
+use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
-use pingora_core::protocols::http::v1::client::HttpSession as Http1Session;
 use pingora_core::protocols::http::v2::client::Http2Session;
-use pingora_core::protocols::{ALPN, Stream};
-use pingora_core::upstreams::peer::Peer;
 use pingora_error::Error;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -21,27 +21,43 @@ use tokio::time::timeout;
 /// How long an address has to connect before the next one is tried in parallel (RFC 8305, section 5).
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// Pingora's connectors for HTTP/1.1 and HTTP/2, with their pools.
+/// Makes connections. Each connector of Pingora reads the certificate authorities of the system, which takes 7 ms and a
+/// third of a megabyte, so that all pools share one.
+static CONNECTOR: LazyLock<TransportConnector> = LazyLock::new(|| {
+    // Its own pool stays empty.
+    TransportConnector::new(Some(ConnectorOptions::new(1)))
+});
+
+/// Connections to providers: new ones by Pingora's connectors, and pools of idle ones.
 pub struct UpstreamConnectionPool {
-    h1: TransportConnector,
-    h2: v2::Connector,
+    idle: Arc<IdleConnections>,
+    /// Pingora's connector and pool for HTTP/2, made when the first provider may speak it.
+    h2: OnceLock<v2::Connector>,
+    connections_max: usize,
 }
 
 impl UpstreamConnectionPool {
     /// Keeps up to `pool_max` idle connections of each HTTP version.
     pub fn new(pool_max: usize) -> Self {
-        let options = ConnectorOptions::new(pool_max);
+        // Unusable certificate authorities end the start, not the first request.
+        LazyLock::force(&CONNECTOR);
         Self {
-            h1: TransportConnector::new(Some(options.clone())),
-            h2: v2::Connector::new(Some(options)),
+            idle: IdleConnections::new(pool_max),
+            h2: OnceLock::new(),
+            connections_max: pool_max,
         }
     }
 
     /// An idle connection, or a free stream on an HTTP/2 connection in use.
-    pub async fn pooled(&self, peer: &UpstreamPeer) -> Option<HttpSession> {
+    pub async fn pooled(&self, peer: &UpstreamPeer) -> Option<UpstreamSession> {
         if may_be_h2(peer) {
-            match self.h2.reused_http_session(peer).await {
-                Ok(Some(session)) => return verified(HttpSession::H2(session), peer),
+            match self.h2().reused_http_session(peer).await {
+                Ok(Some(session)) if peer.is_connected(&session) => {
+                    return Some(UpstreamSession::Http2(session));
+                }
+                Ok(Some(_)) => {
+                    tracing::error!(%peer, "a pooled connection is one to another address; not used");
+                }
                 Ok(None) => {}
                 // The failed connection is already removed from the pool.
                 Err(error) => tracing::debug!(%error, "a pooled connection accepts no requests"),
@@ -50,37 +66,33 @@ impl UpstreamConnectionPool {
         if peer.alpn().get_min_http_version() == 2 {
             return None;
         }
-        let stream = self.h1.reused_stream(peer).await?;
-        verified(http1_session(stream, peer), peer)
+        let stream = self.idle.take(&peer.connection_key()?)?;
+        Some(UpstreamSession::Http1(Http1Session::new(stream)))
     }
 
     /// A new connection, with TLS if the peer has it.
-    pub async fn dial(&self, peer: &UpstreamPeer) -> Result<HttpSession, Box<Error>> {
-        if !may_be_h2(peer) {
-            return Ok(http1_session(self.h1.new_stream(peer).await?, peer));
-        }
-        Ok(match self.h2.new_http_session(peer).await? {
-            HttpSession::H1(session) => http1_session(session.into_inner(), peer),
-            session => session,
-        })
+    pub async fn dial(&self, peer: &UpstreamPeer) -> Result<UpstreamSession, Box<Error>> {
+        let stream = match may_be_h2(peer) {
+            false => CONNECTOR.new_stream(peer).await?,
+            true => match self.h2().new_http_session(peer).await? {
+                HttpSession::H2(session) => return Ok(UpstreamSession::Http2(session)),
+                HttpSession::H1(session) => session.into_inner(),
+                HttpSession::Custom(()) => unreachable!("no connector makes other sessions"),
+            },
+        };
+        Ok(UpstreamSession::Http1(Http1Session::new(stream)))
     }
 
-    /// Returns a connection to the pool. An HTTP/1.1 response must be read to its end; an HTTP/2 stream may be cut
-    /// short.
-    pub async fn release(&self, session: HttpSession, peer: &UpstreamPeer, idle: Duration) {
+    /// Returns a connection to the pool, for `idle` at most. An HTTP/1.1 connection must be reusable; an HTTP/2 stream may
+    /// be cut short.
+    pub fn release(&self, session: UpstreamSession, peer: &UpstreamPeer, idle: Duration) {
         match session {
-            HttpSession::H1(mut session) => {
-                session.respect_keepalive();
-                let reusable = session.reuse().await;
-                if let Some(stream) =
-                    reusable.and_then(InterceptedConnection::<ResponseFramingTracker>::into_inner)
-                {
-                    self.h1
-                        .release_stream(stream, peer.reuse_hash(), Some(idle));
+            UpstreamSession::Http1(session) => {
+                if let Some(key) = peer.connection_key() {
+                    self.idle.put(key, session.into_stream(), idle);
                 }
             }
-            HttpSession::H2(session) => self.release_h2(session, peer, idle),
-            HttpSession::Custom(()) => {}
+            UpstreamSession::Http2(session) => self.release_h2(session, peer, idle),
         }
     }
 
@@ -88,8 +100,15 @@ impl UpstreamConnectionPool {
     pub fn release_h2(&self, session: Http2Session, peer: &UpstreamPeer, idle: Duration) {
         // Pingora watches an idle connection in a task. Without a runtime, the connection is dropped.
         if Handle::try_current().is_ok() {
-            self.h2.release_http_session(session, peer, Some(idle));
+            self.h2().release_http_session(session, peer, Some(idle));
         }
+    }
+
+    fn h2(&self) -> &v2::Connector {
+        self.h2.get_or_init(|| {
+            let options = ConnectorOptions::new(self.connections_max);
+            v2::Connector::new(Some(options))
+        })
     }
 }
 
@@ -143,33 +162,15 @@ async fn first_of<F: Future>(running: &mut Vec<(usize, Pin<Box<F>>)>) -> (usize,
     .await
 }
 
-fn http1_session(stream: Stream, peer: &UpstreamPeer) -> HttpSession {
-    let stream = InterceptedConnection::boxed(stream, ResponseFramingTracker::default());
-    HttpSession::H1(Http1Session::new_with_options(stream, peer))
-}
-
-/// The session, if its connection is one to this peer.
-fn verified(session: HttpSession, peer: &UpstreamPeer) -> Option<HttpSession> {
-    match peer.is_connected(&session) {
-        true => Some(session),
-        false => {
-            tracing::error!(%peer, "a pooled connection is one to another address; not used");
-            None
-        }
-    }
-}
-
 fn may_be_h2(peer: &UpstreamPeer) -> bool {
     !matches!(peer.alpn(), ALPN::H1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{HEAD_START, UpstreamConnectionPool, UpstreamPeer, race};
-    use pingora_core::upstreams::peer::{HttpPeer, Peer};
+    use super::{HEAD_START, race};
     use std::sync::{Arc, Mutex};
     use std::time::{Duration, Instant};
-    use tokio::net::TcpListener;
     use tokio::time::sleep;
 
     /// A simulated attempt: its name, its duration, and whether it connects.
@@ -203,26 +204,6 @@ mod tests {
 
     fn names(begun: &[(&'static str, Duration)]) -> Vec<&'static str> {
         begun.iter().map(|(name, _)| *name).collect()
-    }
-
-    #[tokio::test]
-    async fn a_pooled_connection_to_another_address_is_not_used() {
-        let listeners = [
-            TcpListener::bind("127.0.0.1:0").await.unwrap(),
-            TcpListener::bind("127.0.0.1:0").await.unwrap(),
-        ];
-        let [here, other] = listeners.each_ref().map(|listener| {
-            let address = listener.local_addr().unwrap();
-            UpstreamPeer::from(HttpPeer::new(address, false, String::new()))
-        });
-        let pool = UpstreamConnectionPool::new(4);
-        for (pooled_under, is_used) in [(&here, true), (&other, false)] {
-            let stream = pool.h1.new_stream(&here).await.unwrap();
-            let key = pooled_under.reuse_hash();
-            pool.h1.release_stream(stream, key, Some(NEVER));
-            let session = pool.pooled(pooled_under).await;
-            assert_eq!(session.is_some(), is_used, "{pooled_under}");
-        }
     }
 
     #[tokio::test]

@@ -1,9 +1,10 @@
 //! The peer of a pool of connections: an address of a provider, and how to connect to it.
 
+use super::idle_connections::ConnectionKey;
 use super::{H2_STREAM_WINDOW, H2_STREAMS_MAX, POOL_IDLE};
 use crate::catalog::channel::{Channel, HttpVersion, OriginTls};
 use pingora_core::protocols::ALPN;
-use pingora_core::protocols::http::client::HttpSession;
+use pingora_core::protocols::http::v2::client::Http2Session;
 use pingora_core::protocols::l4::socket::SocketAddr as PeerAddress;
 use pingora_core::upstreams::peer::{HttpPeer, Peer, PeerOptions};
 use pingora_core::utils::tls::{CertKey, WrappedX509, parse_x509};
@@ -15,9 +16,9 @@ use std::sync::Arc;
 /// A peer of Pingora that knows the key of its pool, and whose pooled connections are compared with its address without
 /// a system call.
 ///
-/// Pingora computes the key for each lookup, and asks the kernel for the address of each connection that it takes from
-/// the pool, since the key is a hash of 64 bits. [`Self::is_connected`] compares the address that the connection was made
-/// to, which Pingora records.
+/// Pingora computes the key for each lookup in its pool of HTTP/2, and asks the kernel for the address of each connection
+/// that it takes, since the key is a hash of 64 bits. [`Self::is_connected`] compares the address that the connection was
+/// made to, which Pingora records.
 #[derive(Clone)]
 pub(super) struct UpstreamPeer {
     peer: HttpPeer,
@@ -35,8 +36,16 @@ impl UpstreamPeer {
         &self.peer.options.alpn
     }
 
+    /// The key of idle HTTP/1.1 connections; `None` for an address that is not one of the Internet.
+    pub(super) fn connection_key(&self) -> Option<ConnectionKey> {
+        Some(ConnectionKey {
+            pool: self.pool_key,
+            address: *self.peer.address().as_inet()?,
+        })
+    }
+
     /// Whether the session's connection was made to this address.
-    pub(super) fn is_connected(&self, session: &HttpSession) -> bool {
+    pub(super) fn is_connected(&self, session: &Http2Session) -> bool {
         session.server_addr() == Some(self.peer.address())
     }
 }

@@ -1,15 +1,16 @@
 //! Sends events to URLs of callers, at addresses that the egress policy allows. Redirects are not followed.
 
 use super::bounded_body::CollectedBody;
-use super::fetch::{FetchUrl, HttpFileFetcher, IDLE, broken};
-use super::wire::{RequestWriteOutcome, read_head, write_request};
+use super::fetch::{HttpFileFetcher, broken};
+use super::fetch_url::{FetchUrl, IDLE};
+use super::session::RequestWriteOutcome;
 use crate::callbacks::{DeliveryClient, EventPost, EventResponse, SendEventError, SendEventFuture};
 use crate::catalog::egress::EgressPolicy;
 use crate::filter::fetch::FetchError;
 use crate::gateway::fault_from;
 use crate::protocol::json::edit::BodySegments;
 use crate::protocol::retry_after;
-use http::{HeaderValue, Method, header};
+use http::{Method, header};
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 
@@ -45,25 +46,23 @@ async fn post(
 ) -> Result<EventResponse, FetchError> {
     let target = FetchUrl::parse(event.url)?;
     let mut session = client.connect(&target, egress).await?;
-    let mut head = target.head(Method::POST)?;
+    let mut request = target.request(Method::POST)?;
+    let headers = &mut request.headers;
     for (name, value) in &event.headers {
-        // A header of the crate `http` is one that can be sent.
-        let _ = head.insert_header(name.clone(), value.clone());
+        headers.insert(name.clone(), value.clone());
     }
-    let length = HeaderValue::from(event.body.len());
-    let _ = head.insert_header(header::CONTENT_LENGTH, length);
+    headers.insert(header::CONTENT_LENGTH, event.body.len().into());
     let body = BodySegments::from(event.body);
-    let written = write_request(&mut session, Box::new(head), Some(&body), IDLE).await;
+    let head = target.head(&request);
+    let written = session.write_request(&head, Some(&body), IDLE).await;
     // A receiver may respond before it has read everything.
     let _: RequestWriteOutcome = written.map_err(|error| broken(fault_from::upstream(error)))?;
-    let read = read_head(&mut session, &mut false).await;
+    let read = session.read_head(&mut false).await;
     read.map_err(|error| broken(fault_from::upstream(error)))?;
-    let head = session
-        .response_header()
-        .expect("the response's head was read");
+    let (status, headers) = session.head().expect("the response's head was read");
     let response = EventResponse {
-        status: head.status,
-        retry_after: retry_after::from_headers(&head.headers, SystemTime::now()),
+        status,
+        retry_after: retry_after::from_headers(headers, SystemTime::now()),
     };
     // A receiver whose response cannot be written may take the event for undelivered; how its body ends does not matter.
     let body = CollectedBody::read(&mut session, 0, RESPONSE_BYTES_MAX);

@@ -1,14 +1,13 @@
 //! A request to a provider, complete except for the connection.
 
 use super::ChannelWithCredential;
+use super::request_head::RequestHead;
 use crate::catalog::channel::{Channel, Timeouts};
 use crate::filter::body_stream::RequestBodyReceiver;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::BodySegments;
-use http::uri::{Authority, Scheme};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
-use pingora_core::protocols::http::client::HttpSession;
-use pingora_http::RequestHeader;
+use http::uri::Scheme;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use std::time::Duration;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -82,34 +81,19 @@ impl PreparedRequest {
         format!("{}://{authority}{}", origin.scheme(), self.uri)
     }
 
-    /// The head, for the HTTP version of `session`.
-    ///
-    /// # Errors
-    /// [`FaultKind::Internal`]: the channel's host is not a valid authority.
-    pub(super) fn head(
-        &self,
-        session: &HttpSession,
-        channel: &Channel,
-    ) -> Result<Box<RequestHeader>, Fault> {
-        let (mut parts, ()) = http::Request::new(()).into_parts();
-        parts.method = self.method.clone();
-        parts.headers = self.headers.clone();
-        match session {
-            HttpSession::H2(_) => {
-                parts.headers.remove(header::HOST);
-                parts.version = Version::HTTP_2;
-                parts.uri = absolute(self.uri.clone(), channel)?;
-            }
-            _ => {
-                parts.version = Version::HTTP_11;
-                parts.uri = self.uri.clone();
-                if self.body.has_unknown_length() {
-                    let chunked = HeaderValue::from_static("chunked");
-                    parts.headers.insert(header::TRANSFER_ENCODING, chunked);
-                }
-            }
+    /// The head of the request on `channel`.
+    pub(super) fn head<'r>(&'r self, channel: &'r Channel) -> RequestHead<'r> {
+        RequestHead {
+            method: &self.method,
+            target: &self.uri,
+            headers: &self.headers,
+            scheme: match &channel.origin.tls {
+                Some(_) => Scheme::HTTPS,
+                None => Scheme::HTTP,
+            },
+            authority: &channel.origin.authority,
+            has_unknown_length: self.body.has_unknown_length(),
         }
-        Ok(Box::new(RequestHeader::from(parts)))
     }
 }
 
@@ -139,17 +123,6 @@ impl PreparedBody {
     fn has_unknown_length(&self) -> bool {
         matches!(self, Self::Streamed(stream) if stream.length().is_none())
     }
-}
-
-fn absolute(uri: Uri, channel: &Channel) -> Result<Uri, Fault> {
-    let mut parts = uri.into_parts();
-    parts.scheme = Some(match &channel.origin.tls {
-        Some(_) => Scheme::HTTPS,
-        None => Scheme::HTTP,
-    });
-    let authority = Authority::try_from(channel.origin.authority.as_bytes());
-    parts.authority = Some(authority.map_err(unsendable)?);
-    Uri::from_parts(parts).map_err(unsendable)
 }
 
 fn unsendable(error: impl std::error::Error + Send + Sync + 'static) -> Fault {

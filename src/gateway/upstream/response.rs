@@ -10,8 +10,6 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::mask::{ChannelSecrets, SecretMasker};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
-use pingora_core::protocols::http::client::HttpSession;
-use pingora_http::ResponseHeader;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
@@ -60,9 +58,9 @@ impl UpstreamResponse {
         deadline: Instant,
         secrets: Arc<ChannelSecrets>,
     ) -> Self {
-        let head = connection.session().response_header();
+        let (status, _) = head_of(&connection);
         Self {
-            status: head.expect("the response's head was read").status,
+            status,
             connection,
             timeouts,
             deadline,
@@ -76,12 +74,7 @@ impl UpstreamResponse {
     }
 
     pub fn headers(&self) -> &HeaderMap {
-        &self.head().headers
-    }
-
-    fn head(&self) -> &ResponseHeader {
-        let head = self.connection.session().response_header();
-        head.expect("the response's head was read")
+        head_of(&self.connection).1
     }
 
     /// Time until the request's total timeout.
@@ -112,11 +105,8 @@ impl UpstreamResponse {
 
     /// Whether the body is known to end after the chunks that were taken. Where this is not known before the next read,
     /// as on HTTP/2, the result is `false`.
-    pub fn is_at_end(&mut self) -> bool {
-        let is_read = match self.connection.session_mut() {
-            HttpSession::H1(session) => session.is_body_done(),
-            _ => false,
-        };
+    pub fn is_at_end(&self) -> bool {
+        let is_read = self.connection.session().is_at_end();
         self.peeked.is_empty() && !self.masker.holds_back() && (self.has_ended || is_read)
     }
 
@@ -180,9 +170,9 @@ impl UpstreamResponse {
 
     /// Returns the connection to its pool if the response was read to its end and its framing is unambiguous; otherwise
     /// closes it.
-    pub async fn give_back(mut self) {
+    pub async fn give_back(self) {
         match self.connection.is_reusable() {
-            true => self.connection.release().await,
+            true => self.connection.release(),
             false => self.connection.close().await,
         }
     }
@@ -201,7 +191,7 @@ impl UpstreamResponse {
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
         let deadline = self.deadline.min(Instant::now() + self.timeouts.idle);
-        let reading = self.connection.session_mut().read_response_body();
+        let reading = self.connection.session_mut().read_body();
         match self.idle.until(deadline, reading).await {
             Ok(Ok(chunk)) => Ok(self.masked(chunk)),
             Ok(Err(error)) => Err(fault_from::upstream(error)),
@@ -213,7 +203,7 @@ impl UpstreamResponse {
         &mut self,
         max_wait: Duration,
     ) -> Result<Option<Bytes>, BodyReadError> {
-        let reading = self.connection.session_mut().read_response_body();
+        let reading = self.connection.session_mut().read_body();
         let read = in_time(max_wait, pin!(reading)).await;
         match read {
             Ok(Ok(chunk)) => Ok(self.masked(chunk)),
@@ -239,4 +229,9 @@ impl UpstreamResponse {
             self.timeouts.idle
         ))
     }
+}
+
+fn head_of(connection: &UpstreamConnection) -> (StatusCode, &HeaderMap) {
+    let head = connection.session().head();
+    head.expect("the response's head was read")
 }

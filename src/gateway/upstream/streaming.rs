@@ -1,11 +1,10 @@
 //! Sends a request whose body is still arriving, over HTTP/1.1 or HTTP/2.
 
-use super::wire::read_head;
+use super::request_head::RequestHead;
+use super::session::UpstreamSession;
 use crate::filter::body_stream::{RequestBodyReceiver, TruncatedBody};
 use bytes::Bytes;
-use pingora_core::protocols::http::client::HttpSession;
 use pingora_error::{Error, ErrorType};
-use pingora_http::RequestHeader;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
@@ -46,15 +45,14 @@ enum UploadEvent {
 /// then not sent. An early success response is returned once the whole body is written.
 ///
 /// # Errors
-/// The head was not written. Pingora would panic if the response were read.
+/// The head was not written.
 pub async fn write_streamed(
-    session: &mut HttpSession,
-    head: Box<RequestHeader>,
+    session: &mut UpstreamSession,
+    head: &RequestHead<'_>,
     body: RequestStream<'_>,
     is_informed: &mut bool,
 ) -> Result<RequestStreamOutcome, Box<Error>> {
-    session.set_write_timeout(Some(body.idle));
-    session.write_request_header(head).await?;
+    session.write_head(head, body.idle).await?;
     let mut responded = false;
     loop {
         let event = match responded {
@@ -62,8 +60,8 @@ pub async fn write_streamed(
             false => next_event(session, body.stream, is_informed).await,
         };
         let written = match event {
-            UploadEvent::Piece(Ok(Some(piece))) => session.write_request_body(piece, false).await,
-            UploadEvent::Piece(Ok(None)) => match session.finish_request_body().await {
+            UploadEvent::Piece(Ok(Some(piece))) => session.write_piece(piece).await,
+            UploadEvent::Piece(Ok(None)) => match session.finish_pieces().await {
                 Ok(()) if responded => {
                     return Ok(RequestStreamOutcome::Responded { in_part: false });
                 }
@@ -95,11 +93,11 @@ pub async fn write_streamed(
 
 /// The head of the response, or the next piece of the body, whichever comes first.
 async fn next_event(
-    session: &mut HttpSession,
+    session: &mut UpstreamSession,
     body: &RequestBodyReceiver,
     is_informed: &mut bool,
 ) -> UploadEvent {
-    let mut reading = pin!(read_head(session, is_informed));
+    let mut reading = pin!(session.read_head(is_informed));
     poll_fn(|context| match reading.as_mut().poll(context) {
         Poll::Ready(head) => Poll::Ready(UploadEvent::Head(head)),
         Poll::Pending => body.poll_next(context).map(UploadEvent::Piece),
@@ -107,7 +105,7 @@ async fn next_event(
     .await
 }
 
-fn is_success(session: &HttpSession) -> bool {
-    let head = session.response_header();
-    head.is_some_and(|head| head.status.is_success())
+fn is_success(session: &UpstreamSession) -> bool {
+    let head = session.head();
+    head.is_some_and(|(status, _)| status.is_success())
 }

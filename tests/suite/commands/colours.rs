@@ -75,7 +75,10 @@ fn a_check_that_takes_longer_than_a_second_shows_its_progress() {
     let shown = in_terminal(&args, &[]);
     assert!(shown.contains("\rchecked 0 of 2"), "{shown:?}");
     let (_, after) = shown.rsplit_once("checked").unwrap();
-    assert!(after.contains(&format!("\r{}\r", " ".repeat(14))), "{shown:?}");
+    assert!(
+        after.contains(&format!("\r{}\r", " ".repeat(14))),
+        "{shown:?}"
+    );
     let printed = run(&args.split(' ').collect::<Vec<_>>());
     assert!(!printed.stderr.contains("checked"), "{}", printed.stderr);
 }

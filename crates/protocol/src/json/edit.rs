@@ -251,6 +251,14 @@ impl From<Bytes> for BodySegments {
     }
 }
 
+impl FromIterator<Bytes> for BodySegments {
+    fn from_iter<I: IntoIterator<Item = Bytes>>(segments: I) -> Self {
+        Self {
+            parts: segments.into_iter().collect(),
+        }
+    }
+}
+
 impl IntoIterator for BodySegments {
     type Item = Bytes;
     type IntoIter = std::vec::IntoIter<Bytes>;

@@ -16,19 +16,24 @@ pub(super) struct StringBlock {
 
 impl StringBlock {
     /// The block that begins at `at`.
+    #[inline(always)]
     pub fn at(bytes: &[u8], at: usize) -> Self {
         match bytes[at..].first_chunk() {
             Some(block) => Self::of(block),
-            None => {
-                // Zeros are control characters, so that the scan stops at the end.
-                let mut block = [0; BLOCK_BYTES];
-                block[..bytes.len() - at].copy_from_slice(&bytes[at..]);
-                Self::of(&block)
-            }
+            None => Self::last(&bytes[at..]),
         }
     }
 
-    #[inline]
+    /// The block of the last bytes of a text.
+    #[cold]
+    fn last(rest: &[u8]) -> Self {
+        // Zeros are control characters, so that the scan stops at the end.
+        let mut block = [0; BLOCK_BYTES];
+        block[..rest.len()].copy_from_slice(rest);
+        Self::of(&block)
+    }
+
+    #[inline(always)]
     fn of(block: &[u8; BLOCK_BYTES]) -> Self {
         let bytes = u8x16::new(*block);
         let is = |byte: u8| bytes.simd_eq(u8x16::splat(byte));

@@ -9,6 +9,19 @@ use super::error::{ExpectedToken, JsonErrorKind};
 use super::string_block::{BLOCK_BYTES, StringBlock};
 use super::tape::StringFlags;
 
+/// The value of each hexadecimal digit; 16 for other bytes.
+const HEX_VALUES: [u8; 256] = {
+    let mut values = [16; 256];
+    let mut value = 0;
+    while value < 16 {
+        let digit = b"0123456789abcdef"[value];
+        values[digit as usize] = value as u8;
+        values[digit.to_ascii_uppercase() as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+
 /// Writes a text as a JSON string with its quotes.
 pub fn quoted(text: &str) -> Bytes {
     serde_json::to_vec(text)
@@ -149,10 +162,13 @@ fn low_surrogate(bytes: &[u8]) -> Option<u32> {
 
 /// The code unit of the `\uXXXX` at the start of `bytes`.
 pub(super) fn hex(bytes: &[u8]) -> Option<u32> {
-    let digits = bytes.strip_prefix(b"\\u")?.first_chunk::<4>()?;
-    digits.iter().try_fold(0, |unit, &digit| {
-        Some(unit << 4 | char::from(digit).to_digit(16)?)
-    })
+    let [b'\\', b'u', digits @ ..] = bytes.first_chunk::<6>()? else {
+        return None;
+    };
+    let values = digits.map(|digit| u32::from(HEX_VALUES[usize::from(digit)]));
+    let unit = values.iter().fold(0, |unit, value| unit << 4 | value);
+    let is_hex = values.iter().fold(0, |all, value| all | value) < 16;
+    is_hex.then_some(unit)
 }
 
 fn unescape(content: &[u8]) -> String {
