@@ -1,6 +1,6 @@
 # `make demo` runs the demo, `make test` runs all tests. Both install what they need.
 
-.PHONY: demo test bench budget plugins set-up schema format package book
+.PHONY: demo test bench budget plugins set-up schema format package static book
 
 demo: set-up
 	cargo run --quiet --locked -- demo $(ARGS)
@@ -31,6 +31,12 @@ schema:
 package:
 	cargo build --profile dist --locked
 	@deploy/package.sh
+
+# Makes a program without a C library of the system, in target/*-unknown-linux-musl/dist; needs rustup and musl-tools.
+static: TARGET = $(shell uname -m)-unknown-linux-musl
+static:
+	rustup target add $(TARGET)
+	cargo build --profile dist --locked --target $(TARGET) --bin headgate
 
 # Writes the book of docs to target/book; needs mdBook.
 book:

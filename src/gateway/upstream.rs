@@ -111,6 +111,9 @@ impl UpstreamClient {
     pub fn for_workers(count: usize, addresses: &AddressCache) -> Vec<Self> {
         let clients = (0..count).map(|_| Self::new(addresses.clone()));
         let mut clients: Vec<_> = clients.collect();
+        for client in &clients {
+            client.dialer.prepare_http2();
+        }
         let pools: Vec<_> = clients.iter().map(|client| client.dialer.clone()).collect();
         let providers: Arc<RwLock<_>> = Arc::default();
         for (own, client) in clients.iter_mut().enumerate() {

@@ -63,13 +63,16 @@ impl UpstreamConnection {
     }
 
     /// Returns the connection to its pool, for less time than the provider keeps it open.
-    pub(super) fn release(mut self: Box<Self>) {
+    pub(super) fn release(mut self) {
         let Some(session) = self.session.take() else {
             return;
         };
         let keep_alive = session.keep_alive().unwrap_or(Duration::MAX);
         let idle = POOL_IDLE.min(keep_alive.saturating_sub(KEEP_ALIVE_MARGIN));
-        self.dialer.release(session, &self.peer, idle);
+        // A connection that the provider closes at once is closed here.
+        if !idle.is_zero() {
+            self.dialer.release(session, &self.peer, idle);
+        }
     }
 
     /// Closes the connection, or only the stream on HTTP/2.
@@ -83,7 +86,7 @@ impl UpstreamConnection {
 impl Drop for UpstreamConnection {
     fn drop(&mut self) {
         if let Some(UpstreamSession::Http2(session)) = self.session.take() {
-            self.dialer.release_h2(session, &self.peer, POOL_IDLE);
+            self.dialer.release_h2(*session, &self.peer, POOL_IDLE);
         }
     }
 }

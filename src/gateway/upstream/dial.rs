@@ -31,7 +31,7 @@ static CONNECTOR: LazyLock<TransportConnector> = LazyLock::new(|| {
 /// Connections to providers: new ones by Pingora's connectors, and pools of idle ones.
 pub struct UpstreamConnectionPool {
     idle: Arc<IdleConnections>,
-    /// Pingora's connector and pool for HTTP/2, made when the first provider may speak it.
+    /// Pingora's connector and pool for HTTP/2, made before the first connection to a provider that may speak it.
     h2: OnceLock<v2::Connector>,
     connections_max: usize,
 }
@@ -48,12 +48,19 @@ impl UpstreamConnectionPool {
         }
     }
 
+    /// Makes the connector for HTTP/2, so that no request waits for it.
+    pub fn prepare_http2(&self) {
+        self.h2();
+    }
+
     /// An idle connection, or a free stream on an HTTP/2 connection in use.
     pub async fn pooled(&self, peer: &UpstreamPeer) -> Option<UpstreamSession> {
-        if may_be_h2(peer) {
-            match self.h2().reused_http_session(peer).await {
+        if may_be_h2(peer)
+            && let Some(h2) = self.h2.get()
+        {
+            match h2.reused_http_session(peer).await {
                 Ok(Some(session)) if peer.is_connected(&session) => {
-                    return Some(UpstreamSession::Http2(session));
+                    return Some(UpstreamSession::Http2(Box::new(session)));
                 }
                 Ok(Some(_)) => {
                     tracing::error!(%peer, "a pooled connection is one to another address; not used");
@@ -75,7 +82,7 @@ impl UpstreamConnectionPool {
         let stream = match may_be_h2(peer) {
             false => CONNECTOR.new_stream(peer).await?,
             true => match self.h2().new_http_session(peer).await? {
-                HttpSession::H2(session) => return Ok(UpstreamSession::Http2(session)),
+                HttpSession::H2(session) => return Ok(UpstreamSession::Http2(Box::new(session))),
                 HttpSession::H1(session) => session.into_inner(),
                 HttpSession::Custom(()) => unreachable!("no connector makes other sessions"),
             },
@@ -92,7 +99,7 @@ impl UpstreamConnectionPool {
                     self.idle.put(key, session.into_stream(), idle);
                 }
             }
-            UpstreamSession::Http2(session) => self.release_h2(session, peer, idle),
+            UpstreamSession::Http2(session) => self.release_h2(*session, peer, idle),
         }
     }
 

@@ -46,7 +46,6 @@ pub struct Http1Session {
     is_head_request: bool,
     /// Maximum time of a write in which the provider takes nothing.
     write_idle: Duration,
-    has_written: bool,
 }
 
 impl Http1Session {
@@ -60,7 +59,6 @@ impl Http1Session {
             is_request_chunked: false,
             is_head_request: false,
             write_idle: Duration::MAX,
-            has_written: false,
         }
     }
 
@@ -89,11 +87,6 @@ impl Http1Session {
             self.write_slices(&mut slices[..next.len()]).await?;
         }
         self.flush().await
-    }
-
-    /// Whether a part of the request was written.
-    pub fn has_written(&self) -> bool {
-        self.has_written
     }
 
     /// Writes a piece of a request's body that is still arriving.
@@ -218,7 +211,6 @@ impl Http1Session {
                 0 => return Err(write_error(io::ErrorKind::WriteZero.into())),
                 written => IoSlice::advance_slices(&mut slices, written),
             }
-            self.has_written = true;
         }
         Ok(())
     }

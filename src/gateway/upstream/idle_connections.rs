@@ -5,13 +5,15 @@
 
 use pingora_core::protocols::Stream;
 use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
+use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep};
 
 /// Time between two looks at all connections.
@@ -76,14 +78,14 @@ impl IdleConnections {
         pool.by_key.entry(key).or_default().push_back(connection);
         pool.count += 1;
         // Without a runtime, they are looked at when they are taken.
-        if !pool.is_swept
-            && let Ok(runtime) = Handle::try_current()
-        {
-            pool.is_swept = true;
-            runtime.spawn(sweep(SweepGuard(Arc::downgrade(self))));
-        }
+        let runtime = Handle::try_current().ok().filter(|_| !pool.is_swept);
+        pool.is_swept |= runtime.is_some();
+        // A runtime that ends drops the task at once, and its guard takes the lock.
         drop(pool);
         drop(dropped);
+        if let Some(runtime) = runtime {
+            runtime.spawn(sweep(SweepGuard(Arc::downgrade(self))));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Pool> {
@@ -106,15 +108,22 @@ impl Pool {
         Some(connection)
     }
 
-    fn remove_unusable(&mut self) {
+    fn remove_unusable(&mut self) -> Vec<IdleConnection> {
         let now = Instant::now();
+        let mut removed = Vec::new();
         self.by_key.retain(|_, queue| {
-            queue.retain_mut(|connection| {
-                connection.until > now && is_silent(&mut connection.stream)
-            });
+            let is_unusable = |connection: &mut IdleConnection| {
+                connection.until <= now || !is_silent(&mut connection.stream)
+            };
+            for index in (0..queue.len()).rev() {
+                if is_unusable(&mut queue[index]) {
+                    removed.extend(queue.remove(index));
+                }
+            }
             !queue.is_empty()
         });
-        self.count = self.by_key.values().map(VecDeque::len).sum();
+        self.count -= removed.len();
+        removed
     }
 }
 
@@ -137,10 +146,14 @@ async fn sweep(mut guard: SweepGuard) {
             return;
         };
         let mut pool = connections.lock();
-        pool.remove_unusable();
-        if pool.count == 0 {
-            pool.is_swept = false;
-            // From here on the mark may be that of the next sweep.
+        let removed = pool.remove_unusable();
+        let is_empty = pool.count == 0;
+        pool.is_swept = !is_empty;
+        // Closing takes system calls, for which no request should wait.
+        drop(pool);
+        drop(removed);
+        if is_empty {
+            // The mark may be that of the next sweep.
             guard.0 = Weak::new();
             return;
         }
@@ -151,10 +164,11 @@ async fn sweep(mut guard: SweepGuard) {
 fn is_silent(stream: &mut Stream) -> bool {
     let mut byte = [0];
     let mut buffer = ReadBuf::new(&mut byte);
+    let reading = poll_fn(|context| Pin::new(&mut *stream).poll_read(context, &mut buffer));
+    // A task that has used its budget of I/O would find every connection silent.
+    let reading = pin!(unconstrained(reading));
     let mut context = Context::from_waker(Waker::noop());
-    Pin::new(stream)
-        .poll_read(&mut context, &mut buffer)
-        .is_pending()
+    reading.poll(&mut context).is_pending()
 }
 
 #[cfg(test)]
@@ -216,6 +230,22 @@ mod tests {
         let mut providers = [usable, early, old];
         assert_eq!(taken(&connections, &mut providers).await, Some(0));
         assert_eq!(taken(&connections, &mut providers).await, None);
+    }
+
+    #[tokio::test]
+    async fn any_number_of_closed_connections_is_recognised_in_one_look() {
+        let connections = IdleConnections::new(1000);
+        for _ in 0..2 {
+            for _ in 0..500 {
+                drop(put(&connections, key(1), LONG));
+            }
+            assert!(connections.take(&key(1)).is_none());
+            assert_eq!(connections.lock().count, 0);
+        }
+        for _ in 0..500 {
+            drop(put(&connections, key(1), LONG));
+        }
+        assert_eq!(connections.lock().remove_unusable().len(), 500);
     }
 
     #[tokio::test]

@@ -24,7 +24,7 @@ const CONTRADICTION: ErrorType = ErrorType::new("ContradictoryHead");
 /// One request and its response.
 pub enum UpstreamSession {
     Http1(Http1Session),
-    Http2(Http2Session),
+    Http2(Box<Http2Session>),
 }
 
 /// How much of a request was written.
@@ -48,11 +48,11 @@ impl UpstreamSession {
         let session = match self {
             Self::Http1(session) => {
                 let written = session.write_request(head, body, idle).await;
-                return match written {
-                    Ok(()) => Ok(RequestWriteOutcome::Whole),
-                    Err(error) if session.has_written() => Ok(RequestWriteOutcome::InPart(error)),
-                    Err(error) => Err(error),
-                };
+                // A provider that closes the connection may have responded before.
+                return Ok(match written {
+                    Ok(()) => RequestWriteOutcome::Whole,
+                    Err(error) => RequestWriteOutcome::InPart(error),
+                });
             }
             Self::Http2(session) => session,
         };

@@ -11,8 +11,8 @@ use pingora_error::{Error, ErrorType};
 
 /// Maximum length of the line with the size of a chunk and its extensions, in bytes.
 const SIZE_LINE_MAX: usize = 8 << 10;
-/// Maximum size of all trailers, in bytes.
-const TRAILERS_MAX: usize = 32 << 10;
+/// Maximum size of all extensions and trailers of a body, in bytes.
+const EXTRAS_MAX: usize = 32 << 10;
 
 const INVALID_CHUNK: ErrorType = ErrorType::new("InvalidChunk");
 
@@ -30,9 +30,8 @@ pub enum ResponseBody {
 #[derive(Default)]
 pub struct ChunkedBody {
     next: ChunkElement,
-    trailer_bytes: usize,
-    /// Another parser could see another end of the body.
-    is_irregular: bool,
+    /// Bytes of extensions and trailers, of which another parser could make another end of the body.
+    extra_bytes: usize,
 }
 
 /// The next element of a chunked body.
@@ -112,7 +111,7 @@ impl ResponseBody {
     /// Whether the body has ended where every parser sees its end.
     pub fn ended_plainly(&self) -> bool {
         match self {
-            Self::Chunked(chunked) => self.has_ended() && !chunked.is_irregular,
+            Self::Chunked(chunked) => self.has_ended() && chunked.extra_bytes == 0,
             _ => self.has_ended(),
         }
     }
@@ -132,8 +131,9 @@ impl ChunkedBody {
                 let data = take_at_most(received, left);
                 if *left == 0 {
                     self.next = ChunkElement::DataEnd;
-                    // Recognises the end of the body with the last chunk, if both have arrived.
-                    self.skip_to_data(received)?;
+                    // Recognises the end of the body with the last chunk, if both have arrived. An error is found again
+                    // by the next call, so that no data before it is lost.
+                    let _ = self.skip_to_data(received);
                 }
                 Ok(DecodedBody::Chunk(data))
             }
@@ -174,8 +174,8 @@ impl ChunkedBody {
                 Ok(None)
             };
         };
-        let digits = &received[..length - 2];
-        self.is_irregular |= !digits.iter().all(u8::is_ascii_hexdigit);
+        let digits = received.iter().take_while(|byte| byte.is_ascii_hexdigit());
+        self.add_extra(length - "\r\n".len() - digits.count())?;
         received.advance(length);
         Ok(Some(match size {
             0 => ChunkElement::Trailer,
@@ -189,21 +189,35 @@ impl ChunkedBody {
         received: &mut BytesMut,
     ) -> Result<Option<ChunkElement>, Box<Error>> {
         let end = memchr::memchr(b'\n', received);
-        let length = end.map_or(received.len(), |end| end + 1);
-        if self.trailer_bytes + length > TRAILERS_MAX {
+        let Some(end) = end else {
+            let is_too_long = self.extra_bytes + received.len() > EXTRAS_MAX;
+            return if is_too_long {
+                Err(invalid("trailer"))
+            } else {
+                Ok(None)
+            };
+        };
+        let Some(line) = received[..end].strip_suffix(b"\r") else {
             return Err(invalid("trailer"));
+        };
+        let is_last = line.is_empty();
+        if !is_last {
+            self.add_extra(end + 1)?;
         }
-        if end.is_none() {
-            return Ok(None);
+        received.advance(end + 1);
+        Ok(Some(match is_last {
+            true => ChunkElement::End,
+            false => ChunkElement::Trailer,
+        }))
+    }
+
+    /// Counts bytes of extensions and trailers.
+    fn add_extra(&mut self, bytes: usize) -> Result<(), Box<Error>> {
+        self.extra_bytes += bytes;
+        match self.extra_bytes > EXTRAS_MAX {
+            true => Err(invalid("extension or trailer")),
+            false => Ok(()),
         }
-        let is_last = &received[..length] == b"\r\n";
-        received.advance(length);
-        if is_last {
-            return Ok(Some(ChunkElement::End));
-        }
-        self.trailer_bytes += length;
-        self.is_irregular = true;
-        Ok(Some(ChunkElement::Trailer))
     }
 }
 
@@ -294,6 +308,8 @@ mod tests {
             ("2\r\n{}\r\n\r\n", "", Ending::Invalid),
             ("2\r\n{}xx0\r\n\r\n", "", Ending::Invalid),
             ("\r\n", "", Ending::Invalid),
+            ("0\r\n\n", "", Ending::Invalid),
+            ("0\r\na: b\n\r\n", "", Ending::Invalid),
             ("2\n{}\n0\n\n", "", Ending::Invalid),
             ("0x2\r\n{}\r\n0\r\n\r\n", "", Ending::Invalid),
             ("-2\r\n{}\r\n0\r\n\r\n", "", Ending::Invalid),
@@ -331,8 +347,9 @@ mod tests {
     fn lines_without_an_end_are_refused() {
         for body in [
             format!("1;{}", "a".repeat(super::SIZE_LINE_MAX)),
-            format!("0\r\n{}", "a".repeat(super::TRAILERS_MAX + 1)),
-            format!("0\r\n{}", "a: b\r\n".repeat(super::TRAILERS_MAX / 6 + 1)),
+            format!("0\r\n{}", "a".repeat(super::EXTRAS_MAX + 1)),
+            format!("0\r\n{}", "a: b\r\n".repeat(super::EXTRAS_MAX / 6 + 1)),
+            "1;ab\r\nx\r\n".repeat(super::EXTRAS_MAX / 3 + 1),
         ] {
             assert_eq!(decode(CHUNKED, &body, 1 << 10).1, Ending::Invalid);
         }
