@@ -1,3 +1,5 @@
+//! Heads of responses against tables: what they declare, and whether they keep the connection.
+
 use super::{ResponseFraming, ResponseHead};
 use bytes::BytesMut;
 
