@@ -146,6 +146,22 @@ impl<'a> DocumentNode<'a> {
         None
     }
 
+    /// The values of several of an object's members, in one pass over them.
+    pub fn get_each<const N: usize>(self, names: [&str; N]) -> [Option<DocumentNode<'a>>; N] {
+        let mut found = [None; N];
+        let mut members = self.members();
+        while let Some((name, value)) = members.step() {
+            let body = &self.document.body;
+            if let Some(at) = names
+                .iter()
+                .position(|one| keys::key_equals(body, name, one))
+            {
+                found[at] = Some(value);
+            }
+        }
+        found
+    }
+
     /// The members of an object in the order of the body; empty for other values.
     #[inline]
     pub fn members(self) -> ObjectMembers<'a> {

@@ -3,7 +3,7 @@
 //! Only what is needed to find the value is checked. If the bytes are not valid JSON, the result may be nothing or a
 //! wrong range of the same bytes, but never a panic.
 
-use super::string_block::{BLOCK_BYTES, StringBlock};
+use super::string_block::SmallBlock;
 use std::ops::Range;
 
 /// The value at a path of keys; keys that are written with escapes do not match.
@@ -126,7 +126,7 @@ impl<'a> RawCursor<'a> {
 fn string_end(json: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     'blocks: while at < json.len() {
-        let mut specials = StringBlock::at(json, at).specials;
+        let mut specials = SmallBlock::at(json, at).specials;
         while specials != 0 {
             let special = at + specials.trailing_zeros() as usize;
             match json.get(special)? {
@@ -138,7 +138,7 @@ fn string_end(json: &[u8], start: usize) -> Option<usize> {
                 _ => specials &= specials - 1,
             }
         }
-        at += BLOCK_BYTES;
+        at += SmallBlock::BYTES;
     }
     None
 }
@@ -163,15 +163,21 @@ fn container_end(json: &[u8], start: usize) -> Option<usize> {
 }
 
 fn scalar_end(json: &[u8], start: usize) -> usize {
-    let ends = |byte: &u8| {
-        matches!(
-            byte,
-            b',' | b':' | b']' | b'}' | b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'[' | b'{'
-        )
-    };
+    let ends = |byte: &u8| ENDS_SCALAR[usize::from(*byte)];
     let length = json[start..].iter().position(ends);
     length.map_or(json.len(), |length| start + length)
 }
+
+/// For each byte: whether it cannot be part of a number, `true`, `false` or `null`.
+const ENDS_SCALAR: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut rest: &[u8] = b",:]} \n\r\t\"[{";
+    while let [byte, after @ ..] = rest {
+        table[*byte as usize] = true;
+        rest = after;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,26 +1,33 @@
-//! Finds the bytes of a string that its scan must look at, sixteen bytes at a time.
+//! Finds the bytes of a string that its scan must look at, 16 or 64 bytes at a time.
 
 use wide::u8x16;
 
-/// The number of bytes of a block.
-pub(super) const BLOCK_BYTES: usize = 16;
+/// The number of bytes of a part.
+const PART_BYTES: usize = 16;
 
-/// The bytes of one block that matter to the scan of a string. Bit n is about byte n.
+/// The bytes of a block of 16 times `PARTS` that matter to the scan of a string. Bit n is about byte n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StringBlock {
+pub(super) struct StringBlock<const PARTS: usize> {
     /// Quotes, backslashes and control characters, and what is behind the end of the text.
-    pub specials: u32,
+    pub specials: u64,
     /// Bytes that are not ASCII.
-    pub high: u32,
+    pub high: u64,
 }
 
-impl StringBlock {
+/// A block of 16 bytes: most strings end in their first ones.
+pub(super) type SmallBlock = StringBlock<1>;
+
+impl<const PARTS: usize> StringBlock<PARTS> {
+    /// The number of bytes of a block.
+    pub const BYTES: usize = PARTS * PART_BYTES;
+
     /// The block that begins at `at`.
     #[inline(always)]
     pub fn at(bytes: &[u8], at: usize) -> Self {
-        match bytes[at..].first_chunk() {
+        let rest = &bytes[at..];
+        match rest.get(..Self::BYTES) {
             Some(block) => Self::of(block),
-            None => Self::last(&bytes[at..]),
+            None => Self::last(rest),
         }
     }
 
@@ -28,21 +35,24 @@ impl StringBlock {
     #[cold]
     fn last(rest: &[u8]) -> Self {
         // Zeros are control characters, so that the scan stops at the end.
-        let mut block = [0; BLOCK_BYTES];
-        block[..rest.len()].copy_from_slice(rest);
-        Self::of(&block)
+        let mut block = [[0; PART_BYTES]; PARTS];
+        block.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
+        Self::of(block.as_flattened())
     }
 
     #[inline(always)]
-    fn of(block: &[u8; BLOCK_BYTES]) -> Self {
-        let bytes = u8x16::new(*block);
-        let is = |byte: u8| bytes.simd_eq(u8x16::splat(byte));
-        let is_control = bytes.min(u8x16::splat(0x1f)).simd_eq(bytes);
-        let specials = is_control | is(b'"') | is(b'\\');
-        Self {
-            specials: specials.to_bitmask(),
-            high: bytes.to_bitmask(),
+    fn of(block: &[u8]) -> Self {
+        let (parts, _) = block.as_chunks::<PART_BYTES>();
+        let (mut specials, mut high) = (0, 0);
+        for (index, part) in parts.iter().enumerate() {
+            let part = u8x16::new(*part);
+            let is = |byte: u8| part.simd_eq(u8x16::splat(byte));
+            let is_control = part.min(u8x16::splat(0x1f)).simd_eq(part);
+            let is_special = is_control | is(b'"') | is(b'\\');
+            specials |= u64::from(is_special.to_bitmask()) << (index * PART_BYTES);
+            high |= u64::from(part.to_bitmask()) << (index * PART_BYTES);
         }
+        Self { specials, high }
     }
 }
 
@@ -50,30 +60,38 @@ impl StringBlock {
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_byte_has_its_bits_at_each_position() {
+    fn check_each_byte<const PARTS: usize>() {
+        let length = StringBlock::<PARTS>::BYTES;
         for byte in 0..=u8::MAX {
-            for position in 0..BLOCK_BYTES {
-                let mut block = *b"abcdefghijklmnop";
+            for position in 0..length {
+                let mut block = vec![b'a'; length];
                 block[position] = byte;
-                let found = StringBlock::of(&block);
                 let is_special = byte < b' ' || b"\"\\".contains(&byte);
-                let context = format!("{byte} at {position}");
-                assert_eq!(
-                    found.specials,
-                    u32::from(is_special) << position,
-                    "{context}"
-                );
-                assert_eq!(found.high, u32::from(byte >= 0x80) << position, "{context}");
+                let expected = StringBlock::<PARTS> {
+                    specials: u64::from(is_special) << position,
+                    high: u64::from(byte >= 0x80) << position,
+                };
+                let found = StringBlock::at(&block, 0);
+                assert_eq!(found, expected, "{byte} at {position} of {length}");
             }
         }
+    }
+
+    #[test]
+    fn each_byte_has_its_bits_at_each_position() {
+        check_each_byte::<1>();
+        check_each_byte::<4>();
     }
 
     #[test]
     fn what_is_behind_the_end_is_special() {
         let text = b"abcdefghijklmnopqrs";
         for (at, specials) in [(0, 0), (3, 0), (4, 1 << 15), (18, 0xFFFE), (19, 0xFFFF)] {
-            assert_eq!(StringBlock::at(text, at).specials, specials, "{at}");
+            assert_eq!(SmallBlock::at(text, at).specials, specials, "{at}");
+        }
+        for (at, length) in [(0, 19), (18, 1), (19, 0)] {
+            let specials = StringBlock::<4>::at(text, at).specials;
+            assert_eq!(specials, u64::MAX << length, "{at}");
         }
     }
 }

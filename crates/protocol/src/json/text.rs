@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::error::{ExpectedToken, JsonErrorKind};
-use super::string_block::{BLOCK_BYTES, StringBlock};
+use super::string_block::{SmallBlock, StringBlock};
 use super::tape::StringFlags;
 
 /// The value of each hexadecimal digit; 16 for other bytes.
@@ -29,6 +29,30 @@ pub fn quoted(text: &str) -> Bytes {
         .into()
 }
 
+/// The scan of a string, up to an offset.
+#[derive(Clone, Copy, Debug, Default)]
+struct StringScan {
+    /// The offset of the next byte.
+    at: usize,
+    has_escapes: bool,
+    /// A byte so far is not ASCII.
+    has_high: bool,
+}
+
+/// For each byte: whether a backslash and this byte are an escape.
+const IS_SHORT_ESCAPE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut rest: &[u8] = b"\"\\/bfnrt";
+    while let [byte, after @ ..] = rest {
+        table[*byte as usize] = true;
+        rest = after;
+    }
+    table
+};
+
+/// Longer strings are scanned by large blocks.
+const SHORT_BYTES: usize = 2 * SmallBlock::BYTES;
+
 /// Scans the string whose opening quote is at `start`; returns the offset after its closing quote.
 ///
 /// An error has the offset of the byte at fault.
@@ -36,35 +60,68 @@ pub(super) fn scan(
     bytes: &[u8],
     start: usize,
 ) -> Result<(usize, StringFlags), (usize, JsonErrorKind)> {
-    let mut escaped = false;
+    let content = start + 1;
+    let mut scan = StringScan {
+        at: content,
+        ..StringScan::default()
+    };
+    let quote = match scan_blocks::<1>(bytes, &mut scan, content + SHORT_BYTES)? {
+        Some(quote) => quote,
+        None => scan_long(bytes, &mut scan)?,
+    };
+    check_utf8(bytes, content..quote, !scan.has_high)?;
+    let flags = StringFlags {
+        escaped: scan.has_escapes,
+        ascii: !scan.has_high,
+    };
+    Ok((quote + 1, flags))
+}
+
+/// Scans the rest of a long string; returns the offset of its closing quote.
+#[inline(never)]
+fn scan_long(bytes: &[u8], scan: &mut StringScan) -> Result<usize, (usize, JsonErrorKind)> {
+    let quote = scan_blocks::<4>(bytes, scan, usize::MAX)?;
+    Ok(quote.expect("a scan without a limit ends at a quote or with an error"))
+}
+
+/// Scans block by block; returns the offset of the closing quote, or `None` when the scan has reached `until`.
+#[inline(always)]
+fn scan_blocks<const PARTS: usize>(
+    bytes: &[u8],
+    scan: &mut StringScan,
+    until: usize,
+) -> Result<Option<usize>, (usize, JsonErrorKind)> {
+    let block_bytes = StringBlock::<PARTS>::BYTES;
+    let StringScan {
+        mut at,
+        mut has_escapes,
+        ..
+    } = *scan;
     let mut high = 0;
-    let mut at = start + 1;
-    'blocks: loop {
-        let block = StringBlock::at(bytes, at);
+    'blocks: while at < until {
+        let block = StringBlock::<PARTS>::at(bytes, at);
         let mut specials = block.specials;
         while specials != 0 {
             let offset = specials.trailing_zeros() as usize;
             let special = at + offset;
             match bytes.get(special) {
                 Some(b'"') => {
-                    high |= block.high & !(u32::MAX << offset);
-                    check_utf8(bytes, start + 1..special, high == 0)?;
-                    let ascii = high == 0;
-                    return Ok((special + 1, StringFlags { escaped, ascii }));
+                    high |= block.high & !(u64::MAX << offset);
+                    scan.has_escapes = has_escapes;
+                    scan.has_high |= high != 0;
+                    return Ok(Some(special));
                 }
                 Some(b'\\') => {
-                    escaped = true;
-                    let length = match bytes.get(special + 1) {
-                        Some(b'n' | b'"' | b'\\' | b't' | b'/' | b'r') => 2,
-                        _ => escape(&bytes[special..]).map_err(|reason| (special, reason))?,
-                    };
-                    let after = offset + length;
-                    if after >= BLOCK_BYTES {
-                        high |= block.high & !(u32::MAX << offset);
+                    has_escapes = true;
+                    let escape = escape_length(&bytes[special..]);
+                    let after = offset + escape.map_err(|reason| (special, reason))?;
+                    if after >= block_bytes {
+                        // All bytes of an escape are ASCII.
+                        high |= block.high;
                         at += after;
                         continue 'blocks;
                     }
-                    specials &= u32::MAX << after;
+                    specials &= u64::MAX << after;
                 }
                 Some(&byte) => return Err((special, JsonErrorKind::ControlCharacter(byte))),
                 None => {
@@ -74,7 +131,25 @@ pub(super) fn scan(
             }
         }
         high |= block.high;
-        at += BLOCK_BYTES;
+        at += block_bytes;
+    }
+    *scan = StringScan {
+        at,
+        has_escapes,
+        has_high: scan.has_high | (high != 0),
+    };
+    Ok(None)
+}
+
+/// The length of the escape at the start of `bytes`; the frequent ones without a call.
+#[inline(always)]
+fn escape_length(bytes: &[u8]) -> Result<usize, JsonErrorKind> {
+    match bytes.get(1) {
+        Some(byte) if IS_SHORT_ESCAPE[usize::from(*byte)] => Ok(2),
+        _ => match hex(bytes) {
+            Some(0..0xD800) => Ok(6),
+            _ => escape(bytes),
+        },
     }
 }
 
@@ -161,14 +236,15 @@ fn low_surrogate(bytes: &[u8]) -> Option<u32> {
 }
 
 /// The code unit of the `\uXXXX` at the start of `bytes`.
+#[inline]
 pub(super) fn hex(bytes: &[u8]) -> Option<u32> {
-    let [b'\\', b'u', digits @ ..] = bytes.first_chunk::<6>()? else {
+    let [b'\\', b'u', a, b, c, d] = *bytes.first_chunk()? else {
         return None;
     };
-    let values = digits.map(|digit| u32::from(HEX_VALUES[usize::from(digit)]));
-    let unit = values.iter().fold(0, |unit, value| unit << 4 | value);
-    let is_hex = values.iter().fold(0, |all, value| all | value) < 16;
-    is_hex.then_some(unit)
+    let value = |digit: u8| u32::from(HEX_VALUES[usize::from(digit)]);
+    let (a, b, c, d) = (value(a), value(b), value(c), value(d));
+    let is_hex = (a | b | c | d) < 16;
+    is_hex.then_some(a << 12 | b << 8 | c << 4 | d)
 }
 
 fn unescape(content: &[u8]) -> String {
