@@ -1,10 +1,11 @@
 //! The `headgate` program.
 
+mod allocator;
+
 use std::process::ExitCode;
 
-/// Gives memory back after a burst of large bodies, which the system's allocator does not.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Mimalloc = allocator::Mimalloc;
 
 fn main() -> ExitCode {
     headgate::cli::main()

@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub struct VerifiedKeys<H> {
     hashers: [RandomState; 2],
     /// At most one entry for each key of the configuration, since only valid keys are added.
-    holders: RwLock<HashMap<[u64; 2], Arc<H>>>,
+    holders: RwLock<HashMap<[u64; 2], Arc<H>, foldhash::fast::RandomState>>,
 }
 
 impl<H> Default for VerifiedKeys<H> {

@@ -139,14 +139,16 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     }
     match verdict {
         Ok(FilterAction::Continue) => accepted(&request),
-        Ok(FilterAction::LocalReply(LocalReply { status, body, .. })) => {
+        Ok(FilterAction::LocalReply(reply)) => {
+            let LocalReply { status, body, .. } = *reply;
             println!(
                 "verdict   local reply with status {status}\n{}",
                 String::from_utf8_lossy(&body)
             );
             return Ok(());
         }
-        Ok(FilterAction::StreamedReply(StreamedReply { status, length, .. })) => {
+        Ok(FilterAction::StreamedReply(reply)) => {
+            let StreamedReply { status, length, .. } = *reply;
             println!("verdict   local reply with status {status}, a file of {length} bytes");
             return Ok(());
         }

@@ -6,9 +6,7 @@ use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Candidate;
 use crate::filter::FilterAction;
-use crate::filter::LocalReply;
 use crate::filter::descriptor::FilterProvision;
-use crate::filter::streamed_reply::StreamedReply;
 use crate::gateway::preview::{UpstreamRequestPreview, preview};
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
@@ -239,13 +237,15 @@ async fn outcome(route: &Route, run: DryRun) -> PlannedOutcome {
     }
     match verdict {
         Err(fault) => return PlannedOutcome::Refused(PlannedRefusal::of(protocol, &fault)),
-        Ok(FilterAction::LocalReply(LocalReply { status, body, .. })) => {
-            let status = status.as_u16();
-            return PlannedOutcome::LocalReply { status, body };
-        }
-        Ok(FilterAction::StreamedReply(StreamedReply { status, .. })) => {
+        Ok(FilterAction::LocalReply(reply)) => {
             return PlannedOutcome::LocalReply {
-                status: status.as_u16(),
+                status: reply.status.as_u16(),
+                body: reply.body,
+            };
+        }
+        Ok(FilterAction::StreamedReply(reply)) => {
+            return PlannedOutcome::LocalReply {
+                status: reply.status.as_u16(),
                 body: Bytes::new(),
             };
         }

@@ -170,7 +170,7 @@ mod tests {
         filter
             .caller_of(&headers, None)
             .map(|caller| caller.name.to_string())
-            .map_err(|fault| fault.message)
+            .map_err(|fault| fault.message.clone())
     }
 
     #[test]

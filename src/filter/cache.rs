@@ -368,7 +368,7 @@ impl CacheFilter {
 fn note(request: &mut RequestView, outcome: CacheOutcome) {
     request.info.cache = Some(outcome);
     let value = HeaderValue::from_static(outcome.name());
-    request.response_headers.insert(OUTCOME, value);
+    request.response_headers.push((OUTCOME, value));
 }
 
 fn hit(request: &mut RequestView, response: &CachedResponse) -> FilterAction {
@@ -376,9 +376,9 @@ fn hit(request: &mut RequestView, response: &CachedResponse) -> FilterAction {
     let mut headers = response.headers.clone();
     let age = response.age_at(unix_ms()).as_secs();
     headers.insert(header::AGE, HeaderValue::from(age));
-    FilterAction::LocalReply(LocalReply {
+    LocalReply {
         status: StatusCode::OK,
         headers,
         body: response.body.clone(),
-    })
+    }.into()
 }

@@ -45,6 +45,7 @@ pub struct ResponseChain {
     filters: Vec<NamedFilter>,
     all: Vec<Arc<dyn Filter>>,
     body_observers: Vec<Arc<dyn Filter>>,
+    reads_sent_head: bool,
     body_replacers: Vec<Arc<dyn Filter>>,
     event_filters: Vec<Arc<dyn Filter>>,
     events: ResponseBodyAccess,
@@ -223,6 +224,7 @@ impl ResponseChain {
         Self {
             body_observers: with(|declared| declared.response_body == ResponseBodyAccess::Observe),
             body_replacers: with(|declared| declared.response_body == ResponseBodyAccess::Replace),
+            reads_sent_head: declared().any(|one| one.reads_sent_head),
             event_filters: with(|declared| declared.events != ResponseBodyAccess::None),
             events: declared().map(|one| one.events).max().unwrap_or_default(),
             heartbeat: declared().filter_map(|one| one.heartbeat).min(),
@@ -247,6 +249,11 @@ impl ResponseChain {
             (true, false) => ResponseBodyAccess::Observe,
             (true, true) => ResponseBodyAccess::None,
         }
+    }
+
+    /// Whether a filter that only reads a response body reads the headers, too.
+    pub fn reads_sent_head(&self) -> bool {
+        self.reads_sent_head
     }
 
     /// The highest access of any filter to the events of a streamed response.

@@ -250,7 +250,7 @@ impl MirrorFilter {
         match accepts(&found.channel, request) {
             Ok(true) => Ok(found.clone()),
             Ok(false) => Err("the condition of the channel does not hold".into()),
-            Err(fault) => Err(fault.detail.map_or(fault.message.to_string(), Into::into)),
+            Err(fault) => Err(fault.into_reason()),
         }
     }
 }

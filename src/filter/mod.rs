@@ -197,6 +197,9 @@ pub struct FilterDeclaration {
     pub reads_body: bool,
     /// Access to complete response bodies.
     pub response_body: ResponseBodyAccess,
+    /// With [`ResponseBodyAccess::Observe`], `on_response_body` reads the headers of the response, which were sent before.
+    /// Otherwise it sees none.
+    pub reads_sent_head: bool,
     /// Access to the events of a streamed response.
     pub events: ResponseBodyAccess,
     /// Whether nothing of a response may reach the caller before this filter has seen it.
@@ -241,9 +244,9 @@ pub enum FilterAction {
     /// Continues with the next filter.
     Continue,
     /// Ends the exchange with a local reply.
-    LocalReply(LocalReply),
+    LocalReply(Box<LocalReply>),
     /// Ends the exchange with a local reply whose body is produced piece by piece.
-    StreamedReply(StreamedReply),
+    StreamedReply(Box<StreamedReply>),
 }
 
 /// A copy of a request for another channel.
@@ -280,7 +283,7 @@ impl HookResult<'_> {
 
     /// Ends the exchange with a local reply.
     pub fn reply(reply: LocalReply) -> Self {
-        Self::Ready(Ok(FilterAction::LocalReply(reply)))
+        Self::Ready(Ok(reply.into()))
     }
 }
 
@@ -308,6 +311,18 @@ impl<'a, T> HookResult<'a, T> {
             Self::Ready(outcome) => outcome,
             Self::Later(future) => future.await,
         }
+    }
+}
+
+impl From<LocalReply> for FilterAction {
+    fn from(reply: LocalReply) -> Self {
+        Self::LocalReply(Box::new(reply))
+    }
+}
+
+impl From<StreamedReply> for FilterAction {
+    fn from(reply: StreamedReply) -> Self {
+        Self::StreamedReply(Box::new(reply))
     }
 }
 

@@ -93,7 +93,7 @@ impl ReceiveCallbackFilter {
             self.queue.wake();
         }
         match is_known {
-            true => Ok(FilterAction::LocalReply(accepted())),
+            true => Ok(accepted().into()),
             // The same for forged, expired and used tokens.
             false => Err(Fault::new(FaultKind::UnknownId, "unknown callback")),
         }

@@ -197,7 +197,7 @@ impl RouteModelFilter {
     }
 
     /// The fault of a missing `model` with the other fields that the protocol requires, so that all are added at once.
-    fn all_missing(&self, body: &JsonDocument, fault: Fault) -> Fault {
+    fn all_missing(&self, body: &JsonDocument, mut fault: Fault) -> Fault {
         let schema = self.schema.as_deref();
         let mut violations =
             schema.map_or(Vec::new(), |schema| schema.violations(body, VIOLATIONS_MAX));
@@ -210,11 +210,12 @@ impl RouteModelFilter {
         }
         let path_of = |pointer: &str| pointer.trim_start_matches('/').to_owned();
         let all = schema_fault::from_violations(&violations, path_of);
-        let message = match all {
-            Some(all) if violations.len() > 1 => all.message,
-            _ => return fault,
-        };
-        Fault { message, ..fault }
+        if let Some(mut all) = all
+            && violations.len() > 1
+        {
+            fault.message = std::mem::take(&mut all.message);
+        }
+        fault
     }
 }
 

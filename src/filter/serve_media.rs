@@ -126,12 +126,12 @@ impl ServeMediaFilter {
                 rest: reader,
             })),
         };
-        Ok(FilterAction::StreamedReply(StreamedReply {
+        Ok(StreamedReply {
             status,
             headers,
             length: end - start,
             body,
-        }))
+        }.into())
     }
 }
 
@@ -185,11 +185,11 @@ fn ascii(text: &str) -> HeaderValue {
 }
 
 fn reply(status: StatusCode, headers: HeaderMap) -> FilterAction {
-    FilterAction::LocalReply(LocalReply {
+    LocalReply {
         status,
         headers,
         body: Bytes::new(),
-    })
+    }.into()
 }
 
 /// The same for a forged, an altered and an expired token, so that nobody learns which it is.

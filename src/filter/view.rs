@@ -63,8 +63,9 @@ pub struct RequestView {
     pub pinned: Option<Arc<Channel>>,
     /// Fetches files that a response names by URL; `None` if nothing may be sent (dry run).
     pub fetch: Option<Arc<dyn ResponseFileFetcher>>,
-    /// Headers of the response to the caller, also of a local reply. They replace headers of the same name.
-    pub response_headers: HeaderMap,
+    /// Headers of the response to the caller, also of a local reply. They replace headers of the same name; of two with
+    /// the same name, the later one counts.
+    pub response_headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether the exchange continues without its caller once the request is being sent.
     pub detaches: bool,
     pub info: StreamInfo,
@@ -280,7 +281,7 @@ impl RequestView {
             file_copies: Vec::new(),
             pinned: None,
             fetch: None,
-            response_headers: HeaderMap::new(),
+            response_headers: Vec::new(),
             detaches: false,
             info: StreamInfo::default(),
             state: FilterState::default(),
@@ -317,6 +318,13 @@ impl RequestView {
     /// The value of a header, if it is visible ASCII.
     pub fn header(&self, name: impl AsHeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Adds the headers that filters set for the response.
+    pub fn add_response_headers(&self, headers: &mut HeaderMap) {
+        for (name, value) in &self.response_headers {
+            headers.insert(name, value.clone());
+        }
     }
 
     /// The model that the request goes to.

@@ -76,7 +76,7 @@ impl ConnectivityCheck {
         let opened = self.upstream.open(target, self.step_timeout).await;
         opened.map_err(|fault| ConnectivityError::Tls {
             host: channel.origin.host.clone(),
-            reason: fault.detail.unwrap_or(fault.message),
+            reason: fault.into_reason(),
         })
     }
 
@@ -98,9 +98,8 @@ impl ConnectivityCheck {
         let path = request.uri.path().to_owned();
         let mut progress = SendProgress::default();
         let sent = self.upstream.send(target, &request, &mut progress).await;
-        let mut response = sent.map_err(|SendError { fault, .. }| {
-            no_response(&path, &fault.detail.unwrap_or(fault.message))
-        })?;
+        let mut response =
+            sent.map_err(|SendError { fault, .. }| no_response(&path, &fault.into_reason()))?;
         let status = response.status;
         let body = response.read_bounded(LIST_BYTES_MAX).await;
         let body = match body.end {

@@ -248,11 +248,11 @@ impl Exchange<'_> {
     async fn reply_of(&mut self, flow: FilterAction) -> Result<Option<Settlement>, Fault> {
         match flow {
             FilterAction::Continue => Ok(None),
-            FilterAction::LocalReply(reply) => self.reply(reply).await.map(Some),
+            FilterAction::LocalReply(reply) => self.reply(*reply).await.map(Some),
             FilterAction::StreamedReply(mut reply) => {
                 reply::complete_head(&mut reply.headers, self.request.protocol, &self.request);
                 self.record.status = Some(reply.status);
-                self.downstream.reply_streamed(reply).await?;
+                self.downstream.reply_streamed(*reply).await?;
                 Ok(Some(Settlement::GatewayReply))
             }
         }

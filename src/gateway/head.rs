@@ -6,7 +6,7 @@ use super::listen::http1_inspection::{BodyFraming, Http1Inspection, RawHeadInfo}
 use super::listen::http1_reader::Http1Reader;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, Version, header};
-use memchr::memchr_iter;
+use memchr::{memchr, memchr_iter};
 use pingora_core::protocols::http::ServerSession;
 
 /// Path and query, normalised: the router, filters and providers see the same.
@@ -71,8 +71,13 @@ fn check_http1(
 fn check_request_line(raw: &[u8]) -> Result<(), Fault> {
     // Empty lines before the request line are ignored (RFC 9112, section 2.2).
     let raw = raw.trim_ascii_start();
-    let line = raw.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let target = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+    let line = &raw[..memchr(b'\n', raw).unwrap_or(raw.len())];
+    let mut spaces = memchr_iter(b' ', line);
+    let target = match (spaces.next(), spaces.next()) {
+        (Some(start), Some(end)) => &line[start + 1..end],
+        (Some(start), None) => &line[start + 1..],
+        (None, _) => &[],
+    };
     let is_absolute = |scheme: &[u8]| {
         let start = target.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
@@ -151,7 +156,7 @@ impl RawLengthHeaderCounts {
             if !matches!(line.first(), Some(b'C' | b'c' | b'T' | b't')) {
                 continue;
             }
-            let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+            let name = &line[..memchr(b':', line).unwrap_or(line.len())];
             let name = name.trim_ascii_end();
             if name.eq_ignore_ascii_case(b"content-length") {
                 lengths.hyphened += 1;
@@ -180,7 +185,10 @@ fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Fault> {
 }
 
 fn is_host(host: &[u8]) -> bool {
-    let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:[]%".contains(byte);
+    let is_allowed = |byte: &u8| {
+        let is_mark = matches!(byte, b'-' | b'.' | b'_' | b'~' | b':' | b'[' | b']' | b'%');
+        is_mark || byte.is_ascii_alphanumeric()
+    };
     !host.is_empty() && host.iter().all(is_allowed)
 }
 
@@ -189,6 +197,27 @@ fn target(uri: &http::Uri) -> Result<RequestTarget, Fault> {
     if !path.starts_with('/') {
         return Err(bad("the request target is not a path"));
     }
+    if !is_plain(path) {
+        check_path(path)?;
+    }
+    Ok(RequestTarget {
+        path: path.to_string(),
+        query: uri.query().map(String::from),
+    })
+}
+
+/// Whether a path has only characters that mean the same to every parser, and no empty segment.
+fn is_plain(path: &str) -> bool {
+    let mut last = 0;
+    path.bytes().all(|byte| {
+        let is_empty_segment = (last, byte) == (b'/', b'/');
+        last = byte;
+        let is_mark = matches!(byte, b'/' | b'-' | b'_');
+        !is_empty_segment && (is_mark || byte.is_ascii_alphanumeric())
+    })
+}
+
+fn check_path(path: &str) -> Result<(), Fault> {
     if !path
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
@@ -209,10 +238,7 @@ fn target(uri: &http::Uri) -> Result<RequestTarget, Fault> {
             "the path has a percent-encoded dot, slash, backslash or control character; send it without",
         ));
     }
-    Ok(RequestTarget {
-        path: path.to_string(),
-        query: uri.query().map(String::from),
-    })
+    Ok(())
 }
 
 /// Whether the path has an escape that some parsers decode to a separator, or a malformed escape.

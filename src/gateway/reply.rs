@@ -71,9 +71,7 @@ pub fn event_from_fault(
 pub fn complete_head(headers: &mut HeaderMap, protocol: Option<Protocol>, request: &RequestView) {
     headers.reserve(request.response_headers.len() + 2);
     add_request_id(headers, protocol, &request.id);
-    for (name, value) in &request.response_headers {
-        headers.insert(name, value.clone());
-    }
+    request.add_response_headers(headers);
 }
 
 /// Adds the request id under the header names of the caller's protocol.

@@ -1,7 +1,6 @@
 //! Request ids: unique and short, but not secret.
 
 use std::cell::Cell;
-use std::fmt::Write;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -13,12 +12,20 @@ thread_local! {
     };
 }
 
+const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// A new id: `req_` and 24 hex digits.
 pub fn new() -> Arc<str> {
     let (high, low) = (draw(), draw());
-    let mut id = String::with_capacity(28);
-    let _ = write!(id, "req_{:08x}{low:016x}", high >> 32);
-    id.into()
+    let mut random = [0; 12];
+    random[..4].copy_from_slice(&high.to_be_bytes()[..4]);
+    random[4..].copy_from_slice(&low.to_be_bytes());
+    let mut id = *b"req_------------------------";
+    for (digits, byte) in id[4..].chunks_exact_mut(2).zip(random) {
+        digits[0] = HEX_DIGITS[usize::from(byte >> 4)];
+        digits[1] = HEX_DIGITS[usize::from(byte & 0xf)];
+    }
+    str::from_utf8(&id).expect("digits are text").into()
 }
 
 /// xorshift128+: ids may be predictable, but two threads must not draw the same.

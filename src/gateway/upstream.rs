@@ -27,6 +27,7 @@ use crate::channel::lease::ChannelLease;
 use crate::protocol::fault::{Fault, FaultKind};
 use connection::UpstreamConnection;
 use dial::UpstreamConnectionPool;
+use foldhash::fast::RandomState;
 use peer::UpstreamPeer;
 use pingora_core::upstreams::peer::Peer;
 use session::UpstreamSession;
@@ -59,7 +60,7 @@ pub struct UpstreamClient {
     siblings: Vec<Arc<UpstreamConnectionPool>>,
     addresses: AddressCache,
     /// By pool: one for each channel and credential. Shared by all workers.
-    providers: Arc<RwLock<HashMap<u64, Arc<ChannelPeers>>>>,
+    providers: Arc<RwLock<HashMap<u64, Arc<ChannelPeers>, RandomState>>>,
 }
 
 /// The peers of one channel and credential: one for each address.

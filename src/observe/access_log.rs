@@ -1,7 +1,7 @@
 //! The access log: one JSON line per exchange.
 
 use super::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
-use super::json_line::JsonLine;
+use super::json_line::{FieldName, JsonLine, field_name};
 use super::line_writer::{LineWriter, LogSink};
 use super::recent_requests::RecentRequests;
 use super::token_path::without_token;
@@ -123,7 +123,7 @@ impl AccessLogEntry<'_> {
     fn write(&self, out: &mut Vec<u8>) {
         let mut line = JsonLine::begin(out);
         // The end of the exchange.
-        line.time("time", SystemTime::now());
+        line.time(field_name!("time"), SystemTime::now());
         self.write_request(&mut line);
         self.write_response(&mut line);
         self.write_times(&mut line);
@@ -136,59 +136,70 @@ impl AccessLogEntry<'_> {
     }
 
     fn write_request(&self, line: &mut JsonLine<'_>) {
-        line.text("id", self.id);
-        line.text("revision", self.revision);
+        line.word(field_name!("id"), self.id);
+        line.word(field_name!("revision"), self.revision);
         if let Some(client) = self.client {
-            line.address("client_address", client.address);
+            line.address(field_name!("client_address"), client.address);
             if let Some(port) = client.port {
-                line.number("client_port", port.into());
+                line.number(field_name!("client_port"), port.into());
             }
         }
         if let Some(value) = self.user_agent {
-            line.text("user_agent", &cleaned(value.as_bytes(), SHORT_BYTES_MAX));
+            line.text(
+                field_name!("user_agent"),
+                &cleaned(value.as_bytes(), SHORT_BYTES_MAX),
+            );
         }
-        write_text(line, "caller", self.caller);
-        line.text("route", self.route);
-        write_text(line, "protocol", self.protocol);
-        line.text("method", &bounded(self.method, SHORT_BYTES_MAX));
-        line.text("path", &field(without_token(self.path)));
-        write_text(line, "model", self.model);
-        write_text(line, "channel", self.channel);
-        write_text(line, "channel_model", self.channel_model);
+        write_text(line, field_name!("caller"), self.caller);
+        line.text(field_name!("route"), self.route);
+        if let Some(protocol) = self.protocol {
+            line.word(field_name!("protocol"), protocol);
+        }
+        line.text(
+            field_name!("method"),
+            &bounded(self.method, SHORT_BYTES_MAX),
+        );
+        line.text(field_name!("path"), &field(without_token(self.path)));
+        write_text(line, field_name!("model"), self.model);
+        write_text(line, field_name!("channel"), self.channel);
+        write_text(line, field_name!("channel_model"), self.channel_model);
     }
 
     fn write_response(&self, line: &mut JsonLine<'_>) {
-        line.number("status", self.status.into());
-        line.text("settlement", self.settlement);
-        line.boolean("streamed", self.streamed);
-        line.number("attempts", self.attempts.into());
+        line.number(field_name!("status"), self.status.into());
+        line.word(field_name!("settlement"), self.settlement);
+        line.boolean(field_name!("streamed"), self.streamed);
+        line.number(field_name!("attempts"), self.attempts.into());
         if !self.failed_attempts.is_empty() {
-            line.text("failed_attempts", &failed_attempts(self.failed_attempts));
+            line.text(
+                field_name!("failed_attempts"),
+                &failed_attempts(self.failed_attempts),
+            );
         }
         if let Some(credential) = self.credential {
-            line.number("credential", credential as u64);
+            line.number(field_name!("credential"), credential as u64);
         }
     }
 
     /// The totals of the three sides add up to the total time.
     fn write_times(&self, line: &mut JsonLine<'_>) {
-        write_milliseconds(line, "committed_ms", self.committed);
-        line.number("bytes_in", self.bytes_in);
-        line.number("bytes_out", self.bytes_out);
-        write_milliseconds(line, "first_byte_ms", self.first_byte);
-        line.milliseconds("total_ms", self.total);
+        write_milliseconds(line, field_name!("committed_ms"), self.committed);
+        line.number(field_name!("bytes_in"), self.bytes_in);
+        line.number(field_name!("bytes_out"), self.bytes_out);
+        write_milliseconds(line, field_name!("first_byte_ms"), self.first_byte);
+        line.milliseconds(field_name!("total_ms"), self.total);
         if let Some(WaitTimes {
             upstream,
             client,
             gateway,
         }) = self.wait_times
         {
-            line.milliseconds("upstream_ms", upstream.total);
-            line.milliseconds("client_ms", client.total);
-            line.milliseconds("gateway_ms", gateway.total);
-            line.milliseconds("upstream_longest_wait_ms", upstream.longest);
-            line.milliseconds("client_longest_wait_ms", client.longest);
-            line.milliseconds("gateway_longest_wait_ms", gateway.longest);
+            line.milliseconds(field_name!("upstream_ms"), upstream.total);
+            line.milliseconds(field_name!("client_ms"), client.total);
+            line.milliseconds(field_name!("gateway_ms"), gateway.total);
+            line.milliseconds(field_name!("upstream_longest_wait_ms"), upstream.longest);
+            line.milliseconds(field_name!("client_longest_wait_ms"), client.longest);
+            line.milliseconds(field_name!("gateway_longest_wait_ms"), gateway.longest);
         }
     }
 
@@ -205,12 +216,12 @@ impl AccessLogEntry<'_> {
             total_tokens,
         } = *usage;
         for (name, count) in [
-            ("input_tokens", input_tokens),
-            ("output_tokens", output_tokens),
-            ("cached_input_tokens", cached_input_tokens),
-            ("cache_write_tokens", cache_write_tokens),
-            ("reasoning_tokens", reasoning_tokens),
-            ("total_tokens", total_tokens),
+            (field_name!("input_tokens"), input_tokens),
+            (field_name!("output_tokens"), output_tokens),
+            (field_name!("cached_input_tokens"), cached_input_tokens),
+            (field_name!("cache_write_tokens"), cache_write_tokens),
+            (field_name!("reasoning_tokens"), reasoning_tokens),
+            (field_name!("total_tokens"), total_tokens),
         ] {
             if let Some(count) = count {
                 line.number(name, count);
@@ -220,44 +231,44 @@ impl AccessLogEntry<'_> {
 
     fn write_cost(&self, line: &mut JsonLine<'_>) {
         if let Some((Cost(nanos), currency)) = self.cost {
-            line.billionths("cost", nanos);
-            line.text("currency", currency);
+            line.billionths(field_name!("cost"), nanos);
+            line.text(field_name!("currency"), currency);
         }
     }
 
     fn write_ids(&self, line: &mut JsonLine<'_>) {
         if let Some(id) = self.response_id {
-            line.text("response_id", &bounded(id, SHORT_BYTES_MAX));
+            line.text(field_name!("response_id"), &bounded(id, SHORT_BYTES_MAX));
         }
         if let Some(value) = self.upstream_request_id {
             let id = cleaned(value.as_bytes(), SHORT_BYTES_MAX);
-            line.text("upstream_request_id", &id);
+            line.text(field_name!("upstream_request_id"), &id);
         }
         if let Some((trace, is_exported)) = self.trace {
-            line.text("trace_id", &trace.to_string());
-            line.boolean("trace_exported", is_exported);
+            line.text(field_name!("trace_id"), &trace.to_string());
+            line.boolean(field_name!("trace_exported"), is_exported);
         }
-        write_text(line, "idempotency", self.idempotency);
-        write_text(line, "cache", self.cache);
+        write_text(line, field_name!("idempotency"), self.idempotency);
+        write_text(line, field_name!("cache"), self.cache);
     }
 
     fn write_callouts(&self, line: &mut JsonLine<'_>) {
         if self.callouts.calls > 0 {
-            line.number("callouts", self.callouts.calls.into());
-            line.milliseconds("callout_ms", self.callouts.total());
+            line.number(field_name!("callouts"), self.callouts.calls.into());
+            line.milliseconds(field_name!("callout_ms"), self.callouts.total());
         }
         let outcome = self.callouts.outcome.map(CallOutcome::name);
-        write_text(line, "callout_outcome", outcome);
+        write_text(line, field_name!("callout_outcome"), outcome);
     }
 
     fn write_fault(&self, line: &mut JsonLine<'_>) {
         let Some(fault) = self.fault else {
             return;
         };
-        line.text("error_code", fault.kind.code());
-        line.text("error_message", &field(&fault.message));
+        line.text(field_name!("error_code"), fault.kind.code());
+        line.text(field_name!("error_message"), &field(&fault.message));
         if let Some(detail) = &fault.detail {
-            line.text("error_detail", &field(detail));
+            line.text(field_name!("error_detail"), &field(detail));
         }
     }
 }
@@ -277,13 +288,13 @@ fn failed_attempts(attempts: &[FailedAttempt]) -> String {
     attempts.collect::<Vec<_>>().join("; ")
 }
 
-fn write_text(line: &mut JsonLine<'_>, name: &str, value: Option<&str>) {
+fn write_text(line: &mut JsonLine<'_>, name: FieldName, value: Option<&str>) {
     if let Some(value) = value {
         line.text(name, value);
     }
 }
 
-fn write_milliseconds(line: &mut JsonLine<'_>, name: &str, value: Option<Duration>) {
+fn write_milliseconds(line: &mut JsonLine<'_>, name: FieldName, value: Option<Duration>) {
     if let Some(value) = value {
         line.milliseconds(name, value);
     }

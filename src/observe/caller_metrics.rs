@@ -3,6 +3,7 @@
 use super::registration::registered;
 use crate::protocol::Protocol;
 use crate::protocol::usage::TokenUsage;
+use foldhash::fast::RandomState;
 use prometheus::{Counter, CounterVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,7 +16,7 @@ pub struct CallerMetrics {
     tokens: IntCounterVec,
     in_flight: IntGaugeVec,
     /// Caches series, because a lookup by labels costs more than counting.
-    series: RwLock<HashMap<Box<str>, Arc<CallerSeries>>>,
+    series: RwLock<HashMap<Box<str>, Arc<CallerSeries>, RandomState>>,
 }
 
 /// The series of one caller.

@@ -5,54 +5,78 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
-/// An object that is being written. Names of fields are plain text, which needs no escapes.
+/// An object that is being written.
 pub struct JsonLine<'b> {
     out: &'b mut Vec<u8>,
-    /// What separates the next field from what is before it.
-    separator: u8,
+    /// Where the object begins in `out`.
+    start: usize,
 }
+
+/// The name of a field, as it is written after the field before: `,"name":`. Made by [`field_name`].
+#[derive(Clone, Copy)]
+pub struct FieldName(&'static str);
+
+impl FieldName {
+    pub const fn from_separated(name: &'static str) -> Self {
+        Self(name)
+    }
+}
+
+/// The [`FieldName`] of a literal, which is plain text without characters to escape.
+macro_rules! field_name {
+    ($name:literal) => {
+        $crate::observe::json_line::FieldName::from_separated(concat!(",\"", $name, "\":"))
+    };
+}
+pub(super) use field_name;
 
 impl<'b> JsonLine<'b> {
     /// Begins an object at the end of `out`.
     pub fn begin(out: &'b mut Vec<u8>) -> Self {
-        Self {
-            out,
-            separator: b'{',
-        }
+        let start = out.len();
+        Self { out, start }
     }
 
     /// Ends the object and the line.
     pub fn end(self) {
-        if self.separator == b'{' {
-            self.out.push(b'{');
+        // In place of the comma before the first field.
+        match self.out.get_mut(self.start) {
+            Some(first) => *first = b'{',
+            None => self.out.push(b'{'),
         }
         self.out.extend_from_slice(b"}\n");
     }
 
-    pub fn text(&mut self, name: &str, value: &str) {
+    pub fn text(&mut self, name: FieldName, value: &str) {
         if has_escaped(value.as_bytes()) {
             self.name(name, 0);
             serde_json::to_writer(&mut *self.out, value).expect("a buffer takes every text");
             return;
         }
+        self.word(name, value);
+    }
+
+    /// Writes a text that contains nothing that must be escaped, such as an id of the gateway or a name in its source.
+    pub fn word(&mut self, name: FieldName, value: &str) {
+        debug_assert!(!has_escaped(value.as_bytes()), "{value}");
         self.name(name, value.len() + 2);
         self.out.push(b'"');
         self.out.extend_from_slice(value.as_bytes());
         self.out.push(b'"');
     }
 
-    pub fn number(&mut self, name: &str, value: u64) {
+    pub fn number(&mut self, name: FieldName, value: u64) {
         self.name(name, NUMBER_BYTES_MAX);
         self.digits(value);
     }
 
-    pub fn boolean(&mut self, name: &str, value: bool) {
+    pub fn boolean(&mut self, name: FieldName, value: bool) {
         self.name(name, "false".len());
         let value: &[u8] = if value { b"true" } else { b"false" };
         self.out.extend_from_slice(value);
     }
 
-    pub fn address(&mut self, name: &str, value: IpAddr) {
+    pub fn address(&mut self, name: FieldName, value: IpAddr) {
         self.name(name, 0);
         let IpAddr::V4(address) = value else {
             write!(self.out, "\"{value}\"").expect("a buffer takes every text");
@@ -68,7 +92,7 @@ impl<'b> JsonLine<'b> {
     }
 
     /// Writes a time by RFC 3339, to the millisecond.
-    pub fn time(&mut self, name: &str, value: SystemTime) {
+    pub fn time(&mut self, name: FieldName, value: SystemTime) {
         self.name(name, 0);
         self.out.push(b'"');
         append_rfc3339(self.out, value);
@@ -76,20 +100,24 @@ impl<'b> JsonLine<'b> {
     }
 
     /// Writes a duration in milliseconds, rounded down to microseconds.
-    pub fn milliseconds(&mut self, name: &str, value: Duration) {
+    pub fn milliseconds(&mut self, name: FieldName, value: Duration) {
         self.name(name, NUMBER_BYTES_MAX + 4);
-        let whole = value.as_secs().saturating_mul(1000) + u64::from(value.subsec_millis());
-        self.digits(whole);
-        let [a, b, c] = three_digits(value.subsec_micros() % 1000);
-        match (b, c) {
-            (b'0', b'0') => self.out.extend_from_slice(&[b'.', a]),
-            (_, b'0') => self.out.extend_from_slice(&[b'.', a, b]),
-            _ => self.out.extend_from_slice(&[b'.', a, b, c]),
+        let micros = value.subsec_micros();
+        match value.as_secs() {
+            0 if micros < 1000 => self.out.push(b'0'),
+            seconds => self.digits(seconds.saturating_mul(1000) + u64::from(micros / 1000)),
         }
+        let [a, b, c] = three_digits(micros % 1000);
+        let length = match (b, c) {
+            (b'0', b'0') => 2,
+            (_, b'0') => 3,
+            _ => 4,
+        };
+        self.out.extend_from_slice(&[b'.', a, b, c][..length]);
     }
 
     /// Writes a number that is given in billionths as a decimal number, without zeros at its end.
-    pub fn billionths(&mut self, name: &str, value: u64) {
+    pub fn billionths(&mut self, name: FieldName, value: u64) {
         self.name(name, NUMBER_BYTES_MAX + 1);
         self.digits(value / 1_000_000_000);
         let mut rest = value % 1_000_000_000;
@@ -105,12 +133,10 @@ impl<'b> JsonLine<'b> {
     }
 
     /// Writes the name of a field, with room for a value of `value_bytes`.
-    fn name(&mut self, name: &str, value_bytes: usize) {
-        self.out.reserve(name.len() + 4 + value_bytes);
-        self.out.extend_from_slice(&[self.separator, b'"']);
+    #[inline]
+    fn name(&mut self, FieldName(name): FieldName, value_bytes: usize) {
+        self.out.reserve(name.len() + value_bytes);
         self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
-        self.separator = b',';
     }
 
     fn digits(&mut self, value: u64) {
@@ -166,7 +192,7 @@ mod tests {
             (2_000_000_000, "2"),
             (u64::MAX, "18446744073.709551615"),
         ] {
-            let line = written(|line| line.billionths("cost", value));
+            let line = written(|line| line.billionths(field_name!("cost"), value));
             assert_eq!(line, format!("{{\"cost\":{text}}}\n"));
         }
     }
@@ -175,12 +201,15 @@ mod tests {
     fn a_line_is_the_json_of_its_fields_in_their_order() {
         assert_eq!(written(|_| {}), "{}\n");
         let line = written(|line| {
-            line.text("text", "a");
-            line.number("number", u64::MAX);
-            line.boolean("boolean", true);
-            line.address("v4", "192.0.2.10".parse().expect("an address"));
-            line.address("v6", "2001:db8::1".parse().expect("an address"));
-            line.time("time", SystemTime::UNIX_EPOCH);
+            line.text(field_name!("text"), "a");
+            line.number(field_name!("number"), u64::MAX);
+            line.boolean(field_name!("boolean"), true);
+            line.address(field_name!("v4"), "192.0.2.10".parse().expect("an address"));
+            line.address(
+                field_name!("v6"),
+                "2001:db8::1".parse().expect("an address"),
+            );
+            line.time(field_name!("time"), SystemTime::UNIX_EPOCH);
         });
         let expected = r#"{"text":"a","number":18446744073709551615,"boolean":true,"v4":"192.0.2.10","v6":"2001:db8::1","time":"1970-01-01T00:00:00.000Z"}"#;
         assert_eq!(line, format!("{expected}\n"));
@@ -202,8 +231,9 @@ mod tests {
             "123456789abc\u{1f}",
             &controls,
         ] {
-            let line: Value = serde_json::from_str(&written(|line| line.text("t", text)))
-                .unwrap_or_else(|error| panic!("{text:?}: {error}"));
+            let line: Value =
+                serde_json::from_str(&written(|line| line.text(field_name!("t"), text)))
+                    .unwrap_or_else(|error| panic!("{text:?}: {error}"));
             assert_eq!(line, json!({"t": text}));
         }
     }
@@ -220,7 +250,9 @@ mod tests {
             (1_000_000, "1.0"),
             (61_002_003_000, "61002.003"),
         ] {
-            let line = written(|line| line.milliseconds("t", Duration::from_nanos(nanoseconds)));
+            let line = written(|line| {
+                line.milliseconds(field_name!("t"), Duration::from_nanos(nanoseconds))
+            });
             assert_eq!(line, format!("{{\"t\":{expected}}}\n"));
         }
     }

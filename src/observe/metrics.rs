@@ -26,6 +26,7 @@ use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::QuotaDecision;
 use crate::protocol::Protocol;
 use crate::state::health::StoreHealthReport;
+use foldhash::fast::RandomState;
 use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, Opts, Registry, TextEncoder,
@@ -85,7 +86,7 @@ pub struct Metrics {
     state: StateMetrics,
     process: ProcessMetrics,
     /// Caches series, because a lookup by labels costs more than counting.
-    series: RwLock<HashMap<ExchangeSeriesKey, Arc<ExchangeSeries>>>,
+    series: RwLock<HashMap<ExchangeSeriesKey, Arc<ExchangeSeries>, RandomState>>,
 }
 
 #[derive(PartialEq, Eq, Hash)]

@@ -7,6 +7,7 @@ use crate::catalog::channel::TimeoutOverrides;
 use crate::filter::chain::{RequestChain, ResponseChain};
 use crate::protocol::Protocol;
 use crate::telemetry::TracedMessages;
+use foldhash::fast::RandomState;
 use http::Method;
 use std::collections::HashMap;
 use std::fmt;
@@ -42,7 +43,7 @@ enum PathSegment {
 pub struct Router {
     routes: Vec<Arc<Route>>,
     /// Indexes of the routes without parameters by path, in the order of the file.
-    literal: HashMap<String, Vec<usize>>,
+    literal: HashMap<String, Vec<usize>, RandomState>,
     /// Indexes of the routes with parameters, in the order of the file.
     templated: Vec<usize>,
 }
@@ -75,12 +76,20 @@ impl Router {
     /// The first route that matches `method` and `path`.
     pub fn find(&self, method: &Method, path: &str) -> RouteMatch<'_> {
         let literal = self.literal.get(path).map_or(&[][..], Vec::as_slice);
+        if let ([only], []) = (literal, &*self.templated) {
+            return self.among(&[*only], method, path);
+        }
         let templated = self
             .templated
             .iter()
             .filter(|index| self.routes[**index].pattern.matches_path(path));
         let mut on_path: Vec<usize> = literal.iter().chain(templated).copied().collect();
         on_path.sort_unstable();
+        self.among(&on_path, method, path)
+    }
+
+    /// The first of the routes on a path that takes `method`.
+    fn among(&self, on_path: &[usize], method: &Method, path: &str) -> RouteMatch<'_> {
         let taking = on_path
             .iter()
             .map(|index| &self.routes[*index])

@@ -7,6 +7,7 @@ use super::admission::{
 use super::calendar::period;
 use super::clock::ClockReading;
 use super::sliding_window::SlidingWindow;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ const COUNTERS_KEPT: usize = 1_024;
 /// Counters by caller, model and kind of limit.
 #[derive(Debug, Default)]
 pub struct LimitCounters {
-    values: HashMap<CounterKey, CounterValue>,
+    values: HashMap<CounterKey, CounterValue, RandomState>,
     /// The number of counters at which idle ones are removed: callers come and go with the configuration.
     prune_at: usize,
 }

@@ -13,8 +13,13 @@ const MEDIA_LOOK_BYTES: usize = 256;
 /// The maximum of any count: far beyond any model, and far from an overflow when many are added.
 pub const TOKENS_MAX: u64 = 1 << 40;
 
-/// The fields that limit the output, in the order of preference.
-const OUTPUT_BOUNDS: [&str; 3] = ["max_completion_tokens", "max_output_tokens", "max_tokens"];
+/// The number of choices, and the fields that limit the output of each, in the order of preference.
+const OUTPUT_FIELDS: [&str; 4] = [
+    "n",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_tokens",
+];
 
 /// The estimated tokens of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,16 +36,11 @@ impl TokenEstimate {
         let mut media = EncodedMediaTotal::default();
         media.look_at(root);
         let text_bytes = body.body().len() as u64 - media.bytes;
-        let bound = |name: &&str| root.get(name)?.as_u64();
-        let output = OUTPUT_BOUNDS
-            .iter()
-            .find_map(bound)
-            .unwrap_or(output_default);
-        let choices = root
-            .get("n")
-            .and_then(DocumentNode::as_u64)
-            .unwrap_or(1)
-            .max(1);
+        let [choices, bounds @ ..] = root.get_each(OUTPUT_FIELDS);
+        let number = |field: Option<DocumentNode<'_>>| field?.as_u64();
+        let output = bounds.into_iter().find_map(number);
+        let output = output.unwrap_or(output_default);
+        let choices = number(choices).unwrap_or(1).max(1);
         Self {
             input: text_bytes.div_ceil(BYTES_PER_TOKEN) + media.count * MEDIA_TOKENS,
             output: output.saturating_mul(choices).min(TOKENS_MAX),

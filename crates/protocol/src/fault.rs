@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 /// Every way in which an exchange can end other than with the provider's own response.
@@ -95,8 +96,14 @@ pub enum DenialStatus {
 }
 
 /// A fault. The caller sees its kind and message; detail and source are only logged.
+///
+/// The size of a pointer, because nearly every function of an exchange returns a `Result` with it.
 #[derive(Debug)]
-pub struct Fault {
+pub struct Fault(Box<FaultDetails>);
+
+/// The content of a [`Fault`].
+#[derive(Debug)]
+pub struct FaultDetails {
     pub kind: FaultKind,
     /// One sentence for the caller: what is wrong and what to do. Lower case, without a full stop.
     pub message: String,
@@ -307,9 +314,23 @@ impl DenialStatus {
     }
 }
 
+impl Deref for Fault {
+    type Target = FaultDetails;
+
+    fn deref(&self) -> &FaultDetails {
+        &self.0
+    }
+}
+
+impl DerefMut for Fault {
+    fn deref_mut(&mut self) -> &mut FaultDetails {
+        &mut self.0
+    }
+}
+
 impl Fault {
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(FaultDetails {
             kind,
             message: message.into(),
             param: None,
@@ -317,7 +338,7 @@ impl Fault {
             may_charge_twice: false,
             detail: None,
             source: None,
-        }
+        }))
     }
 
     /// Sets the field or header at fault.
@@ -338,9 +359,17 @@ impl Fault {
         self
     }
 
+    /// What happened, for the operator: the detail, or else the message.
+    pub fn into_reason(self) -> String {
+        let FaultDetails {
+            detail, message, ..
+        } = *self.0;
+        detail.unwrap_or(message)
+    }
+
     /// A copy without the source, for another caller who waited for the same result: the source is logged once.
     pub fn without_source(&self) -> Self {
-        Self {
+        Self(Box::new(FaultDetails {
             kind: self.kind,
             message: self.message.clone(),
             param: self.param.clone(),
@@ -348,7 +377,7 @@ impl Fault {
             may_charge_twice: self.may_charge_twice,
             detail: self.detail.clone(),
             source: None,
-        }
+        }))
     }
 
     /// Sets the source, which is logged.

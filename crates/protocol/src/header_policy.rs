@@ -3,6 +3,7 @@
 
 use crate::caller_key::CallerKeyToStrip;
 use crate::credential_names::{member_names_credential, names_credential};
+use crate::header_values::decimal_value;
 use crate::mask::ChannelSecrets;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::borrow::Cow;
@@ -180,7 +181,7 @@ pub fn response_headers_for_caller(
             continue;
         }
         let value = match name == header::CONTENT_LENGTH {
-            true => length(value).map_or_else(|| value.clone(), HeaderValue::from),
+            true => length(value).map_or_else(|| value.clone(), decimal_value),
             false => value.clone(),
         };
         headers.insert(name, value);

@@ -11,6 +11,7 @@ pub mod estimate;
 pub mod fault;
 pub mod form;
 pub mod header_policy;
+pub mod header_values;
 pub mod hex;
 pub mod ids;
 pub mod images;

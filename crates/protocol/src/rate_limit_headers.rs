@@ -2,8 +2,15 @@
 
 use super::Protocol;
 use super::date::rfc3339;
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use std::ops::Range;
 use std::time::Duration;
+
+/// The maximum number of headers: three for each unit.
+const HEADERS_MAX: usize = 6;
+/// Enough for the values of all headers, unless limits have more than ten digits.
+const VALUES_BYTES: usize = 96;
 
 /// The state of one of a caller's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,35 +28,62 @@ pub enum RateLimitUnit {
     Tokens,
 }
 
-impl RateLimitStatus {
-    /// The names and values of the headers; `now` is in Unix milliseconds.
-    ///
-    /// The messages protocol has its own names and points in time; other protocols have chat's names and durations.
-    pub fn headers(
-        &self,
-        protocol: Option<Protocol>,
-        counted: RateLimitUnit,
-        now: u64,
-    ) -> [(HeaderName, HeaderValue); 3] {
-        let reset = match protocol {
-            Some(Protocol::Messages) => {
-                let reset_ms = u64::try_from(self.reset.as_millis()).unwrap_or(u64::MAX);
-                // Rounded down: rounded up, the time would lie after the end of the window.
-                text_value(rfc3339(now.saturating_add(reset_ms) / 1000))
-            }
-            _ => text_value(duration_text(self.reset)),
-        };
-        let [limit, remaining, at] = names(protocol, counted).clone();
-        [
-            (limit, HeaderValue::from(self.limit)),
-            (remaining, HeaderValue::from(self.remaining)),
-            (at, reset),
-        ]
+/// The headers for the limits of each unit; `now` is in Unix milliseconds.
+///
+/// The messages protocol has its own names and points in time; other protocols have chat's names and durations.
+pub fn headers(
+    limits: impl IntoIterator<Item = (RateLimitUnit, RateLimitStatus)>,
+    protocol: Option<Protocol>,
+    now: u64,
+) -> Vec<(HeaderName, HeaderValue)> {
+    let mut values = SharedValues::default();
+    let mut named = Vec::with_capacity(HEADERS_MAX);
+    for (counted, limit) in limits {
+        let [most, remaining, reset] = names(protocol, counted);
+        named.push((most, values.push(|text| push_decimal(text, limit.limit))));
+        let left = |text: &mut String| push_decimal(text, limit.remaining);
+        named.push((remaining, values.push(left)));
+        let at = |text: &mut String| push_reset(text, protocol, limit.reset, now);
+        named.push((reset, values.push(at)));
+    }
+    let values = values.finish();
+    let header = |(name, range): (&HeaderName, Range<usize>)| {
+        let value = HeaderValue::from_maybe_shared(values.slice(range));
+        let value = value.expect("numbers, durations and dates are plain text");
+        (name.clone(), value)
+    };
+    named.into_iter().map(header).collect()
+}
+
+fn push_reset(text: &mut String, protocol: Option<Protocol>, reset: Duration, now: u64) {
+    match protocol {
+        Some(Protocol::Messages) => {
+            let reset_ms = u64::try_from(reset.as_millis()).unwrap_or(u64::MAX);
+            // Rounded down: rounded up, the time would lie after the end of the window.
+            text.push_str(&rfc3339(now.saturating_add(reset_ms) / 1000));
+        }
+        _ => push_duration(text, reset),
     }
 }
 
-fn text_value(text: String) -> HeaderValue {
-    HeaderValue::try_from(text).expect("durations and dates are plain text")
+/// Texts of values, in one piece of memory: every response has these headers.
+#[derive(Default)]
+struct SharedValues(String);
+
+impl SharedValues {
+    /// Adds a value; returns its range.
+    fn push(&mut self, write: impl FnOnce(&mut String)) -> Range<usize> {
+        if self.0.is_empty() {
+            self.0.reserve(VALUES_BYTES);
+        }
+        let start = self.0.len();
+        write(&mut self.0);
+        start..self.0.len()
+    }
+
+    fn finish(self) -> Bytes {
+        self.0.into()
+    }
 }
 
 /// The names of the headers for the limit, what remains of it, and its reset.
@@ -84,12 +118,28 @@ fn names(protocol: Option<Protocol>, counted: RateLimitUnit) -> &'static [Header
 
 /// A duration as `12s`, `6m0s` or `23h59m1s`, rounded up to the second.
 pub fn duration_text(duration: Duration) -> String {
+    let mut text = String::new();
+    push_duration(&mut text, duration);
+    text
+}
+
+fn push_duration(text: &mut String, duration: Duration) {
     let seconds = whole_seconds(duration);
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, seconds) => format!("{minutes}m{seconds}s"),
-        (hours, minutes, seconds) => format!("{hours}h{minutes}m{seconds}s"),
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    if hours > 0 {
+        push_decimal(text, hours);
+        text.push('h');
     }
+    if hours > 0 || minutes > 0 {
+        push_decimal(text, minutes);
+        text.push('m');
+    }
+    push_decimal(text, seconds % 60);
+    text.push('s');
+}
+
+fn push_decimal(text: &mut String, number: u64) {
+    text.push_str(itoa::Buffer::new().format(number));
 }
 
 /// Seconds, rounded up, so that a client that waits for this long is not too early.
@@ -125,9 +175,10 @@ mod tests {
             reset: Duration::from_millis(61_500),
         };
         let reported = |protocol, counted| {
-            allowance
-                .headers(protocol, counted, 951_782_399_000)
-                .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            let headers = headers([(counted, allowance)], protocol, 951_782_399_000);
+            let lines = headers.iter();
+            let lines = lines.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
+            lines.collect::<Vec<_>>()
         };
         for protocol in [None, Some(Protocol::Chat), Some(Protocol::Responses)] {
             assert_eq!(

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 
 /// Replaces a credential.
 const REDACTED: &[u8] = b"[redacted]";
@@ -12,7 +13,7 @@ const SECRET_BYTES_MIN: usize = 8;
 /// The minimum length of a key; shorter runs of characters are words.
 const KEY_BYTES_MIN: usize = 16;
 /// The prefix of providers' keys.
-const KEY_PREFIX: &[u8] = b"sk-";
+static KEY_PREFIX: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"sk-"));
 /// The scheme before a token in a header.
 const SCHEME: &[u8] = b"bearer ";
 
@@ -39,7 +40,8 @@ pub fn redact<'a>(text: &'a [u8], secrets: &[&str]) -> Cow<'a, [u8]> {
 
 /// Runs of characters that start with a key's prefix and are long enough for a key.
 fn keys(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    memmem::find_iter(text, KEY_PREFIX)
+    KEY_PREFIX
+        .find_iter(text)
         // Inside of a longer word, such as "risk-averse", it is not a prefix.
         .filter(|&start| start == 0 || !is_key_byte(text[start - 1]))
         .filter_map(|start| key_at(text, start))

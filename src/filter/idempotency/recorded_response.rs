@@ -106,11 +106,11 @@ pub(super) async fn replay(
     let (sha256, size) = match response.body {
         RecordedBody::Inline { bytes } => {
             body_end.reach();
-            return Ok(Some(FilterAction::LocalReply(LocalReply {
+            return Ok(Some(LocalReply {
                 status,
                 headers,
                 body: bytes,
-            })));
+            }.into()));
         }
         RecordedBody::Stored { sha256, size } => (sha256, size),
     };
@@ -119,7 +119,7 @@ pub(super) async fn replay(
     };
     let opened = media.open_response_body(digest, size).await;
     Ok(opened.map_err(unreadable)?.map(|reader| {
-        FilterAction::StreamedReply(StreamedReply {
+        StreamedReply {
             status,
             headers,
             length: size,
@@ -127,7 +127,7 @@ pub(super) async fn replay(
                 reader,
                 end: body_end.clone(),
             })),
-        })
+        }.into()
     }))
 }
 
@@ -230,13 +230,10 @@ mod tests {
         for is_cut in [false, true] {
             let end = ReplayBodyEnd::default();
             let action = replay(&media, response.clone(), &end).await.unwrap();
-            let Some(FilterAction::StreamedReply(StreamedReply {
-                body: Some(mut body),
-                ..
-            })) = action
-            else {
+            let Some(FilterAction::StreamedReply(reply)) = action else {
                 panic!("the body is in the media store");
             };
+            let mut body = reply.body.expect("the reply has a body");
             if is_cut {
                 truncate_files(&directory);
             }

@@ -30,7 +30,7 @@ impl StreamRecording {
         };
         // The headers of other filters are added after this hook.
         let mut headers = response.headers.clone();
-        headers.extend(response.request.response_headers.clone());
+        response.request.add_response_headers(&mut headers);
         let recording = Self {
             response: RecordedResponse {
                 status: response.status.as_u16(),

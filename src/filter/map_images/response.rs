@@ -27,7 +27,7 @@ pub(super) fn name_ignored_for_streams(request: &mut RequestView) {
             && RequestedImageDelivery::requested_by(asked) == Some(RequestedImageDelivery::Url)
     });
     if streams_urls {
-        request.response_headers.insert(IGNORED, RESPONSE_FORMAT);
+        request.response_headers.push((IGNORED, RESPONSE_FORMAT));
     }
 }
 

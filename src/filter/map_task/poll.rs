@@ -283,11 +283,11 @@ fn head(status: &TaskStatus, poll_after: Duration) -> HeaderMap {
 fn reply(status: StatusCode, mut headers: HeaderMap, body: Bytes) -> FilterAction {
     let json = HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, json);
-    FilterAction::LocalReply(LocalReply {
+    LocalReply {
         status,
         headers,
         body,
-    })
+    }.into()
 }
 
 fn too_late(cancel: &TaskCancelCall, state: TaskState) -> Fault {

@@ -23,11 +23,11 @@ pub fn local_reply(plugin: &str, reply: PluginReply) -> Result<FilterAction, Fau
     ] {
         headers.remove(name);
     }
-    Ok(FilterAction::LocalReply(LocalReply {
+    Ok(LocalReply {
         status: reply.status,
         headers,
         body: reply.body,
-    }))
+    }.into())
 }
 
 /// The error for a response in whose place a plugin replies. A body of text is its message.

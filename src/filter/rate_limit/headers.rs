@@ -2,12 +2,11 @@
 
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::rate_limit_headers::{RateLimitStatus, RateLimitUnit, duration_text};
+use crate::protocol::rate_limit_headers::{
+    self, RateLimitStatus, RateLimitUnit, duration_text,
+};
 use crate::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
 use std::time::Duration;
-
-/// The maximum number of headers: three for each unit.
-const RATE_LIMIT_HEADERS_MAX: usize = 6;
 
 /// Adds the headers for requests and for tokens. Of several limits of a unit, the one with the least remaining counts.
 pub fn add_headers(
@@ -16,14 +15,14 @@ pub fn add_headers(
     limit_statuses: &[LimitStatus],
     now_ms: u64,
 ) {
-    request.response_headers.reserve(RATE_LIMIT_HEADERS_MAX);
-    for counted in [RateLimitUnit::Requests, RateLimitUnit::Tokens] {
-        let Some(rate_limit) = tightest(counted, limits, limit_statuses) else {
-            continue;
-        };
-        for (name, value) in rate_limit.headers(request.protocol, counted, now_ms) {
-            request.response_headers.insert(name, value);
-        }
+    let units = [RateLimitUnit::Requests, RateLimitUnit::Tokens];
+    let reported =
+        units.map(|counted| Some((counted, tightest(counted, limits, limit_statuses)?)));
+    let reported = reported.into_iter().flatten();
+    let headers = rate_limit_headers::headers(reported, request.protocol, now_ms);
+    match request.response_headers.is_empty() {
+        true => request.response_headers = headers,
+        false => request.response_headers.extend(headers),
     }
 }
 

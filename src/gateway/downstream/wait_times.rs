@@ -64,8 +64,8 @@ impl ExchangeWaitRecorder {
         }
     }
 
-    /// The wait times of an exchange that started at `began` and ends now.
-    pub fn settle(&self, began: Instant) -> WaitTimes {
+    /// The wait times of an exchange that started at `began` and ends at `end`.
+    pub fn settle(&self, began: Instant, end: Instant) -> WaitTimes {
         let Self {
             upstream,
             client,
@@ -74,8 +74,8 @@ impl ExchangeWaitRecorder {
             current_upstream_wait: _,
             open: _,
         } = self;
-        let total = began.elapsed();
-        let since = last_ended.unwrap_or(began).elapsed();
+        let total = end - began;
+        let since = end - last_ended.unwrap_or(began);
         WaitTimes {
             upstream: *upstream,
             client: *client,
@@ -182,7 +182,7 @@ mod tests {
             upstream,
             client,
             gateway,
-        } = wait_times.settle(began);
+        } = wait_times.settle(began, Instant::now());
         assert!(upstream.longest >= SHORT + LONG && upstream.total >= SHORT * 2 + LONG);
         assert!(client.longest >= SHORT && client.longest == client.total);
         assert!(gateway.longest >= SHORT && gateway.total >= gateway.longest);
@@ -197,7 +197,7 @@ mod tests {
             wait_times.upstream(async {}, |()| true).await;
             wait_times.client(async {}).await;
         }
-        let spent = wait_times.settle(Instant::now());
+        let spent = wait_times.settle(Instant::now(), Instant::now());
         assert_eq!(
             (spent.upstream, spent.client),
             (WaitTime::default(), WaitTime::default())

@@ -234,7 +234,7 @@ impl Attempts<'_> {
         self.request.info.processing = UpstreamProcessing::Unsent;
         if self.route.failover.report_attempts {
             let attempts = HeaderValue::from(self.record.attempts);
-            self.request.response_headers.insert(ATTEMPTS, attempts);
+            self.request.response_headers.push((ATTEMPTS, attempts));
         }
         let channel = lease.candidate.channel.clone();
         let attempted = match self.send(&lease).await {

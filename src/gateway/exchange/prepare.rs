@@ -146,6 +146,9 @@ fn upstream_path(channel: &Channel, request: &RequestView) -> String {
 
 /// The channel's base path and `path` without `/v1`.
 pub(in crate::gateway) fn path_at(channel: &Channel, path: &str) -> String {
-    let base = &channel.origin.base_path;
-    format!("{base}{}", header_policy::path_for_provider(path))
+    [
+        &*channel.origin.base_path,
+        header_policy::path_for_provider(path),
+    ]
+    .concat()
 }

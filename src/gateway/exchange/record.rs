@@ -89,8 +89,9 @@ impl ExchangeRecord {
         downstream: &Downstream,
         settlement: Settlement,
     ) {
-        let total = self.started.elapsed();
-        let wait_times = downstream.wait_times.settle(self.started);
+        let end = Instant::now();
+        let total = end - self.started;
+        let wait_times = downstream.wait_times.settle(self.started, end);
         let trace = self.trace.take();
         let finished = FinishedExchangeView {
             snapshot,

@@ -19,15 +19,17 @@ impl Exchange<'_> {
     pub(super) async fn relay_straight(
         &mut self,
         response: &mut UpstreamResponse,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
         kind: ResponseBodyKind,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         let observed = kind == ResponseBodyKind::Json
             && self.route.response.body_access() == ResponseBodyAccess::Observe;
-        self.downstream
-            .write_head(response.status, headers.clone())
-            .await?;
+        let mut sent_headers = match observed && self.route.response.reads_sent_head() {
+            true => headers.clone(),
+            false => HeaderMap::new(),
+        };
+        self.downstream.write_head(response.status, headers).await?;
         // Copied, since keeping many small pieces would hold their larger buffers.
         let mut seen = BytesMut::new();
         let mut whole = observed;
@@ -39,7 +41,7 @@ impl Exchange<'_> {
         })
         .await?;
         if whole {
-            self.observe(response.status, &mut headers, candidate, seen.freeze());
+            self.observe(response.status, &mut sent_headers, candidate, seen.freeze());
         }
         Ok(())
     }

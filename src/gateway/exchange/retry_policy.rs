@@ -192,30 +192,23 @@ impl AttemptFailureClass {
 
 impl RetryDecision {
     /// The error for the caller in place of `fault`.
-    pub fn fault(self, fault: Fault) -> Fault {
-        let fault = match self.reply {
-            FinalReplyKind::OutcomeUnknown => Fault {
-                kind: FaultKind::OutcomeUnknown,
-                message: OUTCOME_UNKNOWN.into(),
-                ..fault
-            },
-            FinalReplyKind::PaidFailure => Fault {
-                message: PAID_FAILURE.into(),
-                ..fault
-            },
-            FinalReplyKind::InvalidResponse => Fault {
-                kind: FaultKind::UnreadableResponse,
-                message: PAID_FAILURE.into(),
-                ..fault
-            },
+    pub fn fault(self, mut fault: Fault) -> Fault {
+        match self.reply {
+            FinalReplyKind::OutcomeUnknown => {
+                fault.kind = FaultKind::OutcomeUnknown;
+                fault.message = OUTCOME_UNKNOWN.into();
+            }
+            FinalReplyKind::PaidFailure => fault.message = PAID_FAILURE.into(),
+            FinalReplyKind::InvalidResponse => {
+                fault.kind = FaultKind::UnreadableResponse;
+                fault.message = PAID_FAILURE.into();
+            }
             FinalReplyKind::Fault
             | FinalReplyKind::ProviderError
-            | FinalReplyKind::AccountRefused => fault,
-        };
-        Fault {
-            may_charge_twice: fault.may_charge_twice || !self.sdk_may_retry,
-            ..fault
+            | FinalReplyKind::AccountRefused => {}
         }
+        fault.may_charge_twice |= !self.sdk_may_retry;
+        fault
     }
 }
 
@@ -235,21 +228,24 @@ impl RetrySafety {
         match &request.body {
             RequestBody::Streamed(_) => Self::Streamed,
             RequestBody::Opaque(_) => Self::of_unread(protocol),
-            body => Self::of_flags(protocol, |name| {
-                body.document()?.root().get(name)?.as_bool()
-            }),
+            body => {
+                let document = body.document();
+                let flags = document.map(|body| body.root().get_each(["store", "background"]));
+                let flags = flags.unwrap_or_default();
+                Self::of_flags(protocol, flags.map(|flag| flag?.as_bool()))
+            }
         }
     }
 
-    fn of_flags(protocol: Option<Protocol>, flag: impl Fn(&str) -> Option<bool>) -> Self {
+    fn of_flags(protocol: Option<Protocol>, [store, background]: [Option<bool>; 2]) -> Self {
         let stored = match protocol {
             Some(Protocol::Messages) => false,
-            Some(Protocol::Chat) => flag("store") == Some(true),
+            Some(Protocol::Chat) => store == Some(true),
             // The default of `store` is true.
-            Some(Protocol::Responses) => flag("store") != Some(false),
+            Some(Protocol::Responses) => store != Some(false),
             _ => true,
         };
-        match (flag("background"), stored) {
+        match (background, stored) {
             (Some(true), _) => Self::Background,
             (_, true) => Self::Stored,
             (_, false) => Self::Free,

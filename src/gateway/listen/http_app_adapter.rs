@@ -99,7 +99,7 @@ impl<A: HttpApp> HttpAppAdapter<A> {
             Err(fault) => {
                 let status =
                     StatusCode::from_u16(fault.kind.status()).map_err(|_| ClientGoneError)?;
-                let refused = AppResponse::full(status, "text/plain", fault.message);
+                let refused = AppResponse::full(status, "text/plain", fault.message.clone());
                 return self.send(downstream, refused).await;
             }
         };

@@ -35,6 +35,9 @@ pub(in crate::gateway) fn body_kind_of(headers: &HeaderMap) -> ResponseBodyKind 
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
+    if content_type == "application/json" {
+        return ResponseBodyKind::Json;
+    }
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("text/event-stream") {
         ResponseBodyKind::Stream

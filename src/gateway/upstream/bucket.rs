@@ -122,7 +122,7 @@ fn server_of(uri: &Uri) -> Result<Channel, BucketRequestError> {
 
 fn request_error(fault: Fault) -> BucketRequestError {
     let kind = fault.kind;
-    let reason = fault.detail.unwrap_or(fault.message);
+    let reason = fault.into_reason();
     match kind {
         FaultKind::Connect => BucketRequestError::Connect(reason),
         FaultKind::UpstreamTimeout => BucketRequestError::Timeout(reason),

@@ -198,5 +198,5 @@ fn is_final(kind: io::ErrorKind) -> bool {
 }
 
 pub(super) fn broken(fault: Fault) -> FetchError {
-    unfetched(fault.detail.unwrap_or(fault.message))
+    unfetched(fault.into_reason())
 }

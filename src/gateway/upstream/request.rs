@@ -5,6 +5,7 @@ use super::request_head::RequestHead;
 use crate::catalog::channel::{Channel, Timeouts};
 use crate::filter::body_stream::RequestBodyReceiver;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::header_values::decimal_value;
 use crate::protocol::json::edit::BodySegments;
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
@@ -56,7 +57,7 @@ impl PreparedRequest {
         }
         headers.insert(header::HOST, channel.origin.authority.clone());
         if let Some(bytes) = body.content_length() {
-            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+            headers.insert(header::CONTENT_LENGTH, decimal_value(bytes));
         }
         for (name, value) in &channel.headers {
             headers.insert(name, value.clone());

@@ -93,7 +93,7 @@ impl ServiceClient for UpstreamServiceClient {
 
 fn call_error(fault: Fault) -> ServiceCallError {
     let kind = fault.kind;
-    let reason = fault.detail.unwrap_or(fault.message);
+    let reason = fault.into_reason();
     match kind {
         FaultKind::Connect => ServiceCallError::Connect(reason),
         FaultKind::UpstreamTimeout => ServiceCallError::Timeout(reason),

@@ -54,14 +54,15 @@ impl ResponseHead {
         let is_http11 = response.version == Some(1);
         // A copy, so that a response does not keep the memory of its whole first read.
         let raw = Bytes::copy_from_slice(&received[..length]);
-        let headers = headers_of(response.headers, received.as_ptr(), &raw)?;
+        let is_plain = is_plain(&raw);
+        let headers = headers_of(response.headers, received.as_ptr(), &raw, is_plain)?;
         received.advance(length);
         let mut head = Self {
             status: status.map_err(|_| invalid("the status is not a number from 100 to 999"))?,
             framing: framing_of(&headers)?,
             headers,
             is_http11,
-            is_plain: is_plain(&raw),
+            is_plain,
         };
         let headers = &mut head.headers;
         // The length of a chunked body does not count (RFC 9112, section 6.3).
@@ -105,15 +106,14 @@ impl ResponseHead {
 
     /// Whether at most one line declares the framing, in its plainest form.
     fn has_one_framing(&self) -> bool {
-        let lengths = self.headers.get_all(header::CONTENT_LENGTH).iter();
-        let codings = self.headers.get_all(header::TRANSFER_ENCODING).iter();
-        let has_plain_length =
-            |value: &HeaderValue| value.as_bytes().iter().all(u8::is_ascii_digit);
-        let has_plain_coding =
-            |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
-        let mut lines = lengths
-            .map(has_plain_length)
-            .chain(codings.map(has_plain_coding));
+        let mut lines = self.headers.iter().filter_map(|(name, value)| {
+            let value = value.as_bytes();
+            match *name {
+                header::CONTENT_LENGTH => Some(value.iter().all(u8::is_ascii_digit)),
+                header::TRANSFER_ENCODING => Some(value.eq_ignore_ascii_case(b"chunked")),
+                _ => None,
+            }
+        });
         lines.next().unwrap_or(true) && lines.next().is_none()
     }
 }
@@ -126,11 +126,13 @@ fn parser() -> ParserConfig {
     parser
 }
 
-/// The fields of a head that begins at `base`, and of which `raw` is a copy.
+/// The fields of a head that begins at `base`, and of which `raw` is a copy. Only a head that is not plain has folded
+/// lines.
 fn headers_of(
     fields: &[Header<'_>],
     base: *const u8,
     raw: &Bytes,
+    is_plain: bool,
 ) -> Result<HeaderMap, Box<Error>> {
     let mut headers = HeaderMap::with_capacity(fields.len());
     for field in fields {
@@ -142,7 +144,11 @@ fn headers_of(
             0 => Bytes::new(),
             length => raw.slice(start..start + length),
         };
-        let value = HeaderValue::from_maybe_shared(unfolded(value));
+        let value = match is_plain {
+            true => value,
+            false => unfolded(value),
+        };
+        let value = HeaderValue::from_maybe_shared(value);
         let value = value.map_err(|_| invalid("the value of a field has control characters"))?;
         headers.append(name, value);
     }
