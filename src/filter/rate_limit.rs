@@ -19,7 +19,7 @@ use crate::state::admission::{
 };
 use crate::state::calendar::unix_ms;
 use crate::state::caller_permit::CallerPermit;
-use crate::state::{OnStoreFailure, StateStore, StoreUnavailable};
+use crate::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
 use reservation::Reservation;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -90,7 +90,28 @@ impl Filter for RateLimitFilter {
             return HookResult::next();
         };
         let caller = caller.clone();
-        HookResult::later(async move { self.admit(request, &caller).await })
+        let model = request.model().map(|model| model.name.clone());
+        let limits = caller.limits.of(model.as_deref());
+        if limits.is_empty() || request.state.get::<Reservation>().is_some() {
+            return HookResult::next();
+        }
+        let estimate = self.estimate(request, limits);
+        let demand = AdmissionRequest {
+            limits,
+            tokens: estimate.total(),
+        };
+        if let StoreFuture::Ready(admission) = self.state.admit(&demand) {
+            return HookResult::Ready(self.decide(request, limits, estimate, admission));
+        }
+        HookResult::later(async move {
+            let limits = caller.limits.of(model.as_deref());
+            let demand = AdmissionRequest {
+                limits,
+                tokens: estimate.total(),
+            };
+            let admission = self.state.admit(&demand).get().await;
+            self.decide(request, limits, estimate, admission)
+        })
     }
 
     fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
@@ -101,25 +122,17 @@ impl Filter for RateLimitFilter {
 }
 
 impl RateLimitFilter {
-    async fn admit(
+    fn decide(
         &self,
         request: &mut RequestView,
-        caller: &Caller,
+        limits: &[AdmissionLimit],
+        estimate: TokenEstimate,
+        admission: Result<AdmissionResult, StoreUnavailable>,
     ) -> Result<FilterAction, Fault> {
-        let model = request.model().map(|model| model.name.clone());
-        let limits = caller.limits.of(model.as_deref());
-        if limits.is_empty() || request.state.get::<Reservation>().is_some() {
-            return Ok(FilterAction::Continue);
-        }
-        let estimate = self.estimate(request, limits);
-        let demand = AdmissionRequest {
-            limits,
-            tokens: estimate.total(),
-        };
         let AdmissionResult {
             limit_statuses,
             decision,
-        } = match self.state.admit(&demand).get().await {
+        } = match admission {
             Ok(admission) => admission,
             Err(unavailable) => return self.decide_without_store(request, unavailable),
         };
@@ -136,7 +149,7 @@ impl RateLimitFilter {
                 let left = limit_statuses[limit].remaining;
                 Err(headers::refusal(
                     &limits[limit],
-                    demand.tokens,
+                    estimate.total(),
                     left,
                     retry_after,
                 ))

@@ -134,6 +134,9 @@ fn start_of(value: &HeaderValue) -> String {
 /// Whether every parser reads this content type as JSON in UTF-8. Rejects what parsers read differently: a repeated or
 /// segmented charset (RFC 2231), and quoted strings with separators or escapes.
 fn is_json(content_type: &str) -> bool {
+    if content_type == "application/json" {
+        return true;
+    }
     let mut pieces = content_type.split(';').map(trimmed);
     let is_type = |essence: &str| essence.eq_ignore_ascii_case("application/json");
     let mut has_charset = false;

@@ -121,7 +121,7 @@ impl Downstream {
         }
         self.send_continue().await?;
         let buffer = SpoolingBodyBuffer::new(bytes_max, self.declared_length(), spooling);
-        let read = fast_timeout(deadline, self.read_to_end(buffer)).await;
+        let read = in_time(deadline, self.read_to_end(buffer)).await;
         let body = read.map_err(|_| incomplete(deadline))??;
         self.end_body(body.is_empty())?;
         self.bytes_in = body.len() as u64;

@@ -65,6 +65,8 @@ pub struct UpstreamClient {
 
 /// The peers of one channel and credential: one for each address.
 struct ChannelPeers {
+    /// The host, if it is an IP address, which needs no lookup.
+    literal_host: Option<Arc<str>>,
     /// The addresses of the peers; a new address list gets new peers.
     addresses: Arc<[IpAddr]>,
     peers: Vec<Arc<UpstreamPeer>>,
@@ -199,9 +201,6 @@ impl UpstreamClient {
         credential: Option<&Credential>,
     ) -> Result<Arc<ChannelPeers>, Fault> {
         let host = &channel.origin.host;
-        let addresses = self.addresses.of(host).await.map_err(|error| {
-            no_connection(format!("DNS lookup of `{host}` failed: {error}")).source(error)
-        })?;
         let pool = credential.map_or(channel.fingerprint, |credential| credential.fingerprint);
         let known = self
             .providers
@@ -209,6 +208,14 @@ impl UpstreamClient {
             .unwrap_or_else(PoisonError::into_inner)
             .get(&pool)
             .cloned();
+        if let Some(provider) = &known
+            && provider.literal_host.as_ref() == Some(host)
+        {
+            return Ok(provider.clone());
+        }
+        let addresses = self.addresses.of(host).await.map_err(|error| {
+            no_connection(format!("DNS lookup of `{host}` failed: {error}")).source(error)
+        })?;
         if let Some(provider) = &known
             && provider.addresses == addresses
         {
@@ -249,7 +256,9 @@ impl ChannelPeers {
                 ))
             })
             .collect();
+        let host = &channel.origin.host;
         Self {
+            literal_host: host.parse::<IpAddr>().is_ok().then(|| host.clone()),
             addresses,
             peers,
             preferred: AtomicUsize::new(preferred),

@@ -150,13 +150,17 @@ const NUMBER_BYTES_MAX: usize = 20;
 
 /// Whether a byte of `text` must be escaped in JSON. Looks at eight bytes at a time.
 fn has_escaped(text: &[u8]) -> bool {
-    let (chunks, rest) = text.as_chunks::<8>();
-    let in_chunks = chunks.iter().fold(0, |found, chunk| {
+    let Some(last) = text.last_chunk::<8>() else {
+        return text
+            .iter()
+            .any(|byte| matches!(byte, ..b' ' | b'"' | b'\\'));
+    };
+    let (chunks, _) = text.as_chunks::<8>();
+    // The last chunk overlaps the one before it.
+    let found = chunks.iter().chain([last]).fold(0, |found, chunk| {
         found | escaped_in(u64::from_le_bytes(*chunk))
     });
-    let mut last = *b"________";
-    last[..rest.len()].copy_from_slice(rest);
-    in_chunks | escaped_in(u64::from_le_bytes(last)) != 0
+    found != 0
 }
 
 /// The high bits of the bytes of `word` that must be escaped. A borrow can mark the byte above one of them as well, so

@@ -11,6 +11,8 @@ const FLUSH_EVERY: Duration = Duration::from_millis(50);
 /// Maximum size of the buffered lines in bytes. Further lines are dropped and counted, so that a stuck pipe does not
 /// fill memory.
 const WAITING_BYTES_MAX: usize = 16 << 20;
+/// Maximum size of the empty buffer that is kept for the next batch, in bytes.
+const BATCH_BYTES_KEPT: usize = 1 << 20;
 /// How long the end of the process waits for the reader.
 const LAST_FLUSH: Duration = Duration::from_millis(500);
 
@@ -54,13 +56,14 @@ impl LineWriter {
         thread::Builder::new()
             .name("lines".into())
             .spawn(move || {
+                let mut batch = Vec::new();
                 loop {
                     thread::sleep(FLUSH_EVERY);
                     let writing = writer
                         .writing
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner);
-                    writer.write_waiting();
+                    writer.write_waiting(&mut batch);
                     drop(writing);
                 }
             })
@@ -91,7 +94,7 @@ impl LineWriter {
         }
         // The reader may be stuck on this batch too, so another thread writes it.
         let shared = self.shared.clone();
-        let last = thread::spawn(move || shared.write_waiting());
+        let last = thread::spawn(move || shared.write_waiting(&mut Vec::new()));
         while !last.is_finished() && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));
         }
@@ -119,18 +122,26 @@ impl LineWriterInner {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_waiting(&self) {
-        let PendingLines { bytes, lines } = std::mem::take(&mut *self.waiting());
-        if bytes.is_empty() {
+    /// Writes the buffered lines. `batch` is an empty buffer, which takes the place of the one that is written; it is
+    /// used again for the next batch, so that not every batch grows a new one.
+    fn write_waiting(&self, batch: &mut Vec<u8>) {
+        let lines = {
+            let mut waiting = self.waiting();
+            std::mem::swap(&mut waiting.bytes, batch);
+            std::mem::take(&mut waiting.lines)
+        };
+        if batch.is_empty() {
             return;
         }
         let written = match self.sink {
             LogSink::Stdout => {
                 let mut stdout = io::stdout().lock();
-                stdout.write_all(&bytes).and_then(|()| stdout.flush())
+                stdout.write_all(batch).and_then(|()| stdout.flush())
             }
-            LogSink::Stderr => io::stderr().lock().write_all(&bytes),
+            LogSink::Stderr => io::stderr().lock().write_all(batch),
         };
+        batch.clear();
+        batch.shrink_to(BATCH_BYTES_KEPT);
         // A closed pipe or a full disk must not stop the gateway.
         if written.is_err() {
             self.dropped.fetch_add(lines, Ordering::Relaxed);

@@ -246,6 +246,10 @@ impl MethodPathPattern {
     }
 
     fn parameters(&self, path: &str) -> Vec<(Arc<str>, String)> {
+        let is_literal = |segment: &PathSegment| matches!(segment, PathSegment::Literal(_));
+        if self.segments.iter().all(is_literal) {
+            return Vec::new();
+        }
         self.segments
             .iter()
             .zip(path.split('/').skip(1))

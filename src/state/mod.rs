@@ -52,7 +52,7 @@ pub trait StateStore: Send + Sync {
     /// Removes an id that its caller has deleted. Never waits.
     fn forget(&self, caller: &Arc<str>, id: &str);
 
-    /// Charges a request to all of its limits at once, or to none.
+    /// Charges a request to all of its limits at once, or to none. A future charges nothing before it is polled.
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult>;
 
     /// Settles an admitted request: corrects its estimate to the tokens used, and ends its concurrency lease. Never

@@ -180,7 +180,7 @@ pub fn response_headers_for_caller(
         if has_repeated && from_provider.get_all(name).iter().any(contradicts) {
             continue;
         }
-        let value = match name == header::CONTENT_LENGTH {
+        let value = match name == header::CONTENT_LENGTH && !is_plain_number(value) {
             true => length(value).map_or_else(|| value.clone(), decimal_value),
             false => value.clone(),
         };
@@ -197,6 +197,15 @@ fn is_same(name: &HeaderName, one: &HeaderValue, other: &HeaderValue) -> bool {
     match name == header::CONTENT_LENGTH {
         true => length(one) == length(other),
         false => one == other,
+    }
+}
+
+/// Whether a value is a decimal number as it would be written again: without signs, blanks and leading zeros.
+fn is_plain_number(value: &HeaderValue) -> bool {
+    match value.as_bytes() {
+        [b'0'] => true,
+        [b'1'..=b'9', rest @ ..] => rest.len() < 18 && rest.iter().all(u8::is_ascii_digit),
+        _ => false,
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::Protocol;
-use super::json::skim;
+use super::json::skim::{self, NestedMembers};
 
 /// The token counts in a response; `None` for a count that the provider did not send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,12 +58,9 @@ pub fn detail_names(protocol: Option<Protocol>) -> UsageDetailNames {
 pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<TokenUsage> {
     // Most providers send it last. In text that a model wrote, the quotes of this key are escaped.
     let key = USAGE_KEY.find_iter(body).last()?;
-    let trailing = skim::trailing_member(body, key + USAGE_KEY.needle().len());
-    read(
-        protocol,
-        body,
-        trailing.or_else(|| skim::find(body, &["usage"]))?,
-    )
+    let key_end = key + USAGE_KEY.needle().len();
+    let trailing = skim::trailing_object(body, key_end, |members| read(protocol, body, members));
+    trailing.unwrap_or_else(|| read_at(protocol, body, skim::find(body, &["usage"])?))
 }
 
 /// Tracks the usage in a stream.
@@ -116,7 +113,7 @@ impl StreamUsageMeter {
     }
 
     fn note_latest(&mut self, data: &[u8], path: &[&str]) {
-        let found = skim::find(data, path).and_then(|range| read(self.protocol, data, range));
+        let found = skim::find(data, path).and_then(|range| read_at(self.protocol, data, range));
         if let Some(usage) = found {
             self.latest = Some(usage.or(self.latest.unwrap_or_default()));
         }
@@ -126,7 +123,7 @@ impl StreamUsageMeter {
     fn note_start(&mut self, data: &[u8]) {
         if self.at_start.is_none() {
             let found = skim::find(data, &["message", "usage"]);
-            self.at_start = found.and_then(|range| read(self.protocol, data, range));
+            self.at_start = found.and_then(|range| read_at(self.protocol, data, range));
         }
     }
 }
@@ -164,17 +161,15 @@ impl TokenUsage {
 }
 
 /// Parses a usage object; `None` if it is null, not an object, or has no count.
-fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<TokenUsage> {
+fn read_at(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<TokenUsage> {
+    read(protocol, json, &mut skim::nested_members(json, range))
+}
+
+fn read(protocol: Protocol, json: &[u8], members: &mut NestedMembers<'_>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::default();
-    for (key, value) in skim::members(json, range) {
-        if let Some(slot) = usage.slot(protocol, b"", key) {
-            *slot = count(&json[value]);
-        } else if json[value.clone()].starts_with(b"{") {
-            for (inner, value) in skim::members(json, value) {
-                if let Some(slot) = usage.slot(protocol, key, inner) {
-                    *slot = count(&json[value]);
-                }
-            }
+    for member in members {
+        if let Some(slot) = usage.slot(protocol, member.object, member.key) {
+            *slot = count(&json[member.value]);
         }
     }
     (usage != TokenUsage::default()).then_some(usage)

@@ -16,9 +16,9 @@ pub fn add_headers(
     now_ms: u64,
 ) {
     let units = [RateLimitUnit::Requests, RateLimitUnit::Tokens];
-    let reported =
-        units.map(|counted| Some((counted, tightest(counted, limits, limit_statuses)?)));
-    let reported = reported.into_iter().flatten();
+    let reported = units
+        .into_iter()
+        .filter_map(|counted| Some((counted, tightest(counted, limits, limit_statuses)?)));
     let headers = rate_limit_headers::headers(reported, request.protocol, now_ms);
     match request.response_headers.is_empty() {
         true => request.response_headers = headers,

@@ -26,21 +26,44 @@ pub fn elements(json: &[u8], range: Range<usize>) -> RawElements<'_> {
     RawElements(RawCursor::new(json, range, b'['))
 }
 
-/// The value of the member whose key ends at `key_end`, if it is a member of the whole document's object and only few
-/// members follow it: those are walked to the end of the document.
-pub fn trailing_member(json: &[u8], key_end: usize) -> Option<Range<usize>> {
+/// The members of the object at `range`, and those of the objects in it.
+pub fn nested_members(json: &[u8], range: Range<usize>) -> NestedMembers<'_> {
+    NestedMembers {
+        cursor: RawCursor::new(json, range, b'{'),
+        object: None,
+    }
+}
+
+/// Reads the object that is the value of the member whose key ends at `key_end`, if it is a member of the whole document's
+/// object and only few members follow it: those are walked to the end of the document.
+pub fn trailing_object<T>(
+    json: &[u8],
+    key_end: usize,
+    read: impl FnOnce(&mut NestedMembers<'_>) -> T,
+) -> Option<T> {
     let mut cursor = RawCursor { json, at: key_end };
     if !cursor.skip(b':') {
         return None;
     }
-    let value = cursor.value()?;
+    let mut members = nested_members(json, cursor.at..json.len());
+    let read = read(&mut members);
+    let NestedMembers {
+        mut cursor,
+        object: None,
+    } = members
+    else {
+        return None;
+    };
+    if !cursor.skip(b'}') {
+        return None;
+    }
     cursor.skip(b',');
     let mut rest = RawMembers(cursor);
     while rest.next().is_some() {}
     let RawMembers(mut cursor) = rest;
     let is_closed = cursor.skip(b'}');
     cursor.skip_white_space();
-    (is_closed && cursor.at == json.len()).then_some(value)
+    (is_closed && cursor.at == json.len()).then_some(read)
 }
 
 /// The text between the quotes, if the value is a string without escapes.
@@ -54,6 +77,22 @@ pub struct RawMembers<'a>(RawCursor<'a>);
 
 pub struct RawElements<'a>(RawCursor<'a>);
 
+/// The members of an object, one level of objects in it included.
+pub struct NestedMembers<'a> {
+    cursor: RawCursor<'a>,
+    /// The key of the inner object in which the cursor is.
+    object: Option<&'a [u8]>,
+}
+
+/// A member of an object, or of an object in it.
+pub struct NestedMember<'a> {
+    /// The key of the inner object that has the member; empty for a member of the outer one.
+    pub object: &'a [u8],
+    /// Without quotes.
+    pub key: &'a [u8],
+    pub value: Range<usize>,
+}
+
 struct RawCursor<'a> {
     json: &'a [u8],
     at: usize,
@@ -63,12 +102,33 @@ impl<'a> Iterator for RawMembers<'a> {
     type Item = (&'a [u8], Range<usize>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let key = self.0.value()?;
-        let name = self.0.json[key].strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-        self.0.skip(b':');
+        let name = self.0.key()?;
         let value = self.0.value()?;
         self.0.skip(b',');
         Some((name, value))
+    }
+}
+
+impl<'a> Iterator for NestedMembers<'a> {
+    type Item = NestedMember<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cursor = &mut self.cursor;
+        loop {
+            if self.object.is_some() && cursor.skip(b'}') {
+                cursor.skip(b',');
+                self.object = None;
+            }
+            let key = cursor.key()?;
+            if self.object.is_none() && cursor.skip(b'{') {
+                self.object = Some(key);
+                continue;
+            }
+            let value = cursor.value()?;
+            cursor.skip(b',');
+            let object = self.object.unwrap_or_default();
+            return Some(NestedMember { object, key, value });
+        }
     }
 }
 
@@ -94,6 +154,14 @@ impl<'a> RawCursor<'a> {
             walk.at = json.len();
         }
         walk
+    }
+
+    /// The key of a member, without quotes, and its colon.
+    fn key(&mut self) -> Option<&'a [u8]> {
+        let key = self.value()?;
+        let name = self.json[key].strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        self.skip(b':');
+        Some(name)
     }
 
     fn value(&mut self) -> Option<Range<usize>> {

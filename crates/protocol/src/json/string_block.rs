@@ -46,9 +46,10 @@ impl<const PARTS: usize> StringBlock<PARTS> {
         let (mut specials, mut high) = (0, 0);
         for (index, part) in parts.iter().enumerate() {
             let part = u8x16::new(*part);
-            let is = |byte: u8| part.simd_eq(u8x16::splat(byte));
-            let is_control = part.min(u8x16::splat(0x1f)).simd_eq(part);
-            let is_special = is_control | is(b'"') | is(b'\\');
+            // With this bit inverted, the quote comes right after the control characters, and nothing else does.
+            let swapped = part ^ u8x16::splat(b'"' ^ b' ');
+            let is_quote_or_control = swapped.min(u8x16::splat(b' ')).simd_eq(swapped);
+            let is_special = is_quote_or_control | part.simd_eq(u8x16::splat(b'\\'));
             specials |= u64::from(is_special.to_bitmask()) << (index * PART_BYTES);
             high |= u64::from(part.to_bitmask()) << (index * PART_BYTES);
         }

@@ -106,8 +106,8 @@ fn scan_blocks<const PARTS: usize>(
             let special = at + offset;
             match bytes.get(special) {
                 Some(b'"') => {
-                    high |= block.high & !(u64::MAX << offset);
                     scan.has_escapes = has_escapes;
+                    high |= block.high & !(u64::MAX << offset);
                     scan.has_high |= high != 0;
                     return Ok(Some(special));
                 }

@@ -39,6 +39,46 @@ fn elements_come_in_order() {
 }
 
 #[test]
+fn members_of_inner_objects_come_with_the_key_of_their_object() {
+    let json = br#"{"a":1,"b":{"c":{"d":2},"e":[{}]},"f":{},"g":"}"}"#;
+    let members = nested_members(json, 0..json.len());
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let found: Vec<_> = members
+        .map(|member| [member.object, member.key, &json[member.value]].map(text))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ["", "a", "1"],
+            ["b", "c", r#"{"d":2}"#],
+            ["b", "e", "[{}]"],
+            ["", "g", r#""}""#],
+        ]
+    );
+}
+
+#[test]
+fn a_trailing_object_is_read_only_if_it_is_a_member_of_the_whole_document() {
+    for (json, count) in [
+        (r#"{"x":1,"usage":{"a":1,"b":{"c":2}}}"#, Some(2)),
+        (r#"{"usage" : {"a":1} , "y":[1,{"z":2}] } "#, Some(1)),
+        (r#"{"usage":{}}"#, Some(0)),
+        (r#"{"x":{"usage":{"a":1}}}"#, None),
+        (r#"{"x":[{"usage":{"a":1}}]}"#, None),
+        (r#"{"usage":null}"#, None),
+        (r#"{"usage":{"a":1}"#, None),
+        (r#"{"usage":{"a":{"b":1}"#, None),
+        (r#"{"usage":{"a":1}}x"#, None),
+        (r#"{"usage""#, None),
+    ] {
+        let key = r#""usage""#;
+        let key_end = json.find(key).unwrap() + key.len();
+        let found = trailing_object(json.as_bytes(), key_end, |members| members.count());
+        assert_eq!(found, count, "{json}");
+    }
+}
+
+#[test]
 fn plain_strings_have_no_escapes() {
     assert_eq!(plain_string(b"\"ab\"", 0..4), Some("ab"));
     assert_eq!(plain_string(b"\"a\\n\"", 0..5), None);
@@ -65,6 +105,8 @@ proptest! {
         for bytes in [&bytes, json.as_bytes()] {
             let _ = find(bytes, &["a", "a"]);
             let _ = elements(bytes, 0..bytes.len()).count();
+            let _ = nested_members(bytes, 0..bytes.len()).count();
+            let _ = trailing_object(bytes, bytes.len().min(1), |members| members.count());
         }
     }
 }
