@@ -380,5 +380,6 @@ fn hit(request: &mut RequestView, response: &CachedResponse) -> FilterAction {
         status: StatusCode::OK,
         headers,
         body: response.body.clone(),
-    }.into()
+    }
+    .into()
 }

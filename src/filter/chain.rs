@@ -73,7 +73,7 @@ impl RequestChain {
         let needs = filters.iter().chain(response_filters);
         let body_need = needs.map(NamedFilter::body_need).max().unwrap_or_default();
         let mut attempt_filters: Vec<_> = filters.iter().map(|one| one.filter.clone()).collect();
-        move_to_end(&mut attempt_filters);
+        attempt_filters.sort_by_key(|filter| filter.declare().runs_last);
         Self {
             filters,
             attempt_filters,
@@ -199,11 +199,6 @@ impl RequestChain {
     }
 }
 
-/// Moves the filters that run last behind all others.
-fn move_to_end(filters: &mut [Arc<dyn Filter>]) {
-    filters.sort_by_key(|filter| filter.declare().runs_last);
-}
-
 impl ResponseChain {
     /// `request_filters` are the filters of the same route's request chain. They are appended in reverse order, since a
     /// filter that changed the request may have to change the response back.
@@ -213,7 +208,7 @@ impl ResponseChain {
             .chain(request_filters.iter().rev())
             .map(|named| named.filter.clone())
             .collect();
-        move_to_end(&mut all);
+        all.sort_by_key(|filter| filter.declare().runs_last);
         let with = |wanted: fn(FilterDeclaration) -> bool| {
             all.iter()
                 .filter(|filter| wanted(filter.declare()))

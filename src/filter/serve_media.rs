@@ -131,7 +131,8 @@ impl ServeMediaFilter {
             headers,
             length: end - start,
             body,
-        }.into())
+        }
+        .into())
     }
 }
 
@@ -189,7 +190,8 @@ fn reply(status: StatusCode, headers: HeaderMap) -> FilterAction {
         status,
         headers,
         body: Bytes::new(),
-    }.into()
+    }
+    .into()
 }
 
 /// The same for a forged, an altered and an expired token, so that nobody learns which it is.

@@ -106,11 +106,14 @@ pub(super) async fn replay(
     let (sha256, size) = match response.body {
         RecordedBody::Inline { bytes } => {
             body_end.reach();
-            return Ok(Some(LocalReply {
-                status,
-                headers,
-                body: bytes,
-            }.into()));
+            return Ok(Some(
+                LocalReply {
+                    status,
+                    headers,
+                    body: bytes,
+                }
+                .into(),
+            ));
         }
         RecordedBody::Stored { sha256, size } => (sha256, size),
     };
@@ -127,7 +130,8 @@ pub(super) async fn replay(
                 reader,
                 end: body_end.clone(),
             })),
-        }.into()
+        }
+        .into()
     }))
 }
 

@@ -287,7 +287,8 @@ fn reply(status: StatusCode, mut headers: HeaderMap, body: Bytes) -> FilterActio
         status,
         headers,
         body,
-    }.into()
+    }
+    .into()
 }
 
 fn too_late(cancel: &TaskCancelCall, state: TaskState) -> Fault {

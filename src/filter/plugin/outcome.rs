@@ -27,7 +27,8 @@ pub fn local_reply(plugin: &str, reply: PluginReply) -> Result<FilterAction, Fau
         status: reply.status,
         headers,
         body: reply.body,
-    }.into())
+    }
+    .into())
 }
 
 /// The error for a response in whose place a plugin replies. A body of text is its message.

@@ -2,9 +2,7 @@
 
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::rate_limit_headers::{
-    self, RateLimitStatus, RateLimitUnit, duration_text,
-};
+use crate::protocol::rate_limit_headers::{self, RateLimitStatus, RateLimitUnit, duration_text};
 use crate::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
 use std::time::Duration;
 

@@ -65,16 +65,31 @@ impl<A: ServerApp + Send + Sync + 'static> Service for ListenerService<A> {
         let Some(socket) = self.socket.take() else {
             return;
         };
-        let workers = WorkerPool::start(self.name, self.admission.apps.len());
-        match workers.and_then(|workers| Ok((workers, TcpListener::from_std(socket)?))) {
-            Ok((workers, listener)) => {
-                if self.for_callers {
-                    self.drain_state.accept();
+        let name = self.name;
+        let workers = match WorkerPool::start(name, self.admission.apps.len()) {
+            Ok(workers) => Arc::new(workers),
+            Err(error) => return tracing::error!(listener = name, %error, "cannot listen"),
+        };
+        let drain_state = self.for_callers.then(|| self.drain_state.clone());
+        let accept_loop = AcceptLoop {
+            name,
+            admission: self.admission.clone(),
+            workers: workers.clone(),
+            closing: self.closing.clone(),
+            for_callers: self.for_callers,
+        };
+        let accepting = async move {
+            match TcpListener::from_std(socket) {
+                Ok(listener) => {
+                    if let Some(drain_state) = drain_state {
+                        drain_state.accept();
+                    }
+                    accept_loop.run(listener).await;
                 }
-                self.accept_until_closed(&workers, listener).await;
+                Err(error) => tracing::error!(listener = name, %error, "cannot listen"),
             }
-            Err(error) => tracing::error!(listener = self.name, %error, "cannot listen"),
-        }
+        };
+        workers.run_accept_loop(accepting).await;
     }
 
     fn name(&self) -> &str {
@@ -87,8 +102,17 @@ impl<A: ServerApp + Send + Sync + 'static> Service for ListenerService<A> {
     }
 }
 
-impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
-    async fn accept_until_closed(&self, workers: &WorkerPool, listener: TcpListener) {
+/// Accepts the connections of a listener until it closes.
+struct AcceptLoop<A> {
+    name: &'static str,
+    admission: Arc<AcceptContext<A>>,
+    workers: Arc<WorkerPool>,
+    closing: ShutdownWatch,
+    for_callers: bool,
+}
+
+impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
+    async fn run(&self, listener: TcpListener) {
         let mut spare = Vec::new();
         let mut starved = false;
         let mut last_logged: Option<Instant> = None;
@@ -109,7 +133,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
             match accepted {
                 Ok((stream, _)) => {
                     if let Ok(stream) = stream.into_std() {
-                        self.admit(workers, stream);
+                        self.admit(stream);
                     }
                 }
                 // A spare descriptor was closed; the next accept succeeds.
@@ -125,7 +149,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
                 Err(error) => tracing::debug!(listener = self.name, %error, "accept failed"),
             }
         }
-        self.accept_backlog(workers, listener);
+        self.accept_backlog(listener);
     }
 
     /// Waits a while; for the callers' listener, until enough file descriptors are free.
@@ -142,7 +166,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
     }
 
     /// Accepts the connections in the backlog, which closing the listener would reset.
-    fn accept_backlog(&self, workers: &WorkerPool, listener: TcpListener) {
+    fn accept_backlog(&self, listener: TcpListener) {
         let Ok(listener) = listener.into_std() else {
             return;
         };
@@ -151,13 +175,13 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
                 return;
             };
             if stream.set_nonblocking(true).is_ok() {
-                self.admit(workers, stream);
+                self.admit(stream);
             }
         }
     }
 
     /// Serves a connection, or closes it at once if there is no permit.
-    fn admit(&self, workers: &WorkerPool, stream: std::net::TcpStream) {
+    fn admit(&self, stream: std::net::TcpStream) {
         if let Ok(permit) = self
             .admission
             .connection_permits
@@ -165,7 +189,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
             .try_acquire_owned()
         {
             let (admission, closing) = (self.admission.clone(), self.closing.clone());
-            workers.spawn(|worker| async move {
+            self.workers.spawn(|worker| async move {
                 // Registers the connection with the worker's own runtime.
                 if let Ok(stream) = TcpStream::from_std(stream) {
                     admission.serve(worker, stream, closing, permit).await;

@@ -36,6 +36,18 @@ impl WorkerPool {
         })
     }
 
+    /// Runs the loop that accepts connections: on the worker itself if it is the only one, so that a new connection wakes
+    /// no other thread, or else on the thread of the caller.
+    pub async fn run_accept_loop(&self, accepting: impl Future<Output = ()> + Send + 'static) {
+        match &*self.workers {
+            [only] => {
+                // A loop that panics has ended, too.
+                let _ = only.runtime.spawn(accepting).await;
+            }
+            _ => accepting.await,
+        }
+    }
+
     /// Serves a connection on the worker that has the fewest. `serve` is called with the index of the worker.
     pub fn spawn<F>(&self, serve: impl FnOnce(usize) -> F)
     where

@@ -18,7 +18,12 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 pub(super) fn duplicate(body: &[u8], tape: &[TapeEntry], object: usize) -> Option<usize> {
     match tape[object].count {
         0 | 1 => None,
-        2..=SMALL => duplicate_by_comparing(body, tape, object),
+        2 => {
+            let first = object + 1;
+            let second = after(tape, first + 1);
+            same(body, &tape[first], &tape[second]).then_some(second)
+        }
+        3..=SMALL => duplicate_by_comparing(body, tape, object),
         count => duplicate_by_hashing(body, tape, object, count as usize),
     }
 }
@@ -89,6 +94,7 @@ fn duplicate_by_hashing(
     None
 }
 
+#[inline]
 fn same(body: &[u8], left: &TapeEntry, right: &TapeEntry) -> bool {
     let spellings = (left.spelling(), right.spelling());
     match spellings {

@@ -7,6 +7,7 @@ pub mod pointer_edit;
 pub mod skim;
 pub mod tape_values;
 
+mod children;
 mod error;
 mod keys;
 mod node;
@@ -19,11 +20,12 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub use children::{ArrayElements, ObjectMembers};
 pub use error::{ExpectedToken, JsonError, JsonErrorKind};
-pub use node::{ArrayElements, DocumentNode, ObjectMembers, ValueKind};
+pub use node::{DocumentNode, ValueKind};
 pub use text::quoted;
 
-pub(crate) use node::RawText;
+pub(crate) use children::RawText;
 
 use std::fmt;
 

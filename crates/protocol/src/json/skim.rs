@@ -3,7 +3,7 @@
 //! Only what is needed to find the value is checked. If the bytes are not valid JSON, the result may be nothing or a
 //! wrong range of the same bytes, but never a panic.
 
-use super::string_block::SmallBlock;
+use super::string_block::{BlockWidth, SmallBlocks, StringBlock};
 use std::ops::Range;
 
 /// The value at a path of keys; keys that are written with escapes do not match.
@@ -194,7 +194,7 @@ impl<'a> RawCursor<'a> {
 fn string_end(json: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     'blocks: while at < json.len() {
-        let mut specials = SmallBlock::at(json, at).specials;
+        let mut specials = StringBlock::at::<SmallBlocks>(json, at).specials;
         while specials != 0 {
             let special = at + specials.trailing_zeros() as usize;
             match json.get(special)? {
@@ -206,7 +206,7 @@ fn string_end(json: &[u8], start: usize) -> Option<usize> {
                 _ => specials &= specials - 1,
             }
         }
-        at += SmallBlock::BYTES;
+        at += SmallBlocks::BYTES;
     }
     None
 }

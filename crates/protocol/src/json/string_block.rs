@@ -2,52 +2,66 @@
 
 use wide::u8x16;
 
-/// The number of bytes of a part.
+/// The number of bytes of a part of a block.
 const PART_BYTES: usize = 16;
+/// The longest block.
+const BLOCK_BYTES_MAX: usize = 64;
 
-/// The bytes of a block of 16 times `PARTS` that matter to the scan of a string. Bit n is about byte n.
+/// The bytes of a block that matter to the scan of a string. Bit n is about byte n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StringBlock<const PARTS: usize> {
+pub(super) struct StringBlock {
     /// Quotes, backslashes and control characters, and what is behind the end of the text.
     pub specials: u64,
     /// Bytes that are not ASCII.
     pub high: u64,
 }
 
-/// A block of 16 bytes: most strings end in their first ones.
-pub(super) type SmallBlock = StringBlock<1>;
-
-impl<const PARTS: usize> StringBlock<PARTS> {
+/// A way to look at blocks of a certain length.
+pub(super) trait BlockWidth {
     /// The number of bytes of a block.
-    pub const BYTES: usize = PARTS * PART_BYTES;
+    const BYTES: usize;
 
+    /// The block of this number of bytes.
+    fn look_at(block: &[u8]) -> StringBlock;
+}
+
+/// 16 bytes: most strings end in their first ones.
+pub(super) struct SmallBlocks;
+
+/// 64 bytes.
+pub(super) struct LargeBlocks;
+
+/// 64 bytes, on processors with AVX2.
+#[cfg(target_arch = "x86_64")]
+pub(super) use wide_blocks::WideBlocks;
+
+impl StringBlock {
     /// The block that begins at `at`.
     #[inline(always)]
-    pub fn at(bytes: &[u8], at: usize) -> Self {
+    pub fn at<W: BlockWidth>(bytes: &[u8], at: usize) -> Self {
         let rest = &bytes[at..];
-        match rest.get(..Self::BYTES) {
-            Some(block) => Self::of(block),
-            None => Self::last(rest),
+        match rest.get(..W::BYTES) {
+            Some(block) => W::look_at(block),
+            None => Self::last::<W>(rest),
         }
     }
 
     /// The block of the last bytes of a text.
     #[cold]
-    fn last(rest: &[u8]) -> Self {
+    fn last<W: BlockWidth>(rest: &[u8]) -> Self {
         // Zeros are control characters, so that the scan stops at the end.
-        let mut block = [[0; PART_BYTES]; PARTS];
-        block.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
-        Self::of(block.as_flattened())
+        let mut block = [0; BLOCK_BYTES_MAX];
+        block[..rest.len()].copy_from_slice(rest);
+        W::look_at(&block[..W::BYTES])
     }
 
     #[inline(always)]
-    fn of(block: &[u8]) -> Self {
+    fn of_parts(block: &[u8]) -> Self {
         let (parts, _) = block.as_chunks::<PART_BYTES>();
         let (mut specials, mut high) = (0, 0);
         for (index, part) in parts.iter().enumerate() {
             let part = u8x16::new(*part);
-            // With this bit inverted, the quote comes right after the control characters, and nothing else does.
-            let swapped = part ^ u8x16::splat(b'"' ^ b' ');
+            let swapped = part ^ u8x16::splat(SWAPPED_BIT);
             let is_quote_or_control = swapped.min(u8x16::splat(b' ')).simd_eq(swapped);
             let is_special = is_quote_or_control | part.simd_eq(u8x16::splat(b'\\'));
             specials |= u64::from(is_special.to_bitmask()) << (index * PART_BYTES);
@@ -57,41 +71,121 @@ impl<const PARTS: usize> StringBlock<PARTS> {
     }
 }
 
+/// With this bit inverted, the quote comes right after the control characters, and nothing else does.
+const SWAPPED_BIT: u8 = b'"' ^ b' ';
+
+impl BlockWidth for SmallBlocks {
+    const BYTES: usize = PART_BYTES;
+
+    #[inline(always)]
+    fn look_at(block: &[u8]) -> StringBlock {
+        StringBlock::of_parts(&block[..Self::BYTES])
+    }
+}
+
+impl BlockWidth for LargeBlocks {
+    const BYTES: usize = BLOCK_BYTES_MAX;
+
+    #[inline(always)]
+    fn look_at(block: &[u8]) -> StringBlock {
+        StringBlock::of_parts(&block[..Self::BYTES])
+    }
+}
+
+/// The instructions of AVX2, which not every processor has, so that the compiler uses them only where it is told to.
+#[cfg(target_arch = "x86_64")]
+mod wide_blocks {
+    use super::{BLOCK_BYTES_MAX, BlockWidth, SWAPPED_BIT, StringBlock};
+    use std::arch::x86_64::{
+        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
+        _mm256_or_si256, _mm256_set1_epi8, _mm256_xor_si256,
+    };
+
+    const HALF_BYTES: usize = 32;
+
+    /// Blocks of 64 bytes. Used only in functions that are compiled for AVX2, on processors that have it.
+    pub struct WideBlocks;
+
+    impl BlockWidth for WideBlocks {
+        const BYTES: usize = BLOCK_BYTES_MAX;
+
+        #[inline(always)]
+        fn look_at(block: &[u8]) -> StringBlock {
+            // SAFETY: the scan uses this width only if the processor has AVX2.
+            unsafe { look_at(block) }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn look_at(block: &[u8]) -> StringBlock {
+        let ([first, second], _) = block.as_chunks::<HALF_BYTES>() else {
+            unreachable!("a block has two halves");
+        };
+        let (first, second) = (half(first), half(second));
+        StringBlock {
+            specials: u64::from(first.0) | u64::from(second.0) << HALF_BYTES,
+            high: u64::from(first.1) | u64::from(second.1) << HALF_BYTES,
+        }
+    }
+
+    /// The special bytes of a half, and those that are not ASCII.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn half(half: &[u8; HALF_BYTES]) -> (u32, u32) {
+        // SAFETY: the pointer is valid for the 32 bytes, and the load needs no alignment.
+        let half = unsafe { _mm256_loadu_si256(half.as_ptr().cast::<__m256i>()) };
+        let all = |byte: u8| _mm256_set1_epi8(byte.cast_signed());
+        let swapped = _mm256_xor_si256(half, all(SWAPPED_BIT));
+        let is_quote_or_control = _mm256_cmpeq_epi8(_mm256_min_epu8(swapped, all(b' ')), swapped);
+        let is_special = _mm256_or_si256(is_quote_or_control, _mm256_cmpeq_epi8(half, all(b'\\')));
+        let bits = |bytes| _mm256_movemask_epi8(bytes).cast_unsigned();
+        (bits(is_special), bits(half))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check_each_byte<const PARTS: usize>() {
-        let length = StringBlock::<PARTS>::BYTES;
+    fn check_each_byte<W: BlockWidth>() {
         for byte in 0..=u8::MAX {
-            for position in 0..length {
-                let mut block = vec![b'a'; length];
+            for position in 0..W::BYTES {
+                let mut block = vec![b'a'; W::BYTES];
                 block[position] = byte;
                 let is_special = byte < b' ' || b"\"\\".contains(&byte);
-                let expected = StringBlock::<PARTS> {
+                let expected = StringBlock {
                     specials: u64::from(is_special) << position,
                     high: u64::from(byte >= 0x80) << position,
                 };
-                let found = StringBlock::at(&block, 0);
-                assert_eq!(found, expected, "{byte} at {position} of {length}");
+                let found = StringBlock::at::<W>(&block, 0);
+                assert_eq!(found, expected, "{byte} at {position} of {}", W::BYTES);
             }
         }
     }
 
     #[test]
     fn each_byte_has_its_bits_at_each_position() {
-        check_each_byte::<1>();
-        check_each_byte::<4>();
+        check_each_byte::<SmallBlocks>();
+        check_each_byte::<LargeBlocks>();
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            check_each_byte::<WideBlocks>();
+        }
     }
 
     #[test]
     fn what_is_behind_the_end_is_special() {
         let text = b"abcdefghijklmnopqrs";
         for (at, specials) in [(0, 0), (3, 0), (4, 1 << 15), (18, 0xFFFE), (19, 0xFFFF)] {
-            assert_eq!(SmallBlock::at(text, at).specials, specials, "{at}");
+            assert_eq!(
+                StringBlock::at::<SmallBlocks>(text, at).specials,
+                specials,
+                "{at}"
+            );
         }
         for (at, length) in [(0, 19), (18, 1), (19, 0)] {
-            let specials = StringBlock::<4>::at(text, at).specials;
+            let specials = StringBlock::at::<LargeBlocks>(text, at).specials;
             assert_eq!(specials, u64::MAX << length, "{at}");
         }
     }

@@ -6,7 +6,9 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::error::{ExpectedToken, JsonErrorKind};
-use super::string_block::{SmallBlock, StringBlock};
+#[cfg(target_arch = "x86_64")]
+use super::string_block::WideBlocks;
+use super::string_block::{BlockWidth, LargeBlocks, SmallBlocks, StringBlock};
 use super::tape::StringFlags;
 
 /// The value of each hexadecimal digit; 16 for other bytes.
@@ -51,7 +53,7 @@ const IS_SHORT_ESCAPE: [bool; 256] = {
 };
 
 /// Longer strings are scanned by large blocks.
-const SHORT_BYTES: usize = 2 * SmallBlock::BYTES;
+const SHORT_BYTES: usize = SmallBlocks::BYTES;
 
 /// Scans the string whose opening quote is at `start`; returns the offset after its closing quote.
 ///
@@ -65,7 +67,7 @@ pub(super) fn scan(
         at: content,
         ..StringScan::default()
     };
-    let quote = match scan_blocks::<1>(bytes, &mut scan, content + SHORT_BYTES)? {
+    let quote = match scan_blocks::<SmallBlocks>(bytes, &mut scan, content + SHORT_BYTES)? {
         Some(quote) => quote,
         None => scan_long(bytes, &mut scan)?,
     };
@@ -80,18 +82,33 @@ pub(super) fn scan(
 /// Scans the rest of a long string; returns the offset of its closing quote.
 #[inline(never)]
 fn scan_long(bytes: &[u8], scan: &mut StringScan) -> Result<usize, (usize, JsonErrorKind)> {
-    let quote = scan_blocks::<4>(bytes, scan, usize::MAX)?;
-    Ok(quote.expect("a scan without a limit ends at a quote or with an error"))
+    #[cfg(target_arch = "x86_64")]
+    let quote = match is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        true => unsafe { scan_wide_blocks(bytes, scan) },
+        false => scan_blocks::<LargeBlocks>(bytes, scan, usize::MAX),
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let quote = scan_blocks::<LargeBlocks>(bytes, scan, usize::MAX);
+    Ok(quote?.expect("a scan without a limit ends at a quote or with an error"))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn scan_wide_blocks(
+    bytes: &[u8],
+    scan: &mut StringScan,
+) -> Result<Option<usize>, (usize, JsonErrorKind)> {
+    scan_blocks::<WideBlocks>(bytes, scan, usize::MAX)
 }
 
 /// Scans block by block; returns the offset of the closing quote, or `None` when the scan has reached `until`.
 #[inline(always)]
-fn scan_blocks<const PARTS: usize>(
+fn scan_blocks<W: BlockWidth>(
     bytes: &[u8],
     scan: &mut StringScan,
     until: usize,
 ) -> Result<Option<usize>, (usize, JsonErrorKind)> {
-    let block_bytes = StringBlock::<PARTS>::BYTES;
     let StringScan {
         mut at,
         mut has_escapes,
@@ -99,7 +116,7 @@ fn scan_blocks<const PARTS: usize>(
     } = *scan;
     let mut high = 0;
     'blocks: while at < until {
-        let block = StringBlock::<PARTS>::at(bytes, at);
+        let block = StringBlock::at::<W>(bytes, at);
         let mut specials = block.specials;
         while specials != 0 {
             let offset = specials.trailing_zeros() as usize;
@@ -113,9 +130,13 @@ fn scan_blocks<const PARTS: usize>(
                 }
                 Some(b'\\') => {
                     has_escapes = true;
-                    let escape = escape_length(&bytes[special..]);
-                    let after = offset + escape.map_err(|reason| (special, reason))?;
-                    if after >= block_bytes {
+                    let escape = &bytes[special..];
+                    let length = match frequent_escape_length(escape) {
+                        0 => self::escape(escape).map_err(|reason| (special, reason))?,
+                        length => length,
+                    };
+                    let after = offset + length;
+                    if after >= W::BYTES {
                         // All bytes of an escape are ASCII.
                         high |= block.high;
                         at += after;
@@ -131,7 +152,7 @@ fn scan_blocks<const PARTS: usize>(
             }
         }
         high |= block.high;
-        at += block_bytes;
+        at += W::BYTES;
     }
     *scan = StringScan {
         at,
@@ -141,14 +162,14 @@ fn scan_blocks<const PARTS: usize>(
     Ok(None)
 }
 
-/// The length of the escape at the start of `bytes`; the frequent ones without a call.
+/// The length of the escape at the start of `bytes`, if it is one that needs no look at what follows; otherwise 0.
 #[inline(always)]
-fn escape_length(bytes: &[u8]) -> Result<usize, JsonErrorKind> {
+fn frequent_escape_length(bytes: &[u8]) -> usize {
     match bytes.get(1) {
-        Some(byte) if IS_SHORT_ESCAPE[usize::from(*byte)] => Ok(2),
+        Some(byte) if IS_SHORT_ESCAPE[usize::from(*byte)] => 2,
         _ => match hex(bytes) {
-            Some(0..0xD800) => Ok(6),
-            _ => escape(bytes),
+            Some(0..0xD800) => 6,
+            _ => 0,
         },
     }
 }
