@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{DocumentNode, ValueKind, node};
+use super::{DocumentNode, ValueKind, pointer_token};
 use container::ContainerEdit;
 
 /// Edits of one document, separate from it until they are applied.
@@ -104,7 +104,7 @@ impl JsonEdits {
         }
         let child = match container.kind() {
             ValueKind::Object => container.get(step),
-            _ => container.elements().nth(node::array_index(step)?),
+            _ => container.elements().nth(pointer_token::array_index(step)?),
         };
         child.map(EditedChild::Original)
     }

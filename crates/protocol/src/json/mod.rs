@@ -7,11 +7,11 @@ pub mod pointer_edit;
 pub mod skim;
 pub mod tape_values;
 
-mod children;
 mod error;
 mod keys;
 mod node;
 mod number;
+mod pointer_token;
 mod scan;
 mod string_block;
 mod tape;
@@ -20,12 +20,11 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub use children::{ArrayElements, ObjectMembers};
 pub use error::{ExpectedToken, JsonError, JsonErrorKind};
-pub use node::{DocumentNode, ValueKind};
+pub use node::{ArrayElements, DocumentNode, ObjectMembers, ValueKind};
 pub use text::quoted;
 
-pub(crate) use children::RawText;
+pub(crate) use node::RawText;
 
 use std::fmt;
 

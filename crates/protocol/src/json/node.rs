@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use super::children::{ArrayElements, ContainerChildren, ObjectMembers, RawText};
-use super::tape::{TapeEntry, TapeEntryKind};
+use super::pointer_token::{array_index, unescaped};
+use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
 use super::{JsonDocument, keys, text};
 
 /// What a path shows of a key.
@@ -167,7 +167,7 @@ impl<'a> DocumentNode<'a> {
     #[inline]
     pub fn members(self) -> ObjectMembers<'a> {
         let is_object = self.entry().shape == TapeEntryKind::Object;
-        ObjectMembers::of(self.children(is_object))
+        ObjectMembers(self.children(is_object))
     }
 
     /// The text of a string as written; `None` for other values.
@@ -180,7 +180,7 @@ impl<'a> DocumentNode<'a> {
     #[inline]
     pub fn elements(self) -> ArrayElements<'a> {
         let is_array = self.entry().shape == TapeEntryKind::Array;
-        ArrayElements::of(self.children(is_array))
+        ArrayElements(self.children(is_array))
     }
 
     /// The value at an RFC 6901 pointer relative to this value; the empty pointer is this value.
@@ -243,7 +243,7 @@ impl<'a> DocumentNode<'a> {
                 let Some(child) = children.step(usize::from(is_object)) else {
                     return path;
                 };
-                if self.index < children.next_index() {
+                if self.index < children.next as u32 {
                     break child;
                 }
                 position += 1;
@@ -274,8 +274,11 @@ impl<'a> DocumentNode<'a> {
 
     #[inline]
     fn children(self, wanted: bool) -> ContainerChildren<'a> {
-        let count = if wanted { self.len() } else { 0 };
-        ContainerChildren::new(self.document, self.index as usize + 1, count)
+        ContainerChildren {
+            document: self.document,
+            next: self.index as usize + 1,
+            left: if wanted { self.len() } else { 0 },
+        }
     }
 }
 
@@ -286,17 +289,106 @@ impl fmt::Debug for DocumentNode<'_> {
     }
 }
 
-/// A step of a pointer as it is compared with keys.
-pub(super) fn unescaped(token: &str) -> Cow<'_, str> {
-    if token.contains('~') {
-        Cow::Owned(token.replace("~1", "/").replace("~0", "~"))
-    } else {
-        Cow::Borrowed(token)
+/// The members of an object, each with its decoded key.
+#[derive(Clone)]
+pub struct ObjectMembers<'a>(ContainerChildren<'a>);
+
+/// The elements of an array.
+#[derive(Clone)]
+pub struct ArrayElements<'a>(ContainerChildren<'a>);
+
+/// The text of a string or key as it is written, between its quotes.
+#[derive(Clone, Copy)]
+pub(crate) struct RawText<'a> {
+    pub bytes: &'a [u8],
+    spelling: StringFlags,
+}
+
+#[derive(Clone)]
+struct ContainerChildren<'a> {
+    document: &'a JsonDocument,
+    next: usize,
+    left: usize,
+}
+
+impl<'a> RawText<'a> {
+    #[inline]
+    fn of(entry: &TapeEntry, body: &'a [u8]) -> Option<Self> {
+        let spelling = entry.spelling()?;
+        let bytes = entry.content(body);
+        Some(Self { bytes, spelling })
+    }
+
+    /// Whether the bytes must be decoded before they are compared.
+    #[inline]
+    pub fn is_escaped(self) -> bool {
+        self.spelling.escaped
+    }
+
+    pub fn decode(self) -> Cow<'a, str> {
+        text::decode(self.bytes, self.spelling)
     }
 }
 
-/// The index that a step of a pointer names.
-pub(super) fn array_index(token: &str) -> Option<usize> {
-    let is_plain = token == "0" || !token.starts_with(['0', '+']);
-    is_plain.then(|| token.parse().ok())?
+impl<'a> ObjectMembers<'a> {
+    /// The next member, with its key as written.
+    #[inline]
+    pub(crate) fn next_raw(&mut self) -> Option<(RawText<'a>, DocumentNode<'a>)> {
+        let (key, value) = self.step()?;
+        let key = RawText::of(key, &value.document.body);
+        Some((key.expect("a key stands before a member's value"), value))
+    }
+
+    #[inline]
+    fn step(&mut self) -> Option<(&'a TapeEntry, DocumentNode<'a>)> {
+        let key = self.0.next;
+        let value = self.0.step(1)?;
+        Some((&self.0.document.tape[key], value))
+    }
+}
+
+impl<'a> Iterator for ObjectMembers<'a> {
+    type Item = (Cow<'a, str>, DocumentNode<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value) = self.next_raw()?;
+        Some((key.decode(), value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0.left, Some(self.0.left))
+    }
+}
+
+impl<'a> Iterator for ArrayElements<'a> {
+    type Item = DocumentNode<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.step(0)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0.left, Some(self.0.left))
+    }
+}
+
+impl<'a> ContainerChildren<'a> {
+    /// The next child, after skipping `keys` entries for its key.
+    #[inline]
+    fn step(&mut self, keys: usize) -> Option<DocumentNode<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let index = self.next + keys;
+        self.next = keys::after(&self.document.tape, index);
+        Some(DocumentNode::new(self.document, index))
+    }
+
+    /// The child that is or contains the entry at `index`.
+    fn find_holder(&mut self, in_object: bool, index: u32) -> Option<DocumentNode<'a>> {
+        loop {
+            let child = self.step(usize::from(in_object))?;
+            if index < self.next as u32 {
+                return Some(child);
+            }
+        }
+    }
 }

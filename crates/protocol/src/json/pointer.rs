@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::node;
+use super::pointer_token;
 
 /// A pointer to a value below the root of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,9 @@ impl JsonPointer {
         if !escapes.all(|rest| rest.starts_with(['0', '1'])) {
             return Err(JsonPointerError::BadEscape);
         }
-        let steps = steps.split('/').map(|step| node::unescaped(step).into());
+        let steps = steps
+            .split('/')
+            .map(|step| pointer_token::unescaped(step).into());
         Ok(Self {
             text: text.to_owned(),
             steps: steps.collect(),
@@ -58,7 +60,7 @@ impl JsonPointer {
         let mut path = String::new();
         for step in self.steps.iter().take(depth) {
             let separator = if path.is_empty() { "" } else { "." };
-            let _ = match node::array_index(step) {
+            let _ = match pointer_token::array_index(step) {
                 Some(index) => write!(path, "[{index}]"),
                 None => write!(path, "{separator}{step}"),
             };

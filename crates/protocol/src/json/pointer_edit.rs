@@ -214,7 +214,7 @@ impl PointerEdit {
             edits.add_last(container, None, self.nested(rest));
             return Ok(());
         }
-        match super::node::array_index(step) {
+        match super::pointer_token::array_index(step) {
             Some(_) => Err(PointerEditError {
                 depth: path.depth,
                 reason: PointerEditErrorKind::TooShort { elements },

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::super::{DocumentNode, ValueKind, node, quoted};
+use super::super::{DocumentNode, ValueKind, pointer_token, quoted};
 use super::SpanReplacement;
 
 /// Members of an object, or elements of an array.
@@ -63,7 +63,7 @@ impl ContainerEdit {
     pub fn child<'d>(&self, container: DocumentNode<'d>, step: &str) -> Option<EditedChild<'d>> {
         match container.kind() {
             ValueKind::Object => self.member(container, step),
-            _ => self.element(container, node::array_index(step)?),
+            _ => self.element(container, pointer_token::array_index(step)?),
         }
     }
 
