@@ -45,7 +45,6 @@ pub struct ResponseChain {
     filters: Vec<NamedFilter>,
     all: Vec<Arc<dyn Filter>>,
     body_observers: Vec<Arc<dyn Filter>>,
-    reads_sent_head: bool,
     body_replacers: Vec<Arc<dyn Filter>>,
     event_filters: Vec<Arc<dyn Filter>>,
     events: ResponseBodyAccess,
@@ -73,7 +72,7 @@ impl RequestChain {
         let needs = filters.iter().chain(response_filters);
         let body_need = needs.map(NamedFilter::body_need).max().unwrap_or_default();
         let mut attempt_filters: Vec<_> = filters.iter().map(|one| one.filter.clone()).collect();
-        attempt_filters.sort_by_key(|filter| filter.declare().runs_last);
+        move_to_end(&mut attempt_filters);
         Self {
             filters,
             attempt_filters,
@@ -199,6 +198,11 @@ impl RequestChain {
     }
 }
 
+/// Moves the filters that run last behind all others.
+fn move_to_end(filters: &mut [Arc<dyn Filter>]) {
+    filters.sort_by_key(|filter| filter.declare().runs_last);
+}
+
 impl ResponseChain {
     /// `request_filters` are the filters of the same route's request chain. They are appended in reverse order, since a
     /// filter that changed the request may have to change the response back.
@@ -208,7 +212,7 @@ impl ResponseChain {
             .chain(request_filters.iter().rev())
             .map(|named| named.filter.clone())
             .collect();
-        all.sort_by_key(|filter| filter.declare().runs_last);
+        move_to_end(&mut all);
         let with = |wanted: fn(FilterDeclaration) -> bool| {
             all.iter()
                 .filter(|filter| wanted(filter.declare()))
@@ -219,7 +223,6 @@ impl ResponseChain {
         Self {
             body_observers: with(|declared| declared.response_body == ResponseBodyAccess::Observe),
             body_replacers: with(|declared| declared.response_body == ResponseBodyAccess::Replace),
-            reads_sent_head: declared().any(|one| one.reads_sent_head),
             event_filters: with(|declared| declared.events != ResponseBodyAccess::None),
             events: declared().map(|one| one.events).max().unwrap_or_default(),
             heartbeat: declared().filter_map(|one| one.heartbeat).min(),
@@ -244,11 +247,6 @@ impl ResponseChain {
             (true, false) => ResponseBodyAccess::Observe,
             (true, true) => ResponseBodyAccess::None,
         }
-    }
-
-    /// Whether a filter that only reads a response body reads the headers, too.
-    pub fn reads_sent_head(&self) -> bool {
-        self.reads_sent_head
     }
 
     /// The highest access of any filter to the events of a streamed response.

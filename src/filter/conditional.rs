@@ -80,7 +80,6 @@ impl Filter for ConditionalFilter {
         let declared = self.filter.declare();
         FilterDeclaration {
             reads_body: declared.reads_body || self.condition.expression.reads_request_body(),
-            reads_sent_head: declared.reads_sent_head || self.phase == Phase::ResponseBody,
             replies_always: false,
             ..declared
         }

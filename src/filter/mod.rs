@@ -134,7 +134,7 @@ pub trait Filter: Send + Sync {
 
     /// Sees a complete response body, not a stream. A filter with [`ResponseBodyAccess::Replace`] runs before the body is sent,
     /// also for errors, and may change it or fail. A filter with [`ResponseBodyAccess::Observe`] sees only JSON of successful
-    /// responses, must return `Ready`, and must not change the body, which may already be sent.
+    /// responses and none of their headers, must return `Ready`, and must not change the body, which may already be sent.
     fn on_response_body<'a>(
         &'a self,
         _response: &'a mut ResponseView<'_>,
@@ -197,9 +197,6 @@ pub struct FilterDeclaration {
     pub reads_body: bool,
     /// Access to complete response bodies.
     pub response_body: ResponseBodyAccess,
-    /// With [`ResponseBodyAccess::Observe`], `on_response_body` reads the headers of the response, which were sent before.
-    /// Otherwise it sees none.
-    pub reads_sent_head: bool,
     /// Access to the events of a streamed response.
     pub events: ResponseBodyAccess,
     /// Whether nothing of a response may reach the caller before this filter has seen it.

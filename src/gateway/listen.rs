@@ -25,7 +25,7 @@ use crate::channel::live::ChannelStates;
 use crate::reload::Reloader;
 use crate::serve::HttpApp;
 use crate::snapshot::server::{self, ServerTls, ServerTlsPaths, read_tls};
-use accept::{AcceptContext, ListenerService};
+use accept::{AcceptContext, AcceptLoop, ListenerService};
 use async_trait::async_trait;
 use client_stream::BufferSizes;
 use connections::ConnectionService;
@@ -143,14 +143,15 @@ impl ServerRuntime {
             handshake_deadline: settings.limits.header_timeout,
             buffers: CALLER_BUFFERS,
         };
-        self.server.add_service(ListenerService {
+        let accept_loop = AcceptLoop {
             name: "gateway",
-            socket: Some(socket.listener),
             admission: Arc::new(admission),
             drain_state: self.drain_state.clone(),
             closing: self.drain_state.callers(),
             for_callers: true,
-        });
+        };
+        let service = ListenerService::new(socket.listener, accept_loop);
+        self.server.add_service(service);
         Ok(())
     }
 
@@ -180,14 +181,15 @@ impl ServerRuntime {
             handshake_deadline: HANDSHAKE_DEADLINE,
             buffers: APP_BUFFERS,
         };
-        self.server.add_service(ListenerService {
+        let accept_loop = AcceptLoop {
             name,
-            socket: Some(socket.listener),
             admission: Arc::new(admission),
             drain_state: self.drain_state.clone(),
             closing: self.drain_state.admin(),
             for_callers: false,
-        });
+        };
+        let service = ListenerService::new(socket.listener, accept_loop);
+        self.server.add_service(service);
         Ok(())
     }
 

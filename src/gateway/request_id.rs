@@ -1,5 +1,6 @@
 //! Request ids: unique and short, but not secret.
 
+use crate::protocol::hex::write_digits;
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -12,8 +13,6 @@ thread_local! {
     };
 }
 
-const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
-
 /// A new id: `req_` and 24 hex digits.
 pub fn new() -> Arc<str> {
     let (high, low) = (draw(), draw());
@@ -21,10 +20,7 @@ pub fn new() -> Arc<str> {
     random[..4].copy_from_slice(&high.to_be_bytes()[..4]);
     random[4..].copy_from_slice(&low.to_be_bytes());
     let mut id = *b"req_------------------------";
-    for (digits, byte) in id[4..].chunks_exact_mut(2).zip(random) {
-        digits[0] = HEX_DIGITS[usize::from(byte >> 4)];
-        digits[1] = HEX_DIGITS[usize::from(byte & 0xf)];
-    }
+    write_digits(&random, &mut id[4..]);
     str::from_utf8(&id).expect("digits are text").into()
 }
 

@@ -136,8 +136,8 @@ impl AccessLogEntry<'_> {
     }
 
     fn write_request(&self, line: &mut JsonLine<'_>) {
-        line.word(field_name!("id"), self.id);
-        line.word(field_name!("revision"), self.revision);
+        line.plain_text(field_name!("id"), self.id);
+        line.plain_text(field_name!("revision"), self.revision);
         if let Some(client) = self.client {
             line.address(field_name!("client_address"), client.address);
             if let Some(port) = client.port {
@@ -153,7 +153,7 @@ impl AccessLogEntry<'_> {
         write_text(line, field_name!("caller"), self.caller);
         line.text(field_name!("route"), self.route);
         if let Some(protocol) = self.protocol {
-            line.word(field_name!("protocol"), protocol);
+            line.plain_text(field_name!("protocol"), protocol);
         }
         line.text(
             field_name!("method"),
@@ -167,7 +167,7 @@ impl AccessLogEntry<'_> {
 
     fn write_response(&self, line: &mut JsonLine<'_>) {
         line.number(field_name!("status"), self.status.into());
-        line.word(field_name!("settlement"), self.settlement);
+        line.plain_text(field_name!("settlement"), self.settlement);
         line.boolean(field_name!("streamed"), self.streamed);
         line.number(field_name!("attempts"), self.attempts.into());
         if !self.failed_attempts.is_empty() {

@@ -53,11 +53,11 @@ impl<'b> JsonLine<'b> {
             serde_json::to_writer(&mut *self.out, value).expect("a buffer takes every text");
             return;
         }
-        self.word(name, value);
+        self.plain_text(name, value);
     }
 
     /// Writes a text that contains nothing that must be escaped, such as an id of the gateway or a name in its source.
-    pub fn word(&mut self, name: FieldName, value: &str) {
+    pub fn plain_text(&mut self, name: FieldName, value: &str) {
         debug_assert!(!has_escaped(value.as_bytes()), "{value}");
         self.name(name, value.len() + 2);
         self.out.push(b'"');

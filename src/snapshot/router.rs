@@ -80,7 +80,7 @@ impl Router {
     pub fn find(&self, method: &Method, path: &str) -> RouteMatch<'_> {
         let literal = self.literal.get(path).map_or(&[][..], Vec::as_slice);
         if let ([only], []) = (literal, &*self.templated) {
-            return self.among(&[*only], method, path);
+            return self.first_of(&[*only], method, path);
         }
         let templated = self
             .templated
@@ -88,11 +88,11 @@ impl Router {
             .filter(|index| self.routes[**index].pattern.matches_path(path));
         let mut on_path: Vec<usize> = literal.iter().chain(templated).copied().collect();
         on_path.sort_unstable();
-        self.among(&on_path, method, path)
+        self.first_of(&on_path, method, path)
     }
 
-    /// The first of the routes on a path that takes `method`.
-    fn among(&self, on_path: &[usize], method: &Method, path: &str) -> RouteMatch<'_> {
+    /// The first of the routes at `on_path` that takes `method`.
+    fn first_of(&self, on_path: &[usize], method: &Method, path: &str) -> RouteMatch<'_> {
         let taking = on_path
             .iter()
             .map(|index| &self.routes[*index])
@@ -181,8 +181,7 @@ impl MethodPathPattern {
 
     /// Whether it takes POST requests for a path without parameters, which name no task: what they send is new.
     pub fn takes_creates(&self) -> bool {
-        let is_literal = |segment: &PathSegment| matches!(segment, PathSegment::Literal(_));
-        self.methods.contains(&Method::POST) && self.segments.iter().all(is_literal)
+        self.methods.contains(&Method::POST) && self.is_literal()
     }
 
     /// Whether the path has a parameter of this name.
@@ -248,9 +247,13 @@ impl MethodPathPattern {
             .count()
     }
 
+    /// Whether the path has no parameters.
+    fn is_literal(&self) -> bool {
+        self.segments.iter().all(PathSegment::is_literal)
+    }
+
     fn parameters(&self, path: &str) -> Vec<(Arc<str>, String)> {
-        let is_literal = |segment: &PathSegment| matches!(segment, PathSegment::Literal(_));
-        if self.segments.iter().all(is_literal) {
+        if self.is_literal() {
             return Vec::new();
         }
         self.segments
@@ -282,6 +285,10 @@ impl fmt::Display for PathSegment {
 }
 
 impl PathSegment {
+    fn is_literal(&self) -> bool {
+        matches!(self, Self::Literal(_))
+    }
+
     fn matches(&self, given: &str) -> bool {
         match self {
             Self::Literal(text) => **text == *given,

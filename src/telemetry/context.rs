@@ -4,6 +4,7 @@
 //! alone. Neither is ever an error for the caller.
 
 use super::ids::{SpanId, TraceId};
+use crate::protocol::hex::write_digits;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -86,9 +87,9 @@ impl TraceFlags {
 pub(super) fn traceparent(trace: TraceId, span: SpanId, flags: TraceFlags) -> HeaderValue {
     let mut text = [b'-'; LENGTH];
     text[..2].copy_from_slice(b"00");
-    write_hex(trace.bytes(), &mut text[3..35]);
-    write_hex(span.bytes(), &mut text[36..52]);
-    write_hex(&[flags.0], &mut text[53..]);
+    write_digits(trace.bytes(), &mut text[3..35]);
+    write_digits(span.bytes(), &mut text[36..52]);
+    write_digits(&[flags.0], &mut text[53..]);
     HeaderValue::from_bytes(&text).expect("hex digits and hyphens")
 }
 
@@ -180,14 +181,6 @@ fn digit(byte: u8) -> Option<u8> {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),
         _ => None,
-    }
-}
-
-fn write_hex(bytes: &[u8], text: &mut [u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for (byte, digits) in bytes.iter().zip(text.chunks_exact_mut(2)) {
-        digits[0] = DIGITS[usize::from(byte >> 4)];
-        digits[1] = DIGITS[usize::from(byte & 15)];
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// Prints bytes as lower-case hexadecimal digits, two for each byte.
 #[derive(Clone, Copy, Debug)]
 pub struct Hex<'a>(pub &'a [u8]);
@@ -9,6 +11,14 @@ pub struct Hex<'a>(pub &'a [u8]);
 impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Writes bytes as lower-case hexadecimal digits into `text`, as far as it has room, without a formatter.
+pub fn write_digits(bytes: &[u8], text: &mut [u8]) {
+    for (byte, digits) in bytes.iter().zip(text.chunks_exact_mut(2)) {
+        digits[0] = DIGITS[usize::from(byte >> 4)];
+        digits[1] = DIGITS[usize::from(byte & 15)];
     }
 }
 
@@ -20,6 +30,9 @@ mod tests {
     fn each_byte_has_two_digits() {
         for (bytes, digits) in [(&b""[..], ""), (b"\x00\x0f\xff", "000fff"), (b"az", "617a")] {
             assert_eq!(Hex(bytes).to_string(), digits);
+            let mut written = vec![0; digits.len()];
+            write_digits(bytes, &mut written);
+            assert_eq!(written, digits.as_bytes());
         }
     }
 }

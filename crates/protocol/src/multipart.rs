@@ -5,9 +5,6 @@ use memchr::memmem;
 /// The boundary of a `multipart/form-data` content type; `None` for other types, and for a content type that is
 /// ambiguous.
 pub fn boundary(content_type: &str) -> Option<&str> {
-    if content_type == "application/json" {
-        return None;
-    }
     let (essence, parameters) = content_type.split_once(';')?;
     if !essence.trim().eq_ignore_ascii_case("multipart/form-data") {
         return None;

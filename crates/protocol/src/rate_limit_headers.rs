@@ -4,7 +4,6 @@ use super::Protocol;
 use super::date::rfc3339;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use std::ops::Range;
 use std::time::Duration;
 
 /// The maximum number of headers: three for each unit.
@@ -36,23 +35,27 @@ pub fn headers(
     protocol: Option<Protocol>,
     now: u64,
 ) -> Vec<(HeaderName, HeaderValue)> {
-    let mut values = SharedValues::default();
-    let mut named = Vec::with_capacity(HEADERS_MAX);
-    for (counted, limit) in limits {
-        let [most, remaining, reset] = names(protocol, counted);
-        named.push((most, values.push(|text| push_decimal(text, limit.limit))));
-        let left = |text: &mut String| push_decimal(text, limit.remaining);
-        named.push((remaining, values.push(left)));
-        let at = |text: &mut String| push_reset(text, protocol, limit.reset, now);
-        named.push((reset, values.push(at)));
+    // All values are slices of one piece of memory, since every response has these headers.
+    let mut values = String::with_capacity(VALUES_BYTES);
+    let mut ends = Vec::with_capacity(HEADERS_MAX);
+    for (counted, status) in limits {
+        let [limit, remaining, reset] = names(protocol, counted);
+        push_decimal(&mut values, status.limit);
+        ends.push((limit, values.len()));
+        push_decimal(&mut values, status.remaining);
+        ends.push((remaining, values.len()));
+        push_reset(&mut values, protocol, status.reset, now);
+        ends.push((reset, values.len()));
     }
-    let values = values.finish();
-    let header = |(name, range): (&HeaderName, Range<usize>)| {
-        let value = HeaderValue::from_maybe_shared(values.slice(range));
+    let values = Bytes::from(values);
+    let mut start = 0;
+    let header = |(name, end): (&HeaderName, usize)| {
+        let value = values.slice(std::mem::replace(&mut start, end)..end);
+        let value = HeaderValue::from_maybe_shared(value);
         let value = value.expect("numbers, durations and dates are plain text");
         (name.clone(), value)
     };
-    named.into_iter().map(header).collect()
+    ends.into_iter().map(header).collect()
 }
 
 fn push_reset(text: &mut String, protocol: Option<Protocol>, reset: Duration, now: u64) {
@@ -63,26 +66,6 @@ fn push_reset(text: &mut String, protocol: Option<Protocol>, reset: Duration, no
             text.push_str(&rfc3339(now.saturating_add(reset_ms) / 1000));
         }
         _ => push_duration(text, reset),
-    }
-}
-
-/// Texts of values, in one piece of memory: every response has these headers.
-#[derive(Default)]
-struct SharedValues(String);
-
-impl SharedValues {
-    /// Adds a value; returns its range.
-    fn push(&mut self, write: impl FnOnce(&mut String)) -> Range<usize> {
-        if self.0.is_empty() {
-            self.0.reserve(VALUES_BYTES);
-        }
-        let start = self.0.len();
-        write(&mut self.0);
-        start..self.0.len()
-    }
-
-    fn finish(self) -> Bytes {
-        self.0.into()
     }
 }
 

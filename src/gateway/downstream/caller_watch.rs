@@ -14,7 +14,7 @@ use std::time::Duration;
 pub enum UpstreamWaitInterruption {
     ClientGone,
     /// A streamed body is malformed, too large or too slow, or the caller left before its end.
-    BadBody(Box<Fault>),
+    BadBody(Fault),
     /// The process ends, and its drain deadline has passed.
     Ending,
 }
@@ -23,7 +23,7 @@ impl From<UpstreamWaitInterruption> for Fault {
     fn from(interrupted: UpstreamWaitInterruption) -> Self {
         match interrupted {
             UpstreamWaitInterruption::ClientGone => fault_from::gone(),
-            UpstreamWaitInterruption::BadBody(fault) => *fault,
+            UpstreamWaitInterruption::BadBody(fault) => fault,
             UpstreamWaitInterruption::Ending => fault_from::ending(),
         }
     }

@@ -49,7 +49,7 @@ impl Downstream {
             () = over => return Err(UpstreamWaitInterruption::Ending),
             done = work.as_mut() => return Ok(done),
             passed = self.pass_body(upload) => {
-                passed.map_err(|fault| UpstreamWaitInterruption::BadBody(Box::new(fault)))?;
+                passed.map_err(UpstreamWaitInterruption::BadBody)?;
             }
         }
         self.race(work).await

@@ -25,10 +25,6 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         let observed = kind == ResponseBodyKind::Json
             && self.route.response.body_access() == ResponseBodyAccess::Observe;
-        let mut sent_headers = match observed && self.route.response.reads_sent_head() {
-            true => headers.clone(),
-            false => HeaderMap::new(),
-        };
         self.downstream.write_head(response.status, headers).await?;
         // Copied, since keeping many small pieces would hold their larger buffers.
         let mut seen = BytesMut::new();
@@ -41,7 +37,7 @@ impl Exchange<'_> {
         })
         .await?;
         if whole {
-            self.observe(response.status, &mut sent_headers, candidate, seen.freeze());
+            self.observe(response.status, candidate, seen.freeze());
         }
         Ok(())
     }
@@ -63,19 +59,15 @@ impl Exchange<'_> {
         self.downstream.write(Bytes::new(), true).await
     }
 
-    pub(super) fn observe(
-        &mut self,
-        status: StatusCode,
-        headers: &mut HeaderMap,
-        candidate: &Candidate,
-        body: Bytes,
-    ) {
+    /// Shows a body to the filters that only read it. They see no headers, which belong to the connection once they are
+    /// sent.
+    pub(super) fn observe(&mut self, status: StatusCode, candidate: &Candidate, body: Bytes) {
         self.record_upstream_id_in_body(&body);
         let mut view = ResponseView {
             request: &mut self.request,
             candidate: Some(candidate),
             status,
-            headers,
+            headers: &mut HeaderMap::new(),
             kind: ResponseBodyKind::Json,
         };
         self.route.response.observe_body(&mut view, body);

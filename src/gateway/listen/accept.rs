@@ -33,9 +33,15 @@ const SPARE_FILES: usize = 4;
 
 /// A listener for callers or for the admin pages, as a service of Pingora's server.
 pub(super) struct ListenerService<A> {
-    pub name: &'static str,
+    name: &'static str,
     /// Taken when the service starts.
-    pub socket: Option<std::net::TcpListener>,
+    accepting: Option<(std::net::TcpListener, AcceptLoop<A>)>,
+}
+
+/// Accepts the connections of a listener until it closes.
+pub(super) struct AcceptLoop<A> {
+    /// The name of the listener.
+    pub name: &'static str,
     pub admission: Arc<AcceptContext<A>>,
     pub drain_state: Arc<DrainState>,
     pub closing: ShutdownWatch,
@@ -62,34 +68,17 @@ pub(super) struct AcceptContext<A> {
 #[async_trait]
 impl<A: ServerApp + Send + Sync + 'static> Service for ListenerService<A> {
     async fn start_service(&mut self, _: Option<ListenFds>, _: ShutdownWatch, _: usize) {
-        let Some(socket) = self.socket.take() else {
+        let Some((socket, accept_loop)) = self.accepting.take() else {
             return;
         };
-        let name = self.name;
-        let workers = match WorkerPool::start(name, self.admission.apps.len()) {
-            Ok(workers) => Arc::new(workers),
-            Err(error) => return tracing::error!(listener = name, %error, "cannot listen"),
-        };
-        let drain_state = self.for_callers.then(|| self.drain_state.clone());
-        let accept_loop = AcceptLoop {
-            name,
-            admission: self.admission.clone(),
-            workers: workers.clone(),
-            closing: self.closing.clone(),
-            for_callers: self.for_callers,
-        };
-        let accepting = async move {
-            match TcpListener::from_std(socket) {
-                Ok(listener) => {
-                    if let Some(drain_state) = drain_state {
-                        drain_state.accept();
-                    }
-                    accept_loop.run(listener).await;
-                }
-                Err(error) => tracing::error!(listener = name, %error, "cannot listen"),
+        match WorkerPool::start(self.name, accept_loop.admission.apps.len()) {
+            Ok(workers) => {
+                let workers = Arc::new(workers);
+                let accepting = accept_loop.run(socket, workers.clone());
+                workers.run_accept_loop(accepting).await;
             }
-        };
-        workers.run_accept_loop(accepting).await;
+            Err(error) => tracing::error!(listener = self.name, %error, "cannot listen"),
+        }
     }
 
     fn name(&self) -> &str {
@@ -102,17 +91,24 @@ impl<A: ServerApp + Send + Sync + 'static> Service for ListenerService<A> {
     }
 }
 
-/// Accepts the connections of a listener until it closes.
-struct AcceptLoop<A> {
-    name: &'static str,
-    admission: Arc<AcceptContext<A>>,
-    workers: Arc<WorkerPool>,
-    closing: ShutdownWatch,
-    for_callers: bool,
+impl<A> ListenerService<A> {
+    pub fn new(socket: std::net::TcpListener, accept_loop: AcceptLoop<A>) -> Self {
+        Self {
+            name: accept_loop.name,
+            accepting: Some((socket, accept_loop)),
+        }
+    }
 }
 
 impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
-    async fn run(&self, listener: TcpListener) {
+    async fn run(self, socket: std::net::TcpListener, workers: Arc<WorkerPool>) {
+        let listener = match TcpListener::from_std(socket) {
+            Ok(listener) => listener,
+            Err(error) => return tracing::error!(listener = self.name, %error, "cannot listen"),
+        };
+        if self.for_callers {
+            self.drain_state.accept();
+        }
         let mut spare = Vec::new();
         let mut starved = false;
         let mut last_logged: Option<Instant> = None;
@@ -133,7 +129,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
             match accepted {
                 Ok((stream, _)) => {
                     if let Ok(stream) = stream.into_std() {
-                        self.admit(stream);
+                        self.admit(&workers, stream);
                     }
                 }
                 // A spare descriptor was closed; the next accept succeeds.
@@ -149,7 +145,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
                 Err(error) => tracing::debug!(listener = self.name, %error, "accept failed"),
             }
         }
-        self.accept_backlog(listener);
+        self.accept_backlog(&workers, listener);
     }
 
     /// Waits a while; for the callers' listener, until enough file descriptors are free.
@@ -166,7 +162,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
     }
 
     /// Accepts the connections in the backlog, which closing the listener would reset.
-    fn accept_backlog(&self, listener: TcpListener) {
+    fn accept_backlog(&self, workers: &WorkerPool, listener: TcpListener) {
         let Ok(listener) = listener.into_std() else {
             return;
         };
@@ -175,13 +171,13 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
                 return;
             };
             if stream.set_nonblocking(true).is_ok() {
-                self.admit(stream);
+                self.admit(workers, stream);
             }
         }
     }
 
     /// Serves a connection, or closes it at once if there is no permit.
-    fn admit(&self, stream: std::net::TcpStream) {
+    fn admit(&self, workers: &WorkerPool, stream: std::net::TcpStream) {
         if let Ok(permit) = self
             .admission
             .connection_permits
@@ -189,7 +185,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
             .try_acquire_owned()
         {
             let (admission, closing) = (self.admission.clone(), self.closing.clone());
-            self.workers.spawn(|worker| async move {
+            workers.spawn(|worker| async move {
                 // Registers the connection with the worker's own runtime.
                 if let Ok(stream) = TcpStream::from_std(stream) {
                     admission.serve(worker, stream, closing, permit).await;

@@ -92,13 +92,12 @@ fn is_same_api(pattern: &MethodPathPattern, given: &[&str], same: usize) -> bool
 /// `/v1/images/generations` from `/v1/images/edits`.
 fn differs_in_last_literal(pattern: &MethodPathPattern, given: &[&str]) -> bool {
     const SHARED_MIN: usize = 2;
-    let is_literal = |segment: &PathSegment| matches!(segment, PathSegment::Literal(_));
     let shared = pattern.segments.iter().zip(given);
     let shared =
-        shared.take_while(|(segment, given)| is_literal(segment) && segment.matches(given));
+        shared.take_while(|(segment, given)| segment.is_literal() && segment.matches(given));
     given.len() > SHARED_MIN
         && pattern.segments.len() == given.len()
-        && pattern.segments.last().is_some_and(is_literal)
+        && pattern.segments.last().is_some_and(PathSegment::is_literal)
         && shared.count() + 1 == given.len()
 }
 
@@ -111,8 +110,10 @@ fn differing_characters(pattern: &MethodPathPattern, given: &[&str]) -> Option<u
     };
     let length = pattern.segments.len().min(given.len());
     let (ahead, skipped) = (pattern.segments.len() - length, given.len() - length);
-    let is_literal = |segment: &PathSegment| matches!(segment, PathSegment::Literal(_));
-    if !pattern.segments[ahead..].iter().any(is_literal) {
+    if !pattern.segments[ahead..]
+        .iter()
+        .any(PathSegment::is_literal)
+    {
         return None;
     }
     let meant = with_given_parameters(pattern, given);

@@ -18,6 +18,7 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 pub(super) fn duplicate(body: &[u8], tape: &[TapeEntry], object: usize) -> Option<usize> {
     match tape[object].count {
         0 | 1 => None,
+        // Most objects: a message has a role and a content.
         2 => {
             let first = object + 1;
             let second = after(tape, first + 1);

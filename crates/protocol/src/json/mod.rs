@@ -7,6 +7,7 @@ pub mod pointer_edit;
 pub mod skim;
 pub mod tape_values;
 
+mod byte_set;
 mod error;
 mod keys;
 mod node;

@@ -1,4 +1,4 @@
-//! The steps of JSON pointers (RFC 6901).
+//! The reference tokens of JSON pointers (RFC 6901), which are their steps.
 
 use std::borrow::Cow;
 

@@ -3,7 +3,8 @@
 //! Only what is needed to find the value is checked. If the bytes are not valid JSON, the result may be nothing or a
 //! wrong range of the same bytes, but never a panic.
 
-use super::string_block::{BlockWidth, SmallBlocks, StringBlock};
+use super::byte_set::byte_set;
+use super::string_block::{BlockClassifier, SmallBlocks, StringBlock};
 use std::ops::Range;
 
 /// The value at a path of keys; keys that are written with escapes do not match.
@@ -237,15 +238,7 @@ fn scalar_end(json: &[u8], start: usize) -> usize {
 }
 
 /// For each byte: whether it cannot be part of a number, `true`, `false` or `null`.
-const ENDS_SCALAR: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut rest: &[u8] = b",:]} \n\r\t\"[{";
-    while let [byte, after @ ..] = rest {
-        table[*byte as usize] = true;
-        rest = after;
-    }
-    table
-};
+const ENDS_SCALAR: [bool; 256] = byte_set(b",:]} \n\r\t\"[{");
 
 #[cfg(test)]
 mod tests;

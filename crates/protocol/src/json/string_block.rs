@@ -16,86 +16,73 @@ pub(super) struct StringBlock {
     pub high: u64,
 }
 
-/// A way to look at blocks of a certain length.
-pub(super) trait BlockWidth {
+/// Classifies the bytes of blocks of a certain length.
+pub(super) trait BlockClassifier {
     /// The number of bytes of a block.
     const BYTES: usize;
 
-    /// The block of this number of bytes.
-    fn look_at(block: &[u8]) -> StringBlock;
+    /// Classifies `BYTES` bytes.
+    fn classify(block: &[u8]) -> StringBlock;
 }
 
-/// 16 bytes: most strings end in their first ones.
-pub(super) struct SmallBlocks;
+/// Classifies 16 times `PARTS` bytes, on every processor.
+pub(super) struct PortableClassifier<const PARTS: usize>;
 
-/// 64 bytes.
-pub(super) struct LargeBlocks;
+/// For blocks of 16 bytes: most strings end in their first ones.
+pub(super) type SmallBlocks = PortableClassifier<1>;
+/// For blocks of 64 bytes.
+pub(super) type LargeBlocks = PortableClassifier<4>;
 
-/// 64 bytes, on processors with AVX2.
 #[cfg(target_arch = "x86_64")]
-pub(super) use wide_blocks::WideBlocks;
+pub(super) use avx2::Avx2Blocks;
 
 impl StringBlock {
     /// The block that begins at `at`.
     #[inline(always)]
-    pub fn at<W: BlockWidth>(bytes: &[u8], at: usize) -> Self {
+    pub fn at<C: BlockClassifier>(bytes: &[u8], at: usize) -> Self {
         let rest = &bytes[at..];
-        match rest.get(..W::BYTES) {
-            Some(block) => W::look_at(block),
-            None => Self::last::<W>(rest),
+        match rest.get(..C::BYTES) {
+            Some(block) => C::classify(block),
+            None => Self::last::<C>(rest),
         }
     }
 
     /// The block of the last bytes of a text.
     #[cold]
-    fn last<W: BlockWidth>(rest: &[u8]) -> Self {
+    fn last<C: BlockClassifier>(rest: &[u8]) -> Self {
         // Zeros are control characters, so that the scan stops at the end.
         let mut block = [0; BLOCK_BYTES_MAX];
         block[..rest.len()].copy_from_slice(rest);
-        W::look_at(&block[..W::BYTES])
-    }
-
-    #[inline(always)]
-    fn of_parts(block: &[u8]) -> Self {
-        let (parts, _) = block.as_chunks::<PART_BYTES>();
-        let (mut specials, mut high) = (0, 0);
-        for (index, part) in parts.iter().enumerate() {
-            let part = u8x16::new(*part);
-            let swapped = part ^ u8x16::splat(SWAPPED_BIT);
-            let is_quote_or_control = swapped.min(u8x16::splat(b' ')).simd_eq(swapped);
-            let is_special = is_quote_or_control | part.simd_eq(u8x16::splat(b'\\'));
-            specials |= u64::from(is_special.to_bitmask()) << (index * PART_BYTES);
-            high |= u64::from(part.to_bitmask()) << (index * PART_BYTES);
-        }
-        Self { specials, high }
+        C::classify(&block[..C::BYTES])
     }
 }
 
 /// With this bit inverted, the quote comes right after the control characters, and nothing else does.
-const SWAPPED_BIT: u8 = b'"' ^ b' ';
+const INVERTED_BIT: u8 = b'"' ^ b' ';
 
-impl BlockWidth for SmallBlocks {
-    const BYTES: usize = PART_BYTES;
-
-    #[inline(always)]
-    fn look_at(block: &[u8]) -> StringBlock {
-        StringBlock::of_parts(&block[..Self::BYTES])
-    }
-}
-
-impl BlockWidth for LargeBlocks {
-    const BYTES: usize = BLOCK_BYTES_MAX;
+impl<const PARTS: usize> BlockClassifier for PortableClassifier<PARTS> {
+    const BYTES: usize = PARTS * PART_BYTES;
 
     #[inline(always)]
-    fn look_at(block: &[u8]) -> StringBlock {
-        StringBlock::of_parts(&block[..Self::BYTES])
+    fn classify(block: &[u8]) -> StringBlock {
+        let (parts, _) = block[..Self::BYTES].as_chunks::<PART_BYTES>();
+        let (mut specials, mut high) = (0, 0);
+        for (index, part) in parts.iter().enumerate() {
+            let part = u8x16::new(*part);
+            let inverted = part ^ u8x16::splat(INVERTED_BIT);
+            let is_quote_or_control = inverted.min(u8x16::splat(b' ')).simd_eq(inverted);
+            let is_special = is_quote_or_control | part.simd_eq(u8x16::splat(b'\\'));
+            specials |= u64::from(is_special.to_bitmask()) << (index * PART_BYTES);
+            high |= u64::from(part.to_bitmask()) << (index * PART_BYTES);
+        }
+        StringBlock { specials, high }
     }
 }
 
 /// The instructions of AVX2, which not every processor has, so that the compiler uses them only where it is told to.
 #[cfg(target_arch = "x86_64")]
-mod wide_blocks {
-    use super::{BLOCK_BYTES_MAX, BlockWidth, SWAPPED_BIT, StringBlock};
+mod avx2 {
+    use super::{BLOCK_BYTES_MAX, BlockClassifier, INVERTED_BIT, StringBlock};
     use std::arch::x86_64::{
         __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
         _mm256_or_si256, _mm256_set1_epi8, _mm256_xor_si256,
@@ -103,22 +90,22 @@ mod wide_blocks {
 
     const HALF_BYTES: usize = 32;
 
-    /// Blocks of 64 bytes. Used only in functions that are compiled for AVX2, on processors that have it.
-    pub struct WideBlocks;
+    /// For blocks of 64 bytes, on processors with AVX2. Used only in functions that are compiled for AVX2.
+    pub struct Avx2Blocks;
 
-    impl BlockWidth for WideBlocks {
+    impl BlockClassifier for Avx2Blocks {
         const BYTES: usize = BLOCK_BYTES_MAX;
 
         #[inline(always)]
-        fn look_at(block: &[u8]) -> StringBlock {
-            // SAFETY: the scan uses this width only if the processor has AVX2.
-            unsafe { look_at(block) }
+        fn classify(block: &[u8]) -> StringBlock {
+            // SAFETY: the scan uses this classifier only if the processor has AVX2.
+            unsafe { classify(block) }
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn look_at(block: &[u8]) -> StringBlock {
+    fn classify(block: &[u8]) -> StringBlock {
         let ([first, second], _) = block.as_chunks::<HALF_BYTES>() else {
             unreachable!("a block has two halves");
         };
@@ -136,8 +123,8 @@ mod wide_blocks {
         // SAFETY: the pointer is valid for the 32 bytes, and the load needs no alignment.
         let half = unsafe { _mm256_loadu_si256(half.as_ptr().cast::<__m256i>()) };
         let all = |byte: u8| _mm256_set1_epi8(byte.cast_signed());
-        let swapped = _mm256_xor_si256(half, all(SWAPPED_BIT));
-        let is_quote_or_control = _mm256_cmpeq_epi8(_mm256_min_epu8(swapped, all(b' ')), swapped);
+        let inverted = _mm256_xor_si256(half, all(INVERTED_BIT));
+        let is_quote_or_control = _mm256_cmpeq_epi8(_mm256_min_epu8(inverted, all(b' ')), inverted);
         let is_special = _mm256_or_si256(is_quote_or_control, _mm256_cmpeq_epi8(half, all(b'\\')));
         let bits = |bytes| _mm256_movemask_epi8(bytes).cast_unsigned();
         (bits(is_special), bits(half))
@@ -148,18 +135,18 @@ mod wide_blocks {
 mod tests {
     use super::*;
 
-    fn check_each_byte<W: BlockWidth>() {
+    fn check_each_byte<C: BlockClassifier>() {
         for byte in 0..=u8::MAX {
-            for position in 0..W::BYTES {
-                let mut block = vec![b'a'; W::BYTES];
+            for position in 0..C::BYTES {
+                let mut block = vec![b'a'; C::BYTES];
                 block[position] = byte;
                 let is_special = byte < b' ' || b"\"\\".contains(&byte);
                 let expected = StringBlock {
                     specials: u64::from(is_special) << position,
                     high: u64::from(byte >= 0x80) << position,
                 };
-                let found = StringBlock::at::<W>(&block, 0);
-                assert_eq!(found, expected, "{byte} at {position} of {}", W::BYTES);
+                let found = StringBlock::at::<C>(&block, 0);
+                assert_eq!(found, expected, "{byte} at {position} of {}", C::BYTES);
             }
         }
     }
@@ -170,7 +157,7 @@ mod tests {
         check_each_byte::<LargeBlocks>();
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
-            check_each_byte::<WideBlocks>();
+            check_each_byte::<Avx2Blocks>();
         }
     }
 

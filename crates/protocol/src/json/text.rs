@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::byte_set::byte_set;
 use super::error::{ExpectedToken, JsonErrorKind};
 #[cfg(target_arch = "x86_64")]
-use super::string_block::WideBlocks;
-use super::string_block::{BlockWidth, LargeBlocks, SmallBlocks, StringBlock};
+use super::string_block::Avx2Blocks;
+use super::string_block::{BlockClassifier, LargeBlocks, SmallBlocks, StringBlock};
 use super::tape::StringFlags;
 
 /// The value of each hexadecimal digit; 16 for other bytes.
@@ -42,15 +43,7 @@ struct StringScan {
 }
 
 /// For each byte: whether a backslash and this byte are an escape.
-const IS_SHORT_ESCAPE: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut rest: &[u8] = b"\"\\/bfnrt";
-    while let [byte, after @ ..] = rest {
-        table[*byte as usize] = true;
-        rest = after;
-    }
-    table
-};
+const IS_SHORT_ESCAPE: [bool; 256] = byte_set(b"\"\\/bfnrt");
 
 /// Longer strings are scanned by large blocks.
 const SHORT_BYTES: usize = SmallBlocks::BYTES;
@@ -85,7 +78,7 @@ fn scan_long(bytes: &[u8], scan: &mut StringScan) -> Result<usize, (usize, JsonE
     #[cfg(target_arch = "x86_64")]
     let quote = match is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has AVX2.
-        true => unsafe { scan_wide_blocks(bytes, scan) },
+        true => unsafe { scan_avx2_blocks(bytes, scan) },
         false => scan_blocks::<LargeBlocks>(bytes, scan, usize::MAX),
     };
     #[cfg(not(target_arch = "x86_64"))]
@@ -95,16 +88,16 @@ fn scan_long(bytes: &[u8], scan: &mut StringScan) -> Result<usize, (usize, JsonE
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn scan_wide_blocks(
+fn scan_avx2_blocks(
     bytes: &[u8],
     scan: &mut StringScan,
 ) -> Result<Option<usize>, (usize, JsonErrorKind)> {
-    scan_blocks::<WideBlocks>(bytes, scan, usize::MAX)
+    scan_blocks::<Avx2Blocks>(bytes, scan, usize::MAX)
 }
 
 /// Scans block by block; returns the offset of the closing quote, or `None` when the scan has reached `until`.
 #[inline(always)]
-fn scan_blocks<W: BlockWidth>(
+fn scan_blocks<C: BlockClassifier>(
     bytes: &[u8],
     scan: &mut StringScan,
     until: usize,
@@ -116,7 +109,7 @@ fn scan_blocks<W: BlockWidth>(
     } = *scan;
     let mut high = 0;
     'blocks: while at < until {
-        let block = StringBlock::at::<W>(bytes, at);
+        let block = StringBlock::at::<C>(bytes, at);
         let mut specials = block.specials;
         while specials != 0 {
             let offset = specials.trailing_zeros() as usize;
@@ -132,11 +125,11 @@ fn scan_blocks<W: BlockWidth>(
                     has_escapes = true;
                     let escape = &bytes[special..];
                     let length = match frequent_escape_length(escape) {
-                        0 => self::escape(escape).map_err(|reason| (special, reason))?,
-                        length => length,
+                        Some(length) => length,
+                        None => self::escape(escape).map_err(|reason| (special, reason))?,
                     };
                     let after = offset + length;
-                    if after >= W::BYTES {
+                    if after >= C::BYTES {
                         // All bytes of an escape are ASCII.
                         high |= block.high;
                         at += after;
@@ -152,7 +145,7 @@ fn scan_blocks<W: BlockWidth>(
             }
         }
         high |= block.high;
-        at += W::BYTES;
+        at += C::BYTES;
     }
     *scan = StringScan {
         at,
@@ -162,15 +155,12 @@ fn scan_blocks<W: BlockWidth>(
     Ok(None)
 }
 
-/// The length of the escape at the start of `bytes`, if it is one that needs no look at what follows; otherwise 0.
+/// The length of the escape at the start of `bytes`, if it is a frequent one: without a call, unlike [`escape`].
 #[inline(always)]
-fn frequent_escape_length(bytes: &[u8]) -> usize {
+fn frequent_escape_length(bytes: &[u8]) -> Option<usize> {
     match bytes.get(1) {
-        Some(byte) if IS_SHORT_ESCAPE[usize::from(*byte)] => 2,
-        _ => match hex(bytes) {
-            Some(0..0xD800) => 6,
-            _ => 0,
-        },
+        Some(byte) if IS_SHORT_ESCAPE[usize::from(*byte)] => Some(2),
+        _ => matches!(hex(bytes), Some(0..0xD800)).then_some(6),
     }
 }
 
@@ -238,7 +228,7 @@ pub(super) fn code_points(content: &[u8], spelling: StringFlags) -> usize {
 /// The length of the escape at the start of `bytes`; a surrogate pair is one escape.
 pub(super) fn escape(bytes: &[u8]) -> Result<usize, JsonErrorKind> {
     match bytes.get(1) {
-        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
+        Some(byte) if IS_SHORT_ESCAPE[usize::from(*byte)] => Ok(2),
         Some(b'u') => match hex(bytes).ok_or(JsonErrorKind::BadEscape)? {
             0xD800..=0xDBFF => match low_surrogate(&bytes[6..]) {
                 Some(_) => Ok(12),
