@@ -8,5 +8,6 @@ use std::process::ExitCode;
 static ALLOCATOR: allocator::Mimalloc = allocator::Mimalloc;
 
 fn main() -> ExitCode {
+    allocator::Mimalloc::configure();
     headgate::cli::main()
 }

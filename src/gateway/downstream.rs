@@ -163,15 +163,18 @@ impl Downstream {
         };
         // Most bodies arrive in one piece, which is used without a copy.
         if buffer.is_whole(&first) {
-            self.session
-                .read_request_body()
-                .await
-                .map_err(fault_from::downstream_read)?;
+            if !self.session.is_body_done() {
+                // The end of an HTTP/2 stream arrives by itself.
+                self.read_chunk().await?;
+            }
             return Ok(first);
         }
         buffer.push(first).await?;
-        while let Some(chunk) = self.read_chunk().await? {
-            buffer.push(chunk).await?;
+        while !self.session.is_body_done() {
+            match self.read_chunk().await? {
+                Some(chunk) => buffer.push(chunk).await?,
+                None => break,
+            }
         }
         buffer.finish().await
     }
@@ -317,9 +320,9 @@ impl Downstream {
         // Pingora would wait for the rest of the body, which may never arrive.
         if is_unread {
             if self.is_committed() && !self.replied {
-                discard_h1(&mut self.session).await;
+                Box::pin(discard_h1(&mut self.session)).await;
             }
-            return self.abort().await;
+            return Box::pin(self.abort()).await;
         }
         let settings = HttpPersistentSettings::for_session(&self.session);
         match (*self.session).finish().await {

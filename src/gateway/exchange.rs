@@ -18,7 +18,6 @@ pub(super) mod retry_policy;
 mod sizes;
 mod tracing_record;
 
-use super::downstream::early_reply::ConnectionAfterExchange;
 use super::downstream::upload::StreamingUpload;
 use super::downstream::{Downstream, SpoolTarget};
 use super::listen::caller_connections::ConnectionQuota;
@@ -98,14 +97,6 @@ impl Exchange<'_> {
             self.record.status = None;
         }
         Settlement::ClientCancelled
-    }
-
-    /// Closes the connection, or returns it for reuse.
-    pub async fn finish(self) -> ConnectionAfterExchange {
-        match self.record.broken {
-            true => self.downstream.abort().await,
-            false => self.downstream.finish().await,
-        }
     }
 
     async fn serve(&mut self) -> Result<Settlement, Fault> {

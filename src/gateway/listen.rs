@@ -12,7 +12,9 @@ pub(super) mod http1_reader;
 pub(super) mod http2;
 pub mod http_app_adapter;
 mod proxy_header;
+mod read_buffer;
 mod worker_pool;
+mod write_buffer;
 
 use super::Gateway;
 use super::callback_service::CallbackService;
@@ -27,7 +29,6 @@ use crate::serve::HttpApp;
 use crate::snapshot::server::{self, ServerTls, ServerTlsPaths, read_tls};
 use accept::{AcceptContext, AcceptLoop, ListenerService};
 use async_trait::async_trait;
-use client_stream::BufferSizes;
 use connections::ConnectionService;
 use drain_state::DrainState;
 use http_app_adapter::HttpAppAdapter;
@@ -46,15 +47,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Small, since the gateway has many client connections.
-const CALLER_BUFFERS: BufferSizes = BufferSizes {
-    read: 8 << 10,
-    write: 4 << 10,
-};
-const APP_BUFFERS: BufferSizes = BufferSizes {
-    read: 64 << 10,
-    write: 4 << 10,
-};
 /// For the TLS handshake of a client of an application; `server.limits` has that of callers.
 const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(15);
 /// Backlog of a listening socket; the system may limit it further.
@@ -141,7 +133,6 @@ impl ServerRuntime {
             proxies,
             tls: tls.transpose()?.map(TlsSettings::build),
             handshake_deadline: settings.limits.header_timeout,
-            buffers: CALLER_BUFFERS,
         };
         let accept_loop = AcceptLoop {
             name: "gateway",
@@ -179,7 +170,6 @@ impl ServerRuntime {
             proxies: None,
             tls: tls.map(TlsSettings::build),
             handshake_deadline: HANDSHAKE_DEADLINE,
-            buffers: APP_BUFFERS,
         };
         let accept_loop = AcceptLoop {
             name,

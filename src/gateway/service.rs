@@ -11,12 +11,13 @@ use super::listen::http1_inspection::Http1Inspection;
 use super::listen::http1_reader::Http1Reader;
 use super::unrouted_request::UnroutedRequest;
 use super::{Gateway, fault_from, head, reply, request_id, websocket_refusal};
+use crate::catalog::client_address::DownstreamClient;
 use crate::filter::view::RequestView;
 use crate::observe::open_requests::OpenRequestDetails;
 use crate::observe::token_path::without_token;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
-use crate::snapshot::router::RouteMatch;
+use crate::snapshot::router::{Route, RouteMatch};
 use crate::subrequest::SubrequestClient;
 use async_trait::async_trait;
 use http::{HeaderMap, Method, header};
@@ -77,6 +78,8 @@ impl HttpServerApp for GatewayConnection {
         drop(snapshot);
         // Without a limit: `read_head` has its own, and Pingora would set a second timer for each request.
         session.set_keepalive(Some(0));
+        // Likewise: whatever reads a body has a deadline, which Pingora's limit of 60 s for each read would cut short.
+        session.set_read_timeout(None);
         let times = RequestHeadTimeouts {
             idle: keep_alive_timeout,
             deadline,
@@ -193,16 +196,37 @@ impl GatewayConnection {
                 return refusal(id).send(session, fault, HeaderMap::new()).await;
             }
         };
-        let (method, headers) = (request.method.clone(), request.headers.clone());
-        let mut view = RequestView::new(
+        let view = RequestView::new(
             id,
-            method,
+            request.method.clone(),
             target.path,
             target.query,
-            headers,
+            request.headers.clone(),
             params,
             route.protocol,
         );
+        // Only the connection outlives the block, so that its end takes the memory of the exchange.
+        let (downstream, is_broken) = {
+            let mut exchange = self.begin_exchange(session, snapshot, route, view, client);
+            exchange.run().await;
+            (exchange.downstream, exchange.record.broken)
+        };
+        match is_broken {
+            true => Box::pin(downstream.abort()).await,
+            false => downstream.finish().await,
+        }
+    }
+
+    /// The exchange of a request that has a route. Not asynchronous, so that the future which runs the exchange has no
+    /// room for its parts besides.
+    fn begin_exchange(
+        &self,
+        session: Box<ServerSession>,
+        snapshot: Arc<Snapshot>,
+        route: Arc<Route>,
+        mut view: RequestView,
+        client: Option<DownstreamClient>,
+    ) -> Exchange<'_> {
         view.route = route.name.clone();
         view.client = client;
         view.subrequests = Some(SubrequestClient::new(self.gateway.clone(), route.timeouts));
@@ -231,7 +255,7 @@ impl GatewayConnection {
             downstream.messages = route.traced_messages.response_recorder(route.protocol);
         }
         downstream.wait_times.open = Some(open.request().clone());
-        let mut exchange = Exchange {
+        Exchange {
             gateway: &self.gateway,
             snapshot,
             route,
@@ -243,9 +267,7 @@ impl GatewayConnection {
             upload: None,
             channel_permit: None,
             connection_quota: &self.connection_quota,
-        };
-        exchange.run().await;
-        exchange.finish().await
+        }
     }
 }
 
@@ -343,5 +365,26 @@ pub(super) struct GaugeGuard<'a>(pub &'a prometheus::IntGauge);
 impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.0.dec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GatewayConnection;
+
+    /// In bytes. Every open stream has this future; the sizes of its parts are in `exchange/sizes.rs`.
+    const EXCHANGE_BYTES_MAX: usize = 6_900;
+
+    #[test]
+    fn the_future_of_a_connections_exchange_stays_within_its_limit() {
+        fn result_bytes<A, B, C, F>(_: impl Fn(A, B, C) -> F) -> usize {
+            size_of::<F>()
+        }
+        let bytes = result_bytes(
+            |connection: &'static GatewayConnection, session, snapshot| {
+                connection.exchange(session, snapshot)
+            },
+        );
+        assert!(bytes <= EXCHANGE_BYTES_MAX, "{bytes} bytes");
     }
 }

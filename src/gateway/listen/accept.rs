@@ -1,6 +1,6 @@
 //! A listener: accepts connections up to a limit, and gives each to a worker, which runs its TLS handshake and serves it.
 
-use super::client_stream::{BufferSizes, ClientTcpStream};
+use super::client_stream::ClientTcpStream;
 use super::drain_state::{DrainState, until_set};
 use super::proxy_header::read_client;
 use super::worker_pool::WorkerPool;
@@ -14,6 +14,7 @@ use pingora_core::server::{ListenFds, ShutdownWatch};
 use pingora_core::services::Service;
 use pingora_timeout::fast_timeout::{fast_sleep, fast_timeout};
 use std::io;
+use std::net::{self, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ const SPARE_FILES: usize = 4;
 pub(super) struct ListenerService<A> {
     name: &'static str,
     /// Taken when the service starts.
-    accepting: Option<(std::net::TcpListener, AcceptLoop<A>)>,
+    accepting: Option<(net::TcpListener, AcceptLoop<A>)>,
 }
 
 /// Accepts the connections of a listener until it closes.
@@ -62,7 +63,13 @@ pub(super) struct AcceptContext<A> {
     pub tls: Option<Acceptor>,
     /// Time limit for the PROXY header and the TLS handshake together, counted from accept.
     pub handshake_deadline: Duration,
-    pub buffers: BufferSizes,
+}
+
+/// A connection, before its worker serves it.
+enum AcceptedStream {
+    /// Registered with the runtime of the accept loop, which is the worker's own.
+    Registered(TcpStream),
+    Unregistered(net::TcpStream),
 }
 
 #[async_trait]
@@ -92,7 +99,7 @@ impl<A: ServerApp + Send + Sync + 'static> Service for ListenerService<A> {
 }
 
 impl<A> ListenerService<A> {
-    pub fn new(socket: std::net::TcpListener, accept_loop: AcceptLoop<A>) -> Self {
+    pub fn new(socket: net::TcpListener, accept_loop: AcceptLoop<A>) -> Self {
         Self {
             name: accept_loop.name,
             accepting: Some((socket, accept_loop)),
@@ -101,7 +108,7 @@ impl<A> ListenerService<A> {
 }
 
 impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
-    async fn run(self, socket: std::net::TcpListener, workers: Arc<WorkerPool>) {
+    async fn run(self, socket: net::TcpListener, workers: Arc<WorkerPool>) {
         let listener = match TcpListener::from_std(socket) {
             Ok(listener) => listener,
             Err(error) => return tracing::error!(listener = self.name, %error, "cannot listen"),
@@ -127,9 +134,13 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
                 accepted = listener.accept(), if !starved => accepted,
             };
             match accepted {
-                Ok((stream, _)) => {
-                    if let Ok(stream) = stream.into_std() {
-                        self.admit(&workers, stream);
+                Ok((stream, peer)) => {
+                    let stream = match workers.runs_accept_loop() {
+                        true => Ok(AcceptedStream::Registered(stream)),
+                        false => stream.into_std().map(AcceptedStream::Unregistered),
+                    };
+                    if let Ok(stream) = stream {
+                        self.admit(&workers, stream, peer);
                     }
                 }
                 // A spare descriptor was closed; the next accept succeeds.
@@ -167,17 +178,17 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
             return;
         };
         for _ in 0..WAITING_MAX {
-            let Ok((stream, _)) = listener.accept() else {
+            let Ok((stream, peer)) = listener.accept() else {
                 return;
             };
             if stream.set_nonblocking(true).is_ok() {
-                self.admit(workers, stream);
+                self.admit(workers, AcceptedStream::Unregistered(stream), peer);
             }
         }
     }
 
     /// Serves a connection, or closes it at once if there is no permit.
-    fn admit(&self, workers: &WorkerPool, stream: std::net::TcpStream) {
+    fn admit(&self, workers: &WorkerPool, stream: AcceptedStream, peer: SocketAddr) {
         if let Ok(permit) = self
             .admission
             .connection_permits
@@ -186,9 +197,8 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
         {
             let (admission, closing) = (self.admission.clone(), self.closing.clone());
             workers.spawn(|worker| async move {
-                // Registers the connection with the worker's own runtime.
-                if let Ok(stream) = TcpStream::from_std(stream) {
-                    admission.serve(worker, stream, closing, permit).await;
+                if let Ok(stream) = stream.register() {
+                    admission.serve(worker, stream, peer, closing, permit).await;
                 }
             });
         }
@@ -200,6 +210,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
         &self,
         worker: usize,
         stream: TcpStream,
+        peer: SocketAddr,
         closing: ShutdownWatch,
         _permit: OwnedSemaphorePermit,
     ) {
@@ -208,7 +219,7 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
         if stream.set_nodelay(true).is_err() {
             return;
         }
-        let Some(mut stream) = self.handshake(stream).await else {
+        let Some(mut stream) = self.handshake(stream, peer).await else {
             return;
         };
         while let Some(again) = self.apps[worker].process_new(stream, &closing).await {
@@ -217,13 +228,12 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
     }
 
     /// Reads the PROXY header and runs the TLS handshake, as far as they are configured.
-    async fn handshake(&self, stream: TcpStream) -> Option<Stream> {
+    async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
         if self.proxies.is_none() && self.tls.is_none() {
-            let peer = stream.peer_addr().ok();
-            return Some(Box::new(ClientTcpStream::new(stream, peer, self.buffers)));
+            return Some(Box::new(ClientTcpStream::new(stream, peer)));
         }
         // Boxed: this future is large, and needed only at the start of a connection.
-        let secured = Box::pin(self.accept_tls(stream));
+        let secured = Box::pin(self.accept_tls(stream, peer));
         match fast_timeout(self.handshake_deadline, secured).await {
             Ok(stream) => stream,
             Err(_) => {
@@ -233,19 +243,18 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
         }
     }
 
-    async fn accept_tls(&self, mut stream: TcpStream) -> Option<Stream> {
-        let peer = match &self.proxies {
-            None => stream.peer_addr().ok(),
+    async fn accept_tls(&self, mut stream: TcpStream, peer: SocketAddr) -> Option<Stream> {
+        let client = match &self.proxies {
+            None => peer,
             Some(proxies) => match read_client(&mut stream, proxies).await {
-                Ok(client) => Some(client),
+                Ok(client) => client,
                 Err(reason) => {
-                    let peer = stream.peer_addr().ok();
-                    tracing::debug!(?peer, %reason, "connection refused");
+                    tracing::debug!(%peer, %reason, "connection refused");
                     return None;
                 }
             },
         };
-        let stream = ClientTcpStream::new(stream, peer, self.buffers);
+        let stream = ClientTcpStream::new(stream, client);
         let Some(tls) = &self.tls else {
             return Some(Box::new(stream));
         };
@@ -255,6 +264,16 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
                 tracing::debug!(%error, "TLS handshake with a client failed");
                 None
             }
+        }
+    }
+}
+
+impl AcceptedStream {
+    /// Registers the connection with the runtime of the calling task.
+    fn register(self) -> io::Result<TcpStream> {
+        match self {
+            Self::Registered(stream) => Ok(stream),
+            Self::Unregistered(stream) => TcpStream::from_std(stream),
         }
     }
 }

@@ -1,5 +1,7 @@
-//! A client's TCP connection below TLS and HTTP, with small buffers.
+//! A client's TCP connection below TLS and HTTP, with buffers that have memory only while they are in use.
 
+use super::read_buffer::ReadBuffer;
+use super::write_buffer::WriteBuffer;
 use async_trait::async_trait;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::{
@@ -14,7 +16,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufStream, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 /// The connection preface of HTTP/2 (RFC 9113, section 3.4).
@@ -22,33 +24,28 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Interval for checking an incomplete preface again.
 const PART_LOOK: Duration = Duration::from_millis(10);
 
-/// Buffer sizes of a connection, in bytes per direction.
-#[derive(Clone, Copy)]
-pub(super) struct BufferSizes {
-    pub read: usize,
-    pub write: usize,
-}
-
-/// A TCP connection. Pingora allows smaller buffers only for connections of its own listeners.
+/// A TCP connection. The buffers of Pingora's own keep their memory.
 #[derive(Debug)]
 pub(super) struct ClientTcpStream {
-    stream: BufStream<TcpStream>,
+    stream: ReadBuffer<WriteBuffer<TcpStream>>,
     /// The address of the peer.
-    digest: Option<Arc<SocketDigest>>,
+    digest: Arc<SocketDigest>,
 }
 
 impl ClientTcpStream {
     /// `peer` is the address of the socket, or the one that the PROXY header gives.
-    pub fn new(stream: TcpStream, peer: Option<SocketAddr>, buffers: BufferSizes) -> Self {
+    pub fn new(stream: TcpStream, peer: SocketAddr) -> Self {
+        let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
+        // Set now, while the descriptor certainly belongs to this connection.
+        let _ = digest.peer_addr.set(Some(peer.into()));
         Self {
-            digest: peer.map(|peer| {
-                let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
-                // Set now, while the descriptor certainly belongs to this connection.
-                let _ = digest.peer_addr.set(Some(peer.into()));
-                Arc::new(digest)
-            }),
-            stream: BufStream::with_capacity(buffers.read, buffers.write, stream),
+            digest: Arc::new(digest),
+            stream: ReadBuffer::new(WriteBuffer::new(stream)),
         }
+    }
+
+    fn tcp(&self) -> &TcpStream {
+        self.stream.get_ref().get_ref()
     }
 }
 
@@ -102,7 +99,7 @@ impl Shutdown for ClientTcpStream {
 
 impl UniqueID for ClientTcpStream {
     fn id(&self) -> UniqueIDType {
-        self.stream.get_ref().as_raw_fd()
+        self.tcp().as_raw_fd()
     }
 }
 
@@ -122,7 +119,7 @@ impl GetProxyDigest for ClientTcpStream {
 
 impl GetSocketDigest for ClientTcpStream {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.digest.clone()
+        Some(self.digest.clone())
     }
 }
 
@@ -131,7 +128,7 @@ impl Peek for ClientTcpStream {
     /// Peeks at the start of a connection until it either equals or differs from the HTTP/2 preface.
     async fn try_peek(&mut self, begin: &mut [u8]) -> io::Result<bool> {
         loop {
-            let seen = self.stream.get_ref().peek(begin).await?;
+            let seen = self.tcp().peek(begin).await?;
             if seen == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

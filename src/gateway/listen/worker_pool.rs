@@ -48,6 +48,11 @@ impl WorkerPool {
         }
     }
 
+    /// Whether the only worker runs the accept loop, so that both share a runtime.
+    pub fn runs_accept_loop(&self) -> bool {
+        self.workers.len() == 1
+    }
+
     /// Serves a connection on the worker that has the fewest. `serve` is called with the index of the worker.
     pub fn spawn<F>(&self, serve: impl FnOnce(usize) -> F)
     where
