@@ -19,14 +19,15 @@ const PURGE_DELAY_OPTION: c_int = 15;
 
 unsafe extern "C" {
     // Of mimalloc.h; the bindings have it behind a feature that brings a further crate.
-    fn mi_option_set(option: c_int, value: c_long);
+    fn mi_option_set_default(option: c_int, value: c_long);
 }
 
 impl Mimalloc {
-    /// Sets the options of mimalloc. Called once, when the program starts.
+    /// Sets the options of mimalloc, except for those that have an environment variable (`MIMALLOC_PURGE_DELAY`). Called
+    /// once, when the program starts.
     pub fn configure() {
         // SAFETY: the option exists, and takes any number.
-        unsafe { mi_option_set(PURGE_DELAY_OPTION, PURGE_DELAY_MS) };
+        unsafe { mi_option_set_default(PURGE_DELAY_OPTION, PURGE_DELAY_MS) };
     }
 }
 
@@ -63,5 +64,25 @@ unsafe impl GlobalAlloc for Mimalloc {
             false => unsafe { ffi::mi_realloc_aligned(block.cast(), bytes, layout.align()) },
         };
         block.cast()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mimalloc, PURGE_DELAY_MS, PURGE_DELAY_OPTION};
+    use std::ffi::{c_int, c_long};
+
+    unsafe extern "C" {
+        fn mi_option_get(option: c_int) -> c_long;
+    }
+
+    #[test]
+    fn the_option_has_the_number_that_mimalloc_gives_it() {
+        // SAFETY: the option exists.
+        let purge_delay = || unsafe { mi_option_get(PURGE_DELAY_OPTION) };
+        // The default of mimalloc 3, which no other option has.
+        assert_eq!(purge_delay(), 1_000);
+        Mimalloc::configure();
+        assert_eq!(purge_delay(), PURGE_DELAY_MS);
     }
 }

@@ -49,6 +49,8 @@ pub struct ResponseChain {
     event_filters: Vec<Arc<dyn Filter>>,
     events: ResponseBodyAccess,
     heartbeat: Option<Duration>,
+    /// Whether any filter reads the request's body once a stream has begun.
+    pub reads_body_during_stream: bool,
     output_checks: OutputChecks,
 }
 
@@ -226,6 +228,7 @@ impl ResponseChain {
             event_filters: with(|declared| declared.events != ResponseBodyAccess::None),
             events: declared().map(|one| one.events).max().unwrap_or_default(),
             heartbeat: declared().filter_map(|one| one.heartbeat).min(),
+            reads_body_during_stream: declared().any(|one| one.reads_body_during_stream),
             output_checks: OutputChecks::of(&all),
             filters,
             all,

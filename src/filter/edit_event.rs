@@ -125,8 +125,10 @@ struct EventEditWarning;
 impl Filter for EditEventFilter {
     fn declare(&self) -> FilterDeclaration {
         let mut expressions = self.expressions();
+        let reads_body = expressions.any(FilterExpression::reads_request_body);
         FilterDeclaration {
-            reads_body: expressions.any(FilterExpression::reads_request_body),
+            reads_body,
+            reads_body_during_stream: reads_body,
             events: ResponseBodyAccess::Replace,
             ..FilterDeclaration::default()
         }

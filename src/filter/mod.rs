@@ -144,7 +144,8 @@ pub trait Filter: Send + Sync {
     }
 
     /// Sees one event of a streamed response. A filter with [`ResponseBodyAccess::Replace`] may replace the event, also by
-    /// several, or drop it, or fail, which ends the stream with an error.
+    /// several, or drop it, or fail, which ends the stream with an error. The request has no body any more, unless a filter
+    /// declares that it needs it here.
     fn on_event<'a>(&'a self, _event: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         HookResult::done()
     }
@@ -195,6 +196,9 @@ pub struct FilterDeclaration {
     pub ignores_body: bool,
     /// The filter reads the body of a request that has one, although its kind does not need a body.
     pub reads_body: bool,
+    /// `on_event` or a hook after it reads the request's body, which is freed otherwise when a stream begins: no attempt
+    /// can follow, and a stream may last for minutes.
+    pub reads_body_during_stream: bool,
     /// Access to complete response bodies.
     pub response_body: ResponseBodyAccess,
     /// Access to the events of a streamed response.

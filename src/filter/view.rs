@@ -327,6 +327,13 @@ impl RequestView {
         }
     }
 
+    /// Frees the memory of the body. A body that streams has none.
+    pub fn free_body(&mut self) {
+        if !matches!(self.body, RequestBody::Streamed(_)) {
+            self.body = RequestBody::Absent;
+        }
+    }
+
     /// The model that the request goes to.
     pub fn model(&self) -> Option<&Arc<Model>> {
         self.destination.as_ref()?.model.as_ref()

@@ -72,6 +72,10 @@ impl Exchange<'_> {
             framer: SseDecoder::new(EVENT_BYTES_MAX),
             progress: self.progress(response),
         };
+        // A recorded trace has the messages of the request.
+        if !route.response.reads_body_during_stream && self.record.trace.is_none() {
+            self.request.free_body();
+        }
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), rewritten);
         loop {
             let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());

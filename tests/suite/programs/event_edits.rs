@@ -177,6 +177,22 @@ async fn an_event_whose_value_cannot_be_computed_passes_unchanged() {
 }
 
 #[tokio::test]
+async fn every_event_can_get_a_value_of_the_body_of_its_request() {
+    let steps = [
+        json!({"edit_event": {"events": ["*"], "set": {"/n": {"cel": "json(\"/stream\") && request.size > 10"}}}}),
+    ];
+    let stream = stream_of(Protocol::Chat);
+    let received = relayed(Protocol::Chat, &steps, &stream, 50).await;
+    let objects = stream.matches("data: {").count();
+    assert!(objects > 1);
+    assert_eq!(
+        received.matches(",\"n\":true}").count(),
+        objects,
+        "{received}"
+    );
+}
+
+#[tokio::test]
 async fn usage_is_metered_before_events_are_dropped() {
     let world = TestSetup::with(|config| {
         for protocol in PROTOCOLS {
