@@ -47,10 +47,10 @@ pub struct ResponseChain {
     body_observers: Vec<Arc<dyn Filter>>,
     body_replacers: Vec<Arc<dyn Filter>>,
     event_filters: Vec<Arc<dyn Filter>>,
+    bodies: ResponseBodyAccess,
     events: ResponseBodyAccess,
     heartbeat: Option<Duration>,
-    /// Whether any filter reads the request's body once a stream has begun.
-    pub reads_body_during_stream: bool,
+    reads_body_during_stream: bool,
     output_checks: OutputChecks,
 }
 
@@ -206,8 +206,7 @@ fn move_to_end(filters: &mut [Arc<dyn Filter>]) {
 }
 
 impl ResponseChain {
-    /// `request_filters` are the filters of the same route's request chain. They are appended in reverse order, since a
-    /// filter that changed the request may have to change the response back.
+    /// `request_filters` are the route's request chain: one that changed the request may have to change the response back.
     pub fn new(filters: Vec<NamedFilter>, request_filters: &[NamedFilter]) -> Self {
         let mut all: Vec<_> = filters
             .iter()
@@ -222,11 +221,15 @@ impl ResponseChain {
                 .collect::<Vec<_>>()
         };
         let declared = || all.iter().map(|filter| filter.declare());
+        let highest = |access: fn(FilterDeclaration) -> ResponseBodyAccess| {
+            declared().map(access).max().unwrap_or_default()
+        };
         Self {
             body_observers: with(|declared| declared.response_body == ResponseBodyAccess::Observe),
             body_replacers: with(|declared| declared.response_body == ResponseBodyAccess::Replace),
             event_filters: with(|declared| declared.events != ResponseBodyAccess::None),
-            events: declared().map(|one| one.events).max().unwrap_or_default(),
+            bodies: highest(|one| one.response_body),
+            events: highest(|one| one.events),
             heartbeat: declared().filter_map(|one| one.heartbeat).min(),
             reads_body_during_stream: declared().any(|one| one.reads_body_during_stream),
             output_checks: OutputChecks::of(&all),
@@ -242,14 +245,7 @@ impl ResponseChain {
 
     /// The highest access of any filter to complete response bodies.
     pub fn body_access(&self) -> ResponseBodyAccess {
-        match (
-            self.body_replacers.is_empty(),
-            self.body_observers.is_empty(),
-        ) {
-            (false, _) => ResponseBodyAccess::Replace,
-            (true, false) => ResponseBodyAccess::Observe,
-            (true, true) => ResponseBodyAccess::None,
-        }
+        self.bodies
     }
 
     /// The highest access of any filter to the events of a streamed response.
@@ -260,6 +256,11 @@ impl ResponseChain {
     /// The shortest heartbeat of any filter: the interval of keep-alive comments while the provider is silent.
     pub fn heartbeat(&self) -> Option<Duration> {
         self.heartbeat
+    }
+
+    /// Whether any filter reads the request's body once a stream has begun.
+    pub fn reads_body_during_stream(&self) -> bool {
+        self.reads_body_during_stream
     }
 
     /// The filters that decide whether a response may reach the caller.

@@ -163,20 +163,23 @@ impl Downstream {
         };
         // Most bodies arrive in one piece, which is used without a copy.
         if buffer.is_whole(&first) {
-            if !self.session.is_body_done() {
-                // The end of an HTTP/2 stream arrives by itself.
-                self.read_chunk().await?;
-            }
+            // The end of an HTTP/2 stream may arrive by itself.
+            self.read_further_chunk().await?;
             return Ok(first);
         }
         buffer.push(first).await?;
-        while !self.session.is_body_done() {
-            match self.read_chunk().await? {
-                Some(chunk) => buffer.push(chunk).await?,
-                None => break,
-            }
+        while let Some(chunk) = self.read_further_chunk().await? {
+            buffer.push(chunk).await?;
         }
         buffer.finish().await
+    }
+
+    /// A chunk after the first one. Where the body is known to be complete, nothing is read to learn it.
+    async fn read_further_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        match self.session.is_body_done() {
+            true => Ok(None),
+            false => self.read_chunk().await,
+        }
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {

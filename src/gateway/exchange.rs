@@ -15,7 +15,7 @@ mod relay_stream;
 pub(super) mod response_fault;
 pub(super) mod retry_policy;
 #[cfg(test)]
-mod sizes;
+pub(super) mod sizes;
 mod tracing_record;
 
 use super::downstream::upload::StreamingUpload;

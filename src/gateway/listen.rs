@@ -1,6 +1,7 @@
 //! The listening process: sockets, TLS, and the services that accept connections.
 
 mod accept;
+mod buffered_stream;
 pub(super) mod caller_connections;
 mod client_stream;
 mod client_tls;
@@ -12,9 +13,7 @@ pub(super) mod http1_reader;
 pub(super) mod http2;
 pub mod http_app_adapter;
 mod proxy_header;
-mod read_buffer;
 mod worker_pool;
-mod write_buffer;
 
 use super::Gateway;
 use super::callback_service::CallbackService;

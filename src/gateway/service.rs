@@ -205,7 +205,7 @@ impl GatewayConnection {
             params,
             route.protocol,
         );
-        // Only the connection outlives the block, so that its end takes the memory of the exchange.
+        // The exchange is dropped before the connection is finished, so that both use the same memory of this future.
         let (downstream, is_broken) = {
             let mut exchange = self.begin_exchange(session, snapshot, route, view, client);
             exchange.run().await;
@@ -217,8 +217,8 @@ impl GatewayConnection {
         }
     }
 
-    /// The exchange of a request that has a route. Not asynchronous, so that the future which runs the exchange has no
-    /// room for its parts besides.
+    /// The exchange of a request that has a route. Not asynchronous: the future of `exchange` would contain the parts of
+    /// the exchange a second time.
     fn begin_exchange(
         &self,
         session: Box<ServerSession>,
@@ -371,20 +371,24 @@ impl Drop for GaugeGuard<'_> {
 #[cfg(test)]
 mod tests {
     use super::GatewayConnection;
+    use crate::gateway::exchange::sizes::future_bytes;
+    use crate::snapshot::Snapshot;
+    use pingora_core::protocols::http::ServerSession;
+    use std::sync::Arc;
 
     /// In bytes. Every open stream has this future; the sizes of its parts are in `exchange/sizes.rs`.
     const EXCHANGE_BYTES_MAX: usize = 6_900;
 
     #[test]
     fn the_future_of_a_connections_exchange_stays_within_its_limit() {
-        fn result_bytes<A, B, C, F>(_: impl Fn(A, B, C) -> F) -> usize {
-            size_of::<F>()
-        }
-        let bytes = result_bytes(
-            |connection: &'static GatewayConnection, session, snapshot| {
-                connection.exchange(session, snapshot)
-            },
+        type Call = (
+            &'static GatewayConnection,
+            Box<ServerSession>,
+            Arc<Snapshot>,
         );
+        let bytes = future_bytes(|(connection, session, snapshot): Call| {
+            connection.exchange(session, snapshot)
+        });
         assert!(bytes <= EXCHANGE_BYTES_MAX, "{bytes} bytes");
     }
 }

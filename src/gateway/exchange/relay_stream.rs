@@ -73,7 +73,7 @@ impl Exchange<'_> {
             progress: self.progress(response),
         };
         // A recorded trace has the messages of the request.
-        if !route.response.reads_body_during_stream && self.record.trace.is_none() {
+        if !route.response.reads_body_during_stream() && self.record.trace.is_none() {
             self.request.free_body();
         }
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), rewritten);

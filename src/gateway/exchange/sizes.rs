@@ -8,7 +8,8 @@ use crate::channel::lease::ChannelLease;
 use crate::gateway::upstream::response::UpstreamResponse;
 use std::sync::Arc;
 
-fn future_bytes<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+/// The size of the future that a call returns, in bytes.
+pub(in crate::gateway) fn future_bytes<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
     size_of::<F>()
 }
 

@@ -1,7 +1,6 @@
 //! A client's TCP connection below TLS and HTTP, with buffers that have memory only while they are in use.
 
-use super::read_buffer::ReadBuffer;
-use super::write_buffer::WriteBuffer;
+use super::buffered_stream::BufferedStream;
 use async_trait::async_trait;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::{
@@ -27,7 +26,7 @@ const PART_LOOK: Duration = Duration::from_millis(10);
 /// A TCP connection. The buffers of Pingora's own keep their memory.
 #[derive(Debug)]
 pub(super) struct ClientTcpStream {
-    stream: ReadBuffer<WriteBuffer<TcpStream>>,
+    stream: BufferedStream<TcpStream>,
     /// The address of the peer.
     digest: Arc<SocketDigest>,
 }
@@ -40,12 +39,8 @@ impl ClientTcpStream {
         let _ = digest.peer_addr.set(Some(peer.into()));
         Self {
             digest: Arc::new(digest),
-            stream: ReadBuffer::new(WriteBuffer::new(stream)),
+            stream: BufferedStream::new(stream),
         }
-    }
-
-    fn tcp(&self) -> &TcpStream {
-        self.stream.get_ref().get_ref()
     }
 }
 
@@ -99,7 +94,7 @@ impl Shutdown for ClientTcpStream {
 
 impl UniqueID for ClientTcpStream {
     fn id(&self) -> UniqueIDType {
-        self.tcp().as_raw_fd()
+        self.stream.get_ref().as_raw_fd()
     }
 }
 
@@ -128,7 +123,7 @@ impl Peek for ClientTcpStream {
     /// Peeks at the start of a connection until it either equals or differs from the HTTP/2 preface.
     async fn try_peek(&mut self, begin: &mut [u8]) -> io::Result<bool> {
         loop {
-            let seen = self.tcp().peek(begin).await?;
+            let seen = self.stream.get_ref().peek(begin).await?;
             if seen == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
