@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_long};
 pub struct Mimalloc;
 
 const WORD_BYTES: usize = size_of::<usize>();
-/// Milliseconds that freed memory stays with the process before the system gets it back. With mimalloc's own second, each
+/// Milliseconds that freed memory stays with a process that serves, before the system gets it back. With mimalloc's own second, each
 /// burst of requests after a pause of a few seconds pays for ten page faults per stream.
 const PURGE_DELAY_MS: c_long = 5_000;
 /// `mi_option_purge_delay` of mimalloc.h.
@@ -23,12 +23,21 @@ unsafe extern "C" {
 }
 
 impl Mimalloc {
-    /// Sets the options of mimalloc, except for those that have an environment variable (`MIMALLOC_PURGE_DELAY`). Called
-    /// once, when the program starts.
-    pub fn configure() {
-        // SAFETY: the option exists, and takes any number.
-        unsafe { mi_option_set_default(PURGE_DELAY_OPTION, PURGE_DELAY_MS) };
+    /// Gives freed memory back to the system at once: for the start, which frees most of what it allocates. Like all
+    /// options, it yields to its environment variable (`MIMALLOC_PURGE_DELAY`).
+    pub fn give_back_at_once() {
+        set_purge_delay(0);
     }
+
+    /// Keeps freed memory for [`PURGE_DELAY_MS`]: for a process that serves requests.
+    pub fn keep_for_next_burst() {
+        set_purge_delay(PURGE_DELAY_MS);
+    }
+}
+
+fn set_purge_delay(ms: c_long) {
+    // SAFETY: the option exists, and takes any number.
+    unsafe { mi_option_set_default(PURGE_DELAY_OPTION, ms) };
 }
 
 // SAFETY: mimalloc returns blocks of at least the size that is asked for, or null, and aligns every block to a word. Each
@@ -82,7 +91,9 @@ mod tests {
         let purge_delay = || unsafe { mi_option_get(PURGE_DELAY_OPTION) };
         // The default of mimalloc 3, which no other option has.
         assert_eq!(purge_delay(), 1_000);
-        Mimalloc::configure();
+        Mimalloc::give_back_at_once();
+        assert_eq!(purge_delay(), 0);
+        Mimalloc::keep_for_next_burst();
         assert_eq!(purge_delay(), PURGE_DELAY_MS);
     }
 }

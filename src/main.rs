@@ -1,13 +1,12 @@
 //! The `headgate` program.
 
-mod allocator;
-
+use headgate::allocator::Mimalloc;
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: allocator::Mimalloc = allocator::Mimalloc;
+static ALLOCATOR: Mimalloc = Mimalloc;
 
 fn main() -> ExitCode {
-    allocator::Mimalloc::configure();
+    Mimalloc::give_back_at_once();
     headgate::cli::main()
 }

@@ -8,6 +8,7 @@ use crate::admin::AdminApp;
 use crate::admin::access::AdminAccess;
 use crate::admin::event_streams::EventStreams;
 use crate::admin::findings::watch::FindingWatch;
+use crate::allocator::Mimalloc;
 use crate::channel::live::ChannelStates;
 use crate::gateway::Gateway;
 use crate::gateway::listen::{self, HttpAppServerLimits, ListenSocket, ServerRuntime};
@@ -158,6 +159,7 @@ pub fn gateway(
         tracing::warn!(%error, "cannot watch the configuration for changes; use SIGHUP or POST /reload");
     }
     lifecycle::start(life)?;
+    Mimalloc::keep_for_next_burst();
     tracing::info!(
         %listen,
         %admin,

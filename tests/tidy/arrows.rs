@@ -8,6 +8,7 @@ use regex::Regex;
 const ARROWS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("expression", &["protocol"]),
+    ("allocator", &[]),
     ("scalar", &[]),
     ("serve", &[]),
     ("state", &["protocol", "scalar"]),
@@ -154,6 +155,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "allocator",
             "expression",
             "protocol",
             "scalar",

@@ -132,9 +132,12 @@ impl JsonTapeBuilder<'_> {
 
     fn string(&mut self, shape: fn(StringFlags) -> TapeEntryKind) -> Result<(), JsonError> {
         let start = self.at;
-        let (end, spelling) = text::scan(self.body, start)
-            .map_err(|(offset, reason)| self.malformed(offset, reason))?;
-        self.push(start, end, shape(spelling));
+        let (end, flags) = match text::end_of_plain(self.body, start) {
+            Some(end) => (end, StringFlags::PLAIN),
+            None => text::scan(self.body, start)
+                .map_err(|(offset, reason)| self.malformed(offset, reason))?,
+        };
+        self.push(start, end, shape(flags));
         Ok(())
     }
 

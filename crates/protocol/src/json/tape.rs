@@ -23,6 +23,14 @@ pub(super) struct StringFlags {
     pub ascii: bool,
 }
 
+impl StringFlags {
+    /// Of a string of ASCII without escapes.
+    pub const PLAIN: Self = Self {
+        escaped: false,
+        ascii: true,
+    };
+}
+
 /// The span of a value or key, and the index of the entry after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TapeEntry {
@@ -41,6 +49,12 @@ pub(super) struct TapeEntry {
 impl TapeEntry {
     pub fn span(&self) -> Range<usize> {
         self.start as usize..self.end as usize
+    }
+
+    /// The number of bytes from the first one to the last one.
+    #[inline]
+    pub fn bytes(&self) -> u32 {
+        self.end - self.start
     }
 
     /// The bytes between the quotes of a string or key.

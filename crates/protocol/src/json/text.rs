@@ -48,6 +48,19 @@ const IS_SHORT_ESCAPE: [bool; 256] = byte_set(b"\"\\/bfnrt");
 /// Longer strings are scanned by large blocks.
 const SHORT_BYTES: usize = SmallBlocks::BYTES;
 
+/// The offset after the closing quote of a string that is short and plain: one block with nothing to decode, as most keys
+/// are. `None` for all others, which [`scan`] reads.
+#[inline]
+pub(super) fn end_of_plain(bytes: &[u8], start: usize) -> Option<usize> {
+    let content = start + 1;
+    let block = SmallBlocks::classify(bytes.get(content..content + SHORT_BYTES)?);
+    let length = block.specials.trailing_zeros() as usize;
+    let is_plain = length < SHORT_BYTES
+        && bytes[content + length] == b'"'
+        && block.high & !(u64::MAX << length) == 0;
+    is_plain.then_some(content + length + 1)
+}
+
 /// Scans the string whose opening quote is at `start`; returns the offset after its closing quote.
 ///
 /// An error has the offset of the byte at fault.
