@@ -1,6 +1,7 @@
 //! The caller's side of an exchange: reads the body, writes the response, and notices when the caller leaves.
 
 mod body_buffer;
+mod body_reader;
 mod caller_watch;
 pub mod detachment;
 pub mod early_reply;
@@ -67,12 +68,12 @@ enum RequestBodyState {
 
 impl Downstream {
     pub fn new(mut session: Box<ServerSession>, drain_state: Arc<DrainState>) -> Self {
-        // Read before the body, since a malformed body is reported as empty afterwards.
-        let body = match session.is_body_empty() {
-            true => RequestBodyState::Read,
-            false => RequestBodyState::Unread,
-        };
         let inspection = Http1Reader::inspection_of(&session);
+        // Read before the body, since a malformed body is reported as empty afterwards.
+        let body = match body_reader::has_body(&mut session, inspection.as_ref()) {
+            true => RequestBodyState::Unread,
+            false => RequestBodyState::Read,
+        };
         Self {
             session,
             inspection,
@@ -120,8 +121,13 @@ impl Downstream {
             return Ok(Bytes::new());
         }
         self.send_continue().await?;
-        let buffer = SpoolingBodyBuffer::new(bytes_max, self.declared_length(), spooling);
-        let read = in_time(deadline, self.read_to_end(buffer)).await;
+        let unread = self
+            .inspection
+            .as_ref()
+            .and_then(Http1Inspection::body_bytes_left);
+        let declared = unread.or_else(|| self.declared_length());
+        let buffer = SpoolingBodyBuffer::new(bytes_max, declared, spooling);
+        let read = in_time(deadline, self.read_into(buffer)).await;
         let body = read.map_err(|_| incomplete(deadline))??;
         self.end_body(body.is_empty())?;
         self.bytes_in = body.len() as u64;
@@ -157,6 +163,28 @@ impl Downstream {
         }
     }
 
+    async fn read_into(&mut self, mut buffer: SpoolingBodyBuffer<'_>) -> Result<Bytes, Fault> {
+        let of_declared_length = |own: &Http1Inspection| own.body_bytes_left().is_some();
+        let Some(inspection) = self.inspection.clone().filter(of_declared_length) else {
+            return self.read_to_end(buffer).await;
+        };
+        while let Some(left) = inspection.body_bytes_left() {
+            match buffer.memory_for(left)? {
+                Some((memory, room)) => {
+                    let session = &mut self.session;
+                    let reading = body_reader::read_exact(session, &inspection, memory, room);
+                    let read = self.wait_times.client_body(pin!(reading)).await;
+                    buffer.put_back(read.map_err(fault_from::downstream_read)?);
+                }
+                None => {
+                    let piece = self.read_chunk().await?;
+                    buffer.push(piece.unwrap_or_default()).await?;
+                }
+            }
+        }
+        buffer.finish().await
+    }
+
     async fn read_to_end(&mut self, mut buffer: SpoolingBodyBuffer<'_>) -> Result<Bytes, Fault> {
         let Some(first) = self.read_chunk().await? else {
             return Ok(Bytes::new());
@@ -183,7 +211,8 @@ impl Downstream {
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        let reading = pin!(self.session.read_request_body());
+        let inspection = self.inspection.as_ref();
+        let reading = pin!(body_reader::read_piece(&mut self.session, inspection));
         let read = self.wait_times.client_body(reading).await;
         read.map_err(fault_from::downstream_read)
     }

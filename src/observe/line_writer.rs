@@ -13,6 +13,8 @@ const FLUSH_EVERY: Duration = Duration::from_millis(50);
 const WAITING_BYTES_MAX: usize = 16 << 20;
 /// Maximum size of the empty buffer that is kept for the next batch, in bytes.
 const BATCH_BYTES_KEPT: usize = 1 << 20;
+/// Capacity of both buffers at the start, so that the first batches do not grow them line by line.
+const BATCH_BYTES_INITIAL: usize = 64 << 10;
 /// How long the end of the process waits for the reader.
 const LAST_FLUSH: Duration = Duration::from_millis(500);
 
@@ -37,7 +39,6 @@ struct LineWriterInner {
     dropped: AtomicU64,
 }
 
-#[derive(Default)]
 struct PendingLines {
     bytes: Vec<u8>,
     lines: u64,
@@ -48,7 +49,10 @@ impl LineWriter {
     pub fn start(sink: LogSink) -> Self {
         let shared = Arc::new(LineWriterInner {
             sink,
-            waiting: Mutex::default(),
+            waiting: Mutex::new(PendingLines {
+                bytes: Vec::with_capacity(BATCH_BYTES_INITIAL),
+                lines: 0,
+            }),
             writing: Mutex::default(),
             dropped: AtomicU64::new(0),
         });
@@ -56,7 +60,7 @@ impl LineWriter {
         thread::Builder::new()
             .name("lines".into())
             .spawn(move || {
-                let mut batch = Vec::new();
+                let mut batch = Vec::with_capacity(BATCH_BYTES_INITIAL);
                 loop {
                     thread::sleep(FLUSH_EVERY);
                     let writing = writer

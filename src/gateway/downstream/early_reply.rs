@@ -4,6 +4,7 @@
 //! stream overtakes. The flow control windows therefore stay open until the body ends. Only a body that does not end is
 //! reset, with NO_ERROR (RFC 9113, section 8.1).
 
+use super::body_reader::read_piece;
 use crate::gateway::listen::http1_reader::Http1Reader;
 use bytes::Bytes;
 use pingora_core::apps::ReusedHttpStream;
@@ -140,10 +141,11 @@ pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<
 /// Discards the body after an HTTP/1.1 reply. If the connection closed with unread input, the kernel would send a reset
 /// and the client could lose the reply.
 pub(super) async fn discard_h1(session: &mut ServerSession) {
+    let inspection = Http1Reader::inspection_of(session);
     let discarded = async {
         let mut seen = 0;
         loop {
-            match session.read_request_body().await {
+            match read_piece(session, inspection.as_ref()).await {
                 Ok(Some(chunk)) if seen <= DISCARD_BYTES_MAX => seen += chunk.len(),
                 Ok(_) => return,
                 // The end of a malformed body is unknown.

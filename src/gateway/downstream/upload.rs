@@ -1,6 +1,6 @@
 //! Streams a request body from the caller to the provider while it arrives.
 
-use super::{Downstream, RequestBodyState, UpstreamWaitInterruption, incomplete};
+use super::{Downstream, RequestBodyState, UpstreamWaitInterruption, body_reader, incomplete};
 use crate::filter::body_stream::RequestBodySender;
 use crate::filter::limit_body::too_large;
 use crate::gateway::fault_from;
@@ -70,7 +70,8 @@ impl Downstream {
             let began = Instant::now();
             // Meanwhile the provider waits for the body.
             open.waits_for(WaitSide::ClientBody, began);
-            let read = fast_timeout(left, self.session.read_request_body()).await;
+            let piece = body_reader::read_piece(&mut self.session, self.inspection.as_ref());
+            let read = fast_timeout(left, piece).await;
             let ended = Instant::now();
             open.waits_for(WaitSide::Upstream, ended);
             waited += ended - began;

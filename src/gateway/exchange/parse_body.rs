@@ -5,8 +5,10 @@ use crate::filter::body_reading::RequestBodyFormat;
 use crate::protocol::fault::{Fault, FaultKind};
 use bytes::Bytes;
 
-/// Larger bodies are parsed on another thread, so that the worker serves other connections meanwhile.
-const INLINE_BYTES_MAX: usize = 512 << 10;
+/// Larger bodies are parsed on another thread, so that the worker serves other connections meanwhile. A body of this size
+/// takes up to a millisecond if it is a conversation, a tenth of that if it is an image, and 5 ms if all its values are
+/// numbers of one digit.
+const INLINE_BYTES_MAX: usize = 1 << 20;
 
 /// Parses a whole body.
 ///

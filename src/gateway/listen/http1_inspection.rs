@@ -2,6 +2,8 @@
 
 use super::head_scan::{HeadProgress, HeadScanner};
 use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkScanResult};
+use bytes::buf::Limit;
+use bytes::{BufMut, BytesMut};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -70,6 +72,8 @@ pub(super) struct Http1Inspector {
     phase: MessagePhase,
     head: HeadScanner,
     header_size: usize,
+    /// Memory for the next bytes of a body of declared length, which do not pass through the session.
+    body: Option<Limit<BytesMut>>,
 }
 
 #[derive(Default)]
@@ -100,6 +104,7 @@ impl Http1Inspection {
             phase: MessagePhase::Begin,
             head: HeadScanner::default(),
             header_size,
+            body: None,
         };
     }
 
@@ -125,6 +130,34 @@ impl Http1Inspection {
             BodyFraming::Chunked => MessagePhase::Chunked(ChunkGrammar::default()),
             BodyFraming::Refused => MessagePhase::Refused,
         };
+    }
+
+    /// How many bytes are missing of a body of declared length; `None` if none is, or the body is of another kind.
+    pub fn body_bytes_left(&self) -> Option<u64> {
+        match self.lock().phase {
+            MessagePhase::Length(left) => Some(left),
+            _ => None,
+        }
+    }
+
+    /// Lets the next reads of the session append up to `bytes_max` bytes of the body to `memory`. The session itself gets
+    /// none of them; its read ends only when the client disconnects.
+    pub fn receive_body(&self, memory: BytesMut, bytes_max: usize) {
+        let mut inspector = self.lock();
+        if let MessagePhase::Length(left) = inspector.phase {
+            let bytes_max = usize::try_from(left).map_or(bytes_max, |left| left.min(bytes_max));
+            inspector.body = Some(memory.limit(bytes_max));
+        }
+    }
+
+    /// Takes back the memory of [`Http1Inspection::receive_body`] once all that it asked for has arrived, or
+    /// `bytes_min` bytes have.
+    pub fn take_body(&self, bytes_min: usize) -> Option<BytesMut> {
+        let mut inspector = self.lock();
+        let is_enough = |body: &mut Limit<BytesMut>| {
+            !body.has_remaining_mut() || body.get_ref().len() >= bytes_min
+        };
+        inspector.body.take_if(is_enough).map(Limit::into_inner)
     }
 
     /// Ends the body: the session has read it to the end that Pingora found.
@@ -191,10 +224,7 @@ impl Http1Inspector {
             MessagePhase::Length(left) => {
                 let passed =
                     usize::try_from(*left).map_or(received.len(), |left| received.len().min(left));
-                *left -= passed as u64;
-                if *left == 0 {
-                    self.phase = MessagePhase::BodyEnd;
-                }
+                self.count_body(passed);
                 passed
             }
             MessagePhase::Chunked(grammar) => match grammar.scan(received) {
@@ -211,6 +241,21 @@ impl Http1Inspector {
             _ => received.len(),
         };
         Ok(InspectedByteCounts { skipped, passed })
+    }
+
+    /// Memory for the next bytes of the body.
+    pub fn body_memory(&mut self) -> Option<&mut Limit<BytesMut>> {
+        self.body.as_mut()
+    }
+
+    /// Counts bytes that were received into [`Http1Inspector::body_memory`].
+    pub fn count_body(&mut self, bytes: usize) {
+        if let MessagePhase::Length(left) = &mut self.phase {
+            *left -= bytes as u64;
+            if *left == 0 {
+                self.phase = MessagePhase::BodyEnd;
+            }
+        }
     }
 
     fn inspect_head(&mut self, received: &[u8]) -> usize {

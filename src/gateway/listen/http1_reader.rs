@@ -5,14 +5,15 @@ mod tests;
 
 use super::http1_inspection::{Http1Inspection, Http1Inspector, InspectedByteCounts, ReadPurpose};
 use crate::gateway::intercepted_stream::{InterceptedConnection, ReadInterceptor};
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, BufMut, BytesMut};
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
+use std::future::Future;
 use std::io;
 use std::mem::MaybeUninit;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 /// Maximum number of bytes that are read ahead after the end of a message: enough to notice the next request, or that
 /// the client has disconnected.
@@ -20,7 +21,8 @@ const EARLY_BYTES_MAX: usize = 8 << 10;
 /// Size of the buffer for bytes that the session does not get.
 const SCRATCH_BYTES: usize = 4 << 10;
 
-/// Gives an HTTP/1.1 session the bytes of its message, and keeps the bytes after the message for the next session.
+/// Gives an HTTP/1.1 session the bytes of its message, except for a body that the exchange receives by itself, and keeps
+/// the bytes after the message for the next session.
 #[derive(Default)]
 pub(in crate::gateway) struct Http1Reader {
     inspection: Http1Inspection,
@@ -47,6 +49,9 @@ impl ReadInterceptor for Http1Reader {
         let mut inspector = inspection.lock();
         loop {
             match inspector.read_mode()? {
+                ReadPurpose::Message if inspector.body_memory().is_some() => {
+                    return poll_body(stream, early, &mut inspector, context);
+                }
                 ReadPurpose::Message => {}
                 ReadPurpose::EndOfFile => return poll_end_of_file(stream, early, context),
                 ReadPurpose::Discard => {
@@ -86,6 +91,37 @@ impl ReadInterceptor for Http1Reader {
             }
         }
     }
+}
+
+/// Receives bytes of the body into the inspector's memory; the session learns only of a disconnect.
+fn poll_body(
+    stream: &mut Stream,
+    early: &mut BytesMut,
+    inspector: &mut Http1Inspector,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    while let Some(memory) = inspector.body_memory()
+        && memory.has_remaining_mut()
+    {
+        let count = match early.is_empty() {
+            true => ready!(pin!(stream.read_buf(memory)).poll(context))?,
+            false => {
+                let count = early.len().min(memory.remaining_mut());
+                memory.put_slice(&early[..count]);
+                early.advance(count);
+                count
+            }
+        };
+        if count == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        inspector.count_body(count);
+    }
+    if early.is_empty() {
+        // Frees the buffer's memory.
+        *early = BytesMut::new();
+    }
+    Poll::Pending
 }
 
 /// After the end of the message, the session learns only of a disconnect.

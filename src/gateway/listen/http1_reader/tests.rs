@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::gateway::listen::http1_inspection::{BodyFraming, InspectionError};
+use std::future::poll_fn;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::timeout;
@@ -78,6 +79,50 @@ async fn each_session_reads_its_message_and_no_more() {
         drop(writer.await.unwrap());
         assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
     }
+}
+
+#[tokio::test]
+async fn a_body_that_the_exchange_receives_does_not_pass_through_the_session() {
+    let (head, body, framing) = MESSAGES[1];
+    let (next, _, _) = MESSAGES[0];
+    for (written, room) in [(1, 10), (7, 4), (1000, 10), (1000, 3), (1000, 100)] {
+        let (mut client, mut stream, inspection) = inspected();
+        let all = format!("{head}{body}{next}");
+        let writer = tokio::spawn(async move {
+            for bytes in all.as_bytes().chunks(written) {
+                client.write_all(bytes).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            client
+        });
+        inspection.begin_message(1000);
+        assert_eq!(read(&mut stream, head.len(), 1000).await, head);
+        inspection.begin_body(framing);
+        let mut received = Vec::new();
+        while inspection.body_bytes_left().is_some() {
+            inspection.receive_body(BytesMut::with_capacity(room), room);
+            received.extend_from_slice(&received_body(&mut stream, &inspection).await);
+        }
+        assert_eq!(received, body.as_bytes());
+        inspection.end_body().unwrap();
+        assert!(is_silent(&mut stream).await);
+        inspection.begin_message(1000);
+        assert_eq!(read(&mut stream, next.len(), 1000).await, next);
+        drop(writer.await.unwrap());
+    }
+}
+
+async fn received_body(stream: &mut Stream, inspection: &Http1Inspection) -> BytesMut {
+    let mut probe = [0];
+    let mut reading = pin!(stream.read(&mut probe));
+    poll_fn(|context| match reading.as_mut().poll(context) {
+        Poll::Ready(read) => panic!("the session got {read:?}"),
+        Poll::Pending => match inspection.take_body(usize::MAX) {
+            Some(body) => Poll::Ready(body),
+            None => Poll::Pending,
+        },
+    })
+    .await
 }
 
 #[tokio::test]
