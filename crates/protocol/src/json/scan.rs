@@ -26,6 +26,9 @@ const BYTES_PER_ENTRY: usize = 16;
 /// The maximum initial capacity of the tape: a large body may contain only one long string.
 const FIRST_ENTRIES: usize = 1024;
 
+/// The maximum number of entries from one value to the next: that of the value, and that of a key.
+const ENTRIES_PER_VALUE: usize = 2;
+
 /// No container is open.
 const NONE: u32 = u32::MAX;
 
@@ -130,6 +133,8 @@ impl JsonTapeBuilder<'_> {
         Ok(())
     }
 
+    // Called for each key and each string; by itself, the compiler decides by what else is in this file.
+    #[inline(always)]
     fn string(&mut self, shape: fn(StringFlags) -> TapeEntryKind) -> Result<(), JsonError> {
         let start = self.at;
         let (end, flags) = match text::end_of_plain(self.body, start) {
@@ -208,12 +213,27 @@ impl JsonTapeBuilder<'_> {
         self.at = end;
     }
 
+    /// Reserves entries for the rest of the body, as many for each byte as so far. Doubling would leave half of a large
+    /// tape unused, and hold the smaller tape beside it while it is copied.
+    #[cold]
+    fn reserve_for_rest(&mut self) {
+        let scanned = self.at.max(1);
+        let rest = self.body.len() - self.at;
+        let estimate = (self.tape.len() as u64 * rest as u64 / scanned as u64) as usize;
+        let with_margin = estimate + estimate / 16;
+        self.tape
+            .reserve_exact(with_margin.max(self.tape.len() / 2 + ENTRIES_PER_VALUE));
+    }
+
     fn count_value(&mut self) -> Result<(), JsonError> {
         if self.values == self.limits.values {
             let reason = JsonErrorKind::TooManyValues(self.limits.values);
             return Err(self.malformed(self.at, reason));
         }
         self.values += 1;
+        if self.tape.capacity() - self.tape.len() < ENTRIES_PER_VALUE {
+            self.reserve_for_rest();
+        }
         if let Some(container) = self.tape.get_mut(self.innermost as usize) {
             container.count += 1;
         }
