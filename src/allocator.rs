@@ -36,7 +36,8 @@ impl Mimalloc {
 }
 
 fn set_purge_delay(ms: c_long) {
-    // SAFETY: the option exists, and takes any number.
+    // SAFETY: the option exists, and takes any number. It is a word that other threads may read meanwhile; they get the
+    // number before or the one after.
     unsafe { mi_option_set_default(PURGE_DELAY_OPTION, ms) };
 }
 

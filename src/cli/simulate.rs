@@ -1,6 +1,7 @@
 //! `headgate simulate`: a simulated provider without a model.
 
 use super::{CommandError, run};
+use crate::allocator::Mimalloc;
 use crate::observe::process_log;
 use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorDefaults};
@@ -43,6 +44,7 @@ pub fn run(args: &SimulateArgs) -> Result<(), CommandError> {
         ..SimulatorDefaults::default()
     });
     let server = SimulatorServer::start(simulator, socket.into_listener(), args.workers)?;
+    Mimalloc::keep_for_next_burst();
     tracing::info!(listen = %address, "simulated provider is listening");
     Ok(server.run_until_signal()?)
 }

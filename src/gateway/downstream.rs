@@ -16,6 +16,7 @@ use super::listen::drain_state::DrainState;
 use super::listen::http1_inspection::Http1Inspection;
 use super::listen::http1_reader::Http1Reader;
 use crate::filter::LocalReply;
+use crate::filter::limit_body::too_large;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::telemetry::ResponseMessageRecorder;
 pub use body_buffer::SpoolTarget;
@@ -120,12 +121,11 @@ impl Downstream {
         if self.body == RequestBodyState::Read {
             return Ok(Bytes::new());
         }
+        let declared = self.declared_length();
+        if declared.is_some_and(|bytes| bytes > bytes_max) {
+            return Err(too_large(declared, bytes_max));
+        }
         self.send_continue().await?;
-        let unread = self
-            .inspection
-            .as_ref()
-            .and_then(Http1Inspection::body_bytes_left);
-        let declared = unread.or_else(|| self.declared_length());
         let buffer = SpoolingBodyBuffer::new(bytes_max, declared, spooling);
         let read = in_time(deadline, self.read_into(buffer)).await;
         let body = read.map_err(|_| incomplete(deadline))??;
@@ -169,10 +169,10 @@ impl Downstream {
             return self.read_to_end(buffer).await;
         };
         while let Some(left) = inspection.body_bytes_left() {
-            match buffer.memory_for(left)? {
+            match buffer.memory_for(left) {
                 Some((memory, room)) => {
                     let session = &mut self.session;
-                    let reading = body_reader::read_exact(session, &inspection, memory, room);
+                    let reading = body_reader::read_into(session, &inspection, memory, room);
                     let read = self.wait_times.client_body(pin!(reading)).await;
                     buffer.put_back(read.map_err(fault_from::downstream_read)?);
                 }

@@ -80,36 +80,28 @@ impl<'s> SpoolingBodyBuffer<'s> {
         spooled.map_err(|error| self.no_room(bytes, error))
     }
 
-    /// Memory for the next bytes of a body of which `left` bytes are missing, and how many of them it has room for; `None`
-    /// for a body that is spooled piece by piece. The memory comes back with [`SpoolingBodyBuffer::put_back`].
-    ///
-    /// # Errors
-    /// The body is too large.
-    pub fn memory_for(&mut self, left: u64) -> Result<Option<(BytesMut, usize)>, Fault> {
+    /// Memory for the next bytes of a body of declared length, of which `left` bytes are missing, and how many of them it
+    /// has room for; `None` for a body that is spooled piece by piece. It comes back with [`SpoolingBodyBuffer::put_back`].
+    pub fn memory_for(&mut self, left: u64) -> Option<(BytesMut, usize)> {
         let bytes = self.len() + left;
-        if bytes > self.bytes_max {
-            return Err(too_large(self.declared, self.bytes_max));
-        }
-        let is_spooled = self
-            .target
-            .is_some_and(|target| bytes > target.policy.threshold);
+        let is_spooled = |target: SpoolTarget<'_>| bytes > target.policy.threshold;
         let BodyStorage::Memory(body) = &mut self.storage else {
-            return Ok(None);
+            return None;
         };
-        if is_spooled {
-            return Ok(None);
+        if self.target.is_some_and(is_spooled) {
+            return None;
         }
         let mut body = std::mem::take(body);
         let left = to_usize(left);
-        let room = match body.is_empty() {
-            true => left.min(BODY_ROOM_MAX),
-            false => left,
+        let room = match BODY_ROOM_MAX.saturating_sub(body.len()) {
+            0 => left,
+            of_first_step => left.min(of_first_step),
         };
         let needed = body.len() + room;
         if body.capacity() < needed {
             grow_to(&mut body, needed);
         }
-        Ok(Some((body, room)))
+        Some((body, room))
     }
 
     /// Returns the memory of the body with the bytes that arrived.

@@ -52,7 +52,7 @@ pub async fn read_piece(
     };
     let room = usize::try_from(left).map_or(PIECE_BYTES_MAX, |left| left.min(PIECE_BYTES_MAX));
     let memory = BytesMut::with_capacity(room);
-    let piece = receive(session, inspection, memory, room, 1).await?;
+    let piece = read_into(session, inspection, memory, room).await?;
     // A slow client's piece must not occupy the room of a large one.
     Ok(Some(match piece.len() < room / 2 {
         true => Bytes::copy_from_slice(&piece),
@@ -60,35 +60,26 @@ pub async fn read_piece(
     }))
 }
 
-/// Appends the next `bytes` bytes of a body of declared length to `memory`.
+/// Appends the next bytes of a body of declared length to `memory`, up to `bytes_max`, as soon as any arrive. If the future
+/// is dropped before, the rest of the body can only be discarded.
 ///
 /// # Errors
 /// The connection failed.
-pub async fn read_exact(
-    session: &mut ServerSession,
-    inspection: &Http1Inspection,
-    memory: BytesMut,
-    bytes: usize,
-) -> Result<BytesMut, Box<Error>> {
-    receive(session, inspection, memory, bytes, usize::MAX).await
-}
-
-/// Appends up to `bytes_max` bytes to `memory`, and returns it when it contains all of them, or `bytes_min` bytes.
-async fn receive(
+pub async fn read_into(
     session: &mut ServerSession,
     inspection: &Http1Inspection,
     memory: BytesMut,
     bytes_max: usize,
-    bytes_min: usize,
 ) -> Result<BytesMut, Box<Error>> {
     let ServerSession::H1(session) = session else {
         unreachable!("only connections of HTTP/1.1 have an inspection");
     };
-    inspection.receive_body(memory, bytes_max);
+    inspection.lend_memory(memory, bytes_max);
+    let _lent = LentMemory(inspection);
     // The session's read lets the connection receive, and ends only with the connection.
     let mut reading = pin!(session.idle());
     poll_fn(|context| match reading.as_mut().poll(context) {
-        Poll::Pending => match inspection.take_body(bytes_min) {
+        Poll::Pending => match inspection.take_received() {
             Some(memory) => Poll::Ready(Ok(memory)),
             None => Poll::Pending,
         },
@@ -98,6 +89,15 @@ async fn receive(
         }
     })
     .await
+}
+
+/// Frees lent memory when the read of a body fails or is cancelled.
+struct LentMemory<'i>(&'i Http1Inspection);
+
+impl Drop for LentMemory<'_> {
+    fn drop(&mut self) {
+        self.0.drop_memory();
+    }
 }
 
 #[cfg(test)]
@@ -148,9 +148,13 @@ mod tests {
         let (mut client, mut session, inspection) = session().await;
         client.write_all(b"01234").await.unwrap();
         drop(client);
-        let memory = BytesMut::with_capacity(10);
-        let read = read_exact(&mut session, &inspection, memory, 10).await;
+        let memory = BytesMut::from("before ");
+        let read = read_into(&mut session, &inspection, memory, 10).await;
+        let memory = read.unwrap();
+        assert_eq!(memory, "before 01234");
+        let read = read_into(&mut session, &inspection, memory, 5).await;
         assert_eq!(*read.unwrap_err().etype(), ErrorType::ConnectionClosed);
         assert_eq!(inspection.body_bytes_left(), Some(5));
+        assert_eq!(inspection.take_received(), None);
     }
 }

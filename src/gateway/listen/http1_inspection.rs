@@ -72,8 +72,15 @@ pub(super) struct Http1Inspector {
     phase: MessagePhase,
     head: HeadScanner,
     header_size: usize,
-    /// Memory for the next bytes of a body of declared length, which do not pass through the session.
-    body: Option<Limit<BytesMut>>,
+    /// Where the next bytes of a body of declared length go, which do not pass through the session.
+    body: Option<BodyMemory>,
+}
+
+/// Memory that is lent for bytes of a body.
+struct BodyMemory {
+    memory: Limit<BytesMut>,
+    /// The number of bytes that it had before.
+    bytes_before: usize,
 }
 
 #[derive(Default)]
@@ -142,22 +149,28 @@ impl Http1Inspection {
 
     /// Lets the next reads of the session append up to `bytes_max` bytes of the body to `memory`. The session itself gets
     /// none of them; its read ends only when the client disconnects.
-    pub fn receive_body(&self, memory: BytesMut, bytes_max: usize) {
+    pub fn lend_memory(&self, memory: BytesMut, bytes_max: usize) {
         let mut inspector = self.lock();
         if let MessagePhase::Length(left) = inspector.phase {
             let bytes_max = usize::try_from(left).map_or(bytes_max, |left| left.min(bytes_max));
-            inspector.body = Some(memory.limit(bytes_max));
+            inspector.body = Some(BodyMemory {
+                bytes_before: memory.len(),
+                memory: memory.limit(bytes_max),
+            });
         }
     }
 
-    /// Takes back the memory of [`Http1Inspection::receive_body`] once all that it asked for has arrived, or
-    /// `bytes_min` bytes have.
-    pub fn take_body(&self, bytes_min: usize) -> Option<BytesMut> {
-        let mut inspector = self.lock();
-        let is_enough = |body: &mut Limit<BytesMut>| {
-            !body.has_remaining_mut() || body.get_ref().len() >= bytes_min
-        };
-        inspector.body.take_if(is_enough).map(Limit::into_inner)
+    /// Takes back the memory of [`Http1Inspection::lend_memory`] if any bytes have arrived in it.
+    pub fn take_received(&self) -> Option<BytesMut> {
+        let has_received = |body: &mut BodyMemory| body.memory.get_ref().len() > body.bytes_before;
+        let body = self.lock().body.take_if(has_received)?;
+        Some(body.memory.into_inner())
+    }
+
+    /// Frees memory that is still lent. Bytes that have arrived in it are lost, so the rest of the body can only be
+    /// discarded.
+    pub fn drop_memory(&self) {
+        self.lock().body = None;
     }
 
     /// Ends the body: the session has read it to the end that Pingora found.
@@ -245,7 +258,7 @@ impl Http1Inspector {
 
     /// Memory for the next bytes of the body.
     pub fn body_memory(&mut self) -> Option<&mut Limit<BytesMut>> {
-        self.body.as_mut()
+        self.body.as_mut().map(|body| &mut body.memory)
     }
 
     /// Counts bytes that were received into [`Http1Inspector::body_memory`].

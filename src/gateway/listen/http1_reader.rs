@@ -109,6 +109,10 @@ fn poll_body(
                 let count = early.len().min(memory.remaining_mut());
                 memory.put_slice(&early[..count]);
                 early.advance(count);
+                if early.is_empty() {
+                    // Frees the buffer's memory.
+                    *early = BytesMut::new();
+                }
                 count
             }
         };
@@ -116,10 +120,6 @@ fn poll_body(
             return Poll::Ready(Ok(()));
         }
         inspector.count_body(count);
-    }
-    if early.is_empty() {
-        // Frees the buffer's memory.
-        *early = BytesMut::new();
     }
     Poll::Pending
 }

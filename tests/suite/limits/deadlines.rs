@@ -29,6 +29,34 @@ async fn a_body_that_does_not_come_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_body_that_comes_slowly_is_many_short_waits_and_not_one_long_one() {
+    let world = with_limits(json!({})).await;
+    for request in [
+        Request::ask(Protocol::Chat),
+        Request::ask(Protocol::Chat).chunked(1000),
+    ] {
+        let (head, bytes) = (request.head(), request.bytes());
+        let mut connection = world.gateway.connect().await;
+        connection.send(&head).await.unwrap();
+        let body = &bytes[head.len()..];
+        for piece in body.chunks(body.len().div_ceil(10)) {
+            sleep(Duration::from_millis(150)).await;
+            connection.send(piece).await.unwrap();
+        }
+        let answer = connection.answer().await.unwrap();
+        assert_eq!(answer.status, 200);
+        let line = world.gateway.log_of(&answer).await;
+        let of = |key: &str| {
+            line[key]
+                .as_f64()
+                .unwrap_or_else(|| panic!("no {key}: {line}"))
+        };
+        assert!(of("client_ms") > 1_000.0, "{line}");
+        assert!(of("client_longest_wait_ms") < 700.0, "{line}");
+    }
+}
+
+#[tokio::test]
 async fn a_head_that_drips_in_is_given_up() {
     let world = with_limits(json!({"header_timeout": "1s", "keep_alive_timeout": "60s"})).await;
     let mut connection = world.gateway.connect().await;

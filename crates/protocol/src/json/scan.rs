@@ -221,8 +221,10 @@ impl JsonTapeBuilder<'_> {
         let rest = self.body.len() - self.at;
         let estimate = (self.tape.len() as u64 * rest as u64 / scanned as u64) as usize;
         let with_margin = estimate + estimate / 16;
-        self.tape
-            .reserve_exact(with_margin.max(self.tape.len() / 2 + ENTRIES_PER_VALUE));
+        let entries = with_margin.max(self.tape.len() / 2 + ENTRIES_PER_VALUE);
+        let values_left = self.limits.values.saturating_sub(self.values) + 1;
+        let entries_max = values_left.saturating_mul(ENTRIES_PER_VALUE);
+        self.tape.reserve_exact(entries.min(entries_max));
     }
 
     fn count_value(&mut self) -> Result<(), JsonError> {

@@ -100,7 +100,7 @@ async fn a_body_that_the_exchange_receives_does_not_pass_through_the_session() {
         inspection.begin_body(framing);
         let mut received = Vec::new();
         while inspection.body_bytes_left().is_some() {
-            inspection.receive_body(BytesMut::with_capacity(room), room);
+            inspection.lend_memory(BytesMut::with_capacity(room), room);
             received.extend_from_slice(&received_body(&mut stream, &inspection).await);
         }
         assert_eq!(received, body.as_bytes());
@@ -117,7 +117,7 @@ async fn received_body(stream: &mut Stream, inspection: &Http1Inspection) -> Byt
     let mut reading = pin!(stream.read(&mut probe));
     poll_fn(|context| match reading.as_mut().poll(context) {
         Poll::Ready(read) => panic!("the session got {read:?}"),
-        Poll::Pending => match inspection.take_body(usize::MAX) {
+        Poll::Pending => match inspection.take_received() {
             Some(body) => Poll::Ready(body),
             None => Poll::Pending,
         },
