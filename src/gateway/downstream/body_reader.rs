@@ -147,11 +147,11 @@ mod tests {
     async fn a_client_that_leaves_before_the_end_is_an_error() {
         let (mut client, mut session, inspection) = session().await;
         client.write_all(b"01234").await.unwrap();
-        drop(client);
         let memory = BytesMut::from("before ");
         let read = read_into(&mut session, &inspection, memory, 10).await;
         let memory = read.unwrap();
         assert_eq!(memory, "before 01234");
+        drop(client);
         let read = read_into(&mut session, &inspection, memory, 5).await;
         assert_eq!(*read.unwrap_err().etype(), ErrorType::ConnectionClosed);
         assert_eq!(inspection.body_bytes_left(), Some(5));
