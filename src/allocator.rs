@@ -11,8 +11,8 @@ use std::ffi::{c_int, c_long};
 pub struct Mimalloc;
 
 const WORD_BYTES: usize = size_of::<usize>();
-/// Milliseconds that freed memory stays with a process that serves, before the system gets it back. With mimalloc's own second, each
-/// burst of requests after a pause of a few seconds pays for ten page faults per stream.
+/// Milliseconds that freed memory stays with a process that serves, before the system gets it back. With mimalloc's own
+/// second, each burst of requests after a pause of a few seconds pays for ten page faults per stream.
 const PURGE_DELAY_MS: c_long = 5_000;
 /// `mi_option_purge_delay` of mimalloc.h.
 const PURGE_DELAY_OPTION: c_int = 15;
@@ -25,12 +25,12 @@ unsafe extern "C" {
 impl Mimalloc {
     /// Gives freed memory back to the system at once: for the start, which frees most of what it allocates. Like all
     /// options, it yields to its environment variable (`MIMALLOC_PURGE_DELAY`).
-    pub fn give_back_at_once() {
+    pub fn purge_at_once() {
         set_purge_delay(0);
     }
 
     /// Keeps freed memory for [`PURGE_DELAY_MS`]: for a process that serves requests.
-    pub fn keep_for_next_burst() {
+    pub fn delay_purge() {
         set_purge_delay(PURGE_DELAY_MS);
     }
 }
@@ -92,9 +92,9 @@ mod tests {
         let purge_delay = || unsafe { mi_option_get(PURGE_DELAY_OPTION) };
         // The default of mimalloc 3, which no other option has.
         assert_eq!(purge_delay(), 1_000);
-        Mimalloc::give_back_at_once();
+        Mimalloc::purge_at_once();
         assert_eq!(purge_delay(), 0);
-        Mimalloc::keep_for_next_burst();
+        Mimalloc::delay_purge();
         assert_eq!(purge_delay(), PURGE_DELAY_MS);
     }
 }

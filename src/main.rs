@@ -7,6 +7,6 @@ use std::process::ExitCode;
 static ALLOCATOR: Mimalloc = Mimalloc;
 
 fn main() -> ExitCode {
-    Mimalloc::give_back_at_once();
+    Mimalloc::purge_at_once();
     headgate::cli::main()
 }

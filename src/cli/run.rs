@@ -159,7 +159,7 @@ pub fn gateway(
         tracing::warn!(%error, "cannot watch the configuration for changes; use SIGHUP or POST /reload");
     }
     lifecycle::start(life)?;
-    Mimalloc::keep_for_next_burst();
+    Mimalloc::delay_purge();
     tracing::info!(
         %listen,
         %admin,

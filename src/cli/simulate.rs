@@ -44,7 +44,7 @@ pub fn run(args: &SimulateArgs) -> Result<(), CommandError> {
         ..SimulatorDefaults::default()
     });
     let server = SimulatorServer::start(simulator, socket.into_listener(), args.workers)?;
-    Mimalloc::keep_for_next_burst();
+    Mimalloc::delay_purge();
     tracing::info!(listen = %address, "simulated provider is listening");
     Ok(server.run_until_signal()?)
 }

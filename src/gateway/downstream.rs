@@ -71,7 +71,7 @@ impl Downstream {
     pub fn new(mut session: Box<ServerSession>, drain_state: Arc<DrainState>) -> Self {
         let inspection = Http1Reader::inspection_of(&session);
         // Read before the body, since a malformed body is reported as empty afterwards.
-        let body = match body_reader::has_body(&mut session, inspection.as_ref()) {
+        let body = match body_reader::take_over_body(&mut session, inspection.as_ref()) {
             true => RequestBodyState::Unread,
             false => RequestBodyState::Read,
         };
@@ -127,7 +127,7 @@ impl Downstream {
         }
         self.send_continue().await?;
         let buffer = SpoolingBodyBuffer::new(bytes_max, declared, spooling);
-        let read = in_time(deadline, self.read_into(buffer)).await;
+        let read = in_time(deadline, self.fill(buffer)).await;
         let body = read.map_err(|_| incomplete(deadline))??;
         self.end_body(body.is_empty())?;
         self.bytes_in = body.len() as u64;
@@ -163,13 +163,13 @@ impl Downstream {
         }
     }
 
-    async fn read_into(&mut self, mut buffer: SpoolingBodyBuffer<'_>) -> Result<Bytes, Fault> {
+    async fn fill(&mut self, mut buffer: SpoolingBodyBuffer<'_>) -> Result<Bytes, Fault> {
         let of_declared_length = |own: &Http1Inspection| own.body_bytes_left().is_some();
         let Some(inspection) = self.inspection.clone().filter(of_declared_length) else {
             return self.read_to_end(buffer).await;
         };
         while let Some(left) = inspection.body_bytes_left() {
-            match buffer.memory_for(left) {
+            match buffer.take_buffer(left) {
                 Some((memory, room)) => {
                     let session = &mut self.session;
                     let reading = body_reader::read_into(session, &inspection, memory, room);

@@ -80,9 +80,9 @@ impl<'s> SpoolingBodyBuffer<'s> {
         spooled.map_err(|error| self.no_room(bytes, error))
     }
 
-    /// Memory for the next bytes of a body of declared length, of which `left` bytes are missing, and how many of them it
-    /// has room for; `None` for a body that is spooled piece by piece. It comes back with [`SpoolingBodyBuffer::put_back`].
-    pub fn memory_for(&mut self, left: u64) -> Option<(BytesMut, usize)> {
+    /// Takes the buffer for the next bytes of a body of declared length, of which `left` are missing, and how many it has
+    /// room for; `None` for a body that is spooled piece by piece. It comes back with [`SpoolingBodyBuffer::put_back`].
+    pub fn take_buffer(&mut self, left: u64) -> Option<(BytesMut, usize)> {
         let bytes = self.len() + left;
         let is_spooled = |target: SpoolTarget<'_>| bytes > target.policy.threshold;
         let BodyStorage::Memory(body) = &mut self.storage else {
@@ -104,7 +104,7 @@ impl<'s> SpoolingBodyBuffer<'s> {
         Some((body, room))
     }
 
-    /// Returns the memory of the body with the bytes that arrived.
+    /// Puts back the buffer of [`SpoolingBodyBuffer::take_buffer`] with the bytes that arrived.
     pub fn put_back(&mut self, body: BytesMut) {
         self.storage = BodyStorage::Memory(body);
     }

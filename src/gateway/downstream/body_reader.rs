@@ -24,8 +24,8 @@ thread_local! {
     );
 }
 
-/// Whether the request has a body. From now on, Pingora takes a body of declared length for an empty one.
-pub fn has_body(session: &mut ServerSession, inspection: Option<&Http1Inspection>) -> bool {
+/// Takes a body of declared length over from Pingora, which from now on finds none. Returns whether the request has a body.
+pub fn take_over_body(session: &mut ServerSession, inspection: Option<&Http1Inspection>) -> bool {
     if inspection.is_none_or(|own| own.body_bytes_left().is_none()) {
         return !session.is_body_empty();
     }
@@ -51,8 +51,8 @@ pub async fn read_piece(
         return session.read_request_body().await;
     };
     let room = usize::try_from(left).map_or(PIECE_BYTES_MAX, |left| left.min(PIECE_BYTES_MAX));
-    let memory = BytesMut::with_capacity(room);
-    let piece = read_into(session, inspection, memory, room).await?;
+    let buffer = BytesMut::with_capacity(room);
+    let piece = read_into(session, inspection, buffer, room).await?;
     // A slow client's piece must not occupy the room of a large one.
     Ok(Some(match piece.len() < room / 2 {
         true => Bytes::copy_from_slice(&piece),
@@ -60,7 +60,7 @@ pub async fn read_piece(
     }))
 }
 
-/// Appends the next bytes of a body of declared length to `memory`, up to `bytes_max`, as soon as any arrive. If the future
+/// Appends the next bytes of a body of declared length to `buffer`, up to `bytes_max`, as soon as any arrive. If the future
 /// is dropped before, the rest of the body can only be discarded.
 ///
 /// # Errors
@@ -68,19 +68,19 @@ pub async fn read_piece(
 pub async fn read_into(
     session: &mut ServerSession,
     inspection: &Http1Inspection,
-    memory: BytesMut,
+    buffer: BytesMut,
     bytes_max: usize,
 ) -> Result<BytesMut, Box<Error>> {
     let ServerSession::H1(session) = session else {
         unreachable!("only connections of HTTP/1.1 have an inspection");
     };
-    inspection.lend_memory(memory, bytes_max);
-    let _lent = LentMemory(inspection);
+    inspection.receive_into(buffer, bytes_max);
+    let _guard = ReceiveGuard(inspection);
     // The session's read lets the connection receive, and ends only with the connection.
     let mut reading = pin!(session.idle());
     poll_fn(|context| match reading.as_mut().poll(context) {
         Poll::Pending => match inspection.take_received() {
-            Some(memory) => Poll::Ready(Ok(memory)),
+            Some(buffer) => Poll::Ready(Ok(buffer)),
             None => Poll::Pending,
         },
         Poll::Ready(read) => {
@@ -91,12 +91,12 @@ pub async fn read_into(
     .await
 }
 
-/// Frees lent memory when the read of a body fails or is cancelled.
-struct LentMemory<'i>(&'i Http1Inspection);
+/// Frees the buffer of a receive that fails or is cancelled.
+struct ReceiveGuard<'i>(&'i Http1Inspection);
 
-impl Drop for LentMemory<'_> {
+impl Drop for ReceiveGuard<'_> {
     fn drop(&mut self) {
-        self.0.drop_memory();
+        self.0.cancel_receive();
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
         client.write_all(HEAD).await.unwrap();
         assert!(session.read_request().await.unwrap());
         inspection.begin_body(BodyFraming::Length(10));
-        assert!(has_body(&mut session, Some(&inspection)));
+        assert!(take_over_body(&mut session, Some(&inspection)));
         (client, session, inspection)
     }
 
@@ -147,12 +147,12 @@ mod tests {
     async fn a_client_that_leaves_before_the_end_is_an_error() {
         let (mut client, mut session, inspection) = session().await;
         client.write_all(b"01234").await.unwrap();
-        let memory = BytesMut::from("before ");
-        let read = read_into(&mut session, &inspection, memory, 10).await;
-        let memory = read.unwrap();
-        assert_eq!(memory, "before 01234");
+        let buffer = BytesMut::from("before ");
+        let read = read_into(&mut session, &inspection, buffer, 10).await;
+        let buffer = read.unwrap();
+        assert_eq!(buffer, "before 01234");
         drop(client);
-        let read = read_into(&mut session, &inspection, memory, 5).await;
+        let read = read_into(&mut session, &inspection, buffer, 5).await;
         assert_eq!(*read.unwrap_err().etype(), ErrorType::ConnectionClosed);
         assert_eq!(inspection.body_bytes_left(), Some(5));
         assert_eq!(inspection.take_received(), None);

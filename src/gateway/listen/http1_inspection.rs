@@ -73,12 +73,12 @@ pub(super) struct Http1Inspector {
     head: HeadScanner,
     header_size: usize,
     /// Where the next bytes of a body of declared length go, which do not pass through the session.
-    body: Option<BodyMemory>,
+    receiving: Option<ReceiveBuffer>,
 }
 
-/// Memory that is lent for bytes of a body.
-struct BodyMemory {
-    memory: Limit<BytesMut>,
+/// The exchange's buffer for bytes of a body.
+struct ReceiveBuffer {
+    buffer: Limit<BytesMut>,
     /// The number of bytes that it had before.
     bytes_before: usize,
 }
@@ -111,7 +111,7 @@ impl Http1Inspection {
             phase: MessagePhase::Begin,
             head: HeadScanner::default(),
             header_size,
-            body: None,
+            receiving: None,
         };
     }
 
@@ -147,30 +147,30 @@ impl Http1Inspection {
         }
     }
 
-    /// Lets the next reads of the session append up to `bytes_max` bytes of the body to `memory`. The session itself gets
+    /// Lets the next reads of the session append up to `bytes_max` bytes of the body to `buffer`. The session itself gets
     /// none of them; its read ends only when the client disconnects.
-    pub fn lend_memory(&self, memory: BytesMut, bytes_max: usize) {
+    pub fn receive_into(&self, buffer: BytesMut, bytes_max: usize) {
         let mut inspector = self.lock();
         if let MessagePhase::Length(left) = inspector.phase {
             let bytes_max = usize::try_from(left).map_or(bytes_max, |left| left.min(bytes_max));
-            inspector.body = Some(BodyMemory {
-                bytes_before: memory.len(),
-                memory: memory.limit(bytes_max),
+            inspector.receiving = Some(ReceiveBuffer {
+                bytes_before: buffer.len(),
+                buffer: buffer.limit(bytes_max),
             });
         }
     }
 
-    /// Takes back the memory of [`Http1Inspection::lend_memory`] if any bytes have arrived in it.
+    /// Takes back the buffer of [`Http1Inspection::receive_into`] if any bytes have arrived in it.
     pub fn take_received(&self) -> Option<BytesMut> {
-        let has_received = |body: &mut BodyMemory| body.memory.get_ref().len() > body.bytes_before;
-        let body = self.lock().body.take_if(has_received)?;
-        Some(body.memory.into_inner())
+        let has_received = |own: &mut ReceiveBuffer| own.buffer.get_ref().len() > own.bytes_before;
+        let received = self.lock().receiving.take_if(has_received)?;
+        Some(received.buffer.into_inner())
     }
 
-    /// Frees memory that is still lent. Bytes that have arrived in it are lost, so the rest of the body can only be
+    /// Frees a buffer that was not taken back. Bytes that have arrived in it are lost, so the rest of the body can only be
     /// discarded.
-    pub fn drop_memory(&self) {
-        self.lock().body = None;
+    pub fn cancel_receive(&self) {
+        self.lock().receiving = None;
     }
 
     /// Ends the body: the session has read it to the end that Pingora found.
@@ -237,7 +237,7 @@ impl Http1Inspector {
             MessagePhase::Length(left) => {
                 let passed =
                     usize::try_from(*left).map_or(received.len(), |left| received.len().min(left));
-                self.count_body(passed);
+                self.count_body_bytes(passed);
                 passed
             }
             MessagePhase::Chunked(grammar) => match grammar.scan(received) {
@@ -256,13 +256,13 @@ impl Http1Inspector {
         Ok(InspectedByteCounts { skipped, passed })
     }
 
-    /// Memory for the next bytes of the body.
-    pub fn body_memory(&mut self) -> Option<&mut Limit<BytesMut>> {
-        self.body.as_mut().map(|body| &mut body.memory)
+    /// The exchange's buffer for the next bytes of the body.
+    pub fn receive_buffer(&mut self) -> Option<&mut Limit<BytesMut>> {
+        self.receiving.as_mut().map(|own| &mut own.buffer)
     }
 
-    /// Counts bytes that were received into [`Http1Inspector::body_memory`].
-    pub fn count_body(&mut self, bytes: usize) {
+    /// Counts bytes that were received into [`Http1Inspector::receive_buffer`].
+    pub fn count_body_bytes(&mut self, bytes: usize) {
         if let MessagePhase::Length(left) = &mut self.phase {
             *left -= bytes as u64;
             if *left == 0 {

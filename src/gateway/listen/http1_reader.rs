@@ -49,8 +49,8 @@ impl ReadInterceptor for Http1Reader {
         let mut inspector = inspection.lock();
         loop {
             match inspector.read_mode()? {
-                ReadPurpose::Message if inspector.body_memory().is_some() => {
-                    return poll_body(stream, early, &mut inspector, context);
+                ReadPurpose::Message if inspector.receive_buffer().is_some() => {
+                    return poll_receive(stream, early, &mut inspector, context);
                 }
                 ReadPurpose::Message => {}
                 ReadPurpose::EndOfFile => return poll_end_of_file(stream, early, context),
@@ -93,21 +93,21 @@ impl ReadInterceptor for Http1Reader {
     }
 }
 
-/// Receives bytes of the body into the inspector's memory; the session learns only of a disconnect.
-fn poll_body(
+/// Receives bytes of the body into the exchange's buffer; the session learns only of a disconnect.
+fn poll_receive(
     stream: &mut Stream,
     early: &mut BytesMut,
     inspector: &mut Http1Inspector,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<()>> {
-    while let Some(memory) = inspector.body_memory()
-        && memory.has_remaining_mut()
+    while let Some(buffer) = inspector.receive_buffer()
+        && buffer.has_remaining_mut()
     {
         let count = match early.is_empty() {
-            true => ready!(pin!(stream.read_buf(memory)).poll(context))?,
+            true => ready!(pin!(stream.read_buf(buffer)).poll(context))?,
             false => {
-                let count = early.len().min(memory.remaining_mut());
-                memory.put_slice(&early[..count]);
+                let count = early.len().min(buffer.remaining_mut());
+                buffer.put_slice(&early[..count]);
                 early.advance(count);
                 if early.is_empty() {
                     // Frees the buffer's memory.
@@ -119,7 +119,7 @@ fn poll_body(
         if count == 0 {
             return Poll::Ready(Ok(()));
         }
-        inspector.count_body(count);
+        inspector.count_body_bytes(count);
     }
     Poll::Pending
 }

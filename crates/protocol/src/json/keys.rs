@@ -102,7 +102,7 @@ fn same(body: &[u8], left: &TapeEntry, right: &TapeEntry) -> bool {
         (Some(a), Some(b)) if a.escaped || b.escaped => {
             text::decode(left.content(body), a) == text::decode(right.content(body), b)
         }
-        _ => left.bytes() == right.bytes() && left.content(body) == right.content(body),
+        _ => left.byte_len() == right.byte_len() && left.content(body) == right.content(body),
     }
 }
 

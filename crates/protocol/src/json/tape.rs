@@ -53,7 +53,7 @@ impl TapeEntry {
 
     /// The number of bytes from the first one to the last one.
     #[inline]
-    pub fn bytes(&self) -> u32 {
+    pub fn byte_len(&self) -> u32 {
         self.end - self.start
     }
 

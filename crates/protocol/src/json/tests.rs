@@ -128,23 +128,22 @@ fn every_byte_that_needs_attention_is_seen_at_every_place_of_a_string() {
                 .concat()
             };
             // The document ends with the string, or goes on with more bytes than a block has.
-            let lone = |byte: &[u8]| text(byte);
             let first = |byte: &[u8]| {
                 let others = br#",0,1,2,3,4,5,6,7,8,9]"#;
                 [b"[", text(byte).as_slice(), others].concat()
             };
-            assert_eq!(refusal(&lone(b"\n")).offset, at + 1);
+            assert_eq!(refusal(&text(b"\n")).offset, at + 1);
             assert_eq!(refusal(&first(b"\n")).offset, at + 2);
-            assert_eq!(refusal(&lone(b"\x80")).offset, at + 1);
+            assert_eq!(refusal(&text(b"\x80")).offset, at + 1);
             assert_eq!(refusal(&first(b"\x80")).offset, at + 2);
-            assert_eq!(refusal(&lone(b"\"")).offset, at + 2);
+            assert_eq!(refusal(&text(b"\"")).offset, at + 2);
             for inserted in ["\\n", "é", "a"] {
                 let decoded = match inserted {
                     "\\n" => "\n",
                     other => other,
                 };
                 let decoded = "y".repeat(at) + decoded + &"z".repeat(length - at);
-                let bodies = [lone(inserted.as_bytes()), first(inserted.as_bytes())];
+                let bodies = [text(inserted.as_bytes()), first(inserted.as_bytes())];
                 for (body, pointer) in bodies.iter().zip(["", "/0"]) {
                     let document = parse(body).unwrap();
                     let string = document.root().pointer(pointer).unwrap();

@@ -100,7 +100,7 @@ async fn a_body_that_the_exchange_receives_does_not_pass_through_the_session() {
         inspection.begin_body(framing);
         let mut received = Vec::new();
         while inspection.body_bytes_left().is_some() {
-            inspection.lend_memory(BytesMut::with_capacity(room), room);
+            inspection.receive_into(BytesMut::with_capacity(room), room);
             received.extend_from_slice(&received_body(&mut stream, &inspection).await);
         }
         assert_eq!(received, body.as_bytes());
