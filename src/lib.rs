@@ -6,7 +6,7 @@ pub use headgate_protocol as protocol;
 
 pub use headgate_expression as expression;
 
-pub mod allocator;
+pub mod memory;
 pub mod scalar;
 pub mod serve;
 

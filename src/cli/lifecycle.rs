@@ -5,6 +5,7 @@ use super::supervisor;
 use crate::admin::findings::watch::FindingWatch;
 use crate::gateway::listen::drain_state::DrainState;
 use crate::gateway::service::LAST_REQUEST;
+use crate::memory::trim::MemoryTrim;
 use crate::observe::access_log::AccessLog;
 use crate::observe::line_writer::LineWriter;
 use crate::observe::metrics::Metrics;
@@ -43,6 +44,7 @@ pub struct ProcessLifecycle {
     pub log: LineWriter,
     pub ready: Arc<AtomicBool>,
     pub findings: FindingWatch,
+    pub memory: MemoryTrim,
     pub drain_state: Arc<DrainState>,
     pub limits: ServerLimits,
     /// The predecessor that this process takes over from.
@@ -124,6 +126,7 @@ impl ProcessLifecycle {
                     false => tracing::warn!("in-place upgrade is not available"),
                 },
                 () = self.findings.due() => self.findings.look(),
+                () = self.memory.due() => self.memory.look(&self.reloader.current().revision),
                 pid = &mut successor => {
                     tracing::info!(pid, "the new process has taken over");
                     return DrainCause::Replaced;

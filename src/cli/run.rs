@@ -8,10 +8,10 @@ use crate::admin::AdminApp;
 use crate::admin::access::AdminAccess;
 use crate::admin::event_streams::EventStreams;
 use crate::admin::findings::watch::FindingWatch;
-use crate::allocator::Mimalloc;
 use crate::channel::live::ChannelStates;
 use crate::gateway::Gateway;
 use crate::gateway::listen::{self, HttpAppServerLimits, ListenSocket, ServerRuntime};
+use crate::memory::trim::MemoryTrim;
 use crate::observe::access_log::AccessLog;
 use crate::observe::line_writer::LogSink;
 use crate::observe::metrics::Metrics;
@@ -116,6 +116,7 @@ pub fn gateway(
         log: log.lines,
         ready,
         findings: FindingWatch::new(pages.clone()),
+        memory: MemoryTrim::start(),
         drain_state: process.drain_state(),
         limits: server.limits.clone(),
         offer: sockets.offer,
@@ -159,7 +160,6 @@ pub fn gateway(
         tracing::warn!(%error, "cannot watch the configuration for changes; use SIGHUP or POST /reload");
     }
     lifecycle::start(life)?;
-    Mimalloc::delay_purge();
     tracing::info!(
         %listen,
         %admin,

@@ -1,7 +1,6 @@
 //! `headgate simulate`: a simulated provider without a model.
 
 use super::{CommandError, run};
-use crate::allocator::Mimalloc;
 use crate::observe::process_log;
 use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorDefaults};
@@ -44,7 +43,6 @@ pub fn run(args: &SimulateArgs) -> Result<(), CommandError> {
         ..SimulatorDefaults::default()
     });
     let server = SimulatorServer::start(simulator, socket.into_listener(), args.workers)?;
-    Mimalloc::delay_purge();
     tracing::info!(listen = %address, "simulated provider is listening");
     Ok(server.run_until_signal()?)
 }

@@ -11,10 +11,10 @@ const FLUSH_EVERY: Duration = Duration::from_millis(50);
 /// Maximum size of the buffered lines in bytes. Further lines are dropped and counted, so that a stuck pipe does not
 /// fill memory.
 const WAITING_BYTES_MAX: usize = 16 << 20;
-/// Maximum size of the empty buffer that is kept for the next batch, in bytes.
+/// Maximum size of an empty buffer that is kept for the next batch, in bytes.
 const BATCH_BYTES_KEPT: usize = 1 << 20;
-/// Capacity of both buffers at the start, so that the first batches do not grow them line by line.
-const BATCH_BYTES_INITIAL: usize = 64 << 10;
+/// Minimum capacity of both buffers, so that the first batches do not grow them line by line.
+const BATCH_BYTES_MIN: usize = 64 << 10;
 /// How long the end of the process waits for the reader.
 const LAST_FLUSH: Duration = Duration::from_millis(500);
 
@@ -50,7 +50,7 @@ impl LineWriter {
         let shared = Arc::new(LineWriterInner {
             sink,
             waiting: Mutex::new(PendingLines {
-                bytes: Vec::with_capacity(BATCH_BYTES_INITIAL),
+                bytes: Vec::with_capacity(BATCH_BYTES_MIN),
                 lines: 0,
             }),
             writing: Mutex::default(),
@@ -60,7 +60,7 @@ impl LineWriter {
         thread::Builder::new()
             .name("lines".into())
             .spawn(move || {
-                let mut batch = Vec::with_capacity(BATCH_BYTES_INITIAL);
+                let mut batch = Vec::with_capacity(BATCH_BYTES_MIN);
                 loop {
                     thread::sleep(FLUSH_EVERY);
                     let writing = writer
@@ -135,6 +135,7 @@ impl LineWriterInner {
             std::mem::take(&mut waiting.lines)
         };
         if batch.is_empty() {
+            batch.shrink_to(BATCH_BYTES_MIN);
             return;
         }
         let written = match self.sink {

@@ -8,7 +8,7 @@ use regex::Regex;
 const ARROWS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("expression", &["protocol"]),
-    ("allocator", &[]),
+    ("memory", &[]),
     ("scalar", &[]),
     ("serve", &[]),
     ("state", &["protocol", "scalar"]),
@@ -155,7 +155,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "allocator",
+            "memory",
             "expression",
             "protocol",
             "scalar",
@@ -217,8 +217,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "std::fs",
         &[
-            "config", "snapshot", "state", "media", "observe", "reload", "gateway", "admin", "cli",
-            "wasm",
+            "memory", "config", "snapshot", "state", "media", "observe", "reload", "gateway",
+            "admin", "cli", "wasm",
         ],
     ),
     (
@@ -240,6 +240,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
+            "memory",
             "state",
             "media",
             "polls",

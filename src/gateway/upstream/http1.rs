@@ -2,6 +2,7 @@
 //!
 //! Reads keep what they have received: a read whose future was dropped continues with the next one.
 
+mod read_buffer;
 mod response_body;
 mod response_head;
 
@@ -223,11 +224,15 @@ impl Http1Session {
 
     /// Reads what has arrived, up to `room` bytes; returns 0 if the provider closed the connection.
     async fn read_more(&mut self, room: usize) -> Result<usize, Box<Error>> {
-        if self.received.capacity() - self.received.len() < room / 2 {
-            self.received.reserve(room);
-        }
-        let read = self.stream.read_buf(&mut self.received).await;
-        read.map_err(|error| {
+        let read = poll_fn(|context| {
+            read_buffer::take_room(&mut self.received, room);
+            let read = pin!(self.stream.read_buf(&mut self.received)).poll(context);
+            if read.is_pending() {
+                read_buffer::give_room_back(&mut self.received);
+            }
+            read
+        });
+        read.await.map_err(|error| {
             Error::because(ErrorType::ReadError, "while reading a response", error)
         })
     }
@@ -252,6 +257,7 @@ mod tests {
     use super::*;
     use http::{HeaderMap, HeaderValue, Uri, uri::Scheme};
     use tokio::io::duplex;
+    use tokio::time::timeout;
 
     const LONG: Duration = Duration::from_secs(3600);
 
@@ -320,6 +326,22 @@ mod tests {
                     assert_eq!(session.is_reusable(), is_reusable);
                 }
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_has_no_read_buffer_while_it_waits_for_the_next_chunk() {
+        let (near, mut far) = duplex(1 << 10);
+        let mut session = Http1Session::new(Box::new(near));
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        far.write_all(head.as_bytes()).await.unwrap();
+        session.read_head().await.unwrap();
+        for _ in 0..3 {
+            far.write_all(b"5\r\nevent\r\n").await.unwrap();
+            assert_eq!(session.read_body().await.unwrap().unwrap(), "event");
+            let waiting = timeout(Duration::from_millis(1), session.read_body()).await;
+            assert!(waiting.is_err());
+            assert_eq!(session.received.capacity(), 0);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Tests of the lifecycle of a process: reloads, upgrades, signals, shutdown.
 
+mod memory;
 mod operations;
 mod reload;
 mod secrets;

@@ -11,34 +11,31 @@ use std::ffi::{c_int, c_long};
 pub struct Mimalloc;
 
 const WORD_BYTES: usize = size_of::<usize>();
-/// Milliseconds that freed memory stays with a process that serves, before the system gets it back. With mimalloc's own
-/// second, each burst of requests after a pause of a few seconds pays for ten page faults per stream.
-const PURGE_DELAY_MS: c_long = 5_000;
+/// Milliseconds after which mimalloc itself gives freed memory back, if the process does not do so before.
+const PURGE_DELAY_MS: c_long = 600_000;
 /// `mi_option_purge_delay` of mimalloc.h.
 const PURGE_DELAY_OPTION: c_int = 15;
 
 unsafe extern "C" {
-    // Of mimalloc.h; the bindings have it behind a feature that brings a further crate.
+    // Of mimalloc.h; the bindings have them behind a feature that brings a further crate.
     fn mi_option_set_default(option: c_int, value: c_long);
+    fn mi_collect(force: bool);
 }
 
 impl Mimalloc {
-    /// Gives freed memory back to the system at once: for the start, which frees most of what it allocates. Like all
-    /// options, it yields to its environment variable (`MIMALLOC_PURGE_DELAY`).
-    pub fn purge_at_once() {
-        set_purge_delay(0);
+    /// Keeps freed memory with the process until [`Self::purge`]. Like all options, this one yields to its environment
+    /// variable (`MIMALLOC_PURGE_DELAY`).
+    pub fn keep_freed_memory() {
+        // SAFETY: the option exists, and takes any number. It is a word that other threads may read meanwhile; they get
+        // the number before or the one after.
+        unsafe { mi_option_set_default(PURGE_DELAY_OPTION, PURGE_DELAY_MS) };
     }
 
-    /// Keeps freed memory for [`PURGE_DELAY_MS`]: for a process that serves requests.
-    pub fn delay_purge() {
-        set_purge_delay(PURGE_DELAY_MS);
+    /// Gives freed memory back to the system, without what other threads keep for their next allocations.
+    pub fn purge() {
+        // SAFETY: any thread may call it at any time.
+        unsafe { mi_collect(true) };
     }
-}
-
-fn set_purge_delay(ms: c_long) {
-    // SAFETY: the option exists, and takes any number. It is a word that other threads may read meanwhile; they get the
-    // number before or the one after.
-    unsafe { mi_option_set_default(PURGE_DELAY_OPTION, ms) };
 }
 
 // SAFETY: mimalloc returns blocks of at least the size that is asked for, or null, and aligns every block to a word. Each
@@ -92,9 +89,7 @@ mod tests {
         let purge_delay = || unsafe { mi_option_get(PURGE_DELAY_OPTION) };
         // The default of mimalloc 3, which no other option has.
         assert_eq!(purge_delay(), 1_000);
-        Mimalloc::purge_at_once();
-        assert_eq!(purge_delay(), 0);
-        Mimalloc::delay_purge();
+        Mimalloc::keep_freed_memory();
         assert_eq!(purge_delay(), PURGE_DELAY_MS);
     }
 }

@@ -1,0 +1,97 @@
+//! Gives memory that the process no longer uses back to the system, in intervals.
+
+use super::allocator::Mimalloc;
+use super::{program_image, resident};
+use std::time::Duration;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+/// Time between two looks at the memory of the process.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// Bytes above what the start left that stay with the process, so that a burst after a pause does not pay for ten page
+/// faults per stream: enough for 100 streams and the lines of the last requests.
+const FREE_BYTES_KEPT: u64 = 6 << 20;
+
+/// Trims the memory of a process that serves: after a start and a reload, and while it has far more than after those.
+pub struct MemoryTrim {
+    ticks: Option<Interval>,
+    rule: TrimRule,
+}
+
+/// Decides when memory is given back.
+#[derive(Default)]
+struct TrimRule {
+    /// The revision of the configuration at the last look.
+    revision: String,
+    /// Freed memory stays while the process has at most so many bytes in memory.
+    bytes_max: u64,
+}
+
+impl MemoryTrim {
+    /// Keeps freed memory with the process from here on, until a look gives it back.
+    pub fn start() -> Self {
+        Mimalloc::keep_freed_memory();
+        Self {
+            ticks: None,
+            rule: TrimRule::default(),
+        }
+    }
+
+    /// Waits until the next look is due; the first one is due at once. May be cancelled.
+    pub async fn due(&mut self) {
+        let ticks = self.ticks.get_or_insert_with(|| {
+            let mut ticks = interval(INTERVAL);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks
+        });
+        ticks.tick().await;
+    }
+
+    /// Gives back what the process no longer uses, if it is worth it. `revision` is that of the running configuration.
+    pub fn look(&mut self, revision: &str) {
+        if !self.rule.is_due(revision, resident::anonymous_bytes()) {
+            return;
+        }
+        Mimalloc::purge();
+        // A start, a reload and a burst run code that later requests do not.
+        program_image::release();
+        if self.rule.revision != revision {
+            self.rule = TrimRule::of(revision, resident::anonymous_bytes());
+        }
+    }
+}
+
+impl TrimRule {
+    /// The rule for a configuration, for which the process has `bytes` in memory.
+    fn of(revision: &str, bytes: Option<u64>) -> Self {
+        Self {
+            revision: revision.into(),
+            bytes_max: bytes.unwrap_or_default() + FREE_BYTES_KEPT,
+        }
+    }
+
+    /// `bytes` is what the process has in memory; where that is unknown, freed memory is given back each time.
+    fn is_due(&self, revision: &str, bytes: Option<u64>) -> bool {
+        self.revision != revision || bytes.is_none_or(|bytes| bytes > self.bytes_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FREE_BYTES_KEPT, TrimRule};
+
+    #[test]
+    fn memory_is_given_back_after_a_start_after_a_reload_and_above_what_is_kept() {
+        assert!(TrimRule::default().is_due("1", Some(0)));
+        let bytes = 7 << 20;
+        let rule = TrimRule::of("1", Some(bytes));
+        for (revision, bytes, is_due) in [
+            ("1", Some(bytes), false),
+            ("1", Some(bytes + FREE_BYTES_KEPT), false),
+            ("1", Some(bytes + FREE_BYTES_KEPT + 1), true),
+            ("1", None, true),
+            ("2", Some(bytes), true),
+        ] {
+            assert_eq!(rule.is_due(revision, bytes), is_due, "{revision} {bytes:?}");
+        }
+    }
+}
