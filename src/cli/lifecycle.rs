@@ -21,8 +21,10 @@ use std::thread;
 use std::time::Duration;
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
+/// Time between two looks at the findings and at the memory of the process.
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// How often a draining process checks whether it is idle.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the process waits for its work in the background to end.
@@ -111,6 +113,8 @@ impl ProcessLifecycle {
         let has_offer = offer.is_some();
         // One future for all turns of the loop: a handover in progress must outlive signals and looks at the findings.
         let mut successor = pin!(successor_accepting(offer.as_mut()));
+        let mut looks = interval(LOOK_INTERVAL);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 Some(()) = signals.hangup.recv() => {
@@ -125,8 +129,10 @@ impl ProcessLifecycle {
                     true => start_successor(),
                     false => tracing::warn!("in-place upgrade is not available"),
                 },
-                () = self.findings.due() => self.findings.look(),
-                () = self.memory.due() => self.memory.look(&self.reloader.current().revision),
+                _ = looks.tick() => {
+                    self.findings.look();
+                    self.memory.look(&self.reloader.current().revision);
+                }
                 pid = &mut successor => {
                     tracing::info!(pid, "the new process has taken over");
                     return DrainCause::Replaced;

@@ -1,19 +1,14 @@
-//! Gives memory that the process no longer uses back to the system, in intervals.
+//! Gives memory that the process no longer uses back to the system.
 
 use super::allocator::Mimalloc;
 use super::{program_image, resident};
-use std::time::Duration;
-use tokio::time::{Interval, MissedTickBehavior, interval};
 
-/// Time between two looks at the memory of the process.
-const INTERVAL: Duration = Duration::from_secs(5);
 /// Bytes above what the start left that stay with the process, so that a burst after a pause does not pay for ten page
 /// faults per stream: enough for 100 streams and the lines of the last requests.
 const FREE_BYTES_KEPT: u64 = 6 << 20;
 
 /// Trims the memory of a process that serves: after a start and a reload, and while it has far more than after those.
 pub struct MemoryTrim {
-    ticks: Option<Interval>,
     rule: TrimRule,
 }
 
@@ -31,19 +26,8 @@ impl MemoryTrim {
     pub fn start() -> Self {
         Mimalloc::keep_freed_memory();
         Self {
-            ticks: None,
             rule: TrimRule::default(),
         }
-    }
-
-    /// Waits until the next look is due; the first one is due at once. May be cancelled.
-    pub async fn due(&mut self) {
-        let ticks = self.ticks.get_or_insert_with(|| {
-            let mut ticks = interval(INTERVAL);
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            ticks
-        });
-        ticks.tick().await;
     }
 
     /// Gives back what the process no longer uses, if it is worth it. `revision` is that of the running configuration.

@@ -240,7 +240,6 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
-            "memory",
             "state",
             "media",
             "polls",

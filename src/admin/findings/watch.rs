@@ -4,10 +4,7 @@ use super::{Finding, FindingSeverity};
 use crate::admin::AdminApp;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
-use tokio::time::{Interval, MissedTickBehavior, interval};
 
-/// Time between two looks.
-const INTERVAL: Duration = Duration::from_secs(5);
 /// A finding that was absent for so long is over. One that comes and goes is not logged each time.
 const ABSENT_MIN: Duration = Duration::from_secs(60);
 /// Number of findings that one look logs; the pages have all.
@@ -16,7 +13,6 @@ const LINES_MAX: usize = 20;
 /// The findings that were logged and are not over yet.
 pub struct FindingWatch {
     app: AdminApp,
-    ticks: Option<Interval>,
     present: PresentFindings,
 }
 
@@ -28,19 +24,8 @@ impl FindingWatch {
     pub fn new(app: AdminApp) -> Self {
         Self {
             app,
-            ticks: None,
             present: PresentFindings::default(),
         }
-    }
-
-    /// Waits until the next look is due. May be cancelled.
-    pub async fn due(&mut self) {
-        let ticks = self.ticks.get_or_insert_with(|| {
-            let mut ticks = interval(INTERVAL);
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            ticks
-        });
-        ticks.tick().await;
     }
 
     /// Logs which findings are new, and which are over.
