@@ -8,13 +8,8 @@ use super::{program_image, resident};
 const FREE_BYTES_KEPT: u64 = 6 << 20;
 
 /// Trims the memory of a process that serves: after a start and a reload, and while it has far more than after those.
-pub struct MemoryTrim {
-    rule: TrimRule,
-}
-
-/// Decides when memory is given back.
 #[derive(Default)]
-struct TrimRule {
+pub struct MemoryTrim {
     /// The revision of the configuration at the last look.
     revision: String,
     /// Freed memory stays while the process has at most so many bytes in memory.
@@ -25,28 +20,24 @@ impl MemoryTrim {
     /// Keeps freed memory with the process from here on, until a look gives it back.
     pub fn start() -> Self {
         Mimalloc::keep_freed_memory();
-        Self {
-            rule: TrimRule::default(),
-        }
+        Self::default()
     }
 
     /// Gives back what the process no longer uses, if it is worth it. `revision` is that of the running configuration.
     pub fn look(&mut self, revision: &str) {
-        if !self.rule.is_due(revision, resident::anonymous_bytes()) {
+        if !self.is_due(revision, resident::anonymous_bytes()) {
             return;
         }
         Mimalloc::purge();
         // A start, a reload and a burst run code that later requests do not.
         program_image::release();
-        if self.rule.revision != revision {
-            self.rule = TrimRule::of(revision, resident::anonymous_bytes());
+        if self.revision != revision {
+            *self = Self::after(revision, resident::anonymous_bytes());
         }
     }
-}
 
-impl TrimRule {
-    /// The rule for a configuration, for which the process has `bytes` in memory.
-    fn of(revision: &str, bytes: Option<u64>) -> Self {
+    /// The state after the first trim of a configuration, which left `bytes` in memory.
+    fn after(revision: &str, bytes: Option<u64>) -> Self {
         Self {
             revision: revision.into(),
             bytes_max: bytes.unwrap_or_default() + FREE_BYTES_KEPT,
@@ -61,13 +52,13 @@ impl TrimRule {
 
 #[cfg(test)]
 mod tests {
-    use super::{FREE_BYTES_KEPT, TrimRule};
+    use super::{FREE_BYTES_KEPT, MemoryTrim};
 
     #[test]
     fn memory_is_given_back_after_a_start_after_a_reload_and_above_what_is_kept() {
-        assert!(TrimRule::default().is_due("1", Some(0)));
+        assert!(MemoryTrim::default().is_due("1", Some(0)));
         let bytes = 7 << 20;
-        let rule = TrimRule::of("1", Some(bytes));
+        let trim = MemoryTrim::after("1", Some(bytes));
         for (revision, bytes, is_due) in [
             ("1", Some(bytes), false),
             ("1", Some(bytes + FREE_BYTES_KEPT), false),
@@ -75,7 +66,7 @@ mod tests {
             ("1", None, true),
             ("2", Some(bytes), true),
         ] {
-            assert_eq!(rule.is_due(revision, bytes), is_due, "{revision} {bytes:?}");
+            assert_eq!(trim.is_due(revision, bytes), is_due, "{revision} {bytes:?}");
         }
     }
 }
