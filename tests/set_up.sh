@@ -57,6 +57,17 @@ want_test() {
     want "have npm" npm node "installs those SDKs"
 }
 
+# What programs from Python's index are linked against, for the python3 that is there by now: a Python may bring it within
+# itself, and then its library is a package of its own.
+want_python_library() {
+    if [ "$(uname)" = Darwin ]; then return; fi
+    local library version
+    version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    library=libpython$version.so.1.0
+    want "python3 -c 'import ctypes; ctypes.CDLL(\"$library\")'" "libpython$version" "" \
+        "has $library, which the OpenTelemetry collector of the tests is linked against"
+}
+
 want_budget() {
     # valgrind is not available on macOS.
     if [ "$(uname)" = Darwin ]; then return; fi
@@ -112,6 +123,8 @@ install_missing() {
         fi
         install_debian
     fi
+    packages=()
+    formulas=()
 }
 
 # Checks for the Rust version in Cargo.toml, because an older compiler would fail with misleading errors.
@@ -161,5 +174,6 @@ if [ "$purpose" = test ]; then want_test; fi
 if [ "$purpose" = budget ]; then want_budget; fi
 if [ "$purpose" = plugins ]; then want_plugins; fi
 install_missing
+if [ "$purpose" = test ]; then want_python_library && install_missing; fi
 if [ "$purpose" = test ] || [ "$purpose" = plugins ]; then newer_node; fi
 check_rust
