@@ -1,6 +1,6 @@
 //! The outcome of an attempt: one set of names for logs, metrics, cool-downs and the admin pages.
 
-use crate::protocol::error_class::ErrorClass;
+use crate::protocol::error_class::{ErrorClass, ErrorClassification, ErrorEvidence};
 use http::StatusCode;
 use std::time::Duration;
 
@@ -62,10 +62,20 @@ impl AttemptOutcome {
     }
 
     /// The outcome of an attempt with an error response, or with an error in its stream.
-    pub fn of(error_class: ErrorClass, status: StatusCode, retry_after: Option<Duration>) -> Self {
-        let reason = match error_class {
-            ErrorClass::InvalidRequest => return Self::ClientError,
-            ErrorClass::RateLimited => FailureReason::RateLimited,
+    pub fn of(
+        error: ErrorClassification,
+        status: StatusCode,
+        retry_after: Option<Duration>,
+    ) -> Self {
+        // A message or a bare 404 may be the caller's doing: it does not count against the channel by itself.
+        if error.evidence != ErrorEvidence::Code {
+            return Self::ClientError;
+        }
+        let reason = match error.class {
+            ErrorClass::InvalidRequest | ErrorClass::ContextTooLong | ErrorClass::ContentPolicy => {
+                return Self::ClientError;
+            }
+            ErrorClass::RateLimited | ErrorClass::Overloaded => FailureReason::RateLimited,
             ErrorClass::ServerError => FailureReason::ServerError,
             ErrorClass::RefusedCredential => FailureReason::RefusedCredential,
             ErrorClass::RefusedAccount => FailureReason::RefusedAccount,

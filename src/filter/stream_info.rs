@@ -3,7 +3,7 @@
 use super::LocalReply;
 use crate::callout::CallOutcome;
 use crate::catalog::model::Candidate;
-use crate::protocol::error_class::ErrorClass;
+use crate::protocol::error_class::ErrorClassification;
 use crate::protocol::usage::TokenUsage;
 use crate::state::admission::LimitKind;
 use crate::subrequest::UpstreamRequestIdSlot;
@@ -48,8 +48,8 @@ pub struct StreamInfo {
     pub is_stream_whole: bool,
     /// Whether the stream ended with bytes that are no complete event, which event filters do not see.
     pub ends_in_partial_event: bool,
-    /// Error class of the error event that ended the stream.
-    pub stream_error: Option<ErrorClass>,
+    /// The error event that ended the stream.
+    pub stream_error: Option<ErrorClassification>,
 }
 
 /// The denial that the caller got in place of a response of the provider, which had accepted the request; in

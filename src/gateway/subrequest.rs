@@ -17,7 +17,7 @@ use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptOutcome, FailureReason};
 use crate::filter::view::ResponseBodyKind;
-use crate::protocol::error_class;
+use crate::protocol::error_class::{RequestTarget, classify_response};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::header_policy;
 use crate::protocol::json::edit::BodySegments;
@@ -223,9 +223,9 @@ impl Gateway {
         let is_error = status.is_client_error() || status.is_server_error();
         let kind = body_kind_of(&headers);
         let outcome = if is_error {
-            let error_class = error_class::of_response(status.as_u16(), &body);
+            let error = classify_response(status.as_u16(), &body, RequestTarget::Resource);
             let wait = retry_after::from_headers(&headers, SystemTime::now());
-            AttemptOutcome::of(error_class, status, wait)
+            AttemptOutcome::of(error, status, wait)
         } else if !status.is_success() || kind == ResponseBodyKind::Foreign {
             AttemptOutcome::invalid_response(status)
         } else {

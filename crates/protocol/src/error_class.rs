@@ -1,20 +1,31 @@
-//! Classifies a provider's error by its status and error code, with a table in which the first match wins.
-//!
-//! The codes are those of the error bodies: `code` and `type` of the chat and responses protocols, `error.type` of the
-//! messages protocol, `error.code` of video family A, `code` of family B.
+//! Classifies a provider's error by its status, its codes and its message, with tables in which the first match wins.
+
+mod pattern;
+mod received_error;
+mod rule;
+mod shipped;
 
 #[cfg(test)]
 mod tests;
 
-use super::json::skim;
+pub use rule::ErrorRule;
+
+use received_error::ReceivedError;
+use shipped::{BY_STATUS, CALLERS_CODES, SHIPPED};
 
 /// The class of a provider's error: what or who caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
     /// The request itself: no other channel would accept it either.
     InvalidRequest,
+    /// The request has more tokens than the model's context.
+    ContextTooLong,
+    /// The provider's content policy refuses the request.
+    ContentPolicy,
     /// A rate limit; the same request may succeed on another channel or later.
     RateLimited,
+    /// The provider has no capacity at the moment.
+    Overloaded,
     /// The provider failed.
     ServerError,
     /// The provider refused the gateway's credential.
@@ -25,164 +36,92 @@ pub enum ErrorClass {
     ModelNotFound,
 }
 
-/// A row of the table: what it matches, and the class of a match.
-struct ClassificationRule {
-    /// Lowest and highest status; an error inside a stream has no status and matches every row.
-    statuses: (u16, u16),
-    /// Prefixes of the code or type, in lower case; empty matches any.
-    words: &'static [&'static str],
-    error_class: ErrorClass,
+/// What an error was classified by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorEvidence {
+    /// A code or type of the provider, or a status that has one meaning, such as 401, 402, 429 or 500.
+    Code,
+    /// A status that may also be about the request, without a code that says more: 403 or 404.
+    Status,
+    /// The message, which may repeat a text of the caller.
+    Text,
 }
 
-/// The first match wins. Sources: the providers' error references, the types of their SDKs, and recorded responses.
-const TABLE: &[ClassificationRule] = &[
-    // Account errors. Some have status 429 and would otherwise be retried in vain.
-    row(
-        (400, 429),
-        &[
-            "insufficient_quota",
-            "billing_error",
-            "billing_hard_limit_reached",
-            "billing_not_active",
-            "account_deactivated",
-            "accountoverdueerror",
-            "invalidaccountstatus",
-            "invalidsubscription",
-            "setlimitexceeded",
-            "arrearage",
-            "allocationquota.freetieronly",
-            "prepaidbilloverdue",
-            "postpaidbilloverdue",
-            "commoditynotpurchased",
-            "operationdenied.serviceoverdue",
-            "operationdenied.servicenotopen",
-        ],
-        ErrorClass::RefusedAccount,
-    ),
-    row((402, 402), &[], ErrorClass::RefusedAccount),
-    // Credential errors.
-    row(
-        (400, 403),
-        &[
-            "invalid_api_key",
-            "invalidapikey",
-            "authentication_error",
-            "authenticationerror",
-            "invalid_authentication",
-            "incorrect_api_key",
-            "accessdenied.unpurchased",
-        ],
-        ErrorClass::RefusedCredential,
-    ),
-    row((401, 401), &[], ErrorClass::RefusedCredential),
-    // Unknown models and endpoints.
-    row(
-        (400, 404),
-        &[
-            "model_not_found",
-            "model_not_available",
-            "modelnotopen",
-            "modelnotfound",
-            "invalidendpointormodel",
-            "invalidendpoint.closedendpoint",
-            "unsupportedmodel",
-            "deploymentnotfound",
-            "model.accessdenied",
-            "workspace.accessdenied",
-            "workspacenotfound",
-            "unsupported_country_region_territory",
-        ],
-        ErrorClass::ModelNotFound,
-    ),
-    // Rate limits.
-    row(
-        (400, 599),
-        &[
-            "rate_limit",
-            "ratelimit",
-            "overloaded",
-            "throttling",
-            "limitrequests",
-            "serveroverloaded",
-            "requestbursttoofast",
-            "inflightbatchsizeexceeded",
-            "modelaccount",
-            "apiaccountrpm",
-            "accountratelimit",
-            "modelloadingerror",
-        ],
-        ErrorClass::RateLimited,
-    ),
-    row((429, 429), &[], ErrorClass::RateLimited),
-    row((503, 503), &[], ErrorClass::RateLimited),
-    row((529, 529), &[], ErrorClass::RateLimited),
-    // Errors of the provider itself.
-    row((408, 408), &[], ErrorClass::ServerError),
-    row(
-        (500, 599),
-        &["not_implemented", "notimplemented"],
-        ErrorClass::InvalidRequest,
-    ),
-    row((501, 501), &[], ErrorClass::InvalidRequest),
-    row((500, 599), &[], ErrorClass::ServerError),
-    // All other 4xx are about the request.
-    row((400, 499), &[], ErrorClass::InvalidRequest),
-];
+/// The class of an error, and what it was classified by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorClassification {
+    pub class: ErrorClass,
+    pub evidence: ErrorEvidence,
+}
 
-/// Codes of the caller's own errors in an error event, which has no status.
-const CALLERS_WORDS: &[&str] = &[
-    "invalid_request",
-    "invalid_prompt",
-    "invalid_image",
-    "invalid_value",
-    "invalidparameter",
-    "missingparameter",
-    "content_filter",
-    "content_policy",
-    "context_length",
-    "string_above_max_length",
-    "unsupported_parameter",
-    "unknown_parameter",
-    "image_",
-    "bio_policy",
-    "data_residency",
-    "request_too_large",
-    "not_found_error",
-    "permission_error",
-];
+/// What a status of 403 or 404 can be about, if the body does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestTarget {
+    /// The request generates, and refers to nothing but a model: the model or the endpoint is not available.
+    Model,
+    /// The request refers to something by an id, which may be unknown: it is the caller's error.
+    Resource,
+}
 
-/// The class of an error response.
+/// Classifies an error response.
 ///
-/// `body` may be truncated or empty: a body that cannot be parsed has no codes.
-pub fn of_response(status: u16, body: &[u8]) -> ErrorClass {
-    let words = words(body);
-    TABLE
-        .iter()
-        .find(|row| {
-            (row.statuses.0..=row.statuses.1).contains(&status)
-                && (row.words.is_empty() || words.begin_with_any(row.words))
-        })
-        .map_or(ErrorClass::ServerError, |row| row.error_class)
+/// `status` is that of the response; a response with a status of success that contains an error has the status that its
+/// body names. `body` may be truncated or empty: a body that cannot be parsed has no codes.
+pub fn classify_response(status: u16, body: &[u8], target: RequestTarget) -> ErrorClassification {
+    classify(&ReceivedError::from_response(status, body), target)
 }
 
-/// The class of an error event of a stream; an event without a known code is the provider's fault.
-pub fn of_event(data: &[u8]) -> ErrorClass {
-    let words = words(data);
-    if words.begin_with_any(CALLERS_WORDS) {
-        return ErrorClass::InvalidRequest;
-    }
-    TABLE
+/// Classifies an error event of a stream; one without a known code, status or message is the provider's fault.
+pub fn classify_event(data: &[u8]) -> ErrorClassification {
+    classify(&ReceivedError::from_event(data), RequestTarget::Model)
+}
+
+fn classify(error: &ReceivedError<'_>, target: RequestTarget) -> ErrorClassification {
+    let rule = SHIPPED
         .iter()
-        .find(|row| !row.words.is_empty() && words.begin_with_any(row.words))
-        .map_or(ErrorClass::ServerError, |row| row.error_class)
+        .flat_map(|rules| rules.iter())
+        .chain(BY_STATUS)
+        .chain(CALLERS_CODES)
+        .find(|rule| rule.matches(error));
+    let classification = rule.map_or(ErrorClassification::UNKNOWN, ErrorRule::classification);
+    match (classification.evidence, target) {
+        (ErrorEvidence::Status, RequestTarget::Resource) => ErrorClassification {
+            class: ErrorClass::InvalidRequest,
+            ..classification
+        },
+        _ => classification,
+    }
+}
+
+impl ErrorClassification {
+    /// An error that says nothing about its cause.
+    const UNKNOWN: Self = Self {
+        class: ErrorClass::ServerError,
+        evidence: ErrorEvidence::Code,
+    };
 }
 
 impl ErrorClass {
-    /// The name in metrics and logs.
+    pub const ALL: [Self; 9] = [
+        Self::InvalidRequest,
+        Self::ContextTooLong,
+        Self::ContentPolicy,
+        Self::RateLimited,
+        Self::Overloaded,
+        Self::ServerError,
+        Self::RefusedCredential,
+        Self::RefusedAccount,
+        Self::ModelNotFound,
+    ];
+
+    /// The name in configuration and documentation; where it is an outcome of attempts, that of metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::InvalidRequest => "client_error",
+            Self::ContextTooLong => "context_too_long",
+            Self::ContentPolicy => "content_policy",
             Self::RateLimited => "rate_limited",
+            Self::Overloaded => "overloaded",
             Self::ServerError => "server_error",
             Self::RefusedCredential => "refused_credential",
             Self::RefusedAccount => "refused_account",
@@ -190,54 +129,16 @@ impl ErrorClass {
         }
     }
 
-    /// Whether the request may fail over to another channel.
-    pub fn may_fail_over(self) -> bool {
+    /// Whether the error is about the request, whichever channel receives it.
+    pub fn is_callers(self) -> bool {
         match self {
-            Self::InvalidRequest => false,
+            Self::InvalidRequest | Self::ContextTooLong | Self::ContentPolicy => true,
             Self::RateLimited
+            | Self::Overloaded
             | Self::ServerError
             | Self::RefusedCredential
             | Self::RefusedAccount
-            | Self::ModelNotFound => true,
+            | Self::ModelNotFound => false,
         }
-    }
-}
-
-const fn row(
-    statuses: (u16, u16),
-    words: &'static [&'static str],
-    error_class: ErrorClass,
-) -> ClassificationRule {
-    ClassificationRule {
-        statuses,
-        words,
-        error_class,
-    }
-}
-
-/// The codes and types of an error, from all places where the protocols put them.
-struct ReceivedErrorCodes(Vec<String>);
-
-/// The paths of codes and types, the more specific ones first.
-const PLACES: &[&[&str]] = &[
-    &["error", "code"],
-    &["error", "type"],
-    &["response", "error", "code"],
-    &["output", "code"],
-    &["code"],
-];
-
-fn words(body: &[u8]) -> ReceivedErrorCodes {
-    let word = |path: &&[&str]| {
-        skim::plain_string(body, skim::find(body, path)?).map(str::to_ascii_lowercase)
-    };
-    ReceivedErrorCodes(PLACES.iter().filter_map(word).collect())
-}
-
-impl ReceivedErrorCodes {
-    fn begin_with_any(&self, beginnings: &[&str]) -> bool {
-        self.0
-            .iter()
-            .any(|word| beginnings.iter().any(|one| word.starts_with(one)))
     }
 }

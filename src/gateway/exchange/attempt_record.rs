@@ -64,7 +64,7 @@ impl Exchange<'_> {
         relayed: &Result<(), Fault>,
     ) {
         let outcome = match (relayed, self.request.info.stream_error) {
-            (Ok(()), Some(error_class)) => Some(AttemptOutcome::of(error_class, status, None)),
+            (Ok(()), Some(error)) => Some(AttemptOutcome::of(error, status, None)),
             (Ok(()), None) => Some(AttemptOutcome::Success),
             (Err(fault), _) => failure_reason(fault.kind).map(|reason| {
                 AttemptOutcome::Failure(AttemptFailure {

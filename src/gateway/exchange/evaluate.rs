@@ -14,7 +14,10 @@ use crate::gateway::upstream::bounded_body::BodyEnd;
 use crate::gateway::upstream::client::{SendError, SendProgress};
 use crate::gateway::upstream::response::{BodyReadError, UpstreamResponse};
 use crate::protocol::Protocol;
-use crate::protocol::error_class::{self, ErrorClass};
+use crate::protocol::error_class::{
+    ErrorClass, ErrorClassification, ErrorEvidence, RequestTarget, classify_event,
+    classify_response,
+};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::retry_after;
@@ -23,6 +26,7 @@ use crate::protocol::stream::{EventClass, classify};
 use crate::protocol::upstream_request_id;
 use crate::snapshot::failover::EventBufferLimits;
 use bytes::Bytes;
+use http::Method;
 use std::pin::pin;
 use std::time::SystemTime;
 use tokio::time::Instant;
@@ -33,7 +37,7 @@ pub(in crate::gateway) const ERROR_BYTES_MAX: usize = 1 << 20;
 /// Result of reading the first events of a stream.
 enum FirstEvent {
     Content,
-    Error(ErrorClass),
+    Error(ErrorClassification),
 }
 
 impl Attempts<'_> {
@@ -62,17 +66,21 @@ impl Attempts<'_> {
         }
         match self.first_event_of(&mut response, kind, &lease).await {
             // An error about the request itself is a stream like any other.
-            Ok(FirstEvent::Content | FirstEvent::Error(ErrorClass::InvalidRequest)) => {
+            Ok(FirstEvent::Content) => {
                 lease.report_committed();
                 keep(response, lease)
             }
-            Ok(FirstEvent::Error(error_class)) => {
-                let outcome = AttemptOutcome::of(error_class, status, None);
+            Ok(FirstEvent::Error(error)) if error.class.is_callers() => {
+                lease.report_committed();
+                keep(response, lease)
+            }
+            Ok(FirstEvent::Error(error)) => {
+                let outcome = AttemptOutcome::of(error, status, None);
                 let detail = "error in the first event of the stream";
                 self.record_outcome(&mut lease, outcome, Some(detail));
                 let decision = self
                     .policy
-                    .decision(AttemptFailureClass::ErrorEvent(error_class));
+                    .decision(AttemptFailureClass::ErrorEvent(error.class));
                 failed_attempt(response, lease, decision, outcome)
             }
             Err(fault) => {
@@ -106,19 +114,29 @@ impl Attempts<'_> {
         if self.request.info.upstream_request_id.is_none() {
             self.record_upstream_id(upstream_request_id::of_body(&body), &lease);
         }
-        let error_class = match error_class::of_response(status.as_u16(), &body) {
-            ErrorClass::InvalidRequest if is_refused_by_account(&lease, &body) => {
-                ErrorClass::ModelNotFound
-            }
-            error_class => error_class,
-        };
+        let mut error = classify_response(status.as_u16(), &body, self.request_target());
+        if error.class.is_callers() && is_refused_by_account(&lease, &body) {
+            error = ErrorClassification {
+                class: ErrorClass::ModelNotFound,
+                evidence: ErrorEvidence::Code,
+            };
+        }
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
-        let outcome = AttemptOutcome::of(error_class, status, retry_after);
+        let outcome = AttemptOutcome::of(error, status, retry_after);
         self.record_outcome(&mut lease, outcome, None);
         let decision = self
             .policy
-            .decision(AttemptFailureClass::of_error(status, error_class));
+            .decision(AttemptFailureClass::of_error(status, error.class));
         failed_attempt(response, lease, decision, outcome)
+    }
+
+    /// What a 404 may be about: a request that generates, without ids of its own, names nothing but its model.
+    fn request_target(&self) -> RequestTarget {
+        let generates = self.request.protocol.is_some() && self.request.method == Method::POST;
+        match generates && self.request.pinned.is_none() {
+            true => RequestTarget::Model,
+            false => RequestTarget::Resource,
+        }
     }
 
     /// Waits for the first content of a good response, while it can still be given up for another channel.
@@ -192,7 +210,7 @@ fn classify_first_event(
     match classify(protocol, name, data) {
         EventClass::Framing | EventClass::Ping => None,
         EventClass::Error | EventClass::Terminal { failed: true } => {
-            Some(FirstEvent::Error(error_class::of_event(data)))
+            Some(FirstEvent::Error(classify_event(data)))
         }
         EventClass::Content | EventClass::Terminal { failed: false } => Some(FirstEvent::Content),
     }

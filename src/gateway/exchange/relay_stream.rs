@@ -237,7 +237,7 @@ impl Exchange<'_> {
         if let Some(progress) = &mut stream.progress
             && progress.note(event, stream.framer.is_in_oversize())
         {
-            info.stream_error = Some(error_class::of_event(event.data()));
+            info.stream_error = Some(error_class::classify_event(event.data()));
         }
     }
 

@@ -108,7 +108,8 @@ impl RetryPolicy {
             StaleConnection, TimedOut, Unreadable, Unsent,
         };
         use ErrorClass::{
-            InvalidRequest, ModelNotFound, RateLimited, RefusedAccount, RefusedCredential,
+            ContentPolicy, ContextTooLong, InvalidRequest, ModelNotFound, Overloaded, RateLimited,
+            RefusedAccount, RefusedCredential,
         };
         use FinalReplyKind::{
             AccountRefused, Fault, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
@@ -127,9 +128,13 @@ impl RetryPolicy {
             (StaleConnection | Broken | TimedOut | Drained, Paid) => (Stop, OutcomeUnknown, false),
             (CutShort, Paid) => (Stop, PaidFailure, false),
 
-            (ClientError(InvalidRequest), Paid) => (Stop, ProviderError, false),
+            (ClientError(InvalidRequest | ContextTooLong | ContentPolicy), Paid) => {
+                (Stop, ProviderError, false)
+            }
             (ClientError(ErrorClass::ServerError), Paid) => (Stop, ProviderError, false),
-            (ClientError(RateLimited | ModelNotFound), Paid) => (Candidate, ProviderError, true),
+            (ClientError(RateLimited | Overloaded | ModelNotFound), Paid) => {
+                (Candidate, ProviderError, true)
+            }
             (ClientError(RefusedCredential | RefusedAccount), Paid) => {
                 (Candidate, AccountRefused, false)
             }
@@ -147,8 +152,8 @@ impl RetryPolicy {
             }
             (ClientError(error_class) | ServerError(error_class) | ErrorEvent(error_class), _) => {
                 match error_class {
-                    InvalidRequest => (Stop, ProviderError, true),
-                    RateLimited | ErrorClass::ServerError | ModelNotFound => {
+                    InvalidRequest | ContextTooLong | ContentPolicy => (Stop, ProviderError, true),
+                    RateLimited | Overloaded | ErrorClass::ServerError | ModelNotFound => {
                         (Candidate, ProviderError, true)
                     }
                     RefusedCredential | RefusedAccount => (Candidate, AccountRefused, true),

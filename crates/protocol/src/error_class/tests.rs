@@ -31,14 +31,14 @@ fn error_responses_are_classified_by_status_and_code() {
         (
             403,
             messages("permission_error"),
-            ErrorClass::InvalidRequest,
+            ErrorClass::RefusedCredential,
         ),
         (
             404,
             openai("invalid_request_error", "model_not_found"),
             ErrorClass::ModelNotFound,
         ),
-        (404, messages("not_found_error"), ErrorClass::InvalidRequest),
+        (404, messages("not_found_error"), ErrorClass::ModelNotFound),
         (408, String::new(), ErrorClass::ServerError),
         (
             413,
@@ -106,12 +106,12 @@ fn error_responses_are_classified_by_status_and_code() {
         (500, messages("api_error"), ErrorClass::ServerError),
         (500, "not JSON".into(), ErrorClass::ServerError),
         (501, String::new(), ErrorClass::InvalidRequest),
-        (503, openai("server_error", "x"), ErrorClass::RateLimited),
+        (503, openai("server_error", "x"), ErrorClass::Overloaded),
         (504, String::new(), ErrorClass::ServerError),
-        (529, messages("overloaded_error"), ErrorClass::RateLimited),
+        (529, messages("overloaded_error"), ErrorClass::Overloaded),
     ] {
         assert_eq!(
-            of_response(status, body.as_bytes()),
+            classify_response(status, body.as_bytes(), RequestTarget::Model).class,
             error_class,
             "{status} {body}"
         );
@@ -128,7 +128,7 @@ fn error_events_are_server_errors_unless_the_code_names_the_request() {
         (r#"{"error":{"message":"m"}}"#, ErrorClass::ServerError),
         (
             r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#,
-            ErrorClass::RateLimited,
+            ErrorClass::Overloaded,
         ),
         (
             r#"{"type":"error","error":{"type":"invalid_request_error"}}"#,
@@ -151,6 +151,6 @@ fn error_events_are_server_errors_unless_the_code_names_the_request() {
             ErrorClass::RateLimited,
         ),
     ] {
-        assert_eq!(of_event(data.as_bytes()), error_class, "{data}");
+        assert_eq!(classify_event(data.as_bytes()).class, error_class, "{data}");
     }
 }

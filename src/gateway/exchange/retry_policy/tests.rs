@@ -11,18 +11,13 @@ use super::NextAttempt::{Candidate, FreshConnection, Stop};
 use super::RetrySafety::{self, Background, Free, Paid, Stored, Streamed};
 use super::{NextAttempt, RetryDecision, RetryPolicy};
 use crate::protocol::error_class::ErrorClass::{
-    self, InvalidRequest, ModelNotFound, RateLimited, RefusedAccount, RefusedCredential,
+    self, ContentPolicy, ContextTooLong, InvalidRequest, ModelNotFound, Overloaded, RateLimited,
+    RefusedAccount, RefusedCredential,
 };
 use crate::protocol::fault::{Fault, FaultKind};
 
-const BLAMES: [ErrorClass; 6] = [
-    InvalidRequest,
-    RateLimited,
-    ErrorClass::ServerError,
-    RefusedCredential,
-    RefusedAccount,
-    ModelNotFound,
-];
+const BLAMES: [ErrorClass; 9] = ErrorClass::ALL;
+const CALLERS: [ErrorClass; 3] = [InvalidRequest, ContextTooLong, ContentPolicy];
 const UNPAID: [RetrySafety; 3] = [Free, Stored, Background];
 
 fn decision(safety: RetrySafety, end: AttemptFailureClass) -> RetryDecision {
@@ -73,7 +68,7 @@ fn a_paid_request_fails_over_only_when_nothing_was_sent() {
     // No connection, a failed TLS handshake, or no byte of the request written.
     is(Paid, Unsent, Candidate, FinalReplyKind::Fault, true);
     // 429, or a 4xx with a code that lets another channel be tried.
-    for error_class in [RateLimited, ModelNotFound] {
+    for error_class in [RateLimited, Overloaded, ModelNotFound] {
         is(
             Paid,
             ClientError(error_class),
@@ -92,7 +87,7 @@ fn a_paid_request_fails_over_only_when_nothing_was_sent() {
         );
     }
     // Any other 4xx.
-    for error_class in [InvalidRequest, ErrorClass::ServerError] {
+    for error_class in CALLERS.into_iter().chain([ErrorClass::ServerError]) {
         is(Paid, ClientError(error_class), Stop, ProviderError, false);
     }
     // 5xx, or a reset or timeout after a byte was written.
@@ -109,15 +104,22 @@ fn a_paid_request_fails_over_only_when_nothing_was_sent() {
     is(Paid, Redirect, Stop, FinalReplyKind::Fault, false);
     let goes_on = |end: &AttemptFailureClass| decision(Paid, *end).next != Stop;
     let on: Vec<AttemptFailureClass> = all_ends().into_iter().filter(goes_on).collect();
-    assert_eq!(on.len(), 5, "{on:?}");
+    assert_eq!(on.len(), 6, "{on:?}");
 }
 
 #[test]
 fn errors_of_the_provider_fail_over_unless_the_request_is_paid() {
     for safety in UNPAID {
         for end in [ClientError, ServerError, ErrorEvent] {
-            is(safety, end(InvalidRequest), Stop, ProviderError, true);
-            for error_class in [RateLimited, ErrorClass::ServerError, ModelNotFound] {
+            for error_class in CALLERS {
+                is(safety, end(error_class), Stop, ProviderError, true);
+            }
+            for error_class in [
+                RateLimited,
+                Overloaded,
+                ErrorClass::ServerError,
+                ModelNotFound,
+            ] {
                 is(safety, end(error_class), Candidate, ProviderError, true);
             }
             for error_class in [RefusedCredential, RefusedAccount] {
