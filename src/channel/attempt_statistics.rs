@@ -178,12 +178,9 @@ mod tests {
     use super::*;
     use crate::channel::outcome::FailureReason;
 
-    const FAILED: AttemptOutcome =
-        AttemptOutcome::Failure(crate::channel::outcome::AttemptFailure {
-            reason: FailureReason::Timeout,
-            status: None,
-            retry_after: None,
-        });
+    fn failed() -> AttemptOutcome {
+        AttemptOutcome::failure(FailureReason::Timeout)
+    }
 
     fn record(statistics: &AttemptStatistics, at: u64, outcome: AttemptOutcome, ms: u64) {
         statistics.record(MonotonicTime(at), outcome, Duration::from_millis(ms));
@@ -211,7 +208,7 @@ mod tests {
             record(&statistics, 0, AttemptOutcome::Success, ms);
         }
         record(&statistics, 0, AttemptOutcome::ClientError, 1_000);
-        record(&statistics, 0, FAILED, 60_000);
+        record(&statistics, 0, failed(), 60_000);
         let expected = AttemptSummary {
             attempts: 8,
             success_rate: Some(0.875),
@@ -223,7 +220,7 @@ mod tests {
     #[test]
     fn attempts_are_forgotten_after_five_minutes() {
         let statistics = AttemptStatistics::default();
-        record(&statistics, 0, FAILED, 1);
+        record(&statistics, 0, failed(), 1);
         record(&statistics, 200_000, AttemptOutcome::Success, 1);
         let rate_at = |at| statistics.summary(MonotonicTime(at)).success_rate;
         assert_eq!(rate_at(299_999), Some(0.5));

@@ -4,6 +4,7 @@
 mod tests;
 
 use super::clock::MonotonicTime;
+use super::evidence::{RequestFingerprint, UnconfirmedFailures};
 use super::health_status::{HealthReport, HealthStatus, LastError};
 use super::outcome::{AttemptFailure, FailureReason};
 use crate::catalog::channel::HealthPolicy;
@@ -52,6 +53,8 @@ struct HealthState {
     /// The number of cool-downs in a row.
     step: u32,
     last_error: Option<LastError>,
+    /// Inconclusive failures since the last success, which do not count yet.
+    unconfirmed: Option<UnconfirmedFailures>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +103,7 @@ impl HealthTracker {
                     since + began.until(cool_down.until)
                 }),
             last_error: state.last_error.clone(),
+            unconfirmed: state.unconfirmed,
         }
     }
 
@@ -143,11 +147,28 @@ impl HealthTracker {
         }
         state.consecutive_failures = 0;
         state.step = 0;
+        state.unconfirmed = None;
         let recovered = state.cool_down.take().is_some();
         if recovered {
             state.recent = FailureRateWindow::default();
         }
         recovered
+    }
+
+    /// Records a failure that one request may have provoked; returns whether another request has failed in the same way,
+    /// so that the failure counts.
+    pub fn confirm_failure(
+        &self,
+        now: MonotonicTime,
+        failure: &AttemptFailure,
+        request: RequestFingerprint,
+        is_text: bool,
+        request_id: &str,
+    ) -> bool {
+        let mut state = self.lock();
+        state.last_error = Some(LastError::now(failure, request_id));
+        let earlier = &mut state.unconfirmed;
+        UnconfirmedFailures::record(earlier, now, failure.reason, request, is_text)
     }
 
     /// Records a failure; returns the cool-down if one begins.

@@ -1,6 +1,7 @@
 //! Health status, and the report about it for the admin pages, with times and the last error.
 
 use super::clock::MonotonicTime;
+use super::evidence::UnconfirmedFailures;
 use super::outcome::{AttemptFailure, FailureReason};
 use http::StatusCode;
 use std::time::SystemTime;
@@ -35,6 +36,8 @@ pub struct HealthReport {
     pub until: Option<SystemTime>,
     /// The last failure, which is kept after recovery.
     pub last_error: Option<LastError>,
+    /// Failures since the last success that do not count, since one request may have provoked them.
+    pub unconfirmed: Option<UnconfirmedFailures>,
 }
 
 /// A failure that counted against the health.
@@ -79,6 +82,7 @@ impl HealthReport {
             since: None,
             until: None,
             last_error: None,
+            unconfirmed: None,
         }
     }
 }

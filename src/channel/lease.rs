@@ -1,6 +1,7 @@
 //! A request's use of a channel for one attempt; its outcome is reported to the channel's health.
 
 use super::clock::MonotonicTime;
+use super::evidence::FailureEvidence;
 use super::health::{HealthPermit, HealthTracker, policy_of_sole_credential};
 use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::{AttemptFailure, AttemptOutcome, HealthScope};
@@ -94,10 +95,18 @@ impl ChannelLease {
         first_byte: Option<Instant>,
     ) {
         let now = MonotonicTime::now();
-        match outcome {
-            AttemptOutcome::Success | AttemptOutcome::ClientError => self.record_success(now),
-            AttemptOutcome::Failure(failure) => self.record_failure(&failure, request_id, now),
-        }
+        let outcome = match outcome {
+            AttemptOutcome::Success | AttemptOutcome::ClientError => {
+                self.record_success(now);
+                outcome
+            }
+            AttemptOutcome::Failure(failure) => {
+                match self.record_failure(&failure, request_id, now) {
+                    true => outcome,
+                    false => AttemptOutcome::ClientError,
+                }
+            }
+        };
         self.end_trial();
         if let Some(model) = &self.candidate.model {
             let latency = self.began.until(first_byte.map_or(now, MonotonicTime::at));
@@ -146,7 +155,13 @@ impl ChannelLease {
         }
     }
 
-    fn record_failure(&self, failure: &AttemptFailure, request_id: &str, now: MonotonicTime) {
+    /// Records a failure for its scope; returns `false` if it does not count, since the request may have provoked it.
+    fn record_failure(
+        &self,
+        failure: &AttemptFailure,
+        request_id: &str,
+        now: MonotonicTime,
+    ) -> bool {
         let reason = failure.reason;
         let channel = &self.candidate.channel;
         let mut scope = reason.scope(channel.credentials.len());
@@ -161,6 +176,7 @@ impl ChannelLease {
         if reason.concerns_credential() && self.channels.is_sole_candidate(channel, self.key, now) {
             policy = policy_of_sole_credential(policy);
         }
+        let mut counts = true;
         for used in &self.permits {
             let (Some(fingerprint), true) = (used.fingerprint, used.scope == scope) else {
                 if let Some((health, permit)) = &used.health {
@@ -175,6 +191,13 @@ impl ChannelLease {
                     HealthPermit::Normal,
                 ),
             };
+            if let FailureEvidence::Inconclusive { request, is_text } = failure.evidence
+                && !health.confirm_failure(now, failure, request, is_text, request_id)
+            {
+                health.release_trial(permit);
+                counts = false;
+                continue;
+            }
             let jitter = random_fraction();
             let cooled = health.record_failure(now, permit, &policy, failure, request_id, jitter);
             if let Some(cooled) = cooled {
@@ -182,6 +205,7 @@ impl ChannelLease {
                     .record_cool_down(&self.candidate, scope, self.key, cooled);
             }
         }
+        counts
     }
 
     fn fingerprint(&self, scope: HealthScope) -> Option<u64> {

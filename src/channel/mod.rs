@@ -7,6 +7,7 @@ pub mod availability;
 pub mod clock;
 pub mod drain;
 mod drained_channels;
+pub mod evidence;
 pub mod health;
 pub mod health_status;
 pub mod lease;

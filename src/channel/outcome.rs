@@ -1,5 +1,6 @@
 //! The outcome of an attempt: one set of names for logs, metrics, cool-downs and the admin pages.
 
+use super::evidence::{FailureEvidence, RequestFingerprint};
 use crate::protocol::error_class::{ErrorClass, ErrorClassification, ErrorEvidence};
 use http::StatusCode;
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub struct AttemptFailure {
     pub status: Option<StatusCode>,
     /// The provider's Retry-After.
     pub retry_after: Option<Duration>,
+    /// Whether another request must fail in the same way before the failure counts.
+    pub evidence: FailureEvidence,
 }
 
 /// Why an attempt failed; also the reason of a cool-down of a channel, model or credential.
@@ -62,15 +65,15 @@ impl AttemptOutcome {
     }
 
     /// The outcome of an attempt with an error response, or with an error in its stream.
+    ///
+    /// `request` tells apart the requests that got an error which each of them may have provoked; without it such an error
+    /// does not count against the channel.
     pub fn of(
         error: ErrorClassification,
         status: StatusCode,
         retry_after: Option<Duration>,
+        request: Option<RequestFingerprint>,
     ) -> Self {
-        // A message or a bare 404 may be the caller's doing: it does not count against the channel by itself.
-        if error.evidence != ErrorEvidence::Code {
-            return Self::ClientError;
-        }
         let reason = match error.class {
             ErrorClass::InvalidRequest | ErrorClass::ContextTooLong | ErrorClass::ContentPolicy => {
                 return Self::ClientError;
@@ -81,10 +84,19 @@ impl AttemptOutcome {
             ErrorClass::RefusedAccount => FailureReason::RefusedAccount,
             ErrorClass::ModelNotFound => FailureReason::ModelUnavailable,
         };
+        let evidence = match (may_be_provoked(error), request) {
+            (false, _) => FailureEvidence::Conclusive,
+            (true, None) => return Self::ClientError,
+            (true, Some(request)) => FailureEvidence::Inconclusive {
+                request,
+                is_text: error.evidence == ErrorEvidence::Text,
+            },
+        };
         Self::Failure(AttemptFailure {
-            reason,
             status: Some(status),
             retry_after,
+            evidence,
+            ..AttemptFailure::new(reason)
         })
     }
 
@@ -112,6 +124,16 @@ impl AttemptOutcome {
             Self::Failure(failure) => Some(failure.reason),
         }
     }
+
+    /// Why the attempt failed, if that counts by itself; `None` if it did not fail, or another request must confirm it.
+    pub fn conclusive_reason(self) -> Option<FailureReason> {
+        match self {
+            Self::Failure(failure) if failure.evidence == FailureEvidence::Conclusive => {
+                Some(failure.reason)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl AttemptFailure {
@@ -120,6 +142,7 @@ impl AttemptFailure {
             reason,
             status: None,
             retry_after: None,
+            evidence: FailureEvidence::Conclusive,
         }
     }
 }
@@ -196,5 +219,14 @@ impl HealthScope {
             Self::Model => "model",
             Self::Credential => "credential",
         }
+    }
+}
+
+/// Whether a request may have provoked the error: a message may quote its text, and a model that is not found may be one
+/// that its body names for a tool.
+fn may_be_provoked(error: ErrorClassification) -> bool {
+    match error.evidence {
+        ErrorEvidence::Status | ErrorEvidence::Text => true,
+        ErrorEvidence::Code => error.class == ErrorClass::ModelNotFound,
     }
 }

@@ -12,6 +12,7 @@ pub(super) mod record;
 pub(super) mod relay;
 mod relay_straight;
 mod relay_stream;
+mod request_fingerprint;
 pub(super) mod response_fault;
 pub(super) mod retry_policy;
 #[cfg(test)]

@@ -225,7 +225,7 @@ impl Gateway {
         let outcome = if is_error {
             let error = classify_response(status.as_u16(), &body, RequestTarget::Resource);
             let wait = retry_after::from_headers(&headers, SystemTime::now());
-            AttemptOutcome::of(error, status, wait)
+            AttemptOutcome::of(error, status, wait, None)
         } else if !status.is_success() || kind == ResponseBodyKind::Foreign {
             AttemptOutcome::invalid_response(status)
         } else {

@@ -2,6 +2,7 @@
 
 use super::Exchange;
 use super::attempts::Attempts;
+use super::request_fingerprint::request_fingerprint;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptFailure, AttemptOutcome};
 use crate::gateway::upstream::client::failure_reason;
@@ -64,7 +65,10 @@ impl Exchange<'_> {
         relayed: &Result<(), Fault>,
     ) {
         let outcome = match (relayed, self.request.info.stream_error) {
-            (Ok(()), Some(error)) => Some(AttemptOutcome::of(error, status, None)),
+            (Ok(()), Some(error)) => {
+                let request = request_fingerprint(&self.request, &self.snapshot.callers);
+                Some(AttemptOutcome::of(error, status, None, Some(request)))
+            }
             (Ok(()), None) => Some(AttemptOutcome::Success),
             (Err(fault), _) => failure_reason(fault.kind).map(|reason| {
                 AttemptOutcome::Failure(AttemptFailure {

@@ -66,7 +66,7 @@ pub(super) enum FallbackReply {
 /// The attempts of one exchange.
 pub(super) struct Attempts<'e> {
     pub(super) gateway: &'e Gateway,
-    snapshot: &'e Snapshot,
+    pub(super) snapshot: &'e Snapshot,
     pub(super) route: &'e Route,
     pub(super) request: &'e mut RequestView,
     pub(super) record: &'e mut ExchangeRecord,
@@ -75,6 +75,8 @@ pub(super) struct Attempts<'e> {
     detachment: Detachment,
     candidates: Arc<[Candidate]>,
     tried: Vec<Arc<str>>,
+    /// Whether an error that only its text explains has led to a failover.
+    pub(super) has_failed_over_by_text: bool,
     /// Progress of the current attempt.
     progress: SendProgress,
 }
@@ -101,6 +103,7 @@ impl Exchange<'_> {
             detachment,
             candidates,
             tried: Vec::new(),
+            has_failed_over_by_text: false,
             progress: SendProgress::Unsent,
         };
         let raced = match self.upload.take() {

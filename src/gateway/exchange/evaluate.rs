@@ -5,7 +5,9 @@
 //! and size, so that such an error leads to a failover.
 
 use super::attempts::{AttemptVerdict, Attempts, FallbackReply, LeasedResponse};
-use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision};
+use super::request_fingerprint::request_fingerprint;
+use super::retry_policy::{AttemptFailureClass, FinalReplyKind, NextAttempt, RetryDecision};
+use crate::channel::evidence::RequestFingerprint;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::AttemptOutcome;
 use crate::filter::view::ResponseBodyKind;
@@ -19,6 +21,7 @@ use crate::protocol::error_class::{
     classify_response,
 };
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::ids;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::retry_after;
 use crate::protocol::sse::SseDecoder;
@@ -75,12 +78,11 @@ impl Attempts<'_> {
                 keep(response, lease)
             }
             Ok(FirstEvent::Error(error)) => {
-                let outcome = AttemptOutcome::of(error, status, None);
+                let outcome = AttemptOutcome::of(error, status, None, Some(self.fingerprint()));
                 let detail = "error in the first event of the stream";
                 self.record_outcome(&mut lease, outcome, Some(detail));
-                let decision = self
-                    .policy
-                    .decision(AttemptFailureClass::ErrorEvent(error.class));
+                let end = AttemptFailureClass::ErrorEvent(error.class);
+                let decision = self.decision_about(end, error.evidence);
                 failed_attempt(response, lease, decision, outcome)
             }
             Err(fault) => {
@@ -122,21 +124,53 @@ impl Attempts<'_> {
             };
         }
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
-        let outcome = AttemptOutcome::of(error, status, retry_after);
+        let outcome = AttemptOutcome::of(error, status, retry_after, Some(self.fingerprint()));
         self.record_outcome(&mut lease, outcome, None);
-        let decision = self
-            .policy
-            .decision(AttemptFailureClass::of_error(status, error.class));
+        let end = AttemptFailureClass::of_error(status, error.class);
+        let decision = self.decision_about(end, error.evidence);
         failed_attempt(response, lease, decision, outcome)
     }
 
     /// What a 404 may be about: a request that generates, without ids of its own, names nothing but its model.
     fn request_target(&self) -> RequestTarget {
-        let generates = self.request.protocol.is_some() && self.request.method == Method::POST;
-        match generates && self.request.pinned.is_none() {
+        let request = &*self.request;
+        let generates = request.method == Method::POST && request.model().is_some();
+        let has_ids = || {
+            let document = request.body.document();
+            document.is_some_and(|document| !ids::named_in_body(document).is_empty())
+        };
+        match generates && request.pinned.is_none() && !has_ids() {
             true => RequestTarget::Model,
             false => RequestTarget::Resource,
         }
+    }
+
+    fn fingerprint(&self) -> RequestFingerprint {
+        request_fingerprint(self.request, &self.snapshot.callers)
+    }
+
+    /// The retry policy's decision about a provider's error.
+    ///
+    /// The text of an error may be the caller's, and other channels would quote it, too: an error that only its text
+    /// explains leads to a failover once, and is the caller's to read.
+    fn decision_about(
+        &mut self,
+        end: AttemptFailureClass,
+        evidence: ErrorEvidence,
+    ) -> RetryDecision {
+        let mut decision = self.policy.decision(end);
+        if evidence != ErrorEvidence::Text {
+            return decision;
+        }
+        if decision.reply == FinalReplyKind::AccountRefused {
+            decision.reply = FinalReplyKind::ProviderError;
+        }
+        if decision.next == NextAttempt::Candidate
+            && std::mem::replace(&mut self.has_failed_over_by_text, true)
+        {
+            decision.next = NextAttempt::Stop;
+        }
+        decision
     }
 
     /// Waits for the first content of a good response, while it can still be given up for another channel.
@@ -248,7 +282,7 @@ fn failed_attempt(
         response,
         lease,
         decision: Some(decision),
-        reason: outcome.failure_reason(),
+        reason: outcome.conclusive_reason(),
     });
     match decision.next {
         NextAttempt::Candidate => AttemptVerdict::Next(FallbackReply::Responded(kept)),

@@ -2,6 +2,7 @@
 
 mod channel_state;
 mod channels_page;
+mod confirmations;
 mod dns;
 mod drains;
 mod explain_live;

@@ -1,0 +1,175 @@
+//! Tests of errors that one request can provoke: they fail over, and count against a channel only once another request has
+//! the same.
+
+use crate::harness::config::{self, channel};
+use crate::harness::request::{ANN, BOB, body_of};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
+use headgate::protocol::Protocol;
+use headgate::protocol::error_class::{ErrorEvidence, RequestTarget, classify_response};
+use serde_json::{Value, json};
+
+/// Errors whose message is a text of the caller, of every place for messages.
+const QUOTED: &[(u16, &str)] = &[
+    (
+        400,
+        "Your credit balance is too low to access the Anthropic API.",
+    ),
+    (400, "This organization has been disabled"),
+    (404, "model: sim-small-2026-08"),
+];
+
+/// A provider that sends the caller's `user` as the message of its error, with the status in the caller's `seed`; without
+/// a `user` it responds with a success.
+fn quoting(request: &str) -> Vec<u8> {
+    let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let Some(text) = body["user"].as_str() else {
+        return with_status(200, &chat_response());
+    };
+    let status = u16::try_from(body["seed"].as_u64().unwrap()).unwrap();
+    with_status(status, &error_of(status, text))
+}
+
+fn error_of(status: u16, text: &str) -> Value {
+    let kind = if status == 404 {
+        "not_found_error"
+    } else {
+        "invalid_request_error"
+    };
+    json!({"type": "error", "error": {"type": kind, "message": text}})
+}
+
+fn chat_response() -> Value {
+    json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
+}
+
+fn with_status(status: u16, body: &Value) -> Vec<u8> {
+    let body = body.to_string();
+    let length = body.len();
+    format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
+}
+
+/// A chat request of `key` to the model that all callers may use; `quoted` is what the provider responds with.
+fn chat(key: &str, quoted: Option<(u16, &str)>, content: &str) -> Request {
+    let mut body = body_of(Protocol::Chat);
+    body["model"] = "demo-small".into();
+    body["messages"][0]["content"] = content.into();
+    if let Some((status, text)) = quoted {
+        body["user"] = text.into();
+        body["seed"] = status.into();
+    }
+    Request::to(Protocol::Chat, body.to_string()).key(key)
+}
+
+/// A gateway with three channels at a provider that quotes its callers.
+async fn start(change: impl FnOnce(&mut Value)) -> (Gateway, ScriptedProvider) {
+    let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(quoting)]).await;
+    let mut config = config::standard(&provider.url());
+    let mut channels = json!({});
+    for (tier, name) in ["one", "two", "three"].into_iter().enumerate() {
+        channels[name] = channel(&provider.url(), &["chat"], json!({"bearer": "sk-x"}));
+        channels[name]["tier"] = tier.into();
+    }
+    config["channels"] = channels;
+    config["retries"] = json!({"budget_percent": 100, "min_per_second": 1000});
+    change(&mut config);
+    (Gateway::start(&config).await, provider)
+}
+
+async fn findings(gateway: &Gateway) -> Value {
+    let overview = gateway.page("GET", "/overview").await;
+    let mut overview: Value = serde_json::from_str(&overview.text()).unwrap();
+    let mut findings = overview["findings"].take();
+    let list = findings.as_array_mut().unwrap();
+    // One caller made nearly all of the requests, which is true.
+    list.retain(|finding| finding["code"] != "caller_dominates");
+    findings
+}
+
+async fn cool_downs(gateway: &Gateway) -> f64 {
+    gateway
+        .metrics()
+        .await
+        .sum("headgate_cool_downs_total", &[])
+}
+
+#[tokio::test]
+async fn a_text_of_one_caller_in_the_providers_message_cools_nothing_down_and_affects_nobody() {
+    let (gateway, provider) = start(|_| {}).await;
+    let mut connection = gateway.connect().await;
+    for (status, text) in QUOTED {
+        let body = error_of(*status, text).to_string();
+        let error = classify_response(*status, body.as_bytes(), RequestTarget::Model);
+        assert_eq!(error.evidence, ErrorEvidence::Text, "{text}");
+        for nth in 0..40 {
+            let before = provider.requests().len();
+            let request = chat(ANN, Some((*status, text)), &nth.to_string());
+            let answer = connection.ask(&request).await;
+            assert!(answer.status >= 400, "{text}: {}", answer.status);
+            let attempts = provider.requests().len() - before;
+            assert!(attempts <= 2, "{text}: {attempts} attempts");
+        }
+        let other = gateway.ask(&chat(BOB, None, "Hello")).await;
+        assert_eq!(other.status, 200, "{text}: {}", other.text());
+        assert_eq!(gateway.log_of(&other).await["channel"], "one", "{text}");
+    }
+    assert_eq!(cool_downs(&gateway).await, 0.0);
+    assert_eq!(findings(&gateway).await, json!([]));
+}
+
+#[tokio::test]
+async fn a_second_caller_or_a_second_body_of_the_only_caller_confirms_the_error() {
+    let quoted = Some(QUOTED[0]);
+    let (gateway, _provider) = start(|_| {}).await;
+    gateway.ask(&chat(ANN, quoted, "a")).await;
+    gateway.ask(&chat(ANN, quoted, "b")).await;
+    assert_eq!(cool_downs(&gateway).await, 0.0);
+    gateway.ask(&chat(BOB, quoted, "c")).await;
+    assert_eq!(
+        cool_downs(&gateway).await,
+        2.0,
+        "of the two channels that were tried"
+    );
+
+    let (gateway, _provider) = start(|config| {
+        config["callers"].as_array_mut().unwrap().truncate(1);
+    })
+    .await;
+    gateway.ask(&chat(ANN, quoted, "a")).await;
+    gateway.ask(&chat(ANN, quoted, "a")).await;
+    assert_eq!(cool_downs(&gateway).await, 0.0);
+    gateway.ask(&chat(ANN, quoted, "b")).await;
+    assert_eq!(cool_downs(&gateway).await, 2.0);
+}
+
+#[tokio::test]
+async fn a_404_is_about_the_model_unless_the_request_names_ids_of_its_own() {
+    let good = Simulator::start().await;
+    let not_found =
+        json!({"error": {"message": "Not Found", "type": "NotFoundError", "code": 404}});
+    for (field, attempts) in [(None, 2), (Some("previous_response_id"), 1)] {
+        let gone = ScriptedProvider::answering(with_status(404, &not_found)).await;
+        let mut config = config::standard(&gone.url());
+        let mut first = channel(&gone.url(), &["responses"], json!({"bearer": "sk-x"}));
+        let mut second = channel(&good.url(), &["responses"], json!({"bearer": "sk-y"}));
+        first["tier"] = 0.into();
+        second["tier"] = 1.into();
+        config["channels"] = json!({"gone": first, "good": second});
+        let route = config::route(&mut config, "responses");
+        route["request"] = json!([{"use": "body"}, "validate"]);
+        route["response"] = json!(["pass_sse", "meter_usage"]);
+        let gateway = Gateway::start(&config).await;
+        let mut body = body_of(Protocol::Responses);
+        body["store"] = false.into();
+        if let Some(field) = field {
+            body[field] = "resp_of_somebody".into();
+        }
+        let answer = gateway
+            .ask(&Request::to(Protocol::Responses, body.to_string()))
+            .await;
+        let line = gateway.log_of(&answer).await;
+        assert_eq!(line["attempts"], attempts, "{field:?}: {line}");
+        assert_eq!(answer.status, if attempts == 2 { 200 } else { 404 });
+    }
+}
