@@ -1,17 +1,20 @@
-//! Classifies a provider's error by its status, its codes and its message, with tables in which the first match wins.
+//! Classifies a provider's error by its status, its codes and its message, with a table in which the first match wins.
+//!
+//! `error_class/providers.txt` is the table that is built in; a channel may have rows of its own, which come first.
 
+mod channel_rule;
 mod pattern;
 mod received_error;
 mod rule;
-mod shipped;
 
 #[cfg(test)]
 mod tests;
 
-pub use rule::ErrorRule;
+pub use self::ErrorSubject as RequestTarget;
+pub use channel_rule::ChannelErrorRule;
 
 use received_error::ReceivedError;
-use shipped::{BY_STATUS, CALLERS_CODES, SHIPPED};
+use rule::RULES;
 
 /// The class of a provider's error: what or who caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +44,7 @@ pub enum ErrorClass {
 pub enum ErrorEvidence {
     /// A code or type of the provider, or a status that has one meaning, such as 401, 402, 429 or 500.
     Code,
-    /// A status that may also be about the request, without a code that says more: 403 or 404.
+    /// A status that may also be about the request, without a code that says more: 403, 404, 405 or 410.
     Status,
     /// The message, which may repeat a text of the caller.
     Text,
@@ -54,42 +57,74 @@ pub struct ErrorClassification {
     pub evidence: ErrorEvidence,
 }
 
-/// What a status of 403 or 404 can be about, if the body does not say.
+/// What a status of 403, 404, 405 or 410 can be about, if the body does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestTarget {
+pub enum ErrorSubject {
     /// The request generates, and refers to nothing but a model: the model or the endpoint is not available.
     Model,
     /// The request refers to something by an id, which may be unknown: it is the caller's error.
     Resource,
 }
 
-/// Classifies an error response.
+/// Classifies the errors of a channel: by its own rows, then by those that are built in.
+#[derive(Debug, Default)]
+pub struct ErrorClassifier {
+    channel_rules: Vec<ChannelErrorRule>,
+}
+
+/// Classifies an error response by the rows that are built in.
 ///
 /// `status` is that of the response; a response with a status of success that contains an error has the status that its
 /// body names. `body` may be truncated or empty: a body that cannot be parsed has no codes.
-pub fn classify_response(status: u16, body: &[u8], target: RequestTarget) -> ErrorClassification {
-    classify(&ReceivedError::from_response(status, body), target)
+pub fn classify_response(status: u16, body: &[u8], subject: ErrorSubject) -> ErrorClassification {
+    ErrorClassifier::BUILT_IN.classify_response(status, body, subject)
 }
 
-/// Classifies an error event of a stream; one without a known code, status or message is the provider's fault.
+/// Classifies an error event of a stream by the rows that are built in; one that says nothing about its cause is the
+/// provider's fault.
 pub fn classify_event(data: &[u8]) -> ErrorClassification {
-    classify(&ReceivedError::from_event(data), RequestTarget::Model)
+    ErrorClassifier::BUILT_IN.classify_event(data)
 }
 
-fn classify(error: &ReceivedError<'_>, target: RequestTarget) -> ErrorClassification {
-    let rule = SHIPPED
-        .iter()
-        .flat_map(|rules| rules.iter())
-        .chain(BY_STATUS)
-        .chain(CALLERS_CODES)
-        .find(|rule| rule.matches(error));
-    let classification = rule.map_or(ErrorClassification::UNKNOWN, ErrorRule::classification);
-    match (classification.evidence, target) {
-        (ErrorEvidence::Status, RequestTarget::Resource) => ErrorClassification {
-            class: ErrorClass::InvalidRequest,
-            ..classification
-        },
-        _ => classification,
+impl ErrorClassifier {
+    /// Without rows of a channel.
+    pub const BUILT_IN: Self = Self {
+        channel_rules: Vec::new(),
+    };
+
+    /// The rows of a channel are tried in their order, before those that are built in.
+    pub fn new(channel_rules: Vec<ChannelErrorRule>) -> Self {
+        Self { channel_rules }
+    }
+
+    /// See [`classify_response`].
+    pub fn classify_response(
+        &self,
+        status: u16,
+        body: &[u8],
+        subject: ErrorSubject,
+    ) -> ErrorClassification {
+        self.classify(&ReceivedError::from_response(status, body), subject)
+    }
+
+    /// See [`classify_event`].
+    pub fn classify_event(&self, data: &[u8]) -> ErrorClassification {
+        self.classify(&ReceivedError::from_event(data), ErrorSubject::Model)
+    }
+
+    fn classify(&self, error: &ReceivedError<'_>, subject: ErrorSubject) -> ErrorClassification {
+        let of_channel = (self.channel_rules.iter()).find_map(|rule| rule.classification(error));
+        let built_in = || (RULES.iter()).find_map(|rule| rule.classification(error));
+        let classification = of_channel
+            .or_else(built_in)
+            .unwrap_or(ErrorClassification::UNKNOWN);
+        match (classification.evidence, subject) {
+            (ErrorEvidence::Status, ErrorSubject::Resource) => ErrorClassification {
+                class: ErrorClass::InvalidRequest,
+                ..classification
+            },
+            _ => classification,
+        }
     }
 }
 
@@ -127,6 +162,11 @@ impl ErrorClass {
             Self::RefusedAccount => "refused_account",
             Self::ModelNotFound => "model_unavailable",
         }
+    }
+
+    /// The class with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.name() == name)
     }
 
     /// Whether the error is about the request, whichever channel receives it.

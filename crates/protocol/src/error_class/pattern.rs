@@ -1,54 +1,70 @@
 //! Patterns of codes and of messages.
 
-/// Whether a code begins with `pattern`, or contains it if the pattern begins with `*`.
+/// A pattern of a code or type: its beginning, or after `*` any part of it; with `$` at the end, up to its end.
 ///
 /// Only letters and digits count, in any case: `ModelNotFound`, `model_not_found` and `MODEL-NOT-FOUND` are one code. A
-/// pattern of digits must be the whole code.
-pub fn matches_code(pattern: &str, code: &str) -> bool {
-    let is_number = pattern.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number {
-        return pattern == code;
-    }
-    match pattern.strip_prefix('*') {
-        Some(part) => code
-            .char_indices()
-            .any(|(at, _)| begins_with_letters(&code[at..], part)),
-        None => begins_with_letters(code, pattern),
-    }
-}
+/// pattern that ends in a digit does not match a longer number.
+#[derive(Clone, Copy, Debug)]
+pub struct CodePattern<'a>(pub &'a str);
 
-/// Whether a message begins with `pattern`, without regard to case.
+/// A pattern of a message: its beginning, without regard to case.
 ///
 /// `*` stands for one word: a name with its quotes, without white space. `$` at the end is the end of the message, before
-/// which a full stop may stand. What follows a text of the caller is never compared: a pattern begins where the message
-/// does.
-pub fn matches_message(pattern: &str, message: &str) -> bool {
-    let (pattern, is_whole) = match pattern.strip_suffix('$') {
-        Some(pattern) => (pattern, true),
-        None => (pattern, false),
-    };
-    let mut rest = message.trim_start();
-    for (index, literal) in pattern.split('*').enumerate() {
-        let found = match index {
-            0 => strip_literal(rest, literal),
-            _ => after_word(rest, literal),
-        };
-        match found {
-            Some(found) => rest = found,
-            None => return false,
+/// which a full stop may stand. A message in which a provider quotes a text of the caller does not begin with that text.
+#[derive(Clone, Copy, Debug)]
+pub struct MessagePattern<'a>(pub &'a str);
+
+impl CodePattern<'_> {
+    pub fn matches(self, code: &str) -> bool {
+        let (pattern, is_whole) = strip_end(self.0);
+        match pattern.strip_prefix('*') {
+            Some(part) => code
+                .char_indices()
+                .any(|(at, _)| begins_with_letters(&code[at..], part, is_whole)),
+            None => begins_with_letters(code, pattern, is_whole),
         }
     }
-    !is_whole || matches!(rest.trim_end(), "" | "." | "!" | "。")
 }
 
-fn begins_with_letters(text: &str, beginning: &str) -> bool {
+impl MessagePattern<'_> {
+    pub fn matches(self, message: &str) -> bool {
+        let (pattern, is_whole) = strip_end(self.0);
+        let mut rest = message.trim_start();
+        for (index, literal) in pattern.split('*').enumerate() {
+            let found = match index {
+                0 => strip_literal(rest, literal),
+                _ => after_word(rest, literal),
+            };
+            match found {
+                Some(found) => rest = found,
+                None => return false,
+            }
+        }
+        !is_whole || matches!(rest.trim_end(), "" | "." | "!" | "。")
+    }
+}
+
+/// The pattern without the `$` of its end, and whether it has one.
+fn strip_end(pattern: &str) -> (&str, bool) {
+    match pattern.strip_suffix('$') {
+        Some(pattern) => (pattern, true),
+        None => (pattern, false),
+    }
+}
+
+fn begins_with_letters(text: &str, beginning: &str, is_whole: bool) -> bool {
     let mut letters = text.chars().filter(|letter| letter.is_alphanumeric());
-    let mut expected = beginning.chars().filter(|letter| letter.is_alphanumeric());
-    expected.all(|expected| {
-        letters
-            .next()
-            .is_some_and(|letter| letter.eq_ignore_ascii_case(&expected))
-    })
+    let mut last = None;
+    for expected in beginning.chars().filter(|letter| letter.is_alphanumeric()) {
+        match letters.next() {
+            Some(letter) if letter.eq_ignore_ascii_case(&expected) => last = Some(expected),
+            _ => return false,
+        }
+    }
+    let ends_in_digit = last.is_some_and(|last| last.is_ascii_digit());
+    letters
+        .next()
+        .is_none_or(|next| !is_whole && !(ends_in_digit && next.is_ascii_digit()))
 }
 
 fn strip_literal<'a>(text: &'a str, literal: &str) -> Option<&'a str> {
@@ -58,7 +74,7 @@ fn strip_literal<'a>(text: &'a str, literal: &str) -> Option<&'a str> {
         .then(|| &text[literal.len()..])
 }
 
-/// What follows `literal`, which ends the word that `text` begins with.
+/// What follows the first `literal` that begins within or after the word that `text` begins with.
 fn after_word<'a>(text: &'a str, literal: &str) -> Option<&'a str> {
     let word_end = text.find(char::is_whitespace).unwrap_or(text.len());
     if literal.is_empty() {
@@ -87,9 +103,17 @@ mod tests {
             ("*ratelimit", "limit", false),
             ("1301", "1301", true),
             ("1301", "13012", false),
+            ("base_resp 1002", "base_resp 1002", true),
+            ("base_resp 1002", "1002", false),
+            ("invalid_model$", "invalid_model", true),
+            ("invalid_model$", "invalid_model_output", false),
             ("model_not_found", "", false),
         ] {
-            assert_eq!(matches_code(pattern, code), matches, "{pattern} {code}");
+            assert_eq!(
+                CodePattern(pattern).matches(code),
+                matches,
+                "{pattern} {code}"
+            );
         }
     }
 
@@ -130,7 +154,7 @@ mod tests {
             ("é", "e", false),
         ] {
             assert_eq!(
-                matches_message(pattern, message),
+                MessagePattern(pattern).matches(message),
                 matches,
                 "{pattern} {message}"
             );

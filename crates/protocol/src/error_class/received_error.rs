@@ -9,25 +9,30 @@ use std::ops::Range;
 pub struct ReceivedError<'a> {
     /// `None` for an event that names no status.
     pub status: Option<u16>,
-    /// Codes and types, as spelled; numbers as their digits.
-    pub codes: Vec<&'a str>,
+    codes: Vec<Cow<'a, str>>,
     pub messages: Vec<(MessagePlace, Cow<'a, str>)>,
 }
 
-/// Where a message is: part of a provider's format, which a message pattern belongs to.
+/// Where a message is: a part of a provider's format, to which a message pattern belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessagePlace {
-    /// `error.message`
+    /// `error.message`, also of the first of `errors`
     ErrorMessage,
     /// `error`, a text
     ErrorText,
-    /// `message`, `msg` or `error_msg` of the body itself
+    /// `message`, or a member of another name that stands for it, of the body itself
     Message,
     /// `detail`, a text
     Detail,
 }
 
-/// Members whose text is a code or type.
+/// Bounds of what is compared with the table, whatever a provider sends.
+const CODE_BYTES_MAX: usize = 128;
+const CODES_MAX: usize = 32;
+const MESSAGE_BYTES_MAX: usize = 1024;
+const MESSAGES_MAX: usize = 8;
+
+/// Members whose text or number is a code or type.
 const CODES: &[&[u8]] = &[
     b"code",
     b"type",
@@ -35,14 +40,14 @@ const CODES: &[&[u8]] = &[
     b"reason",
     b"errorCode",
     b"error_code",
+    b"errorType",
     b"error_type",
-    b"__type",
-    b"Code",
     b"err_code",
     b"errcode",
     b"status_code",
-    b"err_type",
-    b"Type",
+    b"http_code",
+    b"__type",
+    b"Code",
 ];
 
 /// Members whose number may be a status.
@@ -51,9 +56,23 @@ const STATUSES: &[&[u8]] = &[
     b"status",
     b"status_code",
     b"statusCode",
+    b"http_code",
     b"http_status",
+    b"raw_status_code",
     b"errorCode",
     b"error_code",
+];
+
+/// Members whose text is a message.
+const MESSAGES: &[&[u8]] = &[
+    b"message",
+    b"msg",
+    b"error_msg",
+    b"err_msg",
+    b"errorMessage",
+    b"error_message",
+    b"status_msg",
+    b"Message",
 ];
 
 impl<'a> ReceivedError<'a> {
@@ -82,98 +101,162 @@ impl<'a> ReceivedError<'a> {
         error
     }
 
+    /// The codes and types, as spelled.
+    pub fn codes(&self) -> impl Iterator<Item = &str> {
+        self.codes.iter().map(AsRef::as_ref)
+    }
+
+    /// The error object is read first: it is more specific than what stands beside it.
     fn read_body(&mut self, data: &'a [u8], body: Range<usize>) {
-        // The error object is more specific than what stands beside it.
         for (key, value) in skim::members(data, body.clone()) {
+            let is_object = data[value.start] == b'{';
             match key {
-                b"error" | b"Error" if data[value.start] == b'{' => self.read_error(data, value),
+                b"error" | b"Error" | b"detail" if is_object => self.read_error(data, value),
                 b"error" => self.read_message(MessagePlace::ErrorText, data, value),
+                b"detail" => self.read_message(MessagePlace::Detail, data, value),
                 b"errors" => {
-                    let first = skim::elements(data, value).next();
-                    first
-                        .into_iter()
-                        .for_each(|first| self.read_error(data, first));
+                    if let Some(first) = skim::elements(data, value).next() {
+                        self.read_error(data, first);
+                    }
                 }
                 b"response" | b"Response" => {
-                    let inner = skim::members(data, value);
-                    let mut errors = inner.filter(|(key, _)| matches!(*key, b"error" | b"Error"));
-                    errors
-                        .by_ref()
-                        .for_each(|(_, error)| self.read_error(data, error));
+                    for (key, value) in skim::members(data, value) {
+                        if matches!(key, b"error" | b"Error") {
+                            self.read_error(data, value);
+                        }
+                    }
                 }
                 b"output" | b"base_resp" | b"header" => {
-                    self.read_members(MessagePlace::Message, data, value)
+                    self.read_members(MessagePlace::Message, key, data, value);
                 }
-                b"detail" if data[value.start] == b'{' => self.read_error(data, value),
-                b"detail" => self.read_message(MessagePlace::Detail, data, value),
                 _ => {}
             }
         }
-        self.read_members(MessagePlace::Message, data, body);
+        self.read_members(MessagePlace::Message, b"", data, body);
     }
 
     /// The error object, with the objects that refine it.
     fn read_error(&mut self, data: &'a [u8], error: Range<usize>) {
-        self.read_members(MessagePlace::ErrorMessage, data, error.clone());
+        self.read_members(MessagePlace::ErrorMessage, b"error", data, error.clone());
         for (key, value) in skim::members(data, error) {
             match key {
                 b"details" => {
                     for detail in skim::elements(data, value) {
-                        self.read_codes(data, detail);
+                        self.read_codes(b"details", data, detail);
                     }
                 }
-                b"innererror" | b"metadata" => self.read_codes(data, value),
+                b"innererror" | b"metadata" => self.read_codes(key, data, value),
                 _ => {}
             }
         }
     }
 
-    fn read_members(&mut self, place: MessagePlace, data: &'a [u8], object: Range<usize>) {
-        self.read_codes(data, object.clone());
+    fn read_members(
+        &mut self,
+        place: MessagePlace,
+        parent: &[u8],
+        data: &'a [u8],
+        object: Range<usize>,
+    ) {
+        self.read_codes(parent, data, object.clone());
         for (key, value) in skim::members(data, object) {
-            match key {
-                b"message" | b"msg" | b"error_msg" | b"Message" | b"status_msg"
-                | b"errorMessage" => {
-                    self.read_message(place, data, value);
-                }
-                _ => {}
+            if MESSAGES.contains(&key) {
+                self.read_message(place, data, value);
             }
         }
     }
 
-    fn read_codes(&mut self, data: &'a [u8], object: Range<usize>) {
+    fn read_codes(&mut self, parent: &[u8], data: &'a [u8], object: Range<usize>) {
         for (key, value) in skim::members(data, object) {
             let Some(code) = scalar(data, value) else {
                 continue;
             };
             if STATUSES.contains(&key) && self.status.is_none() {
-                self.status = code
-                    .parse()
-                    .ok()
-                    .filter(|status| (400..=599).contains(status));
+                let status = code.parse().ok();
+                self.status = status.filter(|status| (400..=599).contains(status));
             }
             if CODES.contains(&key) {
-                // A namespace before the code is no part of it.
-                self.codes.push(code.rsplit('#').next().unwrap_or(code));
+                self.add_code(qualified_code(parent, key, code));
             }
         }
     }
 
-    /// A text without white space in the place of a message is a code.
     fn read_message(&mut self, place: MessagePlace, data: &'a [u8], value: Range<usize>) {
-        if let Some(code) = skim::plain_string(data, value.clone())
+        let plain = skim::plain_string(data, value.clone());
+        // A single word in the place of a message is a code.
+        if let Some(word) = plain
             && place == MessagePlace::ErrorText
-            && !code.contains(char::is_whitespace)
+            && !word.contains(char::is_whitespace)
         {
+            self.add_code(Cow::Borrowed(word));
+        }
+        let text = match plain {
+            Some(text) => Some(Cow::Borrowed(text)),
+            None => serde_json::from_slice(&data[value]).ok().map(Cow::Owned),
+        };
+        if let Some(text) = text
+            && self.messages.len() < MESSAGES_MAX
+        {
+            self.messages.push((place, bounded(text)));
+        }
+    }
+
+    fn add_code(&mut self, code: Cow<'a, str>) {
+        if code.len() <= CODE_BYTES_MAX && self.codes.len() < CODES_MAX {
             self.codes.push(code);
         }
-        let text: Option<Cow<'a, str>> = match skim::plain_string(data, value.clone()) {
-            Some(text) => Some(Cow::Borrowed(text)),
-            None => serde_json::from_slice::<String>(&data[value])
-                .ok()
-                .map(Cow::Owned),
-        };
-        self.messages.extend(text.map(|text| (place, text)));
+    }
+}
+
+impl MessagePlace {
+    const ALL: [Self; 4] = [
+        Self::ErrorMessage,
+        Self::ErrorText,
+        Self::Message,
+        Self::Detail,
+    ];
+
+    /// The name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ErrorMessage => "error.message",
+            Self::ErrorText => "error",
+            Self::Message => "message",
+            Self::Detail => "detail",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|place| place.name() == name)
+    }
+}
+
+/// The beginning of a message that is too long to be compared as a whole.
+fn bounded(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.len() <= MESSAGE_BYTES_MAX {
+        return text;
+    }
+    let end = text.floor_char_boundary(MESSAGE_BYTES_MAX);
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),
+        Cow::Owned(mut text) => {
+            text.truncate(end);
+            Cow::Owned(text)
+        }
+    }
+}
+
+/// A code without its namespace. A number of a provider's own has the name of its place, as numbers mean something else
+/// at each provider.
+fn qualified_code<'a>(parent: &[u8], key: &[u8], code: &'a str) -> Cow<'a, str> {
+    let place = match (parent, key) {
+        (b"base_resp", _) => "base_resp ",
+        (b"", b"error_code") => "error_code ",
+        _ => return Cow::Borrowed(code.rsplit('#').next().unwrap_or(code)),
+    };
+    match code.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => Cow::Owned(format!("{place}{code}")),
+        false => Cow::Borrowed(code),
     }
 }
 

@@ -1,72 +1,30 @@
-//! A row of the table of error classes.
+//! The rows that are built in, as parsed from `providers.txt`.
 
-use super::pattern::{matches_code, matches_message};
+use super::pattern::{CodePattern, MessagePattern};
 use super::received_error::{MessagePlace, ReceivedError};
 use super::{ErrorClass, ErrorClassification, ErrorEvidence};
+use std::sync::LazyLock;
+
+/// The rows in the order in which they are tried. Parsed at the first error: a start costs nothing.
+pub static RULES: LazyLock<Vec<ErrorRule>> = LazyLock::new(|| parse(include_str!("providers.txt")));
 
 /// A row of the table: which errors it matches, and their class.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ErrorRule {
-    pub class: ErrorClass,
-    /// The provider or server that sends the error; empty for what several have in common.
+    /// The provider or server that sends the error.
     pub provider: &'static str,
-    /// Documentation or public report of the error.
-    pub source: &'static str,
+    pub class: ErrorClass,
     /// Lowest and highest status.
-    pub(super) statuses: Option<(u16, u16)>,
-    /// One of these codes or types; any if empty. See [`matches_code`].
-    pub(super) codes: &'static [&'static str],
-    /// The message's place, and its beginning. See [`matches_message`].
-    pub(super) message: Option<(MessagePlace, &'static str)>,
-    /// Whether the status leaves open whether the error is about the request.
-    pub(super) is_open: bool,
+    pub statuses: Option<(u16, u16)>,
+    /// One of them must match a code or type of the error; any error matches if there is none.
+    pub codes: Vec<CodePattern<'static>>,
+    pub message: Option<(MessagePlace, MessagePattern<'static>)>,
 }
 
 impl ErrorRule {
-    /// A row that matches any error, to be narrowed.
-    pub(super) const fn new(class: ErrorClass, provider: &'static str) -> Self {
-        Self {
-            class,
-            provider,
-            source: "",
-            statuses: None,
-            codes: &[],
-            message: None,
-            is_open: false,
-        }
-    }
-
-    pub(super) const fn status(self, status: u16) -> Self {
-        self.statuses(status, status)
-    }
-
-    pub(super) const fn statuses(mut self, lowest: u16, highest: u16) -> Self {
-        self.statuses = Some((lowest, highest));
-        self
-    }
-
-    pub(super) const fn codes(mut self, codes: &'static [&'static str]) -> Self {
-        self.codes = codes;
-        self
-    }
-
-    pub(super) const fn message(mut self, place: MessagePlace, beginning: &'static str) -> Self {
-        self.message = Some((place, beginning));
-        self
-    }
-
-    pub(super) const fn open(mut self) -> Self {
-        self.is_open = true;
-        self
-    }
-
-    pub(super) const fn source(mut self, source: &'static str) -> Self {
-        self.source = source;
-        self
-    }
-
-    /// An error without a status, as in a stream, matches rows for any status by its codes.
-    pub(super) fn matches(&self, error: &ReceivedError<'_>) -> bool {
+    /// The error's classification if the row matches. An error without a status, as in a stream, matches rows for any
+    /// status by its codes.
+    pub fn classification(&self, error: &ReceivedError<'_>) -> Option<ErrorClassification> {
         let has_status = match (self.statuses, error.status) {
             (None, _) => true,
             (Some((lowest, highest)), Some(status)) => (lowest..=highest).contains(&status),
@@ -74,27 +32,75 @@ impl ErrorRule {
         };
         let has_code = || {
             self.codes.is_empty()
-                || (error.codes.iter())
-                    .any(|code| self.codes.iter().any(|pattern| matches_code(pattern, code)))
+                || error
+                    .codes()
+                    .any(|code| self.codes.iter().any(|one| one.matches(code)))
         };
         let has_message = || {
-            self.message.is_none_or(|(place, beginning)| {
-                (error.messages.iter())
-                    .any(|(at, text)| *at == place && matches_message(beginning, text))
+            self.message.is_none_or(|(place, pattern)| {
+                (error.messages.iter()).any(|(at, text)| *at == place && pattern.matches(text))
             })
         };
-        has_status && has_code() && has_message()
+        (has_status && has_code() && has_message()).then(|| ErrorClassification {
+            class: self.class,
+            evidence: self.evidence(),
+        })
     }
 
-    pub(super) fn classification(&self) -> ErrorClassification {
-        let evidence = match (self.message, self.is_open) {
+    pub fn evidence(&self) -> ErrorEvidence {
+        match (&self.message, self.class) {
             (Some(_), _) => ErrorEvidence::Text,
-            (None, true) => ErrorEvidence::Status,
-            (None, false) => ErrorEvidence::Code,
-        };
-        ErrorClassification {
-            class: self.class,
-            evidence,
+            // Of the statuses alone, only those of a missing model leave open what is missing.
+            (None, ErrorClass::ModelNotFound) if self.codes.is_empty() => ErrorEvidence::Status,
+            (None, _) => ErrorEvidence::Code,
         }
     }
+}
+
+fn parse(table: &'static str) -> Vec<ErrorRule> {
+    let mut provider = "";
+    let mut rules = Vec::new();
+    for line in table.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            provider = name.trim_end_matches(']');
+        } else if !line.is_empty() && !line.starts_with('#') {
+            let rule = parse_row(provider, line);
+            rules.push(rule.expect("each row of providers.txt has four columns, as a test checks"));
+        }
+    }
+    rules
+}
+
+/// `class | status | codes | message`, where `-` is an empty column.
+fn parse_row(provider: &'static str, line: &'static str) -> Option<ErrorRule> {
+    let mut columns = line
+        .split(" | ")
+        .map(|column| (column != "-").then_some(column));
+    let class = ErrorClass::named(columns.next()??)?;
+    let statuses = columns.next()?.map(parse_statuses);
+    let codes = columns.next()?.map(|codes| codes.split(", "));
+    let message = columns.next()?.map(parse_message);
+    Some(ErrorRule {
+        provider,
+        class,
+        statuses: match statuses {
+            Some(statuses) => Some(statuses?),
+            None => None,
+        },
+        codes: codes.into_iter().flatten().map(CodePattern).collect(),
+        message: match message {
+            Some(message) => Some(message?),
+            None => None,
+        },
+    })
+}
+
+fn parse_statuses(column: &str) -> Option<(u16, u16)> {
+    let (lowest, highest) = column.split_once('-').unwrap_or((column, column));
+    Some((lowest.parse().ok()?, highest.parse().ok()?))
+}
+
+fn parse_message(column: &'static str) -> Option<(MessagePlace, MessagePattern<'static>)> {
+    let (place, pattern) = column.split_once(": ")?;
+    Some((MessagePlace::named(place)?, MessagePattern(pattern)))
 }
