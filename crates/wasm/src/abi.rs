@@ -69,6 +69,10 @@ pub(crate) const ENV_FUNCTIONS: [&str; 39] = [
 /// status that there is no such function here.
 pub(crate) const HIGRESS_FUNCTIONS: [&str; 2] = ["proxy_redis_call", "proxy_redis_init"];
 
+/// Functions that compilers and their libraries expect in [`ENV`], beside the ABI: Emscripten, which most plugins in C++
+/// are compiled with, has its memory announce that it grew, and compares threads.
+pub(crate) const LIBRARY_FUNCTIONS: [&str; 2] = ["emscripten_notify_memory_growth", "pthread_equal"];
+
 /// Defines all functions.
 pub(crate) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     process::register(linker)?;

@@ -77,6 +77,9 @@ pub enum PluginFailure {
     /// The plugin trapped repeatedly, or cannot be started again.
     #[error("the plugin is disabled for {retry_after:?} after repeated failures")]
     Disabled { retry_after: Duration },
+    /// The plugin needed more memory than the limit of all instances together left.
+    #[error("the instances of all plugins have the {limit} bytes that they may have together")]
+    Memory { limit: usize },
     #[error("no instance can be made: {0}")]
     Instance(String),
 }
@@ -91,12 +94,21 @@ impl PluginFailure {
             Self::Body { .. } => "body",
             Self::InstanceLost => "instance_lost",
             Self::Disabled { .. } => "disabled",
+            Self::Memory { .. } => "memory",
             Self::Instance(_) => "instance",
         }
     }
 
     /// Whether the instance cannot be used again.
     pub(crate) fn poisons(&self) -> bool {
-        matches!(self, Self::Trap { .. } | Self::Time { .. })
+        matches!(
+            self,
+            Self::Trap { .. } | Self::Time { .. } | Self::Memory { .. }
+        )
+    }
+
+    /// Whether the plugin itself is at fault, so that it is disabled if it happens again and again.
+    pub(crate) fn is_plugins_fault(&self) -> bool {
+        !matches!(self, Self::Memory { .. })
     }
 }

@@ -19,6 +19,7 @@ use crate::abi::{GuestAbort, flush_output};
 use crate::callback::PluginCallback;
 use crate::error::{PluginFailure, PluginStartError};
 use crate::host::PluginHost;
+use crate::memory_budget::MemoryShare;
 use crate::module::PluginModule;
 use crate::plugin::PluginResources;
 use crate::ticker::TICK;
@@ -47,17 +48,22 @@ impl Guest {
         instance: Weak<dyn BackgroundCalls>,
     ) -> Result<Self, PluginStartError> {
         let host = module.host().clone();
-        let mut store = new_store(&host, GuestState::new(resources, instance));
+        let share = MemoryShare::new(Arc::clone(host.budget()));
+        let mut store = new_store(&host, GuestState::new(resources, instance, share));
         let problem = |error: wasmtime::Error| PluginStartError::Instance(format!("{error:#}"));
         let made = {
             let _running = host.ticker().enter();
             grant_time(&mut store, PluginCallback::Start);
             module.instance().instantiate_async(&mut store).await
         };
+        flush_output(store.data_mut());
         let made = match made {
             Ok(made) => made,
             Err(error) if is_trap(&error) => {
                 return Err(failure(&store, &error, PluginCallback::Start).into());
+            }
+            Err(_) if store.data().memory_limit.was_total_reached => {
+                return Err(memory_failure(&store).into());
             }
             Err(error) => return Err(problem(error)),
         };
@@ -152,6 +158,7 @@ fn grant_time(store: &mut Store<GuestState>, callback: PluginCallback) {
     let state = store.data_mut();
     let limit = callback.limit(&state.plugin.settings.limits.time);
     state.ticks_left = ticks(limit);
+    state.memory_limit.was_total_reached = false;
     store.set_epoch_deadline(1);
 }
 
@@ -184,6 +191,14 @@ where
     result.map_err(|error| failure(store, &error, callback))
 }
 
+/// The failure of a plugin to which the limit of all instances refused memory.
+fn memory_failure(store: &Store<GuestState>) -> PluginFailure {
+    let share = &store.data().memory_limit.share;
+    PluginFailure::Memory {
+        limit: share.budget().max(),
+    }
+}
+
 fn is_trap(error: &wasmtime::Error) -> bool {
     error.downcast_ref::<Trap>().is_some() || error.downcast_ref::<GuestAbort>().is_some()
 }
@@ -197,6 +212,9 @@ fn failure(
     if let Some(GuestAbort::Time) = error.downcast_ref() {
         let limit = callback.limit(&state.plugin.settings.limits.time);
         return PluginFailure::Time { callback, limit };
+    }
+    if state.memory_limit.was_total_reached {
+        return memory_failure(store);
     }
     let mut reason = match error.downcast_ref::<Trap>() {
         Some(trap) => trap.to_string().replace("wasm trap: ", ""),

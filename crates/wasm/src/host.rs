@@ -9,6 +9,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, Linker, PoolingAlloca
 use crate::abi;
 use crate::error::PluginHostError;
 use crate::guest::GuestState;
+use crate::memory_budget::MemoryBudget;
 use crate::settings::{PluginHostSettings, TABLE_ELEMENTS_MAX};
 use crate::ticker::EpochTicker;
 
@@ -24,6 +25,7 @@ struct SharedHost {
     linker: Linker<GuestState>,
     engine: Engine,
     memory: usize,
+    budget: Arc<MemoryBudget>,
     is_pooled: bool,
 }
 
@@ -50,6 +52,7 @@ impl PluginHost {
             linker,
             engine,
             memory: settings.memory,
+            budget: Arc::new(MemoryBudget::new(settings.memory_total)),
             is_pooled,
         })))
     }
@@ -58,6 +61,20 @@ impl PluginHost {
     /// space is limited, a new instance costs more.
     pub fn is_pooled(&self) -> bool {
         self.0.is_pooled
+    }
+
+    /// Sets [`PluginHostSettings::memory_total`]. Instances keep what they have beyond a smaller total.
+    pub fn set_memory_total(&self, bytes: usize) {
+        self.0.budget.set_max(bytes);
+    }
+
+    /// Memory of all instances of all plugins together, in bytes.
+    pub fn memory_taken(&self) -> usize {
+        self.0.budget.taken()
+    }
+
+    pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.0.budget
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -154,10 +154,12 @@ impl PluginInstance {
         }
     }
 
-    fn poison(&self, guest: &Guest) {
+    fn poison(&self, guest: &Guest, failure: &PluginFailure) {
         self.is_poisoned.store(true, Ordering::Release);
-        self.resources.counts.traps.fetch_add(1, Ordering::Relaxed);
-        self.resources.breaker().trapped(Instant::now());
+        if failure.is_plugins_fault() {
+            self.resources.counts.traps.fetch_add(1, Ordering::Relaxed);
+            self.resources.breaker().trapped(Instant::now());
+        }
         for stream in guest.state().streams.values() {
             stream.wake.notify_one();
         }
@@ -282,8 +284,8 @@ impl GuestGuard {
     fn settle(&mut self, failure: Option<&PluginFailure>) {
         self.guest.state_mut().start_background();
         self.instance.observe_memory(&self.guest);
-        if failure.is_some_and(PluginFailure::poisons) {
-            self.instance.poison(&self.guest);
+        if let Some(failure) = failure.filter(|failure| failure.poisons()) {
+            self.instance.poison(&self.guest, failure);
         }
     }
 

@@ -23,6 +23,7 @@ mod guest;
 mod host;
 mod instance;
 mod log_budget;
+mod memory_budget;
 mod metric_table;
 mod module;
 mod plugin;

@@ -17,7 +17,7 @@ use crate::module::PluginModule;
 use crate::settings::PluginSettings;
 use crate::stream::PluginStream;
 pub(crate) use pool::InstancePool;
-pub(crate) use resources::{HttpCallPermit, PluginResources};
+pub(crate) use resources::{HttpCallPermit, LOG_LINE_MAX, PluginResources, log_line_length};
 
 #[cfg(test)]
 pub(crate) use breaker::{TRAPS_MAX, TrapBreaker};
@@ -70,10 +70,12 @@ impl Plugin {
         let resources = Arc::new(PluginResources::new(settings, environment));
         let pool = InstancePool::new(module.clone(), Arc::clone(&resources));
         pool.start().await?;
+        let pool = Arc::new(pool);
+        module.host().budget().register(&pool);
         Ok(Self(Arc::new(StartedPlugin {
             module: module.clone(),
             resources,
-            pool: Arc::new(pool),
+            pool,
         })))
     }
 

@@ -20,6 +20,8 @@ pub struct PluginHostSettings {
     pub instances: u32,
     /// Largest memory that [`PluginLimits::memory`] may name, in bytes; 1 GiB by default.
     pub memory: usize,
+    /// Memory of all instances of all plugins together, in bytes; 512 MiB by default. Growth beyond it is refused.
+    pub memory_total: usize,
     /// Stack of a call into a plugin, in bytes; 512 KiB by default. A plugin that recurses deeper traps.
     pub stack: usize,
 }
@@ -143,6 +145,7 @@ impl Default for PluginHostSettings {
         Self {
             instances: 512,
             memory: 1 << 30,
+            memory_total: 512 << 20,
             stack: 512 << 10,
         }
     }

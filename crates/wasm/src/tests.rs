@@ -9,6 +9,7 @@ mod hostile;
 mod http_calls;
 mod interface;
 mod lifecycle;
+mod memory;
 mod pool;
 mod shared_state;
 mod units;

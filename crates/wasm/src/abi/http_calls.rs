@@ -103,7 +103,7 @@ fn start(state: &mut GuestState, call: PluginHttpCall, permit: HttpCallPermit) -
     let runtime = Handle::try_current().ok()?;
     let id = state.next_call;
     state.next_call = id.checked_add(1).unwrap_or(1);
-    let context = state.current;
+    let context = state.call_owner();
     let plugin = Arc::clone(&state.plugin);
     let instance = Weak::clone(&state.instance);
     let task = runtime.spawn(async move {
@@ -111,7 +111,7 @@ fn start(state: &mut GuestState, call: PluginHttpCall, permit: HttpCallPermit) -
         drop(permit);
         deliver(&instance, context, id, response).await;
     });
-    let calls = match state.stream_mut() {
+    let calls = match state.streams.get_mut(&context) {
         Some(stream) => &mut stream.calls,
         None => &mut state.root_calls,
     };

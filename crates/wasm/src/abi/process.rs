@@ -49,6 +49,10 @@ pub(super) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> 
             0
         },
     )?;
+    linker.func_wrap(ENV, "emscripten_notify_memory_growth", |_memory: u32| {})?;
+    linker.func_wrap(ENV, "pthread_equal", |one: u32, other: u32| {
+        i32::from(one == other)
+    })?;
     register_unsupported(linker)
 }
 

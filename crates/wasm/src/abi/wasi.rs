@@ -9,6 +9,7 @@ use super::process::nanoseconds;
 use crate::abi_status::AbiStatus;
 use crate::environment::PluginLogLevel;
 use crate::guest::GuestState;
+use crate::plugin::{LOG_LINE_MAX, log_line_length};
 
 /// The modules in which libraries look for WASI.
 pub(crate) const WASI_MODULES: [&str; 2] = ["wasi_snapshot_preview1", "wasi_unstable"];
@@ -54,7 +55,7 @@ pub(crate) const WASI_FUNCTIONS: &[(&str, &str, i32)] = &[
     ("path_rename", "iiiiii", ENOSYS),
     ("path_symlink", "iiiii", ENOSYS),
     ("path_unlink_file", "iii", ENOSYS),
-    ("poll_oneoff", "iiii", ENOSYS),
+    ("poll_oneoff", "iiii", EFAULT),
     ("proc_exit", "i", SUCCESS),
     ("proc_raise", "i", ENOSYS),
     ("random_get", "ii", SUCCESS),
@@ -74,9 +75,8 @@ const ENOSYS: i32 = 52;
 /// The levels of the standard output and of the standard error.
 const OUTPUTS: [PluginLogLevel; 2] = [PluginLogLevel::Info, PluginLogLevel::Error];
 
-/// Buffers that one `fd_write` may name, and bytes of a line.
+/// Buffers that one `fd_write` may name.
 const BUFFERS_MAX: u32 = 64;
-const LINE_MAX: usize = 4096;
 /// Random numbers are made in pieces of this size.
 const RANDOM_PIECE: usize = 4096;
 /// Random numbers that one call may ask for.
@@ -154,6 +154,14 @@ fn register_implemented(linker: &mut Linker<GuestState>, module: &str) -> wasmti
         "fd_write",
         |mut caller: GuestCaller<'_>, file: i32, buffers: u32, count: u32, written_at: u32| {
             write(&mut caller, file, buffers, count, written_at)
+        },
+    )?;
+    // Nothing is ever ready. Go's runtime takes any error for one of its own, and traps.
+    linker.func_wrap(
+        module,
+        "poll_oneoff",
+        |mut caller: GuestCaller<'_>, _subscriptions: u32, _events: u32, _count: u32, at: u32| {
+            errno(parts(&mut caller).and_then(|(memory, _)| put(memory, at, &[0; 4])))
         },
     )?;
     linker.func_wrap(
@@ -250,10 +258,17 @@ fn write(
 fn log_lines(state: &mut GuestState, stream: usize, level: PluginLogLevel, text: &[u8]) {
     let line = &mut state.output[stream];
     for piece in text.split_inclusive(|byte| *byte == b'\n') {
-        let room = LINE_MAX.saturating_sub(line.len());
-        line.extend_from_slice(&piece[..piece.len().min(room)]);
-        if piece.ends_with(b"\n") || line.len() >= LINE_MAX {
-            state.plugin.log(level, line.trim_ascii_end());
+        for part in piece.chunks(LOG_LINE_MAX) {
+            line.extend_from_slice(part);
+            // The rest of a line that is too long continues in the next one.
+            while line.len() > LOG_LINE_MAX && !line.ends_with(b"\n") {
+                let rest = line.split_off(log_line_length(line));
+                state.plugin.log(level, line);
+                *line = rest;
+            }
+        }
+        if piece.ends_with(b"\n") {
+            state.plugin.log(level, line);
             line.clear();
         }
     }

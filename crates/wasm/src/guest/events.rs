@@ -299,8 +299,10 @@ impl Guest {
             [response.headers.len() + 1, response.body.len(), trailers].map(length)
         });
         self.state_mut().call_response = response;
-        let result = self.on_http_call_response(context, id, sizes).await;
+        self.state_mut().responding_to = context;
+        let result = self.on_http_call_response(id, sizes).await;
         self.state_mut().call_response = None;
+        self.state_mut().responding_to = ROOT_CONTEXT;
         result
     }
 

@@ -137,16 +137,18 @@ impl Guest {
             .await
     }
 
-    /// With the id of the call, and the sizes of the response's headers, body and trailers.
+    /// With the id of the call, and the sizes of the response's headers, body and trailers. It is a callback of the root
+    /// context, whichever context made the call, as in Envoy: SDKs find the context that made it by the id of the call,
+    /// and those of C++ and Go trap on the id of another context.
     pub async fn on_http_call_response(
         &mut self,
-        context: u32,
         id: u32,
         [headers, body, trailers]: [u32; 3],
     ) -> Result<(), PluginFailure> {
-        let parameters = (context, id, headers, body, trailers);
+        let parameters = (ROOT_CONTEXT, id, headers, body, trailers);
         let callback = PluginCallback::HttpCallResponse;
-        self.invoke(|e| &e.http_call_response, parameters, callback, context, ())
+        let select: Select<_, _> = |e| &e.http_call_response;
+        self.invoke(select, parameters, callback, ROOT_CONTEXT, ())
             .await
     }
 

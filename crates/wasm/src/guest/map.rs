@@ -296,6 +296,10 @@ impl<'a> MapEdit<'a> {
 
     fn set_status(&mut self, text: &str) -> Result<(), AbiStatus> {
         let status: StatusCode = text.parse().map_err(|_| AbiStatus::BadArgument)?;
+        // An interim response cannot end an exchange.
+        if !(200..=599).contains(&status.as_u16()) {
+            return Err(AbiStatus::BadArgument);
+        }
         let response = self.exchange.response.as_mut();
         let response = response.ok_or(AbiStatus::BadArgument)?;
         self.log.note_status(response.status);

@@ -15,6 +15,7 @@ use super::map::{MapEdit, MapView};
 use super::map_kind::HeaderMapKind;
 use crate::environment::PluginHttpResponse;
 use crate::exchange::{PluginExchange, PluginReply};
+use crate::memory_budget::MemoryShare;
 use crate::plugin::PluginResources;
 use crate::settings::TABLE_ELEMENTS_MAX;
 
@@ -37,6 +38,8 @@ pub(crate) struct GuestState {
     pub streams: BTreeMap<u32, Box<StreamState>>,
     /// During `proxy_on_http_call_response`.
     pub call_response: Option<PluginHttpResponse>,
+    /// During `proxy_on_http_call_response`, the context that made the call; else the root context.
+    pub responding_to: u32,
     pub next_call: u32,
     pub root_calls: Vec<HttpCallTask>,
     pub tick: TickTimer,
@@ -109,17 +112,26 @@ pub(crate) struct QueueListener {
     pub task: Option<AbortHandle>,
 }
 
-/// Refuses growth beyond the limit of an instance.
+/// Refuses growth beyond the limit of an instance, and beyond that of all instances together.
 pub(crate) struct MemoryLimit {
     pub bytes: usize,
     pub was_reached: bool,
+    /// Whether the limit of all instances refused growth in the callback that runs.
+    pub was_total_reached: bool,
+    pub share: MemoryShare,
 }
 
 impl GuestState {
-    pub fn new(plugin: Arc<PluginResources>, instance: Weak<dyn BackgroundCalls>) -> Self {
+    pub fn new(
+        plugin: Arc<PluginResources>,
+        instance: Weak<dyn BackgroundCalls>,
+        share: MemoryShare,
+    ) -> Self {
         let memory_limit = MemoryLimit {
             bytes: plugin.settings.limits.memory,
             was_reached: false,
+            was_total_reached: false,
+            share,
         };
         Self {
             plugin,
@@ -131,6 +143,7 @@ impl GuestState {
             current: ROOT_CONTEXT,
             streams: BTreeMap::new(),
             call_response: None,
+            responding_to: ROOT_CONTEXT,
             next_call: 1,
             root_calls: Vec::new(),
             tick: TickTimer::default(),
@@ -176,6 +189,19 @@ impl GuestState {
         let stream = self.streams.get_mut(&self.current)?;
         let exchange = stream.exchange.as_mut()?;
         MapEdit::of(exchange, &mut stream.edits, kind, &self.plugin.settings)
+    }
+
+    /// The context that owns an HTTP call which is made now: it waits for the response, and its end cancels the call. The
+    /// calls that a stream makes at its end are the root context's, since nothing else of the stream is left.
+    pub fn call_owner(&self) -> u32 {
+        let context = match self.current {
+            ROOT_CONTEXT => self.responding_to,
+            stream => stream,
+        };
+        match self.streams.get(&context) {
+            Some(stream) if !stream.is_ending => context,
+            _ => ROOT_CONTEXT,
+        }
     }
 
     /// Whether something other than a stream's own callbacks may continue a paused stream.
@@ -272,13 +298,22 @@ impl Drop for StreamState {
 impl ResourceLimiter for MemoryLimit {
     fn memory_growing(
         &mut self,
-        _current: usize,
+        current: usize,
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let fits = desired <= self.bytes;
-        self.was_reached |= !fits;
+        if desired > self.bytes {
+            self.was_reached = true;
+            return Ok(false);
+        }
+        let fits = self.share.grow(desired.saturating_sub(current));
+        self.was_total_reached |= !fits;
         Ok(fits)
+    }
+
+    fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.share.undo_growth();
+        Ok(())
     }
 
     fn table_growing(

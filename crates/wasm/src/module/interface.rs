@@ -2,7 +2,9 @@
 
 use wasmtime::{ExternType, FuncType, Module, ValType};
 
-use crate::abi::{ENV, ENV_FUNCTIONS, HIGRESS_FUNCTIONS, WASI_FUNCTIONS, WASI_MODULES};
+use crate::abi::{
+    ENV, ENV_FUNCTIONS, HIGRESS_FUNCTIONS, LIBRARY_FUNCTIONS, WASI_FUNCTIONS, WASI_MODULES,
+};
 use crate::error::PluginModuleError;
 
 /// What is known of a module whose interface fits.
@@ -78,7 +80,11 @@ fn check_imports(module: &Module, problems: &mut Vec<String>) {
     for import in module.imports() {
         let (from, name) = (import.module(), import.name());
         let is_known = match from {
-            ENV => ENV_FUNCTIONS.contains(&name) || HIGRESS_FUNCTIONS.contains(&name),
+            ENV => {
+                ENV_FUNCTIONS.contains(&name)
+                    || HIGRESS_FUNCTIONS.contains(&name)
+                    || LIBRARY_FUNCTIONS.contains(&name)
+            }
             from if WASI_MODULES.contains(&from) => WASI_FUNCTIONS.iter().any(|f| f.0 == name),
             _ => false,
         };

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::Notify;
+use tokio::time::timeout_at;
 
 use super::resources::PluginResources;
 use crate::error::{PluginFailure, PluginStartError};
@@ -52,8 +53,11 @@ impl InstancePool {
         Ok(instance)
     }
 
-    /// A place for a stream: on an instance without streams, on a new one, or on the one with the fewest.
+    /// A place for a stream: on an instance without streams, on a new one, or on the one with the fewest. If all plugins
+    /// together have the memory that they may have, on one that there is, or, after a wait of at most
+    /// [`crate::PluginLimits::pause`], on a new one.
     pub async fn place(&self) -> Result<StreamPlace, PluginFailure> {
+        let deadline = tokio::time::Instant::now() + self.resources.settings.limits.pause;
         loop {
             let retry_after = self.resources.breaker().disabled_for(Instant::now());
             if let Some(retry_after) = retry_after {
@@ -64,16 +68,51 @@ impl InstancePool {
                 PlaceDecision::Place(place) => return Ok(place),
                 PlaceDecision::Wait => started.await,
                 PlaceDecision::Start => {
+                    // Created before the attempt, so that memory that is freed meanwhile is not missed.
+                    let freed = self.module.host().budget().freed().notified();
                     let starting = StartingInstance(self);
-                    let outcome = self.start().await;
-                    if outcome.is_err() {
-                        self.resources.breaker().start_failed(Instant::now());
-                    }
+                    let outcome = self.start().await.map_err(failed_start);
                     drop(starting);
-                    outcome.map_err(failed_start)?;
+                    match outcome {
+                        Ok(_) => {}
+                        Err(failure) if failure.is_plugins_fault() => {
+                            self.resources.breaker().start_failed(Instant::now());
+                            return Err(failure);
+                        }
+                        Err(failure) => match self.shared_place() {
+                            Some(place) => return Ok(place),
+                            None => timeout_at(deadline, freed).await.map_err(|_| failure)?,
+                        },
+                    }
                 }
             }
         }
+    }
+
+    /// Ends the instances without streams, all but one, which has what the plugin does between streams.
+    pub fn end_idle(&self) {
+        let mut idle = Vec::new();
+        let mut instances = self.lock();
+        let mut at = 0;
+        while at < instances.ready.len() && instances.ready.len() > 1 {
+            match instances.ready[at].streams() {
+                0 => idle.push(instances.ready.swap_remove(at)),
+                _ => at += 1,
+            }
+        }
+        // What an instance has is freed when it is dropped, which must not happen under the lock.
+        drop(instances);
+    }
+
+    /// A place on the instance with the fewest streams.
+    fn shared_place(&self) -> Option<StreamPlace> {
+        let mut instances = self.lock();
+        instances.ready.retain(|instance| instance.takes_streams());
+        let fewest = instances
+            .ready
+            .iter()
+            .min_by_key(|instance| instance.streams());
+        fewest.map(PluginInstance::place)
     }
 
     /// Instances that take streams.

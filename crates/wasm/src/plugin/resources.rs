@@ -12,7 +12,7 @@ use crate::settings::PluginSettings;
 use crate::shared_store::SharedStore;
 
 /// Bytes of a line of the log.
-const LOG_LINE_MAX: usize = 4 << 10;
+pub(crate) const LOG_LINE_MAX: usize = 4 << 10;
 
 /// What all instances of a plugin share.
 pub(crate) struct PluginResources {
@@ -54,18 +54,33 @@ impl PluginResources {
         }
     }
 
-    /// Logs a line of the plugin, within its limits.
+    /// Logs a line of the plugin, within its limits. What is longer than a line of the log continues in further lines, so
+    /// that the end of a long line, which often has the reason, is there, too.
     pub fn log(&self, level: PluginLogLevel, line: &[u8]) {
         if level < self.settings.log_level {
             return;
         }
-        let line = line[..line.len().min(LOG_LINE_MAX)].trim_ascii_end();
+        let mut rest = line.trim_ascii_end();
+        loop {
+            let part;
+            (part, rest) = rest.split_at(log_line_length(rest));
+            if !self.log_part(level, part) {
+                let parts = 1 + rest.len().div_ceil(LOG_LINE_MAX);
+                let dropped = &self.counts.dropped_log_lines;
+                dropped.fetch_add(parts as u64, Ordering::Relaxed);
+                return;
+            }
+            if rest.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Whether the limit has room for the line.
+    fn log_part(&self, level: PluginLogLevel, line: &[u8]) -> bool {
         let admitted = lock(&self.log).admit(line.len(), Instant::now());
         let Some(dropped) = admitted else {
-            self.counts
-                .dropped_log_lines
-                .fetch_add(1, Ordering::Relaxed);
-            return;
+            return false;
         };
         let name = &self.settings.name;
         if dropped > 0 {
@@ -82,6 +97,7 @@ impl PluginResources {
             })
             .collect();
         self.environment.log(name, level, &text);
+        true
     }
 
     /// `None` if as many calls as allowed wait for their response.
@@ -97,6 +113,18 @@ impl PluginResources {
     pub fn breaker(&self) -> MutexGuard<'_, TrapBreaker> {
         lock(&self.breaker)
     }
+}
+
+/// How much of a text is one line of the log: all of it, or at most [`LOG_LINE_MAX`] bytes that end with a whole
+/// character.
+pub(crate) fn log_line_length(text: &[u8]) -> usize {
+    if text.len() <= LOG_LINE_MAX {
+        return text.len();
+    }
+    let is_start = |at: &usize| text[*at] & 0xC0 != 0x80;
+    // A character has at most four bytes; text without one is cut anywhere.
+    let mut places = (LOG_LINE_MAX - 3..=LOG_LINE_MAX).rev();
+    places.find(is_start).unwrap_or(LOG_LINE_MAX)
 }
 
 impl Drop for HttpCallPermit {

@@ -261,8 +261,12 @@ async fn wasi_has_outputs_clocks_and_random_numbers_only() {
                 (i32.const 8))
             (call $is (call $fd_write (i32.const 1) (i32.const 16) (i32.const -1) (i32.const 8))
                 (i32.const 28))
-            (call $is (call $poll (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
-                (i32.const 52))
+            (i32.store (i32.const 4) (i32.const 7))
+            (call $is (call $poll (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 4))
+                (i32.const 0))
+            (call $is (i32.load (i32.const 4)) (i32.const 0))
+            (call $is (call $poll (i32.const 0) (i32.const 0) (i32.const 1) (i32.const -2))
+                (i32.const 21))
             (call $is (call $prestat (i32.const 3) (i32.const 0)) (i32.const 8))
             (call $is (call $random (i32.const 0) (i32.const 8)) (i32.const 0))
             (call $is (call $random (i32.const -8) (i32.const 64)) (i32.const 21))
@@ -291,4 +295,47 @@ async fn wasi_has_outputs_clocks_and_random_numbers_only() {
     let failure = step.unwrap_err().to_string();
     assert!(failure.contains("the plugin exited with 3"), "{failure}");
     assert_eq!(environment.messages(), ["one", "two", "one", "t"]);
+}
+
+/// Fills memory with a text of 10,000 letters that ends with `end`, without a line break.
+const LONG_TEXT: &str = r#"
+    (memory.fill (i32.const 70000) (i32.const 97) (i32.const 9997))
+    (i32.store16 (i32.const 79997) (i32.const 28261))
+    (i32.store8 (i32.const 79999) (i32.const 100))"#;
+
+#[tokio::test]
+async fn a_long_line_of_the_log_keeps_its_end() {
+    let imports = r#"(import "wasi_snapshot_preview1" "fd_write"
+        (func $fd_write (param i32 i32 i32 i32) (result i32)))"#;
+    let log = "(call $ok (call $log (i32.const 2) (i32.const 70000) (i32.const 10000)))";
+    let write = r#"(i32.store (i32.const 16) (i32.const 70000))
+        (i32.store (i32.const 20) (i32.const 10000))
+        (call $is (call $fd_write (i32.const 2) (i32.const 16) (i32.const 1) (i32.const 8)) (i32.const 0))"#;
+    for (code, trap) in [(log, ""), (write, ""), (write, "unreachable")] {
+        let code = on_request_headers(&format!("{LONG_TEXT} {code} {trap}"));
+        let (plugin, environment) = started(&format!("{imports}{END_OF_IMPORTS}\n{code}")).await;
+        let mut stream = plugin.open_stream().await.unwrap();
+        let step = stream.on_request_headers(&mut request(&[]), true).await;
+        assert_eq!(step.is_err(), !trap.is_empty(), "{step:?}");
+        let lines = environment.messages();
+        assert!(lines.iter().all(|line| line.len() <= 4096), "{code}");
+        assert_eq!(lines.concat(), format!("{}end", "a".repeat(9997)), "{code}");
+        assert_eq!(plugin.status().dropped_log_lines, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_line_of_the_log_is_cut_at_the_limit_of_a_second_and_what_is_missing_is_counted() {
+    let code = format!(
+        "{LONG_TEXT} (call $ok (call $log (i32.const 2) (i32.const 70000) (i32.const 10000)))"
+    );
+    let (plugin, environment) = started_with(&on_request_headers(&code), |settings| {
+        settings.limits.log = 5000;
+    })
+    .await;
+    let mut stream = plugin.open_stream().await.unwrap();
+    let step = stream.on_request_headers(&mut request(&[]), true).await;
+    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(environment.messages(), ["a".repeat(4096)]);
+    assert_eq!(plugin.status().dropped_log_lines, 2);
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use super::fixture::{HOST, wat};
+use super::fixture::{END_OF_IMPORTS, HOST, wat};
 use crate::{PluginModule, PluginModuleError, PluginModuleSettings};
 
 #[test]
@@ -100,6 +100,19 @@ fn a_module_describes_itself() {
         let module = PluginModule::from_bytes(&HOST, &bytes, &PluginModuleSettings::default());
         assert_eq!(module.unwrap().abi(), abi);
     }
+}
+
+#[test]
+fn what_compilers_import_beside_the_abi_is_there() {
+    let imports = r#"
+        (import "env" "emscripten_notify_memory_growth" (func (param i32)))
+        (import "env" "pthread_equal" (func (param i32 i32) (result i32)))"#;
+    let text = wat(&format!("{imports}{END_OF_IMPORTS}\n"));
+    let bytes = wat::parse_str(text).unwrap();
+    let module = PluginModule::from_bytes(&HOST, &bytes, &PluginModuleSettings::default());
+    let imports = module.unwrap();
+    let imports = imports.imports();
+    assert!(imports.contains(&"env.emscripten_notify_memory_growth".to_owned()));
 }
 
 #[test]
