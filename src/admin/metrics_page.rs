@@ -2,6 +2,8 @@
 
 use super::AdminApp;
 use crate::channel::clock::MonotonicTime;
+#[cfg(feature = "wasm")]
+use crate::observe::plugin_custom_metrics;
 use crate::serve::AppResponse;
 use http::StatusCode;
 
@@ -16,10 +18,9 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     let breakers = services.map(|service| (&*service.name, service.is_open()));
     metrics.services.update(breakers);
     #[cfg(feature = "wasm")]
-    {
-        let plugins = app.reloader.plugins().in_use();
-        metrics.plugins.update(&plugins);
-    }
+    let plugins = app.reloader.plugins().in_use();
+    #[cfg(feature = "wasm")]
+    metrics.plugins.update(&plugins);
     let catalog = &snapshot.catalog;
     let (channels, now) = (&app.channels, MonotonicTime::now());
     let of_channels = &metrics.channels;
@@ -42,6 +43,8 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
         .update(app.reloader.callbacks().counters());
     metrics.traces.update(app.reloader.traces());
     metrics.media.update(&app.reloader.media().counters);
-    let page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
+    let mut page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
+    #[cfg(feature = "wasm")]
+    page.extend(plugin_custom_metrics::render(&plugins).into_bytes());
     AppResponse::full(StatusCode::OK, METRICS, page)
 }

@@ -6,9 +6,11 @@ mod tests;
 
 use crate::catalog::network::Network;
 use hops::{ForwardedHop, HopListSyntax, hops_from_the_right};
+use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::net::{IpAddr, SocketAddr};
 
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// How clients' addresses are determined.
@@ -127,6 +129,28 @@ impl DownstreamClient {
         networks
             .iter()
             .any(|network| network.contains(self.address))
+    }
+
+    /// The scheme that a trusted proxy names: in `X-Forwarded-Proto`, or in the last element of `Forwarded`.
+    pub fn forwarded_scheme(&self, headers: &HeaderMap) -> Option<Scheme> {
+        if !self.has_trusted_list {
+            return None;
+        }
+        let named = match self.syntax {
+            HopListSyntax::XForwardedFor => headers.get(X_FORWARDED_PROTO)?.to_str().ok()?,
+            HopListSyntax::Forwarded => {
+                let lines = headers.get_all(self.syntax.header()).iter();
+                let last = lines.last()?.to_str().ok()?.rsplit(',').next()?;
+                let pairs = last.split(';').filter_map(|pair| pair.split_once('='));
+                let mut named = pairs.filter(|(name, _)| name.trim().eq_ignore_ascii_case("proto"));
+                named.next()?.1
+            }
+        };
+        match named.trim().trim_matches('"') {
+            named if named.eq_ignore_ascii_case("https") => Some(Scheme::HTTPS),
+            named if named.eq_ignore_ascii_case("http") => Some(Scheme::HTTP),
+            _ => None,
+        }
     }
 
     /// The name and value of the header with the client's address for the provider.

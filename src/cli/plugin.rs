@@ -11,6 +11,7 @@ mod exchange;
 mod expectation;
 mod matcher;
 mod outcome;
+mod rules;
 #[cfg(feature = "simulator")]
 mod run;
 

@@ -3,6 +3,7 @@
 use crate::scalar::{ByteSize, HumanDuration};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A plugin: a WebAssembly module with the Proxy-Wasm interface.
@@ -26,6 +27,10 @@ pub struct PluginConfig {
     /// What the plugin may reach beyond the exchange. Default: nothing.
     #[serde(default)]
     pub grants: PluginGrantsConfig,
+    /// Properties that the plugin reads, by their paths with dots, such as `node.metadata.region`. They precede those that
+    /// the gateway has. Default: none.
+    #[serde(default)]
+    pub properties: BTreeMap<String, PluginPropertyConfig>,
     /// Instances between which requests are divided, 1 to 256. Raise it if requests wait for a plugin that computes
     /// for long. Default: 32.
     #[serde(default = "default_instances")]
@@ -70,6 +75,23 @@ pub struct PluginGrantsConfig {
     pub http_call: Vec<String>,
     /// Whether the instances of the plugin may share data and queues. Default: false.
     pub shared_data: bool,
+    /// Headers of requests that carry credentials, such as `cookie`, and that the plugin may see and change. Default: none.
+    pub request_headers: Vec<String>,
+    /// Members of the query that carry credentials, such as `token`, and that the plugin may see. Default: none.
+    pub query: Vec<String>,
+    /// Headers of providers' responses that callers do not get, such as `set-cookie`, and that the plugin may see. Callers get
+    /// what the plugin leaves of them. Default: none.
+    pub response_headers: Vec<String>,
+}
+
+/// The value of a property: a text, an integer, a number with a fraction, or a truth value.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "a string, a number or a boolean")]
+pub enum PluginPropertyConfig {
+    Bool(bool),
+    Int(i64),
+    Fraction(f64),
+    Text(String),
 }
 
 /// The level of a log line.

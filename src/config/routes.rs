@@ -166,6 +166,8 @@ pub struct ServerLimitsConfig {
     /// How long requests in flight may continue after the listener is closed. Set it to the longest response
     /// that a restart must not cut off. Default: 5m.
     pub drain: HumanDuration,
+    /// Maximum memory of all instances of all plugins together. Default: 512MiB, or more if `limits.memory` of one is.
+    pub plugin_memory: Option<ByteSize>,
 }
 
 /// Spooling of large request bodies to unlinked files.
@@ -389,6 +391,7 @@ impl Default for ServerLimitsConfig {
             keep_alive_timeout: HumanDuration::seconds(60),
             drain_notice: None,
             drain: HumanDuration::seconds(300),
+            plugin_memory: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Request and response chains: the filters of a route in order, and which of them each hook runs.
 
+mod granted_headers;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use crate::protocol::fault::Fault;
 use crate::protocol::json::JsonDocument;
 use crate::protocol::sse;
 use bytes::Bytes;
+pub use granted_headers::GrantedResponseHeaders;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -353,9 +355,7 @@ impl ResponseChain {
             }
             let mut rest = Bytes::new();
             filter.on_stream_end(request, &mut rest).decided().await?;
-            if !rest.is_empty() {
-                added = [added, rest].concat().into();
-            }
+            added = [added, rest].concat().into();
         }
         Ok(added)
     }

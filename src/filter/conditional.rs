@@ -13,6 +13,7 @@ use crate::protocol::fault::Fault;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::sse::SseEvent;
 use bytes::Bytes;
+use http::HeaderName;
 use std::sync::Arc;
 
 /// Runs the hooks of a filter if its condition holds, as [`Phase`] of the condition has it:
@@ -87,6 +88,10 @@ impl Filter for ConditionalFilter {
 
     fn label(&self) -> Option<&str> {
         self.filter.label()
+    }
+
+    fn granted_response_headers(&self) -> &[HeaderName] {
+        self.filter.granted_response_headers()
     }
 
     fn callout(&self) -> Option<CalloutPreview> {

@@ -46,7 +46,7 @@ use body_edit::EditedBody;
 use bytes::Bytes;
 use contract::RouteContract;
 use expression::ValueNames;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 use output_check::OutputCheck;
 use response_inputs::ResponseInputs;
 use settlement::Settlement;
@@ -174,6 +174,11 @@ pub trait Filter: Send + Sync {
     /// What tells the filter from others of its kind in reports: the name of a plugin, or the path of a schema.
     fn label(&self) -> Option<&str> {
         None
+    }
+
+    /// Headers of providers' responses that the filter gets although callers do not, see [`GrantedResponseHeaders`].
+    fn granted_response_headers(&self) -> &[HeaderName] {
+        &[]
     }
 
     /// The service that the filter calls, and when. Calls nothing.

@@ -3,23 +3,25 @@
 mod active;
 mod lending;
 mod outcome;
+mod requests;
 mod settings;
 
-use super::body::RequestBody;
-use super::body_edit::edited_document;
 use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, settings_schema,
 };
 use super::response_inputs::ResponseInputs;
 use super::view::{EventAction, EventView, RequestView, ResponseView};
-use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess, Settlement};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess, Settlement};
 use crate::catalog::model::Candidate;
-use crate::plugin::{PluginBodyStep, PluginCallback, PluginFailure, PluginStep, RunningPlugin};
+use crate::plugin::{
+    IgnoredEdit, MessageGrants, PluginBodyStep, PluginCallback, PluginFailure, PluginStep,
+    RunningPlugin,
+};
 use crate::protocol::fault::Fault;
-use crate::protocol::json::{JsonDocument, JsonLimits};
 use active::ActivePlugin;
 use bytes::Bytes;
-use outcome::{closed_fault, denied_fault, failed_fault, local_reply};
+use http::HeaderName;
+use outcome::{closed_fault, denied_fault, failed_fault};
 use settings::{PluginFailurePolicy, PluginFilterConfig, PluginPhases};
 use std::sync::Arc;
 
@@ -35,6 +37,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 
 struct PluginFilter {
     plugin: Arc<RunningPlugin>,
+    grants: Arc<MessageGrants>,
     phases: PluginPhases,
     /// Whether the plugin handles responses, logs what became of requests, or is in a response chain.
     shows_response: bool,
@@ -58,6 +61,13 @@ impl Filter for PluginFilter {
 
     fn label(&self) -> Option<&str> {
         Some(self.plugin.name())
+    }
+
+    fn granted_response_headers(&self) -> &[HeaderName] {
+        match self.shows_response {
+            true => &self.grants.response_headers,
+            false => &[],
+        }
     }
 
     fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
@@ -114,7 +124,7 @@ impl Filter for PluginFilter {
 
     fn on_done(&self, request: &mut RequestView, _settlement: Settlement) {
         if let Some(mut active) = self.take(request) {
-            active.show_request(request, None);
+            active.show_request(request, None, &self.grants);
             self.plugin.finish(active.stream, active.exchange);
         }
     }
@@ -126,7 +136,7 @@ impl PluginFilter {
         context: &BuildContext<'_>,
     ) -> Result<Self, InvalidSettings> {
         let config = PluginFilterConfig::read(settings)?;
-        let plugin = config.start(context)?;
+        let (plugin, grants) = config.start(context)?;
         let phases = config.phases(&plugin, context.side)?;
         let shows_response = context.side == ChainSide::Response
             || phases.response_headers
@@ -138,91 +148,8 @@ impl PluginFilter {
             on_failure: config.on_failure,
             side: context.side,
             plugin,
+            grants,
         })
-    }
-
-    async fn on_request_headers(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
-        let Some(mut active) = self.begin(request).await? else {
-            return Ok(FilterAction::Continue);
-        };
-        if !self.phases.request_headers {
-            self.keep(request, active);
-            return Ok(FilterAction::Continue);
-        }
-        let ends = !lending::has_body(request);
-        let withheld = lending::lend_request(request, &mut active.exchange);
-        let called = active
-            .stream
-            .on_request_headers(&mut active.exchange, ends)
-            .await;
-        lending::take_back_request(request, &mut active.exchange, withheld);
-        match called {
-            // A plugin that waits for the body gets it before anything is sent.
-            Ok(PluginStep::Continue | PluginStep::Hold) => {
-                lending::take_over_path(request, &active.exchange.request.path);
-                self.keep(request, active);
-                Ok(FilterAction::Continue)
-            }
-            Ok(PluginStep::Reply(reply)) => local_reply(self.plugin.name(), reply),
-            Ok(PluginStep::Close) => Err(closed_fault(self.plugin.name())),
-            Err(failure) => self.failed(&failure).map(|()| FilterAction::Continue),
-        }
-    }
-
-    async fn on_request_body(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
-        let Some(mut active) = self.take(request) else {
-            return Ok(FilterAction::Continue);
-        };
-        let given = match &request.body {
-            RequestBody::Json(document) if !request.edits.is_empty() => {
-                let limit = request.body_limit;
-                let edited = edited_document(document.body(), &request.edits, limit)?;
-                edited.body().clone()
-            }
-            other => other.bytes().cloned().unwrap_or_default(),
-        };
-        let withheld = lending::lend_request(request, &mut active.exchange);
-        let called = active
-            .stream
-            .on_request_body(&mut active.exchange, given.clone(), true)
-            .await;
-        lending::take_back_request(request, &mut active.exchange, withheld);
-        match called {
-            Ok(PluginBodyStep::Continue(body)) => {
-                lending::take_over_path(request, &active.exchange.request.path);
-                self.keep(request, active);
-                if body != given {
-                    self.replace_request_body(request, body)?;
-                }
-                Ok(FilterAction::Continue)
-            }
-            // The host waits for a plugin that holds a whole body.
-            Ok(PluginBodyStep::Hold) => {
-                self.keep(request, active);
-                Ok(FilterAction::Continue)
-            }
-            Ok(PluginBodyStep::Reply(reply)) => local_reply(self.plugin.name(), reply),
-            Ok(PluginBodyStep::Close) => Err(closed_fault(self.plugin.name())),
-            Err(failure) => self.failed(&failure).map(|()| FilterAction::Continue),
-        }
-    }
-
-    /// Takes over a body that the plugin wrote. Earlier filters check it again.
-    fn replace_request_body(&self, request: &mut RequestView, body: Bytes) -> Result<(), Fault> {
-        let name = self.plugin.name();
-        if !matches!(request.body, RequestBody::Json(_)) {
-            let reason = "it changed a body that is not JSON, which is not possible";
-            return Err(failed_fault(name, reason));
-        }
-        let document = JsonDocument::parse(body, &JsonLimits::default());
-        let document = document.map_err(|error| {
-            failed_fault(
-                name,
-                &format!("its body for the provider is no JSON: {error}"),
-            )
-        })?;
-        request.propose_body(document);
-        Ok(())
     }
 
     async fn on_response_headers(&self, response: &mut ResponseView<'_>) -> Result<(), Fault> {
@@ -233,7 +160,7 @@ impl PluginFilter {
         let Some(mut active) = active else {
             return Ok(());
         };
-        active.show_response(response);
+        active.show_response(response, &self.grants);
         if !self.phases.response_headers {
             self.keep(response.request, active);
             return Ok(());
@@ -242,9 +169,9 @@ impl PluginFilter {
             .stream
             .on_response_headers(&mut active.exchange, false)
             .await;
-        lending::take_over_response_headers(response, &active.exchange);
         match called {
             Ok(PluginStep::Continue | PluginStep::Hold) => {
+                active.take_over_response(response, &self.plugin);
                 self.keep(response.request, active);
                 Ok(())
             }
@@ -262,19 +189,20 @@ impl PluginFilter {
         let Some(mut active) = self.take(response.request) else {
             return Ok(());
         };
-        active.show_response(response);
+        active.show_response(response, &self.grants);
         let called = active
             .stream
             .on_response_body(&mut active.exchange, body.clone(), true)
             .await;
-        lending::take_over_response_headers(response, &active.exchange);
         match called {
             Ok(PluginBodyStep::Continue(changed)) => {
                 *body = changed;
+                active.take_over_response(response, &self.plugin);
                 self.keep(response.request, active);
                 Ok(())
             }
             Ok(PluginBodyStep::Hold) => {
+                active.take_over_response(response, &self.plugin);
                 self.keep(response.request, active);
                 Ok(())
             }
@@ -325,8 +253,12 @@ impl PluginFilter {
         let Some(mut active) = self.take(request) else {
             return Ok(None);
         };
-        active.show_request(request, candidate);
+        active.show_request(request, candidate, &self.grants);
+        let edits = active.exchange.response_head_edits;
         let called = call(&mut active).await;
+        if active.exchange.response_head_edits != edits {
+            self.plugin.report_ignored(IgnoredEdit::SentHead);
+        }
         match called {
             Ok(PluginBodyStep::Continue(bytes)) => {
                 self.keep(request, active);
@@ -348,7 +280,7 @@ impl PluginFilter {
 
     async fn begin(&self, request: &RequestView) -> Result<Option<Box<ActivePlugin>>, Fault> {
         match self.plugin.open_stream().await {
-            Ok(stream) => Ok(Some(ActivePlugin::new(stream, request))),
+            Ok(stream) => Ok(Some(ActivePlugin::new(stream, request, &self.grants))),
             Err(failure) => self.failed(&failure).map(|()| None),
         }
     }

@@ -19,6 +19,7 @@ use crate::state::caller_permit::CallerPermit;
 use crate::subrequest::SubrequestClient;
 use bytes::Bytes;
 use http::header::AsHeaderName;
+use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub struct RequestView {
     pub protocol: Option<Protocol>,
     /// Name of the route.
     pub route: Arc<str>,
+    /// Whether the connection from the client is one of TLS.
+    pub is_tls: bool,
     /// The client's address, as far as the proxies before the gateway are trusted.
     pub client: Option<DownstreamClient>,
     pub caller: Option<Arc<Caller>>,
@@ -267,6 +270,7 @@ impl RequestView {
             params,
             protocol,
             route: Arc::from(""),
+            is_tls: false,
             client: None,
             caller: None,
             caller_permit: None,
@@ -295,6 +299,16 @@ impl RequestView {
             .iter()
             .find(|(known, _)| **known == *name)
             .map(|(_, value)| value.as_str())
+    }
+
+    /// The scheme of the URL that the client used: of its connection, or what the proxy says that is trusted with addresses.
+    pub fn scheme(&self) -> Scheme {
+        let client = self.client.as_ref();
+        let forwarded = client.and_then(|client| client.forwarded_scheme(&self.headers));
+        match self.is_tls {
+            true => Scheme::HTTPS,
+            false => forwarded.unwrap_or(Scheme::HTTP),
+        }
     }
 
     /// Whether the content type declares a form and `body` begins as one.

@@ -196,7 +196,7 @@ impl GatewayConnection {
                 return refusal(id).send(session, fault, HeaderMap::new()).await;
             }
         };
-        let view = RequestView::new(
+        let mut view = RequestView::new(
             id,
             request.method.clone(),
             target.path,
@@ -205,6 +205,8 @@ impl GatewayConnection {
             params,
             route.protocol,
         );
+        let digest = session.digest();
+        view.is_tls = digest.is_some_and(|digest| digest.ssl_digest.is_some());
         // The exchange is dropped before the connection is finished, so that both use the same memory of this future.
         let (downstream, is_broken) = {
             let mut exchange = self.begin_exchange(session, snapshot, route, view, client);

@@ -19,6 +19,8 @@ mod media_metrics;
 pub mod metrics;
 pub mod open_requests;
 #[cfg(feature = "wasm")]
+pub mod plugin_custom_metrics;
+#[cfg(feature = "wasm")]
 mod plugin_metrics;
 mod poll_metrics;
 pub mod process_log;

@@ -1,12 +1,14 @@
 //! A plugin as `plugins` of the configuration has it: started by filters, with their settings.
 
 use super::environment::GatewayPluginEnvironment;
+use super::grants::MessageGrants;
 use super::module::LoadedModule;
 use super::running::RunningPlugin;
 use super::shared::SharedPlugins;
 use crate::callout::CalloutService;
 use bytes::Bytes;
 use headgate_wasm::PluginSettings;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +23,7 @@ pub struct PluginDefinition {
     /// Without the configuration, which each filter has.
     settings: PluginSettings,
     services: BTreeMap<String, Arc<CalloutService>>,
+    grants: Arc<MessageGrants>,
     shared: Arc<SharedPlugins>,
     /// Whether a filter has started the plugin.
     is_used: AtomicBool,
@@ -55,15 +58,22 @@ impl PluginDefinition {
         module: Arc<LoadedModule>,
         settings: PluginSettings,
         services: BTreeMap<String, Arc<CalloutService>>,
+        grants: MessageGrants,
         shared: Arc<SharedPlugins>,
     ) -> Self {
         Self {
             module,
             settings,
             services,
+            grants: Arc::new(grants),
             shared,
             is_used: AtomicBool::new(false),
         }
+    }
+
+    /// What the plugin sees of messages beyond what every plugin sees.
+    pub fn grants(&self) -> &Arc<MessageGrants> {
+        &self.grants
     }
 
     /// Whether a filter of the configuration runs the plugin. Valid when all routes are built.
@@ -94,6 +104,9 @@ impl PluginDefinition {
         let services = self.services.values();
         let services: Vec<u64> = services.map(|service| service.fingerprint()).collect();
         let sha256 = self.module.module.sha256();
-        format!("{sha256} {settings:?} {services:?}")
+        // Hashed, since it may have secrets and be large.
+        let configuration = Sha256::digest(&settings.configuration);
+        let properties = &settings.properties;
+        format!("{sha256} {configuration:x} {settings:?} {properties:?} {services:?}")
     }
 }

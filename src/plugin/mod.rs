@@ -4,6 +4,8 @@
 
 mod definition;
 mod environment;
+mod grants;
+mod ignored_edit;
 mod module;
 mod properties;
 mod running;
@@ -11,11 +13,13 @@ mod runtime;
 mod shared;
 
 pub use definition::{PluginDefinition, PluginDefinitions};
+pub use grants::MessageGrants;
 pub use headgate_wasm::{
-    PluginBodyStep, PluginCallback, PluginExchange, PluginFailure, PluginGrants, PluginLimits,
-    PluginLogLevel, PluginReply, PluginRequestHead, PluginResponseHead, PluginSettings, PluginStep,
-    PluginStream, PluginTimeLimits,
+    MetricKind, MetricSample, MetricValue, PluginBodyStep, PluginCallback, PluginExchange,
+    PluginFailure, PluginGrants, PluginLimits, PluginLogLevel, PluginReply, PluginRequestHead,
+    PluginResponseHead, PluginSettings, PluginStep, PluginStream, PluginTimeLimits, PropertyValue,
 };
+pub use ignored_edit::{IgnoredEdit, IgnoredEditLog};
 pub use properties::ExchangeProperties;
 pub use running::{PluginRecorder, RunningPlugin};
 pub use shared::SharedPlugins;

@@ -1,8 +1,9 @@
 //! A started plugin as filters use it.
 
+use super::ignored_edit::{IgnoredEdit, IgnoredEditLog};
 use super::module::LoadedModule;
 use headgate_wasm::{
-    Plugin, PluginCallback, PluginExchange, PluginFailure, PluginStatus, PluginStream,
+    MetricSample, Plugin, PluginCallback, PluginExchange, PluginFailure, PluginStatus, PluginStream,
 };
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
@@ -18,6 +19,7 @@ pub struct RunningPlugin {
     plugin: Plugin,
     module: Arc<LoadedModule>,
     recorder: Arc<OnceLock<Arc<dyn PluginRecorder>>>,
+    ignored_edits: IgnoredEditLog,
 }
 
 impl RunningPlugin {
@@ -30,6 +32,7 @@ impl RunningPlugin {
             plugin,
             module,
             recorder,
+            ignored_edits: IgnoredEditLog::default(),
         }
     }
 
@@ -43,6 +46,11 @@ impl RunningPlugin {
 
     pub fn status(&self) -> PluginStatus {
         self.plugin.status()
+    }
+
+    /// The metrics that the plugin defined, over all its instances.
+    pub fn metrics(&self) -> Vec<MetricSample> {
+        self.plugin.metrics()
     }
 
     /// Begins an exchange.
@@ -67,6 +75,18 @@ impl RunningPlugin {
         let mut context = Context::from_waker(Waker::noop());
         if end.as_mut().poll(&mut context).is_pending() {
             self.module.engine.runtime.handle().spawn(end);
+        }
+    }
+
+    /// Logs a change that the gateway does not take over, the first of its kind.
+    pub fn report_ignored(&self, edit: IgnoredEdit) {
+        if self.ignored_edits.is_first(edit) {
+            let plugin = self.name();
+            tracing::warn!(
+                plugin,
+                edit = edit.describe(),
+                "edit of a plugin has no effect"
+            );
         }
     }
 

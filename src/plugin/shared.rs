@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use thiserror::Error;
 
@@ -19,6 +20,8 @@ use thiserror::Error;
 #[derive(Default)]
 pub struct SharedPlugins {
     engine: Mutex<Option<Arc<PluginEngine>>>,
+    /// 0 until it is set.
+    memory_total: AtomicUsize,
     recorder: Arc<OnceLock<Arc<dyn PluginRecorder>>>,
     /// By the SHA-256 of the file.
     modules: Mutex<HashMap<[u8; 32], Weak<LoadedModule>>>,
@@ -38,6 +41,14 @@ pub enum PluginLoadError {
 }
 
 impl SharedPlugins {
+    /// Sets the memory of all instances of all plugins together, in bytes. Instances keep what they have beyond it.
+    pub fn set_memory_total(&self, bytes: usize) {
+        self.memory_total.store(bytes, Ordering::Relaxed);
+        if let Some(engine) = &*lock(&self.engine) {
+            engine.host.set_memory_total(bytes);
+        }
+    }
+
     /// Sets the recorder of failures. The process has one, which is known after the first configuration.
     pub fn connect(&self, recorder: Arc<dyn PluginRecorder>) {
         let _ = self.recorder.set(recorder);
@@ -109,8 +120,13 @@ impl SharedPlugins {
         if let Some(engine) = &*engine {
             return Ok(engine.clone());
         }
+        let mut settings = PluginHostSettings::default();
+        let total = self.memory_total.load(Ordering::Relaxed);
+        if total > 0 {
+            settings.memory_total = total;
+        }
         let started = Arc::new(PluginEngine {
-            host: PluginHost::new(&PluginHostSettings::default())?,
+            host: PluginHost::new(&settings)?,
             runtime: PluginRuntime::start().map_err(PluginLoadError::Thread)?,
         });
         *engine = Some(started.clone());

@@ -96,7 +96,7 @@ impl RunningSettings {
             ("server.tls", *tls != wanted.tls),
             ("server.workers", *workers != wanted.workers),
             ("server.access_log", *access_log != wanted.access_log),
-            ("server.limits", *limits != wanted.limits),
+            ("server.limits", !limits.is_same_listener(&wanted.limits)),
             ("server.spool", self.spooling != snapshot.spooling),
             ("server.dns", *dns != wanted.dns),
             (

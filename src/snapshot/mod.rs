@@ -236,6 +236,12 @@ fn build_loaded(
     );
     tracing::warn_without(declared_tracing.as_ref(), &routes, &mut problems);
     #[cfg(feature = "wasm")]
+    let plugin_memory = plugins::memory_total(
+        &declared_plugins,
+        server.limits.plugin_memory,
+        &mut problems,
+    );
+    #[cfg(feature = "wasm")]
     let plugins = plugins::build(
         &declared_plugins,
         &services,
@@ -305,6 +311,8 @@ fn build_loaded(
         Ok(warnings) => warnings,
         Err(invalid) => return Err(InvalidConfig { files, ..invalid }),
     };
+    #[cfg(feature = "wasm")]
+    shared.plugins.set_memory_total(plugin_memory);
     Ok(BuiltSnapshot {
         snapshot: Snapshot {
             revision: revision.into(),

@@ -2,11 +2,14 @@
 
 use super::ProblemCollector;
 use crate::callout::{CalloutService, CalloutServices};
-use crate::config::plugins::{PluginConfig, PluginLimitsConfig, PluginLogLevelConfig};
+use crate::config::plugins::{
+    PluginConfig, PluginGrantsConfig, PluginLimitsConfig, PluginLogLevelConfig,
+    PluginPropertyConfig,
+};
 use crate::config::pointer::child;
 use crate::plugin::{
-    PluginDefinition, PluginDefinitions, PluginGrants, PluginLimits, PluginLogLevel,
-    PluginSettings, PluginTimeLimits, SharedPlugins,
+    MessageGrants, PluginDefinition, PluginDefinitions, PluginGrants, PluginLimits, PluginLogLevel,
+    PluginSettings, PluginTimeLimits, PropertyValue, SharedPlugins,
 };
 use crate::protocol::nearest::nearest;
 use crate::scalar::{ByteSize, HumanDuration};
@@ -19,6 +22,8 @@ use std::time::Duration;
 const FOLDER: &str = "plugins";
 /// The folder of compiled code within it.
 const COMPILED: &str = ".compiled";
+/// Memory of all instances of all plugins together, unless the operator sets it.
+const MEMORY_TOTAL: usize = 512 << 20;
 
 pub(crate) fn build(
     configs: &BTreeMap<String, PluginConfig>,
@@ -38,6 +43,29 @@ pub(crate) fn build(
         (Arc::from(name.as_str()), definition)
     });
     PluginDefinitions::new(built.collect::<Vec<_>>())
+}
+
+/// The memory of all instances of all plugins together, in bytes: what the operator set, or the default, and as much as the
+/// plugin that may have the most.
+pub(crate) fn memory_total(
+    configs: &BTreeMap<String, PluginConfig>,
+    set: Option<usize>,
+    problems: &mut ProblemCollector<'_>,
+) -> usize {
+    let memory = |config: &PluginConfig| usize::try_from(config.limits.memory.bytes());
+    let Some(total) = set else {
+        let all = configs.values().filter_map(|config| memory(config).ok());
+        return all.fold(MEMORY_TOTAL, usize::max);
+    };
+    for (name, config) in configs {
+        if memory(config).is_ok_and(|memory| memory > total) {
+            let at = format!("{}/limits/memory", child("/plugins", name));
+            let reason = "more than all plugins may have together";
+            let hint = format!("raise `server.limits.plugin_memory`, which is {total} bytes");
+            problems.error(&at, reason.to_owned(), Some(&hint));
+        }
+    }
+    total
 }
 
 /// Warns of plugins that no filter runs. Call it when all routes are built.
@@ -70,6 +98,7 @@ impl PluginBuilder<'_> {
         let before = problems.errors();
         let limits = build_limits(&config.limits, at, problems);
         let services = self.granted(config, at, problems);
+        let grants = build_grants(&config.grants, at, problems);
         let path = self.confined(&config.wasm).map_err(|reason| {
             let hint = "put the module into the folder `plugins` beside the configuration";
             problems.error(&format!("{at}/wasm"), reason, Some(hint));
@@ -107,6 +136,7 @@ impl PluginBuilder<'_> {
             },
             instances: config.instances,
             log_level: log_level(config.log_level),
+            properties: properties(&config.properties),
             ..PluginSettings::named(name)
         };
         let shared = self.shared.clone();
@@ -114,6 +144,7 @@ impl PluginBuilder<'_> {
             module.ok()?,
             settings,
             services,
+            grants,
             shared,
         ))
     }
@@ -158,6 +189,46 @@ impl PluginBuilder<'_> {
         });
         granted.collect()
     }
+}
+
+fn build_grants(
+    config: &PluginGrantsConfig,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> MessageGrants {
+    let mut names = |key: &str, names: &[String]| {
+        let names = names.iter().enumerate().filter_map(|(index, name)| {
+            let header = name.parse().ok().filter(MessageGrants::may_grant);
+            if header.is_none() {
+                let pointer = format!("{at}/grants/{key}/{index}");
+                let reason = format!("`{name}` is not a header that can be granted");
+                let hint = "name a header, but none of the connection or of the body's length";
+                problems.error(&pointer, reason, Some(hint));
+            }
+            header
+        });
+        names.collect::<Vec<_>>()
+    };
+    MessageGrants {
+        request_headers: names("request_headers", &config.request_headers),
+        response_headers: names("response_headers", &config.response_headers),
+        query: config.query.clone(),
+    }
+}
+
+fn properties(config: &BTreeMap<String, PluginPropertyConfig>) -> BTreeMap<String, PropertyValue> {
+    let value = |value: &PluginPropertyConfig| match value {
+        PluginPropertyConfig::Bool(value) => PropertyValue::Bool(*value),
+        PluginPropertyConfig::Int(value) => PropertyValue::Int(*value),
+        PluginPropertyConfig::Fraction(value) => {
+            PropertyValue::Bytes(value.to_le_bytes().to_vec().into())
+        }
+        PluginPropertyConfig::Text(value) => PropertyValue::Text(value.clone()),
+    };
+    let pairs = config.iter();
+    pairs
+        .map(|(path, property)| (path.clone(), value(property)))
+        .collect()
 }
 
 fn build_limits(

@@ -75,6 +75,20 @@ pub struct ServerLimits {
     pub keep_alive_timeout: Duration,
     pub drain_notice: Option<Duration>,
     pub drain: Duration,
+    /// Memory of all instances of plugins, in bytes; `None` for the default.
+    pub plugin_memory: Option<usize>,
+}
+
+impl ServerLimits {
+    /// Whether a listener that was started with these limits needs no restart for `other`.
+    pub fn is_same_listener(&self, other: &Self) -> bool {
+        let plugin_memory = self.plugin_memory;
+        *self
+            == Self {
+                plugin_memory,
+                ..other.clone()
+            }
+    }
 }
 
 /// How providers' names are resolved.
@@ -173,6 +187,7 @@ fn build_limits(config: &ServerLimitsConfig) -> ServerLimits {
         keep_alive_timeout,
         drain_notice,
         drain,
+        plugin_memory,
     } = config;
     let header_bytes = usize::try_from(header_size.bytes());
     ServerLimits {
@@ -184,6 +199,8 @@ fn build_limits(config: &ServerLimitsConfig) -> ServerLimits {
         keep_alive_timeout: keep_alive_timeout.duration(),
         drain_notice: drain_notice.map(HumanDuration::duration),
         drain: drain.duration(),
+        plugin_memory: plugin_memory
+            .map(|memory| usize::try_from(memory.bytes()).unwrap_or(usize::MAX)),
     }
 }
 

@@ -36,7 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "polls",
         ],
     ),
-    ("plugin", &["callout"]),
+    ("plugin", &["protocol", "callout"]),
     (
         "filter",
         &[
@@ -175,6 +175,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "openapi",
             "admin",
             "telemetry",
+            "plugin",
         ],
     ),
 ];

@@ -2,7 +2,7 @@
 //! what a provider would receive.
 
 use crate::caller_key::CallerKeyToStrip;
-use crate::credential_names::{member_names_credential, names_credential};
+use crate::credential_names::{decoded, member_names_credential, names_credential};
 use crate::header_values::decimal_value;
 use crate::mask::ChannelSecrets;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -132,11 +132,25 @@ pub fn path_for_provider(path: &str) -> &str {
 /// The query of an upstream request: the caller's query without parameters that carry credentials. The other parameters
 /// stay unchanged.
 pub fn query_for_provider<'q>(query: &'q str, from_caller: &HeaderMap) -> Cow<'q, str> {
+    query_without_credentials(query, from_caller, &[])
+}
+
+/// The caller's query without parameters that carry credentials, but with those of the names in `granted`.
+pub fn query_without_credentials<'q>(
+    query: &'q str,
+    from_caller: &HeaderMap,
+    granted: &[String],
+) -> Cow<'q, str> {
     let key = CallerKeyToStrip::of(from_caller);
     let mut folded = Vec::new();
+    let is_granted = |name: &str| {
+        let mut names = granted.iter();
+        names.any(|granted| decoded(name.as_bytes()).eq(granted.bytes()))
+    };
     let mut is_kept = |member: &str| {
         let name = member.split_once('=').map_or(member, |(name, _)| name);
-        !member_names_credential(name, &mut folded) && !key.is_encoded_in(member)
+        is_granted(name)
+            || !member_names_credential(name, &mut folded) && !key.is_encoded_in(member)
     };
     // Some servers accept a semicolon as separator too.
     if query.split(['&', ';']).all(&mut is_kept) {
@@ -185,6 +199,24 @@ pub fn response_headers_for_caller(
             false => value.clone(),
         };
         headers.insert(name, value);
+    }
+    headers
+}
+
+/// The headers of a provider's response with these names, although they do not reach callers: without those of the
+/// connection, and without values that reveal one of `secrets`.
+pub fn granted_response_headers(
+    from_provider: &HeaderMap,
+    granted: &[HeaderName],
+    secrets: &ChannelSecrets,
+) -> HeaderMap {
+    let nominated = ConnectionHeaderTokens::by(from_provider);
+    let mut headers = HeaderMap::new();
+    for name in granted.iter().filter(|name| !nominated.has(name.as_str())) {
+        let values = from_provider.get_all(name).iter();
+        for value in values.filter(|value| !secrets.is_in_header(value.as_bytes())) {
+            headers.append(name.clone(), value.clone());
+        }
     }
     headers
 }
@@ -311,5 +343,31 @@ mod tests {
         let shown =
             response_headers_for_caller(&sent, &ChannelSecrets::new(["sk-upstream-secret"]));
         assert_eq!(names(&shown), ["content-type", "retry-after"]);
+    }
+
+    #[test]
+    fn what_is_granted_is_shown_but_no_secret_of_the_channel_and_nothing_of_the_connection() {
+        let sent = headers(&[
+            ("set-cookie", "a=b"),
+            ("set-cookie", "key=sk-upstream-secret"),
+            ("x-region", "eu"),
+            ("x-hop", "1"),
+            ("server", "provider"),
+            ("connection", "x-hop"),
+        ]);
+        let granted = ["set-cookie", "x-region", "x-hop"].map(HeaderName::from_static);
+        let secrets = ChannelSecrets::new(["sk-upstream-secret"]);
+        let shown = granted_response_headers(&sent, &granted, &secrets);
+        assert_eq!(names(&shown), ["set-cookie", "x-region"]);
+        assert_eq!(shown.len(), 2);
+
+        let key = headers(&[("authorization", "Bearer sk-caller")]);
+        let query = "a=1&token=t&Token=u&key=sk-caller&to%6ben=v&x=sk-caller";
+        let shown = |granted: &[&str]| {
+            let granted: Vec<String> = granted.iter().map(|name| (*name).to_owned()).collect();
+            query_without_credentials(query, &key, &granted).into_owned()
+        };
+        assert_eq!(shown(&[]), "a=1");
+        assert_eq!(shown(&["token"]), "a=1&token=t&to%6ben=v");
     }
 }

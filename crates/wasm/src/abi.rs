@@ -71,7 +71,8 @@ pub(crate) const HIGRESS_FUNCTIONS: [&str; 2] = ["proxy_redis_call", "proxy_redi
 
 /// Functions that compilers and their libraries expect in [`ENV`], beside the ABI: Emscripten, which most plugins in C++
 /// are compiled with, has its memory announce that it grew, and compares threads.
-pub(crate) const LIBRARY_FUNCTIONS: [&str; 2] = ["emscripten_notify_memory_growth", "pthread_equal"];
+pub(crate) const LIBRARY_FUNCTIONS: [&str; 2] =
+    ["emscripten_notify_memory_growth", "pthread_equal"];
 
 /// Defines all functions.
 pub(crate) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {

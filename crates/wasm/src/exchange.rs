@@ -17,6 +17,8 @@ pub struct PluginExchange {
     pub request_trailers: Option<Box<HeaderMap>>,
     /// `None` until there is a response.
     pub response: Option<PluginResponseHead>,
+    /// How often plugins have changed the head of the response, for a program that must know whether they do so too late.
+    pub response_head_edits: u32,
     pub response_trailers: Option<Box<HeaderMap>>,
     /// Properties beyond those that the host derives from the fields above; see [`PropertySource`].
     pub properties: Option<Arc<dyn PropertySource>>,
@@ -49,7 +51,7 @@ pub struct PluginResponseHead {
 
 /// Properties that the program has of an exchange.
 ///
-/// A source is asked first. What it does not have comes from the exchange itself: `request.method`, `request.scheme`,
+/// After [`crate::PluginSettings::properties`], a source is asked. What it does not have comes from the exchange itself: `request.method`, `request.scheme`,
 /// `request.host`, `request.path`, `request.url_path`, `request.query`, `request.headers[.<name>]`,
 /// `request.referer`, `request.useragent`, `request.id`, `response.code`, `response.headers[.<name>]`, `plugin_name`,
 /// `plugin_root_id`, `plugin_vm_id`; and then from what plugins set.

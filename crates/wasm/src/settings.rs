@@ -1,5 +1,6 @@
 //! What an operator sets for plugins: limits, grants, sizes of pools.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use http::HeaderName;
 
 use crate::environment::PluginLogLevel;
+use crate::exchange::PropertyValue;
 
 /// Elements of a table of an instance.
 pub(crate) const TABLE_ELEMENTS_MAX: usize = 100_000;
@@ -101,6 +103,8 @@ pub struct PluginSettings {
     pub root_id: String,
     /// What `proxy_on_configure` reads, in the form that the plugin expects.
     pub configuration: Bytes,
+    /// Properties that the plugin reads everywhere, by their paths with `.` between the segments. They precede all others.
+    pub properties: BTreeMap<String, PropertyValue>,
     /// What `proxy_on_vm_start` reads.
     pub vm_configuration: Bytes,
     pub limits: PluginLimits,
@@ -119,6 +123,7 @@ impl PluginSettings {
             name: name.into(),
             root_id: String::new(),
             configuration: Bytes::new(),
+            properties: BTreeMap::new(),
             vm_configuration: Bytes::new(),
             limits: PluginLimits::default(),
             grants: PluginGrants::default(),
@@ -133,6 +138,8 @@ impl fmt::Debug for PluginSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PluginSettings")
             .field("name", &self.name)
+            .field("root_id", &self.root_id)
+            .field("log_level", &self.log_level)
             .field("limits", &self.limits)
             .field("grants", &self.grants)
             .field("instances", &self.instances)

@@ -4,6 +4,7 @@ mod bodies;
 mod environment;
 mod fixture;
 mod functions;
+mod go_runtime;
 mod headers;
 mod hostile;
 mod http_calls;

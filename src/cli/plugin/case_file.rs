@@ -3,9 +3,13 @@
 use super::case_message::{CaseBody, CaseMessage};
 use super::compact_json::CompactJson;
 use super::expectation::CaseExpectation;
+use super::rules::{CaseGrants, CaseRules};
+use crate::protocol::date::read_rfc3339;
+use chrono::{Offset, Utc};
 use headgate_wasm::{PropertySource, PropertyValue};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 /// Test cases of a plugin.
 #[derive(Debug, Deserialize)]
@@ -13,7 +17,32 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct PluginCaseFile {
     /// Configuration of the cases that have none of their own. Default: empty.
     pub configuration: Option<CompactJson>,
+    /// Rules of the cases that have none of their own. Default: gateway.
+    #[serde(default)]
+    pub rules: CaseRules,
+    /// What the plugin is granted, as in `plugins.*.grants`. Default: nothing.
+    #[serde(default)]
+    pub grants: CaseGrants,
+    /// The time that the plugin sees in cases that have none of their own, as in RFC 3339. Default: the real one.
+    pub time: Option<CaseTime>,
     pub cases: Vec<PluginCase>,
+}
+
+/// The fixed time of a case.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub struct CaseTime(pub SystemTime);
+
+impl TryFrom<String> for CaseTime {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let time = read_rfc3339(&text, Utc.fix()).filter(|time| time.timestamp() >= 0);
+        let time = time.ok_or_else(|| {
+            format!("`{text}` is not a time; write it as in RFC 3339: 2026-01-31T12:00:00Z")
+        })?;
+        Ok(Self(time.into()))
+    }
 }
 
 /// One exchange, and what must come of it.
@@ -35,7 +64,18 @@ pub struct PluginCase {
     /// Responses to the HTTP calls of the plugin, in the order of the calls. Default: none.
     #[serde(default)]
     pub calls: Vec<CaseCall>,
+    /// Whether there is an exchange. Without one the case ends when the plugin has started and made its calls. Default: true.
+    #[serde(default = "is_exchange_default")]
+    pub exchange: bool,
+    /// Default: those of the file.
+    pub rules: Option<CaseRules>,
+    /// Default: that of the file.
+    pub time: Option<CaseTime>,
     pub expect: CaseExpectation,
+}
+
+fn is_exchange_default() -> bool {
+    true
 }
 
 /// The response to an HTTP call.
@@ -102,6 +142,10 @@ impl PluginCaseFile {
 impl PluginCase {
     /// Checks what types alone do not.
     fn check(&self) -> Result<(), &'static str> {
+        let expects_messages = self.expect.request.is_some() || self.expect.expects_response();
+        if !self.exchange && (self.response.is_some() || expects_messages) {
+            return Err("a case with `exchange: false` has no messages");
+        }
         let has_events = |message: &CaseMessage| matches!(message.body, CaseBody::Events(_));
         if has_events(&self.request) {
             return Err("`events` is only for a response");
@@ -130,8 +174,13 @@ mod tests {
     fn a_file_has_all_that_the_format_names() {
         let text = r#"
 configuration: {name: x-served-by}
+rules: none
+time: 2026-01-31T12:00:00Z
+grants: {request_headers: [cookie], query: [token], response_headers: [set-cookie]}
 cases:
   - name: all
+    rules: gateway
+    time: 2026-02-01T00:00:00+01:00
     configuration: a text
     properties: {route_name: chat, response.code: 200, share: 0.5, is_new: true}
     request: &request {headers: {":path": /v1}, json: {b: 1, a: 2}}
@@ -147,10 +196,11 @@ cases:
     expect: {reply: {status: 403, body: "no"}}
   - {name: refused, expect: {configuration: refused}}
   - {name: a trap, expect: {trap: true}}
+  - {name: a start, exchange: false, expect: {log: [a]}}
 "#;
         let file = PluginCaseFile::read(text).unwrap_or_else(|error| panic!("{error}"));
         let names: Vec<&str> = file.cases.iter().map(|case| &*case.name).collect();
-        assert_eq!(names, ["all", "a reply", "refused", "a trap"]);
+        assert_eq!(names, ["all", "a reply", "refused", "a trap", "a start"]);
         assert_eq!(file.cases[0].calls.len(), 2);
         assert_eq!(file.cases[1].request.whole_body(), r#"{"b":1,"a":2}"#);
         let properties = [
@@ -176,6 +226,12 @@ cases:
             (case("expects: {}"), "expects"),
             (case("expects: {}"), "line 3"),
             (case("request: {}"), "expect"),
+            (case("expect: {}\n    time: noon"), "RFC 3339"),
+            (case("expect: {}\n    rules: envoy"), "rules"),
+            (
+                case("expect: {response: {}}\n    exchange: false"),
+                "has no messages",
+            ),
             (case("expect: {response: {header: {}}}"), "header"),
             (case("expect: {configuration: accepted}"), "refused"),
             (case("expect: {reply: {status: many}}"), "line 3"),

@@ -4,11 +4,13 @@ use super::case_file::{PluginCase, PluginCaseFile};
 use super::environment::CaseEnvironment;
 use super::exchange;
 use super::expectation::{CaseMismatch, CaseMismatches};
+use super::rules::RouteRules;
 use super::{CommandError, compile, read, read_text};
 use bytes::Bytes;
 use headgate_wasm::PluginModule;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 #[derive(clap::Args)]
 pub struct PluginTestArgs {
@@ -32,7 +34,9 @@ pub fn run(args: &PluginTestArgs) -> Result<(), CommandError> {
         .enable_all()
         .build()?;
     let count = file.cases.len();
-    let failed = runtime.block_on(run_cases(&module, file));
+    let failed = runtime
+        .block_on(run_cases(&module, file))
+        .map_err(|error| CommandError::new(format!("error: {path}: {error}")))?;
     println!("{} passed, {failed} failed", count - failed);
     match failed {
         0 => Ok(()),
@@ -43,13 +47,19 @@ pub fn run(args: &PluginTestArgs) -> Result<(), CommandError> {
 }
 
 /// Runs the cases one after the other; the number of those that failed.
-async fn run_cases(module: &PluginModule, file: PluginCaseFile) -> usize {
+///
+/// # Errors
+/// The file has a grant that there is not.
+async fn run_cases(module: &PluginModule, file: PluginCaseFile) -> Result<usize, String> {
     let mut failed = 0;
     for case in file.cases {
+        let rules = RouteRules::new(case.rules.unwrap_or(file.rules), &file.grants)?;
+        let time = case.time.or(file.time).map(|time| time.0);
         let configuration = case.configuration.as_ref().or(file.configuration.as_ref());
         let configuration = configuration.map(|value| value.to_configuration());
         let name = case.name.clone();
-        let report = run_case(module, case, configuration.unwrap_or_default()).await;
+        let configuration = configuration.unwrap_or_default();
+        let report = run_case(module, case, configuration, &rules, time).await;
         match report {
             None => println!("ok      {name}"),
             Some(report) => {
@@ -58,13 +68,19 @@ async fn run_cases(module: &PluginModule, file: PluginCaseFile) -> usize {
             }
         }
     }
-    failed
+    Ok(failed)
 }
 
 /// Runs a case; the report of what is not as expected.
-async fn run_case(module: &PluginModule, case: PluginCase, configuration: Bytes) -> Option<String> {
-    let environment = Arc::new(CaseEnvironment::new(case.calls.clone()));
-    let outcome = exchange::run(module, &case, configuration, &environment).await;
+async fn run_case(
+    module: &PluginModule,
+    case: PluginCase,
+    configuration: Bytes,
+    rules: &RouteRules,
+    time: Option<SystemTime>,
+) -> Option<String> {
+    let environment = Arc::new(CaseEnvironment::new(case.calls.clone(), time));
+    let outcome = exchange::run(module, &case, configuration, rules, &environment).await;
     let mut mismatches = CaseMismatches::default();
     case.expect.compare(&outcome, &mut mismatches);
     for problem in environment.call_problems() {

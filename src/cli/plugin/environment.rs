@@ -9,9 +9,14 @@ use headgate_wasm::{
 use http::{HeaderMap, StatusCode};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 /// What a plugin reaches in a test case.
-pub struct CaseEnvironment(Mutex<CaseRecord>);
+pub struct CaseEnvironment {
+    record: Mutex<CaseRecord>,
+    /// The time that the plugin sees; `None` for the real one.
+    time: Option<SystemTime>,
+}
 
 #[derive(Default)]
 struct CaseRecord {
@@ -22,11 +27,19 @@ struct CaseRecord {
 }
 
 impl CaseEnvironment {
-    pub fn new(responses: Vec<CaseCall>) -> Self {
-        Self(Mutex::new(CaseRecord {
-            responses: responses.into(),
-            ..CaseRecord::default()
-        }))
+    pub fn new(responses: Vec<CaseCall>, time: Option<SystemTime>) -> Self {
+        Self {
+            record: Mutex::new(CaseRecord {
+                responses: responses.into(),
+                ..CaseRecord::default()
+            }),
+            time,
+        }
+    }
+
+    /// Whether a response is left for a call that the plugin has not made.
+    pub fn awaits_calls(&self) -> bool {
+        !self.record().responses.is_empty()
     }
 
     /// The lines of the log: the level, a space and the message.
@@ -49,7 +62,7 @@ impl CaseEnvironment {
     }
 
     fn record(&self) -> MutexGuard<'_, CaseRecord> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,6 +94,10 @@ impl PluginEnvironment for CaseEnvironment {
             _ => Err("the test case has no response".to_owned()),
         };
         Box::pin(async { result })
+    }
+
+    fn now(&self) -> SystemTime {
+        self.time.unwrap_or_else(SystemTime::now)
     }
 
     fn refused_http_call(&self, _plugin: &str, upstream: &str) {

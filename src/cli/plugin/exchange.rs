@@ -4,11 +4,12 @@ use super::case_file::PluginCase;
 use super::case_message::{CaseBody, CaseMessage};
 use super::environment::CaseEnvironment;
 use super::outcome::{CaseEnd, CaseOutcome, ReceivedMessage};
+use super::rules::RouteRules;
 use bytes::Bytes;
 use headgate_wasm::{
     Plugin, PluginBodyStep, PluginExchange, PluginFailure, PluginGrants, PluginLimits,
-    PluginLogLevel, PluginModule, PluginReply, PluginRequestHead, PluginResponseHead,
-    PluginSettings, PluginStartError, PluginStep, PluginStream,
+    PluginLogLevel, PluginModule, PluginReply, PluginRequestHead, PluginSettings, PluginStartError,
+    PluginStep, PluginStream,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,8 @@ enum ExchangeEnd {
     Reply(Box<PluginReply>),
     Close,
     Failure(PluginFailure),
+    /// A change that a route refuses.
+    Refused(String),
 }
 
 /// Starts the plugin and runs the exchange of the case.
@@ -30,6 +33,7 @@ pub async fn run(
     module: &PluginModule,
     case: &PluginCase,
     configuration: Bytes,
+    rules: &RouteRules,
     environment: &Arc<CaseEnvironment>,
 ) -> CaseOutcome {
     let mut outcome = CaseOutcome::default();
@@ -49,7 +53,11 @@ pub async fn run(
         ..PluginSettings::named("tested")
     };
     match Plugin::start(module, settings, Arc::clone(environment) as Arc<_>).await {
-        Ok(plugin) => complete(&plugin, case, &mut outcome).await,
+        Ok(plugin) if case.exchange => complete(&plugin, case, rules, &mut outcome).await,
+        Ok(plugin) => {
+            wait_for_start(&plugin, environment).await;
+            note_traps(&plugin, &mut outcome);
+        }
         Err(error @ PluginStartError::ConfigurationRefused) => {
             outcome.end = CaseEnd::Refused(error.to_string());
         }
@@ -62,7 +70,12 @@ pub async fn run(
 }
 
 /// Runs the exchange to its end, whatever the plugin does.
-async fn complete(plugin: &Plugin, case: &PluginCase, outcome: &mut CaseOutcome) {
+async fn complete(
+    plugin: &Plugin,
+    case: &PluginCase,
+    rules: &RouteRules,
+    outcome: &mut CaseOutcome,
+) {
     let mut stream = match plugin.open_stream().await {
         Ok(stream) => stream,
         Err(failure) => {
@@ -71,17 +84,18 @@ async fn complete(plugin: &Plugin, case: &PluginCase, outcome: &mut CaseOutcome)
         }
     };
     let mut exchange = PluginExchange {
-        request: request_head(&case.request),
+        request: rules.visible_request(&request_head(&case.request)),
         properties: Some(Arc::new(case.properties.clone())),
         ..PluginExchange::default()
     };
-    match exchange_messages(&mut stream, &mut exchange, case, outcome).await {
+    match exchange_messages(&mut stream, &mut exchange, case, rules, outcome).await {
         Ok(()) => {}
         Err(ExchangeEnd::Reply(reply)) => outcome.reply = Some(ReceivedMessage::from(*reply)),
         Err(ExchangeEnd::Close) => {
             outcome.end = CaseEnd::Failure("the plugin closed the exchange".to_owned());
         }
         Err(ExchangeEnd::Failure(failure)) => outcome.end = failed(&failure),
+        Err(ExchangeEnd::Refused(reason)) => outcome.end = CaseEnd::Failure(reason),
     }
     wait_for_calls(plugin).await;
     let finished = stream.finish(&mut exchange).await;
@@ -89,7 +103,11 @@ async fn complete(plugin: &Plugin, case: &PluginCase, outcome: &mut CaseOutcome)
         outcome.end = failed(&failure);
     }
     wait_for_calls(plugin).await;
-    // A callback beside the exchange, such as that for the response to a call.
+    note_traps(plugin, outcome);
+}
+
+/// Notes a trap in a callback beside the exchange, such as that for the response to a call.
+fn note_traps(plugin: &Plugin, outcome: &mut CaseOutcome) {
     if plugin.status().traps > 0 && !matches!(outcome.end, CaseEnd::Trap(_)) {
         let reason = "a trap in a callback beside those of the exchange".to_owned();
         outcome.end = CaseEnd::Trap(reason);
@@ -101,30 +119,49 @@ async fn exchange_messages(
     stream: &mut PluginStream,
     exchange: &mut PluginExchange,
     case: &PluginCase,
+    rules: &RouteRules,
     outcome: &mut CaseOutcome,
 ) -> Result<(), ExchangeEnd> {
     let has_no_body = case.request.body == CaseBody::None;
     check_head(stream.on_request_headers(exchange, has_no_body).await?)?;
     let mut body = Vec::new();
-    if let CaseBody::Pieces(pieces) = &case.request.body {
+    if let CaseBody::Pieces(pieces) = rules.visible_body(&case.request, false) {
         for (number, piece) in pieces.iter().enumerate() {
             let is_last = number + 1 == pieces.len();
             let step = stream.on_request_body(exchange, piece.clone(), is_last);
             pass_on(step.await?, &mut body)?;
         }
     }
-    outcome.request = Some(received_request(&exchange.request, body));
-    let Some(response) = &case.response else {
-        return Ok(());
-    };
-    exchange.response = Some(PluginResponseHead {
-        status: response.status(),
-        headers: response.headers.plain.clone(),
-    });
-    let has_no_body = response.body == CaseBody::None;
+    let (given, left) = (request_head(&case.request), &exchange.request);
+    let bodies = (&case.request.whole_body(), &body.into());
+    let sent = rules.sent_request(&given, left, bodies);
+    let sent = sent.map_err(ExchangeEnd::Refused)?;
+    outcome.request = Some(received_request(&sent, bodies.1.to_vec()));
+    match &case.response {
+        Some(response) => respond(stream, exchange, response, rules, outcome).await,
+        None => Ok(()),
+    }
+}
+
+/// Passes the response of the case to the plugin.
+async fn respond(
+    stream: &mut PluginStream,
+    exchange: &mut PluginExchange,
+    response: &CaseMessage,
+    rules: &RouteRules,
+    outcome: &mut CaseOutcome,
+) -> Result<(), ExchangeEnd> {
+    let given = rules.visible_response(response);
+    exchange.response = Some(given.clone());
+    let arriving = rules.visible_body(response, true);
+    let has_no_body = arriving == CaseBody::None;
     check_head(stream.on_response_headers(exchange, has_no_body).await?)?;
+    let sent_head = exchange.response.clone().unwrap_or_default();
     let mut body = Vec::new();
-    match &response.body {
+    match &arriving {
+        _ if !rules.shows_body(&response.headers.plain) => {
+            body.extend_from_slice(&response.whole_body());
+        }
         CaseBody::None => {}
         CaseBody::Pieces(pieces) => {
             for (number, piece) in pieces.iter().enumerate() {
@@ -142,10 +179,19 @@ async fn exchange_messages(
             pass_on(step.await?, &mut body)?;
         }
     }
-    outcome.response = exchange.response.as_ref().map(|head| ReceivedMessage {
-        pseudo: vec![(":status", head.status.as_str().to_owned())],
-        headers: head.headers.clone(),
-        body,
+    let body = Bytes::from(body);
+    let sent = match response.body {
+        // The head of a stream is sent before its first event.
+        CaseBody::Events(_) => rules.sent_response(&given, &sent_head, None),
+        _ => {
+            let left = exchange.response.clone().unwrap_or_default();
+            rules.sent_response(&given, &left, Some(&body))
+        }
+    };
+    outcome.response = Some(ReceivedMessage {
+        pseudo: vec![(":status", sent.status.as_str().to_owned())],
+        headers: sent.headers,
+        body: body.into(),
     });
     Ok(())
 }
@@ -166,6 +212,18 @@ fn pass_on(step: PluginBodyStep, body: &mut Vec<u8>) -> Result<(), ExchangeEnd> 
         PluginBodyStep::Close => return Err(ExchangeEnd::Close),
     }
     Ok(())
+}
+
+/// Waits until the plugin has made the calls that the case has responses for, for example by its timer.
+async fn wait_for_start(plugin: &Plugin, environment: &CaseEnvironment) {
+    let waiting = async {
+        while environment.awaits_calls() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    // A call that is not made is a difference that is reported.
+    let _ = tokio::time::timeout(CALLS, waiting).await;
+    wait_for_calls(plugin).await;
 }
 
 /// Waits until the plugin has the responses to its calls.

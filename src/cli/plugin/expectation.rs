@@ -93,6 +93,11 @@ pub struct CaseMismatch {
 pub struct CaseMismatches(pub Vec<CaseMismatch>);
 
 impl CaseExpectation {
+    /// Whether something is expected of a response or a reply.
+    pub fn expects_response(&self) -> bool {
+        self.response.is_some() || self.reply.is_some()
+    }
+
     /// Compares what happened with the expectation.
     pub fn compare(self, outcome: &CaseOutcome, mismatches: &mut CaseMismatches) {
         let end = match (&self.configuration, self.trap) {

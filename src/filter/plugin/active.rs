@@ -3,12 +3,14 @@
 use super::lending;
 use crate::catalog::model::Candidate;
 use crate::filter::view::{RequestView, ResponseView};
-use crate::plugin::{PluginExchange, PluginStream};
+use crate::plugin::{MessageGrants, PluginExchange, PluginStream, RunningPlugin};
 
 /// A plugin that takes part in an exchange.
 pub struct ActivePlugin {
     pub stream: PluginStream,
     pub exchange: PluginExchange,
+    /// Whether the plugin has had the headers of the response that it is granted.
+    has_granted_headers: bool,
     /// Whether the exchange has the request as it was sent, so that nothing is taken back from it.
     shows_sent_request: bool,
 }
@@ -19,13 +21,14 @@ struct ActivePlugins(Vec<(usize, Box<ActivePlugin>)>);
 
 impl ActivePlugin {
     /// Boxed, since filters take and keep it in every hook.
-    pub fn new(stream: PluginStream, request: &RequestView) -> Box<Self> {
+    pub fn new(stream: PluginStream, request: &RequestView, grants: &MessageGrants) -> Box<Self> {
         Box::new(Self {
             stream,
             exchange: PluginExchange {
-                request: lending::request_head(request),
+                request: lending::request_head(request, grants),
                 ..PluginExchange::default()
             },
+            has_granted_headers: false,
             shows_sent_request: false,
         })
     }
@@ -43,14 +46,29 @@ impl ActivePlugin {
     }
 
     /// Shows the plugin the request as it was sent, once.
-    pub fn show_request(&mut self, request: &RequestView, candidate: Option<&Candidate>) {
+    pub fn show_request(
+        &mut self,
+        request: &RequestView,
+        candidate: Option<&Candidate>,
+        grants: &MessageGrants,
+    ) {
         if !std::mem::replace(&mut self.shows_sent_request, true) {
-            lending::show_request(request, candidate, &mut self.exchange);
+            lending::show_request(request, candidate, &mut self.exchange, grants);
         }
     }
 
-    pub fn show_response(&mut self, response: &ResponseView<'_>) {
-        self.show_request(response.request, response.candidate);
+    pub fn show_response(&mut self, response: &ResponseView<'_>, grants: &MessageGrants) {
+        self.show_request(response.request, response.candidate, grants);
         lending::show_response(response, &mut self.exchange);
+        if !self.has_granted_headers {
+            lending::show_granted_headers(response.request, &mut self.exchange, grants);
+        }
+    }
+
+    /// Takes over the head of the response as the plugin left it.
+    pub fn take_over_response(&mut self, response: &mut ResponseView<'_>, plugin: &RunningPlugin) {
+        // What the plugin has removed of them stays away.
+        self.has_granted_headers = true;
+        lending::take_over_response(response, &self.exchange, plugin);
     }
 }

@@ -1,10 +1,12 @@
 //! Lends the messages of an exchange to a plugin: without credentials, and without what the gateway alone decides.
 
 use crate::catalog::model::Candidate;
+use crate::filter::chain::GrantedResponseHeaders;
 use crate::filter::view::{RequestView, ResponseView};
-use crate::plugin::{ExchangeProperties, PluginExchange, PluginRequestHead, PluginResponseHead};
-use crate::protocol::credential_names::names_credential;
-use crate::protocol::header_policy::query_for_provider;
+use crate::plugin::{
+    ExchangeProperties, IgnoredEdit, MessageGrants, PluginExchange, PluginRequestHead,
+    PluginResponseHead, RunningPlugin,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::sync::Arc;
 
@@ -25,23 +27,27 @@ const FIXED_RESPONSE_HEADERS: [HeaderName; 3] = [
 ];
 
 /// Headers of a request that a plugin does not get, or cannot change, until they are given back.
-pub struct WithheldHeaders(Vec<(HeaderName, HeaderValue)>);
+pub struct WithheldHeaders(HeaderMap);
 
 /// The head of a request as a plugin sees it at first.
-pub fn request_head(request: &RequestView) -> PluginRequestHead {
+pub fn request_head(request: &RequestView, grants: &MessageGrants) -> PluginRequestHead {
     let authority = request.header(header::HOST.as_str()).unwrap_or_default();
     PluginRequestHead {
         method: request.method.clone(),
-        scheme: "https".to_owned(),
+        scheme: request.scheme().to_string(),
         authority: authority.to_owned(),
-        path: visible_path(request),
+        path: visible_path(request, grants),
         headers: HeaderMap::new(),
     }
 }
 
 /// Moves the request's headers into the exchange, all but credentials.
-pub fn lend_request(request: &mut RequestView, exchange: &mut PluginExchange) -> WithheldHeaders {
-    let withheld = WithheldHeaders::take(&mut request.headers);
+pub fn lend_request(
+    request: &mut RequestView,
+    exchange: &mut PluginExchange,
+    grants: &MessageGrants,
+) -> WithheldHeaders {
+    let withheld = WithheldHeaders::take(&mut request.headers, grants);
     exchange.request.headers = std::mem::take(&mut request.headers);
     exchange.properties = Some(Arc::new(properties(request, None)));
     withheld
@@ -52,15 +58,33 @@ pub fn take_back_request(
     request: &mut RequestView,
     exchange: &mut PluginExchange,
     withheld: WithheldHeaders,
+    grants: &MessageGrants,
+    plugin: &RunningPlugin,
 ) {
     let mut headers = std::mem::take(&mut exchange.request.headers);
-    withheld.restore(&mut headers);
+    withheld.restore(&mut headers, grants, plugin);
     request.headers = headers;
 }
 
-/// Takes over the path and the query, if the plugin changed them.
-pub fn take_over_path(request: &mut RequestView, path: &str) {
-    if path == visible_path(request) {
+/// Takes over the path and the query, if the plugin changed them; reports what else it changed of the head.
+pub fn take_over_head(
+    request: &mut RequestView,
+    head: &PluginRequestHead,
+    grants: &MessageGrants,
+    plugin: &RunningPlugin,
+) {
+    let given = request_head(request, grants);
+    for (is_changed, edit) in [
+        (head.method != given.method, IgnoredEdit::Method),
+        (head.authority != given.authority, IgnoredEdit::Authority),
+        (head.scheme != given.scheme, IgnoredEdit::Scheme),
+    ] {
+        if is_changed {
+            plugin.report_ignored(edit);
+        }
+    }
+    let path = head.path.as_str();
+    if path == given.path {
         return;
     }
     let (path, query) = match path.split_once('?') {
@@ -78,8 +102,9 @@ pub fn show_request(
     request: &RequestView,
     candidate: Option<&Candidate>,
     exchange: &mut PluginExchange,
+    grants: &MessageGrants,
 ) {
-    let visible = |(name, _): &(&HeaderName, &HeaderValue)| !is_hidden(name);
+    let visible = |(name, _): &(&HeaderName, &HeaderValue)| !grants.hides(name);
     let headers = request.headers.iter().filter(visible);
     exchange.request.headers = headers
         .map(|(name, value)| (name.clone(), value.clone()))
@@ -95,18 +120,43 @@ pub fn show_response(response: &ResponseView<'_>, exchange: &mut PluginExchange)
     });
 }
 
-/// Takes over the headers as the plugin left them.
-pub fn take_over_response_headers(response: &mut ResponseView<'_>, exchange: &PluginExchange) {
+/// Adds the headers of the provider's response that the plugin is granted.
+pub fn show_granted_headers(
+    request: &RequestView,
+    exchange: &mut PluginExchange,
+    grants: &MessageGrants,
+) {
+    let granted = request.state.get::<GrantedResponseHeaders>();
+    let (Some(GrantedResponseHeaders(granted)), Some(head)) = (granted, &mut exchange.response)
+    else {
+        return;
+    };
+    for name in &grants.response_headers {
+        if head.headers.contains_key(name) {
+            continue;
+        }
+        for value in granted.get_all(name) {
+            head.headers.append(name.clone(), value.clone());
+        }
+    }
+}
+
+/// Takes over the status and the headers as the plugin left them.
+pub fn take_over_response(
+    response: &mut ResponseView<'_>,
+    exchange: &PluginExchange,
+    plugin: &RunningPlugin,
+) {
     let Some(head) = &exchange.response else {
         return;
     };
-    let sent = std::mem::replace(response.headers, head.headers.clone());
-    for name in FIXED_RESPONSE_HEADERS {
-        response.headers.remove(&name);
-        for value in sent.get_all(&name) {
-            response.headers.append(name.clone(), value.clone());
-        }
+    match head.status.as_u16() {
+        _ if head.status == response.status => {}
+        204 | 205 | 304 => plugin.report_ignored(IgnoredEdit::BodilessStatus),
+        _ => response.status = head.status,
     }
+    let given = std::mem::replace(response.headers, head.headers.clone());
+    restore_fixed(response.headers, &given, &FIXED_RESPONSE_HEADERS, plugin);
 }
 
 /// Whether the request has a body, as far as its head shows.
@@ -125,43 +175,63 @@ pub fn has_body(request: &RequestView) -> bool {
 }
 
 impl WithheldHeaders {
-    fn take(headers: &mut HeaderMap) -> Self {
+    fn take(headers: &mut HeaderMap, grants: &MessageGrants) -> Self {
         let hidden: Vec<_> = headers
             .keys()
-            .filter(|name| is_hidden(name))
+            .filter(|name| grants.hides(name))
             .cloned()
             .collect();
-        let mut withheld = Vec::new();
+        let mut withheld = HeaderMap::new();
         for name in hidden {
-            for value in headers.get_all(&name) {
-                withheld.push((name.clone(), value.clone()));
-            }
+            copy_values(headers, &mut withheld, &name);
             headers.remove(&name);
         }
         for name in FIXED_REQUEST_HEADERS {
-            for value in headers.get_all(&name) {
-                withheld.push((name.clone(), value.clone()));
-            }
+            copy_values(headers, &mut withheld, &name);
         }
         Self(withheld)
     }
 
-    /// Puts the headers back. What the plugin set by such names is dropped.
-    fn restore(self, headers: &mut HeaderMap) {
-        for name in FIXED_REQUEST_HEADERS {
+    /// Puts the headers back. What the plugin set by such names is dropped, also if the request had none.
+    fn restore(self, headers: &mut HeaderMap, grants: &MessageGrants, plugin: &RunningPlugin) {
+        let set = headers.keys().filter(|name| grants.hides(name));
+        for name in set.cloned().collect::<Vec<_>>() {
+            plugin.report_ignored(IgnoredEdit::Credential);
             headers.remove(name);
         }
-        for (name, _) in &self.0 {
-            headers.remove(name);
-        }
-        for (name, value) in self.0 {
-            headers.append(name, value);
+        restore_fixed(headers, &self.0, &FIXED_REQUEST_HEADERS, plugin);
+        for (name, value) in &self.0 {
+            if !FIXED_REQUEST_HEADERS.contains(name) {
+                headers.append(name.clone(), value.clone());
+            }
         }
     }
 }
 
-fn is_hidden(name: &HeaderName) -> bool {
-    names_credential(name.as_str().as_bytes())
+/// Sets headers that a plugin cannot change to what they were.
+fn restore_fixed(
+    headers: &mut HeaderMap,
+    given: &HeaderMap,
+    names: &[HeaderName],
+    plugin: &RunningPlugin,
+) {
+    for name in names {
+        if headers.get_all(name) == given.get_all(name) {
+            continue;
+        }
+        // Plugins that change a body remove its length, as they must in other proxies.
+        if headers.contains_key(name) {
+            plugin.report_ignored(IgnoredEdit::Connection);
+        }
+        headers.remove(name);
+        copy_values(given, headers, name);
+    }
+}
+
+fn copy_values(from: &HeaderMap, to: &mut HeaderMap, name: &HeaderName) {
+    for value in from.get_all(name) {
+        to.append(name.clone(), value.clone());
+    }
 }
 
 fn properties(request: &RequestView, candidate: Option<&Candidate>) -> ExchangeProperties {
@@ -178,12 +248,6 @@ fn properties(request: &RequestView, candidate: Option<&Candidate>) -> ExchangeP
 }
 
 /// The path and the query, without credentials in it.
-fn visible_path(request: &RequestView) -> String {
-    match request.query.as_deref() {
-        None | Some("") => request.path.clone(),
-        Some(query) => {
-            let visible = query_for_provider(query, &request.headers);
-            format!("{}?{visible}", request.path)
-        }
-    }
+fn visible_path(request: &RequestView, grants: &MessageGrants) -> String {
+    grants.visible_path(&request.path, request.query.as_deref(), &request.headers)
 }

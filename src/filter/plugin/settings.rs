@@ -1,7 +1,7 @@
 //! The settings of `plugin`, and what they are built into.
 
 use crate::filter::descriptor::{BuildContext, ChainSide, InvalidSettings, read_settings};
-use crate::plugin::{PluginCallback, RunningPlugin};
+use crate::plugin::{MessageGrants, PluginCallback, RunningPlugin};
 use crate::protocol::nearest::nearest;
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -70,11 +70,14 @@ impl PluginFilterConfig {
         read_settings(settings)
     }
 
-    /// Starts the plugin, unless it runs with the same configuration already.
+    /// Starts the plugin, unless it runs with the same configuration already. Returns its grants, too.
     ///
     /// # Errors
     /// There is no such plugin, or it does not start.
-    pub fn start(&self, context: &BuildContext<'_>) -> Result<Arc<RunningPlugin>, InvalidSettings> {
+    pub fn start(
+        &self,
+        context: &BuildContext<'_>,
+    ) -> Result<(Arc<RunningPlugin>, Arc<MessageGrants>), InvalidSettings> {
         let name = &self.r#use;
         let Some(definition) = context.plugins.get(name) else {
             let reason = format!("no plugin `{name}`");
@@ -89,11 +92,11 @@ impl PluginFilterConfig {
             let hint = format!("correct the errors of `plugins.{name}` first");
             return Err(InvalidSettings::new(reason).at("/use").hint(hint));
         };
-        let started = definition.start(self.configuration());
-        started.map_err(|reason| {
+        let started = definition.start(self.configuration()).map_err(|reason| {
             InvalidSettings::new(format!("plugin `{name}` does not start: {reason}"))
                 .hint("the lines of the plugin are in the log; its page names the keys of `config`")
-        })
+        })?;
+        Ok((started, definition.grants().clone()))
     }
 
     /// The parts that the filter gives to the plugin in this chain.

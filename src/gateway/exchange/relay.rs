@@ -48,6 +48,11 @@ impl Exchange<'_> {
             response.headers(),
             &candidate.channel.secrets,
         );
+        self.route.response.keep_granted_headers(
+            &mut self.request,
+            response.headers(),
+            &candidate.channel.secrets,
+        );
         let kind = body_kind_for(self.request.protocol, response.headers());
         self.record.status = Some(response.status);
         self.record.committed = Some(self.record.started.elapsed());
@@ -69,6 +74,8 @@ impl Exchange<'_> {
             let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
             return Err(decision.fault(fault));
         }
+        // A filter may have changed it. What the response means for retries and health is decided by the provider's.
+        self.record.status = Some(view.status);
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
         let status = response.status;
         let is_error = status.is_client_error() || status.is_server_error();
@@ -169,7 +176,7 @@ impl Exchange<'_> {
         decision: RetryDecision,
     ) -> Result<(), Fault> {
         let (body, complete) = self.read_bounded(response, ERROR_BYTES_MAX).await?;
-        let mut status = response.status;
+        let mut status = self.caller_status(response);
         let body = if kind.is_protocols_error(&body) && complete {
             let mut body = Bytes::from(redact(&body, &[]).into_owned());
             let mut view = ResponseView {
@@ -223,14 +230,15 @@ impl Exchange<'_> {
         }
         if !complete {
             headers.remove(header::CONTENT_LENGTH);
-            self.downstream.write_head(response.status, headers).await?;
+            let status = self.caller_status(response);
+            self.downstream.write_head(status, headers).await?;
             self.downstream.write(body, false).await?;
             return self.forward_body(response, |_| {}).await;
         }
         let mut view = ResponseView {
+            status: self.caller_status(response),
             request: &mut self.request,
             candidate: Some(candidate),
-            status: response.status,
             headers: &mut headers,
             kind: ResponseBodyKind::Json,
         };
@@ -266,6 +274,11 @@ impl Exchange<'_> {
         self.release_permits();
         self.downstream.write_head(status, headers).await?;
         self.downstream.write(body, true).await
+    }
+
+    /// The status for the caller: the provider's, unless a filter changed it.
+    pub(super) fn caller_status(&self, response: &UpstreamResponse) -> StatusCode {
+        self.record.status.unwrap_or(response.status)
     }
 
     /// Up to `bytes_max` of the body, and whether that is the whole body.

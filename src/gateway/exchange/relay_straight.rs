@@ -25,7 +25,8 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         let observed = kind == ResponseBodyKind::Json
             && self.route.response.body_access() == ResponseBodyAccess::Observe;
-        self.downstream.write_head(response.status, headers).await?;
+        let status = self.caller_status(response);
+        self.downstream.write_head(status, headers).await?;
         // Copied, since keeping many small pieces would hold their larger buffers.
         let mut seen = BytesMut::new();
         let mut whole = observed;

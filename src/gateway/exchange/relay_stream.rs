@@ -62,7 +62,8 @@ impl Exchange<'_> {
             OutputChecks::Streams(checks) => Some(checks),
         };
         headers.remove(header::CONTENT_LENGTH);
-        self.downstream.write_head(response.status, headers).await?;
+        let status = self.caller_status(response);
+        self.downstream.write_head(status, headers).await?;
         if let Some(checks) = checks {
             // Boxed, so that streams that are not held do not take its memory.
             return Box::pin(self.relay_held_stream(response, candidate, checks)).await;

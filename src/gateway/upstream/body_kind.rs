@@ -23,7 +23,7 @@ pub(in crate::gateway) fn body_kind_for(
     }
 }
 
-pub(in crate::gateway) fn body_kind_of(headers: &HeaderMap) -> ResponseBodyKind {
+pub(crate) fn body_kind_of(headers: &HeaderMap) -> ResponseBodyKind {
     // The gateway requests no content coding; an encoded body can neither be parsed nor masked.
     let coded = headers
         .get(header::CONTENT_ENCODING)

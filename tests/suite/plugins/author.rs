@@ -40,13 +40,13 @@ const CALLS: &str = r#"
     (drop (call $continue (i32.const 0))))"#;
 
 /// What a command printed.
-struct CommandOutput {
-    success: bool,
-    stdout: String,
-    stderr: String,
+pub(super) struct CommandOutput {
+    pub success: bool,
+    pub stdout: String,
+    pub stderr: String,
 }
 
-fn headgate(folder: &Path, arguments: &[&str]) -> CommandOutput {
+pub(super) fn headgate(folder: &Path, arguments: &[&str]) -> CommandOutput {
     let output = Command::new(BINARY)
         .arg("plugin")
         .args(arguments)

@@ -1,7 +1,10 @@
 //! Tests of the filter `plugin`, on the real listener.
 
 mod author;
+mod cases;
+mod exposure;
 mod failures;
+mod foreign;
 mod lifecycle;
 mod messages;
 mod reloads;

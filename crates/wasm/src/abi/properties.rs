@@ -41,6 +41,12 @@ pub(super) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> 
 fn property(caller: &mut GuestCaller<'_>, at: u32, length: u32) -> Result<Bytes, AbiStatus> {
     let (memory, state) = parts(caller)?;
     let path = path(text(memory, at, length)?);
+    let supplied = &state.plugin.settings.properties;
+    if !supplied.is_empty()
+        && let Some(value) = supplied.get(&path.join("."))
+    {
+        return Ok(serialise(value.clone()));
+    }
     let exchange = state.exchange();
     let source = exchange.and_then(|exchange| exchange.properties.as_ref());
     if let Some(value) = source.and_then(|source| source.property(&path)) {

@@ -166,6 +166,7 @@ impl<'a> MapEdit<'a> {
         self.check_size(name.as_str().len() + value.len(), 1)?;
         self.note(&name);
         self.map().append(name, value);
+        self.count_edit();
         Ok(())
     }
 
@@ -178,6 +179,7 @@ impl<'a> MapEdit<'a> {
         self.check_size(name.as_str().len() + value.len(), 1)?;
         self.note(&name);
         self.map().insert(name, value);
+        self.count_edit();
         Ok(())
     }
 
@@ -188,7 +190,9 @@ impl<'a> MapEdit<'a> {
             return Ok(());
         }
         self.note(&name);
-        self.map().remove(&name);
+        if self.map().remove(&name).is_some() {
+            self.count_edit();
+        }
         Ok(())
     }
 
@@ -215,6 +219,7 @@ impl<'a> MapEdit<'a> {
         }
         *self.map() = map;
         self.log.note_whole(self.kind, former);
+        self.count_edit();
         Ok(())
     }
 
@@ -246,6 +251,12 @@ impl<'a> MapEdit<'a> {
             return Err(AbiStatus::BadArgument);
         }
         Ok(())
+    }
+
+    fn count_edit(&mut self) {
+        if self.kind == HeaderMapKind::ResponseHeaders {
+            self.exchange.response_head_edits += 1;
+        }
     }
 
     fn note(&mut self, name: &HeaderName) {
@@ -304,6 +315,7 @@ impl<'a> MapEdit<'a> {
         let response = response.ok_or(AbiStatus::BadArgument)?;
         self.log.note_status(response.status);
         response.status = status;
+        self.count_edit();
         Ok(())
     }
 

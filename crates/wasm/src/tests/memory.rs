@@ -43,7 +43,7 @@ async fn start(
 
 #[tokio::test]
 async fn growth_beyond_the_memory_of_all_instances_fails_the_request_but_does_not_disable_the_plugin()
-{
+ {
     let host = host(30);
     let plugin = start(&host, |_| {}).await.unwrap();
     let mut first = plugin.open_stream().await.unwrap();
@@ -105,27 +105,24 @@ async fn idle_instances_make_room_for_others_but_one_of_each_plugin_stays() {
 async fn a_request_without_any_instance_waits_for_memory_and_fails_after_the_pause() {
     let host = host(20);
     let plugin = start(&host, |_| {}).await.unwrap();
-    let hungry = start(&host, |settings| {
-        settings.limits.pause = Duration::from_secs(20);
-    })
-    .await;
-    let hungry = hungry.unwrap();
-    let limit = 20 * PAGE;
-    // The growth fails, and ends the only instance.
-    let mut stream = hungry.open_stream().await.unwrap();
-    let step = stream.on_request_headers(&mut request(&[]), true).await;
+    let other = start(&host, |_| {}).await.unwrap();
+    let mut streams = [
+        other.open_stream().await.unwrap(),
+        plugin.open_stream().await.unwrap(),
+    ];
+    let step = streams[0].on_request_headers(&mut request(&[]), true).await;
     assert_eq!(step, Ok(PluginStep::Continue));
-    let mut other = plugin.open_stream().await.unwrap();
-    let step = other.on_request_headers(&mut request(&[]), true).await;
+    // This growth is refused, which ends the only instance of the plugin.
+    let step = streams[1].on_request_headers(&mut request(&[]), true).await;
+    let limit = 20 * PAGE;
     assert_eq!(step, Err(PluginFailure::Memory { limit }));
-    host.set_memory_total(18 * PAGE);
+    let limit = 18 * PAGE;
+    host.set_memory_total(limit);
     let refused = plugin.open_stream().await.unwrap_err();
-    assert_eq!(refused, PluginFailure::Memory { limit: 18 * PAGE });
-    // With room it gets an instance at once.
-    drop((stream, hungry));
-    let stream = plugin.open_stream().await;
-    assert!(stream.is_ok(), "{stream:?}");
-    assert!(start(&host, |_| {}).await.is_ok());
+    assert_eq!(refused, PluginFailure::Memory { limit });
+    // With room there is an instance at once.
+    drop((streams, other));
+    assert!(plugin.open_stream().await.is_ok());
     host.set_memory_total(2 * PAGE);
     let error = start(&host, |_| {}).await.unwrap_err().to_string();
     assert!(
