@@ -48,8 +48,7 @@ fn run(callbacks: &str, cases: &str, expected: &[&str]) {
 fn a_case_that_does_nothing_in_the_gateway_fails() {
     let cases = r#"
 cases:
-  - &cookie
-    name: a withheld header
+  - name: a withheld header
     request: {headers: {cookie: a=b}}
     response: {headers: {set-cookie: c=d}}
     expect: {response: {headers: {x-saw-cookie: a=b}}}

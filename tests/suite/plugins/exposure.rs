@@ -4,7 +4,7 @@ use crate::configuration::check::{GOOD, check_in};
 use crate::harness::config;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
-use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator};
+use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -245,9 +245,10 @@ async fn what_a_plugin_changes_in_vain_is_in_the_log() {
             let response = gateway.ask(&request).await;
             assert_eq!(response.status, 200, "{}", response.text());
         }
-        let log = gateway.process.stderr.all().concat();
+        let log = || gateway.process.stderr.all().concat();
         for edit in expected {
-            assert_eq!(log.matches(edit).count(), 1, "{edit}\n{log}");
+            eventually(edit, async || log().contains(edit).then_some(())).await;
+            assert_eq!(log().matches(edit).count(), 1, "{edit}\n{}", log());
         }
         let sent = simulator.last().await.to_string();
         assert!(!sent.contains("sk-forged-canary"), "{sent}");
