@@ -188,7 +188,7 @@ impl EditEventFilter {
             }
             DropConfig::Always(false) => EventChange::DropOrEdit(None, edits),
             DropConfig::If(DropConditionConfig { cel }) => {
-                let condition = FilterExpression::compile(&cel, Phase::Event);
+                let condition = FilterExpression::compile_condition(&cel, Phase::Event);
                 let condition = condition.map_err(|invalid| invalid.at("/drop/cel"))?;
                 EventChange::DropOrEdit(Some(condition), edits)
             }

@@ -46,6 +46,24 @@ impl FilterExpression {
         compiled.map(Self).map_err(|error| invalid(text, error))
     }
 
+    /// As [`Self::compile`], for a condition.
+    ///
+    /// # Errors
+    /// As [`Self::compile`], or the value cannot be a boolean.
+    pub fn compile_condition(text: &str, available: Phase) -> Result<Self, InvalidSettings> {
+        let compiled = Expression::compile_condition(text, available);
+        compiled.map(Self).map_err(|error| invalid(text, error))
+    }
+
+    /// As [`Self::compile`], for a text.
+    ///
+    /// # Errors
+    /// As [`Self::compile`], or the value cannot be a string, a number or a boolean.
+    pub fn compile_text(text: &str, available: Phase) -> Result<Self, InvalidSettings> {
+        let compiled = Expression::compile_text(text, available);
+        compiled.map(Self).map_err(|error| invalid(text, error))
+    }
+
     /// The expression without its place in a filter.
     pub fn into_expression(self) -> Expression {
         self.0

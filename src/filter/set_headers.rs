@@ -305,7 +305,7 @@ fn source(
                 ChainSide::Response => Phase::ResponseHead,
                 _ => Phase::Attempt,
             };
-            let expression = FilterExpression::compile(&cel, available);
+            let expression = FilterExpression::compile_text(&cel, available);
             expression
                 .map(HeaderValueSource::Computed)
                 .map_err(|invalid| invalid.at("/cel"))

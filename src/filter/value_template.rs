@@ -118,7 +118,7 @@ impl TextTemplate {
         match config {
             TextTemplateConfig::Text(text) => Ok(Self::Text(text)),
             TextTemplateConfig::Computed(ComputedTextConfig { cel }) => {
-                let compiled = FilterExpression::compile(&cel, available);
+                let compiled = FilterExpression::compile_text(&cel, available);
                 let compiled = compiled.map_err(|invalid| invalid.at(format!("/{COMPUTED}")));
                 compiled.map(Self::Computed)
             }

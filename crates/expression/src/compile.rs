@@ -5,6 +5,8 @@ mod limits;
 mod literals;
 mod macros;
 mod references;
+mod signatures;
+mod type_check;
 
 use cel::IdedExpr;
 use cel::common::ast::{EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr};
@@ -13,6 +15,7 @@ use crate::error::CompileError;
 use crate::names::{DocumentKind, Phase};
 use crate::nodes::CelNode;
 use crate::parse::{ParsedText, parse};
+use crate::types::TypeSet;
 
 /// The most elements of a list or map literal.
 const LITERAL_ELEMENTS: usize = 64;
@@ -33,13 +36,19 @@ struct Compilation<'t> {
     documents: Vec<DocumentKind>,
     /// The variable of the macro around, while its body is compiled.
     element: Option<&'t str>,
+    /// The types of that variable.
+    element_types: TypeSet,
     is_in_macro: bool,
 }
 
 type Compiled = Result<CelNode, CompileError>;
 
-/// Compiles an expression that is evaluated in the phase `available`.
-pub(crate) fn compile(text: &str, available: Phase) -> Result<CompiledText, CompileError> {
+/// Compiles an expression that is evaluated in the phase `available`, and for a value of one of the types `wanted`.
+pub(crate) fn compile(
+    text: &str,
+    available: Phase,
+    wanted: TypeSet,
+) -> Result<CompiledText, CompileError> {
     let parsed = parse(text)?;
     limits::check(&parsed)?;
     let mut compilation = Compilation {
@@ -48,9 +57,11 @@ pub(crate) fn compile(text: &str, available: Phase) -> Result<CompiledText, Comp
         phase: Phase::Head,
         documents: Vec::new(),
         element: None,
+        element_types: TypeSet::ANY,
         is_in_macro: false,
     };
     let root = compilation.node(&parsed.expression)?;
+    compilation.check_result(&parsed.expression, wanted, &root)?;
     Ok(CompiledText {
         root,
         phase: compilation.phase,
@@ -106,6 +117,7 @@ impl<'t> Compilation<'t> {
             return self.reference(part);
         }
         let operand = self.boxed(&select.operand)?;
+        self.check_container(&select.operand, &operand, TypeSet::TEXT)?;
         Ok(CelNode::Member(operand, select.field.as_str().into()))
     }
 
@@ -131,6 +143,7 @@ impl<'t> Compilation<'t> {
             if let CelNode::Null | CelNode::Bool(_) | CelNode::Int(_) | CelNode::Double(_) = key {
                 return Err(self.error(&entry.key, "the key of a map must be a string"));
             }
+            self.check_argument(&entry.key, "the key of a map", TypeSet::TEXT, &key)?;
             entries.push((key, self.node(&entry.value)?));
         }
         Ok(CelNode::Map(entries))

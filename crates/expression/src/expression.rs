@@ -12,6 +12,7 @@ use crate::json_text::{self, double_text};
 use crate::names::{DocumentKind, MapVariable, Phase, Variable};
 use crate::nodes::CelNode;
 use crate::observed;
+use crate::types::TypeSet;
 use crate::values::{CelValue, ExpressionValues};
 
 /// Where the value of an expression comes from.
@@ -50,7 +51,28 @@ impl Expression {
     /// # Errors
     /// The first thing that is wrong, with its position.
     pub fn compile(text: &str, available: Phase) -> Result<Self, CompileError> {
-        let compiled = compile(text, available)?;
+        Self::compile_to(text, available, TypeSet::ANY)
+    }
+
+    /// As [`Self::compile`], for [`Self::is_true`].
+    ///
+    /// # Errors
+    /// As [`Self::compile`], or the value cannot be a boolean.
+    pub fn compile_condition(text: &str, available: Phase) -> Result<Self, CompileError> {
+        Self::compile_to(text, available, TypeSet::BOOL)
+    }
+
+    /// As [`Self::compile`], for [`Self::text_value`].
+    ///
+    /// # Errors
+    /// As [`Self::compile`], or the value cannot be a string, a number or a boolean.
+    pub fn compile_text(text: &str, available: Phase) -> Result<Self, CompileError> {
+        let wanted = TypeSet::TEXT | TypeSet::NUMBER | TypeSet::BOOL;
+        Self::compile_to(text, available, wanted)
+    }
+
+    fn compile_to(text: &str, available: Phase, wanted: TypeSet) -> Result<Self, CompileError> {
+        let compiled = compile(text, available, wanted)?;
         let text = text.to_owned();
         Ok(Self(Arc::new(SharedExpression { text, compiled })))
     }

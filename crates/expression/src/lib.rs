@@ -14,6 +14,7 @@ mod nodes;
 mod observed;
 mod parse;
 mod pointer;
+mod types;
 mod values;
 
 /// The type of `client.address`.

@@ -39,7 +39,7 @@ impl StepConditionBuilder {
         }
         let on_error = on_error(config.on_error, support, side, name)?;
         let available = available(support, side);
-        let expression = FilterExpression::compile(&config.r#if, available);
+        let expression = FilterExpression::compile_condition(&config.r#if, available);
         let expression = expression.map_err(|invalid| invalid.at("/if"))?;
         self.built.set(self.built.get() + 1);
         Ok(StepCondition {

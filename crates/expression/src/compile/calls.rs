@@ -5,173 +5,12 @@ use cel::common::ast::{CallExpr, Expr, LiteralValue, operators};
 use headgate_protocol::nearest::nearest;
 
 use super::references::entry_key;
+use super::signatures::{CallStyle, FUNCTIONS, SPECIAL_FUNCTIONS};
 use super::{Compilation, Compiled, literals, macros, with_hint};
 use crate::error::CompileError;
 use crate::names::{DocumentKind, MapVariable};
-use crate::nodes::{BinaryOperator, CelFunction, CelNode};
-
-/// A function whose arguments are evaluated first.
-struct FunctionSignature {
-    name: &'static str,
-    function: CelFunction,
-    /// The fewest and the most arguments, the one before the dot included.
-    arguments: (usize, usize),
-    style: CallStyle,
-    usage: &'static str,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CallStyle {
-    /// `f(x)`
-    Global,
-    /// `x.f()`
-    Member,
-    Either,
-}
-
-const fn signature(
-    name: &'static str,
-    function: CelFunction,
-    arguments: (usize, usize),
-    style: CallStyle,
-    usage: &'static str,
-) -> FunctionSignature {
-    FunctionSignature {
-        name,
-        function,
-        arguments,
-        style,
-        usage,
-    }
-}
-
-const FUNCTIONS: &[FunctionSignature] = &[
-    signature(
-        "size",
-        CelFunction::Size,
-        (1, 1),
-        CallStyle::Either,
-        "size(x) or x.size()",
-    ),
-    signature(
-        "contains",
-        CelFunction::Contains,
-        (2, 2),
-        CallStyle::Member,
-        "text.contains(part)",
-    ),
-    signature(
-        "startsWith",
-        CelFunction::StartsWith,
-        (2, 2),
-        CallStyle::Member,
-        "text.startsWith(prefix)",
-    ),
-    signature(
-        "endsWith",
-        CelFunction::EndsWith,
-        (2, 2),
-        CallStyle::Member,
-        "text.endsWith(suffix)",
-    ),
-    signature(
-        "lowerAscii",
-        CelFunction::LowerAscii,
-        (1, 1),
-        CallStyle::Member,
-        "text.lowerAscii()",
-    ),
-    signature(
-        "upperAscii",
-        CelFunction::UpperAscii,
-        (1, 1),
-        CallStyle::Member,
-        "text.upperAscii()",
-    ),
-    signature(
-        "split",
-        CelFunction::Split,
-        (2, 3),
-        CallStyle::Member,
-        "text.split(separator) or text.split(separator, limit)",
-    ),
-    signature(
-        "join",
-        CelFunction::Join,
-        (1, 2),
-        CallStyle::Member,
-        "list.join() or list.join(separator)",
-    ),
-    signature(
-        "substring",
-        CelFunction::Substring,
-        (2, 3),
-        CallStyle::Member,
-        "text.substring(start) or text.substring(start, end)",
-    ),
-    signature(
-        "replace",
-        CelFunction::Replace,
-        (3, 4),
-        CallStyle::Member,
-        "text.replace(from, to) or text.replace(from, to, limit)",
-    ),
-    signature(
-        "string",
-        CelFunction::ToText,
-        (1, 1),
-        CallStyle::Global,
-        "string(x)",
-    ),
-    signature(
-        "int",
-        CelFunction::ToInt,
-        (1, 1),
-        CallStyle::Global,
-        "int(x)",
-    ),
-    signature(
-        "double",
-        CelFunction::ToDouble,
-        (1, 1),
-        CallStyle::Global,
-        "double(x)",
-    ),
-    signature(
-        "min",
-        CelFunction::Min,
-        (2, 2),
-        CallStyle::Global,
-        "min(a, b)",
-    ),
-    signature(
-        "max",
-        CelFunction::Max,
-        (2, 2),
-        CallStyle::Global,
-        "max(a, b)",
-    ),
-];
-
-/// Functions and macros that take literals or names, with their usage.
-const SPECIAL_FUNCTIONS: [(&str, &str); 13] = [
-    ("json", "json(\"/pointer\")"),
-    ("response_json", "response_json(\"/pointer\")"),
-    ("event_json", "event_json(\"/pointer\")"),
-    (
-        "matches",
-        "matches(text, \"regex\") or text.matches(\"regex\")",
-    ),
-    ("in_network", "in_network(address, \"10.0.0.0/8\")"),
-    ("sample", "sample(percent) or sample(percent, key)"),
-    ("has", "has(json(\"/pointer\")) or has(x.member)"),
-    ("all", "list.all(x, condition)"),
-    ("exists", "list.exists(x, condition)"),
-    ("exists_one", "list.exists_one(x, condition)"),
-    ("existsOne", "list.existsOne(x, condition)"),
-    ("filter", "list.filter(x, condition)"),
-    ("map", "list.map(x, value) or list.map(x, condition, value)"),
-];
+use crate::nodes::{BinaryOperator, CelNode};
+use crate::types::TypeSet;
 
 const BINARY: [(&str, BinaryOperator); 12] = [
     (operators::ADD, BinaryOperator::Add),
@@ -219,9 +58,10 @@ impl<'t> Compilation<'t> {
         if !fits || !(fewest..=most).contains(&arguments.len()) {
             return Err(self.wrong_usage(part, signature.name));
         }
-        let arguments = arguments.into_iter().map(|argument| self.node(argument));
-        let arguments = arguments.collect::<Result<_, _>>()?;
-        Ok(CelNode::Call(signature.function, arguments))
+        let nodes = arguments.iter().map(|argument| self.node(argument));
+        let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
+        self.check_arguments(&arguments, signature.name, signature.function, &nodes)?;
+        Ok(CelNode::Call(signature.function, nodes))
     }
 
     fn operator(
@@ -231,28 +71,38 @@ impl<'t> Compilation<'t> {
     ) -> Result<Option<CelNode>, CompileError> {
         Ok(Some(match (name, arguments) {
             (operators::CONDITIONAL, [condition, yes, no]) => CelNode::Conditional(Box::new([
-                self.node(condition)?,
+                self.condition(condition, "?:")?,
                 self.node(yes)?,
                 self.node(no)?,
             ])),
-            (operators::LOGICAL_AND, [left, right]) => {
-                CelNode::And(self.boxed(left)?, self.boxed(right)?)
+            (operators::LOGICAL_AND, [left, right]) => CelNode::And(
+                self.boxed_condition(left, "&&")?,
+                self.boxed_condition(right, "&&")?,
+            ),
+            (operators::LOGICAL_OR, [left, right]) => CelNode::Or(
+                self.boxed_condition(left, "||")?,
+                self.boxed_condition(right, "||")?,
+            ),
+            (operators::LOGICAL_NOT, [operand]) => {
+                CelNode::Not(self.boxed_condition(operand, "!")?)
             }
-            (operators::LOGICAL_OR, [left, right]) => {
-                CelNode::Or(self.boxed(left)?, self.boxed(right)?)
+            (operators::NEGATE, [operand]) => {
+                let node = self.boxed(operand)?;
+                self.check_argument(operand, "-", TypeSet::NUMBER, &node)?;
+                CelNode::Negate(node)
             }
-            (operators::LOGICAL_NOT, [operand]) => CelNode::Not(self.boxed(operand)?),
-            (operators::NEGATE, [operand]) => CelNode::Negate(self.boxed(operand)?),
             (operators::INDEX, [operand, index]) => self.index(operand, index)?,
             (operators::IN, [key, range]) if self.map_variable(range)?.is_some() => {
                 let map = self.map_variable(range)?.expect("just seen");
                 CelNode::HasEntry(map, Box::new(self.key(map, key)?))
             }
-            (_, [left, right]) => {
+            (_, [left_part, right_part]) => {
                 let Some((_, operator)) = BINARY.iter().find(|(known, _)| *known == name) else {
                     return Ok(None);
                 };
-                CelNode::Binary(*operator, self.boxed(left)?, self.boxed(right)?)
+                let (left, right) = (self.boxed(left_part)?, self.boxed(right_part)?);
+                self.check_binary(left_part, *operator, (&left, &right))?;
+                CelNode::Binary(*operator, left, right)
             }
             _ => return Ok(None),
         }))
@@ -261,7 +111,11 @@ impl<'t> Compilation<'t> {
     fn index(&mut self, operand: &'t IdedExpr, index: &'t IdedExpr) -> Compiled {
         match self.map_variable(operand)? {
             Some(map) => Ok(CelNode::Entry(map, Box::new(self.key(map, index)?))),
-            None => Ok(CelNode::Index(self.boxed(operand)?, self.boxed(index)?)),
+            None => {
+                let (node, index) = (self.boxed(operand)?, self.boxed(index)?);
+                self.check_container(operand, &node, self.types(&index))?;
+                Ok(CelNode::Index(node, index))
+            }
         }
     }
 
@@ -273,7 +127,10 @@ impl<'t> Compilation<'t> {
                 let message = format!("the name of an entry of `{}` must be a string", map.name());
                 Err(self.error(key, message))
             }
-            computed => Ok(computed),
+            computed => {
+                self.check_argument(key, map.name(), TypeSet::TEXT, &computed)?;
+                Ok(computed)
+            }
         }
     }
 
@@ -306,18 +163,20 @@ impl<'t> Compilation<'t> {
                     hint: hint.map(Into::into),
                     ..self.error(regex, message)
                 })?;
-                CelNode::Matches(self.boxed(text)?, Box::new(regex))
+                CelNode::Matches(self.boxed_text(text, name)?, Box::new(regex))
             }
             ("in_network", [address, network]) if !is_member => {
                 let cidr = self.literal_text(network, "the network of in_network")?;
                 let network =
                     literals::network(cidr).map_err(|message| self.error(network, message))?;
-                CelNode::InNetwork(self.boxed(address)?, network)
+                CelNode::InNetwork(self.boxed_text(address, name)?, network)
             }
             ("sample", [percent, key @ ..]) if !is_member && key.len() < 2 => {
                 let percent_node = self.boxed(percent)?;
                 literals::percent(&percent_node).map_err(|message| self.error(percent, message))?;
-                let key = key.first().map(|key| self.boxed(key)).transpose()?;
+                self.check_argument(percent, name, TypeSet::NUMBER, &percent_node)?;
+                let key = key.first().map(|key| self.boxed_text(key, name));
+                let key = key.transpose()?;
                 CelNode::Sample(percent_node, key)
             }
             ("has" | "matches" | "in_network" | "sample", _) => {
@@ -388,9 +247,15 @@ impl<'t> Compilation<'t> {
         let known = FUNCTIONS.iter().map(|signature| signature.name);
         let known = known.chain(SPECIAL_FUNCTIONS.map(|(name, _)| name));
         let error = self.error(part, format!("unknown function `{name}`"));
-        match nearest(name, known, 1).first() {
-            Some(close) => with_hint(error, format!("did you mean `{close}`?")),
-            None => error,
-        }
+        let known: Vec<&str> = known.collect();
+        let near = nearest(name, known.iter().copied(), 1).first().copied();
+        let longer = || known.iter().copied().find(|known| known.starts_with(name));
+        with_hint(
+            error,
+            match near.or_else(longer) {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => format!("known are {}", known.join(", ")),
+            },
+        )
     }
 }

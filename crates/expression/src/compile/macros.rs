@@ -7,6 +7,7 @@ use super::{Compilation, Compiled, with_hint};
 use crate::error::CompileError;
 use crate::names::NAMES;
 use crate::nodes::{CelMacro, CelNode, MacroKind};
+use crate::types::TypeSet;
 
 /// The macro of a name.
 pub(super) fn kind(name: &str) -> Option<MacroKind> {
@@ -37,12 +38,19 @@ impl<'t> Compilation<'t> {
             _ => return Err(self.wrong_usage(part, name)),
         };
         self.is_in_macro = true;
-        let range = self.node(range)?;
+        let range_part = range;
+        let range = self.node(range_part)?;
+        self.check_argument(range_part, name, TypeSet::CONTAINER, &range)?;
         self.element = Some(self.variable(variable)?);
+        self.element_types = TypeSet::of_elements(&range, TypeSet::ANY);
         let condition = condition
-            .map(|condition| self.node(condition))
+            .map(|part| self.condition(part, name))
             .transpose()?;
-        let body = self.node(body)?;
+        let body = match kind {
+            MacroKind::Map => self.node(body)?,
+            _ => self.condition(body, name)?,
+        };
+        self.element_types = TypeSet::ANY;
         self.element = None;
         self.is_in_macro = false;
         Ok(CelNode::Macro(Box::new(CelMacro {

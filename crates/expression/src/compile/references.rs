@@ -119,24 +119,26 @@ impl<'t> Compilation<'t> {
             return self.error(root, message);
         }
         let error = self.error(root, format!("unknown name `{name}`"));
-        match self.similar_names(name) {
-            Some(hint) => with_hint(error, hint),
-            None => error,
-        }
+        with_hint(error, self.similar_names(name))
     }
 
-    fn similar_names(&self, name: &str) -> Option<String> {
+    fn similar_names(&self, name: &str) -> String {
         let known = NAMES.iter().map(|(known, _, _)| *known);
-        let mut known = known.chain(self.element);
+        let known = known.chain(self.element);
         if let Some(close) = nearest(name, known.clone(), 1).first() {
-            return Some(format!("did you mean `{close}`?"));
+            return format!("did you mean `{close}`?");
         }
         let group = format!("{}.", name.split('.').next().unwrap_or_default());
-        let members: Vec<&str> = known
-            .by_ref()
+        let all: Vec<&str> = known.collect();
+        let members: Vec<&str> = all
+            .iter()
+            .copied()
             .filter(|known| known.starts_with(&group))
             .collect();
-        (!members.is_empty()).then(|| format!("known are {}", members.join(", ")))
+        match members.is_empty() {
+            true => format!("known are {}; put strings into quotes", all.join(", ")),
+            false => format!("known are {}", members.join(", ")),
+        }
     }
 }
 

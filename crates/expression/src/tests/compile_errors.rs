@@ -180,7 +180,9 @@ fn what_cel_has_and_expressions_do_not_is_refused() {
             1,
             1,
             "unknown function `duration`",
-            None,
+            Some(
+                "known are size, contains, startsWith, endsWith, lowerAscii, upperAscii, split, join, substring, replace, string, int, double, min, max, json, response_json, event_json, matches, in_network, sample, has, all, exists, exists_one, existsOne, filter, map",
+            ),
         ),
         (
             "a.`b`",

@@ -132,14 +132,16 @@ pub fn document(text: &str) -> JsonDocument {
     .unwrap()
 }
 
-/// The value of an expression as JSON, or `error: ` and the message.
+/// The value of an expression as JSON, or `error: ` and the message, at load or at run time.
 pub fn json_of(text: &str, exchange: &RecordedExchange) -> String {
     let phase = match text.contains("event") {
         true => Phase::Event,
         false => Phase::ResponseBody,
     };
-    let expression =
-        Expression::compile(text, phase).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let expression = match Expression::compile(text, phase) {
+        Ok(expression) => expression,
+        Err(error) => return format!("error: {}", error.message),
+    };
     match expression.json(exchange) {
         Ok(json) => String::from_utf8(json.to_vec()).unwrap(),
         Err(error) => format!("error: {}", error.message),
