@@ -204,6 +204,8 @@ impl ReceivedRequest<'_> {
                 .versioned()
                 .and_then(|()| messages::count_tokens(&body()?)),
             Endpoint::CreateResponse => responses::create(&body()?, raw, &call, store),
+            Endpoint::CountResponseTokens => responses::count_tokens(&body()?),
+            Endpoint::CompactResponse => responses::compact(&body()?, &call),
             Endpoint::GetResponse(id) => store.get(account, id).map(SuccessfulResponse::Ready),
             Endpoint::CancelResponse(id) => {
                 store.cancel(account, id).map(SuccessfulResponse::Ready)

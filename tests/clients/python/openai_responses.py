@@ -172,6 +172,16 @@ def a_response_is_retrieved_listed_and_deleted():
 
 
 @case
+def a_request_is_counted_and_a_conversation_compacted():
+    counted = client.responses.input_tokens.count(**ASK)
+    compacted = client.responses.compact(**ASK)
+    equal(counted.object, "response.input_tokens")
+    equal(compacted.object, "response.compaction")
+    equal([item.type for item in compacted.output], ["compaction"])
+    equal(compacted.usage.input_tokens, counted.input_tokens)
+
+
+@case
 def a_background_response_is_cancelled():
     made = client.responses.create(**ASK, background=True)
     equal("status", made.status, "queued")

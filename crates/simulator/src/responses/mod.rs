@@ -11,7 +11,8 @@ use self::object::{CodeInterpreterCall, ResponseObject, ResponseStatus};
 use self::store::{BackgroundResponse, StoredResponse};
 use super::api_error::ApiError;
 use super::endpoint_result::SuccessfulResponse;
-use super::model_output::ModelOutput;
+use super::json::object;
+use super::model_output::{ModelOutput, TokenCounts};
 use super::model_request::{self, ModelRequest, ToolDefinition};
 use super::request_context::RequestContext;
 use super::{clock, text};
@@ -19,6 +20,9 @@ use bytes::Bytes;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// Tokens of the item that stands for a conversation.
+const COMPACTION_TOKENS: u64 = 8;
 
 /// Responds to a request for a response; `raw` is its body as received.
 pub fn create(
@@ -78,6 +82,36 @@ pub fn create(
         response.json(ResponseStatus::Queued)
     } else {
         finished
+    }))
+}
+
+/// Responds to a request to count tokens.
+pub fn count_tokens(body: &Value) -> Result<SuccessfulResponse, ApiError> {
+    let ask = read(body)?;
+    Ok(SuccessfulResponse::Whole(
+        object! {"object": "response.input_tokens", "input_tokens": ask.input_tokens},
+    ))
+}
+
+/// Responds to a request for a compacted conversation: one item, which only this provider can read.
+pub fn compact(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
+    let ask = read(body)?;
+    let item = object! {
+        "id": call.ids.next("cmp_"),
+        "type": "compaction",
+        "encrypted_content": call.ids.next("simulated-compaction-"),
+    };
+    let usage = TokenCounts {
+        input: ask.input_tokens,
+        output: COMPACTION_TOKENS,
+    };
+    let usage = (!call.directives.no_usage).then(|| object::usage_json(usage));
+    Ok(SuccessfulResponse::Whole(object! {
+        "id": call.ids.next("resp_"),
+        "object": "response.compaction",
+        "created_at": clock::unix_seconds(),
+        "output": [item],
+        "usage": usage,
     }))
 }
 

@@ -181,7 +181,7 @@ impl ResponseStatus {
     }
 }
 
-fn usage_json(usage: TokenCounts) -> JsonText {
+pub(super) fn usage_json(usage: TokenCounts) -> JsonText {
     object! {
         "input_tokens": usage.input,
         "input_tokens_details": object! {"cached_tokens": 0_u64, "cache_write_tokens": 0_u64},

@@ -139,6 +139,19 @@ async fn counted_tokens_are_those_the_message_is_charged_for() {
 }
 
 #[tokio::test]
+async fn a_conversation_is_counted_and_compacted() {
+    let [_, _, (path, body)] = ordinary();
+    let simulator = simulator();
+    let at = |name: &str| format!("{path}/{name}");
+    let counted = post(&simulator, &at("input_tokens"), &body).await.json();
+    let compacted = post(&simulator, &at("compact"), &body).await.json();
+    assert_eq!(counted["object"], "response.input_tokens");
+    assert_eq!(compacted["object"], "response.compaction");
+    assert_eq!(compacted["output"][0]["type"], "compaction");
+    assert_eq!(counted["input_tokens"], compacted["usage"]["input_tokens"]);
+}
+
+#[tokio::test]
 async fn models_are_listed_in_the_shape_of_who_asks() {
     let simulator = simulator();
     let listed = get(&simulator, "/v1/models").await.json();
