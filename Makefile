@@ -2,8 +2,9 @@
 
 .PHONY: demo test bench budget plugins set-up schema format package static book
 
+# The demo is built without plugins and traces, which it does not run, and which take most of the time of a whole build.
 demo: set-up
-	cargo run --quiet --locked -- demo $(ARGS)
+	cargo run --quiet --locked --package headgate --no-default-features --features simulator -- demo $(ARGS)
 
 test:
 	@tests/run.sh

@@ -7,6 +7,7 @@ pub use headgate_protocol as protocol;
 pub use headgate_expression as expression;
 
 pub mod memory;
+pub mod regular_file;
 pub mod scalar;
 pub mod serve;
 

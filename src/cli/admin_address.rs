@@ -3,6 +3,8 @@
 use super::CommandError;
 use super::admin_client::AdminUrl;
 use super::config_file::{DEFAULT_FILE, path_of_variable};
+use crate::config::CONFIG_BYTES_MAX;
+use crate::regular_file;
 use crate::snapshot::{self, SharedState};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -53,8 +55,8 @@ fn configured_url(file: &Path) -> Result<AdminUrl, CommandError> {
             (server.admin, server.admin_tls.is_some())
         }
         Err(_) => {
-            let text =
-                std::fs::read_to_string(file).map_err(|error| with_hint(error.to_string()))?;
+            let text = regular_file::read_text(file, CONFIG_BYTES_MAX)
+                .map_err(|error| with_hint(error.to_string()))?;
             let parsed = serde_saphyr::from_str::<Value>(&text);
             let server = parsed.map_or(Value::Null, |mut config| config["server"].take());
             let admin = server["admin"].as_str().unwrap_or(DEFAULT_ADMIN);

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// The timeout of the whole request.
 const MAX_WAIT: Duration = Duration::from_secs(5);
+/// What to do if the port is that of callers.
+const OF_GATEWAY: &str = "\n  this is the port for callers (`server.listen`); give the address of the admin pages (`server.admin`) with --admin URL";
 const RESPONSE_BYTES_MAX: usize = 64 << 20;
 /// The environment variable of the key, unless an option names another one.
 const KEY_VARIABLE: &str = "HEADGATE_ADMIN_KEY";
@@ -119,6 +121,8 @@ impl AdminClient<'_> {
             let (url, line) = (self.url, &response.line);
             let text = String::from_utf8_lossy(&response.body);
             let hint = match response.status {
+                401 if response.is_of_gateway() => OF_GATEWAY,
+                404 | 405 if response.is_of_gateway() => OF_GATEWAY,
                 401 => "\n  set the environment variable HEADGATE_ADMIN_KEY, or the one that --key-env names, to an admin key",
                 _ => "",
             };
@@ -131,12 +135,25 @@ impl AdminClient<'_> {
     /// # Errors
     /// There is no response in time, or the variable of the key is not set.
     pub fn fetch(&self, method: &str, path: &str) -> Result<AdminResponse, CommandError> {
+        self.fetch_within(method, path, MAX_WAIT)
+    }
+
+    /// As [`Self::fetch`], for a page that may take up to `wait`.
+    ///
+    /// # Errors
+    /// As [`Self::fetch`].
+    pub fn fetch_within(
+        &self,
+        method: &str,
+        path: &str,
+        wait: Duration,
+    ) -> Result<AdminResponse, CommandError> {
         let key = self.args.key()?;
         let roots = match self.url.is_tls {
             true => Some(self.args.authorities()?),
             false => None,
         };
-        let bytes = self.exchange(method, path, key.as_deref(), roots);
+        let bytes = self.exchange((method, path), key.as_deref(), roots, wait);
         bytes.and_then(|bytes| response_in(&bytes)).map_err(|error| {
             let url = self.url;
             CommandError::new(format!(
@@ -147,15 +164,15 @@ impl AdminClient<'_> {
 
     fn exchange(
         &self,
-        method: &str,
-        path: &str,
+        (method, path): (&str, &str),
         key: Option<&str>,
         roots: Option<RootCertStore>,
+        wait: Duration,
     ) -> io::Result<Vec<u8>> {
-        let until = Instant::now() + MAX_WAIT;
+        let until = Instant::now() + wait;
         let authority = &self.url.authority;
         let stream = connect(authority, until)?;
-        stream.set_write_timeout(Some(MAX_WAIT))?;
+        stream.set_write_timeout(Some(wait))?;
         let authorization = key.map(|key| format!("Authorization: Bearer {key}\r\n"));
         let authorization = authorization.unwrap_or_default();
         let request = format!(
@@ -221,6 +238,14 @@ fn tls_client(authority: &str, roots: RootCertStore) -> io::Result<ClientConnect
     ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)
 }
 
+impl AdminResponse {
+    /// Whether the port of callers responded: its errors are objects, those of the admin pages are texts.
+    fn is_of_gateway(&self) -> bool {
+        let body: Option<Value> = serde_json::from_slice(&self.body).ok();
+        body.is_some_and(|body| body["error"].is_object())
+    }
+}
+
 /// Sends `request` and reads until the response is complete. `timer` is the socket below `stream`.
 fn sent_and_read(
     mut stream: impl Read + Write,
@@ -271,8 +296,7 @@ fn left(until: Instant) -> io::Result<Duration> {
 }
 
 fn too_slow() -> io::Error {
-    let text = format!("no response within {} s", MAX_WAIT.as_secs());
-    io::Error::new(io::ErrorKind::TimedOut, text)
+    io::Error::new(io::ErrorKind::TimedOut, "no response in time")
 }
 
 /// Parses a complete response. Admin pages send Content-Length.

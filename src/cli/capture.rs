@@ -1,8 +1,8 @@
 //! `headgate capture`: records exchanges of a caller of a running gateway, and prints what was recorded.
 
 use super::CommandError;
-use super::admin_address::AdminAddressArgs;
-use super::admin_client::{AdminClient, AdminRequestArgs, query_value};
+use super::admin_client::query_value;
+use super::admin_pages::AdminPagesArgs;
 use super::examples;
 use serde_json::Value;
 
@@ -54,14 +54,6 @@ struct NamedCaptureArgs {
     pages: AdminPagesArgs,
 }
 
-#[derive(clap::Args)]
-struct AdminPagesArgs {
-    #[command(flatten)]
-    address: AdminAddressArgs,
-    #[command(flatten)]
-    request: AdminRequestArgs,
-}
-
 pub fn run(args: &CaptureArgs) -> Result<(), CommandError> {
     match &args.command {
         CaptureCommand::Start(args) => start(args),
@@ -78,16 +70,6 @@ pub fn run(args: &CaptureArgs) -> Result<(), CommandError> {
             println!("{id} removed");
             Ok(())
         }
-    }
-}
-
-impl AdminPagesArgs {
-    fn json(&self, method: &str, path: &str) -> Result<Value, CommandError> {
-        let admin = AdminClient {
-            url: &self.address.url()?,
-            args: &self.request,
-        };
-        admin.json(method, path)
     }
 }
 

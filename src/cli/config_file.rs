@@ -41,8 +41,12 @@ impl ConfigFile {
 
 impl ConfigOption {
     pub fn path(&self) -> PathBuf {
-        let given = self.config.clone().or_else(path_of_variable);
-        given.unwrap_or_else(|| DEFAULT_FILE.into())
+        self.given().unwrap_or_else(|| DEFAULT_FILE.into())
+    }
+
+    /// The path of an argument or of the variable.
+    pub fn given(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(path_of_variable)
     }
 }
 

@@ -12,7 +12,7 @@ mod tests;
 mod writer;
 mod yaml_text;
 
-use super::CommandError;
+use super::{CommandError, input_file};
 use routes_draft::RoutesDraft;
 use serde_json::Value;
 use source_settings::SourceSettings;
@@ -33,7 +33,7 @@ be read or written.";
 pub struct ConvertArgs {
     /// Format of the file.
     format: SourceFormat,
-    /// Path of the file.
+    /// Path of the file; `-` reads the standard input.
     file: PathBuf,
     /// Path of the routes.yaml to write, which must not exist [default: standard output].
     #[arg(long, value_name = "FILE")]
@@ -58,8 +58,7 @@ struct Conversion {
 /// Prints the converted file; returns whether a setting has no counterpart.
 pub fn run(args: &ConvertArgs) -> Result<bool, CommandError> {
     let shown = args.file.display();
-    let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| CommandError::new(format!("error: cannot read {shown}: {error}")))?;
+    let text = input_file::read_text(&args.file)?;
     let conversion = convert(args.format, &text)
         .map_err(|reason| CommandError::new(format!("error: {shown}: {reason}")))?;
     let yaml = writer::write(&conversion.routes, &conversion.settings);

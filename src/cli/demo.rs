@@ -1,12 +1,15 @@
 //! `headgate demo`: a simulated provider and the gateway in one process, and requests to paste into a terminal.
 
-use super::config_file::{ConfigFile, ConfigOption};
+use super::config_file::{ConfigFile, ConfigOption, DEFAULT_FILE};
 use super::{CommandError, key, run};
 use crate::observe::process_log;
 use crate::snapshot::SharedState;
 use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorDefaults};
+use std::fs::DirBuilder;
+use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,6 +52,13 @@ const STATE: &str = "HEADGATE_STATE";
 /// If the variable is not set, the simulated provider reaches the gateway by the demo's own address.
 const PUBLIC_URL: &str = "HEADGATE_PUBLIC_URL";
 const SIMULATOR_THREADS: usize = 1;
+/// The repository's routes.yaml, for a demo in another folder. Its schemas are built in, too.
+const BUILT_IN_CONFIG: &str = include_str!("../../routes.yaml");
+/// The name of the file that it becomes, which a file of the working folder is not mistaken for.
+const BUILT_IN_FILE: &str = "built-in-routes.yaml";
+const STATE_FILE: &str = "state.sqlite";
+/// Folders that are tried before the demo gives up.
+const FOLDERS_MAX: usize = 100;
 
 pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let log = process_log::start();
@@ -57,13 +67,14 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     // The configuration names the gateway's address, so that a port must be picked before it is read.
     let gateway = run::bind(&args.listen, "with `--listen`")?.address;
     let gateway_url = format!("http://{gateway}");
-    let state_file = new_state_file();
+    let folder = new_folder()?;
+    let config = config_file(&args.config, &folder)?;
     let shared = SharedState {
         variables: Arc::new(variables(
             address,
             gateway_url,
             key::new_task_key()?,
-            format!("sqlite:{}", state_file.display()),
+            format!("sqlite:{}", folder.join(STATE_FILE).display()),
         )),
         ..SharedState::default()
     };
@@ -73,18 +84,24 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
         admin,
     } = run::gateway(
         &run::RunArgs {
-            config: ConfigFile::new(args.config.path()),
+            config: ConfigFile::new(config.clone()),
             listen: Some(gateway.to_string()),
             admin: Some(args.admin.clone()),
             upgrade: false,
         },
         shared,
         log,
-        with_sqlite_files(&state_file),
+        vec![folder],
     )?;
     let app = Simulator::new(SimulatorDefaults::default());
     let _server = SimulatorServer::start(app, simulator.into_listener(), SIMULATOR_THREADS)?;
     eprintln!("{}", example_commands(listen, admin, address));
+    if config.file_name() == Some(BUILT_IN_FILE.as_ref()) {
+        let file = config.display();
+        eprintln!(
+            "  # The configuration, built into the program; the gateway reloads it when it changes.\n  {file}\n"
+        );
+    }
     process.run()
 }
 
@@ -109,20 +126,34 @@ fn variables(
     }
 }
 
-/// A state file of this process, in the system's folder of temporary files.
-fn new_state_file() -> PathBuf {
-    let name = format!("headgate-demo-{}.sqlite", std::process::id());
-    std::env::temp_dir().join(name)
+/// A folder of this process alone, in the system's folder of temporary files.
+fn new_folder() -> io::Result<PathBuf> {
+    let id = std::process::id();
+    let names = (0..FOLDERS_MAX).map(|n| format!("headgate-demo-{id}-{n}"));
+    for name in names {
+        let folder = std::env::temp_dir().join(name);
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            // Of an earlier process with this id that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// The file, and those that SQLite keeps beside it.
-fn with_sqlite_files(file: &Path) -> Vec<PathBuf> {
-    let beside = |suffix: &str| {
-        let mut name = file.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
-    ["", "-wal", "-shm"].map(beside).into()
+/// The configuration: the given file, or `routes.yaml` of the working folder, or else the built-in one.
+fn config_file(option: &ConfigOption, folder: &Path) -> io::Result<PathBuf> {
+    if let Some(given) = option.given() {
+        return Ok(given);
+    }
+    let beside = PathBuf::from(DEFAULT_FILE);
+    if beside.exists() {
+        return Ok(beside);
+    }
+    let file = folder.join(BUILT_IN_FILE);
+    std::fs::write(&file, BUILT_IN_CONFIG)?;
+    Ok(file)
 }
 
 fn example_commands(gateway: SocketAddr, admin: SocketAddr, simulator: SocketAddr) -> String {

@@ -84,6 +84,45 @@ Examples:
 
 Exit status: 0 the gateway is fine, 1 it is degraded, 2 it cannot be reached, or wrong arguments.";
 
+pub const WHY: &str = "\
+Example:
+  headgate why 019ac4d2e1b87f30
+
+Exit status: 0 if it is printed, 1 if the gateway cannot be reached or has no such request, 2 for wrong arguments.";
+
+pub const DRAIN: &str = "\
+Examples:
+  headgate drain main
+  headgate drain main --admin https://gate.internal:9091
+
+It needs an admin key with the role `act`, in HEADGATE_ADMIN_KEY, if the gateway has admin keys.
+
+Exit status: 0 if it succeeds, 1 if the gateway cannot be reached or has no such channel, 2 for wrong arguments.";
+
+pub const UNDRAIN: &str = "\
+Example:
+  headgate undrain main
+
+It needs an admin key with the role `act`, in HEADGATE_ADMIN_KEY, if the gateway has admin keys.
+
+Exit status: 0 if it succeeds, 1 if the gateway cannot be reached or has no such channel, 2 for wrong arguments.";
+
+pub const RESET: &str = "\
+Example:
+  headgate reset main
+
+It needs an admin key with the role `act`, in HEADGATE_ADMIN_KEY, if the gateway has admin keys.
+
+Exit status: 0 if it succeeds, 1 if the gateway cannot be reached or has no such channel, 2 for wrong arguments.";
+
+pub const RELOAD: &str = "\
+Example:
+  headgate reload
+
+It needs an admin key with the role `act`, in HEADGATE_ADMIN_KEY, if the gateway has admin keys.
+
+Exit status: 0 if the configuration is in use, 1 if it is rejected or the gateway cannot be reached, 2 for wrong arguments.";
+
 pub const TOP: &str = "\
 Examples:
   headgate top

@@ -7,6 +7,7 @@ use super::dry_run::{DryRun, DryRunRequest, split_query, usual_headers};
 use super::explain_callouts::print_callouts;
 use super::explain_conditions::print_conditions;
 use super::explain_trace::print_trace;
+use super::input_file;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
 use super::style::{self, styled};
 use crate::catalog::caller::Caller;
@@ -24,8 +25,8 @@ use crate::snapshot::router::{Route, RouteMatch};
 use crate::snapshot::{self, SharedState, Snapshot};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use std::io::Read;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
@@ -328,14 +329,7 @@ fn body(args: &ExplainArgs) -> Result<Option<Bytes>, CommandError> {
         return Ok(None);
     };
     let bytes = match data.strip_prefix('@') {
-        Some("-") => {
-            let mut bytes = Vec::new();
-            std::io::stdin().read_to_end(&mut bytes)?;
-            bytes
-        }
-        Some(file) => std::fs::read(file).map_err(|error| {
-            CommandError::new(format!("error: cannot read the body from {file}: {error}"))
-        })?,
+        Some(file) => input_file::read(Path::new(file))?,
         None => data.clone().into_bytes(),
     };
     Ok(Some(bytes.into()))

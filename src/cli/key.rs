@@ -6,6 +6,7 @@ use crate::catalog::caller::KeyDigest;
 use crate::catalog::webhook_secret::WebhookSecret;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use std::io::{BufRead, Read};
 
 #[derive(clap::Subcommand)]
 pub enum KeyCommand {
@@ -27,6 +28,8 @@ pub enum KeyCommand {
 const KEY_BYTES: usize = 24;
 /// The number of random bytes in a key for task ids.
 const TASK_KEY_BYTES: usize = 48;
+/// Longest line that is read as a key, in bytes.
+const KEY_LINE_BYTES_MAX: u64 = 64 << 10;
 /// The number of random bytes in a webhook secret.
 const WEBHOOK_KEY_BYTES: usize = 32;
 
@@ -42,7 +45,10 @@ pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
         }
         KeyCommand::Digest => {
             let mut key = String::new();
-            std::io::stdin().read_line(&mut key)?;
+            std::io::stdin()
+                .lock()
+                .take(KEY_LINE_BYTES_MAX)
+                .read_line(&mut key)?;
             let key = key.trim();
             if key.is_empty() {
                 return Err(CommandError::new(NO_KEY));

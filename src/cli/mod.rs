@@ -2,8 +2,10 @@
 
 mod admin_address;
 mod admin_client;
+mod admin_pages;
 mod callback;
 mod capture;
+mod channel_action;
 mod check;
 mod completions;
 mod config_file;
@@ -24,6 +26,7 @@ mod handover;
 #[cfg(not(target_os = "linux"))]
 #[path = "handover_unsupported.rs"]
 mod handover;
+mod input_file;
 mod key;
 mod lifecycle;
 mod limits;
@@ -35,6 +38,7 @@ mod plan_changes;
 #[cfg(feature = "wasm")]
 mod plugin;
 mod progress;
+mod reload_config;
 mod replay;
 mod request_file;
 mod request_plan;
@@ -52,7 +56,9 @@ mod task;
 mod top;
 mod value_changes;
 mod version;
+mod why;
 
+use channel_action::ChannelAction;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -104,6 +110,21 @@ enum CliCommand {
     /// Shows what a running gateway does, updated every second, in the terminal; exits with 2 if it cannot be read.
     #[command(after_help = examples::TOP)]
     Top(top::TopArgs),
+    /// Prints what happened to a request of a running gateway: route, attempts, times, the error, and findings about it.
+    #[command(after_help = examples::WHY)]
+    Why(why::WhyArgs),
+    /// Keeps new requests from a channel of a running gateway.
+    #[command(after_help = examples::DRAIN)]
+    Drain(channel_action::ChannelActionArgs),
+    /// Lets new requests go to a drained channel again.
+    #[command(after_help = examples::UNDRAIN)]
+    Undrain(channel_action::ChannelActionArgs),
+    /// Ends all cool-downs of a channel of a running gateway.
+    #[command(after_help = examples::RESET)]
+    Reset(channel_action::ChannelActionArgs),
+    /// Has a running gateway read its configuration again, and prints the revision in use or why the file is rejected.
+    #[command(after_help = examples::RELOAD)]
+    Reload(admin_pages::AdminPagesArgs),
     /// Lists and redrives deliveries to callers that failed for good.
     #[command(subcommand)]
     #[command(after_help = examples::CALLBACK)]
@@ -158,6 +179,11 @@ impl CliCommand {
             | Self::Key(_)
             | Self::Status(_)
             | Self::Top(_)
+            | Self::Why(_)
+            | Self::Drain(_)
+            | Self::Undrain(_)
+            | Self::Reset(_)
+            | Self::Reload(_)
             | Self::Callback(_)
             | Self::Capture(_)
             | Self::LogFilter(_)
@@ -188,6 +214,11 @@ pub fn main() -> ExitCode {
         CliCommand::Key(command) => key::run(&command),
         CliCommand::Status(args) => return status::run(&args),
         CliCommand::Top(args) => return top::run(&args),
+        CliCommand::Why(args) => why::run(&args),
+        CliCommand::Drain(args) => channel_action::run(&args, ChannelAction::Drain),
+        CliCommand::Undrain(args) => channel_action::run(&args, ChannelAction::Undrain),
+        CliCommand::Reset(args) => channel_action::run(&args, ChannelAction::Reset),
+        CliCommand::Reload(pages) => reload_config::run(&pages),
         CliCommand::Callback(command) => callback::run(&command),
         CliCommand::Capture(args) => capture::run(&args),
         CliCommand::LogFilter(args) => log_filter::run(&args),

@@ -65,20 +65,6 @@ fn compile(path: &Path, bytes: &[u8]) -> Result<PluginModule, CommandError> {
         .map_err(|error| CommandError::new(problems(path, &error)))
 }
 
-/// The content of a file that was named on the command line.
-fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
-    std::fs::read(path).map_err(|error| {
-        CommandError::new(format!("error: {} cannot be read: {error}", path.display()))
-    })
-}
-
-/// The content of a file of text.
-fn read_text(path: &Path) -> Result<String, CommandError> {
-    String::from_utf8(read(path)?).map_err(|error| {
-        CommandError::new(format!("error: {} must be UTF-8: {error}", path.display()))
-    })
-}
-
 /// One line for each problem of a module.
 fn problems(path: &Path, error: &PluginModuleError) -> String {
     let path = path.display();

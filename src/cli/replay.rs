@@ -23,7 +23,7 @@ Exit status: 0 nothing differs, 1 requests differ, 2 a file cannot be read or is
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub struct ReplayArgs {
-    /// File of recorded requests: access-log lines or sample requests, one JSON object per line, or a HAR file.
+    /// File of recorded requests: access-log lines or sample requests, one JSON object per line, or a HAR file; `-` reads the standard input.
     file: PathBuf,
     #[command(flatten)]
     config: ConfigOption,

@@ -3,6 +3,7 @@
 mod har;
 mod sample;
 
+use super::{CommandError, input_file};
 use crate::protocol::json::JsonLimits;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -59,11 +60,6 @@ pub struct AccessLogLine {
 /// Why a file of requests cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidRequestFile {
-    #[error("error: cannot read {file}: {source}")]
-    Read {
-        file: String,
-        source: std::io::Error,
-    },
     #[error("error: {file}, {place}: {reason}")]
     Content {
         file: String,
@@ -97,18 +93,18 @@ impl RecordedRequest {
 ///
 /// # Errors
 /// The file cannot be read, or a request in it cannot be used.
-pub fn read(path: &Path) -> Result<Vec<RecordedRequest>, InvalidRequestFile> {
-    let file = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|source| InvalidRequestFile::Read {
-        file: file.clone(),
-        source,
-    })?;
+pub fn read(path: &Path) -> Result<Vec<RecordedRequest>, CommandError> {
+    let text = input_file::read_text(path)?;
+    Ok(requests(&path.display().to_string(), &text)?)
+}
+
+fn requests(file: &str, text: &str) -> Result<Vec<RecordedRequest>, InvalidRequestFile> {
     let invalid = |place: String, reason: String| InvalidRequestFile::Content {
-        file: file.clone(),
+        file: file.to_owned(),
         place,
         reason,
     };
-    let requests = match har::entries(&text) {
+    let requests = match har::entries(text) {
         Some(entries) => numbered("entry", entries, har::recorded),
         None => {
             let lines = text.lines().enumerate();
@@ -120,7 +116,9 @@ pub fn read(path: &Path) -> Result<Vec<RecordedRequest>, InvalidRequestFile> {
     };
     let requests = requests.map_err(|(place, reason)| invalid(place, reason))?;
     match requests.is_empty() {
-        true => Err(InvalidRequestFile::Empty { file }),
+        true => Err(InvalidRequestFile::Empty {
+            file: file.to_owned(),
+        }),
         false => Ok(requests),
     }
 }

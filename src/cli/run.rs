@@ -84,6 +84,7 @@ pub fn gateway(
     let snapshot = reloader.current();
     let server = &snapshot.server;
     let access_log = Arc::new(AccessLog::new(sink(server.access_log)));
+    limits::require_resources(server.worker_threads())?;
     let sockets = GatewaySockets::open(args, server)?;
     let (listen, admin) = (sockets.gateway.address, sockets.admin.address);
     require_admin_keys(admin, &snapshot.admin)?;

@@ -3,6 +3,7 @@
 mod amount;
 mod feed;
 mod frame;
+mod hang_up;
 mod overview_page;
 mod palette;
 mod screen;

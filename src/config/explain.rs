@@ -185,7 +185,12 @@ impl SchemaErrorContext<'_> {
             _ if self.wanted["enum"].is_array() => one_of(&texts(&self.wanted["enum"])),
             (Value::Bool(_) | Value::Number(_), None) => Some("put it in quotes".into()),
             (Value::Bool(_) | Value::Number(_), Some(quoted)) if wanted.contains(&"string") => {
-                Some(format!("put it in quotes: \"{quoted}\""))
+                Some(match self.pointer {
+                    "/server/listen" | "/server/admin" => {
+                        format!("write host and port, such as `127.0.0.1:{quoted}`")
+                    }
+                    _ => format!("put it in quotes: \"{quoted}\""),
+                })
             }
             (Value::String(_), Some(quoted)) if wanted == ["array"] => {
                 Some(format!("write a list: [{}]", in_flow(quoted)))
@@ -254,7 +259,8 @@ impl SchemaErrorContext<'_> {
         }
         let hint = match self.document.has_chain(word) {
             true => Some(format!("write `{{use: {word}}}` for the chain")),
-            false => did_you_mean(word, keyed.iter().copied()),
+            false => did_you_mean(word, keyed.iter().copied())
+                .or_else(|| Some("`headgate filters` lists the filters".to_owned())),
         };
         self.finding(format!("unknown filter `{word}`"), hint)
     }

@@ -41,6 +41,7 @@ pub mod tracing;
 
 use crate::protocol::hex::Hex;
 use crate::protocol::secret_shape;
+use crate::regular_file::{self, UnreadableFile};
 use comparison::ComparableValues;
 use document::{ConfigDocument, PointerProblem};
 use problem::{ConfigProblem, InvalidConfig};
@@ -49,12 +50,10 @@ use schema::FilterSchema;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use source::ConfigText;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Largest configuration file, in bytes.
-const LARGEST: u64 = 16 * 1024 * 1024;
+pub const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// A configuration that the schema accepts.
 #[derive(Debug)]
@@ -157,21 +156,11 @@ fn read_text(path: &Path) -> Result<String, InvalidConfig> {
         let problem = ConfigProblem::of_file(reason, hint);
         InvalidConfig::new(path.to_owned(), ConfigText::default(), vec![problem])
     };
-    let bytes = read(path).map_err(|error| {
-        of_file(
-            format!("cannot read the file: {}", secrets::io_words(&error)),
-            None,
-        )
-    })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let lines = error.as_bytes()[..valid]
-            .split(|byte| *byte == b'\n')
-            .count();
-        of_file(
-            format!("line {lines} is not UTF-8"),
-            Some("save the file as UTF-8".into()),
-        )
+    regular_file::read_text(path, CONFIG_BYTES_MAX).map_err(|error| match error {
+        UnreadableFile::NotUtf8(_) => {
+            of_file(error.to_string(), Some("save the file as UTF-8".into()))
+        }
+        _ => of_file(format!("cannot read the file: {error}"), None),
     })
 }
 
@@ -216,17 +205,6 @@ fn check_text(
     })
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?
-        .take(LARGEST + 1)
-        .read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > LARGEST {
-        true => Err(io::ErrorKind::FileTooLarge.into()),
-        false => Ok(bytes),
-    }
-}
-
 /// The text as a located tree, its secrets masked from the start.
 fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfig> {
     let mut source = ConfigText::new(text);
@@ -247,12 +225,29 @@ fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfi
     let is_empty = matches!(root.content, node::YamlContent::Null);
     let mut document = ConfigDocument::new(path, source, root);
     document.mask(secrets);
+    if is_litellm(document.root()) {
+        let hint = format!(
+            "convert it: headgate convert litellm {} --output routes.yaml",
+            path.display()
+        );
+        let reason = "this is a configuration of LiteLLM";
+        let problem = PointerProblem::key("/model_list", reason, Some(hint));
+        return Err(document.invalid_findings(vec![problem], 0));
+    }
     if is_empty {
         let hint = "add at least `channels` and `routes`";
         let problem = ConfigProblem::of_file("the file is empty", Some(hint.into()));
         return Err(document.invalid(vec![problem]));
     }
     Ok(document)
+}
+
+fn is_litellm(root: &node::YamlNode) -> bool {
+    let node::YamlContent::Map(entries) = &root.content else {
+        return false;
+    };
+    let has = |key: &str| entries.iter().any(|entry| entry.key == key);
+    has("model_list") && !has("channels")
 }
 
 /// The schema is derived from the types, so that this fails only where they disagree.

@@ -2,13 +2,13 @@
 
 use super::document::PointerProblem;
 use super::pointer;
+use crate::regular_file::{self, UnreadableFile};
 use serde_json::Value;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A key is a line; a file far larger is the wrong one.
-const LARGEST: u64 = 64 * 1024;
+const SECRET_BYTES_MAX: u64 = 64 << 10;
 
 /// What came of reading secrets.
 pub(super) struct FileSecrets {
@@ -31,17 +31,16 @@ pub(super) fn read_files(value: &mut Value, pointers: &[String], folder: &Path) 
         };
         let file = folder.join(path);
         files.push(file.clone());
-        match read(&file) {
+        match read(Path::new(path), &file) {
             Ok(content) => {
                 contents.push(content.clone());
                 *secret = Value::String(content);
             }
-            Err(reason) => {
-                let hint = "the path is relative to the folder of this file";
+            Err((reason, hint)) => {
                 findings.push(PointerProblem::value(
                     pointer::child(pointer, "file"),
                     reason,
-                    Some(hint.into()),
+                    Some(hint),
                 ));
             }
         }
@@ -53,34 +52,40 @@ pub(super) fn read_files(value: &mut Value, pointers: &[String], folder: &Path) 
     }
 }
 
-/// The file's text without the line break at its end.
-fn read(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
-    if let Err(error) = read {
-        return Err(format!(
-            "cannot read the secret's file: {}",
-            io_words(&error)
-        ));
-    }
-    if text.len() as u64 > LARGEST {
-        return Err("the secret's file is larger than 64 KiB".into());
-    }
+/// The file's text without the line break at its end, or a reason and what to do.
+fn read(path: &Path, file: &Path) -> Result<String, (String, String)> {
+    let text = regular_file::read_text(file, SECRET_BYTES_MAX).map_err(|error| {
+        let reason = format!("cannot read the secret's file: {error}");
+        (reason, reading_hint(&error, path, file))
+    })?;
     let end = text.strip_suffix('\n').unwrap_or(&text);
     let end = end.strip_suffix('\r').unwrap_or(end);
     match end {
-        "" => Err("the secret's file is empty".into()),
+        "" => {
+            let hint = format!("write the secret into `{}`", file.display());
+            Err(("the secret's file is empty".into(), hint))
+        }
         secret => Ok(secret.to_owned()),
     }
 }
 
-/// An I/O error without its number.
-pub fn io_words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file".into(),
-        io::ErrorKind::PermissionDenied => "permission denied".into(),
-        io::ErrorKind::IsADirectory => "is a directory".into(),
-        io::ErrorKind::InvalidData => "not UTF-8 text".into(),
-        kind => kind.to_string(),
+/// What to do about a file that could not be read. `path` is as it is written, `file` where it leads to.
+fn reading_hint(error: &UnreadableFile, path: &Path, file: &Path) -> String {
+    let file = file.display();
+    match error {
+        UnreadableFile::Io(error) if error.kind() == ErrorKind::PermissionDenied => {
+            format!("let the user that runs the gateway read `{file}`")
+        }
+        UnreadableFile::TooLarge(_) | UnreadableFile::NotUtf8(_) => {
+            "a secret is one line of text; name the file that has it".into()
+        }
+        UnreadableFile::Io(_) | UnreadableFile::Irregular(_) if path.is_absolute() => {
+            "name a file that has the secret and nothing else".into()
+        }
+        UnreadableFile::Io(_) | UnreadableFile::Irregular(_) => {
+            format!(
+                "the path is relative to the folder of this file, which makes it `{file}`; name a file that has the secret and nothing else"
+            )
+        }
     }
 }

@@ -161,7 +161,10 @@ fn problems_found_while_building_are_located() {
 fn an_unreadable_file_is_reported_with_its_reason() {
     let cases = [
         ("none.yaml", "cannot read the file: no such file"),
-        ("keys", "cannot read the file: is a directory"),
+        (
+            "keys",
+            "cannot read the file: it is a directory, and must be a regular file",
+        ),
     ];
     for (name, reason) in cases {
         let invalid = load_fixture(name).unwrap_err();

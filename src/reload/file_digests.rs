@@ -1,10 +1,14 @@
 //! Digests of the files of a configuration: they show whether a file has changed, and whether a reload changes anything.
 
 use crate::config::revision_of;
+use crate::regular_file;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+/// The largest file of a configuration is a module of a plugin. No larger one was loaded.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// A file that was read sooner after its last change may have changed again without another time.
 const CLOCK_TICK_MAX: Duration = Duration::from_secs(1);
@@ -67,7 +71,9 @@ impl FileDigest {
             .and_then(|found| FileVersion::of(&found));
         Self {
             path: path.to_owned(),
-            digest: fs::read(path).ok().map(|bytes| revision_of(&bytes)),
+            digest: regular_file::read(path, FILE_BYTES_MAX)
+                .ok()
+                .map(|bytes| revision_of(&bytes)),
             version,
         }
     }

@@ -7,11 +7,12 @@ pub mod watch;
 use crate::callbacks::CallbackQueue;
 use crate::callout::SharedServiceState;
 use crate::config::problem::InvalidConfig;
-use crate::config::revision_of;
+use crate::config::{CONFIG_BYTES_MAX, revision_of};
 use crate::media::SharedMediaState;
 use crate::mirroring::MirroredRequests;
 use crate::observe::metrics::Metrics;
 use crate::polls::TaskStatusFetcher;
+use crate::regular_file;
 use crate::snapshot::certificate_expiry;
 use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot};
 use crate::state::StateStore;
@@ -140,7 +141,7 @@ impl Reloader {
 
     /// The revision of the file on disk; `None` if the file cannot be read.
     pub fn revision_on_disk(&self) -> Option<String> {
-        let bytes = std::fs::read(&self.path).ok()?;
+        let bytes = regular_file::read(&self.path, CONFIG_BYTES_MAX).ok()?;
         Some(revision_of(&bytes))
     }
 

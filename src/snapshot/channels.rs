@@ -182,7 +182,7 @@ fn build_one(
 
 /// Which requests a channel accepts.
 fn condition(text: &str, at: &str, problems: &mut ProblemCollector<'_>) -> Option<Expression> {
-    match FilterExpression::compile(text, Phase::Body) {
+    match FilterExpression::compile_condition(text, Phase::Body) {
         Ok(expression) => Some(expression.into_expression()),
         Err(invalid) => {
             problems.error(&format!("{at}/if"), invalid.reason, invalid.hint.as_deref());
@@ -252,7 +252,10 @@ pub(super) fn build_tls(
     let mut read =
         |member: &str, path: &Path, reader: fn(&Path) -> Result<Vec<Vec<u8>>, String>| {
             reader(&folder.join(path))
-                .map_err(|reason| problems.error(&format!("{at}/{member}"), reason, None))
+                .map_err(|reason| {
+                    let hint = pem::hint(member);
+                    problems.error(&format!("{at}/{member}"), reason, Some(hint));
+                })
                 .ok()
         };
     let authorities = ca.as_ref().and_then(|path| {
@@ -286,7 +289,7 @@ pub(super) fn build_tls(
     if let Some(ClientCertificate { chain, key }) = &identity
         && let Err(reason) = pem::certified_key(chain, key)
     {
-        problems.error(&format!("{at}/key"), reason, None);
+        problems.error(&format!("{at}/key"), reason, Some(pem::hint("key")));
     }
     (problems.errors() == before).then_some(OriginTls {
         server_name,

@@ -12,12 +12,15 @@ use crate::plugin::{
     PluginSettings, PluginTimeLimits, PropertyValue, SharedPlugins,
 };
 use crate::protocol::nearest::nearest;
+use crate::regular_file;
 use crate::scalar::{ByteSize, HumanDuration};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Largest module, in bytes.
+pub const MODULE_BYTES_MAX: u64 = 64 << 20;
 /// The folder beside the configuration in which modules lie.
 const FOLDER: &str = "plugins";
 /// The folder of compiled code within it.
@@ -105,7 +108,8 @@ impl PluginBuilder<'_> {
         });
         let path = path.ok().filter(|_| problems.errors() == before)?;
         let cache = self.folder.join(FOLDER).join(COMPILED);
-        let read = std::fs::read(&path).map_err(|error| error.to_string());
+        let read = regular_file::read(&path, MODULE_BYTES_MAX)
+            .map_err(|error| format!("cannot read the module: {error}"));
         let module = read.and_then(|bytes| {
             let module = self
                 .shared
@@ -113,7 +117,13 @@ impl PluginBuilder<'_> {
             module.map_err(|error| error.to_string())
         });
         let module = module.map_err(|reason| {
-            problems.error(&format!("{at}/wasm"), reason, None);
+            let hint = match &config.sha256 {
+                Some(_) if reason.contains("SHA-256") => {
+                    "put the right module there, or, if this is the right one, write its SHA-256 as `sha256`"
+                }
+                _ => "build the module again; `headgate plugin check` says what a module lacks",
+            };
+            problems.error(&format!("{at}/wasm"), reason, Some(hint));
         });
         if let Some(problem) = module
             .as_ref()

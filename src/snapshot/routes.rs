@@ -17,6 +17,7 @@ use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::catalog::public_url::PublicUrl;
+use crate::config::hint::did_you_mean;
 use crate::config::pointer::child;
 use crate::config::routes::{ChainStepConfig, RouteConfig, StepConditionConfig};
 use crate::filter::chain::{NamedFilter, RequestChain, ResponseChain};
@@ -28,7 +29,6 @@ use crate::media::MediaStore;
 use crate::mirroring::MirroredRequests;
 use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
-use crate::protocol::nearest::nearest;
 use crate::response_cache::ResponseCache;
 use crate::state::StateStore;
 use crate::task::TaskSettings;
@@ -261,10 +261,8 @@ impl RouteBuilder<'_> {
     ) {
         let at = trail.last().map_or("", String::as_str);
         let Some(chain) = self.chains.get(name) else {
-            let known = nearest(name, self.chains.keys().map(String::as_str), 1);
-            let hint = known
-                .first()
-                .map(|known| format!("did you mean `{known}`?"));
+            let hint = did_you_mean(name, self.chains.keys().map(String::as_str));
+            let hint = hint.or_else(|| Some("add it to `chains`".to_owned()));
             return problems.error(
                 &format!("{at}/use"),
                 format!("unknown chain `{name}`"),

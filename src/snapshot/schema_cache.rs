@@ -1,14 +1,16 @@
 //! Compiles request schemas from the configuration's folder or from the program's built-in files.
 
-use crate::config::secrets::io_words;
 use crate::filter::descriptor::{InvalidSettings, SchemaLookup};
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::nearest::nearest;
 use crate::protocol::schema::{CompiledSchema, InvalidSchema};
+use crate::regular_file;
 use std::collections::HashMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Largest schema, in bytes.
+pub const SCHEMA_BYTES_MAX: u64 = 16 << 20;
 
 /// A built-in schema: name, path, text.
 macro_rules! carried {
@@ -85,19 +87,21 @@ impl SchemaCache {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(file.clone());
-        let error = match std::fs::read_to_string(&file) {
+        let error = match regular_file::read_text(&file, SCHEMA_BYTES_MAX) {
             Ok(text) => return Ok(text),
             Err(error) => error,
         };
-        let is_built_in =
-            |built_in: &str| error.kind() == ErrorKind::NotFound && Path::new(built_in) == path;
+        let is_built_in = |built_in: &str| error.is_missing() && Path::new(built_in) == path;
         let mut built_in = BUILT_IN.iter();
         match built_in.find(|(_, built_in, _)| is_built_in(built_in)) {
             Some((_, _, text)) => Ok(text.to_string()),
             None => {
-                let words = io_words(&error);
-                let reason = format!("cannot read schema `{}`: {words}", path.display());
-                Err(InvalidSettings::new(reason).hint(path_hint(&self.folder, path)))
+                let reason = format!("cannot read schema `{}`: {error}", path.display());
+                let hint = match error.is_missing() {
+                    true => path_hint(&self.folder, path),
+                    false => "name a file with a JSON Schema".to_owned(),
+                };
+                Err(InvalidSettings::new(reason).hint(hint))
             }
         }
     }

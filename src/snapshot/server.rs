@@ -255,10 +255,17 @@ fn check_addresses(config: &ServerConfig, problems: &mut ProblemCollector<'_>) {
             .rsplit_once(':')
             .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
         if !has_port {
+            let port = address.trim_start_matches(':');
+            let hint = match port.parse::<u16>() {
+                Ok(port) => format!(
+                    "write `127.0.0.1:{port}`, or `0.0.0.0:{port}` for all addresses of this machine"
+                ),
+                Err(_) => "write host and port, such as `127.0.0.1:8080`".to_owned(),
+            };
             problems.error(
                 &format!("/server/{member}"),
                 format!("`{address}` is not `host:port`"),
-                Some("write host and port, such as `127.0.0.1:8080`"),
+                Some(&hint),
             );
         }
     }
@@ -306,7 +313,8 @@ fn check_tls(
     problems: &mut ProblemCollector<'_>,
 ) {
     for TlsFileError { member, reason } in read_tls(files, folder).err().into_iter().flatten() {
-        problems.error(&format!("/server/{key}/{member}"), reason, None);
+        let hint = pem::hint(member);
+        problems.error(&format!("/server/{key}/{member}"), reason, Some(hint));
     }
 }
 

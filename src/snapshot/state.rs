@@ -4,7 +4,6 @@ use super::{ProblemCollector, pem};
 use crate::config::state::{OnStoreFailureConfig, RedisConfig, SqliteConfig, StateConfig};
 use crate::state::OnStoreFailure;
 use crate::state::settings::{RedisSettings, SqliteSettings, StoreSettings};
-use std::fs;
 use std::path::Path;
 
 /// Builds the settings that `config` describes; reports problems.
@@ -60,9 +59,8 @@ fn build_redis(
     } = config;
     let ca = ca.as_ref().and_then(|file| {
         let path = folder.join(file);
-        let read = pem::authorities(&path)
-            .and_then(|_| fs::read(&path).map_err(|error| error.to_string()));
-        read.map_err(|reason| problems.error("/state/redis/ca", reason, None))
+        let read = pem::authorities(&path).and_then(|_| pem::read(&path));
+        read.map_err(|reason| problems.error("/state/redis/ca", reason, Some(pem::hint("ca"))))
             .ok()
     });
     let site = RedisSettings {

@@ -9,6 +9,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("expression", &["protocol"]),
     ("memory", &[]),
+    ("regular_file", &[]),
     ("scalar", &[]),
     ("serve", &[]),
     ("state", &["protocol", "scalar"]),
@@ -57,7 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "response_cache",
         ],
     ),
-    ("config", &["protocol", "scalar", "task"]),
+    ("config", &["protocol", "regular_file", "scalar", "task"]),
     (
         "snapshot",
         &[
@@ -66,6 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "callout",
             "telemetry",
             "protocol",
+            "regular_file",
             "scalar",
             "task",
             "media",
@@ -100,6 +102,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "reload",
         &[
             "plugin",
+            "regular_file",
             "state",
             "media",
             "polls",
@@ -158,6 +161,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "memory",
             "expression",
             "protocol",
+            "regular_file",
             "scalar",
             "serve",
             "task",

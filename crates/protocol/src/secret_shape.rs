@@ -188,7 +188,8 @@ fn random_runs(text: &str, secrets: &mut Vec<Range<usize>>) {
         while at < run_end {
             let end = ends(at, &is_part);
             if end > at {
-                pieces.push((at..end, is_random(&text[at..end])));
+                let is_secret = is_random(&text[at..end]) && !is_digest(text, at..end);
+                pieces.push((at..end, is_secret));
             }
             at = ends(end.max(at), &is_joint).max(at + 1);
         }
@@ -209,6 +210,22 @@ fn random_runs(text: &str, secrets: &mut Vec<Range<usize>>) {
         );
         at = run_end;
     }
+}
+
+/// Whether a piece is a digest by its length and by the name before it: `SHA-256 9f86…`, `sha256: "9f86…"`. What is called
+/// `key_sha256` is none: the key itself is often pasted there.
+fn is_digest(text: &str, piece: Range<usize>) -> bool {
+    let is_hex = text[piece.clone()]
+        .bytes()
+        .all(|byte| byte.is_ascii_hexdigit());
+    if piece.len() != 64 || !is_hex {
+        return false;
+    }
+    let before = text[..piece.start].trim_end_matches([' ', '\t', ':', '"', '\'', '`']);
+    ["SHA-256", "sha256"].iter().any(|name| {
+        let rest = before.strip_suffix(name);
+        rest.is_some_and(|rest| !rest.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+    })
 }
 
 /// Extends a random run to neighbouring pieces that do not look like words, because base64 contains `/` and `+`.

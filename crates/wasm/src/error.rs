@@ -1,6 +1,5 @@
 //! Why a module is refused, a plugin does not start, or a call into it fails.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -15,12 +14,7 @@ pub struct PluginHostError(pub(crate) String);
 /// Why a module is refused.
 #[derive(Debug, Error)]
 pub enum PluginModuleError {
-    #[error("{path} cannot be read: {source}", path = path.display())]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("the module has the SHA-256 {found}, not {expected}")]
+    #[error("the module has the SHA-256 {found}, and not the SHA-256 {expected}")]
     Hash { expected: String, found: String },
     #[error("`{0}` is not a SHA-256: expected 64 hexadecimal digits")]
     Pin(String),
@@ -29,8 +23,6 @@ pub enum PluginModuleError {
     /// Everything of the module's interface that does not fit, one entry each.
     #[error("not a Proxy-Wasm 0.2 plugin: {}", .0.join("; "))]
     Interface(Vec<String>),
-    #[error("the compilation was stopped")]
-    Stopped,
 }
 
 /// Why a plugin does not start with its configuration.

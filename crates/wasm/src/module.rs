@@ -4,7 +4,6 @@ mod code_cache;
 pub(crate) mod interface;
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -31,24 +30,6 @@ struct CheckedModule {
 }
 
 impl PluginModule {
-    /// Reads and compiles a module on the runtime's blocking threads, or takes its code from the cache.
-    ///
-    /// # Errors
-    /// The file cannot be read, or as [`Self::from_bytes`].
-    pub async fn load(
-        host: &PluginHost,
-        path: &Path,
-        settings: PluginModuleSettings,
-    ) -> Result<Self, PluginModuleError> {
-        let (host, path) = (host.clone(), path.to_owned());
-        let loading = tokio::task::spawn_blocking(move || {
-            let bytes =
-                std::fs::read(&path).map_err(|source| PluginModuleError::Read { path, source })?;
-            Self::from_bytes(&host, &bytes, &settings)
-        });
-        loading.await.unwrap_or(Err(PluginModuleError::Stopped))
-    }
-
     /// Compiles a module on this thread: 0.6 s per megabyte, unless its code is in the cache.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use super::naming::{TakenNames, variable};
 use super::source_settings::SourceSettings;
 use crate::protocol::Protocol;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A channel of the result.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ pub fn name_all(channels: &mut [ChannelDraft], settings: &mut SourceSettings) {
 
 /// The variables of the result: those of the source, and those that stand for its secrets.
 struct SecretVariables {
-    taken: BTreeSet<String>,
+    taken: TakenNames,
     of_secrets: BTreeMap<String, String>,
 }
 
@@ -124,7 +124,7 @@ impl SecretVariables {
             ValueDraft::Plain(_) | ValueDraft::Secret { .. } => None,
         });
         Self {
-            taken: named.collect(),
+            taken: TakenNames::new(named.collect()),
             of_secrets: BTreeMap::new(),
         }
     }
@@ -145,7 +145,7 @@ impl SecretVariables {
             .and_then(|secret| self.of_secrets.get(secret));
         let name = match known {
             Some(known) => known.clone(),
-            None => self.new_variable(&variable(channel, suffix)),
+            None => self.taken.numbered(&variable(channel, suffix), '_'),
         };
         let note = match secret {
             Some(_) => format!("the secret is not copied; set the variable {name} to it"),
@@ -156,15 +156,5 @@ impl SecretVariables {
             self.of_secrets.insert(secret, name.clone());
         }
         *value = ValueDraft::Variable(name);
-    }
-
-    fn new_variable(&mut self, wish: &str) -> String {
-        let mut name = wish.to_owned();
-        let mut count = 2;
-        while !self.taken.insert(name.clone()) {
-            name = format!("{wish}_{count}");
-            count += 1;
-        }
-        name
     }
 }

@@ -18,6 +18,7 @@ pub use deployment_options::header;
 pub use deployments::{is_base_url, other_api};
 use global_settings::GlobalSettings;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// What begins a reference to a variable.
 const VARIABLE: &str = "os.environ/";
@@ -58,19 +59,24 @@ pub fn read(config: &Value) -> Result<Conversion, String> {
 /// Puts models of the same account into one channel, unless limits or a second deployment of a model set them apart.
 fn grouped(deployments: Vec<Deployment>) -> Vec<ChannelDraft> {
     let mut channels: Vec<ChannelDraft> = Vec::new();
+    // The channels of each account without limits, in their order.
+    let mut accounts: HashMap<String, Vec<usize>> = HashMap::new();
+    // How many of an account's channels have a model: the first ones.
+    let mut served: HashMap<(String, String), usize> = HashMap::new();
     for deployment in deployments {
         let settings = &deployment.settings;
         let has_limits = settings.concurrent.is_some()
             || settings.requests_per_minute.is_some()
             || settings.tokens_per_minute.is_some();
-        let same = channels.iter_mut().find(|channel| {
-            !has_limits
-                && is_same_account(&channel.settings, settings)
-                && !channel.models.contains_key(&deployment.group)
-        });
-        let channel = match same {
-            Some(channel) => channel,
-            None => {
+        let account = account_key(settings);
+        let serving = served
+            .entry((account.clone(), deployment.group.clone()))
+            .or_default();
+        let same = accounts.entry(account).or_default();
+        let at = match same.get(*serving) {
+            Some(at) if !has_limits => *at,
+            _ => {
+                let at = channels.len();
                 channels.push(ChannelDraft {
                     name: deployment.provider.to_owned(),
                     settings: deployment.settings,
@@ -78,9 +84,14 @@ fn grouped(deployments: Vec<Deployment>) -> Vec<ChannelDraft> {
                     prices: Default::default(),
                     sources: Vec::new(),
                 });
-                channels.last_mut().expect("a channel was added")
+                if !has_limits {
+                    same.push(at);
+                }
+                at
             }
         };
+        *serving += usize::from(!has_limits);
+        let channel = &mut channels[at];
         if !deployment.prices.is_empty() {
             let prices = deployment.prices;
             channel.prices.insert(deployment.group.clone(), prices);
@@ -93,24 +104,22 @@ fn grouped(deployments: Vec<Deployment>) -> Vec<ChannelDraft> {
     channels
 }
 
-/// Whether settings are equal, wherever their secrets are in the file.
-fn is_same_account(one: &ChannelSettings, other: &ChannelSettings) -> bool {
-    let without_paths = |settings: &ChannelSettings| {
-        let mut settings = settings.clone();
-        let credentials = settings.credentials.iter_mut().map(|one| &mut one.value);
-        let headers = settings.headers.iter_mut().map(|(_, value)| value);
-        for value in credentials.chain(headers) {
-            if let ValueDraft::Secret { path, .. } = value {
-                path.clear();
-            }
+/// A text that equal settings share, wherever their secrets are in the file.
+fn account_key(settings: &ChannelSettings) -> String {
+    let mut settings = settings.clone();
+    let credentials = settings.credentials.iter_mut().map(|one| &mut one.value);
+    let headers = settings.headers.iter_mut().map(|(_, value)| value);
+    for value in credentials.chain(headers) {
+        if let ValueDraft::Secret { path, .. } = value {
+            path.clear();
         }
-        settings
-    };
-    without_paths(one) == without_paths(other)
+    }
+    format!("{settings:?}")
 }
 
 /// `model_group_alias`: another name for a model.
 fn add_aliases(config: &Value, channels: &mut [ChannelDraft], settings: &mut SourceSettings) {
+    let mut serving = serving_channels(channels);
     for section in ["router_settings", "litellm_settings"] {
         let Some(aliases) = config[section]["model_group_alias"].as_object() else {
             continue;
@@ -118,17 +127,21 @@ fn add_aliases(config: &Value, channels: &mut [ChannelDraft], settings: &mut Sou
         for (alias, target) in aliases {
             let path = format!("{section}.model_group_alias.{alias}");
             let model = target.as_str().or_else(|| target["model"].as_str());
-            let mut is_served = false;
-            for channel in channels.iter_mut() {
-                let Some(own) = model.and_then(|model| channel.models.get(model)).cloned() else {
-                    continue;
-                };
-                is_served = true;
+            let model = model.unwrap_or_default();
+            let served = serving.get(model).cloned().unwrap_or_default();
+            for at in &served {
+                let channel = &mut channels[*at];
+                let own = channel.models[model].clone();
                 channel.models.entry(alias.clone()).or_insert(own);
-                if let Some(prices) = model.and_then(|model| channel.prices.get(model)).cloned() {
+                if let Some(prices) = channel.prices.get(model).cloned() {
                     channel.prices.insert(alias.clone(), prices);
                 }
             }
+            let is_served = !served.is_empty();
+            let known = serving.entry(alias.clone()).or_default();
+            known.extend(served);
+            known.sort_unstable();
+            known.dedup();
             match is_served && super::naming::is_model_name(alias) {
                 true => settings.converted(&path),
                 false => settings.unconverted(
@@ -146,6 +159,17 @@ fn add_aliases(config: &Value, channels: &mut [ChannelDraft], settings: &mut Sou
             }
         }
     }
+}
+
+/// For each model, the channels that serve it, in their order.
+fn serving_channels(channels: &[ChannelDraft]) -> HashMap<String, Vec<usize>> {
+    let mut serving: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, channel) in channels.iter().enumerate() {
+        for model in channel.models.keys() {
+            serving.entry(model.clone()).or_default().push(at);
+        }
+    }
+    serving
 }
 
 /// A text of the configuration that may be a reference to a variable, as routes.yaml has it.

@@ -1,26 +1,43 @@
 //! Names of channels and variables, made of names of other gateways.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Longest name that is made, in characters.
 const NAME_MAX: usize = 48;
 
 /// The names that a file has so far.
 #[derive(Default)]
-pub struct TakenNames(BTreeSet<String>);
+pub struct TakenNames {
+    names: BTreeSet<String>,
+    /// For each stem, the number that its next name may have.
+    counts: HashMap<String, usize>,
+}
 
 impl TakenNames {
+    /// The names that are taken from the start.
+    pub fn new(names: BTreeSet<String>) -> Self {
+        Self {
+            names,
+            counts: HashMap::new(),
+        }
+    }
+
     /// A name of lower-case letters, digits and hyphens that no other channel has.
     pub fn channel(&mut self, wish: &str) -> String {
         let stem = match slug(wish) {
             empty if empty.is_empty() => "channel".to_owned(),
             slug => slug,
         };
-        let mut name = stem.clone();
-        let mut count = 2;
-        while !self.0.insert(name.clone()) {
-            name = format!("{stem}-{count}");
-            count += 1;
+        self.numbered(&stem, '-')
+    }
+
+    /// A name of its own: the stem, or the stem with a number from 2 on.
+    pub fn numbered(&mut self, stem: &str, separator: char) -> String {
+        let count = self.counts.entry(stem.to_owned()).or_insert(2);
+        let mut name = stem.to_owned();
+        while !self.names.insert(name.clone()) {
+            name = format!("{stem}{separator}{count}");
+            *count += 1;
         }
         name
     }

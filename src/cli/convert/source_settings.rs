@@ -24,7 +24,7 @@ pub struct ConversionRemark {
     pub content: RemarkContent,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RemarkContent {
     /// The setting has no counterpart.
     NoCounterpart { why: String, instead: String },
@@ -71,10 +71,14 @@ impl SourceSettings {
 
     /// Marks what was not marked yet of a setting as without a counterpart.
     pub fn unconverted_rest(&mut self, path: &str, why: &str, instead: &str) {
-        for leaf in self.unread() {
-            if is_within(&leaf, path) {
-                self.unconverted(&leaf, why, instead);
-            }
+        let below = self.leaves.range(path.to_owned()..);
+        let unread: Vec<String> = below
+            .take_while(|(leaf, _)| leaf.starts_with(path))
+            .filter(|(leaf, state)| **state == LeafState::Unread && is_within(leaf, path))
+            .map(|(leaf, _)| leaf.clone())
+            .collect();
+        for leaf in unread {
+            self.unconverted(&leaf, why, instead);
         }
     }
 
@@ -169,6 +173,14 @@ impl SourceSettings {
             content,
         });
     }
+}
+
+/// A path and all paths that it is within, the longest first.
+pub fn self_and_parents(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.rmatch_indices(['.', '[']).map(|(at, _)| at);
+    std::iter::once(path.len())
+        .chain(ends)
+        .map(|end| &path[..end])
 }
 
 /// Whether a path is another one or below it.

@@ -4,11 +4,12 @@ mod channels;
 mod remarks;
 mod routes;
 
-use super::channel_draft::ValueDraft;
+use super::channel_draft::{ChannelDraft, ValueDraft};
 use super::naming::reference;
 use super::routes_draft::{RedisDraft, RoutesDraft};
-use super::source_settings::{SourceSettings, is_within};
+use super::source_settings::{ConversionRemark, SourceSettings, self_and_parents};
 use super::yaml_text::{comment, scalar};
+use std::collections::HashMap;
 
 /// The text of a routes.yaml.
 pub fn write(routes: &RoutesDraft, settings: &SourceSettings) -> String {
@@ -21,22 +22,45 @@ pub fn write(routes: &RoutesDraft, settings: &SourceSettings) -> String {
         text.push_str(&state(redis));
     }
     text.push_str(&callers(routes));
-    let is_of_channel = |path: &str| {
-        let mut sources = routes.channels.iter().flat_map(|channel| &channel.sources);
-        sources.any(|source| is_within(path, source))
-    };
-    text.push_str(&channels::write(&routes.channels, settings));
+    let (of_channels, others) = remarks_by_channel(&routes.channels, settings);
+    text.push_str(&channels::write(&routes.channels, &of_channels));
     text.push_str(&routes::write(routes));
-    let others: Vec<_> = settings
-        .remarks()
-        .iter()
-        .filter(|remark| !is_of_channel(&remark.path))
-        .collect();
     if !others.is_empty() {
         text.push_str("\n# Settings that are of no channel above:\n");
         text.push_str(&remarks::write(0, &others));
     }
     text
+}
+
+/// The remarks on the sources of each channel, and the others.
+fn remarks_by_channel<'s>(
+    channels: &[ChannelDraft],
+    settings: &'s SourceSettings,
+) -> (Vec<Vec<&'s ConversionRemark>>, Vec<&'s ConversionRemark>) {
+    let mut of_sources: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, channel) in channels.iter().enumerate() {
+        for source in &channel.sources {
+            of_sources.entry(source).or_default().push(at);
+        }
+    }
+    let mut of_channels = vec![Vec::new(); channels.len()];
+    let mut others = Vec::new();
+    for remark in settings.remarks() {
+        let mut found: Vec<usize> = self_and_parents(&remark.path)
+            .filter_map(|path| of_sources.get(path))
+            .flatten()
+            .copied()
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        if found.is_empty() {
+            others.push(remark);
+        }
+        for at in found {
+            of_channels[at].push(remark);
+        }
+    }
+    (of_channels, others)
 }
 
 fn state(redis: &RedisDraft) -> String {

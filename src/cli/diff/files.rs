@@ -3,11 +3,14 @@
 use super::ConfigSide;
 use super::change::{SettingChange, SettingGroup};
 use crate::cli::value_changes::value_changes;
-use crate::snapshot::schema_cache::built_in;
+use crate::regular_file;
+use crate::snapshot::schema_cache::{SCHEMA_BYTES_MAX, built_in};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// Largest file besides a schema: a module of a plugin.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Changes of one schema that are printed.
 const SCHEMA_CHANGES_MAX: usize = 12;
 
@@ -42,7 +45,7 @@ fn compare_schema(
     changes: &mut Vec<SettingChange>,
 ) {
     let text = |side: &ConfigSide| {
-        let own = std::fs::read_to_string(side.folder.join(path)).ok();
+        let own = regular_file::read_text(&side.folder.join(path), SCHEMA_BYTES_MAX).ok();
         own.or_else(|| built_in(Path::new(path)).map(str::to_owned))
     };
     let (old, new) = (text(old), text(new));
@@ -70,7 +73,8 @@ fn compare_schema(
 }
 
 fn compare_bytes(path: &str, old: &ConfigSide, new: &ConfigSide, changes: &mut Vec<SettingChange>) {
-    let bytes = |side: &ConfigSide| std::fs::read(side.folder.join(path)).ok();
+    let bytes =
+        |side: &ConfigSide| regular_file::read(&side.folder.join(path), FILE_BYTES_MAX).ok();
     if bytes(old) != bytes(new) {
         changes.push(SettingChange {
             group: SettingGroup::Other,

@@ -1,6 +1,7 @@
 //! `headgate plugin check`: the interface of a module.
 
-use super::{CommandError, compile, read};
+use super::{CommandError, compile};
+use crate::cli::input_file::read;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]

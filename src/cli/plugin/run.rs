@@ -2,8 +2,9 @@
 
 use super::super::config_file::ConfigFile;
 use super::super::run as gateway_run;
-use super::{CommandError, read, read_text};
+use super::CommandError;
 use crate::catalog::caller::KeyDigest;
+use crate::cli::input_file::{read, read_text};
 use crate::observe::process_log;
 use crate::snapshot::SharedState;
 use headgate_simulator::server::SimulatorServer;

@@ -5,11 +5,13 @@ use crate::cli::admin_client::{AdminClient, AdminRequestArgs, AdminUrl};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const PERIOD: Duration = Duration::from_secs(1);
+/// Updates that wait for the screen. The gateway is not read while there are more.
+const WAITING_MAX: usize = 8;
 const TOO_MANY_REQUESTS: u16 = 429;
 
 /// What a page contains, or why there is none.
@@ -74,7 +76,7 @@ impl TopFeed {
 
     /// Reads the pages every second in a thread of its own, because a gateway may respond late.
     pub fn start(self) -> TopUpdates {
-        let (sender, received) = channel();
+        let (sender, received) = sync_channel(WAITING_MAX);
         let wants_recent = Arc::new(AtomicBool::new(false));
         let updates = TopUpdates {
             received,
@@ -85,7 +87,7 @@ impl TopFeed {
     }
 
     /// Ends when the receiver has ended, or the gateway refuses to be read.
-    fn repeat(&self, sender: &Sender<TopUpdate>, wants_recent: &AtomicBool) {
+    fn repeat(&self, sender: &SyncSender<TopUpdate>, wants_recent: &AtomicBool) {
         let mut was_disconnected = false;
         loop {
             let began = Instant::now();

@@ -2,6 +2,7 @@
 
 use super::feed::TopFeed;
 use super::frame::draw;
+use super::hang_up;
 use super::state::{TopEnd, TopState};
 use crate::cli::CommandError;
 use ratatui::DefaultTerminal;
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// How late an update of the gateway, or a signal, is seen.
 const KEY_WAIT: Duration = Duration::from_millis(200);
 
-/// Set by signals that end the process.
+/// Set by signals that end the process, and when the terminal is gone.
 static IS_ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Shows the gateway on the whole screen until the user quits.
@@ -22,6 +23,7 @@ static IS_ENDED: AtomicBool = AtomicBool::new(false);
 /// The gateway refuses to be read, or the terminal fails.
 pub(super) fn run(state: &mut TopState, feed: TopFeed) -> Result<(), CommandError> {
     end_at_signals();
+    hang_up::watch(&IS_ENDED)?;
     // Its panic hook restores the terminal before the process aborts.
     let shown = match ratatui::try_init() {
         Ok(mut terminal) => show(&mut terminal, state, feed),

@@ -183,7 +183,7 @@ fn explain_names_what_is_wrong_with_its_arguments() {
         ),
         (
             &["/v1/chat/completions", "-d", "@nothing.json"],
-            "error: cannot read the body from nothing.json: ",
+            "error: cannot read nothing.json: no such file",
         ),
         (
             &["/v1/models", "--caller", "anne"],

@@ -1,12 +1,15 @@
 //! Tests of the demo with the repository's routes.yaml and a simulated provider.
 
 use crate::harness::connection::Connection;
+use crate::harness::folder::Folder;
 use crate::harness::process::Process;
 use crate::harness::receiver::Receiver;
 use crate::harness::simulator::wait_for_listener;
 use crate::harness::{Request, WholeResponse, eventually};
+use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 pub(super) struct Demo {
     _process: Process,
@@ -89,6 +92,71 @@ fn shapes() -> Vec<Shape> {
         family_b(own_b, own_b),
         family_b(native_b, "/api/v1/tasks"),
     ]
+}
+
+#[tokio::test]
+async fn responses_are_counted_and_compacted() {
+    let demo = Demo::start().await;
+    for (path, object) in [
+        ("/v1/responses/input_tokens", "response.input_tokens"),
+        ("/v1/responses/compact", "response.compaction"),
+    ] {
+        let body = json!({"model": "demo-chat", "input": "Hello"}).to_string();
+        let request = Request::post(path, body);
+        let response = demo.ask(request).await;
+        assert_eq!(response.status, 200, "{path}: {}", response.text());
+        assert_eq!(response.json()["object"], object);
+    }
+}
+
+#[tokio::test]
+async fn the_demo_runs_from_an_empty_folder_and_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let local = "127.0.0.1:0";
+    let mut process = Process::spawn_under(
+        "sh",
+        &[
+            "-c",
+            r#"cd "$0" && exec "$@""#,
+            folder.path().to_str().unwrap(),
+        ],
+        &[
+            "demo",
+            "--listen",
+            local,
+            "--admin",
+            local,
+            "--simulator",
+            local,
+        ],
+    );
+    let line = process.wait_for_line("headgate is listening").await;
+    let gateway: SocketAddr = line["listen"].as_str().unwrap().parse().unwrap();
+    wait_for_listener(gateway).await;
+    for body in [
+        json!({"model": "demo-chat", "messages": [{"role": "user", "content": "Hello"}]}),
+        json!({"model": "demo-chat", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}),
+    ] {
+        let request = Request::to(Protocol::Chat, body.to_string());
+        let response = Connection::to(gateway)
+            .await
+            .ask(&request.key("sk-demo"))
+            .await;
+        assert_eq!(response.status, 200, "{}", response.text());
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let named = async || {
+        let lines = process.stderr.all();
+        let file = lines
+            .iter()
+            .find(|line| line.ends_with("built-in-routes.yaml"))?;
+        Some(PathBuf::from(file.trim()))
+    };
+    let config = eventually("the path of the configuration", named).await;
+    assert!(config.is_file());
+    process.signal(libc::SIGINT);
+    let removed = async || (!config.parent().unwrap().exists()).then_some(());
+    eventually("no files of the demo", removed).await;
 }
 
 #[tokio::test]

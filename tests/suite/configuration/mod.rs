@@ -10,3 +10,4 @@ mod cli;
 mod console_examples;
 mod demo;
 mod mistakes;
+mod next_steps;

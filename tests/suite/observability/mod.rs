@@ -2,6 +2,7 @@
 
 mod admin;
 mod captures;
+mod channel_commands;
 mod costs;
 mod dashboard;
 mod debug_commands;
@@ -17,4 +18,5 @@ mod prometheus;
 pub mod status;
 mod top;
 #[cfg(target_os = "linux")]
+mod top_hang_up;
 mod top_terminal;

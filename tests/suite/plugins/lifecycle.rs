@@ -56,7 +56,7 @@ async fn a_plugin_that_cannot_work_is_an_error_of_the_file_with_its_place() {
         (
             json!({"sha256": "0".repeat(64)}),
             filter.clone(),
-            "has the SHA-256",
+            "if this is the right one, write its SHA-256 as `sha256`",
         ),
         (
             json!({"grants": {"http_call": ["nobody"]}}),

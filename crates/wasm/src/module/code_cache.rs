@@ -14,6 +14,8 @@ use crate::host::PluginHost;
 
 const KEY_LENGTH: usize = 32;
 const TAG_LENGTH: usize = 32;
+/// Largest entry, in bytes. A module that compiles to more is compiled at each start.
+const ENTRY_BYTES_MAX: u64 = 1 << 30;
 /// The oldest entries beyond this are removed.
 const ENTRIES_MAX: usize = 128;
 
@@ -40,7 +42,14 @@ impl CodeCache {
     /// The compiled code of a module, if there is one that this machine signed for this engine.
     #[allow(unsafe_code)]
     pub fn load(&self, host: &PluginHost, sha256: &str) -> Option<Module> {
-        let entry = fs::read(self.path(host, sha256)).ok()?;
+        let path = self.path(host, sha256);
+        // The folder is this process's own, and yet a link in it must not cost the memory of the machine.
+        if !fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
+        let mut entry = Vec::new();
+        let file = fs::File::open(&path).ok()?;
+        file.take(ENTRY_BYTES_MAX).read_to_end(&mut entry).ok()?;
         let (tag, code) = entry.split_at_checked(TAG_LENGTH)?;
         self.mac(host, sha256, code)?.verify_slice(tag).ok()?;
         // SAFETY: `deserialize` requires bytes that `Module::serialize` made. The bytes in memory are those whose tag

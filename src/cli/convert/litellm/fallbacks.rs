@@ -1,7 +1,9 @@
 //! `fallbacks` of a LiteLLM configuration: channels of another model that serve a model in later tiers.
 
-use super::super::channel_draft::ChannelDraft;
+use super::super::channel_draft::{ChannelDraft, ChannelSettings};
 use super::super::source_settings::SourceSettings;
+use super::serving_channels;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A model, and the model to use if all deployments of it fail.
 pub struct LitellmFallback {
@@ -12,6 +14,16 @@ pub struct LitellmFallback {
     pub targets: Vec<(String, Option<String>)>,
 }
 
+/// The channels before any fallback, and those with the fallbacks so far.
+struct FallbackChannels<'c> {
+    base: &'c [ChannelDraft],
+    /// For each model, the channels of `base` that serve it.
+    serving: HashMap<String, Vec<usize>>,
+    channels: &'c mut Vec<ChannelDraft>,
+    /// The added channels by account, name and tier.
+    added: HashMap<String, Vec<usize>>,
+}
+
 /// Adds a channel for each step of a fallback: a channel has one tier for all of its models.
 pub fn add(
     fallbacks: &[LitellmFallback],
@@ -19,83 +31,90 @@ pub fn add(
     settings: &mut SourceSettings,
 ) {
     let base = channels.clone();
-    let own: Vec<&String> = fallbacks
+    let own: HashSet<&String> = fallbacks
         .iter()
         .filter_map(|one| one.model.as_ref())
         .collect();
-    let mut models: Vec<&String> = base
+    let models: BTreeSet<&String> = base
         .iter()
         .flat_map(|channel| channel.models.keys())
         .collect();
-    models.sort();
-    models.dedup();
+    let mut result = FallbackChannels {
+        serving: serving_channels(&base),
+        base: &base,
+        channels,
+        added: HashMap::new(),
+    };
     for fallback in fallbacks {
         match &fallback.model {
-            Some(model) => add_one(fallback, model, &base, channels, settings),
+            Some(model) => result.add(fallback, model, settings),
             None => {
-                for model in models.iter().filter(|model| !own.contains(model)) {
-                    add_one(fallback, model, &base, channels, settings);
+                for model in models.iter().filter(|model| !own.contains(*model)) {
+                    result.add(fallback, model, settings);
                 }
             }
         }
     }
 }
 
-fn add_one(
-    fallback: &LitellmFallback,
-    model: &str,
-    base: &[ChannelDraft],
-    channels: &mut Vec<ChannelDraft>,
-    settings: &mut SourceSettings,
-) {
-    let served: Vec<&ChannelDraft> = base
-        .iter()
-        .filter(|one| one.models.contains_key(model))
-        .collect();
-    let Some(mut tier) = served.iter().map(|channel| channel.settings.tier).max() else {
-        return settings.unconverted(
-            &fallback.path,
-            "no channel of the result serves the model",
-            "add a channel for the model, then one in a higher `tier` for the fallback",
-        );
-    };
-    for (path, target) in &fallback.targets {
-        let from: Vec<&ChannelDraft> = base
-            .iter()
-            .filter(|channel| {
-                target
-                    .as_ref()
-                    .is_some_and(|target| channel.models.contains_key(target))
-            })
-            .filter(|channel| served.iter().any(|one| shares_protocol(one, channel)))
-            .collect();
-        let target = target.as_deref().unwrap_or_default();
-        if target == model {
-            continue;
-        }
-        if from.is_empty() {
-            settings.unconverted(
-                path,
-                "no channel of the result serves the fallback over a protocol of the model",
-                "add such a channel in a higher `tier`, with the model's name in `models`",
+impl<'c> FallbackChannels<'c> {
+    fn serving(&self, model: &str) -> Vec<&'c ChannelDraft> {
+        let base = self.base;
+        let serving = self.serving.get(model).into_iter().flatten();
+        serving.map(|at| &base[*at]).collect()
+    }
+
+    fn add(&mut self, fallback: &LitellmFallback, model: &str, settings: &mut SourceSettings) {
+        let served = self.serving(model);
+        let Some(mut tier) = served.iter().map(|channel| channel.settings.tier).max() else {
+            return settings.unconverted(
+                &fallback.path,
+                "no channel of the result serves the model",
+                "add a channel for the model, then one in a higher `tier` for the fallback",
             );
-            continue;
+        };
+        for (path, target) in &fallback.targets {
+            let target = target.as_deref().unwrap_or_default();
+            if target == model {
+                continue;
+            }
+            let from: Vec<&ChannelDraft> = self
+                .serving(target)
+                .into_iter()
+                .filter(|channel| served.iter().any(|one| shares_protocol(one, channel)))
+                .collect();
+            if from.is_empty() {
+                settings.unconverted(
+                    path,
+                    "no channel of the result serves the fallback over a protocol of the model",
+                    "add such a channel in a higher `tier`, with the model's name in `models`",
+                );
+                continue;
+            }
+            tier = tier.saturating_add(1);
+            settings.converted(path);
+            for channel in from {
+                self.insert(fallback_channel(channel, model, target, tier), model);
+            }
         }
-        tier = tier.saturating_add(1);
-        settings.converted(path);
-        for channel in from {
-            let copy = fallback_channel(channel, model, target, tier);
-            let same = channels.iter_mut().find(|one| {
-                one.settings == copy.settings
-                    && one.name == copy.name
-                    && !one.models.contains_key(model)
-            });
-            match same {
-                Some(same) => {
-                    same.models.extend(copy.models);
-                    same.prices.extend(copy.prices);
-                }
-                None => channels.push(copy),
+    }
+
+    /// Adds the channel, or its model to an added one of the same account that does not have it.
+    fn insert(&mut self, copy: ChannelDraft, model: &str) {
+        let key = format!("{} {:?}", copy.name, copy.settings);
+        let same = self.added.entry(key).or_default();
+        let channels = &mut *self.channels;
+        let free = same
+            .iter()
+            .find(|at| !channels[**at].models.contains_key(model));
+        match free {
+            Some(at) => {
+                channels[*at].models.extend(copy.models);
+                channels[*at].prices.extend(copy.prices);
+            }
+            None => {
+                same.push(channels.len());
+                channels.push(copy);
             }
         }
     }
@@ -103,17 +122,20 @@ fn add_one(
 
 /// The channel of a fallback: the same account, in a later tier, with the model that callers name.
 fn fallback_channel(channel: &ChannelDraft, model: &str, target: &str, tier: u8) -> ChannelDraft {
-    let mut copy = channel.clone();
-    copy.name = format!("{}-fallback", channel.name);
-    copy.settings.tier = tier;
-    copy.models = [(model.to_owned(), channel.models[target].clone())].into();
     let prices = channel.prices.get(target).cloned();
-    copy.prices = prices
-        .map(|prices| (model.to_owned(), prices))
-        .into_iter()
-        .collect();
-    copy.sources = Vec::new();
-    copy
+    ChannelDraft {
+        name: format!("{}-fallback", channel.name),
+        settings: ChannelSettings {
+            tier,
+            ..channel.settings.clone()
+        },
+        models: [(model.to_owned(), channel.models[target].clone())].into(),
+        prices: prices
+            .map(|prices| (model.to_owned(), prices))
+            .into_iter()
+            .collect(),
+        sources: Vec::new(),
+    }
 }
 
 fn shares_protocol(one: &ChannelDraft, other: &ChannelDraft) -> bool {

@@ -1,5 +1,6 @@
 //! `litellm_settings`, `router_settings` and `general_settings` of a LiteLLM configuration.
 
+use super::super::channel_draft::ValueDraft;
 use super::super::naming::is_model_name;
 use super::super::routes_draft::{CacheDraft, RedisDraft};
 use super::super::scalars;
@@ -44,12 +45,7 @@ impl GlobalSettings {
         let mut reader = SectionReader { config, settings };
         reader.read_what_is_always_so();
         let (cache, cache_redis) = reader.cache();
-        let router_redis = reader.redis(
-            "router_settings",
-            "redis_host",
-            "redis_port",
-            "redis_password",
-        );
+        let redis = reader.state(cache_redis);
         Self {
             timeout_ms: reader.timeout(),
             cool_down_ms: reader.first(
@@ -65,7 +61,7 @@ impl GlobalSettings {
             max_attempts: reader.max_attempts(),
             fallbacks: reader.fallbacks(),
             cache,
-            redis: cache_redis.or(router_redis),
+            redis,
             key_digest: digest_variable(master_key.as_str()),
         }
     }
@@ -234,6 +230,44 @@ impl SectionReader<'_> {
         )
     }
 
+    /// The Redis server for state: that of the cache, or else that of the router. What one of them leaves out is taken
+    /// from the other.
+    fn state(&mut self, cache: Option<RedisDraft>) -> Option<RedisDraft> {
+        let section = "router_settings";
+        let router = self.redis(section, "redis_host", "redis_port", "redis_password");
+        let names_host = scalars::text(self.value("litellm_settings.cache_params.host")).is_some();
+        match (cache, router) {
+            (Some(cache), Some(router)) if names_host => {
+                if (&cache.host, &cache.port) == (&router.host, &router.port) {
+                    let password = cache.password.or(router.password);
+                    return Some(RedisDraft { password, ..cache });
+                }
+                for key in ["redis_host", "redis_port", "redis_password"] {
+                    let path = format!("{section}.{key}");
+                    if self.value(&path).is_null() {
+                        continue;
+                    }
+                    self.settings.unconverted(
+                        &path,
+                        "a gateway has one Redis server, here that of `cache_params`",
+                        "set `state.redis` to the server that is to be used",
+                    );
+                }
+                Some(cache)
+            }
+            (_, Some(router)) => Some(router),
+            (Some(cache), None) if cache.password.is_none() => {
+                let path = format!("{section}.redis_password");
+                let password = self.password(&path);
+                if password.is_some() {
+                    self.settings.converted(&path);
+                }
+                Some(RedisDraft { password, ..cache })
+            }
+            (cache, None) => cache,
+        }
+    }
+
     /// The Redis server of a section, if it names a host.
     fn redis(
         &mut self,
@@ -252,20 +286,25 @@ impl SectionReader<'_> {
             Value::Null => "6379".to_owned(),
             port => url_part(port, "REDIS_PORT"),
         };
-        let password = scalars::text(&values[password]).map(|text| match secret(&text, &path) {
-            super::super::channel_draft::ValueDraft::Secret { .. } => {
-                self.settings.note(
-                    &path,
-                    "the secret is not copied; set the variable REDIS_PASSWORD to it",
-                );
-                super::super::channel_draft::ValueDraft::Variable("REDIS_PASSWORD".into())
-            }
-            value => value,
-        });
         Some(RedisDraft {
             host: url_part(&values[host], "REDIS_HOST"),
             port,
-            password,
+            password: self.password(&path),
+        })
+    }
+
+    /// The password of a Redis server at this path.
+    fn password(&mut self, path: &str) -> Option<ValueDraft> {
+        let text = scalars::text(self.value(path))?;
+        Some(match secret(&text, path) {
+            ValueDraft::Secret { .. } => {
+                self.settings.note(
+                    path,
+                    "the secret is not copied; set the variable REDIS_PASSWORD to it",
+                );
+                ValueDraft::Variable("REDIS_PASSWORD".into())
+            }
+            value => value,
         })
     }
 

@@ -2,27 +2,20 @@
 
 use super::super::channel_draft::{ChannelDraft, ChannelSettings, CredentialDraft, CredentialForm};
 use super::super::scalars::duration;
-use super::super::source_settings::{SourceSettings, is_within};
+use super::super::source_settings::ConversionRemark;
 use super::{remarks, scalar, value};
 
 /// Half an hour, the default of `timeouts.total`, in milliseconds.
 const TOTAL_MS: u64 = 30 * 60 * 1000;
 
-pub fn write(channels: &[ChannelDraft], settings: &SourceSettings) -> String {
+/// `remarks` are those on the sources of each channel.
+pub fn write(channels: &[ChannelDraft], remarks: &[Vec<&ConversionRemark>]) -> String {
     if channels.is_empty() {
         return "channels: {}\n".to_owned();
     }
     let mut text = "channels:\n".to_owned();
-    for channel in channels {
-        let of_channel: Vec<_> = settings
-            .remarks()
-            .iter()
-            .filter(|remark| {
-                let mut sources = channel.sources.iter();
-                sources.any(|source| is_within(&remark.path, source))
-            })
-            .collect();
-        text.push_str(&remarks::write(2, &of_channel));
+    for (channel, of_channel) in channels.iter().zip(remarks) {
+        text.push_str(&remarks::write(2, of_channel));
         text.push_str(&one(channel));
     }
     text

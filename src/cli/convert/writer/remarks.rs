@@ -2,21 +2,24 @@
 
 use super::super::source_settings::{ConversionRemark, RemarkContent};
 use super::comment;
+use std::collections::{HashMap, HashSet};
 
 /// Paths that one comment names; more are a count.
 const PATHS_MAX: usize = 8;
 
 pub fn write(indent: usize, remarks: &[&ConversionRemark]) -> String {
     let mut groups: Vec<(&RemarkContent, Vec<&str>)> = Vec::new();
+    let mut by_content: HashMap<&RemarkContent, usize> = HashMap::new();
+    let mut seen = HashSet::new();
     for remark in remarks {
-        let same = groups
-            .iter_mut()
-            .find(|(content, _)| **content == remark.content);
-        match same {
-            Some((_, paths)) if paths.contains(&remark.path.as_str()) => {}
-            Some((_, paths)) => paths.push(&remark.path),
-            None => groups.push((&remark.content, vec![&remark.path])),
+        if !seen.insert((&remark.content, &remark.path)) {
+            continue;
         }
+        let at = *by_content.entry(&remark.content).or_insert_with(|| {
+            groups.push((&remark.content, Vec::new()));
+            groups.len() - 1
+        });
+        groups[at].1.push(&remark.path);
     }
     let mut text = String::new();
     for (content, paths) in groups {
