@@ -172,7 +172,7 @@ mod tests {
                 "a",
                 number("envoy.wasm.seen-requests", MetricKind::Counter, 3),
             ),
-            ("a", number("headgate_up", MetricKind::Gauge, 1)),
+            ("a", number("up", MetricKind::Gauge, 1)),
             ("a", number("made_total", MetricKind::Counter, 7)),
             ("a", histogram),
             // The same plugin with another configuration, and another plugin.
@@ -193,7 +193,7 @@ mod tests {
             [
                 r#"headgate_plugin_custom_envoy_wasm_seen_requests_total{plugin="a"} 5"#,
                 r#"headgate_plugin_custom_envoy_wasm_seen_requests_total{plugin="b\""} 1"#,
-                r#"headgate_plugin_custom_headgate_up{plugin="a"} 1"#,
+                r#"headgate_plugin_custom_up{plugin="a"} 1"#,
                 r#"headgate_plugin_custom_made_total{plugin="a"} 7"#,
                 r#"headgate_plugin_custom_sizes_histogram_bucket{plugin="a",le="1"} 1"#,
                 r#"headgate_plugin_custom_sizes_histogram_bucket{plugin="a",le="4"} 2"#,

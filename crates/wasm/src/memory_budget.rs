@@ -5,14 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
-use crate::plugin::InstancePool;
+/// Instances, some of which may be idle.
+pub(crate) trait IdleInstances: Send + Sync {
+    /// Ends the instances that can be spared.
+    fn end_idle(&self);
+}
 
 /// The memory that the instances of a host may have together.
 pub(crate) struct MemoryBudget {
     max: AtomicUsize,
     taken: AtomicUsize,
     /// Those whose idle instances may be ended.
-    pools: Mutex<Vec<Weak<InstancePool>>>,
+    pools: Mutex<Vec<Weak<dyn IdleInstances>>>,
     /// Notified when memory is given back.
     freed: Notify,
 }
@@ -57,10 +61,10 @@ impl MemoryBudget {
     }
 
     /// The pool ends idle instances when memory is short.
-    pub fn register(&self, pool: &Arc<InstancePool>) {
+    pub fn register(&self, pool: Weak<dyn IdleInstances>) {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         pools.retain(|pool| pool.strong_count() > 0);
-        pools.push(Arc::downgrade(pool));
+        pools.push(pool);
     }
 
     /// Takes bytes; if there are none left, after idle instances have ended.
@@ -68,15 +72,18 @@ impl MemoryBudget {
         if self.try_take(bytes) {
             return true;
         }
-        let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let pools: Vec<_> = pools.iter().filter_map(Weak::upgrade).collect();
-        for pool in pools {
+        for pool in self.registered() {
             pool.end_idle();
             if self.try_take(bytes) {
                 return true;
             }
         }
         false
+    }
+
+    fn registered(&self) -> Vec<Arc<dyn IdleInstances>> {
+        let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.iter().filter_map(Weak::upgrade).collect()
     }
 
     fn try_take(&self, bytes: usize) -> bool {

@@ -5,8 +5,8 @@ mod pool;
 mod resources;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::callback::PluginCallback;
@@ -71,7 +71,8 @@ impl Plugin {
         let pool = InstancePool::new(module.clone(), Arc::clone(&resources));
         pool.start().await?;
         let pool = Arc::new(pool);
-        module.host().budget().register(&pool);
+        let weak: Weak<InstancePool> = Arc::downgrade(&pool);
+        module.host().budget().register(weak);
         Ok(Self(Arc::new(StartedPlugin {
             module: module.clone(),
             resources,

@@ -1,6 +1,7 @@
 //! Tests of the crate through its interface, with plugins written as WebAssembly text.
 
 mod bodies;
+mod call_owners;
 mod environment;
 mod fixture;
 mod functions;

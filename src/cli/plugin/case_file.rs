@@ -227,7 +227,7 @@ cases:
             (case("expects: {}"), "line 3"),
             (case("request: {}"), "expect"),
             (case("expect: {}\n    time: noon"), "RFC 3339"),
-            (case("expect: {}\n    rules: envoy"), "rules"),
+            (case("expect: {}\n    rules: envoy"), "envoy"),
             (
                 case("expect: {response: {}}\n    exchange: false"),
                 "has no messages",

@@ -9,6 +9,7 @@ use tokio::time::timeout_at;
 use super::resources::PluginResources;
 use crate::error::{PluginFailure, PluginStartError};
 use crate::instance::{PluginInstance, StreamPlace};
+use crate::memory_budget::IdleInstances;
 use crate::module::PluginModule;
 
 /// The instances of a plugin that take streams.
@@ -89,21 +90,6 @@ impl InstancePool {
         }
     }
 
-    /// Ends the instances without streams, all but one, which has what the plugin does between streams.
-    pub fn end_idle(&self) {
-        let mut idle = Vec::new();
-        let mut instances = self.lock();
-        let mut at = 0;
-        while at < instances.ready.len() && instances.ready.len() > 1 {
-            match instances.ready[at].streams() {
-                0 => idle.push(instances.ready.swap_remove(at)),
-                _ => at += 1,
-            }
-        }
-        // What an instance has is freed when it is dropped, which must not happen under the lock.
-        drop(instances);
-    }
-
     /// A place on the instance with the fewest streams.
     fn shared_place(&self) -> Option<StreamPlace> {
         let mut instances = self.lock();
@@ -147,6 +133,23 @@ impl InstancePool {
         self.instances
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl IdleInstances for InstancePool {
+    /// Ends the instances without streams, all but one, which has what the plugin does between streams.
+    fn end_idle(&self) {
+        let mut idle = Vec::new();
+        let mut instances = self.lock();
+        let mut at = 0;
+        while at < instances.ready.len() && instances.ready.len() > 1 {
+            match instances.ready[at].streams() {
+                0 => idle.push(instances.ready.swap_remove(at)),
+                _ => at += 1,
+            }
+        }
+        // What an instance has is freed when it is dropped, which must not happen under the lock.
+        drop(instances);
     }
 }
 

@@ -1,0 +1,70 @@
+//! Which context an HTTP call belongs to: the stream that made it, the one that its response is for, or the root context.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::environment::{CallScript, response};
+use super::fixture::{request, started_with, until};
+use crate::PluginStep;
+
+/// Answers the response to its first call with a second call, and continues with the response to that. The second call is
+/// made in the root context, as a plugin in C++ makes it. The stream is at 512.
+const CHAINED: &str = r#"
+    (func $call (call $ok (call $http {"auth"}
+        {"\02\00\00\00\07\00\00\00\04\00\00\00\05\00\00\00\06\00\00\00:method\00POST\00:path\00/check\00"}
+        {""} {""} (i32.const 0) (i32.const 0))))
+    (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32)
+        (i32.store (i32.const 512) (local.get 0))
+        (call $call)
+        (i32.const 1))
+    (func (export "proxy_on_http_call_response") (param i32 i32 i32 i32 i32)
+        (call $is (local.get 0) (i32.const 1))
+        ;; Nothing of the stream is there in the root context.
+        (call $is (call $value (i32.const 0) {":path"} (i32.const 8) (i32.const 12)) (i32.const 1))
+        (if (i32.eq (local.get 1) (i32.const 1)) (then (call $call) return))
+        (call $ok (call $effective (i32.load (i32.const 512))))
+        (call $ok (call $add (i32.const 0) {"x-by"} {"second"}))
+        (call $ok (call $resume (i32.const 0))))"#;
+
+#[tokio::test]
+async fn a_stream_waits_for_the_calls_that_follow_the_response_to_its_own() {
+    let (plugin, environment) = started_with(CHAINED, |settings| {
+        settings.grants.http_call = vec!["auth".to_owned()];
+    })
+    .await;
+    environment.script(CallScript::Response(response(200, "")));
+    environment.script(CallScript::Response(response(200, "")));
+    let mut stream = plugin.open_stream().await.unwrap();
+    let mut exchange = request(&[]);
+    let step = stream.on_request_headers(&mut exchange, false).await;
+    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(exchange.request.headers["x-by"], "second");
+    assert_eq!(environment.calls().len(), 2);
+}
+
+#[tokio::test]
+async fn a_call_that_a_stream_makes_at_its_end_outlives_it() {
+    const REPORT: &str = r#"
+        (func (export "proxy_on_log") (param i32)
+            (call $ok (call $http {"auth"}
+                {"\02\00\00\00\07\00\00\00\04\00\00\00\05\00\00\00\06\00\00\00:method\00POST\00:path\00/check\00"}
+                {""} {""} (i32.const 0) (i32.const 0))))
+        (func (export "proxy_on_http_call_response") (param i32 i32 i32 i32 i32)
+            (call $is (local.get 0) (i32.const 1))
+            (drop (call $log (i32.const 2) {"reported"})))"#;
+    let (plugin, environment) = started_with(REPORT, |settings| {
+        settings.grants.http_call = vec!["auth".to_owned()];
+    })
+    .await;
+    let release = Arc::new(Notify::new());
+    environment.script(CallScript::After(release.clone(), response(200, "")));
+    let mut stream = plugin.open_stream().await.unwrap();
+    let mut exchange = request(&[]);
+    let step = stream.on_request_headers(&mut exchange, true).await;
+    assert_eq!(step, Ok(PluginStep::Continue));
+    stream.finish(&mut exchange).await.unwrap();
+    release.notify_one();
+    let is_reported = || environment.messages() == ["reported"];
+    until("the plugin gets the response", is_reported).await;
+}
