@@ -275,13 +275,9 @@ fn the_arrows_are_those_of_the_modules_in_their_order_and_none_points_up() {
         .filter_map(|line| {
             let line = line.strip_suffix(';')?;
             let module = line.strip_prefix("pub mod ");
-            module.or_else(|| {
-                Some(
-                    line.strip_prefix("pub use headgate_")?
-                        .split_once(" as ")?
-                        .1,
-                )
-            })
+            let renamed = line.strip_prefix("pub use headgate_");
+            let renamed = renamed.and_then(|rest| rest.split_once(" as "));
+            module.or(renamed.map(|(_, name)| name))
         })
         .collect();
     let listed: Vec<&str> = ARROWS.iter().map(|(module, _)| *module).collect();
