@@ -39,7 +39,8 @@ impl JsonSchema for HumanDuration {
         json_schema!({
             "description": "A duration such as `250ms`, `2s`, `5m`, `1h` or `1h30m`.",
             "type": "string",
-            "pattern": r"^(?=.*[1-9])([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?$",
+            // One part at least is not zero: the alternatives are by the first that is not.
+            "pattern": r"^(0{0,8}[1-9][0-9]{0,8}h([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?|(0{1,9}h)?(0{0,8}[1-9][0-9]{0,8}m([0-9]{1,9}s)?([0-9]{1,9}ms)?|(0{1,9}m)?(0{0,8}[1-9][0-9]{0,8}s([0-9]{1,9}ms)?|(0{1,9}s)?0{0,8}[1-9][0-9]{0,8}ms)))$",
             "patternErrorMessage": SPAN_WORDS
         })
     }
@@ -56,7 +57,7 @@ impl JsonSchema for ByteSize {
             "type": ["string", "integer"],
             "minimum": 1,
             "maximum": u64::MAX,
-            "pattern": "^(?=.*[1-9])[0-9]{1,9}([KMG]i?B|B)?$",
+            "pattern": "^0{0,8}[1-9][0-9]{0,8}([KMG]i?B|B)?$",
             "patternErrorMessage": SIZE_WORDS
         })
     }

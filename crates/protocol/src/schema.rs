@@ -1,14 +1,16 @@
 //! JSON Schemas of requests: compiled once, applied to scanned bodies in place.
 
 mod accept_program;
+mod constants;
+mod invalid_schema;
 mod reason;
 
 use super::json::tape_values::JsonSchemaTapeAdapter;
 use super::json::{DocumentNode, JsonDocument};
-use super::nearest::nearest;
 use accept_program::{AcceptProgram, SchemaVerdict};
+use invalid_schema::invalid_schema;
 use jsonschema::error::ValidationErrorKind as Kind;
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 /// A compiled JSON Schema; draft 2020-12, unless it declares another.
@@ -50,11 +52,13 @@ impl CompiledSchema {
     /// # Errors
     /// What is wrong with the schema, and where.
     pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
-        jsonschema::options_for::<JsonSchemaTapeAdapter>()
-            .build(schema)
+        let mut merged = schema.clone();
+        constants::merge(&mut merged);
+        let built = validator_of(&merged);
+        built
             .map(|validator| Self {
                 validator,
-                program: AcceptProgram::compile(schema),
+                program: AcceptProgram::compile(&merged),
                 source: schema.clone(),
             })
             .map_err(|error| invalid_schema(&error, schema))
@@ -135,54 +139,14 @@ impl CompiledSchema {
     }
 }
 
-fn invalid_schema(error: &ValidationError<'_>, schema: &Value) -> InvalidSchema {
-    let pointer = error.instance_path().to_string();
-    let keyword = pointer.rsplit('/').next().unwrap_or_default();
-    let value = schema.pointer(&pointer);
-    let (pointer, reason, hint) = match error.kind() {
-        Kind::Referencing(cause) => (
-            dangling_reference(schema, schema, "").unwrap_or(pointer),
-            cause.to_string(),
-            Some("correct the reference, or add the definition it refers to".to_owned()),
-        ),
-        Kind::AnyOf { .. } if keyword == "type" => {
-            let given = value.and_then(Value::as_str).unwrap_or_default();
-            let near = nearest(given, TYPES, 1);
-            let hint = near.first().map(|near| format!("did you mean `{near}`?"));
-            let reason = format!("must be one of {}, or a list of them", TYPES.join(", "));
-            (pointer, reason, hint)
-        }
-        _ => (pointer, reason::reason(error, None), None),
-    };
-    InvalidSchema {
-        pointer,
-        reason,
-        hint,
-    }
-}
-
-/// The values of `type`.
-const TYPES: [&str; 7] = [
-    "array", "boolean", "integer", "null", "number", "object", "string",
-];
-
-/// The pointer of the first `$ref` without a target in the schema.
-fn dangling_reference(root: &Value, schema: &Value, pointer: &str) -> Option<String> {
-    let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
-    match schema {
-        Value::Object(members) => members.iter().find_map(|(key, value)| {
-            let at = format!("{pointer}/{}", escaped(key));
-            let target = value.as_str().filter(|_| key == "$ref");
-            match target.and_then(|target| target.strip_prefix('#')) {
-                Some(target) => root.pointer(target).is_none().then_some(at),
-                None => dangling_reference(root, value, &at),
-            }
-        }),
-        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
-            dangling_reference(root, item, &format!("{pointer}/{index}"))
-        }),
-        _ => None,
-    }
+/// A validator whose patterns take time that is linear in the text.
+///
+/// # Errors
+/// The schema is invalid, or has a pattern that takes longer.
+fn validator_of(schema: &Value) -> Result<Validator<JsonSchemaTapeAdapter>, ValidationError<'_>> {
+    jsonschema::options_for::<JsonSchemaTapeAdapter>()
+        .with_pattern_options(PatternOptions::regex())
+        .build(schema)
 }
 
 /// The first violations of several schemas by a body, at most `at_most`.

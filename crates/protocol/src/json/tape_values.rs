@@ -26,7 +26,7 @@ pub struct PropertyNameStringBuffer(JsonDocument);
 /// What patterns see of a string, in bytes as written: a data URI of megabytes is not decoded for them.
 const PATTERN_BYTES: usize = 64 << 10;
 /// Longest spelling of a character: two escapes of UTF-16.
-const SPELLING_BYTES_MAX: usize = 12;
+pub(crate) const SPELLING_BYTES_MAX: usize = 12;
 /// The maximum number of values in an error: a violation shows the value at fault, not the whole body.
 const EXCERPT_VALUES: usize = 200;
 /// The maximum length of one string in an error, in characters.

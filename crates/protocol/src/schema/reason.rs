@@ -133,11 +133,18 @@ fn reason_of_structure(kind: &Kind) -> Option<&'static str> {
 }
 
 /// The values of an `enum`.
+/// Longer lists of options are not written out, and not searched for the one that was probably meant.
+const NAMED_MAX: usize = 200;
+
 fn expected(options: &Value) -> String {
     let named: Vec<String> = options_of(options).map(Value::to_string).collect();
     match named.as_slice() {
         [] => "absent or null".to_owned(),
         [only] => only.clone(),
+        several if several.len() > NAMED_MAX => {
+            let (named, count) = (several[..3].join(", "), several.len());
+            format!("one of {count} values such as {named}")
+        }
         several => format!("one of {}", several.join(", ")),
     }
 }
@@ -148,7 +155,10 @@ fn hint(options: &Value, value: Option<DocumentNode<'_>>) -> String {
     let is_word = |text: &str| {
         text.chars().count() >= GUESSED_CHARS_MIN && text.starts_with(char::is_alphabetic)
     };
-    let text = value.and_then(DocumentNode::as_str);
+    let is_long = options
+        .as_array()
+        .is_some_and(|options| options.len() > NAMED_MAX);
+    let text = value.and_then(DocumentNode::as_str).filter(|_| !is_long);
     let text = text.filter(|text| is_word(text)).unwrap_or_default();
     let near = nearest(&text, options_of(options).filter_map(Value::as_str), 1);
     let near = near.first();

@@ -10,6 +10,7 @@ use super::vocabulary::is_supported;
 use super::{AcceptProgram, ArrayRules, Branch, Node, NodeIndex, Switch};
 use crate::json::ValueKind;
 use crate::json::tape_values::JsonSchemaTapeAdapter;
+use crate::schema::validator_of;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -239,8 +240,7 @@ impl<'s> Compiler<'s> {
             return Some(*index);
         }
         let schema = Value::from_iter([(keyword, value.clone())]);
-        let options = jsonschema::options_for::<JsonSchemaTapeAdapter>();
-        self.judges.push(options.build(&schema).ok()?);
+        self.judges.push(validator_of(&schema).ok()?);
         let index = self.judges.len() as u32 - 1;
         self.judge_indices.insert(address, index);
         Some(index)

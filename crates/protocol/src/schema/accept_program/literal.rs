@@ -1,9 +1,10 @@
 //! Values of schemas that are compared with those of bodies: the texts of `enum`, `const` and keys.
 
 use super::scalar::KindSet;
-use crate::json::tape_values::equal;
+use crate::json::tape_values::{SPELLING_BYTES_MAX, equal};
 use crate::json::{DocumentNode, ValueKind};
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// A text that is compared with others by its length and two words.
 pub struct Text {
@@ -33,8 +34,14 @@ pub struct Probe<'a> {
 
 /// The values of an `enum`.
 pub struct Enumeration {
+    /// All values of a short list; of a long one those that are not in a set.
     literals: Box<[Literal]>,
+    texts: HashSet<Box<str>>,
+    integers: HashSet<u64>,
 }
+
+/// Up to this many values are compared one by one, which is faster than a hash.
+const COMPARED_MAX: usize = 32;
 
 /// The number of bytes that two words show.
 const WORDS_BYTES: usize = 16;
@@ -130,8 +137,17 @@ impl Enumeration {
     pub fn new(values: &[Value]) -> Option<(Self, KindSet)> {
         let kinds = values.iter().map(KindSet::from);
         let kinds = kinds.fold(KindSet::NONE, KindSet::union);
-        let literals = values.iter().map(Literal::new).collect::<Option<_>>()?;
-        Some((Self { literals }, kinds))
+        let mut list = Self {
+            literals: Box::default(),
+            texts: HashSet::new(),
+            integers: HashSet::new(),
+        };
+        let is_short = values.len() <= COMPARED_MAX;
+        let compared = values
+            .iter()
+            .filter(|value| is_short || !list.add_to_set(value));
+        list.literals = compared.map(Literal::new).collect::<Option<_>>()?;
+        Some((list, kinds))
     }
 
     /// The kinds of which some values are in the list and some are not.
@@ -147,6 +163,42 @@ impl Enumeration {
 
     pub fn contains(&self, value: DocumentNode<'_>) -> bool {
         let probe = Probe::new(value);
-        self.literals.iter().any(|literal| literal.equals(&probe))
+        self.literals.iter().any(|literal| literal.equals(&probe)) || self.is_in_set(value)
+    }
+
+    /// Adds a value that can be looked up: a text that is not too long, or an integer that is not negative.
+    fn add_to_set(&mut self, value: &Value) -> bool {
+        match (value.as_str(), value.as_u64()) {
+            (Some(text), _) if text.len() <= LITERAL_BYTES_MAX => {
+                self.texts.insert(text.into());
+                true
+            }
+            (None, Some(integer)) => {
+                self.integers.insert(integer);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a value is one of those that are looked up, in whatever spelling.
+    fn is_in_set(&self, value: DocumentNode<'_>) -> bool {
+        if !self.texts.is_empty() && value.kind() == ValueKind::String {
+            // The longest text, with every byte as an escape.
+            let is_short = value.span().len() <= LITERAL_BYTES_MAX * SPELLING_BYTES_MAX + 2;
+            let text = value.as_str().filter(|_| is_short);
+            return text.is_some_and(|text| self.texts.contains(&*text));
+        }
+        if self.integers.is_empty() || value.kind() != ValueKind::Number {
+            return false;
+        }
+        match value.as_u64() {
+            Some(integer) => self.integers.contains(&integer),
+            // Such as 1.0 and 1e3, which equal integers.
+            None => {
+                let mut integers = self.integers.iter();
+                integers.any(|integer| equal(value, &Value::from(*integer)))
+            }
+        }
     }
 }
