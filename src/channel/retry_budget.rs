@@ -40,6 +40,12 @@ impl RetryBudget {
         true
     }
 
+    /// Returns a retry that was taken and not made.
+    pub fn put_back(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.earned = (state.earned + 1.0).min(SAVED_MAX);
+    }
+
     /// Whether the budget has a retry left.
     pub fn is_left(&self, now: MonotonicTime, per_second: u32) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,7 +15,7 @@ use crate::catalog::caller::Caller;
 use crate::protocol::estimate::TokenEstimate;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::admission::{
-    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, LimitKind,
+    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult,
 };
 use crate::state::calendar::unix_ms;
 use crate::state::caller_permit::CallerPermit;
@@ -159,12 +159,7 @@ impl RateLimitFilter {
 
     /// The estimate is zero if only requests are limited: that saves reading the body.
     fn estimate(&self, request: &RequestView, limits: &[AdmissionLimit]) -> TokenEstimate {
-        let counts_tokens = |limit: &AdmissionLimit| match limit.measure() {
-            LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
-                true
-            }
-            LimitKind::RequestsPerMinute | LimitKind::Concurrent => false,
-        };
+        let counts_tokens = |limit: &AdmissionLimit| limit.measure().counts_tokens();
         match request.body.document() {
             Some(body) if limits.iter().any(counts_tokens) => {
                 TokenEstimate::of(body, self.default_output_tokens)
@@ -209,6 +204,7 @@ mod tests {
     use super::*;
     use crate::catalog::limits::CallerLimits;
     use crate::protocol::Protocol;
+    use crate::state::admission::LimitKind;
     use crate::state::test_stores::UnreachableStore;
     use http::{HeaderMap, Method};
 

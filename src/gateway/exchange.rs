@@ -38,6 +38,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use attempts::LeasedResponse;
+use bytes::Bytes;
 use http::{Method, StatusCode};
 use parse_body::parse_body;
 use record::ExchangeRecord;
@@ -192,7 +193,7 @@ impl Exchange<'_> {
             )
             .await?;
         let reading = RequestBodyFormat::of(&self.request, &body, self.route.request.body_need());
-        self.request.take(parse_body(reading, body).await?);
+        self.request.receive_body(parse_body(reading, body).await?);
         self.capture_body();
         Ok(())
     }
@@ -216,7 +217,7 @@ impl Exchange<'_> {
             return Err(too_large(length, bytes_max));
         }
         let (sender, stream) = body_stream(length);
-        self.request.body = RequestBody::Streamed(stream);
+        self.request.body.receive(RequestBody::Streamed(stream));
         self.upload = Some(StreamingUpload {
             sender,
             bytes_max,
@@ -255,6 +256,12 @@ impl Exchange<'_> {
     fn release_permits(&mut self) {
         self.request.caller_permit = None;
         self.channel_permit = None;
+    }
+
+    /// Ends a response with the last bytes of its body; the caller's next request finds room as soon as it has them.
+    async fn end_response(&mut self, last: Bytes) -> Result<(), Fault> {
+        self.release_permits();
+        self.downstream.write(last, true).await
     }
 
     async fn reply(&mut self, mut reply: LocalReply) -> Result<Settlement, Fault> {

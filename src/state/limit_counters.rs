@@ -80,11 +80,11 @@ impl LimitCounters {
     }
 
     /// Corrects the charge of `ticket` from the estimate to `tokens_used`, and ends its concurrency lease.
-    pub fn settle(&mut self, ticket: &AdmissionTicket, tokens_used: u64) {
+    pub fn settle(&mut self, ticket: &AdmissionTicket, tokens_used: u64, now: ClockReading) {
         for limit in &ticket.limits {
-            if let Some(values) = self.values.get_mut(&limit.counter) {
-                values.settle(limit.measure(), ticket, tokens_used);
-            }
+            // A counter may have been removed as idle since the admission.
+            let values = self.value_of(limit);
+            values.settle(limit.measure(), ticket, tokens_used, now);
         }
     }
 
@@ -177,10 +177,17 @@ impl CounterValue {
         }
     }
 
-    fn settle(&mut self, measure: LimitKind, ticket: &AdmissionTicket, tokens_used: u64) {
+    fn settle(
+        &mut self,
+        measure: LimitKind,
+        ticket: &AdmissionTicket,
+        tokens_used: u64,
+        now: ClockReading,
+    ) {
         match self {
             Self::Minute(window) if measure == LimitKind::TokensPerMinute => {
-                window.correct(ticket.taken_at.steady_ms, ticket.tokens, tokens_used);
+                let taken_ms = ticket.taken_at.steady_ms;
+                window.correct(now.steady_ms, taken_ms, ticket.tokens, tokens_used);
             }
             Self::Minute(_) => {}
             Self::Now(leases) => *leases = leases.saturating_sub(1),

@@ -29,6 +29,14 @@ impl LimitKind {
         matches!(self, Self::TokensPerDay | Self::TokensPerMonth)
     }
 
+    /// Whether the limit counts tokens: charged by estimate, settled on the tokens used.
+    pub fn counts_tokens(self) -> bool {
+        match self {
+            Self::TokensPerMinute | Self::TokensPerDay | Self::TokensPerMonth => true,
+            Self::RequestsPerMinute | Self::Concurrent => false,
+        }
+    }
+
     /// The name in errors, metrics and store keys.
     pub fn name(self) -> &'static str {
         match self {

@@ -33,7 +33,7 @@ impl LocalLimits {
 
     /// As [`StateStore::settle`](super::StateStore::settle).
     pub fn settle(&self, ticket: &AdmissionTicket, tokens_used: u64) {
-        lock(&self.counters).settle(ticket, tokens_used);
+        lock(&self.counters).settle(ticket, tokens_used, self.clock.now());
     }
 
     /// As [`StateStore::take_per_second`](super::StateStore::take_per_second).

@@ -55,8 +55,8 @@ pub trait StateStore: Send + Sync {
     /// Charges a request to all of its limits at once, or to none. A future charges nothing before it is polled.
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult>;
 
-    /// Settles an admitted request: corrects its estimate to the tokens used, and ends its concurrency lease. Never
-    /// waits.
+    /// Settles an admitted request: corrects its estimate to the tokens used, and ends its concurrency lease. A minute that
+    /// has forgotten the estimate counts what was used beyond it from now on. Never waits.
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64);
 
     /// Charges one use to `budget_key`, which allows at most `per_second` uses in any second.

@@ -49,14 +49,19 @@ impl SlidingWindow {
         self.sum += count;
     }
 
-    /// Replaces `estimate`, counted at `then_ms`, by `actual`.
-    pub fn correct(&mut self, then_ms: u64, estimate: u64, actual: u64) {
+    /// Replaces `estimate`, counted at `then_ms`, by `actual`. If the window has forgotten the estimate, what exceeds it
+    /// counts at `now_ms`: no window has counted that yet.
+    pub fn correct(&mut self, now_ms: u64, then_ms: u64, estimate: u64, actual: u64) {
+        self.forget_old(now_ms);
         let second = then_ms / 1000;
-        let entry = self.counted.iter_mut().find(|entry| entry.second == second);
-        if let Some(entry) = entry {
-            let corrected = entry.count.saturating_sub(estimate) + actual;
-            self.sum = self.sum - entry.count + corrected;
-            entry.count = corrected;
+        match self.counted.iter_mut().find(|entry| entry.second == second) {
+            Some(entry) => {
+                let corrected = entry.count.saturating_sub(estimate) + actual;
+                self.sum = self.sum - entry.count + corrected;
+                entry.count = corrected;
+            }
+            None if actual > estimate => self.add(now_ms, actual - estimate),
+            None => {}
         }
     }
 
@@ -151,10 +156,19 @@ mod tests {
         let mut window = SlidingWindow::default();
         window.add(0, 100);
         window.add(5_000, 100);
-        window.correct(0, 100, 7);
+        window.correct(5_000, 0, 100, 7);
         assert_eq!(window.sum(5_000), 107);
-        window.correct(70_000, 100, 7);
-        window.correct(1_000, 100, 7);
-        assert_eq!(window.sum(5_000), 107);
+    }
+
+    #[test]
+    fn what_exceeds_a_forgotten_estimate_counts_when_it_is_known() {
+        for (actual, counted) in [(350, 250), (100, 0), (7, 0)] {
+            let mut window = SlidingWindow::default();
+            window.add(0, 100);
+            window.correct(200_000, 0, 100, actual);
+            assert_eq!(window.sum(200_000), counted, "{actual}");
+            assert_eq!(window.sum(259_999), counted, "{actual}");
+            assert_eq!(window.sum(260_000), 0, "{actual}");
+        }
     }
 }

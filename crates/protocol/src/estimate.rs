@@ -13,12 +13,18 @@ const MEDIA_LOOK_BYTES: usize = 256;
 /// The maximum of any count: far beyond any model, and far from an overflow when many are added.
 pub const TOKENS_MAX: u64 = 1 << 40;
 
-/// The number of choices, and the fields that limit the output of each, in the order of preference.
-const OUTPUT_FIELDS: [&str; 4] = [
+/// Members that say how much output a request may have. Choices: `n`, and `best_of` of completions. Caps of each choice:
+/// the next three. Budgets of reasoning: an integer in `thinking_budget`, `thinking.budget_tokens` of the messages
+/// protocol, and `reasoning.max_tokens` of aggregators.
+const OUTPUT_FIELDS: [&str; 8] = [
     "n",
+    "best_of",
     "max_completion_tokens",
     "max_output_tokens",
     "max_tokens",
+    "thinking_budget",
+    "thinking",
+    "reasoning",
 ];
 
 /// The estimated tokens of a request.
@@ -29,18 +35,36 @@ pub struct TokenEstimate {
 }
 
 impl TokenEstimate {
-    /// Input: a quarter of the body's bytes, with each base64 string counted as 1,000 tokens. Output: what the body
-    /// allows, or `output_default`, for each of its `n` choices.
+    /// Input: a quarter of the body's bytes, with each base64 string counted as 1,000 tokens. Output: the largest cap that
+    /// the body has, since nobody knows which one a provider obeys, for each of its choices. A budget of reasoning counts
+    /// as a cap beside others, and in addition to `output_default` without any.
     pub fn of(body: &JsonDocument, output_default: u64) -> Self {
         let root = body.root();
         let mut media = EncodedMediaTotal::default();
         media.look_at(root);
         let text_bytes = body.body().len() as u64 - media.bytes;
-        let [choices, bounds @ ..] = root.get_each(OUTPUT_FIELDS);
+        let [
+            n,
+            best_of,
+            completion,
+            output,
+            all,
+            budget,
+            thinking,
+            reasoning,
+        ] = root.get_each(OUTPUT_FIELDS);
         let number = |field: Option<DocumentNode<'_>>| field?.as_u64();
-        let output = bounds.into_iter().find_map(number);
-        let output = output.unwrap_or(output_default);
-        let choices = number(choices).unwrap_or(1).max(1);
+        let largest = |fields: &[Option<DocumentNode<'_>>]| {
+            fields.iter().filter_map(|field| number(*field)).max()
+        };
+        let thinking = thinking.and_then(|thinking| thinking.get("budget_tokens"));
+        let reasoning = reasoning.and_then(|reasoning| reasoning.get("max_tokens"));
+        let budget = largest(&[budget, thinking, reasoning]).unwrap_or(0);
+        let output = match largest(&[completion, output, all]) {
+            Some(cap) => cap.max(budget),
+            None => budget.saturating_add(output_default),
+        };
+        let choices = largest(&[n, best_of]).unwrap_or(1).max(1);
         Self {
             input: text_bytes.div_ceil(BYTES_PER_TOKEN) + media.count * MEDIA_TOKENS,
             output: output.saturating_mul(choices).min(TOKENS_MAX),
@@ -125,6 +149,15 @@ mod tests {
             (r#"{"max_tokens":10}"#, 10),
             (r#"{"max_output_tokens":20}"#, 20),
             (r#"{"max_tokens":10,"max_completion_tokens":30}"#, 30),
+            (r#"{"max_tokens":30,"max_completion_tokens":10}"#, 30),
+            (r#"{"max_completion_tokens":1,"max_output_tokens":9}"#, 9),
+            (r#"{"max_completion_tokens":null,"max_tokens":"x"}"#, 1024),
+            (r#"{"max_tokens":10,"thinking":{"budget_tokens":50}}"#, 50),
+            (r#"{"max_tokens":60,"thinking":{"budget_tokens":50}}"#, 60),
+            (r#"{"thinking_budget":50}"#, 1074),
+            (r#"{"reasoning":{"max_tokens":50,"effort":"high"}}"#, 1074),
+            (r#"{"reasoning":{"effort":"high"},"thinking":null}"#, 1024),
+            (r#"{"max_tokens":10,"n":2,"best_of":5}"#, 50),
             (r#"{"max_tokens":10,"n":3}"#, 30),
             (r#"{"n":2}"#, 2048),
             (r#"{"n":0}"#, 1024),

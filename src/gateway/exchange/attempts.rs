@@ -79,6 +79,10 @@ pub(super) struct Attempts<'e> {
     pub(super) has_failed_over_by_text: bool,
     /// Progress of the current attempt.
     progress: SendProgress,
+    /// Whether the current attempt got a response, whose status says whether it may have cost.
+    has_response: bool,
+    /// Whether a retry was taken from the budget and nothing was sent yet.
+    has_unused_retry: bool,
 }
 
 impl Exchange<'_> {
@@ -105,6 +109,8 @@ impl Exchange<'_> {
             tried: Vec::new(),
             has_failed_over_by_text: false,
             progress: SendProgress::Unsent,
+            has_response: false,
+            has_unused_retry: false,
         };
         let raced = match self.upload.take() {
             None => self.downstream.race(pin!(attempts.run())).await,
@@ -115,6 +121,7 @@ impl Exchange<'_> {
             Ok(kept) => kept,
             Err(interrupted) => Err(attempts.interruption_fault(interrupted)),
         };
+        attempts.return_unused_retry();
         self.downstream.wait_times = attempts.wait_times;
         kept
     }
@@ -144,7 +151,8 @@ impl Attempts<'_> {
 
     /// The error after the caller or the end of the process interrupted the attempts.
     fn interruption_fault(&mut self, interrupted: UpstreamWaitInterruption) -> Fault {
-        self.request.info.may_have_cost |= self.progress == SendProgress::Sent;
+        self.request.info.may_have_cost |=
+            self.progress == SendProgress::Sent && !self.has_response;
         if self.request.info.processing == UpstreamProcessing::Unsent {
             self.request.info.processing = processing_of(self.progress);
         }
@@ -203,7 +211,7 @@ impl Attempts<'_> {
     }
 
     /// Takes one retry from the retry budget, if there is a channel for it.
-    fn may_try_again(&self) -> bool {
+    fn may_try_again(&mut self) -> bool {
         let gateway = self.gateway;
         let now = MonotonicTime::now();
         if !gateway
@@ -218,7 +226,15 @@ impl Attempts<'_> {
         if !taken {
             gateway.metrics.channels.retry_denied();
         }
+        self.has_unused_retry = taken;
         taken
+    }
+
+    /// Returns a retry to the budget that was not made: no channel was left, or the attempt failed before it sent.
+    fn return_unused_retry(&mut self) {
+        if std::mem::take(&mut self.has_unused_retry) {
+            self.gateway.budget.put_back();
+        }
     }
 
     async fn attempt_on(&mut self, mut lease: ChannelLease) -> AttemptVerdict {
@@ -246,6 +262,7 @@ impl Attempts<'_> {
                 self.trace_response(&response);
                 let id = upstream_request_id::of_headers(response.headers());
                 self.record_upstream_id(id.cloned(), &lease);
+                self.has_response = true;
                 self.request.info.may_have_cost |= response.status.is_success();
                 self.request.info.processing = processing_by(response.status);
                 self.evaluate(response, lease).await
@@ -273,6 +290,7 @@ impl Attempts<'_> {
 
     async fn send(&mut self, lease: &ChannelLease) -> Result<UpstreamResponse, SendError> {
         self.progress = SendProgress::Unsent;
+        self.has_response = false;
         let target = ChannelWithCredential::of(lease);
         let prepared = prepare(
             self.route,
@@ -291,6 +309,7 @@ impl Attempts<'_> {
         };
         capture::upstream_request(&self.wait_times, lease, &prepared);
         self.detachment.arm();
+        self.has_unused_retry = false;
         let upstream = &self.gateway.upstream;
         let sending = upstream.send(target, &prepared, &mut self.progress);
         let sent = self.wait_times.upstream(pin!(sending), |_| true).await;

@@ -51,13 +51,11 @@ impl Exchange<'_> {
         while let Some(chunk) = self.next_chunk(response).await? {
             look(&chunk);
             if response.is_at_end() {
-                self.release_permits();
-                return self.downstream.write(chunk, true).await;
+                return self.end_response(chunk).await;
             }
             self.downstream.write(chunk, false).await?;
         }
-        self.release_permits();
-        self.downstream.write(Bytes::new(), true).await
+        self.end_response(Bytes::new()).await
     }
 
     /// Shows a body to the filters that only read it. They see no headers, which belong to the connection once they are

@@ -75,7 +75,7 @@ impl Exchange<'_> {
         };
         // A recorded trace has the messages of the request.
         if !route.response.reads_body_during_stream() && self.record.trace.is_none() {
-            self.request.free_body();
+            self.request.body.free();
         }
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), rewritten);
         loop {
@@ -168,7 +168,7 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         self.release_permits();
         match self.added_at_end(candidate).await {
-            Ok(added) => self.downstream.write(joined(vec![rest, added]), true).await,
+            Ok(added) => self.end_response(joined(vec![rest, added])).await,
             Err(fault) => {
                 self.downstream.write(rest, false).await?;
                 self.break_off(fault, stream, None, true).await
@@ -243,6 +243,7 @@ impl Exchange<'_> {
     }
 
     async fn send_error_event(&mut self, fault: &Fault) {
+        self.release_permits();
         let event = reply::event_from_fault(
             self.request.protocol,
             fault,

@@ -1,12 +1,15 @@
 -- Charges a request to all of its limits, or to none; the same as src/state/limit_counters.rs does.
 --
--- KEYS: one for each limit. ARGV: name of the lease, its lifetime in ms, tokens; then kind and maximum of each limit.
+-- KEYS: one for each limit; then, if tokens are charged, one under which the admission is noted, in case that nobody
+-- awaits it. ARGV: name of the lease, its lifetime in ms, tokens; then kind and maximum of each limit.
 -- Returns: 1 if granted, else 0; the limit that refuses, from 1; ms to wait; the time in ms; then remaining and ms to
 -- the reset of each limit.
-local PLACE_RETRY_MS, WINDOW_MS = 1000, 60000
+local PLACE_RETRY_MS, NOTE_MS = 1000, 60000
 local now = now_ms()
 local second = floor(now / 1000)
 local place, lease, tokens = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local count = (#ARGV - 3) / 2
+local note = KEYS[count + 1]
 
 local function until_forgotten(last)
     return math.min(WINDOW_MS, last + WINDOW_MS - now)
@@ -89,11 +92,15 @@ local function take(limit)
 end
 
 local limits, in_the_way, longest = {}, 0, 0
-for i, key in ipairs(KEYS) do
-    limits[i] = look(key, ARGV[2 + 2 * i], tonumber(ARGV[3 + 2 * i]))
+for i = 1, count do
+    limits[i] = look(KEYS[i], ARGV[2 + 2 * i], tonumber(ARGV[3 + 2 * i]))
     if limits[i].wait > longest then
         in_the_way, longest = i, limits[i].wait
     end
+end
+-- A note that exists is that of a cancellation which overtook this admission.
+if in_the_way == 0 and note and not redis.call('SET', note, now, 'NX', 'PX', NOTE_MS) then
+    in_the_way = 1
 end
 local answer = { in_the_way == 0 and 1 or 0, in_the_way, longest, now }
 for _, limit in ipairs(limits) do

@@ -1,6 +1,7 @@
--- Calendar days and months in UTC, on Redis' clock; the same as in src/state/calendar.rs.
+-- What the scripts share. Calendar days and months in UTC, on Redis' clock; the same as in src/state/calendar.rs.
 local DAY_MS = 24 * 60 * 60 * 1000
 local floor = math.floor
+local WINDOW_MS = 60000
 
 local function days_before(year, month)
     if month <= 2 then year = year - 1 end

@@ -34,6 +34,14 @@ impl RedisKeys {
         key
     }
 
+    /// The key under which an admission of `caller` is noted; `lease` is the name of its lease.
+    pub fn admission(&self, caller: &str, lease: &str) -> String {
+        let mut key = self.of(caller, "admitted");
+        key.push(':');
+        key.push_str(lease);
+        key
+    }
+
     /// The key of the uses in the last second.
     pub fn per_second(&self, budget_key: &str) -> String {
         self.of(budget_key, "pace")

@@ -212,22 +212,33 @@ impl RedisStoreInner {
         let connection = self.connector.connection()?;
         let lease = self.leases.next();
         let name = self.leases.name(lease);
-        let keys = self.keys_of(demand.limits);
-        let mut guard = ReleaseGuard {
-            outbox: &self.outbox,
-            name: &name,
-            keys: leases_among(demand.limits, &keys),
-        };
+        let mut keys = self.keys_of(demand.limits);
+        keys.extend(self.note_key(demand, &name));
         let command = self.scripts.admit(&keys, &name, demand);
+        let mut guard = CancelGuard {
+            outbox: &self.outbox,
+            name,
+            keys,
+            demand,
+            is_answered: false,
+        };
         let answer: Vec<i64> = self.connector.query(connection, &command).await?;
         let admission = scripts::admission(&answer, demand, lease).ok_or_else(|| {
             StoreUnavailable("Redis returned an unexpected result of the script".into())
         })?;
-        let taken = std::mem::take(&mut guard.keys);
+        guard.is_answered = true;
+        let taken = leases_among(demand.limits, &guard.keys);
         if matches!(admission.decision, AdmissionDecision::Granted(_)) && !taken.is_empty() {
             self.leases.hold(lease, taken);
         }
         Ok(admission)
+    }
+
+    /// The key under which an admission is noted, which its cancellation needs if tokens are charged.
+    fn note_key(&self, demand: &AdmissionRequest<'_>, lease: &str) -> Option<String> {
+        let counts_tokens = |limit: &&AdmissionLimit| limit.measure().counts_tokens();
+        let limit = demand.limits.iter().find(counts_tokens)?;
+        (demand.tokens > 0).then(|| self.keys.admission(limit.counter.caller(), lease))
     }
 
     async fn take_per_second(
@@ -271,11 +282,8 @@ impl RedisStoreInner {
         self.leases.release(ticket.lease);
         let estimate = ticket.tokens;
         ticket.limits.retain(|limit| match limit.measure() {
-            LimitKind::RequestsPerMinute => false,
             LimitKind::Concurrent => true,
-            LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
-                tokens_used != estimate
-            }
+            measure => measure.counts_tokens() && tokens_used != estimate,
         });
         if ticket.limits.is_empty() {
             return;
@@ -326,19 +334,24 @@ impl RedisStoreInner {
     }
 }
 
-/// Ends the lease of a request whose admission got no response, or got it too late.
-struct ReleaseGuard<'a> {
+/// Takes back an admission that got no response, or got it too late.
+struct CancelGuard<'a> {
     outbox: &'a RedisOutbox,
-    name: &'a str,
+    name: String,
     keys: Vec<String>,
+    demand: &'a AdmissionRequest<'a>,
+    is_answered: bool,
 }
 
-impl Drop for ReleaseGuard<'_> {
+impl Drop for CancelGuard<'_> {
     fn drop(&mut self) {
-        for key in self.keys.drain(..) {
-            self.outbox.push(RedisWrite::Release {
-                key,
-                lease: self.name.to_string(),
+        if !self.is_answered {
+            let limits = self.demand.limits.iter();
+            self.outbox.push(RedisWrite::Cancel {
+                keys: std::mem::take(&mut self.keys),
+                lease: std::mem::take(&mut self.name),
+                limits: limits.map(AdmissionLimit::measure).collect(),
+                tokens: self.demand.tokens,
             });
         }
     }

@@ -3,7 +3,7 @@
 use super::connector::{PipelineResult, RedisConnector, is_unreachable};
 use super::keys::RedisKeys;
 use super::scripts::LuaScripts;
-use crate::state::admission::AdmissionTicket;
+use crate::state::admission::{AdmissionTicket, LimitKind};
 use crate::state::affinity::IdOwnership;
 use crate::state::health::{StoreCounters, StoreOperation};
 use crate::state::lock::lock;
@@ -40,10 +40,13 @@ pub enum RedisWrite {
         ticket: AdmissionTicket,
         tokens_used: u64,
     },
-    /// Ends a lease that may have been taken: the admission got no response.
-    Release {
-        key: String,
+    /// Takes back an admission that may have been granted: it got no response.
+    Cancel {
+        /// Those of the limits, and that of the admission's note if it has one.
+        keys: Vec<String>,
         lease: String,
+        limits: Vec<LimitKind>,
+        tokens: u64,
     },
     PutNote {
         key: Box<str>,
@@ -212,7 +215,7 @@ impl RedisWrite {
         match self {
             Self::Remember { .. } => StoreOperation::Remember,
             Self::Forget { .. } => StoreOperation::Forget,
-            Self::Settle { .. } | Self::Release { .. } => StoreOperation::Settle,
+            Self::Settle { .. } | Self::Cancel { .. } => StoreOperation::Settle,
             Self::PutNote { .. } => StoreOperation::PutNote,
         }
     }
@@ -231,7 +234,7 @@ impl RedisWrite {
             Self::Forget { caller, id } => {
                 Some(((caller.clone(), id.clone()), IdOwnership::Forgotten))
             }
-            Self::Settle { .. } | Self::Release { .. } | Self::PutNote { .. } => None,
+            Self::Settle { .. } | Self::Cancel { .. } | Self::PutNote { .. } => None,
         }
     }
 
@@ -262,7 +265,12 @@ impl RedisWrite {
                 ticket,
                 tokens_used,
             } => scripts.settle(keys, lease, ticket, *tokens_used),
-            Self::Release { key, lease } => LuaScripts::release(key, lease),
+            Self::Cancel {
+                keys,
+                lease,
+                limits,
+                tokens,
+            } => scripts.cancel(keys, lease, limits, *tokens),
             Self::PutNote { key, text } => {
                 let mut command = redis::cmd("SET");
                 command.arg(keys.note(key)).arg(&text[..]);

@@ -1,7 +1,7 @@
 //! The Lua scripts that Redis runs, each as one atomic step.
 
 use crate::state::admission::{
-    AdmissionDecision, AdmissionRequest, AdmissionResult, AdmissionTicket, LimitStatus,
+    AdmissionDecision, AdmissionRequest, AdmissionResult, AdmissionTicket, LimitKind, LimitStatus,
 };
 use crate::state::clock::ClockReading;
 use redis::{Cmd, Script};
@@ -43,7 +43,8 @@ impl LuaScripts {
         ]
     }
 
-    /// Charges `demand` to its limits; `keys` are the keys of those limits, `lease` is the name of the lease.
+    /// Charges `demand` to its limits; `keys` are the keys of those limits, and that of the admission's note if it charges
+    /// tokens; `lease` is the name of the lease.
     pub fn admit(&self, keys: &[String], lease: &str, demand: &AdmissionRequest<'_>) -> Cmd {
         let mut command = call(&self.admit, keys);
         command
@@ -78,10 +79,14 @@ impl LuaScripts {
         command
     }
 
-    /// Ends a lease that may never have been taken.
-    pub fn release(key: &str, lease: &str) -> Cmd {
-        let mut command = redis::cmd("ZREM");
-        command.arg(key).arg(lease);
+    /// Takes back an admission that may never have been granted; `keys` and `lease` are those of the admission.
+    pub fn cancel(&self, keys: &[String], lease: &str, limits: &[LimitKind], tokens: u64) -> Cmd {
+        let mut command = call(&self.settle, keys);
+        // Only the note of the admission has its time.
+        command.arg(lease).arg("").arg(tokens.min(COUNT_MAX)).arg(0);
+        for limit in limits {
+            command.arg(limit.name());
+        }
         command
     }
 

@@ -1,26 +1,51 @@
 -- Corrects the charge of a request from its estimate to what it used, and ends its concurrency lease.
 --
--- KEYS: one for each limit. ARGV: name of the lease, time of admission in ms, estimate, used; then the kind of each
--- limit. A count that has expired meanwhile is not restored.
+-- KEYS: one for each limit; then, if nobody awaited the admission, the one under which it is noted. ARGV: name of the
+-- lease, time of admission in ms or nothing if only the note has it, estimate, used; then the kind of each limit. A
+-- minute that has forgotten the estimate counts what exceeds it from now on; a day or month that is over counts nothing.
+local NOTE_MS = 60000
 local place, taken, estimate, actual = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local now = now_ms()
+local count = #ARGV - 4
+local note = KEYS[count + 1]
+
+if note then
+    taken = tonumber(redis.call('GET', note))
+    -- An admission that comes later is refused, and this settlement may be repeated.
+    redis.call('SET', note, 'cancelled', 'PX', NOTE_MS)
+end
 
 local function corrected(count)
     return math.max(0, tonumber(count) - estimate) + actual
 end
 
-for i, key in ipairs(KEYS) do
-    local measure = ARGV[4 + i]
+local function correct_minute(key)
+    local second = floor(taken / 1000)
+    local count = redis.call('HGET', key, second)
+    local last = tonumber(redis.call('HGET', key, -second)) or second * 1000 + 999
+    if count and last + WINDOW_MS > now then
+        redis.call('HSET', key, second, corrected(count))
+    elseif actual > estimate then
+        local current = floor(now / 1000)
+        redis.call('HINCRBY', key, current, actual - estimate)
+        redis.call('HSET', key, -current, now)
+        redis.call('PEXPIRE', key, WINDOW_MS + 2000)
+    end
+end
+
+for i = 1, count do
+    local key, measure = KEYS[i], ARGV[4 + i]
     if measure == 'concurrent' then
         redis.call('ZREM', key, place)
+    elseif not taken then
+        -- The request was never admitted.
     elseif is_budget(measure) then
         local stored = redis.call('HMGET', key, 'since', 'used')
         if tonumber(stored[1]) == period(measure, taken) then
             redis.call('HSET', key, 'used', corrected(stored[2]))
         end
     elseif measure == 'tokens_per_minute' then
-        local second = floor(taken / 1000)
-        local count = redis.call('HGET', key, second)
-        if count then redis.call('HSET', key, second, corrected(count)) end
+        correct_minute(key)
     end
 end
 return 1

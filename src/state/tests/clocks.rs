@@ -6,25 +6,25 @@ use crate::state::memory::MemoryStore;
 use crate::state::per_second_limiter::PerSecondDecision;
 use crate::state::sqlite_store::SqliteStore;
 
-const HOUR_MS: u64 = 60 * 60 * 1000;
+pub const HOUR_MS: u64 = 60 * 60 * 1000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 /// Noon of a day, in Unix milliseconds.
-const NOON_MS: u64 = 20_000 * DAY_MS + 12 * HOUR_MS;
+pub const NOON_MS: u64 = 20_000 * DAY_MS + 12 * HOUR_MS;
 
 /// A monotonic and a system clock that a test sets.
 #[derive(Default)]
-struct TestClock {
+pub struct TestClock {
     steady_ms: AtomicU64,
     unix_ms: AtomicU64,
 }
 
 impl TestClock {
-    fn set(&self, steady_ms: u64, unix_ms: u64) {
+    pub fn set(&self, steady_ms: u64, unix_ms: u64) {
         self.steady_ms.store(steady_ms, Ordering::Relaxed);
         self.unix_ms.store(unix_ms, Ordering::Relaxed);
     }
 
-    fn clock(self: &Arc<Self>) -> Clock {
+    pub fn clock(self: &Arc<Self>) -> Clock {
         let clocks = self.clone();
         Clock::new(move || ClockReading {
             steady_ms: clocks.steady_ms.load(Ordering::Relaxed),

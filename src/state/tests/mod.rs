@@ -2,6 +2,7 @@
 
 mod clocks;
 mod contract;
+mod reconciliation;
 mod records;
 mod redis_records;
 mod redis_server;

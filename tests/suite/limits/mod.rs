@@ -5,6 +5,7 @@ mod client_disconnects;
 mod crowds;
 mod deadlines;
 mod request_heads;
+mod settlement;
 mod shared_limits;
 mod slow_readers;
 mod spooling;

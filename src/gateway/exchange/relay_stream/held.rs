@@ -108,10 +108,11 @@ impl Exchange<'_> {
                 Ok(NextChunk::WindowOver) => self.release(&mut held, heartbeat).await?,
                 Ok(NextChunk::End) => return self.end_held(stream, held, candidate).await,
                 Err(fault) if is_channel_fault(&fault) && stream.has_ended() => {
+                    self.release_permits();
                     self.hold_added(&mut held, candidate).await?;
                     self.release(&mut held, None).await?;
                     self.request.info.is_stream_whole = true;
-                    return self.downstream.write(Bytes::new(), true).await;
+                    return self.end_response(Bytes::new()).await;
                 }
                 Err(fault) => {
                     if is_channel_fault(&fault) {
@@ -137,6 +138,7 @@ impl Exchange<'_> {
         mut held: HeldStream<'_>,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
+        self.release_permits();
         let partial = stream.framer.finish();
         let is_whole = stream.is_whole(partial.as_ref());
         // Some clients read a last event without its blank line.
@@ -154,7 +156,7 @@ impl Exchange<'_> {
         let info = &mut self.request.info;
         info.is_stream_whole = info.stream_error.is_none();
         info.ends_in_partial_event = partial.is_some();
-        self.downstream.write(Bytes::new(), true).await
+        self.end_response(Bytes::new()).await
     }
 
     /// Passes the complete events of the last chunk, as far as no filter waits for them.
@@ -175,11 +177,11 @@ impl Exchange<'_> {
                     return Err(self.refused(fault, held).await);
                 }
             };
-            let waits = self.shows_to_checks(&event, &sent, held.checks);
             if event.is_oversize() {
-                let fault = self.unchecked_fault("an event of the stream is too large");
-                return Err(self.refused(fault, held).await);
+                self.pass(&mut passing).await?;
+                return Err(self.end_at_oversize_event(held, heartbeat).await);
             }
+            let waits = self.shows_to_checks(&event, &sent, held.checks);
             match waits || !held.events.is_empty() {
                 true => held.events.push(sent),
                 false => {
@@ -202,12 +204,24 @@ impl Exchange<'_> {
         held: &mut HeldStream<'_>,
     ) -> Result<(), Fault> {
         if event.is_oversize() {
-            let fault = self.unchecked_fault("an event of the stream is too large");
-            return Err(self.refused(fault, held).await);
+            return Err(self.end_at_oversize_event(held, None).await);
         }
         self.shows_to_checks(event, &sent, held.checks);
         held.events.push(sent);
         Ok(())
+    }
+
+    /// Ends a stream at an event that cannot be shown to the filters: they still decide about the events before it.
+    async fn end_at_oversize_event(
+        &mut self,
+        held: &mut HeldStream<'_>,
+        heartbeat: Option<Duration>,
+    ) -> Fault {
+        if let Err(fault) = self.release(held, heartbeat).await {
+            return fault;
+        }
+        let fault = self.unchecked_fault("an event of the stream is too large");
+        self.refused(fault, held).await
     }
 
     /// Holds what the filters add to a stream that is complete.
@@ -295,6 +309,7 @@ impl Exchange<'_> {
 
     /// Ends a stream with an error event in place of the held events.
     async fn refused(&mut self, fault: Fault, held: &HeldStream<'_>) -> Fault {
+        self.release_permits();
         let (protocol, id) = (self.request.protocol, &self.request.id);
         if let Some(event) = reply::event_from_fault(protocol, &fault, id, held.events.sent) {
             // The exchange fails in any case; if the caller is gone, it needs no event.
