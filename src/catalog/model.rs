@@ -42,6 +42,8 @@ pub struct Candidate {
     pub key: Option<usize>,
     /// Whether an id binds the request to the channel, so that it goes there although the channel is drained.
     pub is_bound: bool,
+    /// Whether the request has content that only this channel can read: it precedes all tiers while it can be used.
+    pub is_preferred: bool,
 }
 
 /// A model as its provider names it.
@@ -112,7 +114,13 @@ impl Candidate {
             model: None,
             key: None,
             is_bound: true,
+            is_preferred: false,
         }
+    }
+
+    /// What orders candidates: those of a lower rank are tried first.
+    pub fn rank(&self) -> (bool, u8) {
+        (!self.is_preferred, self.channel.tier)
     }
 }
 

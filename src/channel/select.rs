@@ -96,7 +96,7 @@ impl ChannelStates {
         .or_else(|| self.all_credentials_cooling(candidate, now))
     }
 
-    /// The usable candidates of the lowest tier that has any.
+    /// The usable candidates of the lowest tier that has any; a preferred candidate is a tier of its own.
     fn usable<'c>(
         &self,
         candidates: &'c [Candidate],
@@ -105,10 +105,10 @@ impl ChannelStates {
     ) -> Vec<CandidateWithLoad<'c>> {
         let mut usable: Vec<CandidateWithLoad<'c>> = Vec::new();
         for candidate in candidates {
-            let tier = candidate.channel.tier;
+            let rank = candidate.rank();
             if usable
                 .first()
-                .is_some_and(|first| first.candidate.channel.tier != tier)
+                .is_some_and(|first| first.candidate.rank() != rank)
             {
                 break;
             }

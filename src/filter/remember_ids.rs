@@ -1,14 +1,18 @@
 //! `remember_ids`: stores which channel created the ids in a response.
 
 use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
-use super::view::{EventView, RequestView, ResponseView};
+use super::sealed_key::sealed_key;
+use super::view::{EventView, RequestView, ResponseView, RouteDestination};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::model::Candidate;
 use crate::protocol::Protocol;
 use crate::protocol::ids::{self, CreatedIds};
+use crate::protocol::json::skim;
+use crate::protocol::sealed_content;
 use crate::state::StateStore;
 use bytes::Bytes;
 use http::Method;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
@@ -66,18 +70,22 @@ impl Filter for RememberIdsFilter {
         body: &'a mut Bytes,
     ) -> HookResult<'a, ()> {
         if response.status.is_success() && response.request.method != Method::DELETE {
-            self.remember(
-                response.request,
-                response.candidate,
-                ids::made_in_body(body),
-            );
+            let made = ids::made_in_body(body);
+            self.remember_sealed(response.request, response.candidate, body, &made.sealed);
+            self.remember(response.request, response.candidate, made);
         }
         HookResult::done()
     }
 
     fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         if let Some(protocol) = self.protocol {
-            let made = ids::made_in_event(protocol, view.event.name(), view.event.data());
+            let (name, data) = (view.event.name(), view.event.data());
+            let made = ids::made_in_event(protocol, name, data);
+            self.remember_sealed(view.request, view.candidate, data, &made.sealed);
+            if protocol == Protocol::Messages && has_choice(view.request) {
+                let signature = sealed_content::signature_in_event(name, data);
+                self.remember_sealed(view.request, view.candidate, data, signature.as_slice());
+            }
             self.remember(view.request, view.candidate, made);
         }
         HookResult::done()
@@ -85,6 +93,29 @@ impl Filter for RememberIdsFilter {
 }
 
 impl RememberIdsFilter {
+    /// Stores which channel sealed these spans of `json`, if another channel could get them.
+    fn remember_sealed(
+        &self,
+        request: &RequestView,
+        candidate: Option<&Candidate>,
+        json: &[u8],
+        sealed: &[Range<usize>],
+    ) {
+        let (Some(caller), Some(candidate)) = (&request.caller, candidate) else {
+            return;
+        };
+        if sealed.is_empty() || !has_choice(request) {
+            return;
+        }
+        let texts = sealed.iter().take(OTHERS_MAX);
+        let texts = texts.filter_map(|span| skim::plain_string(json, span.clone()));
+        for text in texts.filter(|text| !text.is_empty()) {
+            let channel = &candidate.channel.name;
+            self.state
+                .remember(&caller.name, &sealed_key(text), channel);
+        }
+    }
+
     fn remember(&self, request: &mut RequestView, candidate: Option<&Candidate>, made: CreatedIds) {
         let (Some(caller), Some(candidate)) = (&request.caller, candidate) else {
             return;
@@ -107,6 +138,12 @@ impl RememberIdsFilter {
             }
         }
     }
+}
+
+/// Whether another channel could get a request like this one.
+fn has_choice(request: &RequestView) -> bool {
+    let destination = request.destination.as_ref();
+    destination.is_some_and(RouteDestination::has_choice)
 }
 
 /// The id that the request deletes: the last segment of the path.

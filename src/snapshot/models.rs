@@ -28,6 +28,7 @@ pub(crate) fn build(
                 model: Some(model),
                 key: None,
                 is_bound: false,
+                is_preferred: false,
             });
         }
         channels.push(channel);

@@ -35,6 +35,8 @@ pub struct CreatedIds {
     pub own: Option<String>,
     /// The ids of objects created along with it: its conversation, containers of tools, files that tools wrote.
     pub others: Vec<String>,
+    /// Sealed texts that the caller may send back, as spans of the JSON.
+    pub sealed: Vec<Range<usize>>,
 }
 
 impl ResourceIdKind {
@@ -177,19 +179,29 @@ impl CreatedIds {
             match key {
                 b"container_id" => self.others.extend(text(json, value)),
                 b"environment" => self.others.extend(member(json, value, b"container_id")),
+                b"encrypted_content" => self.sealed.push(value),
                 _ => {}
             }
         }
     }
 
-    /// Adds the ids of a content block of the messages protocol: files that executed code wrote are in its result.
+    /// Adds the ids of a content block of the messages protocol: files that executed code wrote are in its result. Only
+    /// blocks of reasoning have a signature or data.
     fn add_block(&mut self, json: &[u8], block: Range<usize>) {
         let within = |range, key: &[u8]| {
             skim::members(json, range)
                 .find(|(name, _)| *name == key)
                 .map(|(_, value)| value)
         };
-        let outputs = within(block, b"content").and_then(|result| within(result, b"content"));
+        let mut result = None;
+        for (key, value) in skim::members(json, block) {
+            match key {
+                b"content" => result = result.or(Some(value)),
+                b"signature" | b"data" => self.sealed.push(value),
+                _ => {}
+            }
+        }
+        let outputs = result.and_then(|result| within(result, b"content"));
         for output in outputs
             .into_iter()
             .flat_map(|list| skim::elements(json, list))

@@ -25,6 +25,7 @@ pub mod redact;
 pub mod response_text;
 pub mod retry_after;
 pub mod schema;
+pub mod sealed_content;
 pub mod secret_shape;
 pub mod sse;
 pub mod stream;

@@ -36,6 +36,7 @@ fn candidate(channel: Channel) -> Candidate {
         model: Some(ChannelModel::new("m", channel.fingerprint)),
         key: None,
         is_bound: false,
+        is_preferred: false,
         channel: Arc::new(channel),
     }
 }

@@ -6,7 +6,9 @@
 
 use super::attempts::{AttemptVerdict, Attempts, FallbackReply, LeasedResponse};
 use super::request_fingerprint::request_fingerprint;
-use super::retry_policy::{AttemptFailureClass, FinalReplyKind, NextAttempt, RetryDecision};
+use super::retry_policy::{
+    AttemptFailureClass, FinalReplyKind, NextAttempt, RetryDecision, RetrySafety,
+};
 use crate::channel::evidence::RequestFingerprint;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::AttemptOutcome;
@@ -24,6 +26,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::retry_after;
+use crate::protocol::sealed_content;
 use crate::protocol::sse::SseDecoder;
 use crate::protocol::stream::{EventClass, classify};
 use crate::protocol::upstream_request_id;
@@ -126,7 +129,14 @@ impl Attempts<'_> {
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
         let outcome = AttemptOutcome::of(error, status, retry_after, Some(self.fingerprint()));
         self.record_outcome(&mut lease, outcome, None);
-        let end = AttemptFailureClass::of_error(status, error.class);
+        let decided_as = match self.policy.safety {
+            // Another channel may have sealed it. What this one did is right: its health is not in question.
+            RetrySafety::Free if sealed_content::is_refused(status.as_u16(), &body) => {
+                ErrorClass::ModelNotFound
+            }
+            _ => error.class,
+        };
+        let end = AttemptFailureClass::of_error(status, decided_as);
         let decision = self.decision_about(end, error.evidence);
         failed_attempt(response, lease, decision, outcome)
     }

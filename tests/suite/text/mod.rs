@@ -9,6 +9,7 @@ mod missing_fields;
 mod responses;
 mod rewrite;
 mod schemas;
+mod sealed_content;
 mod stream_ends;
 mod streams;
 mod token_kinds;

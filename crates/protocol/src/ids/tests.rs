@@ -169,6 +169,7 @@ fn made(own: Option<&str>, others: &[&str]) -> CreatedIds {
     CreatedIds {
         own: own.map(str::to_owned),
         others: others.iter().map(|id| (*id).to_owned()).collect(),
+        sealed: Vec::new(),
     }
 }
 
@@ -219,6 +220,47 @@ fn answers_give_their_own_id_and_those_of_what_came_with_them() {
         assert_eq!(found, expected, "{body}");
     }
     assert_eq!(made_in_body(b"no json"), CreatedIds::default());
+}
+
+#[test]
+fn answers_give_what_was_sealed_for_the_caller() {
+    let sealed = |data: &str, made: CreatedIds| -> Vec<String> {
+        let texts = made.sealed.into_iter();
+        texts.map(|range| data[range].to_owned()).collect()
+    };
+    let reasoning =
+        json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "gAAA"});
+    let thinking = json!({"type": "thinking", "thinking": "t", "signature": "Eq"});
+    let redacted = json!({"type": "redacted_thinking", "data": "Em"});
+    for (body, expected) in [
+        (
+            json!({"output": [reasoning, {"type": "message", "content": []}]}),
+            &["\"gAAA\""][..],
+        ),
+        (
+            json!({"type": "message", "content": [thinking, redacted]}),
+            &["\"Eq\"", "\"Em\""],
+        ),
+        (json!({"encrypted_content": "outside"}), &[]),
+    ] {
+        let data = body.to_string();
+        assert_eq!(
+            sealed(&data, made_in_body(data.as_bytes())),
+            expected,
+            "{body}"
+        );
+    }
+    let data = json!({"item": reasoning}).to_string();
+    let event = b"response.output_item.done";
+    let made = made_in_event(Protocol::Responses, Some(event), data.as_bytes());
+    assert_eq!(sealed(&data, made), ["\"gAAA\""]);
+    let data = json!({"content_block": redacted}).to_string();
+    let made = made_in_event(
+        Protocol::Messages,
+        Some(b"content_block_start"),
+        data.as_bytes(),
+    );
+    assert_eq!(sealed(&data, made), ["\"Em\""]);
 }
 
 #[test]
