@@ -129,6 +129,6 @@ async fn verdict(
         return Err(too_large(Some(body.len() as u64), request.body_limit));
     }
     let reading = RequestBodyFormat::of(request, &body, chain.body_need());
-    request.take(reading.read(body)?);
+    request.receive_body(reading.read(body)?);
     chain.on_body(request).await
 }

@@ -1,5 +1,8 @@
-//! Edited bodies of requests: later filters read them, and earlier filters check them again.
+//! Edits of request bodies: earlier filters check an edited body again before it replaces the caller's.
 
+pub mod current_body;
+
+use super::Filter;
 use super::body::RequestBody;
 use super::view::{AttemptView, RequestView};
 use crate::catalog::model::Candidate;
@@ -7,6 +10,18 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use bytes::Bytes;
+use std::sync::Arc;
+
+/// The only way to change the body of a request: has the filters before the one that edits check what it made of the
+/// body.
+pub struct BodyEditor {
+    /// Name of the kind of the filter that edits.
+    name: &'static str,
+    earlier: Vec<Arc<dyn Filter>>,
+}
+
+/// An edited body that may replace the body of the request: it is within the limit, and every earlier filter accepts it.
+pub struct CheckedBody(JsonDocument);
 
 /// A body that a filter edited, as the filters before it check it.
 #[derive(Clone, Copy)]
@@ -16,13 +31,58 @@ pub struct EditedBody<'a> {
     pub candidate: Option<&'a Candidate>,
 }
 
+impl BodyEditor {
+    /// The editor of the filter `name`; `earlier` are the filters before it.
+    pub fn new(name: &'static str, earlier: Vec<Arc<dyn Filter>>) -> Self {
+        Self { name, earlier }
+    }
+
+    /// Checks a body that has the edits in [`RequestView::edits`].
+    ///
+    /// # Errors
+    /// The body is larger than the route allows, or an earlier filter refuses it.
+    pub fn check(
+        &self,
+        request: &RequestView,
+        document: JsonDocument,
+    ) -> Result<CheckedBody, Fault> {
+        self.check_with_files(request, document, 0)
+    }
+
+    /// As [`Self::check`], for a body to which the gateway added `file_bytes` of files that the caller uploaded: the limit
+    /// of the body is not about them.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn check_with_files(
+        &self,
+        request: &RequestView,
+        document: JsonDocument,
+        file_bytes: u64,
+    ) -> Result<CheckedBody, Fault> {
+        let bytes = document.body().len() as u64;
+        if bytes > request.body_limit.saturating_add(file_bytes) {
+            return Err(too_large(bytes, request.body_limit));
+        }
+        let edited = EditedBody {
+            document: &document,
+            candidate: None,
+        };
+        for filter in &self.earlier {
+            let checked = filter.check_edited_body(request, edited);
+            checked.map_err(|fault| invalid_edit(self.name, &fault))?;
+        }
+        Ok(CheckedBody(document))
+    }
+}
+
 impl RequestView {
     /// The JSON body that a filter may edit; `None` if there is none.
     ///
     /// # Errors
     /// The body is a form.
     pub fn editable_body(&self) -> Result<Option<&JsonDocument>, Fault> {
-        match &self.body {
+        match &*self.body {
             RequestBody::Json(document) => Ok(Some(document)),
             RequestBody::Form { .. } => Err(form_refused()),
             RequestBody::Opaque(bytes) if self.is_form(bytes) => Err(form_refused()),
@@ -30,15 +90,10 @@ impl RequestView {
         }
     }
 
-    /// Proposes an edited body, with the edits that are in [`Self::edits`]. The chain has the filters before this one check
-    /// it; later filters then read it in place of the caller's body.
-    pub fn propose_body(&mut self, document: JsonDocument) {
-        self.proposed_body = Some(Box::new(document));
-    }
-
-    /// Makes a body that all filters accept the request's body.
-    pub(super) fn accept_body(&mut self, document: JsonDocument) {
-        self.body = RequestBody::Json(document);
+    /// Replaces the body, and the edits in [`Self::edits`], which the new body has: later filters read it in place of the
+    /// caller's.
+    pub fn replace_body(&mut self, CheckedBody(document): CheckedBody) {
+        self.body.replace(document);
         self.edits = JsonEdits::default();
     }
 }
@@ -52,7 +107,7 @@ impl AttemptView {
         &self,
         request: &RequestView,
     ) -> Result<Option<JsonDocument>, Fault> {
-        match (&request.body, &self.request_override.body) {
+        match (&*request.body, &self.request_override.body) {
             (RequestBody::Json(document), None) => {
                 edited_document(document.body(), &self.edits, request.body_limit).map(Some)
             }
@@ -81,12 +136,7 @@ pub fn edited_document(body: &Bytes, edits: &JsonEdits, limit: u64) -> Result<Js
     let segments = edits.apply(body);
     let bytes = segments.len() as u64;
     if bytes > limit {
-        return Err(Fault::new(
-            FaultKind::TooLarge,
-            format!(
-                "the request body has {bytes} bytes with what the gateway adds to it, more than the limit of {limit} bytes; send a smaller body"
-            ),
-        ));
+        return Err(too_large(bytes, limit));
     }
     let edited = segments.to_bytes();
     drop(segments);
@@ -97,6 +147,15 @@ pub fn edited_document(body: &Bytes, edits: &JsonEdits, limit: u64) -> Result<Js
         )
         .detail(error.to_string())
     })
+}
+
+fn too_large(bytes: u64, limit: u64) -> Fault {
+    Fault::new(
+        FaultKind::TooLarge,
+        format!(
+            "the request body has {bytes} bytes with what the gateway adds to it, more than the limit of {limit} bytes; send a smaller body"
+        ),
+    )
 }
 
 fn form_refused() -> Fault {

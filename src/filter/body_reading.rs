@@ -67,13 +67,13 @@ impl RequestBodyFormat {
 }
 
 impl RequestView {
-    /// Sets the parsed body.
-    pub fn take(&mut self, body: RequestBody) {
+    /// Sets the parsed body that arrived.
+    pub fn receive_body(&mut self, body: RequestBody) {
         if let Some(form) = body.form() {
             // Normalised, so that every parser at the provider finds the same parts under the same names.
             form.normalise(&mut self.edits);
             images::name_as_list(form, &mut self.edits);
         }
-        self.body = body;
+        self.body.receive(body);
     }
 }

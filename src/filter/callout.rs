@@ -8,6 +8,7 @@ mod payload;
 mod settings;
 
 use super::body::RequestBody;
+use super::body_edit::{BodyEditor, CheckedBody};
 use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
     InvalidSettings, settings_schema,
@@ -15,11 +16,12 @@ use super::descriptor::{
 use super::output_check::OutputCheck;
 use super::response_inputs::ResponseInputs;
 use super::view::{RequestView, ResponseView};
-use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess};
+use super::{
+    Filter, FilterAction, FilterDeclaration, HookResult, InspectionLimit, ResponseBodyAccess,
+};
 use crate::callout::{CalloutPreview, CalloutService, ProposedChanges};
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
-use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::schema::CompiledSchema;
 use crate::protocol::sse::SseEvent;
@@ -58,6 +60,7 @@ struct CalloutFilter {
     side: ChainSide,
     /// Of the requests that the service may edit.
     schema: Option<Arc<CompiledSchema>>,
+    editor: BodyEditor,
 }
 
 impl Filter for CalloutFilter {
@@ -70,6 +73,7 @@ impl Filter for CalloutFilter {
                 false => ResponseBodyAccess::None,
             },
             output_check: self.settings.output_check,
+            inspection_limit: self.inspection_limit(),
             ..FilterDeclaration::default()
         }
     }
@@ -169,7 +173,17 @@ impl CalloutFilter {
             schema: schema
                 .transpose()
                 .map_err(|invalid| invalid.at("/allow/edit_body"))?,
+            editor: context.body_editor(DESCRIPTOR.name),
             settings,
+        })
+    }
+
+    /// How much of a request is sent to the service.
+    fn inspection_limit(&self) -> Option<InspectionLimit> {
+        let is_sent = self.side == ChainSide::Request && !self.settings.sent.fields.is_empty();
+        is_sent.then(|| InspectionLimit {
+            bytes: self.settings.sent.bytes_max as u64,
+            setting: "send.max_bytes",
         })
     }
 
@@ -196,33 +210,31 @@ impl CalloutFilter {
         let mut summary = request.info.callouts;
         let called = self
             .call(&mut summary, &request.id, payload, |proposed| {
-                let changes = self.settings.allowed.accept(proposed, editable)?;
-                self.check_schema(request, changes)
+                let AcceptedChanges { headers, body } =
+                    self.settings.allowed.accept(proposed, editable)?;
+                let body = body.map(|body| self.check_edited(request, body));
+                Ok((headers, body.transpose()?))
             })
             .await;
         request.info.callouts = summary;
-        let Some(changes) = called? else {
+        let Some((headers, body)) = called? else {
             return Ok(FilterAction::Continue);
         };
-        for (name, value) in changes.headers {
+        for (name, value) in headers {
             request.header_edits.set(&name, value);
         }
-        if let Some(body) = changes.body {
-            request.edits = JsonEdits::default();
-            request.body = RequestBody::Json(body);
+        if let Some(checked) = body {
+            request.replace_body(checked);
         }
         Ok(FilterAction::Continue)
     }
 
     /// An edited request must be one that the route would accept.
-    fn check_schema(
+    fn check_edited(
         &self,
         request: &RequestView,
-        changes: AcceptedChanges,
-    ) -> Result<AcceptedChanges, String> {
-        let Some(body) = &changes.body else {
-            return Ok(changes);
-        };
+        body: JsonDocument,
+    ) -> Result<CheckedBody, String> {
         let profile = request
             .model()
             .zip(self.protocol)
@@ -230,14 +242,20 @@ impl CalloutFilter {
             .map(|profile| &**profile);
         let schemas = self.schema.as_deref().into_iter().chain(profile);
         for schema in schemas {
-            if let Some(violation) = schema.violations(body, 1).first() {
+            if let Some(violation) = schema.violations(&body, 1).first() {
                 return Err(format!(
                     "the edited body is invalid at `{}`",
                     violation.pointer
                 ));
             }
         }
-        Ok(changes)
+        let checked = self.editor.check(request, body);
+        checked.map_err(|fault| {
+            fault
+                .detail
+                .clone()
+                .unwrap_or_else(|| fault.message.clone())
+        })
     }
 
     async fn call_for_body(
@@ -315,7 +333,7 @@ fn unchanged(proposed: ProposedChanges) -> Result<(), String> {
 
 /// The body with the edits of earlier filters; `None` if they made none.
 fn edited_body(request: &RequestView) -> Result<Option<JsonDocument>, Fault> {
-    let RequestBody::Json(document) = &request.body else {
+    let RequestBody::Json(document) = &*request.body else {
         return Ok(None);
     };
     if request.edits.is_empty() {

@@ -16,7 +16,6 @@ use super::{
 };
 use crate::catalog::model::Candidate;
 use crate::protocol::fault::Fault;
-use crate::protocol::json::JsonDocument;
 use crate::protocol::sse;
 use bytes::Bytes;
 pub use granted_headers::GrantedResponseHeaders;
@@ -130,35 +129,13 @@ impl RequestChain {
     }
 
     pub async fn on_body(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
-        for (index, NamedFilter { filter, .. }) in self.filters.iter().enumerate() {
+        for NamedFilter { filter, .. } in &self.filters {
             match filter.on_body(request).decided().await? {
                 FilterAction::Continue => {}
                 reply => return Ok(reply),
             }
-            if let Some(edited) = request.proposed_body.take() {
-                self.check_proposed_body(request, &edited, index)?;
-                request.accept_body(*edited);
-            }
         }
         Ok(FilterAction::Continue)
-    }
-
-    /// Has the filters before the one at `editor` check what it made of the body.
-    fn check_proposed_body(
-        &self,
-        request: &RequestView,
-        document: &JsonDocument,
-        editor: usize,
-    ) -> Result<(), Fault> {
-        let edited = EditedBody {
-            document,
-            candidate: None,
-        };
-        for NamedFilter { filter, .. } in &self.filters[..editor] {
-            let checked = filter.check_edited_body(request, edited);
-            checked.map_err(|fault| invalid_edit(self.filters[editor].kind.name, &fault))?;
-        }
-        Ok(())
     }
 
     pub async fn on_attempt(

@@ -230,7 +230,7 @@ struct UploadForm {
 
 impl UploadForm {
     fn of(request: &RequestView) -> Option<Self> {
-        let RequestBody::Opaque(body) = &request.body else {
+        let RequestBody::Opaque(body) = &*request.body else {
             return None;
         };
         Some(Self {
@@ -253,7 +253,7 @@ impl UploadForm {
 }
 
 fn file_ids(request: &RequestView) -> Vec<ReferencedId> {
-    let RequestBody::Json(document) = &request.body else {
+    let RequestBody::Json(document) = &*request.body else {
         return Vec::new();
     };
     let mut named = ids::named_in_body(document);

@@ -1,6 +1,7 @@
 //! What the registry knows of a filter: its name, its settings, its placement and how it is built.
 
 use super::Filter;
+use super::body_edit::BodyEditor;
 use super::response_inputs::ResponseInputs;
 use crate::callbacks::CallbackQueue;
 use crate::callout::CalloutServices;
@@ -169,6 +170,8 @@ pub struct BuildContext<'a> {
     /// What the filters of the route that are built already read of a request for attempts and responses: those of the
     /// response chain, and those before this one.
     pub response_inputs: &'a dyn Fn() -> ResponseInputs,
+    /// The filters of the chain before this one, in order.
+    pub earlier_filters: &'a dyn Fn() -> Vec<Arc<dyn Filter>>,
     /// When the condition of the filter's step is evaluated; [`Phase::Head`] if the step has none.
     pub condition_phase: Phase,
     /// Whether every path of the route has a `{parameter}` of this name.
@@ -232,6 +235,11 @@ impl BuildContext<'_> {
     /// Adds a warning to the report about the configuration; the filter is built nevertheless.
     pub fn warn(&self, warning: InvalidSettings) {
         self.warnings.borrow_mut().push(warning);
+    }
+
+    /// The editor of request bodies for the filter `name`, which this context is for.
+    pub fn body_editor(&self, name: &'static str) -> BodyEditor {
+        BodyEditor::new(name, (self.earlier_filters)())
     }
 }
 

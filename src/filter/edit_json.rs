@@ -1,6 +1,6 @@
 //! `edit_json`: edits the JSON body of requests or responses by JSON pointers.
 
-use super::body_edit::edited_document;
+use super::body_edit::{BodyEditor, edited_document};
 use super::descriptor::{
     BuildContext, ChainSide, ConditionSupport, FilterDescriptor, FilterPlacement,
     FilterPrerequisite, InvalidSettings, read_settings, settings_schema,
@@ -54,10 +54,9 @@ struct EditJsonFilter {
 }
 
 /// The body that is edited.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum EditTarget {
     /// Of the request, before a channel is tried.
-    Request,
+    Request(BodyEditor),
     /// Of the request of each attempt.
     Attempt,
     Response,
@@ -65,14 +64,14 @@ enum EditTarget {
 
 impl Filter for EditJsonFilter {
     fn declare(&self) -> FilterDeclaration {
-        let is_response = self.target == EditTarget::Response;
+        let is_response = matches!(self.target, EditTarget::Response);
         let reads_request = |expression: &FilterExpression| expression.reads_request_body();
         FilterDeclaration {
             ignores_body: is_response,
             reads_body: is_response && self.edits.expressions().any(reads_request),
             changes_model: self.changes_model,
             value_names: match self.target {
-                EditTarget::Request => ValueNames::of(self.edits.expressions()),
+                EditTarget::Request(_) => ValueNames::of(self.edits.expressions()),
                 EditTarget::Attempt | EditTarget::Response => ValueNames::default(),
             },
             response_body: match is_response {
@@ -84,15 +83,15 @@ impl Filter for EditJsonFilter {
     }
 
     fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
-        if self.target != EditTarget::Request {
+        if !matches!(self.target, EditTarget::Request(_)) {
             let expressions = self.edits.expressions();
             expressions.for_each(|expression| inputs.add_references(expression.references()));
         }
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        match self.target {
-            EditTarget::Request => HookResult::from(self.edit_request(request)),
+        match &self.target {
+            EditTarget::Request(editor) => HookResult::from(self.edit_request(request, editor)),
             EditTarget::Attempt | EditTarget::Response => HookResult::next(),
         }
     }
@@ -104,7 +103,7 @@ impl Filter for EditJsonFilter {
     ) -> HookResult<'a, ()> {
         match self.target {
             EditTarget::Attempt => HookResult::from(self.edit_attempt(request, attempt)),
-            EditTarget::Request | EditTarget::Response => HookResult::done(),
+            EditTarget::Request(_) | EditTarget::Response => HookResult::done(),
         }
     }
 
@@ -115,13 +114,13 @@ impl Filter for EditJsonFilter {
     ) -> HookResult<'a, ()> {
         match self.target {
             EditTarget::Response => HookResult::from(self.edit_response(response, body)),
-            EditTarget::Request | EditTarget::Attempt => HookResult::done(),
+            EditTarget::Request(_) | EditTarget::Attempt => HookResult::done(),
         }
     }
 }
 
 impl EditJsonFilter {
-    fn edit_request(&self, request: &mut RequestView) -> Result<(), Fault> {
+    fn edit_request(&self, request: &mut RequestView, editor: &BodyEditor) -> Result<(), Fault> {
         let Some(document) = request.editable_body()? else {
             return Ok(());
         };
@@ -131,7 +130,8 @@ impl EditJsonFilter {
         applied.map_err(fault_of)?;
         if !edits.is_empty() {
             let edited = edited_document(document.body(), &edits, request.body_limit)?;
-            request.propose_body(edited);
+            let checked = editor.check(request, edited)?;
+            request.replace_body(checked);
         }
         Ok(())
     }
@@ -209,10 +209,12 @@ fn build(
     let phase = edits.phase().max(context.condition_phase);
     let target = match (is_response, phase) {
         (true, _) => EditTarget::Response,
-        (false, Phase::Head | Phase::Body) => EditTarget::Request,
+        (false, Phase::Head | Phase::Body) => {
+            EditTarget::Request(context.body_editor(DESCRIPTOR.name))
+        }
         (false, _) => EditTarget::Attempt,
     };
-    if target == EditTarget::Attempt {
+    if matches!(target, EditTarget::Attempt) {
         check_attempt(&edits, context.protocol)?;
     }
     Ok(Arc::new(EditJsonFilter {

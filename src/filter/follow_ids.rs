@@ -5,6 +5,7 @@ use super::body_edit::EditedBody;
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
 };
+use super::sealed_key::sealed_key;
 use super::view::{RequestView, RouteDestination};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult};
 use crate::catalog::caller::{Caller, Callers};
@@ -14,6 +15,7 @@ use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids::{self, ReferencedId, ResourceIdKind};
 use crate::protocol::multipart;
+use crate::protocol::sealed_content;
 use crate::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
 
@@ -80,7 +82,10 @@ impl Filter for FollowIdsFilter {
         let copies = &request.file_copies;
         named.retain(|named| copies.iter().all(|copy| copy.id != named.id));
         if named.is_empty() {
-            return HookResult::next();
+            return match sealed_keys(request) {
+                keys if keys.is_empty() => HookResult::next(),
+                keys => HookResult::later(self.prefer_reader(request, keys)),
+            };
         }
         HookResult::later(async move {
             let channel = self.one_channel(request, &named).await?;
@@ -114,6 +119,29 @@ impl Filter for FollowIdsFilter {
 }
 
 impl FollowIdsFilter {
+    /// Prefers the channel that sealed the latest content of the request whose channel is known. Another one may refuse
+    /// it, which leads to the next, so that an unreachable store is no reason to refuse the request.
+    async fn prefer_reader(
+        &self,
+        request: &mut RequestView,
+        keys: Vec<String>,
+    ) -> Result<FilterAction, Fault> {
+        let (Some(caller), Some(destination)) = (&request.caller, &mut request.destination) else {
+            return Ok(FilterAction::Continue);
+        };
+        for key in &keys {
+            match self.state.channel_of(&caller.name, key).get().await {
+                Ok(Some(channel)) => {
+                    destination.prefer(&channel);
+                    break;
+                }
+                Ok(None) => {}
+                Err(StoreUnavailable(_)) => break,
+            }
+        }
+        Ok(FilterAction::Continue)
+    }
+
     /// The channel that created all of these ids.
     async fn one_channel(
         &self,
@@ -187,6 +215,20 @@ impl FollowIdsFilter {
     }
 }
 
+/// The keys of the sealed content in a request that several channels could get, the latest first.
+fn sealed_keys(request: &RequestView) -> Vec<String> {
+    let has_choice = request
+        .destination
+        .as_ref()
+        .is_some_and(RouteDestination::has_choice);
+    let body = request.body.document().filter(|_| has_choice);
+    let Some((body, protocol)) = body.zip(request.protocol) else {
+        return Vec::new();
+    };
+    let texts = sealed_content::in_request(protocol, body);
+    texts.iter().map(|text| sealed_key(text)).collect()
+}
+
 /// The id in the path; without one, the list cursors of the query.
 fn named_in_head(request: &RequestView) -> Vec<ReferencedId> {
     if let Some(id) = request.param(PARAMETER) {
@@ -210,7 +252,7 @@ fn named_in_head(request: &RequestView) -> Vec<ReferencedId> {
 }
 
 fn named_in_form(request: &RequestView) -> Vec<ReferencedId> {
-    let body = match &request.body {
+    let body = match &*request.body {
         RequestBody::Form { form, .. } => form.body(),
         RequestBody::Opaque(body) => body,
         RequestBody::Absent | RequestBody::Json(_) | RequestBody::Streamed(_) => return Vec::new(),

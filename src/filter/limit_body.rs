@@ -83,6 +83,7 @@ impl Filter for LimitBodyFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: self.file_most.is_some(),
+            body_limit: Some(self.most),
             ..FilterDeclaration::default()
         }
     }

@@ -8,6 +8,7 @@ mod request_urls;
 mod response;
 mod to_urls;
 
+use super::body_edit::BodyEditor;
 use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
 };
@@ -48,6 +49,7 @@ struct MapImagesFilter {
     hosting: Option<MediaHosting>,
     /// Has the copies of files.
     media: Arc<MediaStore>,
+    editor: BodyEditor,
 }
 
 impl MapImagesFilter {
@@ -74,6 +76,7 @@ impl MapImagesFilter {
             egress: context.egress.clone(),
             hosting,
             media: context.media.clone(),
+            editor: context.body_editor(DESCRIPTOR.name),
         }
     }
 }
@@ -93,7 +96,7 @@ impl Filter for MapImagesFilter {
             return HookResult::from(request::retain_capable(request));
         }
         HookResult::later(async move {
-            file_copies::insert(request, &self.media).await?;
+            file_copies::insert(request, &self.media, &self.editor).await?;
             request::retain_capable(request)?;
             if let Some(hosting) = &self.hosting
                 && request_urls::is_wanted(request)

@@ -25,6 +25,7 @@ pub mod media_hosting;
 pub mod output_check;
 pub mod response_inputs;
 mod schema_fault;
+mod sealed_key;
 pub mod settlement;
 pub mod state;
 mod statefulness;
@@ -208,6 +209,10 @@ pub struct FilterDeclaration {
     pub response_body: ResponseBodyAccess,
     /// Access to the events of a streamed response.
     pub events: ResponseBodyAccess,
+    /// Largest request body that the filter admits, in bytes; any if `None`.
+    pub body_limit: Option<u64>,
+    /// How much of a request the filter can inspect; it refuses larger requests.
+    pub inspection_limit: Option<InspectionLimit>,
     /// Whether nothing of a response may reach the caller before this filter has seen it.
     pub output_check: OutputCheck,
     /// How long the provider of a stream may be silent before the caller gets a keep-alive comment.
@@ -220,6 +225,14 @@ pub struct FilterDeclaration {
     pub value_names: ValueNames,
     /// The filter replies to every request: its route needs no channel, and later filters never run `on_body`.
     pub replies_always: bool,
+}
+
+/// How much of a request body a filter can inspect.
+#[derive(Clone, Copy, Debug)]
+pub struct InspectionLimit {
+    pub bytes: u64,
+    /// The setting that raises it.
+    pub setting: &'static str,
 }
 
 /// How much of the request body the filters of a route need.

@@ -6,6 +6,7 @@ mod outcome;
 mod requests;
 mod settings;
 
+use super::body_edit::BodyEditor;
 use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, settings_schema,
 };
@@ -43,6 +44,7 @@ struct PluginFilter {
     shows_response: bool,
     on_failure: PluginFailurePolicy,
     side: ChainSide,
+    editor: BodyEditor,
 }
 
 impl Filter for PluginFilter {
@@ -53,6 +55,7 @@ impl Filter for PluginFilter {
         };
         FilterDeclaration {
             reads_body: self.phases.request_body,
+            inspection_limit: self.phases.inspection_limit(&self.plugin, self.on_failure),
             response_body: access,
             events: access,
             ..FilterDeclaration::default()
@@ -147,6 +150,7 @@ impl PluginFilter {
             shows_response,
             on_failure: config.on_failure,
             side: context.side,
+            editor: context.body_editor(DESCRIPTOR.name),
             plugin,
             grants,
         })

@@ -2,7 +2,7 @@
 
 mod replacement;
 
-use super::body_edit::edited_document;
+use super::body_edit::{BodyEditor, edited_document};
 use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
     InvalidSettings, read_settings, settings_schema,
@@ -67,6 +67,7 @@ struct ReplaceFilter {
     headers: Arc<HeaderReplacements>,
     path: Vec<Replacement>,
     fields: Vec<(JsonPointer, Replacement)>,
+    editor: BodyEditor,
 }
 
 /// The replacements in headers, in order.
@@ -151,6 +152,7 @@ impl ReplaceFilter {
             headers: Arc::default(),
             path: Vec::new(),
             fields: Vec::new(),
+            editor: context.body_editor(DESCRIPTOR.name),
         };
         let mut headers = HeaderReplacements::default();
         for (index, rule) in rules.iter().enumerate() {
@@ -230,7 +232,8 @@ impl ReplaceFilter {
         let edits: JsonEdits = edits.map_err(|(at, TextTooLong)| too_long(&at))?;
         if !edits.is_empty() {
             let edited = edited_document(document.body(), &edits, limit)?;
-            request.propose_body(edited);
+            let checked = self.editor.check(request, edited)?;
+            request.replace_body(checked);
         }
         Ok(())
     }

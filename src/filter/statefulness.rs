@@ -34,7 +34,7 @@ pub fn stateful_part(request: &RequestView) -> Option<&'static str> {
     if !request.params.is_empty() || request.model().is_none() {
         return Some("id in the path");
     }
-    match &request.body {
+    match &*request.body {
         RequestBody::Json(document) => stateful_member(protocol, document),
         RequestBody::Absent
         | RequestBody::Form { .. }

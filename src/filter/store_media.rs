@@ -4,6 +4,7 @@ mod check;
 mod found;
 mod limits;
 
+use super::body_edit::{BodyEditor, edited_document};
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
 };
@@ -14,7 +15,7 @@ use crate::filter::body::RequestBody;
 use crate::media::off_workers;
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::{JsonDocument, JsonLimits, quoted};
+use crate::protocol::json::quoted;
 use crate::task::NO_KEYS_HINT;
 use bytes::Bytes;
 use check::{CheckedMedia, check_all};
@@ -59,6 +60,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         Ok(Arc::new(StoreMediaFilter {
             hosting,
             is_generic: matches!(context.protocol, Some(Protocol::Video) | None),
+            editor: context.body_editor(DESCRIPTOR.name),
         }))
     },
 };
@@ -73,6 +75,7 @@ struct StoreMediaFilter {
     hosting: Option<MediaHosting>,
     /// Whether callers use the generic protocol, not that of the channel's family.
     is_generic: bool,
+    editor: BodyEditor,
 }
 
 impl Filter for StoreMediaFilter {
@@ -149,31 +152,32 @@ impl StoreMediaFilter {
                 replaced.push((found.span, quoted(&url)));
             }
         }
-        replace_spans(request, replaced)?;
+        self.replace_spans(request, replaced)?;
         Ok(FilterAction::Continue)
     }
-}
 
-/// Makes the body with the replacements, and with the edits of earlier filters, the request's body: later filters read
-/// it instead of the large one, which is dropped.
-fn replace_spans(
-    request: &mut RequestView,
-    replaced: Vec<(Range<usize>, Bytes)>,
-) -> Result<(), Fault> {
-    if replaced.is_empty() {
-        return Ok(());
+    /// Makes the body with the replacements, and with the edits of earlier filters, the request's body: later filters
+    /// read it instead of the large one, which is dropped.
+    fn replace_spans(
+        &self,
+        request: &mut RequestView,
+        replaced: Vec<(Range<usize>, Bytes)>,
+    ) -> Result<(), Fault> {
+        if replaced.is_empty() {
+            return Ok(());
+        }
+        let RequestBody::Json(document) = &*request.body else {
+            return Ok(());
+        };
+        let mut edits = request.edits.clone();
+        for (span, with) in replaced {
+            edits.replace(span, with);
+        }
+        let edited = edited_document(document.body(), &edits, request.body_limit)?;
+        let checked = self.editor.check(request, edited)?;
+        request.replace_body(checked);
+        Ok(())
     }
-    let RequestBody::Json(document) = &request.body else {
-        return Ok(());
-    };
-    let mut edits = std::mem::take(&mut request.edits);
-    for (span, with) in replaced {
-        edits.replace(span, with);
-    }
-    let body = edits.apply(document.body()).to_bytes();
-    let document = JsonDocument::parse(body, &JsonLimits::default())?;
-    request.body = RequestBody::Json(document);
-    Ok(())
 }
 
 /// The fault if a check ended without a result.

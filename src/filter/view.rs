@@ -1,6 +1,6 @@
 //! What filters see of an exchange: the request, an attempt, the response, an event. Never a connection.
 
-use super::body::RequestBody;
+use super::body_edit::current_body::CurrentBody;
 use super::fetch::ResponseFileFetcher;
 use super::state::FilterState;
 use super::stream_info::StreamInfo;
@@ -11,7 +11,6 @@ use crate::catalog::model::{Candidate, Model};
 use crate::media::FileCopy;
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
-use crate::protocol::json::JsonDocument;
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::multipart;
 use crate::protocol::sse::SseEvent;
@@ -50,11 +49,9 @@ pub struct RequestView {
     /// Whether the route accepts a form in place of JSON.
     pub takes_form: bool,
     /// The body; set before `on_body`, parsed as far as a filter of the route needs it.
-    pub body: RequestBody,
+    pub body: CurrentBody,
     /// Edits of the body, as spans of the caller's bytes.
     pub edits: JsonEdits,
-    /// A body that a filter edited, until the filters before it have checked it.
-    pub proposed_body: Option<Box<JsonDocument>>,
     /// Headers to set and remove for the provider, applied after the caller's headers were filtered.
     pub header_edits: UpstreamHeaderEdits,
     /// Path for the provider, if `rewrite_path` changed it.
@@ -186,6 +183,29 @@ impl RouteDestination {
         }
     }
 
+    /// Whether candidates are on different channels.
+    pub fn has_choice(&self) -> bool {
+        let mut channels = self
+            .candidates
+            .iter()
+            .map(|candidate| &candidate.channel.name);
+        let first = channels.next();
+        channels.any(|name| Some(name) != first)
+    }
+
+    /// Puts the candidates on the channel of this name before all others, if there are any.
+    pub fn prefer(&mut self, channel: &str) {
+        let (mut preferred, others): (Vec<Candidate>, Vec<Candidate>) = self
+            .candidates
+            .iter()
+            .cloned()
+            .partition(|candidate| *candidate.channel.name == *channel);
+        for candidate in &mut preferred {
+            candidate.is_preferred = true;
+        }
+        self.candidates = preferred.into_iter().chain(others).collect();
+    }
+
     /// Removes all candidates but those on `channel`, to which an id binds the request.
     pub fn keep(&mut self, channel: &Channel) {
         self.candidates = self
@@ -276,9 +296,8 @@ impl RequestView {
             caller_permit: None,
             body_limit: BODY_LIMIT_DEFAULT,
             takes_form: false,
-            body: RequestBody::Absent,
+            body: CurrentBody::default(),
             edits: JsonEdits::default(),
-            proposed_body: None,
             header_edits: UpstreamHeaderEdits::default(),
             upstream_path: None,
             destination: None,
@@ -338,13 +357,6 @@ impl RequestView {
     pub fn add_response_headers(&self, headers: &mut HeaderMap) {
         for (name, value) in &self.response_headers {
             headers.insert(name, value.clone());
-        }
-    }
-
-    /// Frees the memory of the body. A body that streams has none.
-    pub fn free_body(&mut self) {
-        if !matches!(self.body, RequestBody::Streamed(_)) {
-            self.body = RequestBody::Absent;
         }
     }
 

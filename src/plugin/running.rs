@@ -40,6 +40,11 @@ impl RunningPlugin {
         self.plugin.name()
     }
 
+    /// Largest body that the plugin is given, in bytes.
+    pub fn body_limit(&self) -> usize {
+        self.plugin.body_limit()
+    }
+
     pub fn exports(&self, callback: PluginCallback) -> bool {
         self.plugin.exports(callback)
     }

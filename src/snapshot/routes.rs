@@ -1,5 +1,6 @@
 //! Builds routes from their configuration: patterns, and chains with their filters.
 
+mod body_limits;
 mod conditions;
 mod endpoints;
 mod fingerprint;
@@ -178,6 +179,7 @@ impl RouteBuilder<'_> {
         if whole {
             let at = format!("{at}/request");
             order::check(&requesting, &patterns, *protocol, &at, problems);
+            body_limits::check(&requesting, problems);
         }
         let named = |steps: Vec<BuiltFilter>| steps.into_iter().map(|step| step.named).collect();
         let responding: Vec<_> = named(responding);
@@ -335,6 +337,7 @@ impl RouteBuilder<'_> {
             let built = purpose.responding.iter().chain(into.iter());
             ResponseInputs::of(built.map(|step| (step.named.kind.name, &*step.named.filter)))
         };
+        let earlier_filters = || into.iter().map(|step| step.named.filter.clone()).collect();
         let parts = BuildContext {
             callers: self.callers,
             catalog: self.catalog,
@@ -362,6 +365,7 @@ impl RouteBuilder<'_> {
             timeouts: purpose.timeouts,
             side: purpose.side,
             response_inputs: &response_inputs,
+            earlier_filters: &earlier_filters,
             condition_phase: conditions::phase(condition.as_ref()),
             has_parameter: &|name| all_have_parameter(purpose.patterns, name),
             warnings: &warnings,

@@ -100,6 +100,11 @@ impl Plugin {
         &self.0.module
     }
 
+    /// Largest body that the plugin is given, in bytes.
+    pub fn body_limit(&self) -> usize {
+        self.0.resources.settings.limits.body
+    }
+
     /// Whether the module exports the callback, so that the program may save the work of a call that does nothing.
     pub fn exports(&self, callback: PluginCallback) -> bool {
         let callbacks = self.0.module.callbacks();

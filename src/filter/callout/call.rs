@@ -58,23 +58,40 @@ impl CalloutFilter {
             .detail(format!("denied by service `{}`", self.service.name))
     }
 
+    /// The fault of a request of which more would be sent to the service than its settings allow.
+    fn too_large(&self) -> Fault {
+        let sent = &self.settings.sent;
+        let fields = match sent.fields.iter().all(|pointer| pointer.is_empty()) {
+            true => "the request body".to_owned(),
+            false => format!("what the request has in `{}`", sent.fields.join("`, `")),
+        };
+        let limit = sent.bytes_max;
+        Fault::new(
+            FaultKind::TooLarge,
+            format!(
+                "{fields} exceeds the limit of {limit} bytes, up to which this gateway can check it; send a smaller body"
+            ),
+        )
+    }
+
     fn failed(&self, id: &str, failed: &CallFailure) -> Result<(), Fault> {
         let CallFailure { outcome, detail } = failed;
         let service = &*self.service.name;
         let outcome = outcome.name();
         // A caller must not choose by the size of its request whether it is checked.
-        let is_callers_doing =
-            self.side == ChainSide::Request && failed.outcome == CallOutcome::NotSent;
+        if self.side == ChainSide::Request && failed.outcome == CallOutcome::NotSent {
+            return Err(self
+                .too_large()
+                .detail(format!("service `{service}`: {detail}")));
+        }
         match self.settings.on_failure {
-            OnFailureConfig::Allow if !is_callers_doing => {
+            OnFailureConfig::Allow => {
                 let error = detail;
                 tracing::info!(service, id, outcome, error, "callout failed; continuing");
                 Ok(())
             }
-            OnFailureConfig::Allow | OnFailureConfig::Deny => {
-                Err(Fault::new(FaultKind::CheckUnavailable, UNCHECKED)
-                    .detail(format!("service `{service}`: {outcome}: {detail}")))
-            }
+            OnFailureConfig::Deny => Err(Fault::new(FaultKind::CheckUnavailable, UNCHECKED)
+                .detail(format!("service `{service}`: {outcome}: {detail}"))),
         }
     }
 }

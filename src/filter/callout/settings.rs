@@ -49,9 +49,9 @@ struct SendConfig {
     /// Names of headers of the request. A header that carries a credential cannot be sent, nor a value that is the key
     /// of the caller. Default: none.
     headers: Vec<String>,
-    /// Maximum size of the fields, and of the text; more is not sent. A request is then refused with 503 whatever
+    /// Maximum size of the fields, and of the text; more is not sent. A request is then refused with 413 whatever
     /// `on_failure` is, so that callers cannot choose by size whether they are checked; for a response it is a failure.
-    /// Default: 1MiB.
+    /// Set it to `limit_body` of the route. Default: 1MiB.
     max_bytes: ByteSize,
 }
 
@@ -66,7 +66,7 @@ struct AllowConfig {
     set_headers: Vec<String>,
     /// JSON pointers of values that it may set, with all that is below them, in the body of the request or of a
     /// response that is not a stream. `/model` and `/stream` of a request cannot be set. An edited request must be
-    /// valid by the schemas of the protocol and of the model. Default: none.
+    /// valid by the schemas of the protocol and of the model, and for all earlier filters. Default: none.
     edit_body: Vec<String>,
 }
 

@@ -1,6 +1,7 @@
 //! Replaces the ids of copied files in a request by the content of the copies.
 
 use crate::filter::body::RequestBody;
+use crate::filter::body_edit::BodyEditor;
 use crate::filter::view::RequestView;
 use crate::media::{FileCopy, MediaStore, MediaStoreError, off_workers};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -12,6 +13,8 @@ use std::sync::Arc;
 
 /// Maximum size of the copies that one request uses, in bytes: they are in memory while it is sent.
 const ALL_BYTES_MAX: u64 = 64 << 20;
+/// Maximum size of what surrounds the data in a data URI with its member, in bytes.
+const DATA_URI_HEAD_BYTES_MAX: u64 = 128;
 
 /// A reference to a copied file.
 struct CopyReference<'d> {
@@ -25,13 +28,14 @@ struct CopyReference<'d> {
 /// Makes the body with data URIs in place of the ids the request's body.
 ///
 /// # Errors
-/// A copy cannot be read, or the copies are too large together.
+/// A copy cannot be read, the copies are too large together, or an earlier filter refuses the body.
 pub(super) async fn insert(
     request: &mut RequestView,
     media: &Arc<MediaStore>,
+    editor: &BodyEditor,
 ) -> Result<(), Fault> {
     let copies = std::mem::take(&mut request.file_copies);
-    let RequestBody::Json(document) = &request.body else {
+    let RequestBody::Json(document) = &*request.body else {
         return Ok(());
     };
     let references = references(document, &copies);
@@ -42,7 +46,8 @@ pub(super) async fn insert(
     if bytes > ALL_BYTES_MAX {
         return Err(too_large(&references));
     }
-    let sent_bytes = document.body().len() as u64 + bytes.div_ceil(3) * 4;
+    let file_bytes = bytes.div_ceil(3) * 4 + references.len() as u64 * DATA_URI_HEAD_BYTES_MAX;
+    let sent_bytes = document.body().len() as u64 + file_bytes;
     let Some(permit) = media.admit_copies(sent_bytes).await else {
         return Err(busy(&references));
     };
@@ -59,8 +64,8 @@ pub(super) async fn insert(
         JsonDocument::parse(body, &JsonLimits::default())
     });
     let document = parsed.await.ok_or_else(stopped)??;
-    request.edits = JsonEdits::default();
-    request.body = RequestBody::Json(document);
+    let checked = editor.check_with_files(request, document, file_bytes)?;
+    request.replace_body(checked);
     // Until the exchange ends.
     request.state.set(permit);
     Ok(())

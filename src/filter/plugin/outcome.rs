@@ -1,7 +1,7 @@
 //! What becomes of an exchange that a plugin ends, or fails.
 
 use crate::filter::{FilterAction, LocalReply};
-use crate::plugin::PluginReply;
+use crate::plugin::{PluginFailure, PluginReply};
 use crate::protocol::fault::{DenialStatus, Fault, FaultKind};
 use http::{StatusCode, header};
 
@@ -48,6 +48,18 @@ pub fn denied_fault(plugin: &str, reply: &PluginReply) -> Fault {
 pub fn closed_fault(plugin: &str) -> Fault {
     Fault::new(FaultKind::Denied(DenialStatus::Forbidden), DENIED)
         .detail(format!("plugin `{plugin}` closed the exchange"))
+}
+
+/// The error for a request whose `body` is larger than the plugin may be given, if that is why the plugin failed.
+pub fn too_large_fault(plugin: &str, failure: &PluginFailure, body: &[u8]) -> Option<Fault> {
+    let PluginFailure::Body { limit } = failure else {
+        return None;
+    };
+    let message = format!(
+        "the request body exceeds the limit of {limit} bytes, up to which this gateway can check it; send a smaller body"
+    );
+    let detail = format!("plugin `{plugin}` gets at most {limit} bytes");
+    (body.len() > *limit).then(|| Fault::new(FaultKind::TooLarge, message).detail(detail))
 }
 
 /// The error for an exchange that cannot continue without the plugin.

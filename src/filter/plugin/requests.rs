@@ -3,7 +3,7 @@
 use super::PluginFilter;
 use super::active::ActivePlugin;
 use super::lending::{self, WithheldHeaders};
-use super::outcome::{closed_fault, failed_fault, local_reply};
+use super::outcome::{closed_fault, failed_fault, local_reply, too_large_fault};
 use crate::filter::FilterAction;
 use crate::filter::body::RequestBody;
 use crate::filter::body_edit::edited_document;
@@ -52,7 +52,7 @@ impl PluginFilter {
         let Some(mut active) = self.take(request) else {
             return Ok(FilterAction::Continue);
         };
-        let given = match &request.body {
+        let given = match &*request.body {
             RequestBody::Json(document) if !request.edits.is_empty() => {
                 let limit = request.body_limit;
                 let edited = edited_document(document.body(), &request.edits, limit)?;
@@ -82,14 +82,19 @@ impl PluginFilter {
             }
             Ok(PluginBodyStep::Reply(reply)) => local_reply(self.plugin.name(), reply),
             Ok(PluginBodyStep::Close) => Err(closed_fault(self.plugin.name())),
-            Err(failure) => self.failed(&failure).map(|()| FilterAction::Continue),
+            Err(failure) => match self.failed(&failure) {
+                Ok(()) => Ok(FilterAction::Continue),
+                Err(fault) => {
+                    Err(too_large_fault(self.plugin.name(), &failure, &given).unwrap_or(fault))
+                }
+            },
         }
     }
 
     /// Takes over a body that the plugin wrote. Earlier filters check it again.
     fn replace_request_body(&self, request: &mut RequestView, body: Bytes) -> Result<(), Fault> {
         let name = self.plugin.name();
-        if !matches!(request.body, RequestBody::Json(_)) {
+        if !matches!(*request.body, RequestBody::Json(_)) {
             let reason = "it changed a body that is not JSON, which is not possible";
             return Err(failed_fault(name, reason));
         }
@@ -100,7 +105,8 @@ impl PluginFilter {
                 &format!("its body for the provider is no JSON: {error}"),
             )
         })?;
-        request.propose_body(document);
+        let checked = self.editor.check(request, document)?;
+        request.replace_body(checked);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The settings of `plugin`, and what they are built into.
 
+use crate::filter::InspectionLimit;
 use crate::filter::descriptor::{BuildContext, ChainSide, InvalidSettings, read_settings};
 use crate::plugin::{MessageGrants, PluginCallback, RunningPlugin};
 use crate::protocol::nearest::nearest;
@@ -61,6 +62,21 @@ pub struct PluginPhases {
     pub request_body: bool,
     pub response_headers: bool,
     pub response_body: bool,
+}
+
+impl PluginPhases {
+    /// How much of a request body the plugin can be given, if larger requests are refused.
+    pub fn inspection_limit(
+        self,
+        plugin: &RunningPlugin,
+        on_failure: PluginFailurePolicy,
+    ) -> Option<InspectionLimit> {
+        let is_required = self.request_body && on_failure == PluginFailurePolicy::Deny;
+        is_required.then(|| InspectionLimit {
+            bytes: plugin.body_limit() as u64,
+            setting: "limits.body",
+        })
+    }
 }
 
 impl PluginFilterConfig {

@@ -42,7 +42,7 @@ pub(super) fn data_uris(
     request: &RequestView,
     is_generic: bool,
 ) -> Result<Vec<FoundDataUri>, Fault> {
-    let document = match &request.body {
+    let document = match &*request.body {
         RequestBody::Json(document) => document,
         RequestBody::Form { .. } => return Err(form()),
         RequestBody::Absent | RequestBody::Opaque(_) | RequestBody::Streamed(_) => {

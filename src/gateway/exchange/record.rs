@@ -200,7 +200,7 @@ impl ExchangeRecord {
     /// Time from the start of the last attempt to the first byte, which is the provider's time alone; `None` if the
     /// caller's body streamed, since the provider waited for the caller then.
     fn upstream_first_byte(&self, request: &RequestView) -> Option<Duration> {
-        let is_streamed = matches!(request.body, RequestBody::Streamed(_));
+        let is_streamed = matches!(*request.body, RequestBody::Streamed(_));
         let first_byte = self
             .first_byte
             .filter(|_| self.attempts > 0 && !is_streamed)?;

@@ -230,7 +230,7 @@ impl RetrySafety {
             }
             protocol => protocol,
         };
-        match &request.body {
+        match &*request.body {
             RequestBody::Streamed(_) => Self::Streamed,
             RequestBody::Opaque(_) => Self::of_unread(protocol),
             body => {

@@ -44,6 +44,32 @@ fn an_output_check_that_streams_would_pass_by_is_an_error() {
 }
 
 #[test]
+fn a_route_that_admits_more_than_its_callout_can_be_shown_gets_a_warning() {
+    for (limit, settings, is_warned) in [
+        ("2MiB", "send: {fields: [/messages]}", true),
+        ("1MiB", "send: {fields: [/messages]}", false),
+        (
+            "2MiB",
+            "send: {fields: [/messages], max_bytes: 2MiB}",
+            false,
+        ),
+        ("2MiB", "send: {headers: [x-tenant]}", false),
+    ] {
+        let steps =
+            format!(", {{limit_body: {limit}}}, {{callout: {{service: moderation, {settings}}}}}");
+        let output = check::check(&with_step(SERVICES, &steps, ""));
+        let printed = format!("{}{}", output.stdout, output.stderr);
+        assert!(output.success, "{printed}");
+        let warning = "`callout` inspects up to 1048576 bytes of a request, and `limit_body` of this route admits 2097152";
+        assert_eq!(
+            printed.contains(warning),
+            is_warned,
+            "{limit} {settings}: {printed}"
+        );
+    }
+}
+
+#[test]
 fn settings_that_cannot_work_are_reported_with_their_position() {
     for (settings, reason) in [
         ("service: moderatoin", "did you mean `moderation`?"),

@@ -1,8 +1,10 @@
 //! Tests of services that filters call with requests and responses.
 
 mod configuration;
+mod edited_requests;
 mod explained;
 mod failures;
+mod held_ends;
 mod limits;
 mod requests;
 mod responses;

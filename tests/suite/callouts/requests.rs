@@ -249,11 +249,16 @@ async fn a_payload_that_is_too_large_is_not_sent() {
             "send": {"fields": ["/messages"], "max_bytes": "1KiB"}, "on_failure": on_failure,
         });
         let (gateway, _simulator) = gateway(&service, &settings).await;
-        let large = with_text(Protocol::Chat, &"x".repeat(2000));
-        let answer = gateway.ask(&large).await;
-        assert_eq!(answer.status, 503, "{}", answer.text());
-        assert!(service.requests().is_empty());
-        let line = gateway.log_of(&answer).await;
-        assert_eq!(line["callout_outcome"], "not_sent", "{line}");
+        let settled = service.requests().len();
+        for protocol in [Protocol::Chat, Protocol::Messages] {
+            let large = with_text(protocol, &"x".repeat(2000));
+            let answer = gateway.ask(&large).await;
+            assert_error_body(protocol, &answer, 413);
+            let limit = "`/messages` exceeds the limit of 1024 bytes";
+            assert!(answer.text().contains(limit), "{}", answer.text());
+            let line = gateway.log_of(&answer).await;
+            assert_eq!(line["callout_outcome"], "not_sent", "{line}");
+        }
+        assert_eq!(service.requests().len(), settled);
     }
 }

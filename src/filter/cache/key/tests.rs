@@ -47,7 +47,7 @@ fn request() -> RequestView {
 
 fn set_body(request: &mut RequestView, body: &str) {
     let document = JsonDocument::parse(body.to_owned().into(), &JsonLimits::default());
-    request.body = RequestBody::Json(document.unwrap());
+    request.body = RequestBody::Json(document.unwrap()).into();
 }
 
 fn key_after(change: Change) -> CacheKey {
@@ -183,7 +183,7 @@ fn what_reaches_no_provider_makes_no_other_key() {
 #[test]
 fn a_request_without_body_or_destination_has_no_key() {
     let changes: [Change; 2] = [
-        |request| request.body = RequestBody::Absent,
+        |request| request.body = RequestBody::Absent.into(),
         |request| request.destination = None,
     ];
     for change in changes {
