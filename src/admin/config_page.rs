@@ -1,6 +1,5 @@
 //! `/config`: the configuration in use, the one on disk, and the last one that was refused. It contains no secrets.
 
-use super::refusal::internal_error;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Model;
 use crate::observe::timestamp::rfc3339;
@@ -10,15 +9,10 @@ use crate::reload::running::ListenerSummary;
 use crate::serve::AppResponse;
 use http::StatusCode;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
-/// Responds on a blocking thread, because the page reads the file on disk.
-pub(super) async fn page(reloader: &Arc<Reloader>) -> AppResponse {
-    let reloader = reloader.clone();
-    match tokio::task::spawn_blocking(move || content(&reloader)).await {
-        Ok(page) => AppResponse::json(StatusCode::OK, &page),
-        Err(error) => internal_error(&error),
-    }
+/// Reads the file on disk.
+pub(super) fn page(reloader: &Reloader) -> AppResponse {
+    AppResponse::json(StatusCode::OK, &content(reloader))
 }
 
 fn content(reloader: &Reloader) -> Value {
@@ -29,15 +23,16 @@ fn content(reloader: &Reloader) -> Value {
         .into_iter()
         .map(|(revision, requests)| json!({"revision": &*revision, "requests": requests}))
         .collect();
-    let (running, needing_restart) =
-        reloader.with_running(|running| (running.settings(), running.needing_restart(&snapshot)));
+    let running = reloader.running();
+    let needing_restart = running.needing_restart(&snapshot);
+    let running = running.settings();
     without_secrets(json!({
         "file": reloader.path().display().to_string(),
         "revision": {"in_use": &*snapshot.revision, "on_disk": on_disk},
         "loaded_at": rfc3339(snapshot.loaded_at),
         "last_rejection": reloader.refusal().map(|refusal| json!({
             "at": rfc3339(refusal.at),
-            "report": refusal.report,
+            "report": &refusal.report,
         })),
         "previous_revisions": previous,
         "server": server_entry(&running),

@@ -9,6 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
+use tokio::task::spawn_blocking;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 const PAGE: &str = include_str!("dashboard/page.html");
@@ -67,8 +68,13 @@ impl AppBodyStream for OverviewEvents {
     fn next_piece(&mut self) -> Pin<Box<dyn Future<Output = Option<Bytes>> + Send + '_>> {
         Box::pin(async {
             self.ticks.tick().await;
-            let overview = overview::content(&self.app);
-            Some(format!("event: overview\ndata: {overview}\n\n").into())
+            let app = self.app.clone();
+            // On a thread of its own: the page takes locks.
+            let event = spawn_blocking(move || {
+                let overview = overview::content(&app);
+                format!("event: overview\ndata: {overview}\n\n")
+            });
+            event.await.ok().map(Bytes::from)
         })
     }
 }

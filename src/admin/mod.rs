@@ -38,7 +38,8 @@ use access::{AdminAccess, AdminUser};
 use audit::ActionRecord;
 use bytes::Bytes;
 use event_streams::EventStreams;
-use http::{HeaderName, HeaderValue, Request, StatusCode, header};
+use http::uri::PathAndQuery;
+use http::{HeaderName, HeaderValue, Request, StatusCode, Uri, header};
 use page::{AdminRequest, PageAccess};
 use refusal::{AdminRefusal, TEXT};
 use std::sync::Arc;
@@ -93,11 +94,7 @@ impl AdminApp {
         let snapshot = self.reloader.current();
         let rules = &snapshot.admin;
         let page = router::page_for(http.method(), http.uri().path());
-        if http
-            .uri()
-            .query()
-            .is_some_and(|query| has_key(query, rules))
-        {
+        if has_key(http.uri(), rules) {
             return Err(AdminRefusal::KeyInUrl);
         }
         if !page
@@ -115,15 +112,15 @@ impl AdminApp {
             true => AdminUser::Unknown,
             false => self.access.user(http.headers(), &client, rules)?,
         };
-        let request = AdminRequest { http, client, user };
+        let request = Arc::new(AdminRequest { http, client, user });
         let permitted = page.access.check(&request.user, rules);
         let (PageAccess::Act(action), false) = (&page.access, request.user.is_unknown()) else {
             permitted?;
-            return Ok((page.respond)(self, &request).await);
+            return Ok(page.respond(self, &request).await);
         };
         let record = ActionRecord::begin(action, &request);
         let response = match permitted {
-            Ok(()) => (page.respond)(self, &request).await,
+            Ok(()) => page.respond(self, &request).await,
             Err(refusal) => refusal.response(),
         };
         record.end(response.status);
@@ -138,14 +135,24 @@ impl AdminApp {
     }
 }
 
-/// Whether a query contains a key, or a parameter for one. URLs appear in logs of proxies and in histories of browsers.
-fn has_key(query: &str, rules: &AdminRules) -> bool {
+fn is_key(value: &[u8], rules: &AdminRules) -> bool {
+    value.starts_with(KEY_PREFIX) || rules.key(&KeyDigest::of(value)).is_some()
+}
+
+/// Whether a URL contains a key, or a parameter for one. URLs appear in logs of proxies and in histories of browsers.
+///
+/// Members of the query end at `&` or `;`, also at an encoded one, and a path may have parameters after `;`.
+fn has_key(url: &Uri, rules: &AdminRules) -> bool {
+    let text = url.path_and_query().map_or("", PathAndQuery::as_str);
+    let decoded_text: Vec<u8> = decoded(text.as_bytes()).collect();
+    let decoded_text = String::from_utf8_lossy(&decoded_text);
     let mut folded = Vec::new();
-    query.split('&').any(|member| {
-        let (name, value) = member.split_once('=').unwrap_or((member, member));
-        let value: Vec<u8> = decoded(value.as_bytes()).collect();
-        member_names_credential(name, &mut folded)
-            || value.starts_with(KEY_PREFIX)
-            || rules.key(&KeyDigest::of(&value)).is_some()
+    [text, &decoded_text].into_iter().any(|text| {
+        text.split(['/', '?', '&', ';', '#']).any(|member| {
+            let mut values = member.split('=').map(|value| decoded(value.as_bytes()));
+            let name = member.split_once('=').map_or("", |(name, _)| name);
+            member_names_credential(name, &mut folded)
+                || values.any(|value| is_key(&value.collect::<Vec<u8>>(), rules))
+        })
     })
 }

@@ -2,25 +2,18 @@
 
 use super::AdminApp;
 use super::page::AdminPage;
-use super::refusal::internal_error;
 use crate::openapi::{self, ApiServers};
 use crate::reload::running::ListenerSummary;
 use crate::serve::AppResponse;
 use http::StatusCode;
 
-/// The document, with the addresses that the process listens on. Built on a blocking thread, because it is large.
-pub(super) async fn page(app: &AdminApp, pages: &'static [AdminPage]) -> AppResponse {
-    let reloader = app.reloader.clone();
-    let document = tokio::task::spawn_blocking(move || {
-        let snapshot = reloader.current();
-        let running = reloader.with_running(|running| running.settings());
-        let pages: Vec<_> = pages.iter().map(AdminPage::description).collect();
-        openapi::document(&snapshot, &servers(&running), &pages)
-    });
-    match document.await {
-        Ok(document) => AppResponse::json(StatusCode::OK, &document),
-        Err(error) => internal_error(&error),
-    }
+/// The document, with the addresses that the process listens on.
+pub(super) fn page(app: &AdminApp, pages: &'static [AdminPage]) -> AppResponse {
+    let snapshot = app.reloader.current();
+    let running = app.reloader.running().settings();
+    let pages: Vec<_> = pages.iter().map(AdminPage::description).collect();
+    let document = openapi::document(&snapshot, &servers(&running), &pages);
+    AppResponse::json(StatusCode::OK, &document)
 }
 
 /// The base URLs of a gateway with these listeners.

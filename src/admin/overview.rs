@@ -34,7 +34,7 @@ pub(super) fn content(app: &AdminApp) -> Value {
         "loaded_at": rfc3339(snapshot.loaded_at),
         "last_rejection": app.reloader.refusal().map(|refusal| json!({
             "at": rfc3339(refusal.at),
-            "report": refusal.report,
+            "report": &refusal.report,
         })),
         "in_flight": app.metrics.in_flight().get(),
         "connections": app.metrics.connections().get(),

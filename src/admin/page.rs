@@ -2,7 +2,7 @@
 
 use super::AdminApp;
 use super::access::AdminUser;
-use super::refusal::AdminRefusal;
+use super::refusal::{AdminRefusal, internal_error};
 use crate::openapi::{AdminPageDescription, AdminPageUser, PageParameter};
 use crate::protocol::credential_names::decoded;
 use crate::serve::{AppClient, AppResponse};
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::{Method, Request};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const HTML: &str = "text/html";
@@ -56,8 +57,16 @@ pub(super) struct AdminAction {
     pub needs_key: bool,
 }
 
-/// Responds to a request that may use the page.
-pub(super) type PageResponder = for<'a> fn(&'a AdminApp, &'a AdminRequest) -> PageFuture<'a>;
+/// Responds to a request that may use the page. All admin pages share one thread, which must wait for nothing: probes
+/// are served there.
+pub(super) enum PageResponder {
+    /// On that thread: reads atomics only.
+    Immediate(fn(&AdminApp, &AdminRequest) -> AppResponse),
+    /// On a thread of its own: takes locks, reads files or makes large pages.
+    Blocking(fn(&AdminApp, &AdminRequest) -> AppResponse),
+    /// On that thread: waits for others without blocking it.
+    Asynchronous(for<'a> fn(&'a AdminApp, &'a AdminRequest) -> PageFuture<'a>),
+}
 pub(super) type PageFuture<'a> = Pin<Box<dyn Future<Output = AppResponse> + Send + 'a>>;
 
 /// A request, and who sends it.
@@ -68,6 +77,20 @@ pub(super) struct AdminRequest {
 }
 
 impl AdminPage {
+    /// The response to a request that may use the page.
+    pub async fn respond(&self, app: &AdminApp, request: &Arc<AdminRequest>) -> AppResponse {
+        match self.respond {
+            PageResponder::Immediate(respond) => respond(app, request),
+            PageResponder::Asynchronous(respond) => respond(app, request).await,
+            PageResponder::Blocking(respond) => {
+                let (app, request) = (app.clone(), request.clone());
+                let responding = tokio::task::spawn_blocking(move || respond(&app, &request));
+                let response = responding.await;
+                response.unwrap_or_else(|error| internal_error(&error))
+            }
+        }
+    }
+
     /// What the document of the HTTP API has of the page.
     pub fn description(&self) -> AdminPageDescription {
         AdminPageDescription {

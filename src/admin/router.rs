@@ -1,6 +1,8 @@
 //! The table of admin pages.
 
-use super::page::{AdminAction, AdminPage, CSS, EVENTS, HTML, JSON, PLAIN, PageAccess, SCRIPT};
+use super::page::{
+    AdminAction, AdminPage, CSS, EVENTS, HTML, JSON, PLAIN, PageAccess, PageResponder, SCRIPT,
+};
 use super::refusal::TEXT;
 use super::{
     callbacks_page, captures_page, channel_actions, channels_page, config_page, dashboard,
@@ -21,7 +23,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: PLAIN,
         access: PageAccess::Open(OpenAdminPage::Metrics),
-        respond: |app, _| Box::pin(async { metrics_page::page(app) }),
+        respond: PageResponder::Blocking(|app, _| metrics_page::page(app)),
     },
     AdminPage {
         method: Method::GET,
@@ -30,7 +32,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: PLAIN,
         access: PageAccess::Open(OpenAdminPage::Healthz),
-        respond: |_, _| Box::pin(async { AppResponse::full(StatusCode::OK, TEXT, "ok\n") }),
+        respond: PageResponder::Immediate(|_, _| AppResponse::full(StatusCode::OK, TEXT, "ok\n")),
     },
     AdminPage {
         method: Method::GET,
@@ -39,7 +41,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: PLAIN,
         access: PageAccess::Open(OpenAdminPage::Readyz),
-        respond: |app, _| Box::pin(async { app.readiness() }),
+        respond: PageResponder::Immediate(|app, _| app.readiness()),
     },
     AdminPage {
         method: Method::GET,
@@ -48,7 +50,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Read,
-        respond: |app, _| Box::pin(config_page::page(&app.reloader)),
+        respond: PageResponder::Blocking(|app, _| config_page::page(&app.reloader)),
     },
     AdminPage {
         method: Method::GET,
@@ -57,7 +59,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Read,
-        respond: |app, _| Box::pin(openapi_page::page(app, PAGES)),
+        respond: PageResponder::Blocking(|app, _| openapi_page::page(app, PAGES)),
     },
     AdminPage {
         method: Method::GET,
@@ -66,7 +68,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Read,
-        respond: |app, _| Box::pin(async { channels_page::page(app) }),
+        respond: PageResponder::Blocking(|app, _| channels_page::page(app)),
     },
     AdminPage {
         method: Method::GET,
@@ -75,7 +77,9 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: callbacks_page::PAGE_PARAMETERS,
         content_type: JSON,
         access: PageAccess::Read,
-        respond: |app, request| Box::pin(callbacks_page::page(&app.reloader, request.query())),
+        respond: PageResponder::Asynchronous(|app, request| {
+            Box::pin(callbacks_page::page(&app.reloader, request.query()))
+        }),
     },
     AdminPage {
         method: Method::GET,
@@ -84,7 +88,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: HTML,
         access: PageAccess::Public,
-        respond: |_, _| Box::pin(async { dashboard::page() }),
+        respond: PageResponder::Immediate(|_, _| dashboard::page()),
     },
     AdminPage {
         method: Method::GET,
@@ -93,7 +97,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: CSS,
         access: PageAccess::Public,
-        respond: |_, _| Box::pin(async { dashboard::style() }),
+        respond: PageResponder::Immediate(|_, _| dashboard::style()),
     },
     AdminPage {
         method: Method::GET,
@@ -102,7 +106,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: SCRIPT,
         access: PageAccess::Public,
-        respond: |_, _| Box::pin(async { dashboard::charts() }),
+        respond: PageResponder::Immediate(|_, _| dashboard::charts()),
     },
     AdminPage {
         method: Method::GET,
@@ -111,7 +115,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: SCRIPT,
         access: PageAccess::Public,
-        respond: |_, _| Box::pin(async { dashboard::elements() }),
+        respond: PageResponder::Immediate(|_, _| dashboard::elements()),
     },
     AdminPage {
         method: Method::GET,
@@ -120,7 +124,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: SCRIPT,
         access: PageAccess::Public,
-        respond: |_, _| Box::pin(async { dashboard::script() }),
+        respond: PageResponder::Immediate(|_, _| dashboard::script()),
     },
     AdminPage {
         method: Method::GET,
@@ -129,7 +133,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Read,
-        respond: |app, _| Box::pin(async { overview::page(app) }),
+        respond: PageResponder::Blocking(|app, _| overview::page(app)),
     },
     AdminPage {
         method: Method::GET,
@@ -138,7 +142,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: EVENTS,
         access: PageAccess::Read,
-        respond: |app, _| Box::pin(async { dashboard::events(app) }),
+        respond: PageResponder::Immediate(|app, _| dashboard::events(app)),
     },
     AdminPage {
         method: Method::GET,
@@ -147,7 +151,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Read,
-        respond: |app, _| Box::pin(async { findings::page(app) }),
+        respond: PageResponder::Blocking(|app, _| findings::page(app)),
     },
     AdminPage {
         method: Method::GET,
@@ -156,7 +160,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: traffic_page::PARAMETERS,
         content_type: JSON,
         access: PageAccess::Read,
-        respond: |app, request| Box::pin(async { traffic_page::page(app, request) }),
+        respond: PageResponder::Blocking(|app, request| traffic_page::page(app, request)),
     },
     AdminPage {
         method: Method::GET,
@@ -165,7 +169,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: requests_page::PARAMETERS,
         content_type: JSON,
         access: PageAccess::Read,
-        respond: |app, request| Box::pin(async { requests_page::page(app, request) }),
+        respond: PageResponder::Blocking(|app, request| requests_page::page(app, request)),
     },
     AdminPage {
         method: Method::GET,
@@ -174,7 +178,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Read,
-        respond: |app, _| Box::pin(async { log_filter_page::page(app) }),
+        respond: PageResponder::Blocking(|app, _| log_filter_page::page(app)),
     },
     AdminPage {
         method: Method::POST,
@@ -187,7 +191,7 @@ pub(super) static PAGES: &[AdminPage] = &[
             subject: Some("filter"),
             needs_key: true,
         }),
-        respond: |app, request| Box::pin(async { log_filter_page::set(app, request) }),
+        respond: PageResponder::Blocking(|app, request| log_filter_page::set(app, request)),
     },
     AdminPage {
         method: Method::GET,
@@ -196,7 +200,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Read,
-        respond: |app, _| Box::pin(async { captures_page::list(app) }),
+        respond: PageResponder::Blocking(|app, _| captures_page::list(app)),
     },
     AdminPage {
         method: Method::POST,
@@ -209,7 +213,7 @@ pub(super) static PAGES: &[AdminPage] = &[
             subject: Some("caller"),
             needs_key: true,
         }),
-        respond: |app, request| Box::pin(async { captures_page::start(app, request) }),
+        respond: PageResponder::Blocking(|app, request| captures_page::start(app, request)),
     },
     AdminPage {
         method: Method::GET,
@@ -222,7 +226,7 @@ pub(super) static PAGES: &[AdminPage] = &[
             subject: Some("id"),
             needs_key: true,
         }),
-        respond: |app, request| Box::pin(async { captures_page::content(app, request) }),
+        respond: PageResponder::Blocking(|app, request| captures_page::content(app, request)),
     },
     AdminPage {
         method: Method::POST,
@@ -235,7 +239,7 @@ pub(super) static PAGES: &[AdminPage] = &[
             subject: Some("id"),
             needs_key: true,
         }),
-        respond: |app, request| Box::pin(async { captures_page::remove(app, request) }),
+        respond: PageResponder::Blocking(|app, request| captures_page::remove(app, request)),
     },
     AdminPage {
         method: Method::GET,
@@ -244,7 +248,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Public,
-        respond: |app, request| Box::pin(async { login::session(app, request) }),
+        respond: PageResponder::Blocking(|app, request| login::session(app, request)),
     },
     AdminPage {
         method: Method::POST,
@@ -253,7 +257,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Public,
-        respond: |app, request| Box::pin(async { login::log_in(app, request) }),
+        respond: PageResponder::Blocking(|app, request| login::log_in(app, request)),
     },
     AdminPage {
         method: Method::POST,
@@ -262,7 +266,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Public,
-        respond: |app, request| Box::pin(async { login::log_out(app, request) }),
+        respond: PageResponder::Blocking(|app, request| login::log_out(app, request)),
     },
     AdminPage {
         method: Method::POST,
@@ -275,7 +279,7 @@ pub(super) static PAGES: &[AdminPage] = &[
             subject: None,
             needs_key: false,
         }),
-        respond: |app, _| Box::pin(reload_page::reload(&app.reloader)),
+        respond: PageResponder::Blocking(|app, _| reload_page::reload(&app.reloader)),
     },
     AdminPage {
         method: Method::POST,
@@ -288,7 +292,9 @@ pub(super) static PAGES: &[AdminPage] = &[
             subject: Some("id"),
             needs_key: true,
         }),
-        respond: |app, request| Box::pin(callbacks_page::redrive(&app.reloader, request.query())),
+        respond: PageResponder::Asynchronous(|app, request| {
+            Box::pin(callbacks_page::redrive(&app.reloader, request.query()))
+        }),
     },
     AdminPage {
         method: Method::POST,
@@ -297,7 +303,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: channel_actions::PARAMETERS,
         content_type: JSON,
         access: PageAccess::Act(AdminAction::on_channel("drain_channel")),
-        respond: |app, request| Box::pin(async { channel_actions::drain(app, request) }),
+        respond: PageResponder::Blocking(|app, request| channel_actions::drain(app, request)),
     },
     AdminPage {
         method: Method::POST,
@@ -306,7 +312,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: channel_actions::PARAMETERS,
         content_type: JSON,
         access: PageAccess::Act(AdminAction::on_channel("undrain_channel")),
-        respond: |app, request| Box::pin(async { channel_actions::undrain(app, request) }),
+        respond: PageResponder::Blocking(|app, request| channel_actions::undrain(app, request)),
     },
     AdminPage {
         method: Method::POST,
@@ -315,7 +321,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: channel_actions::PARAMETERS,
         content_type: JSON,
         access: PageAccess::Act(AdminAction::on_channel("reset_channel")),
-        respond: |app, request| Box::pin(async { channel_actions::reset(app, request) }),
+        respond: PageResponder::Blocking(|app, request| channel_actions::reset(app, request)),
     },
 ];
 

@@ -17,6 +17,7 @@ use crate::reload::running::RunningSettings;
 use crate::snapshot::{self, SharedState, Snapshot, filter_schemas};
 use change::{SettingChange, SettingGroup};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 const EXAMPLE: &str = "\
 Example:
@@ -92,7 +93,7 @@ fn needing_restart(old: &ConfigSide, new: &ConfigSide) -> Vec<&'static str> {
         server: old.snapshot.server.clone(),
         spooling: old.snapshot.spooling.clone(),
         state: old.snapshot.state.clone(),
-        listeners: None,
+        listeners: OnceLock::new(),
     };
     running.needing_restart(&new.snapshot)
 }

@@ -118,7 +118,9 @@ impl ProcessLifecycle {
         loop {
             tokio::select! {
                 Some(()) = signals.hangup.recv() => {
-                    self.reloader.reload();
+                    let reloader = self.reloader.clone();
+                    // A load may take seconds, and other signals do not wait for it.
+                    tokio::task::spawn_blocking(move || reloader.reload());
                 }
                 Some(()) = signals.terminate.recv() => return DrainCause::Terminated,
                 Some(()) = signals.interrupt.recv() => self.end(),

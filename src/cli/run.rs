@@ -154,7 +154,7 @@ pub fn gateway(
             pages,
             sockets.admin,
             tls,
-            HttpAppServerLimits::ADMIN,
+            HttpAppServerLimits::admin(&server.limits),
         )
         .map_err(CommandError::new)?;
     if let Err(error) = reload::watch::start(reloader) {

@@ -7,11 +7,13 @@ mod client_stream;
 mod client_tls;
 mod connections;
 pub mod drain_state;
+mod evictable_connections;
 mod head_scan;
 pub(super) mod http1_inspection;
 pub(super) mod http1_reader;
 pub(super) mod http2;
-pub mod http_app_adapter;
+mod http_app_adapter;
+mod http_app_limits;
 mod proxy_header;
 mod worker_pool;
 
@@ -30,7 +32,9 @@ use accept::{AcceptContext, AcceptLoop, ListenerService};
 use async_trait::async_trait;
 use connections::ConnectionService;
 use drain_state::DrainState;
+use evictable_connections::EvictableConnections;
 use http_app_adapter::HttpAppAdapter;
+pub use http_app_limits::HttpAppServerLimits;
 use pingora_core::listeners::tls::TlsSettings;
 use pingora_core::server::configuration::ServerConf;
 use pingora_core::server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch};
@@ -43,11 +47,8 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// For the TLS handshake of a client of an application; `server.limits` has that of callers.
-const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(15);
 /// Backlog of a listening socket; the system may limit it further.
 const WAITING_CONNECTIONS_MAX: i32 = 65_535;
 
@@ -56,22 +57,6 @@ pub struct ServerRuntime {
     server: Server,
     workers: usize,
     drain_state: Arc<DrainState>,
-}
-
-/// Limits of an application that the gateway serves itself.
-pub struct HttpAppServerLimits {
-    /// Maximum size of a request body in bytes; larger ones get 413.
-    pub body_bytes_max: u64,
-    /// Maximum number of connections; further ones are closed at once.
-    pub connections: usize,
-}
-
-impl HttpAppServerLimits {
-    /// Limits of the admin pages, whose requests have small bodies or none.
-    pub const ADMIN: Self = Self {
-        body_bytes_max: 64 << 10,
-        connections: 256,
-    };
 }
 
 /// A socket that listens; connections wait in its backlog until a service accepts them.
@@ -128,6 +113,7 @@ impl ServerRuntime {
         let admission = AcceptContext {
             apps: services.collect(),
             connection_permits: Arc::new(Semaphore::new(connections)),
+            evictable: None,
             open,
             proxies,
             tls: tls.transpose()?.map(TlsSettings::build),
@@ -161,14 +147,17 @@ impl ServerRuntime {
             .map(|(files, folder)| tls_settings(files, folder))
             .transpose()?;
         let drain_state = self.drain_state.clone();
-        let app = HttpAppAdapter::new(app, limits.body_bytes_max, tls.is_some(), drain_state);
+        let evictable = Arc::new(EvictableConnections::default());
+        let connections = evictable.clone();
+        let app = HttpAppAdapter::new(app, limits, tls.is_some(), drain_state, connections);
         let admission = AcceptContext {
             apps: vec![Arc::new(app)],
             connection_permits: Arc::new(Semaphore::new(limits.connections)),
+            evictable: Some(evictable),
             open: uncounted(),
             proxies: None,
             tls: tls.map(TlsSettings::build),
-            handshake_deadline: HANDSHAKE_DEADLINE,
+            handshake_deadline: limits.header_timeout,
         };
         let accept_loop = AcceptLoop {
             name,

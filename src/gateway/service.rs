@@ -274,18 +274,18 @@ impl GatewayConnection {
 }
 
 /// Time limits for receiving a head.
-struct RequestHeadTimeouts {
+pub(super) struct RequestHeadTimeouts {
     /// From the start of the wait to the first byte.
-    idle: Duration,
+    pub idle: Duration,
     /// From the first byte to the end.
-    deadline: Duration,
+    pub deadline: Duration,
 }
 
 /// Reads a head. After the process has closed to callers, the head must start within [`LAST_REQUEST`].
 ///
 /// Returns `None` if the head is late. Pingora's own timeouts restart with every read, so that a head sent byte by byte
 /// would never exceed them.
-async fn read_head(
+pub(super) async fn read_head(
     session: &mut ServerSession,
     inspection: Option<&Http1Inspection>,
     times: RequestHeadTimeouts,
@@ -318,7 +318,11 @@ async fn read_head(
 }
 
 /// Pingora keeps HTTP/1.1 connections open without limit unless a timeout is set after every head.
-fn keep_connection(session: &mut ServerSession, keep_alive_timeout: Duration, shutting_down: bool) {
+pub(super) fn keep_connection(
+    session: &mut ServerSession,
+    keep_alive_timeout: Duration,
+    shutting_down: bool,
+) {
     match session.get_keepalive() {
         Some(_) if !shutting_down => {
             session.set_keepalive(Some(keep_alive_timeout.as_secs().max(1)))

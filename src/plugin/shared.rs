@@ -25,7 +25,9 @@ pub struct SharedPlugins {
     recorder: Arc<OnceLock<Arc<dyn PluginRecorder>>>,
     /// By the SHA-256 of the file.
     modules: Mutex<HashMap<[u8; 32], Weak<LoadedModule>>>,
-    /// By all that they were started with.
+    /// Allows one start at a time, which may take seconds.
+    starting: Mutex<()>,
+    /// By all that they were started with. Metrics read them, so that nothing is waited for under this lock.
     running: Mutex<HashMap<String, Weak<RunningPlugin>>>,
 }
 
@@ -92,9 +94,8 @@ impl SharedPlugins {
         settings: PluginSettings,
         environment: Arc<dyn PluginEnvironment>,
     ) -> Result<Arc<RunningPlugin>, String> {
-        let mut running = lock(&self.running);
-        running.retain(|_, plugin| plugin.strong_count() > 0);
-        if let Some(plugin) = running.get(key).and_then(Weak::upgrade) {
+        let _one = lock(&self.starting);
+        if let Some(plugin) = self.started(key) {
             return Ok(plugin);
         }
         let runtime = &module.engine.runtime;
@@ -105,8 +106,15 @@ impl SharedPlugins {
             .map_err(|error| error.to_string())?;
         let plugin = RunningPlugin::new(started, module.clone(), self.recorder.clone());
         let plugin = Arc::new(plugin);
-        running.insert(key.to_owned(), Arc::downgrade(&plugin));
+        lock(&self.running).insert(key.to_owned(), Arc::downgrade(&plugin));
         Ok(plugin)
+    }
+
+    /// The plugin that was started with `key`, if it is in use. Forgets those that are not.
+    fn started(&self, key: &str) -> Option<Arc<RunningPlugin>> {
+        let mut running = lock(&self.running);
+        running.retain(|_, plugin| plugin.strong_count() > 0);
+        running.get(key).and_then(Weak::upgrade)
     }
 
     /// The plugins that are in use, for metrics.

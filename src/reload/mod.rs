@@ -18,24 +18,25 @@ use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot
 use crate::state::StateStore;
 use crate::state::settings::StoreSettings;
 use crate::telemetry::TraceQueue;
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use file_digests::FileDigests;
 use running::{ListenerAddresses, RunningSettings};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
-/// Owns the snapshot in use and builds new ones.
+/// Owns the snapshot in use and builds new ones. Whoever reads its state never waits for a build.
 pub struct Reloader {
     path: PathBuf,
     shared: SharedState,
     metrics: Arc<Metrics>,
     current: ArcSwap<Snapshot>,
-    /// The files that the snapshot in use was built from, besides `routes.yaml`.
-    files: Mutex<FileDigests>,
-    running: Mutex<RunningSettings>,
-    /// Allows one load at a time; the error of the last load, if it was refused.
-    last: Mutex<Option<RefusedReload>>,
+    running: RunningSettings,
+    /// Allows one load at a time, which may take seconds. Guards the digests of the files that the snapshot in use was
+    /// built from, besides `routes.yaml`.
+    loading: Mutex<FileDigests>,
+    /// The error of the last load, if it was refused.
+    refused: ArcSwapOption<RefusedReload>,
     /// Replaced snapshots, as long as exchanges use them.
     replaced: Mutex<Vec<std::sync::Weak<Snapshot>>>,
 }
@@ -106,16 +107,16 @@ impl Reloader {
             server: snapshot.server.clone(),
             spooling: snapshot.spooling.clone(),
             state: snapshot.state.clone(),
-            listeners: None,
+            listeners: OnceLock::new(),
         };
         Ok(Self {
             path: path.to_path_buf(),
             shared,
             metrics,
-            running: Mutex::new(running),
-            files: Mutex::new(FileDigests::of(&snapshot.files)),
+            running,
+            loading: Mutex::new(FileDigests::of(&snapshot.files)),
             current: ArcSwap::from_pointee(snapshot),
-            last: Mutex::new(None),
+            refused: ArcSwapOption::empty(),
             replaced: Mutex::default(),
         })
     }
@@ -125,18 +126,14 @@ impl Reloader {
         self.current.load_full()
     }
 
-    /// Records the addresses that the process listens on.
+    /// Records the addresses that the process listens on; they are known once.
     pub fn set_listeners(&self, listeners: ListenerAddresses) {
-        self.lock_running().listeners = Some(listeners);
+        let _ = self.running.listeners.set(listeners);
     }
 
-    /// Calls `look` with the settings of the process that no reload can change.
-    pub fn with_running<T>(&self, look: impl FnOnce(&RunningSettings) -> T) -> T {
-        look(&self.lock_running())
-    }
-
-    fn lock_running(&self) -> MutexGuard<'_, RunningSettings> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The settings of the process that no reload can change.
+    pub fn running(&self) -> &RunningSettings {
+        &self.running
     }
 
     /// The revision of the file on disk; `None` if the file cannot be read.
@@ -196,11 +193,8 @@ impl Reloader {
     }
 
     /// The last load, if it was refused.
-    pub fn refusal(&self) -> Option<RefusedReload> {
-        self.last
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    pub fn refusal(&self) -> Option<Arc<RefusedReload>> {
+        self.refused.load_full()
     }
 
     /// Replaced revisions that exchanges still use, with the number of snapshots of each.
@@ -222,11 +216,11 @@ impl Reloader {
     ///
     /// Blocks on the file system: do not call it on an async thread.
     pub fn reload(&self) -> ReloadOutcome {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         match snapshot::build(&self.path, &self.shared) {
             Ok(built) => {
-                *last = None;
-                self.swap(built)
+                self.refused.store(None);
+                self.swap(built, &mut files)
             }
             Err(invalid) => {
                 let refusal = RefusedReload {
@@ -235,8 +229,8 @@ impl Reloader {
                     files: invalid.files,
                 };
                 let file = self.path.display();
-                let is_known = |last: &RefusedReload| last.report == refusal.report;
-                match last.as_ref().is_some_and(is_known) {
+                let last = self.refusal();
+                match last.is_some_and(|last| last.report == refusal.report) {
                     true => {
                         tracing::warn!(%file, "configuration rejected again, for the same reasons")
                     }
@@ -245,22 +239,22 @@ impl Reloader {
                     }
                 }
                 self.metrics.reload_refused();
-                *last = Some(refusal.clone());
+                self.refused.store(Some(Arc::new(refusal.clone())));
                 ReloadOutcome::Refused(refusal)
             }
         }
     }
 
-    fn swap(&self, BuiltSnapshot { snapshot, warnings }: BuiltSnapshot) -> ReloadOutcome {
+    /// `loaded` are the digests of the files of the snapshot in use.
+    fn swap(&self, built: BuiltSnapshot, loaded: &mut FileDigests) -> ReloadOutcome {
+        let BuiltSnapshot { snapshot, warnings } = built;
         log_warnings(&warnings);
         let old = self.current();
-        let needing_restart = self.lock_running().needing_restart(&snapshot);
+        let needing_restart = self.running.needing_restart(&snapshot);
         let revision = snapshot.revision.clone();
         let files = FileDigests::of(&snapshot.files);
-        let mut loaded = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let unchanged = revision == old.revision && *loaded == files;
         *loaded = files;
-        drop(loaded);
         for setting in needing_restart.iter().filter(|_| !unchanged) {
             tracing::warn!(setting, "this setting has changed; restart to apply it");
         }

@@ -4,6 +4,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::server::ServerSettings;
 use crate::snapshot::spooling::SpoolPolicy;
 use crate::state::settings::StoreSettings;
+use std::sync::OnceLock;
 
 /// The addresses of the process's listeners.
 #[derive(Clone, Debug)]
@@ -22,8 +23,8 @@ pub struct RunningSettings {
     pub server: ServerSettings,
     pub spooling: SpoolPolicy,
     pub state: StoreSettings,
-    /// `None` until the process listens.
-    pub listeners: Option<ListenerAddresses>,
+    /// Set when the process listens.
+    pub listeners: OnceLock<ListenerAddresses>,
 }
 
 /// The listener settings, for display.
@@ -59,7 +60,7 @@ impl RunningSettings {
     /// The settings of the process, with the addresses that it listens on.
     pub fn settings(&self) -> ListenerSummary {
         let mut settings = ListenerSummary::of(&self.server);
-        if let Some(ListenerAddresses { listen, admin, .. }) = &self.listeners {
+        if let Some(ListenerAddresses { listen, admin, .. }) = self.listeners.get() {
             settings.listen.clone_from(listen);
             settings.admin.clone_from(admin);
         }
@@ -81,7 +82,7 @@ impl RunningSettings {
         } = &self.server;
         let wanted = &snapshot.server;
         let overridden = |is_overridden: fn(&ListenerAddresses) -> bool| {
-            self.listeners.as_ref().is_some_and(is_overridden)
+            self.listeners.get().is_some_and(is_overridden)
         };
         let differing = [
             (

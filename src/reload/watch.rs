@@ -100,7 +100,7 @@ fn files(reloader: &Reloader) -> Vec<PathBuf> {
         reloader
             .refusal()
             .into_iter()
-            .flat_map(|refusal| refusal.files),
+            .flat_map(|refusal| refusal.files.clone()),
     );
     files
 }

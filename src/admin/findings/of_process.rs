@@ -135,9 +135,7 @@ fn refused_reload(app: &AdminApp) -> Option<Finding> {
 
 fn needed_restart(app: &AdminApp) -> Option<Finding> {
     let snapshot = app.reloader.current();
-    let settings = app
-        .reloader
-        .with_running(|running| running.needing_restart(&snapshot));
+    let settings = app.reloader.running().needing_restart(&snapshot);
     if settings.is_empty() {
         return None;
     }

@@ -2,6 +2,7 @@
 
 use super::client_stream::ClientTcpStream;
 use super::drain_state::{DrainState, until_set};
+use super::evictable_connections::EvictableConnections;
 use super::proxy_header::read_client;
 use super::worker_pool::WorkerPool;
 use crate::catalog::client_address::ClientAddressResolver;
@@ -13,6 +14,7 @@ use pingora_core::protocols::Stream;
 use pingora_core::server::{ListenFds, ShutdownWatch};
 use pingora_core::services::Service;
 use pingora_timeout::fast_timeout::{fast_sleep, fast_timeout};
+use std::future::pending;
 use std::io;
 use std::net::{self, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,6 +28,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// Minimum interval of the warning about file descriptors.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
+/// Maximum wait for the end of a connection that was evicted.
+const EVICTION_MAX: Duration = Duration::from_secs(1);
 /// Maximum number of connections that are accepted from the backlog when the listener closes.
 const WAITING_MAX: usize = 10_000;
 /// File descriptors that the admin listener holds in reserve for its connections. As many must be free before the
@@ -57,6 +61,8 @@ pub(super) struct AcceptContext<A> {
     pub apps: Vec<Arc<A>>,
     /// One permit per connection, from accept to close.
     pub connection_permits: Arc<Semaphore>,
+    /// The connections that make room for new ones at the limit, if any do.
+    pub evictable: Option<Arc<EvictableConnections>>,
     pub open: prometheus::IntGauge,
     /// Checks the peer's PROXY header, if connections must begin with one.
     pub proxies: Option<Arc<ClientAddressResolver>>,
@@ -187,25 +193,34 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptLoop<A> {
         }
     }
 
-    /// Serves a connection, or closes it at once if there is no permit.
+    /// Serves a connection, or closes it at once if there is no permit and no connection makes room for it.
     fn admit(&self, workers: &WorkerPool, stream: AcceptedStream, peer: SocketAddr) {
-        if let Ok(permit) = self
-            .admission
-            .connection_permits
-            .clone()
-            .try_acquire_owned()
-        {
-            let (admission, closing) = (self.admission.clone(), self.closing.clone());
-            workers.spawn(|worker| async move {
-                if let Ok(stream) = stream.register() {
-                    admission.serve(worker, stream, peer, closing, permit).await;
-                }
-            });
+        let permits = &self.admission.connection_permits;
+        let permit = permits.clone().try_acquire_owned().ok();
+        let evictable = self.admission.evictable.as_ref();
+        if permit.is_none() && !evictable.is_some_and(|connections| connections.evict_one()) {
+            return;
         }
+        let (admission, closing) = (self.admission.clone(), self.closing.clone());
+        workers.spawn(|worker| async move {
+            let permit = match permit {
+                Some(permit) => Some(permit),
+                None => admission.permit_of_evicted().await,
+            };
+            if let (Some(permit), Ok(stream)) = (permit, stream.register()) {
+                admission.serve(worker, stream, peer, closing, permit).await;
+            }
+        });
     }
 }
 
 impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
+    /// The permit of a connection that was evicted and ends now.
+    async fn permit_of_evicted(&self) -> Option<OwnedSemaphorePermit> {
+        let permit = self.connection_permits.clone().acquire_owned();
+        fast_timeout(EVICTION_MAX, permit).await.ok()?.ok()
+    }
+
     async fn serve(
         &self,
         worker: usize,
@@ -234,12 +249,23 @@ impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
         }
         // Boxed: this future is large, and needed only at the start of a connection.
         let secured = Box::pin(self.accept_tls(stream, peer));
-        match fast_timeout(self.handshake_deadline, secured).await {
-            Ok(stream) => stream,
-            Err(_) => {
-                tracing::debug!("PROXY header or TLS handshake of a client timed out");
-                None
+        let waiting = self.evictable.as_ref().map(EvictableConnections::add);
+        let evicted = async {
+            match &waiting {
+                Some(waiting) => waiting.evicted().await,
+                None => pending().await,
             }
+        };
+        tokio::select! {
+            biased;
+            secured = fast_timeout(self.handshake_deadline, secured) => match secured {
+                Ok(stream) => stream,
+                Err(_) => {
+                    tracing::debug!("PROXY header or TLS handshake of a client timed out");
+                    None
+                }
+            },
+            () = evicted => None,
         }
     }
 

@@ -12,6 +12,7 @@ mod findings;
 mod log_fields;
 mod log_filter;
 mod log_levels;
+mod long_reloads;
 mod metrics_page;
 mod planted_fault;
 mod prometheus;

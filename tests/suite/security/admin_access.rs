@@ -235,12 +235,20 @@ async fn with_keys_each_page_requires_one_that_has_its_role() {
 async fn a_key_in_the_url_is_refused_and_appears_in_no_log() {
     let gateway = gateway(json!({"admin_keys": admin_keys()})).await;
     let queries = [
-        format!("key={OPERATOR}"),
-        format!("token={OPERATOR}"),
-        format!("api_key={OPERATOR}"),
-        format!("id=evt_x&access_token={OPERATOR}"),
-        format!("%6bey={OPERATOR}"),
-        format!("q={OPERATOR}"),
+        format!("?key={OPERATOR}"),
+        format!("?x=;key={OPERATOR}"),
+        "?x=;key=unknown".into(),
+        format!("?x=1;y={OPERATOR}"),
+        format!("?x=1%26key%3D{OPERATOR}"),
+        format!("?x=a={OPERATOR}"),
+        format!("?x=1%3By%3D{OPERATOR}"),
+        format!(";key={OPERATOR}"),
+        format!("/{OPERATOR}"),
+        format!("?token={OPERATOR}"),
+        format!("?api_key={OPERATOR}"),
+        format!("?id=evt_x&access_token={OPERATOR}"),
+        format!("?%6bey={OPERATOR}"),
+        format!("?q={OPERATOR}"),
     ];
     for query in &queries {
         for (method, path) in [
@@ -249,7 +257,7 @@ async fn a_key_in_the_url_is_refused_and_appears_in_no_log() {
             ("POST", "/reload"),
             ("POST", "/login"),
         ] {
-            let path = format!("{path}?{query}");
+            let path = format!("{path}{query}");
             let change = |request: Request| request.key(OPERATOR);
             let received = response(&gateway, method, &path, change).await;
             assert_eq!(received.status, 400, "{path}: {}", received.text());

@@ -1,6 +1,7 @@
 //! Tests of security: identity, credentials, ambiguous requests.
 
 mod admin_access;
+mod admin_listener;
 mod admin_login;
 mod admin_settings;
 mod callers_credentials;
