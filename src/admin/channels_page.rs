@@ -66,6 +66,7 @@ impl<'p> ChannelsPage<'p> {
     fn channel(&self, channel: &Channel) -> Value {
         let mut entry = self.summary(channel);
         entry.insert("models".into(), self.models_of(channel));
+        entry.insert("sole_channel_of".into(), self.sole_channel_of(channel));
         entry.insert("credentials".into(), self.credentials_of(channel));
         entry.into()
     }
@@ -138,6 +139,23 @@ impl<'p> ChannelsPage<'p> {
                 Some(entry)
             })
             .collect()
+    }
+
+    /// The models with the protocols that no other channel can serve now, so that they are unavailable without this one.
+    fn sole_channel_of(&self, channel: &Channel) -> Value {
+        let is_usable =
+            |one: &Candidate| self.channels.unusable_reason(one, &[], self.now).is_none();
+        let is_sole = |candidates: &[Candidate]| {
+            let mut usable = candidates.iter().filter(|one| is_usable(one)).peekable();
+            usable.peek().is_some() && usable.all(|one| one.channel.name == channel.name)
+        };
+        let models = self.snapshot.catalog.models().filter_map(|model| {
+            let protocols = model.protocols();
+            let protocols = protocols.filter(|protocol| is_sole(&model.candidates(*protocol)));
+            let names: Vec<&str> = protocols.map(|protocol| protocol.name()).collect();
+            (!names.is_empty()).then(|| json!({"model": &*model.name, "protocols": names}))
+        });
+        models.collect()
     }
 
     fn credentials_of(&self, channel: &Channel) -> Value {

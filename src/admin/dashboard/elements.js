@@ -25,7 +25,29 @@ export function milliseconds(value) {
   if (value < 1000) return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
   return value < 90_000 ? `${(value / 1000).toFixed(1)} s` : `${Math.round(value / 60_000)} min`;
 }
-export const clock = (time) => new Date(time).toLocaleTimeString();
+export const percent = (number) => `${number > 0 && number < 10 ? Number(number.toFixed(number < 0.1 ? 2 : 1)) : Math.round(number)} %`;
+/** A time in UTC, as the logs have it; with its date if that is another one than today's. */
+export function clock(time) {
+  const [date, clock] = new Date(time).toISOString().split("T");
+  const today = new Date().toISOString().slice(0, 10);
+  return `${date === today ? "" : `${date} `}${clock.slice(0, 8)} UTC`;
+}
+
+/** A time in UTC, without seconds and date. */
+export const minute = (time) => `${new Date(time).toISOString().slice(11, 16)} UTC`;
+
+/** Asks before an action; resolves to whether it is confirmed. */
+export function confirmed(dialog, title, lines, action) {
+  const [heading, text] = [dialog.querySelector("h2"), dialog.querySelector("div")];
+  heading.textContent = title;
+  text.replaceChildren(...lines.map((line) => element("p", {}, ...sentence(line))));
+  dialog.querySelector("button[value=confirm]").textContent = action;
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "confirm"), { once: true });
+  });
+}
 
 /** Replaces children only if they differ, so that focus and selection survive. */
 export function replace(parent, children) {

@@ -1,10 +1,12 @@
 // The dashboard: shows each `overview` event, the traffic of the last hour, and the recent requests.
 import { showCharts } from "/charts.js";
-import { clock, count, element, milliseconds, plural, replace, sentence } from "/elements.js";
+import { clock, confirmed, count, element, milliseconds, percent, plural, replace, sentence } from "/elements.js";
 
 const HOUR_SECONDS = 3600;
 const RECONNECT_MS = 2000;
 const RECENT_MS = 2000;
+/** The error rate of a finding about failed requests. */
+const SERIOUS_PERCENT = 10;
 const SIDES = ["upstream", "gateway", "caller"];
 
 const byId = (id) => document.getElementById(id);
@@ -130,10 +132,13 @@ function showFindings(findings) {
 }
 
 function showMinute({ minute, in_flight, connections }) {
-  const errors = SIDES.map((side) => `${count(minute.errors[side])} ${side}`).join(", ");
+  const bySide = SIDES.map((side) => `${count(minute.errors[side])} ${side}`).join(", ");
+  const errors = SIDES.reduce((sum, side) => sum + minute.errors[side], 0);
+  const rate = minute.requests ? (errors * 100) / minute.requests : 0;
   const tiles = [
     ["Requests per second", (minute.requests / 60).toFixed(minute.requests < 60 ? 2 : 1)],
-    ["Errors", count(SIDES.reduce((sum, side) => sum + minute.errors[side], 0)), errors],
+    ["Errors", count(errors), bySide],
+    ["Error rate", percent(rate), null, rate >= SERIOUS_PERCENT ? "bad" : errors ? "warning" : "good"],
     ["First byte p50", milliseconds(minute.first_byte_ms.p50)],
     ["First byte p99", milliseconds(minute.first_byte_ms.p99)],
     ["Total p50", milliseconds(minute.total_ms.p50)],
@@ -143,8 +148,8 @@ function showMinute({ minute, in_flight, connections }) {
     ["In flight", count(in_flight)],
     ["Connections", count(connections)],
   ];
-  replace(byId("minute"), tiles.map(([name, value, detail]) =>
-    element("div", {}, element("dt", {}, name), element("dd", {}, value),
+  replace(byId("minute"), tiles.map(([name, value, detail, kind]) =>
+    element("div", {}, element("dt", {}, name), element("dd", { class: kind }, value),
       detail && element("dd", { class: "quiet" }, detail))));
 }
 
@@ -210,9 +215,25 @@ function channelActions(channel) {
   const act = (name) => element("button", {
     "data-action": `${name} ${channel.name}`,
     "aria-label": `${name} channel ${channel.name}`,
-    onclick: () => perform(`/channels/${name}?channel=${encodeURIComponent(channel.name)}`, `${name} ${channel.name}`),
+    onclick: () => actOn(channel, name),
   }, name);
   return element("span", {}, act(channel.drained ? "undrain" : "drain"), " ", act("reset"));
+}
+
+async function actOn(channel, name) {
+  if (name === "drain" && !(await confirmed(byId("confirm"), `Drain channel ${channel.name}?`, await consequences(channel), "Drain"))) return;
+  await perform(`/channels/${name}?channel=${encodeURIComponent(channel.name)}`, `${name} ${channel.name}`);
+}
+
+/** What a drain of the channel leads to, in sentences. */
+async function consequences(channel) {
+  const lines = [`It gets no new requests until it is undrained or the process restarts; ${plural(channel.in_flight, "request")} in flight on it can finish.`];
+  const page = await fetchJson("/channels").catch(() => null);
+  const alone = page?.channels.find((other) => other.name === channel.name)?.sole_channel_of;
+  if (!alone) return [...lines, "Which models become unavailable is not known: the gateway did not respond."];
+  if (!alone.length) return [...lines, "Every model stays available on other channels."];
+  const models = alone.map(({ model, protocols }) => `\`${model}\` (${protocols.join(", ")})`);
+  return [...lines, `Then unavailable, since no other channel can serve them now: ${models.join(", ")}.`];
 }
 
 function showOpen(requests, total) {
@@ -239,12 +260,12 @@ async function showRecent() {
   } catch (error) {
     if (!(error instanceof TypeError)) byId("filter-error").textContent = error.message;
   }
-  const columns = [["Time"], ["Caller"], ["Model", "wide"], ["Channel", "wide"], ["Status", "number"], ["Result", "wide"], ["First byte", "number wide"], ["Total", "number"], ["Tokens", "number wide"], ["Why"]];
+  const columns = [["Time"], ["Caller"], ["Route", "wide"], ["Path", "path wide"], ["Model", "wide"], ["Channel", "wide"], ["Status", "number"], ["Result", "wide"], ["First byte", "number wide"], ["Total", "number"], ["Tokens", "number wide"], ["Why"]];
   const rows = recent.map((line) => {
     const status = element("span", { class: line.status < 400 ? "good" : "bad" }, String(line.status));
     const why = element("button", { "data-action": line.id, "aria-label": `Why request ${line.id} went where it went`, onclick: () => explain(line) }, "why");
     const tokens = line.input_tokens === undefined ? "–" : `${line.input_tokens} / ${line.output_tokens ?? 0}`;
-    return [clock(line.time), line.caller, line.model, line.channel, status, line.error_code ?? line.settlement, milliseconds(line.first_byte_ms), milliseconds(line.total_ms), tokens, why];
+    return [clock(line.time), line.caller, line.route, `${line.method} ${line.path}`, line.model, line.channel, status, line.error_code ?? line.settlement, milliseconds(line.first_byte_ms), milliseconds(line.total_ms), tokens, why];
   });
   table("recent", `${recent.length} of the last 1,000 requests, the newest first.`, columns, rows);
   if (!byId("pages").hidden) recentTimer = setTimeout(showRecent, RECENT_MS);

@@ -77,6 +77,30 @@ proves(GROUP, 'a filter selects recent requests, and a filter that means nothing
     if (!error.message.includes('status of 400')) throw error;
   }), PATIENCE_MS);
 
+proves(GROUP, 'charts have axes, and their values are read with the pointer and with the keyboard', () =>
+  inBrowser(ADMIN_URL, async (page) => {
+    await ask();
+    await until(page, '#recent', '/v1/chat/completions');
+    await until(page, '#recent', ' UTC');
+    await until(page, '#minute', 'Error rate');
+    const chart = '#charts figure:nth-of-type(1)';
+    await until(page, `${chart} .axis`, ' UTC');
+    const highest = await page.$eval(`${chart} .scale span`, (found) => Number.parseFloat(found.innerText));
+    holds('the scale has a top', highest >= 1, highest);
+    await page.hover(`${chart} svg`);
+    await until(page, `${chart} .values`, ' UTC: ');
+    await page.mouse.move(0, 0);
+    await page.focus(`${chart} svg`);
+    await until(page, `${chart} .values`, ' UTC: ');
+    const last = await textOf(page, `${chart} .values`);
+    await page.keyboard.press('PageUp');
+    holds('the cursor moves', (await textOf(page, `${chart} .values`)).slice(0, 8) < last.slice(0, 8), last);
+    // The next event draws the chart again.
+    const before = await textOf(page, '#revision');
+    await page.waitForFunction((before) => document.querySelector('#revision').innerText !== before, {}, before);
+    holds('the cursor stays', (await textOf(page, `${chart} .values`)).includes(' UTC: '));
+  }), PATIENCE_MS);
+
 proves(GROUP, 'one click explains where a request went', () =>
   inBrowser(ADMIN_URL, async (page) => {
     await ask();
@@ -120,6 +144,13 @@ proves(GROUP, 'it survives a restart of the gateway, logs in, and drains a chann
       await logIn(page);
       await until(page, '#channels', 'only');
       await page.click('[data-action="drain only"]');
+      await until(page, '#confirm', 'Then unavailable, since no other channel can serve them now: one (chat)');
+      await page.keyboard.press('Enter');
+      await page.waitForSelector('#confirm:not([open])');
+      holds('a cancelled drain changes nothing', !(await textOf(page, '#channels')).includes('drained'));
+      await page.click('[data-action="drain only"]');
+      await page.waitForSelector('#confirm[open]');
+      await page.click('#confirm button[value=confirm]');
       await until(page, '#channels', 'drained');
       await until(page, '#findings', 'An operator has drained channel');
 

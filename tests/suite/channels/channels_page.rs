@@ -76,7 +76,7 @@ async fn a_channel_that_was_not_used_yet_is_healthy_and_has_no_rates() {
     let page = page(&gateway).await;
     let expected = json!({
         "name": "busy", "tier": 0, "weight": 1, "retired": false, "usable": true, "drained": false, "status": "healthy",
-        "in_flight": 0, "limits_reached": [],
+        "in_flight": 0, "limits_reached": [], "sole_channel_of": [],
         "models": [
             {"name": "demo-large", "channel_model": "sim-large-2026-08", "status": "healthy", "attempts": 0},
             {"name": "demo-small", "channel_model": "sim-small-2026-08", "status": "healthy", "attempts": 0},
@@ -353,4 +353,27 @@ async fn a_removed_channel_disappears_from_the_metrics() {
     assert_eq!(usable(&gateway, "busy").await, [0.0; 0]);
     assert_eq!(usable(&gateway, "openai").await, [1.0]);
     assert_eq!(gateway.page("POST", "/channels").await.status, 405);
+}
+
+#[tokio::test]
+async fn a_channel_names_what_no_other_channel_can_serve() {
+    let (gateway, _simulator) = with_busy_channel("", |config| {
+        config["server"]["admin_keys"] = config::admin_keys();
+    })
+    .await;
+    let sole = async |name: &str| {
+        named(&page(&gateway).await, "channels", name)["sole_channel_of"].clone()
+    };
+    let of = |protocols: &[&str]| {
+        json!([
+            {"model": "demo-large", "protocols": protocols},
+            {"model": "demo-small", "protocols": protocols},
+        ])
+    };
+    assert_eq!(sole("busy").await, json!([]));
+    assert_eq!(sole("openai").await, of(&["responses"]));
+    assert_eq!(sole("messages").await, of(&["messages"]));
+    gateway.page("POST", "/channels/drain?channel=openai").await;
+    assert_eq!(sole("busy").await, of(&["chat"]));
+    assert_eq!(sole("openai").await, json!([]));
 }
