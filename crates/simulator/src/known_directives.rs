@@ -85,3 +85,19 @@ pub const KNOWN: [(&str, &str); 34] = [
         "report an unknown status of a video task while it runs",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::KNOWN;
+
+    #[test]
+    fn the_documentation_has_all_directives() {
+        let page = include_str!("../../../docs/simulator.md");
+        let (_, table) = page
+            .split_once("| directive | effect |\n|---|---|\n")
+            .unwrap();
+        let documented: Vec<&str> = table.lines().take_while(|line| !line.is_empty()).collect();
+        let rows = KNOWN.map(|(name, effect)| format!("| `{name}` | {effect} |"));
+        assert_eq!(documented, rows);
+    }
+}
