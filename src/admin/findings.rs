@@ -1,8 +1,13 @@
 //! `/findings`: what is wrong now, in sentences that name the cause and what to do about it.
 
+mod counter_history;
+mod counter_rule;
+mod counter_rules;
+pub mod history;
 mod of_channels;
 mod of_process;
 mod of_requests;
+mod of_services;
 mod of_traffic;
 pub mod watch;
 
@@ -11,9 +16,13 @@ use crate::channel::clock::MonotonicTime;
 use crate::serve::AppResponse;
 use http::StatusCode;
 use serde_json::{Value, json};
+use std::collections::HashSet;
+
+/// The span of refused requests for a model, which is that of the statistics of attempts.
+const REFUSALS_SECONDS: u64 = 300;
 
 /// Something that an operator should know or do.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub severity: FindingSeverity,
     /// The kind of the finding, for scripts.
@@ -83,11 +92,34 @@ fn all(app: &AdminApp) -> Vec<Finding> {
         &app.reloader.current(),
         &app.channels,
         &open,
+        &app.metrics.traffic.last(REFUSALS_SECONDS),
         MonotonicTime::now(),
     );
-    findings.extend(of_traffic::findings(&app.metrics.traffic));
-    findings.extend(of_requests::findings(&open));
     findings.extend(of_process::findings(app));
+    findings.extend(of_services::findings(app));
+    findings.extend(app.findings.of_counters());
+    let faults: Vec<&str> = findings.iter().filter_map(own_fault).collect();
+    let of_traffic = of_traffic::findings(&app.metrics.traffic, &faults);
+    findings.extend(of_traffic);
+    findings.extend(of_requests::findings(&open));
+    app.findings.add_passing(&mut findings);
+    // Several sources may report the same fault; the first one says most.
+    let mut known = HashSet::new();
+    findings.retain(|finding| known.insert((finding.code, finding.key())));
     findings.sort_by_key(|finding| finding.severity);
     findings
+}
+
+/// What is at fault, if it makes the gateway refuse requests.
+fn own_fault(finding: &Finding) -> Option<&str> {
+    let is_own = matches!(
+        finding.code,
+        "service_failing"
+            | "plugin_failing"
+            | "store_down"
+            | "spool_failing"
+            | "media_store_failing"
+            | "creates_not_stored"
+    );
+    is_own.then_some(&*finding.subject)
 }

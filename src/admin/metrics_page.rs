@@ -36,15 +36,20 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
         .filter_map(|open| open.details.caller.as_deref());
     let all = snapshot.callers.iter().map(|caller| &*caller.name);
     metrics.callers.set_in_flight(all, callers);
-    metrics.polls.update(app.reloader.polls().counters());
-    metrics.mirrors.update(app.reloader.mirrors());
-    metrics
-        .callbacks
-        .update(app.reloader.callbacks().counters());
     metrics.traces.update(app.reloader.traces());
-    metrics.media.update(&app.reloader.media().counters);
+    follow_counts(app);
     let mut page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
     #[cfg(feature = "wasm")]
     page.extend(plugin_custom_metrics::render(&plugins).into_bytes());
     AppResponse::full(StatusCode::OK, METRICS, page)
+}
+
+/// Raises the counters that follow counts which are kept elsewhere.
+pub(super) fn follow_counts(app: &AdminApp) {
+    let metrics = &app.metrics;
+    metrics.polls.update(app.reloader.polls().counters());
+    metrics.mirrors.update(app.reloader.mirrors());
+    let callbacks = app.reloader.callbacks().counters();
+    metrics.callbacks.update(callbacks);
+    metrics.media.update(&app.reloader.media().counters);
 }

@@ -38,6 +38,7 @@ use access::{AdminAccess, AdminUser};
 use audit::ActionRecord;
 use bytes::Bytes;
 use event_streams::EventStreams;
+use findings::history::FindingHistory;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Request, StatusCode, Uri, header};
 use page::{AdminRequest, PageAccess};
@@ -71,6 +72,7 @@ pub struct AdminApp {
     pub access: Arc<AdminAccess>,
     pub event_streams: EventStreams,
     pub log_filter: LogFilter,
+    pub findings: Arc<FindingHistory>,
 }
 
 impl HttpApp for AdminApp {

@@ -1,6 +1,12 @@
 //! Counts of callbacks and deliveries, for metrics.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// Maximum number of failing receivers that are known by name.
+const FAILING_RECEIVERS_MAX: usize = 100;
 
 /// What became of an event, or of an attempt to deliver it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +32,19 @@ pub struct CallbackCounters {
     pending: AtomicU64,
     dead: AtomicU64,
     oldest_ms: AtomicU64,
+    failing_receivers: Mutex<BTreeMap<Box<str>, FailingReceiver>>,
+}
+
+/// A receiver of events to which the last attempts failed.
+#[derive(Clone, Debug)]
+pub struct FailingReceiver {
+    /// The caller of the event that failed last.
+    pub caller: Box<str>,
+    /// Why the last attempt failed.
+    pub error: Box<str>,
+    pub failed_attempts: u64,
+    pub since: SystemTime,
+    pub last: SystemTime,
 }
 
 /// Deliveries in the store, of all gateways that share it.
@@ -77,6 +96,45 @@ impl CallbackCounters {
             dead: self.dead.load(Ordering::Relaxed),
             oldest_ms: self.oldest_ms.load(Ordering::Relaxed),
         }
+    }
+
+    /// The receivers to which the last attempts failed.
+    pub fn failing_receivers(&self) -> Vec<(Box<str>, FailingReceiver)> {
+        let failing = self.lock_failing();
+        let failing = failing.iter();
+        failing
+            .map(|(receiver, failure)| (receiver.clone(), failure.clone()))
+            .collect()
+    }
+
+    /// An attempt to deliver an event of `caller` to this receiver failed.
+    pub(super) fn receiver_failed(&self, receiver: &str, caller: &str, error: &str) {
+        let mut failing = self.lock_failing();
+        if failing.len() >= FAILING_RECEIVERS_MAX && !failing.contains_key(receiver) {
+            return;
+        }
+        let now = SystemTime::now();
+        let new = || FailingReceiver {
+            caller: caller.into(),
+            error: error.into(),
+            failed_attempts: 0,
+            since: now,
+            last: now,
+        };
+        let failure = failing.entry(receiver.into()).or_insert_with(new);
+        failure.failed_attempts += 1;
+        (failure.last, failure.caller, failure.error) = (now, caller.into(), error.into());
+    }
+
+    /// The receiver accepted an event.
+    pub(super) fn receiver_accepted(&self, receiver: &str) {
+        self.lock_failing().remove(receiver);
+    }
+
+    fn lock_failing(&self) -> MutexGuard<'_, BTreeMap<Box<str>, FailingReceiver>> {
+        self.failing_receivers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a callback from a provider.

@@ -188,7 +188,12 @@ impl CallbackWorker {
         error: Option<&str>,
         delay: Option<Duration>,
     ) {
-        self.queue.counters().count(outcome);
+        let counters = self.queue.counters();
+        counters.count(outcome);
+        match error {
+            None => counters.receiver_accepted(receiver),
+            Some(error) => counters.receiver_failed(receiver, &sent.owner, error),
+        }
         tracing::info!(
             event_id = &*sent.key,
             caller = &*sent.owner,

@@ -32,6 +32,8 @@ pub struct AttemptStatistics {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttemptSummary {
     pub attempts: u64,
+    /// Attempts that the provider refused because of what the caller asked for.
+    pub client_errors: u64,
     /// The share of attempts that did not fail, from 0 to 1; `None` without attempts.
     pub success_rate: Option<f64>,
     /// The latency of successful attempts; `None` if there were none.
@@ -76,6 +78,7 @@ impl AttemptStatistics {
         let share = |count: u64| count as f64 / attempts as f64;
         AttemptSummary {
             attempts,
+            client_errors: counts[CLIENT_ERRORS],
             success_rate: (attempts > 0).then(|| share(attempts - counts[FAILURES])),
             latency: LatencySummary::of(&counts[..LATENCY_COUNTS]),
         }
@@ -211,6 +214,7 @@ mod tests {
         record(&statistics, 0, failed(), 60_000);
         let expected = AttemptSummary {
             attempts: 8,
+            client_errors: 1,
             success_rate: Some(0.875),
             latency: Some(LatencySummary { p50: 3, p95: 6 }),
         };

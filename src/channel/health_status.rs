@@ -2,7 +2,7 @@
 
 use super::clock::MonotonicTime;
 use super::evidence::UnconfirmedFailures;
-use super::outcome::{AttemptFailure, FailureReason};
+use super::outcome::{AttemptFailure, ConnectFailure, FailureReason};
 use http::StatusCode;
 use std::time::SystemTime;
 
@@ -47,6 +47,8 @@ pub struct LastError {
     pub reason: FailureReason,
     /// The status of the provider's response, if there was one.
     pub status: Option<StatusCode>,
+    /// Where the connection failed, if none could be made.
+    pub connect: Option<ConnectFailure>,
     /// The id of the request or probe.
     pub request_id: Box<str>,
 }
@@ -93,6 +95,7 @@ impl LastError {
             at: SystemTime::now(),
             reason: failure.reason,
             status: failure.status,
+            connect: failure.connect,
             request_id: request_id.into(),
         }
     }

@@ -26,6 +26,23 @@ pub struct AttemptFailure {
     pub retry_after: Option<Duration>,
     /// Whether another request must fail in the same way before the failure counts.
     pub evidence: FailureEvidence,
+    /// Where the connection failed, if none could be made.
+    pub connect: Option<ConnectFailure>,
+}
+
+/// Where making a connection failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectFailure {
+    /// The name of the host has no address, or no name server responded.
+    Dns,
+    /// The host refused the connection: nothing listens on the port.
+    Refused,
+    /// There is no route to the host.
+    Unreachable,
+    /// The TLS handshake failed, or the certificate is not valid.
+    Tls,
+    /// The host did not respond in time.
+    Timeout,
 }
 
 /// Why an attempt failed; also the reason of a cool-down of a channel, model or credential.
@@ -143,6 +160,7 @@ impl AttemptFailure {
             status: None,
             retry_after: None,
             evidence: FailureEvidence::Conclusive,
+            connect: None,
         }
     }
 }

@@ -109,6 +109,7 @@ pub fn gateway(
         access: Arc::new(AdminAccess::new(admin)),
         event_streams: EventStreams::default(),
         log_filter: log.filter,
+        findings: Arc::default(),
     };
     let life = ProcessLifecycle {
         reloader: reloader.clone(),

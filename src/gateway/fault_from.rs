@@ -1,6 +1,7 @@
 //! Converts Pingora's errors to faults; no other file does.
 
 use super::listen::http1_inspection::InspectionError;
+use crate::channel::outcome::ConnectFailure;
 use crate::protocol::fault::{Fault, FaultKind};
 use pingora_error::{Error, ErrorType};
 use std::io;
@@ -32,6 +33,28 @@ pub fn upstream(error: Box<Error>) -> Fault {
     Fault::new(kind, message)
         .detail(describe(&error))
         .source(error)
+}
+
+/// Where making a connection failed; `None` if the fault does not tell.
+pub fn connect_failure(fault: &Fault) -> Option<ConnectFailure> {
+    if fault.kind == FaultKind::UpstreamTimeout {
+        return Some(ConnectFailure::Timeout);
+    }
+    let source = fault.source.as_deref()?;
+    // The lookup of addresses reports errors of the system, all others are Pingora's.
+    if source.is::<io::Error>() {
+        return Some(ConnectFailure::Dns);
+    }
+    match source.downcast_ref::<Box<Error>>()?.etype() {
+        ErrorType::ConnectRefused => Some(ConnectFailure::Refused),
+        ErrorType::ConnectNoRoute => Some(ConnectFailure::Unreachable),
+        ErrorType::ConnectTimedout => Some(ConnectFailure::Timeout),
+        ErrorType::TLSHandshakeFailure
+        | ErrorType::TLSHandshakeTimedout
+        | ErrorType::TLSWantX509Lookup
+        | ErrorType::InvalidCert => Some(ConnectFailure::Tls),
+        _ => None,
+    }
 }
 
 /// Converts an error while the caller's request was read.

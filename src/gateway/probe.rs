@@ -170,14 +170,14 @@ async fn send_probe(
         channel,
         credential: probing.credential(),
     };
-    let failure = |reason: Option<FailureReason>| {
-        AttemptFailure::new(reason.unwrap_or(FailureReason::ConnectionClosed))
+    let failure = |failure: Option<AttemptFailure>| {
+        failure.unwrap_or_else(|| AttemptFailure::new(FailureReason::ConnectionClosed))
     };
     let request = model_list_request(target, id, timeout).map_err(|_| failure(None))?;
     let mut response = upstream
         .send(target, &request, &mut SendProgress::default())
         .await
-        .map_err(|error| failure(error.failure_reason()))?;
+        .map_err(|error| failure(error.failure()))?;
     let status = response.status;
     // Only a connection whose response was read to its end can be reused. The body itself does not matter.
     response.read_bounded(RESPONSE_BYTES_MAX).await;

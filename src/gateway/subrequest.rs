@@ -15,7 +15,7 @@ use super::upstream::response::UpstreamResponse;
 use crate::catalog::channel::TimeoutOverrides;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
-use crate::channel::outcome::{AttemptOutcome, FailureReason};
+use crate::channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use crate::filter::view::ResponseBodyKind;
 use crate::protocol::error_class::{RequestTarget, classify_response};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -115,18 +115,18 @@ impl Gateway {
             .upstream
             .send(target, &prepared, &mut SendProgress::default())
             .await;
-        let (reason, fault) = match sent {
+        let (failure, fault) = match sent {
             Ok(response) => match self.read_whole(response, body_use).await {
                 Ok(response) => {
                     record_upstream_id(subrequest, &response, &lease);
                     return self.evaluate_subrequest(subrequest, response, &mut lease);
                 }
-                Err(fault) => (failure_reason(fault.kind), fault),
+                Err(fault) => (failure_reason(fault.kind).map(AttemptFailure::new), fault),
             },
-            Err(error) => (error.failure_reason(), error.fault),
+            Err(error) => (error.failure(), error.fault),
         };
-        if let Some(reason) = reason {
-            let outcome = AttemptOutcome::failure(reason);
+        if let Some(failure) = failure {
+            let outcome = AttemptOutcome::Failure(failure);
             self.record_subrequest(subrequest, &mut lease, outcome, fault.detail.as_deref());
         }
         Err(fault)

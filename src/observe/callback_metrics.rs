@@ -2,6 +2,8 @@
 
 use super::registration::{raise, registered};
 use crate::callbacks::{CallbackCounters, DeliveryOutcome};
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{Gauge, IntCounterVec, IntGauge, Opts, Registry};
 
 /// Callbacks and deliveries.
@@ -14,6 +16,11 @@ pub struct CallbackMetrics {
 }
 
 impl CallbackMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        [self.received.collect(), self.deliveries.collect()].concat()
+    }
+
     pub fn new(registry: &Registry) -> Self {
         let counter = |name: &str, help: &str, label: &str| {
             registered(

@@ -1,6 +1,8 @@
 //! Metrics of channels: availability, cool-downs, probes, refused credentials, and retries denied by the retry budget.
 
 use super::registration::registered;
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +25,11 @@ struct FlagGauges {
 }
 
 impl ChannelMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        self.retries_denied.collect()
+    }
+
     pub(super) fn new(registry: &Registry) -> Self {
         Self {
             cool_downs: registered(

@@ -50,6 +50,12 @@ struct CostSum {
 struct CostCollector(Arc<CostSums>);
 
 impl CostMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        let costs = CostCollector(self.costs.clone()).collect();
+        [costs, self.unpriced.collect()].concat()
+    }
+
     pub fn new(registry: &Registry) -> Self {
         let labels = ["caller", "model", "channel", "currency"].map(String::from);
         let desc = Desc::new(NAME.into(), HELP.into(), labels.to_vec(), HashMap::new());

@@ -3,6 +3,7 @@
 use super::registration::registered;
 use crate::filter::stream_info::StreamInfo;
 use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{IntCounterVec, Opts, Registry};
 
 /// The label of creates whose outcome is unknown.
@@ -15,6 +16,11 @@ pub struct CreateMetrics {
 }
 
 impl CreateMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        [self.keys.collect(), self.ends.collect()].concat()
+    }
+
     pub fn new(registry: &Registry) -> Self {
         let counter = |name: &str, help: &str, label: &str| {
             let opts = Opts::new(name, help);

@@ -2,6 +2,8 @@
 
 use super::registration::{raise, registered};
 use crate::media::{MediaCounters, RemovalReason, WriteOutcome};
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 
 /// Objects of the media store, and what was done with them.
@@ -15,6 +17,11 @@ pub struct MediaMetrics {
 }
 
 impl MediaMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        [self.writes.collect(), self.read_failures.collect()].concat()
+    }
+
     pub fn new(registry: &Registry) -> Self {
         let gauge = |name, help| registered(registry, IntGauge::new(name, help));
         let counter = |name, help| registered(registry, IntCounter::new(name, help));

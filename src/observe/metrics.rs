@@ -1,5 +1,7 @@
 //! Prometheus metrics. Label values come from the configuration or from fixed sets; everything else is `other`.
 
+pub mod fault_counters;
+
 use super::admin_metrics::AdminMetrics;
 use super::callback_metrics::CallbackMetrics;
 use super::caller_metrics::CallerMetrics;

@@ -24,7 +24,7 @@ pub mod plugin_custom_metrics;
 mod plugin_metrics;
 mod poll_metrics;
 pub mod process_log;
-mod process_metrics;
+pub mod process_metrics;
 pub mod recent_requests;
 mod registration;
 mod response_cache_metrics;

@@ -2,6 +2,8 @@
 
 use super::registration::registered;
 use crate::plugin::{PluginFailure, PluginRecorder, RunningPlugin};
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::sync::Arc;
 
@@ -15,6 +17,11 @@ pub struct PluginMetrics {
 }
 
 impl PluginMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        self.failures.collect()
+    }
+
     pub fn new(registry: &Registry) -> Self {
         let gauge = |name: &str, help: &str| {
             registered(

@@ -2,6 +2,8 @@
 
 use super::registration::{raise, registered};
 use crate::polls::{PollCounters, PollOutcome};
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{IntCounterVec, Opts, Registry};
 
 /// Status queries by the way they were answered.
@@ -10,6 +12,11 @@ pub struct PollMetrics {
 }
 
 impl PollMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        self.queries.collect()
+    }
+
     pub fn new(registry: &Registry) -> Self {
         let opts = Opts::new(
             "headgate_task_queries_total",

@@ -101,6 +101,25 @@ impl ProcessMetrics {
     }
 }
 
+/// The file descriptors of the process.
+#[derive(Clone, Copy, Debug)]
+pub struct FileDescriptors {
+    pub open: u64,
+    /// The most that the process may open.
+    pub max: u64,
+}
+
+impl FileDescriptors {
+    /// `None` if the system does not provide the numbers, as outside Linux.
+    pub fn read() -> Option<Self> {
+        let [open, max] = [open_files()?, max_files()?].map(u64::try_from);
+        Some(Self {
+            open: open.ok()?,
+            max: max.ok()?,
+        })
+    }
+}
+
 /// Values from `/proc/self/status`.
 struct ProcStatus {
     resident_bytes: i64,

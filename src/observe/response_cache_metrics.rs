@@ -3,6 +3,8 @@
 use super::registration::{raise, registered};
 use crate::filter::stream_info::CacheOutcome;
 use crate::mirroring::{MirrorOutcome, MirroredRequests};
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{IntCounterVec, Opts, Registry};
 
 /// Requests to the response cache by route.
@@ -34,6 +36,11 @@ impl ResponseCacheMetrics {
 }
 
 impl MirrorMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        self.copies.collect()
+    }
+
     pub fn new(registry: &Registry) -> Self {
         let opts = Opts::new(
             "headgate_mirrored_requests_total",

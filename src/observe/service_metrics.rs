@@ -2,6 +2,8 @@
 
 use super::registration::registered;
 use crate::callout::{CallOutcome, CallRecorder};
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::time::Duration;
 
@@ -18,6 +20,11 @@ pub struct ServiceMetrics {
 }
 
 impl ServiceMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        self.calls.collect()
+    }
+
     pub fn new(registry: &Registry) -> Self {
         let durations = HistogramOpts::new(
             "headgate_callout_duration_seconds",

@@ -4,9 +4,11 @@ pub mod latency_counts;
 
 use super::error_side::ErrorSide;
 use super::finished_exchange::FinishedExchange;
-use foldhash::fast::RandomState;
+use crate::filter::settlement::Settlement;
+use foldhash::fast::{FixedState, RandomState};
 use latency_counts::LatencyCounts;
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -37,10 +39,12 @@ pub struct TrafficInterval {
     pub output_tokens: u64,
     pub first_byte: LatencyCounts,
     pub total: LatencyCounts,
-    /// Time spent waiting for providers and for callers.
-    pub waits: [Duration; 2],
+    /// Time spent waiting for providers, for callers, and in the gateway itself.
+    pub waits: [Duration; 3],
     pub callers: HashMap<Box<str>, CallerTraffic, RandomState>,
     pub channels: HashMap<Box<str>, ChannelTraffic, RandomState>,
+    /// Requests that a provider refused because of what they asked for, by channel and model.
+    pub refusals: HashMap<Box<str>, ModelRefusals, RandomState>,
 }
 
 /// What one caller did within an interval.
@@ -49,6 +53,15 @@ pub struct CallerTraffic {
     pub requests: u64,
     pub rate_limited: u64,
     pub tokens: u64,
+}
+
+/// Requests for one model that the provider of one channel refused within an interval.
+#[derive(Clone, Copy, Default)]
+pub struct ModelRefusals {
+    pub requests: u64,
+    /// A hash of the first caller.
+    first_caller: u64,
+    pub has_several_callers: bool,
 }
 
 /// What was sent to one channel by requests that ended within an interval.
@@ -113,6 +126,20 @@ impl TrafficHistory {
     }
 }
 
+impl ModelRefusals {
+    fn merge(&mut self, more: Self) {
+        let is_other = self.requests > 0 && self.first_caller != more.first_caller;
+        self.has_several_callers |= is_other || more.has_several_callers;
+        self.first_caller = more.first_caller;
+        self.requests += more.requests;
+    }
+}
+
+/// The name of the refusals of a model on a channel. Names of a configuration have no line breaks.
+fn refusals_name(channel: &str, model: &str) -> String {
+    format!("{channel}\n{model}")
+}
+
 impl ChannelTraffic {
     /// The mean time to the first byte; `None` without responses.
     pub fn first_byte(&self) -> Option<Duration> {
@@ -140,6 +167,10 @@ impl TrafficInterval {
         self.total.add(request.total);
         self.waits[0] += request.wait_times.upstream.total;
         self.waits[1] += request.wait_times.client.total;
+        self.waits[2] += request.wait_times.gateway.total;
+        if error == Some(ErrorSide::Caller) && request.settlement == Settlement::UpstreamError {
+            self.count_refusal(request);
+        }
         if let Some(caller) = entry_of(&mut self.callers, request.caller) {
             caller.requests += 1;
             caller.rate_limited += rate_limited;
@@ -163,6 +194,27 @@ impl TrafficInterval {
         }
     }
 
+    /// Counts a request that the provider refused because of what it asked for.
+    fn count_refusal(&mut self, request: &FinishedExchange<'_>) {
+        let (Some(channel), Some(model)) = (request.channel, request.model) else {
+            return;
+        };
+        let name = refusals_name(channel, model);
+        if let Some(refusals) = entry_of(&mut self.refusals, Some(&name)) {
+            let caller = FixedState::default().hash_one(request.caller);
+            refusals.merge(ModelRefusals {
+                requests: 1,
+                first_caller: caller,
+                has_several_callers: false,
+            });
+        }
+    }
+
+    /// The requests for a model that the provider of a channel refused.
+    pub fn refusals(&self, channel: &str, model: &str) -> Option<&ModelRefusals> {
+        self.refusals.get(&*refusals_name(channel, model))
+    }
+
     fn merge(&mut self, other: &Self) {
         self.requests += other.requests;
         for (errors, more) in self.errors.iter_mut().zip(other.errors) {
@@ -181,6 +233,11 @@ impl TrafficInterval {
                 caller.requests += more.requests;
                 caller.rate_limited += more.rate_limited;
                 caller.tokens += more.tokens;
+            }
+        }
+        for (name, more) in &other.refusals {
+            if let Some(refusals) = entry_of(&mut self.refusals, Some(name)) {
+                refusals.merge(*more);
             }
         }
         for (name, more) in &other.channels {

@@ -108,6 +108,7 @@ fn nobody_knows_a_filter_by_its_name() {
         ("crates/protocol/src/credential_names.rs", "idempotency"),
         ("crates/protocol/src/credential_names.rs", "cache"),
         ("crates/expression/src/compile/calls.rs", "replace"),
+        ("src/admin/findings/counter_rules.rs", "plugin"),
         ("src/admin/findings/of_process.rs", "callbacks"),
         ("src/admin/overview.rs", "callbacks"),
         ("src/cli/convert/litellm/global_settings.rs", "callbacks"),

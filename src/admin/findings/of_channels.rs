@@ -4,20 +4,26 @@ use super::of_requests::most_frequent_caller;
 use super::{Finding, FindingSeverity};
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
+use crate::channel::attempt_statistics::AttemptSummary;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::health_status::{HealthReport, HealthStatus};
 use crate::channel::live::ChannelStates;
-use crate::channel::outcome::FailureReason;
+use crate::channel::outcome::{ConnectFailure, FailureReason};
 use crate::observe::open_requests::OpenRequestState;
+use crate::observe::traffic::{ModelRefusals, TrafficInterval};
 use crate::snapshot::Snapshot;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
+
+/// Fewer refused requests for a model than this say nothing about the model.
+const REFUSALS_MIN: u64 = 5;
 
 /// Channels and credentials that are not healthy, and models that cannot be used.
 pub(super) fn findings(
     snapshot: &Snapshot,
     channels: &ChannelStates,
     open: &[OpenRequestState],
+    traffic: &TrafficInterval,
     now: MonotonicTime,
 ) -> Vec<Finding> {
     let catalog = &snapshot.catalog;
@@ -37,6 +43,10 @@ pub(super) fn findings(
             let report = channels.health_report(there.fingerprint, now);
             let name = format!("model {} on channel {}", model.name, candidate.channel.name);
             findings.extend(of_health(name, &report));
+            let summary = channels.attempt_summary(there.fingerprint, now);
+            let refusals = traffic.refusals(&candidate.channel.name, &model.name);
+            let named = (&*model.name, &*candidate.channel.name);
+            findings.extend(refusals.and_then(|refusals| refused(named, &summary, refusals)));
         }
     }
     findings
@@ -145,6 +155,28 @@ fn of_limits(
     findings.collect()
 }
 
+/// All requests of several callers for a model were refused because of what they asked for: probably the provider does not
+/// serve the model, or not in this form.
+fn refused(
+    (model, channel): (&str, &str),
+    summary: &AttemptSummary,
+    refusals: &ModelRefusals,
+) -> Option<Finding> {
+    let is_refused = summary.attempts >= REFUSALS_MIN
+        && summary.client_errors == summary.attempts
+        && refusals.has_several_callers;
+    is_refused.then(|| Finding {
+        severity: FindingSeverity::Warning,
+        code: "model_refused",
+        subject: format!("model {model} on channel {channel}"),
+        cause: format!(
+            "The provider of channel `{channel}` refused all {} requests of several callers for model `{model}` within the last five minutes.",
+            summary.attempts
+        ),
+        advice: format!("Look at the bodies of the errors (`headgate capture`, or the callers' logs), and check the name of `{model}` in the channel's `models`."),
+    })
+}
+
 /// The finding about an unhealthy channel, model or credential.
 fn of_health(name: String, report: &HealthReport) -> Option<Finding> {
     let reason = report.status.reason()?;
@@ -165,16 +197,21 @@ fn of_health(name: String, report: &HealthReport) -> Option<Finding> {
         .map_or(String::new(), |status| {
             format!(", last status {}", status.as_u16())
         });
+    let connect = report.last_error.as_ref().and_then(|last| last.connect);
     Some(Finding {
-        severity: FindingSeverity::Warning,
+        // After a cool-down without traffic, nobody knows whether the fault is over.
+        severity: match report.status {
+            HealthStatus::HalfOpen { .. } => FindingSeverity::Notice,
+            _ => FindingSeverity::Warning,
+        },
         code: "unhealthy",
         cause: format!(
             "{} {state}: {}{status}.",
             capitalized(&name),
-            in_words(reason)
+            in_words(reason, connect)
         ),
         subject: name,
-        advice: advice_for(reason).into(),
+        advice: advice_for(reason, connect).into(),
     })
 }
 
@@ -189,9 +226,24 @@ fn capitalized(name: &str) -> String {
 }
 
 /// What the provider did.
-fn in_words(reason: FailureReason) -> &'static str {
+fn in_words(reason: FailureReason, connect: Option<ConnectFailure>) -> &'static str {
     match reason {
-        FailureReason::ConnectError => "no connection to the provider could be made",
+        FailureReason::ConnectError => match connect {
+            Some(ConnectFailure::Dns) => {
+                "no connection to the provider could be made, since its name could not be resolved (DNS)"
+            }
+            Some(ConnectFailure::Refused) => {
+                "no connection to the provider could be made, since its host refuses connections"
+            }
+            Some(ConnectFailure::Unreachable) => {
+                "no connection to the provider could be made, since there is no route to its host"
+            }
+            Some(ConnectFailure::Tls) => {
+                "no connection to the provider could be made, since the TLS handshake failed"
+            }
+            Some(ConnectFailure::Timeout) => "no connection to the provider could be made in time",
+            None => "no connection to the provider could be made",
+        },
         FailureReason::ConnectionClosed => {
             "the provider closed connections before its responses were complete"
         }
@@ -207,11 +259,22 @@ fn in_words(reason: FailureReason) -> &'static str {
     }
 }
 
-fn advice_for(reason: FailureReason) -> &'static str {
+fn advice_for(reason: FailureReason, connect: Option<ConnectFailure>) -> &'static str {
     match reason {
-        FailureReason::ConnectError => {
-            "Check the channel's `base_url`, DNS, and the network between here and the provider."
-        }
+        FailureReason::ConnectError => match connect {
+            Some(ConnectFailure::Dns) => {
+                "Check the host in the channel's `base_url`, and query the name servers of `server.dns` for it."
+            }
+            Some(ConnectFailure::Refused) => {
+                "Check the host and port in the channel's `base_url`, and whether the provider's server runs."
+            }
+            Some(ConnectFailure::Tls) => {
+                "Check the scheme and port in the channel's `base_url`, and the certificate that the host presents; `detail` of the log lines `attempt failed` has the reason."
+            }
+            Some(ConnectFailure::Unreachable | ConnectFailure::Timeout) | None => {
+                "Check the channel's `base_url`, and the network and firewalls between here and the provider."
+            }
+        },
         FailureReason::ConnectionClosed | FailureReason::ServerError => {
             "Look at the provider's status page; requests go to other channels meanwhile."
         }

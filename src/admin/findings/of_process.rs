@@ -179,13 +179,22 @@ fn store_down(app: &AdminApp) -> Option<Finding> {
     let last = health.last_error.map_or(String::new(), |error| {
         format!("; the operation `{}` failed last", error.operation.name())
     });
-    let limits = match (health.store, app.reloader.state().on_store_failure()) {
-        ("redis", OnStoreFailure::Allow) => "Limits of callers are not checked meanwhile",
-        ("redis", OnStoreFailure::Deny) => "Requests of callers with limits are refused meanwhile",
-        _ => "State is kept in memory meanwhile, and lost if the process ends",
+    let (severity, limits) = match (health.store, app.reloader.state().on_store_failure()) {
+        ("redis", OnStoreFailure::Allow) => (
+            FindingSeverity::Warning,
+            "Limits of callers are not checked meanwhile",
+        ),
+        ("redis", OnStoreFailure::Deny) => (
+            FindingSeverity::Critical,
+            "Requests of callers with limits are refused meanwhile",
+        ),
+        _ => (
+            FindingSeverity::Warning,
+            "State is kept in memory meanwhile, and lost if the process ends",
+        ),
     };
     Some(Finding {
-        severity: FindingSeverity::Critical,
+        severity,
         code: "store_down",
         subject: format!("state store {}", health.store),
         cause: format!(

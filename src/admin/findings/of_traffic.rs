@@ -11,6 +11,8 @@ const RECENT_SECONDS: u64 = 60;
 const EARLIER_SECONDS: u64 = 1800;
 /// Fewer requests than this in the last minute say nothing about shares.
 const REQUESTS_MIN: u64 = 20;
+/// The mean time in the gateway itself that is reported.
+const GATEWAY_WAIT_MIN: Duration = Duration::from_millis(500);
 /// Time that requests of the last minute must have waited for callers together to be reported.
 const CLIENT_WAITS_MIN: Duration = Duration::from_secs(10);
 /// The span in which a provider is slow, which is shorter so that it is reported within a minute.
@@ -21,11 +23,14 @@ const RESPONSES_MIN: u32 = 5;
 const SLOW_FIRST_BYTE_MIN: Duration = Duration::from_secs(1);
 const SLOWER_FACTOR: u32 = 3;
 
-pub(super) fn findings(traffic: &TrafficHistory) -> Vec<Finding> {
+/// `faults` are the subjects of findings that make the gateway refuse requests.
+pub(super) fn findings(traffic: &TrafficHistory, faults: &[&str]) -> Vec<Finding> {
     let recent = traffic.last(RECENT_SECONDS);
     let (newest, earlier) = (traffic.last(SLOW_SECONDS), traffic.last(EARLIER_SECONDS));
     let mut findings = Vec::new();
-    findings.extend(failing(&recent));
+    findings.extend(failing(&recent, faults));
+    findings.extend(caller_errors(&recent));
+    findings.extend(slow_gateway(&recent));
     findings.extend(refused_by_limits(&recent));
     findings.extend(hogging(&recent));
     findings.extend(slow_channels(&newest, &earlier));
@@ -34,18 +39,22 @@ pub(super) fn findings(traffic: &TrafficHistory) -> Vec<Finding> {
 }
 
 /// At least every tenth request fails because of a provider or the gateway.
-fn failing(recent: &TrafficInterval) -> Vec<Finding> {
+fn failing(recent: &TrafficInterval, faults: &[&str]) -> Vec<Finding> {
+    let in_gateway = match faults {
+        [] => "the gateway itself".to_owned(),
+        faults => faults.join(" and "),
+    };
     let sides = [
         (
             ErrorSide::Upstream,
             "upstream_errors",
-            "providers",
+            "providers".to_owned(),
             "Look at the channels below and at `outcome` in the log lines `attempt failed`.",
         ),
         (
             ErrorSide::Gateway,
             "gateway_errors",
-            "the gateway itself",
+            in_gateway,
             "Look at `error_code` and `error_detail` in the recent requests.",
         ),
     ];
@@ -64,6 +73,40 @@ fn failing(recent: &TrafficInterval) -> Vec<Finding> {
         })
     });
     failing.collect()
+}
+
+/// At least half of the requests fail because of what callers send, limits aside.
+fn caller_errors(recent: &TrafficInterval) -> Option<Finding> {
+    let errors = recent.errors[ErrorSide::Caller as usize].saturating_sub(recent.rate_limited);
+    let is_high = recent.requests >= REQUESTS_MIN && errors * 2 >= recent.requests;
+    is_high.then(|| Finding {
+        severity: FindingSeverity::Notice,
+        code: "caller_errors",
+        subject: "requests".into(),
+        cause: format!(
+            "{errors} of {} requests of the last minute failed because of their callers: invalid requests or keys, or callers that left.",
+            recent.requests
+        ),
+        advice: "Group the recent requests by `caller` and `error_code`; a caller with a wrong key or an outdated request needs to be informed.".into(),
+    })
+}
+
+/// Requests wait long in the gateway itself.
+fn slow_gateway(recent: &TrafficInterval) -> Option<Finding> {
+    let [.., in_gateway] = recent.waits;
+    let count = u32::try_from(recent.requests).unwrap_or(u32::MAX);
+    let mean = in_gateway.checked_div(count)?;
+    let is_slow = recent.requests >= REQUESTS_MIN && mean >= GATEWAY_WAIT_MIN;
+    is_slow.then(|| Finding {
+        severity: FindingSeverity::Warning,
+        code: "slow_gateway",
+        subject: "requests".into(),
+        cause: format!(
+            "Requests of the last minute spent {} in the gateway itself on average.",
+            in_seconds(mean)
+        ),
+        advice: "Compare the processor time of the process with its number of workers, and look at slow services and plugins; add workers or another gateway.".into(),
+    })
 }
 
 /// At least every tenth request exceeds a limit of its caller.
@@ -144,7 +187,7 @@ fn slow_channels(newest: &TrafficInterval, earlier: &TrafficInterval) -> Vec<Fin
 
 /// Responses wait longer for callers than for providers.
 fn slow_callers(recent: &TrafficInterval) -> Option<Finding> {
-    let [upstream, client] = recent.waits;
+    let [upstream, client, _] = recent.waits;
     let is_slow = recent.requests > 0 && client > upstream && client >= CLIENT_WAITS_MIN;
     is_slow.then(|| Finding {
         severity: FindingSeverity::Notice,
@@ -231,8 +274,37 @@ mod tests {
     fn errors_of_providers_are_distinct_from_those_of_the_gateway() {
         let mut recent = traffic(&[("ann", 100, 0)]);
         recent.errors = [50, 3, 12];
-        let found = failing(&recent);
+        let found = failing(&recent, &[]);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].code, "upstream_errors");
+        recent.errors = [0, 0, 12];
+        recent.errors[ErrorSide::Gateway as usize] = 30;
+        for (faults, cause) in [
+            (&[][..], "because of the gateway itself."),
+            (&["service moderation"], "because of service moderation."),
+        ] {
+            let found = failing(&recent, faults);
+            let found = found.iter().find(|one| one.code == "gateway_errors");
+            let found = found.expect("a finding");
+            assert!(found.cause.ends_with(cause), "{}", found.cause);
+        }
+    }
+
+    #[test]
+    fn errors_of_callers_are_reported_without_what_limits_refused() {
+        let mut recent = traffic(&[("ann", 100, 40)]);
+        recent.errors[ErrorSide::Caller as usize] = 89;
+        assert_eq!(caller_errors(&recent), None);
+        recent.errors[ErrorSide::Caller as usize] = 90;
+        assert!(caller_errors(&recent).is_some());
+    }
+
+    #[test]
+    fn a_long_time_in_the_gateway_is_reported() {
+        let mut recent = traffic(&[("ann", 20, 0)]);
+        recent.waits[2] = Duration::from_millis(9_999);
+        assert_eq!(slow_gateway(&recent), None);
+        recent.waits[2] = Duration::from_secs(10);
+        assert!(slow_gateway(&recent).is_some());
     }
 }

@@ -30,6 +30,7 @@ impl FindingWatch {
 
     /// Logs which findings are new, and which are over.
     pub fn look(&mut self) {
+        self.app.findings.read_counters(&self.app);
         let findings = super::all(&self.app);
         let (new, over) = self.present.update(&findings, Instant::now());
         for finding in new.iter().take(LINES_MAX) {

@@ -325,11 +325,12 @@ impl Attempts<'_> {
         error: SendError,
         lease: &mut ChannelLease,
     ) -> AttemptVerdict {
-        let Some(reason) = error.failure_reason() else {
+        let Some(failure) = error.failure() else {
             return AttemptVerdict::Stop(error.fault);
         };
+        let reason = failure.reason;
         let SendError { fault, progress } = error;
-        let outcome = AttemptOutcome::failure(reason);
+        let outcome = AttemptOutcome::Failure(failure);
         self.record_outcome(lease, outcome, fault.detail.as_deref());
         let decision = self
             .policy

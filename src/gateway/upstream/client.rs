@@ -11,7 +11,7 @@ use super::session::{RequestWriteOutcome, UpstreamSession};
 use super::streaming::{RequestStream, RequestStreamOutcome, write_streamed};
 use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
 use crate::catalog::channel::Timeouts;
-use crate::channel::outcome::FailureReason;
+use crate::channel::outcome::{AttemptFailure, FailureReason};
 use crate::gateway::deadline::in_time;
 use crate::gateway::fault_from;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -165,6 +165,19 @@ impl SendError {
             (FaultKind::UpstreamTimeout, SendProgress::Unsent) => Some(FailureReason::ConnectError),
             (kind, _) => failure_reason(kind),
         }
+    }
+
+    /// How the error counts against the channel's health; `None` if the channel did not cause it.
+    pub fn failure(&self) -> Option<AttemptFailure> {
+        let reason = self.failure_reason()?;
+        let connect = match reason {
+            FailureReason::ConnectError => fault_from::connect_failure(&self.fault),
+            _ => None,
+        };
+        Some(AttemptFailure {
+            connect,
+            ..AttemptFailure::new(reason)
+        })
     }
 }
 

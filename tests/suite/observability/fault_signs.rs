@@ -213,7 +213,7 @@ pub const SLOW_UPLOAD: FaultSigns = FaultSigns {
 pub const REDIS_DEAD: FaultSigns = FaultSigns {
     name: "Redis is unreachable",
     code: "store_down",
-    severity: "critical",
+    severity: "warning",
     cause: &["The state store `redis` is unreachable since 2"],
     overview: &[r#""store":{"kind":"redis","up":false}"#],
     top: &["Limits of callers are not checked meanwhile"],

@@ -6,6 +6,7 @@ mod channel_commands;
 mod costs;
 mod dashboard;
 mod debug_commands;
+mod dependency_faults;
 mod fault_signs;
 mod faults;
 mod findings;

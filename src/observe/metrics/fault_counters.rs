@@ -1,0 +1,63 @@
+//! The counters that findings are made of, independent of the library that counts.
+
+use super::Metrics;
+use prometheus::core::Collector;
+use prometheus::proto::{Metric, MetricFamily};
+
+/// A counter as it is now.
+#[derive(Clone, Debug)]
+pub struct FaultCounter {
+    /// The name of the metric.
+    pub metric: String,
+    /// Names and values of the labels.
+    pub labels: Vec<(String, String)>,
+    pub value: f64,
+}
+
+impl FaultCounter {
+    fn new(family: &MetricFamily, metric: &Metric) -> Self {
+        let labels = metric.get_label().iter();
+        Self {
+            metric: family.name().to_owned(),
+            labels: labels
+                .map(|label| (label.name().to_owned(), label.value().to_owned()))
+                .collect(),
+            value: metric.get_counter().get_value(),
+        }
+    }
+
+    /// The value of a label; empty if the counter does not have it.
+    pub fn label(&self, name: &str) -> &str {
+        let mut labels = self.labels.iter();
+        let label = labels.find(|(label, _)| label == name);
+        label.map_or("", |(_, value)| value)
+    }
+}
+
+impl Metrics {
+    /// The counters of faults, which findings are made of. Far fewer series than all metrics.
+    pub fn fault_counters(&self) -> Vec<FaultCounter> {
+        let own: [&dyn Collector; 4] = [
+            &self.attempts,
+            &self.settlements,
+            &self.dns_lookups,
+            &self.limits_unchecked,
+        ];
+        let mut families: Vec<MetricFamily> = own.iter().flat_map(|one| one.collect()).collect();
+        families.extend(self.channels.fault_counters());
+        families.extend(self.costs.fault_counters());
+        families.extend(self.creates.fault_counters());
+        families.extend(self.mirrors.fault_counters());
+        families.extend(self.polls.fault_counters());
+        families.extend(self.callbacks.fault_counters());
+        families.extend(self.media.fault_counters());
+        families.extend(self.services.fault_counters());
+        #[cfg(feature = "wasm")]
+        families.extend(self.plugins.fault_counters());
+        let counters = families.iter().flat_map(|family| {
+            let metrics = family.get_metric().iter();
+            metrics.map(move |metric| FaultCounter::new(family, metric))
+        });
+        counters.collect()
+    }
+}
