@@ -4,6 +4,7 @@ use super::client_address::ForwardedPolicy;
 use super::images::ImageEditPolicy;
 use crate::expression::Expression;
 use crate::protocol::Protocol;
+use crate::protocol::error_class::ErrorClassifier;
 use crate::protocol::mask::ChannelSecrets;
 use crate::task::family::VideoFamily;
 use http::{HeaderName, HeaderValue};
@@ -38,6 +39,8 @@ pub struct Channel {
     pub forwarded: ForwardedPolicy,
     pub limits: ChannelLimits,
     pub health: HealthPolicy,
+    /// What errors of the provider mean.
+    pub errors: ErrorClassifier,
     /// Which requests with a model the channel accepts; all if `None`.
     pub condition: Option<Expression>,
     /// A hash of name, base URL, HTTP version and TLS settings, but not of credentials. Live state is stored by
@@ -191,6 +194,7 @@ impl Channel {
             forwarded: ForwardedPolicy::Off,
             limits: ChannelLimits::default(),
             health: HealthPolicy::default(),
+            errors: ErrorClassifier::default(),
             condition: None,
             fingerprint,
         }

@@ -1,5 +1,6 @@
 //! `channels` of `routes.yaml`: accounts at providers, and how they are reached.
 
+use super::channel_errors::ErrorRuleConfig;
 use super::images::ImageEditConfig;
 use super::prices::ModelPriceConfig;
 use super::resilience::{ChannelLimitsConfig, HealthConfig};
@@ -77,6 +78,10 @@ pub struct ChannelConfig {
     /// When the channel enters a cool-down, and for how long.
     #[serde(default)]
     pub health: HealthConfig,
+    /// What errors of the provider mean, in order; the first one that matches decides, before the table that is built in.
+    /// Default: none.
+    #[serde(default)]
+    pub errors: Vec<ErrorRuleConfig>,
 }
 
 /// A credential for a provider.

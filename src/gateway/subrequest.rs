@@ -17,7 +17,7 @@ use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use crate::filter::view::ResponseBodyKind;
-use crate::protocol::error_class::{RequestTarget, classify_response};
+use crate::protocol::error_class::ErrorSubject;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::header_policy;
 use crate::protocol::json::edit::BodySegments;
@@ -223,7 +223,8 @@ impl Gateway {
         let is_error = status.is_client_error() || status.is_server_error();
         let kind = body_kind_of(&headers);
         let outcome = if is_error {
-            let error = classify_response(status.as_u16(), &body, RequestTarget::Resource);
+            let errors = &channel.errors;
+            let error = errors.classify_response(status.as_u16(), &body, ErrorSubject::Resource);
             let wait = retry_after::from_headers(&headers, SystemTime::now());
             AttemptOutcome::of(error, status, wait, None)
         } else if !status.is_success() || kind == ResponseBodyKind::Foreign {

@@ -2,7 +2,7 @@
 
 use super::families::FamilyLookup;
 use super::origin::{self, BaseUrl};
-use super::{ProblemCollector, credentials, failover, pem};
+use super::{ProblemCollector, channel_errors, credentials, failover, pem};
 use crate::catalog::channel::{
     Channel, ClientCertificate, HttpVersion, Origin, OriginTls, TimeoutOverrides, Timeouts,
 };
@@ -93,6 +93,7 @@ fn build_one(
         forwarded,
         limits,
         health,
+        errors,
     } = config;
     let base = origin::parse(base_url)
         .map_err(|reason| {
@@ -174,6 +175,7 @@ fn build_one(
             },
             limits: failover::limits(limits),
             health: failover::health(health, &format!("{at}/health"), problems),
+            errors: channel_errors::build(errors, &format!("{at}/errors"), problems),
             condition,
             fingerprint,
         }),

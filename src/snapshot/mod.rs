@@ -3,6 +3,7 @@
 pub mod admin;
 mod callers;
 pub mod certificate_expiry;
+mod channel_errors;
 pub mod channels;
 mod client_address;
 mod credentials;

@@ -35,7 +35,7 @@ pub enum ErrorClass {
     RefusedCredential,
     /// The provider refused the credential's account: its quota is used up, or it has an unpaid bill.
     RefusedAccount,
-    /// This channel does not offer the model.
+    /// This channel does not offer the model, or its credential may not use it.
     ModelNotFound,
 }
 

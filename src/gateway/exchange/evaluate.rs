@@ -19,15 +19,14 @@ use crate::gateway::upstream::client::{SendError, SendProgress};
 use crate::gateway::upstream::response::{BodyReadError, UpstreamResponse};
 use crate::protocol::Protocol;
 use crate::protocol::error_class::{
-    ErrorClass, ErrorClassification, ErrorEvidence, RequestTarget, classify_event,
-    classify_response,
+    ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
 };
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::retry_after;
 use crate::protocol::sealed_content;
-use crate::protocol::sse::SseDecoder;
+use crate::protocol::sse::{SseDecoder, SseEvent};
 use crate::protocol::stream::{EventClass, classify};
 use crate::protocol::upstream_request_id;
 use crate::snapshot::failover::EventBufferLimits;
@@ -119,7 +118,8 @@ impl Attempts<'_> {
         if self.request.info.upstream_request_id.is_none() {
             self.record_upstream_id(upstream_request_id::of_body(&body), &lease);
         }
-        let mut error = classify_response(status.as_u16(), &body, self.request_target());
+        let errors = &lease.candidate.channel.errors;
+        let mut error = errors.classify_response(status.as_u16(), &body, self.error_subject());
         if error.class.is_callers() && is_refused_by_account(&lease, &body) {
             error = ErrorClassification {
                 class: ErrorClass::ModelNotFound,
@@ -142,7 +142,7 @@ impl Attempts<'_> {
     }
 
     /// What a 404 may be about: a request that generates, without ids of its own, names nothing but its model.
-    fn request_target(&self) -> RequestTarget {
+    fn error_subject(&self) -> ErrorSubject {
         let request = &*self.request;
         let generates = request.method == Method::POST && request.model().is_some();
         let has_ids = || {
@@ -150,8 +150,8 @@ impl Attempts<'_> {
             document.is_some_and(|document| !ids::named_in_body(document).is_empty())
         };
         match generates && request.pinned.is_none() && !has_ids() {
-            true => RequestTarget::Model,
-            false => RequestTarget::Resource,
+            true => ErrorSubject::Model,
+            false => ErrorSubject::Resource,
         }
     }
 
@@ -197,7 +197,9 @@ impl Attempts<'_> {
         ) {
             _ if !self.has_other_candidate(lease) => Ok(FirstEvent::Content),
             (ResponseBodyKind::Stream, Some(limits), Some(protocol)) => {
-                self.buffer_first_events(response, limits, protocol).await
+                let errors = &lease.candidate.channel.errors;
+                self.buffer_first_events(response, limits, protocol, errors)
+                    .await
             }
             // A response that breaks off before the first byte of its body can still be replaced.
             (ResponseBodyKind::Json, _, Some(_)) => {
@@ -215,6 +217,7 @@ impl Attempts<'_> {
         response: &mut UpstreamResponse,
         limits: EventBufferLimits,
         protocol: Protocol,
+        errors: &ErrorClassifier,
     ) -> Result<FirstEvent, Fault> {
         // A heartbeat can be sent only after the head.
         let heartbeat = self.route.response.heartbeat().unwrap_or(limits.time);
@@ -234,7 +237,7 @@ impl Attempts<'_> {
             framer.push(&chunk);
             buffered += chunk.len();
             while let Some(event) = framer.next() {
-                if let Some(seen) = classify_first_event(protocol, event.name(), event.data()) {
+                if let Some(seen) = classify_first_event(protocol, &event, errors) {
                     return Ok(seen);
                 }
             }
@@ -248,13 +251,13 @@ impl Attempts<'_> {
 /// Classifies an event; `None` if it only frames the stream.
 fn classify_first_event(
     protocol: Protocol,
-    name: Option<&[u8]>,
-    data: &[u8],
+    event: &SseEvent,
+    errors: &ErrorClassifier,
 ) -> Option<FirstEvent> {
-    match classify(protocol, name, data) {
+    match classify(protocol, event.name(), event.data()) {
         EventClass::Framing | EventClass::Ping => None,
         EventClass::Error | EventClass::Terminal { failed: true } => {
-            Some(FirstEvent::Error(classify_event(data)))
+            Some(FirstEvent::Error(errors.classify_event(event.data())))
         }
         EventClass::Content | EventClass::Terminal { failed: false } => Some(FirstEvent::Content),
     }

@@ -12,7 +12,6 @@ use crate::filter::output_check::OutputChecks;
 use crate::filter::view::{EventAction, EventView};
 use crate::gateway::reply;
 use crate::gateway::upstream::response::UpstreamResponse;
-use crate::protocol::error_class;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::sse::{SseDecoder, SseEvent};
 use crate::protocol::stream::StreamProgress;
@@ -216,7 +215,7 @@ impl Exchange<'_> {
         event: &SseEvent,
         candidate: &Candidate,
     ) -> Result<Option<Bytes>, Fault> {
-        self.count(stream, event);
+        self.count(stream, event, candidate);
         let mut view = EventView {
             request: &mut self.request,
             candidate: Some(candidate),
@@ -232,13 +231,13 @@ impl Exchange<'_> {
     }
 
     /// Counts an event, and records an error event, which is too late for another channel.
-    fn count(&mut self, stream: &mut RelayedStream, event: &SseEvent) {
+    fn count(&mut self, stream: &mut RelayedStream, event: &SseEvent, candidate: &Candidate) {
         let info = &mut self.request.info;
         info.events += 1;
         if let Some(progress) = &mut stream.progress
             && progress.note(event, stream.framer.is_in_oversize())
         {
-            info.stream_error = Some(error_class::classify_event(event.data()));
+            info.stream_error = Some(candidate.channel.errors.classify_event(event.data()));
         }
     }
 

@@ -10,6 +10,7 @@ mod failover;
 mod five_channels;
 mod hostile_responses;
 mod probes;
+mod provider_errors;
 mod refused_credentials;
 mod response_heads;
 mod upstream_faults;

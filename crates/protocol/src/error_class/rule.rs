@@ -12,6 +12,10 @@ pub static RULES: LazyLock<Vec<ErrorRule>> = LazyLock::new(|| parse(include_str!
 #[derive(Clone, Debug)]
 pub struct ErrorRule {
     /// The provider or server that sends the error.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the documentation, which a test writes")
+    )]
     pub provider: &'static str,
     pub class: ErrorClass,
     /// Lowest and highest status.

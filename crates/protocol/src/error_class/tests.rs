@@ -16,7 +16,7 @@ fn codes_of_unknown_providers_are_understood_by_their_words() {
         (429, "not_enough_credits", ErrorClass::RefusedAccount),
         (403, "account-suspended", ErrorClass::RefusedAccount),
         (400, "InvalidAPIKey", ErrorClass::RefusedCredential),
-        (403, "PERMISSION_DENIED", ErrorClass::RefusedCredential),
+        (403, "PERMISSION_DENIED", ErrorClass::ModelNotFound),
         (400, "TooManyRequests", ErrorClass::RateLimited),
         (500, "ServerOverloaded", ErrorClass::Overloaded),
         (400, "context_window_exceeded", ErrorClass::ContextTooLong),

@@ -1,5 +1,7 @@
 //! Tests of event classes and of stream ends, by protocol.
 
+mod error_events;
+
 use super::*;
 use crate::sse::{SseDecoder, encode_event};
 

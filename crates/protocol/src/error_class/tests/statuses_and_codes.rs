@@ -28,11 +28,7 @@ fn error_responses_are_classified_by_status_and_code() {
             openai("x", "unsupported_country_region_territory"),
             ErrorClass::ModelNotFound,
         ),
-        (
-            403,
-            messages("permission_error"),
-            ErrorClass::RefusedCredential,
-        ),
+        (403, messages("permission_error"), ErrorClass::ModelNotFound),
         (
             404,
             openai("invalid_request_error", "model_not_found"),
