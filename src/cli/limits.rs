@@ -10,9 +10,9 @@ type Resource = libc::__rlimit_resource_t;
 type Resource = libc::c_int;
 
 /// Descriptors of a worker: those of its runtime and of its connections to providers.
-const FILES_PER_WORKER: u64 = 16;
+const FILES_PER_WORKER: u64 = 8;
 /// Descriptors that at least must be left for connections.
-const FILES_OF_CONNECTIONS: u64 = 32;
+const FILES_OF_CONNECTIONS: u64 = 48;
 /// Addresses of an allocator, of up to 512 threads for blocking work, and of mapped files, in bytes.
 const ADDRESS_BYTES_MIN: u64 = 4 << 30;
 /// Threads of the runtimes, of the store, of logs, and the first ones for blocking work.

@@ -1,6 +1,9 @@
 //! Enforces which modules may name which: dependencies point one way only.
 
+mod outside;
+
 use super::tree::{TextFile, assert_none, read, sources};
+use outside::OUTSIDE;
 use regex::Regex;
 
 /// Every module in the order of `src/lib.rs`, and the modules that it may name. Workspace crates that the program uses
@@ -182,89 +185,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "plugin",
         ],
     ),
-];
-
-/// External crates, and the modules that may name them; tests may name any crate.
-const OUTSIDE: &[(&str, &[&str])] = &[
-    ("aes_siv", &["task"]),
-    ("anstream", &["cli"]),
-    ("arc_swap", &["reload"]),
-    ("cel", &["expression"]),
-    ("clap", &["cli"]),
-    ("clap_complete", &["cli"]),
-    ("clap_mangen", &["cli"]),
-    ("headgate_simulator", &["cli"]),
-    ("headgate_wasm", &["plugin", "cli"]),
-    ("hyper", &["simulator"]),
-    ("hyper_util", &["simulator"]),
-    ("imagesize", &["media"]),
-    ("infer", &["media"]),
-    ("jsonschema", &["protocol", "config"]),
-    ("lofty", &["media"]),
-    ("memmap2", &["gateway"]),
-    ("mp4_atom", &["media"]),
-    ("nix", &["cli"]),
-    ("notify", &["reload"]),
-    ("object_store", &["media"]),
-    ("pingora_core", &["gateway"]),
-    ("pingora_error", &["gateway"]),
-    ("pingora_http", &["gateway"]),
-    ("pingora_timeout", &["gateway"]),
-    ("prometheus", &["observe", "gateway"]),
-    ("prost", &["telemetry"]),
-    ("ratatui", &["cli"]),
-    ("redis", &["state"]),
-    ("regex_automata", &["expression"]),
-    ("rusqlite", &["state"]),
-    ("rustls", &["snapshot", "gateway", "cli"]),
-    ("serde_saphyr", &["config", "cli"]),
-    ("socket2", &["gateway"]),
-    (
-        "std::fs",
-        &[
-            "memory", "config", "snapshot", "state", "media", "observe", "reload", "gateway",
-            "admin", "cli", "wasm",
-        ],
-    ),
-    (
-        "std::net",
-        &[
-            "expression",
-            "serve",
-            "catalog",
-            "plugin",
-            "snapshot",
-            "observe",
-            "channel",
-            "gateway",
-            "admin",
-            "cli",
-            "simulator",
-        ],
-    ),
-    (
-        "tokio",
-        &[
-            "state",
-            "media",
-            "polls",
-            "journal",
-            "mirroring",
-            "response_cache",
-            "callbacks",
-            "callout",
-            "telemetry",
-            "plugin",
-            "channel",
-            "gateway",
-            "admin",
-            "cli",
-            "simulator",
-            "wasm",
-        ],
-    ),
-    ("wasmtime", &["wasm"]),
-    ("x509_parser", &["snapshot"]),
 ];
 
 #[test]

@@ -13,4 +13,5 @@ mod phases;
 mod random;
 mod reads;
 mod timing;
+mod type_errors;
 mod variables;
