@@ -50,8 +50,8 @@ fn require_programs() {
         let is_there = |name: &&str| Command::new(name).arg("--version").output().is_ok();
         if !is_named && !is_crossed && !names.iter().any(is_there) {
             println!(
-                "cargo::error=no {} found, which builds {library}. {INSTALLATION}",
-                names.join(", ")
+                "cargo::error=no {} found, which the build of {library} needs. {INSTALLATION}",
+                names.join(" or ")
             );
         }
     }
