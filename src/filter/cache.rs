@@ -295,8 +295,9 @@ impl Filter for CacheFilter {
         if response.status == StatusCode::OK
             && let Some(recording) = response.request.state.take::<ResponseRecording>()
         {
-            match response.request.info.callouts.is_response_unchecked {
-                // Hits are not checked again.
+            let info = &response.request.info;
+            match info.callouts.is_response_unchecked || info.stream_error.is_some() {
+                // Hits are not checked again, and a failure is no response for others.
                 true => recording.give_up(false),
                 false => recording.end_with_body(body, self),
             }

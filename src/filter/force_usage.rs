@@ -8,8 +8,8 @@ use super::view::{EventAction, EventView, RequestView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::protocol::Protocol;
 use crate::protocol::json::edit::JsonEdits;
-use crate::protocol::json::{JsonDocument, JsonLimits, ValueKind};
-use bytes::{BufMut, Bytes, BytesMut};
+use crate::protocol::json::{JsonDocument, ValueKind, skim};
+use bytes::{BufMut, BytesMut};
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
@@ -89,27 +89,19 @@ fn without_usage(data: &[u8]) -> EventAction {
     if memchr::memmem::find(data, b"\"usage\"").is_none() {
         return EventAction::Pass;
     }
-    let Ok(chunk) = JsonDocument::parse(Bytes::copy_from_slice(data), &JsonLimits::default())
-    else {
+    // Not parsed strictly: half a surrogate pair in the text of a chunk is no reason to show the member.
+    let Some(usage) = skim::member_span(data, "usage") else {
         return EventAction::Pass;
     };
-    let root = chunk.root();
-    let Some(usage) = root.get("usage") else {
-        return EventAction::Pass;
-    };
-    let no_choices = root
-        .get("choices")
-        .is_some_and(|choices| choices.is_empty());
-    if no_choices && !usage.is_null() {
+    let has_no_choices = skim::find(data, &["choices"])
+        .is_some_and(|choices| skim::elements(data, choices).next().is_none());
+    if has_no_choices && !data[usage.clone()].ends_with(b"null") {
         return EventAction::Drop;
     }
-    let mut edits = JsonEdits::default();
-    edits.remove_member(usage);
     let mut event = BytesMut::with_capacity(data.len() + 8);
     event.put_slice(b"data: ");
-    for piece in edits.apply(chunk.body()).iter() {
-        event.put_slice(piece);
-    }
+    event.put_slice(&data[..usage.start]);
+    event.put_slice(&data[usage.end..]);
     event.put_slice(b"\n\n");
     EventAction::Replace(event.freeze())
 }
@@ -117,6 +109,8 @@ fn without_usage(data: &[u8]) -> EventAction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::json::JsonLimits;
+    use bytes::Bytes;
 
     fn asked(body: &'static str) -> Option<String> {
         let body = JsonDocument::parse(Bytes::from_static(body.as_bytes()), &JsonLimits::default())
@@ -171,6 +165,15 @@ mod tests {
                 r#"{"choices":[{"index":0}],"usage":null}"#,
                 replaced("data: {\"choices\":[{\"index\":0}]}\n\n"),
             ),
+            (
+                r#"{"usage" : null , "choices":[{"delta":{"content":"\ud83d"}}]}"#,
+                replaced("data: {\"choices\":[{\"delta\":{\"content\":\"\\ud83d\"}}]}\n\n"),
+            ),
+            (
+                r#"{"choices":[{"delta":{"content":"\ud83d \"usage\":1"}}]}"#,
+                EventAction::Pass,
+            ),
+            (r#"{"usage":null}"#, replaced("data: {}\n\n")),
         ] {
             assert_eq!(without_usage(data.as_bytes()), expected, "{data}");
         }

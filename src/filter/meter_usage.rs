@@ -8,8 +8,10 @@ use crate::catalog::model::Candidate;
 use crate::catalog::price::{MediaOutput, ModelPrice};
 use crate::protocol::Protocol;
 use crate::protocol::images::{image_count, is_image_event};
+use crate::protocol::response_verdict::{is_examined, is_pending};
 use crate::protocol::usage::{self, StreamUsageMeter};
 use bytes::Bytes;
+use http::Method;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
@@ -49,8 +51,12 @@ impl Filter for MeterUsageFilter {
         body: &'a mut Bytes,
     ) -> HookResult<'a, ()> {
         let protocol = response.request.protocol;
-        if let Some(usage) = protocol.and_then(|protocol| usage::from_json(protocol, body)) {
-            response.request.info.usage = UsageReport::Counted(usage);
+        match protocol.and_then(|protocol| usage::from_json(protocol, body)) {
+            Some(usage) => response.request.info.usage = UsageReport::Counted(usage),
+            None if response.status.is_success() && expects_usage(response.request, body) => {
+                response.request.info.usage = UsageReport::Missing;
+            }
+            None => {}
         }
         if response.status.is_success()
             && counts_images(protocol, response.candidate)
@@ -63,7 +69,10 @@ impl Filter for MeterUsageFilter {
 
     fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
         if let Some(meter) = view.request.state.get_mut::<StreamUsageMeter>() {
-            meter.event(view.event.name(), view.event.data());
+            match view.event.is_oversize() {
+                false => meter.event(view.event.name(), view.event.data()),
+                true => meter.oversize_piece(&view.event.raw),
+            }
         }
         if counts_images(view.request.protocol, view.candidate)
             && is_image_event(view.event.name(), view.event.data())
@@ -87,6 +96,18 @@ impl Filter for MeterUsageFilter {
             request.info.usage = UsageReport::Counted(usage);
         }
     }
+}
+
+/// Whether a body without usage lacks it: a text was generated. A response that is being generated in the background has
+/// no usage yet.
+fn expects_usage(request: &RequestView, body: &[u8]) -> bool {
+    let is_text = match request.protocol {
+        Some(Protocol::Chat | Protocol::Messages | Protocol::Responses) => true,
+        Some(Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
+        | None => false,
+    };
+    let is_post = request.method == Method::POST;
+    is_text && is_examined(is_post, &request.path) && !is_pending(body)
 }
 
 /// Whether the cost of a response depends on the number of its images; only then they are counted.

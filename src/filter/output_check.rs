@@ -121,7 +121,7 @@ impl HoldWindow {
 }
 
 /// Whether the body, or the query of a request without one, asks for a stream.
-fn asks_for_stream(request: &RequestView) -> bool {
+pub fn asks_for_stream(request: &RequestView) -> bool {
     let body = request.body.document();
     let in_body = body.and_then(|body| body.root().get("stream")?.as_bool());
     let query = request.query.as_deref().unwrap_or_default();

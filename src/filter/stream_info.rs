@@ -48,8 +48,10 @@ pub struct StreamInfo {
     pub is_stream_whole: bool,
     /// Whether the stream ended with bytes that are no complete event, which event filters do not see.
     pub ends_in_partial_event: bool,
-    /// The error event that ended the stream.
+    /// The error event that ended the stream, or the failure in a body that was committed before it was examined.
     pub stream_error: Option<ErrorClassification>,
+    /// Whether the provider sent a whole body although the request asks for a stream.
+    pub is_unstreamed: bool,
 }
 
 /// The denial that the caller got in place of a response of the provider, which had accepted the request; in

@@ -5,6 +5,7 @@ mod attempt_tracing;
 pub(super) mod attempts;
 pub(super) mod capture;
 pub(super) mod evaluate;
+mod examine_body;
 mod keep_alive;
 mod parse_body;
 pub(super) mod prepare;

@@ -43,6 +43,7 @@ use upstream::UpstreamClient;
 use upstream::bucket::UpstreamBucketClient;
 use upstream::fetch::HttpFileFetcher;
 use upstream::service::UpstreamServiceClient;
+use upstream::whole_body_budget::WholeBodyBudget;
 
 /// A client for the requests of a media store, for a process that runs no gateway.
 pub fn bucket_client(dns: &DnsSettings, metrics: Arc<Metrics>) -> Arc<dyn BucketClient> {
@@ -62,6 +63,7 @@ pub struct Gateway {
     fetcher: Arc<HttpFileFetcher>,
     channels: Arc<ChannelStates>,
     budget: Arc<RetryBudget>,
+    whole_bodies: Arc<WholeBodyBudget>,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
     drain_state: Arc<DrainState>,
@@ -96,6 +98,7 @@ impl Gateway {
             fetcher: Arc::new(HttpFileFetcher::new(others)),
             channels,
             budget: Arc::default(),
+            whole_bodies: Arc::default(),
             metrics,
             access_log,
             drain_state,
@@ -125,6 +128,7 @@ impl Gateway {
             fetcher: Arc::new(self.fetcher.with_own_connections()),
             channels: self.channels.clone(),
             budget: Arc::default(),
+            whole_bodies: self.whole_bodies.clone(),
             metrics: self.metrics.clone(),
             access_log: self.access_log.clone(),
             drain_state: self.drain_state.clone(),

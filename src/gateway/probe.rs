@@ -14,11 +14,13 @@ use crate::channel::active_probe::ProbeAttempt;
 use crate::channel::address_cache::AddressCache;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::live::ChannelStates;
-use crate::channel::outcome::{AttemptFailure, FailureReason};
+use crate::channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use crate::channel::random::random_fraction;
 use crate::protocol::Protocol;
+use crate::protocol::error_class::{ErrorClassifier, ErrorSubject};
 use crate::protocol::fault::Fault;
 use crate::protocol::header_policy;
+use crate::protocol::response_verdict::{self, ResponseVerdict};
 use crate::reload::Reloader;
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -179,10 +181,15 @@ async fn send_probe(
         .await
         .map_err(|error| failure(error.failure()))?;
     let status = response.status;
-    // Only a connection whose response was read to its end can be reused. The body itself does not matter.
-    response.read_bounded(RESPONSE_BYTES_MAX).await;
+    response.decode_content();
+    // Only a connection whose response was read to its end can be reused.
+    let body = response.read_bounded(RESPONSE_BYTES_MAX).await;
     response.give_back().await;
-    health_of_status(status)
+    health_of_status(status)?;
+    match status.is_success() {
+        true => health_of_body(&channel.errors, status, &body.bytes),
+        false => Ok(()),
+    }
 }
 
 /// A request for the channel's model list: a cheap request that most providers support.
@@ -213,6 +220,22 @@ pub(super) fn model_list_request(
     })
 }
 
+/// A success whose body is an error is no sign of health. Other bodies do not matter.
+fn health_of_body(
+    errors: &ErrorClassifier,
+    status: StatusCode,
+    body: &[u8],
+) -> Result<(), AttemptFailure> {
+    if response_verdict::judge(Protocol::Chat, body) != ResponseVerdict::Failure {
+        return Ok(());
+    }
+    let error = errors.classify_response(status.as_u16(), body, ErrorSubject::Resource);
+    match AttemptOutcome::of(error, status, None, None) {
+        AttemptOutcome::Failure(failure) => Err(failure),
+        AttemptOutcome::Success | AttemptOutcome::ClientError => Ok(()),
+    }
+}
+
 /// A provider without a model list counts as healthy.
 fn health_of_status(status: StatusCode) -> Result<(), AttemptFailure> {
     let reason = match status {
@@ -225,4 +248,33 @@ fn health_of_status(status: StatusCode) -> Result<(), AttemptFailure> {
         status: Some(status),
         ..AttemptFailure::new(reason)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_list_that_is_an_error_is_no_sign_of_health() {
+        for (body, reason) in [
+            (r#"{"object":"list","data":[]}"#, None),
+            ("<html>", None),
+            ("[]", None),
+            (
+                r#"{"error":{"message":"m","code":"invalid_api_key"}}"#,
+                Some(FailureReason::RefusedCredential),
+            ),
+            (
+                r#"{"code":500,"msg":"busy","data":null}"#,
+                Some(FailureReason::ServerError),
+            ),
+            (
+                r#"{"error":{"message":"m","type":"invalid_request_error"}}"#,
+                None,
+            ),
+        ] {
+            let found = health_of_body(&ErrorClassifier::BUILT_IN, StatusCode::OK, body.as_bytes());
+            assert_eq!(found.err().map(|failure| failure.reason), reason, "{body}");
+        }
+    }
 }

@@ -22,7 +22,8 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::header_policy;
 use crate::protocol::json::edit::BodySegments;
 use crate::protocol::redact::redact;
-use crate::protocol::{retry_after, upstream_request_id};
+use crate::protocol::response_verdict::{self, ResponseVerdict};
+use crate::protocol::{Protocol, retry_after, upstream_request_id};
 use crate::subrequest::{Subrequest, SubrequestFuture, SubrequestResponse, SubrequestSender};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -152,15 +153,20 @@ impl Gateway {
         mut response: UpstreamResponse,
         body_use: ResponseBodyUse,
     ) -> Result<BufferedResponse, Fault> {
+        response.decode_content();
+        response.sniff_coding();
         let body = match (body_use, response.status.is_success()) {
             (ResponseBodyUse::Discard, true) => response.discard_body().await,
             _ => response.read_bounded(ERROR_BYTES_MAX).await,
         };
-        let whole = BufferedResponse {
+        let mut whole = BufferedResponse {
             status: response.status,
             headers: response.headers().clone(),
             body: body.bytes,
         };
+        if response.is_decoded() {
+            whole.headers.remove(header::CONTENT_ENCODING);
+        }
         match body.end {
             BodyEnd::Complete => {
                 response.give_back().await;
@@ -221,13 +227,16 @@ impl Gateway {
         } = response;
         let channel = lease.candidate.channel.clone();
         let is_error = status.is_client_error() || status.is_server_error();
-        let kind = body_kind_of(&headers);
+        let kind = body_kind_of(&headers, false);
         let outcome = if is_error {
             let errors = &channel.errors;
             let error = errors.classify_response(status.as_u16(), &body, ErrorSubject::Resource);
             let wait = retry_after::from_headers(&headers, SystemTime::now());
             AttemptOutcome::of(error, status, wait, None)
-        } else if !status.is_success() || kind == ResponseBodyKind::Foreign {
+        } else if !status.is_success()
+            || kind == ResponseBodyKind::Foreign
+            || is_unreadable(subrequest, status, &body)
+        {
             AttemptOutcome::invalid_response(status)
         } else {
             AttemptOutcome::Success
@@ -255,6 +264,12 @@ impl Gateway {
             },
         })
     }
+}
+
+/// Whether the body of a query's response is no JSON object, whatever its status says. Other subrequests may have no body.
+fn is_unreadable(subrequest: &Subrequest, status: StatusCode, body: &[u8]) -> bool {
+    let has_result = subrequest.method == Method::GET && status != StatusCode::NO_CONTENT;
+    has_result && response_verdict::judge(Protocol::Video, body) == ResponseVerdict::Unreadable
 }
 
 /// Stores the provider's request id for the log, unless it contains the channel's credential.

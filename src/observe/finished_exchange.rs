@@ -29,6 +29,8 @@ pub struct FinishedExchange<'a> {
     pub failed_attempts: &'a [FailedAttempt],
     /// Whether the response of the last attempt was not passed on, so that it is among the failed ones.
     pub has_last_attempt_failed: bool,
+    /// Whether the provider sent a whole body although the request asks for a stream.
+    pub is_unstreamed: bool,
 }
 
 impl FinishedExchange<'_> {

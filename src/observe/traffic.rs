@@ -1,6 +1,8 @@
 //! The traffic of the last hour in memory, for the dashboard: a page that is opened late shows what happened before.
 
 pub mod latency_counts;
+#[cfg(test)]
+mod tests;
 
 use super::error_side::ErrorSide;
 use super::finished_exchange::FinishedExchange;
@@ -71,6 +73,10 @@ pub struct ChannelTraffic {
     pub requests: u64,
     /// Those that failed, also where another channel then served the caller.
     pub upstream_errors: u64,
+    /// Failures that came with a success status.
+    pub false_successes: u64,
+    /// Whole bodies in place of streams that were requested.
+    pub unstreamed: u64,
     /// Number of responses, and the sum of the times to their first bytes, from the start of the attempt.
     pub responses: u32,
     pub first_bytes: Duration,
@@ -180,12 +186,20 @@ impl TrafficInterval {
             if let Some(channel) = entry_of(&mut self.channels, Some(&attempt.channel)) {
                 channel.requests += 1;
                 channel.upstream_errors += 1;
+                let is_success = attempt
+                    .status
+                    .is_some_and(|status| (200..300).contains(&status));
+                channel.false_successes += u64::from(is_success);
             }
         }
         if let Some(channel) = entry_of(&mut self.channels, request.channel) {
             if !request.has_last_attempt_failed {
                 channel.requests += 1;
                 channel.upstream_errors += u64::from(error == Some(ErrorSide::Upstream));
+                let is_false =
+                    request.settlement == Settlement::UpstreamError && request.status == 200;
+                channel.false_successes += u64::from(is_false);
+                channel.unstreamed += u64::from(request.is_unstreamed);
             }
             if let Some(first_byte) = request.upstream_first_byte {
                 channel.responses += 1;
@@ -244,6 +258,8 @@ impl TrafficInterval {
             if let Some(channel) = entry_of(&mut self.channels, Some(name)) {
                 channel.requests += more.requests;
                 channel.upstream_errors += more.upstream_errors;
+                channel.false_successes += more.false_successes;
+                channel.unstreamed += more.unstreamed;
                 channel.responses += more.responses;
                 channel.first_bytes += more.first_bytes;
             }
@@ -272,102 +288,4 @@ fn interval_start(time: SystemTime) -> u64 {
         .unwrap_or_default()
         .as_secs();
     seconds - seconds % INTERVAL_SECONDS
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::filter::settlement::Settlement;
-    use crate::observe::access_log::FailedAttempt;
-    use crate::observe::wait_times::{WaitTime, WaitTimes};
-    use crate::protocol::fault::FaultKind;
-
-    fn request(caller: &str, settlement: Settlement, status: u16) -> FinishedExchange<'_> {
-        FinishedExchange {
-            route: "chat",
-            caller: Some(caller),
-            channel: Some("main"),
-            model: None,
-            protocol: None,
-            status,
-            settlement,
-            total: Duration::from_millis(50),
-            first_byte: Some(Duration::from_millis(20)),
-            upstream_first_byte: Some(Duration::from_millis(15)),
-            wait_times: WaitTimes {
-                upstream: WaitTime {
-                    total: Duration::from_millis(30),
-                    longest: Duration::from_millis(30),
-                },
-                ..WaitTimes::default()
-            },
-            usage: None,
-            fault: None,
-            failed_attempts: &[],
-            has_last_attempt_failed: false,
-        }
-    }
-
-    fn failed_on(channel: &str) -> FailedAttempt {
-        FailedAttempt {
-            channel: channel.into(),
-            outcome: "connect_error",
-            status: None,
-            after: Duration::from_millis(1),
-        }
-    }
-
-    #[test]
-    fn a_channel_that_fails_has_errors_also_where_another_one_serves_the_caller() {
-        let history = TrafficHistory::default();
-        let once = [failed_on("first")];
-        history.count(&FinishedExchange {
-            failed_attempts: &once,
-            ..request("ann", Settlement::Complete, 200)
-        });
-        let both = [failed_on("first"), failed_on("main")];
-        history.count(&FinishedExchange {
-            failed_attempts: &both,
-            has_last_attempt_failed: true,
-            ..request("ann", Settlement::UpstreamError, 502)
-        });
-        let minute = history.last(60);
-        let counts = |name: &str| {
-            let channel = minute.channels[name];
-            (channel.requests, channel.upstream_errors)
-        };
-        assert_eq!((counts("first"), counts("main")), ((2, 2), (2, 1)));
-        assert_eq!((minute.requests, minute.errors), (2, [0, 0, 1]));
-    }
-
-    #[test]
-    fn the_last_minute_has_the_sum_of_its_requests() {
-        let history = TrafficHistory::default();
-        history.count(&request("ann", Settlement::Complete, 200));
-        history.count(&request("ann", Settlement::UpstreamError, 502));
-        history.count(&FinishedExchange {
-            fault: Some(FaultKind::TooManyRequests),
-            ..request("bob", Settlement::GatewayReply, 429)
-        });
-        let minute = history.last(60);
-        assert_eq!(minute.requests, 3);
-        assert_eq!(minute.errors, [1, 0, 1]);
-        assert_eq!(minute.callers["ann"].requests, 2);
-        assert_eq!(minute.callers["bob"].rate_limited, 1);
-        assert_eq!(minute.channels["main"].upstream_errors, 1);
-        assert_eq!(minute.first_byte.count(), 3);
-        assert_eq!(minute.waits[0], Duration::from_millis(90));
-    }
-
-    #[test]
-    fn a_flood_of_names_takes_bounded_memory() {
-        let history = TrafficHistory::default();
-        for number in 0..3 * NAMES_MAX {
-            let caller = format!("caller-{number}");
-            history.count(&request(&caller, Settlement::Complete, 200));
-        }
-        let minute = history.last(60);
-        assert_eq!(minute.requests, 3 * NAMES_MAX as u64);
-        assert_eq!(minute.callers.len(), NAMES_MAX);
-    }
 }

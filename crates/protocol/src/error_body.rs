@@ -1,7 +1,10 @@
 //! Error responses of each protocol: status, body, and the error event of a stream.
 
+mod received;
 #[cfg(test)]
 mod tests;
+
+pub use received::is_rendered;
 
 use bytes::Bytes;
 use serde::Serialize;

@@ -23,6 +23,7 @@ pub mod nearest;
 pub mod rate_limit_headers;
 pub mod redact;
 pub mod response_text;
+pub mod response_verdict;
 pub mod retry_after;
 pub mod schema;
 pub mod sealed_content;

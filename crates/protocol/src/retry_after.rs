@@ -3,7 +3,7 @@
 use super::date::read_rfc3339;
 use chrono::{Offset, Utc};
 use http::HeaderMap;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The maximum; a longer wait is reduced to it.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -11,7 +11,8 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// The wait that the headers ask for; `None` if they contain no valid one.
 ///
 /// Read in this order: `retry-after-ms`, `retry-after` in seconds or as a date, then the reset of a limit that is used
-/// up: `x-ratelimit-reset-…` as `1s` or `6m0s`, `anthropic-ratelimit-…-reset` as a date.
+/// up: `x-ratelimit-reset-…` as `1s` or `6m0s`, `anthropic-ratelimit-…-reset` as a date, and
+/// `anthropic-ratelimit-unified-…-reset` as a date or in Unix seconds.
 pub fn from_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let milliseconds = text("retry-after-ms").and_then(|text| number(text, 1e-3));
@@ -21,7 +22,8 @@ pub fn from_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     };
     let asked = milliseconds
         .or_else(retry_after)
-        .or_else(|| reset_of_what_is_used_up(headers, now));
+        .or_else(|| reset_of_what_is_used_up(headers, now))
+        .or_else(|| unified_reset(headers, now));
     asked.map(|asked| asked.min(RETRY_AFTER_MAX))
 }
 
@@ -41,6 +43,24 @@ fn reset_of_what_is_used_up(headers: &HeaderMap, now: SystemTime) -> Option<Dura
             None
         })
         .max()
+}
+
+/// The reset of the windows that an account of a subscription has, by the windows that refuse requests; without one that
+/// says so, the common reset.
+fn unified_reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    const PREFIX: &str = "anthropic-ratelimit-unified-";
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let wait = |text: &str| match text.parse() {
+        Ok(seconds) => Some(until(UNIX_EPOCH + Duration::from_secs(seconds), now)),
+        Err(_) => Some(until(read_rfc3339(text, Utc.fix())?.into(), now)),
+    };
+    let windows = headers.keys().filter_map(|name| {
+        let window = name.as_str().strip_prefix(PREFIX)?.strip_suffix("-reset")?;
+        let status = text(&format!("{PREFIX}{window}-status"))?;
+        (status == "rejected").then(|| wait(text(name.as_str())?))?
+    });
+    let common = || wait(text(&format!("{PREFIX}reset"))?);
+    windows.max().or_else(common)
 }
 
 fn number(text: &str, unit: f64) -> Option<Duration> {
@@ -87,7 +107,6 @@ fn until(time: SystemTime, now: SystemTime) -> Duration {
 mod tests {
     use super::*;
     use http::{HeaderName, HeaderValue};
-    use std::time::UNIX_EPOCH;
 
     #[test]
     fn every_retry_after_format_is_parsed() {
@@ -141,6 +160,28 @@ mod tests {
                 ],
                 Some(30_000),
             ),
+            (
+                &[("anthropic-ratelimit-unified-reset", "784111777")],
+                Some(30_000),
+            ),
+            (
+                &[
+                    ("anthropic-ratelimit-unified-reset", "784115347"),
+                    ("anthropic-ratelimit-unified-5h-reset", "784111777"),
+                    ("anthropic-ratelimit-unified-5h-status", "rejected"),
+                    ("anthropic-ratelimit-unified-7d-reset", "784119999"),
+                    ("anthropic-ratelimit-unified-7d-status", "allowed"),
+                ],
+                Some(30_000),
+            ),
+            (
+                &[
+                    ("retry-after", "2"),
+                    ("anthropic-ratelimit-unified-reset", "784111777"),
+                ],
+                Some(2_000),
+            ),
+            (&[("anthropic-ratelimit-unified-reset", "soon")], None),
             (&[], None),
         ] {
             let map: HeaderMap = headers

@@ -18,6 +18,15 @@ pub fn events_of(text: &Bytes, event_bytes_max: usize) -> Vec<SseEvent> {
     events
 }
 
+/// Whether a body begins like an event stream, whatever its media type is.
+pub fn is_event_stream_start(start: &[u8]) -> bool {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let start = start.trim_ascii_start();
+    [&b"data:"[..], b"event:", b"id:", b"retry:", b":"]
+        .iter()
+        .any(|field| start.starts_with(field))
+}
+
 /// Splits a stream into events.
 ///
 /// Push a chunk, then call `next` until it returns `None`. The `raw` bytes of all events, in order and followed by the

@@ -1,10 +1,12 @@
 //! The meaning of the events of each protocol's streams, and the position of the model's name in responses.
 
+mod message_start;
 mod progress;
 
 #[cfg(test)]
 mod tests;
 
+pub use message_start::MessageStartCompletion;
 pub use progress::StreamProgress;
 
 use std::ops::Range;

@@ -36,6 +36,9 @@ pub struct UsageDetailNames {
     pub reasoning: &'static str,
 }
 
+/// How much of the end of an oversize event is searched for its usage, in bytes.
+const TAIL_BYTES: usize = 4096;
+
 static USAGE_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
 
 /// The names in a protocol.
@@ -73,6 +76,8 @@ pub struct StreamUsageMeter {
     /// The counts in the first event of a messages stream, in which the output is not yet final.
     at_start: Option<TokenUsage>,
     latest: Option<TokenUsage>,
+    /// The end of an event that is too large to be parsed, as far as it has arrived.
+    tail: Vec<u8>,
 }
 
 impl StreamUsageMeter {
@@ -81,6 +86,7 @@ impl StreamUsageMeter {
             protocol,
             at_start: None,
             latest: None,
+            tail: Vec::new(),
         }
     }
 
@@ -107,7 +113,7 @@ impl StreamUsageMeter {
     /// The usage so far.
     pub fn usage(&self) -> Option<TokenUsage> {
         match (self.latest, self.at_start) {
-            (Some(latest), Some(at_start)) => Some(latest.or(at_start)),
+            (Some(latest), Some(at_start)) => Some(latest.over(at_start)),
             (latest, at_start) => latest.or(at_start),
         }
     }
@@ -115,8 +121,28 @@ impl StreamUsageMeter {
     fn note_latest(&mut self, data: &[u8], path: &[&str]) {
         let found = skim::find(data, path).and_then(|range| read_at(self.protocol, data, range));
         if let Some(usage) = found {
-            self.latest = Some(usage.or(self.latest.unwrap_or_default()));
+            self.latest = Some(usage.over(self.latest.unwrap_or_default()));
         }
+    }
+
+    /// Records a piece of an event that is too large to be parsed, by the usage near its end: providers send it last.
+    pub fn oversize_piece(&mut self, raw: &[u8]) {
+        let mut tail = std::mem::take(&mut self.tail);
+        if raw.len() >= TAIL_BYTES {
+            tail.clear();
+        }
+        tail.extend_from_slice(&raw[raw.len().saturating_sub(TAIL_BYTES)..]);
+        tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
+        if let Some(key) = USAGE_KEY.find_iter(&tail).last() {
+            let after = key + USAGE_KEY.needle().len();
+            let start = tail[after..].iter().position(|byte| *byte == b'{');
+            let usage =
+                start.and_then(|start| read_at(self.protocol, &tail, after + start..tail.len()));
+            if let Some(usage) = usage {
+                self.latest = Some(usage.over(self.latest.unwrap_or_default()));
+            }
+        }
+        self.tail = tail;
     }
 
     /// Only the first start counts: a stream may repeat it after later counts.
@@ -147,15 +173,20 @@ impl TokenUsage {
         })
     }
 
-    /// These counts, with `other` for those that are missing.
-    fn or(self, other: Self) -> Self {
+    /// These counts, with those of `earlier` where they are missing. Zero after a number is no report: providers send
+    /// zeros in events whose counts they do not know.
+    fn over(self, earlier: Self) -> Self {
+        let count = |latest: Option<u64>, earlier: Option<u64>| match latest {
+            Some(0) | None => earlier.or(latest),
+            Some(_) => latest,
+        };
         Self {
-            input_tokens: self.input_tokens.or(other.input_tokens),
-            output_tokens: self.output_tokens.or(other.output_tokens),
-            total_tokens: self.total_tokens.or(other.total_tokens),
-            cached_input_tokens: self.cached_input_tokens.or(other.cached_input_tokens),
-            cache_write_tokens: self.cache_write_tokens.or(other.cache_write_tokens),
-            reasoning_tokens: self.reasoning_tokens.or(other.reasoning_tokens),
+            input_tokens: count(self.input_tokens, earlier.input_tokens),
+            output_tokens: count(self.output_tokens, earlier.output_tokens),
+            total_tokens: count(self.total_tokens, earlier.total_tokens),
+            cached_input_tokens: count(self.cached_input_tokens, earlier.cached_input_tokens),
+            cache_write_tokens: count(self.cache_write_tokens, earlier.cache_write_tokens),
+            reasoning_tokens: count(self.reasoning_tokens, earlier.reasoning_tokens),
         }
     }
 }

@@ -19,6 +19,8 @@ const CLIENT_WAITS_MIN: Duration = Duration::from_secs(10);
 const SLOW_SECONDS: u64 = 30;
 /// Fewer responses than this say nothing about a mean.
 const RESPONSES_MIN: u32 = 5;
+/// Fewer failures under a success status than this may be chance.
+const FALSE_SUCCESSES_MIN: u64 = 3;
 /// A provider is slow if its mean time to the first byte exceeds this, and its former one by [`SLOWER_FACTOR`].
 const SLOW_FIRST_BYTE_MIN: Duration = Duration::from_secs(1);
 const SLOWER_FACTOR: u32 = 3;
@@ -34,6 +36,8 @@ pub(super) fn findings(traffic: &TrafficHistory, faults: &[&str]) -> Vec<Finding
     findings.extend(refused_by_limits(&recent));
     findings.extend(hogging(&recent));
     findings.extend(slow_channels(&newest, &earlier));
+    findings.extend(false_successes(&recent));
+    findings.extend(unstreamed(&recent));
     findings.extend(slow_callers(&recent));
     findings
 }
@@ -185,6 +189,42 @@ fn slow_channels(newest: &TrafficInterval, earlier: &TrafficInterval) -> Vec<Fin
     slow.collect()
 }
 
+/// Channels whose provider reports failures under a success status.
+fn false_successes(recent: &TrafficInterval) -> Vec<Finding> {
+    let failing = recent.channels.iter().filter_map(|(name, channel)| {
+        (channel.false_successes >= FALSE_SUCCESSES_MIN).then(|| Finding {
+            severity: FindingSeverity::Warning,
+            code: "false_successes",
+            subject: format!("channel {name}"),
+            cause: format!(
+                "Channel `{name}` responded to {} of {} requests of the last minute with a success status and an error or no result in the body.",
+                channel.false_successes, channel.requests
+            ),
+            advice: "These requests count as failed, and other channels serve them if there are any; check `base_url` and `protocols` of the channel, and report it to the provider.".into(),
+        })
+    });
+    failing.collect()
+}
+
+/// Channels whose provider sends whole bodies where streams were requested.
+fn unstreamed(recent: &TrafficInterval) -> Vec<Finding> {
+    let channels = recent
+        .channels
+        .iter()
+        .filter(|(_, channel)| channel.unstreamed > 0);
+    let findings = channels.map(|(name, channel)| Finding {
+        severity: FindingSeverity::Warning,
+        code: "unstreamed",
+        subject: format!("channel {name}"),
+        cause: format!(
+            "Channel `{name}` responded to {} of {} requests of the last minute with a whole JSON body although they requested a stream.",
+            channel.unstreamed, channel.requests
+        ),
+        advice: "Callers got these bodies as they came, which streaming SDKs take for empty streams; check that the provider streams this model, or remove the channel from it.".into(),
+    });
+    findings.collect()
+}
+
 /// Responses wait longer for callers than for providers.
 fn slow_callers(recent: &TrafficInterval) -> Option<Finding> {
     let [upstream, client, _] = recent.waits;
@@ -268,6 +308,26 @@ mod tests {
             slow_channels(&of(channel(10, 40)), &of(channel(10, 40))),
             []
         );
+    }
+
+    #[test]
+    fn a_channel_that_reports_failures_as_successes_is_named() {
+        let mut recent = TrafficInterval::default();
+        for (name, false_successes, unstreamed) in [("a", 3, 0), ("b", 2, 0), ("c", 0, 1)] {
+            let channel = ChannelTraffic {
+                requests: 10,
+                false_successes,
+                unstreamed,
+                ..ChannelTraffic::default()
+            };
+            recent.channels.insert(name.into(), channel);
+        }
+        let subjects = |findings: Vec<Finding>| {
+            let subjects = findings.into_iter().map(|finding| finding.subject);
+            subjects.collect::<Vec<_>>()
+        };
+        assert_eq!(subjects(false_successes(&recent)), ["channel a"]);
+        assert_eq!(subjects(unstreamed(&recent)), ["channel c"]);
     }
 
     #[test]

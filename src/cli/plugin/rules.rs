@@ -178,7 +178,7 @@ impl RouteRules {
 
     /// Whether the plugin sees the body of a response: pages and encoded bodies pass unread.
     pub fn shows_body(&self, headers: &HeaderMap) -> bool {
-        self.0.is_none() || body_kind_of(headers) != ResponseBodyKind::Foreign
+        self.0.is_none() || body_kind_of(headers, false) != ResponseBodyKind::Foreign
     }
 }
 

@@ -263,8 +263,6 @@ impl Attempts<'_> {
                 let id = upstream_request_id::of_headers(response.headers());
                 self.record_upstream_id(id.cloned(), &lease);
                 self.has_response = true;
-                self.request.info.may_have_cost |= response.status.is_success();
-                self.request.info.processing = processing_by(response.status);
                 self.evaluate(response, lease).await
             }
             Err(error) => {
@@ -361,7 +359,7 @@ fn processing_of(progress: SendProgress) -> UpstreamProcessing {
 }
 
 /// What a provider did with a request, by the status of its response.
-fn processing_by(status: StatusCode) -> UpstreamProcessing {
+pub(super) fn processing_by(status: StatusCode) -> UpstreamProcessing {
     match (status.is_success(), status.is_client_error()) {
         (true, _) => UpstreamProcessing::Accepted,
         (_, true) => UpstreamProcessing::Refused,

@@ -4,7 +4,8 @@
 //! often send an error right after them. While another channel is left, these events are held back for a bounded time
 //! and size, so that such an error leads to a failover.
 
-use super::attempts::{AttemptVerdict, Attempts, FallbackReply, LeasedResponse};
+use super::attempts::{AttemptVerdict, Attempts, FallbackReply, LeasedResponse, processing_by};
+use super::examine_body::{BodyExamination, examined_protocol, is_examined_kind};
 use super::request_fingerprint::request_fingerprint;
 use super::retry_policy::{
     AttemptFailureClass, FinalReplyKind, NextAttempt, RetryDecision, RetrySafety,
@@ -13,10 +14,9 @@ use crate::channel::evidence::RequestFingerprint;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::AttemptOutcome;
 use crate::filter::view::ResponseBodyKind;
-use crate::gateway::upstream::body_kind::body_kind_for;
 use crate::gateway::upstream::bounded_body::BodyEnd;
 use crate::gateway::upstream::client::{SendError, SendProgress};
-use crate::gateway::upstream::response::{BodyReadError, UpstreamResponse};
+use crate::gateway::upstream::response::{BodyReadError, ExaminedBody, UpstreamResponse};
 use crate::protocol::Protocol;
 use crate::protocol::error_class::{
     ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
@@ -24,6 +24,7 @@ use crate::protocol::error_class::{
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids;
 use crate::protocol::json::{JsonDocument, JsonLimits};
+use crate::protocol::response_verdict::is_failed_event;
 use crate::protocol::retry_after;
 use crate::protocol::sealed_content;
 use crate::protocol::sse::{SseDecoder, SseEvent};
@@ -53,7 +54,14 @@ impl Attempts<'_> {
         mut lease: ChannelLease,
     ) -> AttemptVerdict {
         let status = response.status;
-        let kind = body_kind_for(self.request.protocol, response.headers());
+        let had_cost = self.request.info.may_have_cost;
+        self.request.info.may_have_cost |= status.is_success();
+        self.request.info.processing = processing_by(status);
+        // Without a protocol nothing is read, and the body passes as it is.
+        if self.request.protocol.is_some() {
+            response.decode_content();
+        }
+        let kind = response.declared_kind(self.request.protocol);
         if status.is_client_error() || status.is_server_error() {
             return self.evaluate_error(response, lease).await;
         }
@@ -69,6 +77,39 @@ impl Attempts<'_> {
             self.record_outcome(&mut lease, outcome, None);
             return failed_attempt(response, lease, self.policy.decision(end), outcome);
         }
+        let examined =
+            examined_protocol(self.request).filter(|_| is_examined_kind(kind, response.headers()));
+        let kind = match examined {
+            None => kind,
+            Some(protocol) => match self.examine_body(&mut response, protocol).await {
+                Ok(BodyExamination::Success) => {
+                    return self.keep_body(response, lease, ExaminedBody::Success);
+                }
+                Ok(BodyExamination::Undecided) => {
+                    return self.keep_body(response, lease, ExaminedBody::Unknown);
+                }
+                Ok(BodyExamination::Failure(body)) => {
+                    return self.fail_embedded(response, lease, &body, had_cost);
+                }
+                Ok(BodyExamination::Unreadable) => return self.fail_unreadable(response, lease),
+                Ok(BodyExamination::EventStream) => {
+                    response.examined = ExaminedBody::EventStream;
+                    ResponseBodyKind::Stream
+                }
+                Err(fault) => return self.fail_broken(response, lease, fault).await,
+            },
+        };
+        self.evaluate_start(response, lease, kind).await
+    }
+
+    /// Keeps a response by the first events of its stream, or the first bytes of a body that is not examined.
+    async fn evaluate_start(
+        &mut self,
+        mut response: UpstreamResponse,
+        mut lease: ChannelLease,
+        kind: ResponseBodyKind,
+    ) -> AttemptVerdict {
+        let status = response.status;
         match self.first_event_of(&mut response, kind, &lease).await {
             // An error about the request itself is a stream like any other.
             Ok(FirstEvent::Content) => {
@@ -87,15 +128,23 @@ impl Attempts<'_> {
                 let decision = self.decision_about(end, error.evidence);
                 failed_attempt(response, lease, decision, outcome)
             }
-            Err(fault) => {
-                response.discard().await;
-                let error = SendError {
-                    fault,
-                    progress: SendProgress::Sent,
-                };
-                self.record_failed_attempt(error, &mut lease)
-            }
+            Err(fault) => self.fail_broken(response, lease, fault).await,
         }
+    }
+
+    /// Gives up a response that broke off before the caller received any of it.
+    async fn fail_broken(
+        &mut self,
+        response: UpstreamResponse,
+        mut lease: ChannelLease,
+        fault: Fault,
+    ) -> AttemptVerdict {
+        response.discard().await;
+        let error = SendError {
+            fault,
+            progress: SendProgress::Sent,
+        };
+        self.record_failed_attempt(error, &mut lease)
     }
 
     /// An error body is read completely before it is classified.
@@ -104,6 +153,7 @@ impl Attempts<'_> {
         mut response: UpstreamResponse,
         mut lease: ChannelLease,
     ) -> AttemptVerdict {
+        response.sniff_coding();
         let reading = response.read_bounded(ERROR_BYTES_MAX);
         let body = self.wait_times.upstream(pin!(reading), |_| true).await;
         if let BodyEnd::Broken(fault) = &body.end {
@@ -142,7 +192,7 @@ impl Attempts<'_> {
     }
 
     /// What a 404 may be about: a request that generates, without ids of its own, names nothing but its model.
-    fn error_subject(&self) -> ErrorSubject {
+    pub(super) fn error_subject(&self) -> ErrorSubject {
         let request = &*self.request;
         let generates = request.method == Method::POST && request.model().is_some();
         let has_ids = || {
@@ -155,7 +205,7 @@ impl Attempts<'_> {
         }
     }
 
-    fn fingerprint(&self) -> RequestFingerprint {
+    pub(super) fn fingerprint(&self) -> RequestFingerprint {
         request_fingerprint(self.request, &self.snapshot.callers)
     }
 
@@ -163,7 +213,7 @@ impl Attempts<'_> {
     ///
     /// The text of an error may be the caller's, and other channels would quote it, too: an error that only its text
     /// explains leads to a failover once, and is the caller's to read.
-    fn decision_about(
+    pub(super) fn decision_about(
         &mut self,
         end: AttemptFailureClass,
         evidence: ErrorEvidence,
@@ -219,16 +269,24 @@ impl Attempts<'_> {
         protocol: Protocol,
         errors: &ErrorClassifier,
     ) -> Result<FirstEvent, Fault> {
+        response.sniff_coding();
         // A heartbeat can be sent only after the head.
         let heartbeat = self.route.response.heartbeat().unwrap_or(limits.time);
         let until = Instant::now() + limits.time.min(heartbeat);
         let mut framer = SseDecoder::new(limits.bytes);
         let mut buffered = 0;
+        let mut peeked = response.peeked_chunks();
         loop {
             let max_wait = until.saturating_duration_since(Instant::now());
-            let peeking = response.peek_chunk_within(max_wait);
             let ends_wait = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
-            let chunk = match self.wait_times.upstream(pin!(peeking), ends_wait).await {
+            let read = match peeked.pop_front() {
+                Some(chunk) => Ok(Some(chunk)),
+                None => {
+                    let peeking = pin!(response.peek_chunk_within(max_wait));
+                    self.wait_times.upstream(peeking, ends_wait).await
+                }
+            };
+            let chunk = match read {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => return Err(ended_early()),
                 Err(BodyReadError::TimedOut) => return Ok(FirstEvent::Content),
@@ -259,6 +317,11 @@ fn classify_first_event(
         EventClass::Error | EventClass::Terminal { failed: true } => {
             Some(FirstEvent::Error(errors.classify_event(event.data())))
         }
+        EventClass::Content
+            if event.name().is_none() && is_failed_event(protocol, event.data()) =>
+        {
+            Some(FirstEvent::Error(errors.classify_event(event.data())))
+        }
         EventClass::Content | EventClass::Terminal { failed: false } => Some(FirstEvent::Content),
     }
 }
@@ -275,7 +338,7 @@ fn is_refused_by_account(lease: &ChannelLease, body: &Bytes) -> bool {
 }
 
 /// Keeps a good response.
-fn keep(response: UpstreamResponse, lease: ChannelLease) -> AttemptVerdict {
+pub(super) fn keep(response: UpstreamResponse, lease: ChannelLease) -> AttemptVerdict {
     AttemptVerdict::Keep(Box::new(LeasedResponse {
         response,
         lease,
@@ -285,7 +348,7 @@ fn keep(response: UpstreamResponse, lease: ChannelLease) -> AttemptVerdict {
 }
 
 /// The result for a response that is not good, by the verdict of the retry policy.
-fn failed_attempt(
+pub(super) fn failed_attempt(
     response: UpstreamResponse,
     lease: ChannelLease,
     decision: RetryDecision,

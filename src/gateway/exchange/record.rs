@@ -130,6 +130,7 @@ impl ExchangeRecord {
             fault: self.fault.as_ref().map(|fault| fault.kind),
             failed_attempts: &self.failed_attempts,
             has_last_attempt_failed: self.failed_attempts.len() == self.attempts as usize,
+            is_unstreamed: request.info.is_unstreamed,
         });
         let cost = self.count_cost(gateway, request);
         gateway.metrics.creates.count(&route.name, &request.info);

@@ -14,10 +14,10 @@ use crate::filter::ResponseBodyAccess;
 use crate::filter::view::{ResponseBodyKind, ResponseView};
 use crate::gateway::deadline::DeadlineElapsed;
 use crate::gateway::reply;
-use crate::gateway::upstream::body_kind::body_kind_for;
-use crate::gateway::upstream::bounded_body::BodyEnd;
+use crate::gateway::upstream::bounded_body::{BodyEnd, CollectedBody};
 use crate::gateway::upstream::client::SendProgress;
-use crate::gateway::upstream::response::UpstreamResponse;
+use crate::gateway::upstream::response::{ExaminedBody, UpstreamResponse};
+use crate::protocol::error_body;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::header_policy;
 use crate::protocol::redact::redact;
@@ -53,7 +53,14 @@ impl Exchange<'_> {
             response.headers(),
             &candidate.channel.secrets,
         );
-        let kind = body_kind_for(self.request.protocol, response.headers());
+        let kind = response.kind(self.request.protocol);
+        if kind != response.declared_kind(self.request.protocol) {
+            relabel(&mut headers, kind);
+        }
+        if response.is_decoded() {
+            headers.remove(header::CONTENT_ENCODING);
+            headers.remove(header::CONTENT_LENGTH);
+        }
         self.record.status = Some(response.status);
         self.record.committed = Some(self.record.started.elapsed());
         self.record.streamed = kind == ResponseBodyKind::Stream;
@@ -108,7 +115,7 @@ impl Exchange<'_> {
             self.record.first_byte = Some(at.into_std().duration_since(self.record.started));
         }
         match relayed {
-            Ok(()) => response.give_back().await,
+            Ok(()) => response.give_back_at_end().await,
             // Closing the connection is the only way to make the provider stop at once.
             Err(_) => response.discard().await,
         }
@@ -177,7 +184,11 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         let (body, complete) = self.read_bounded(response, ERROR_BYTES_MAX).await?;
         let mut status = self.caller_status(response);
-        let body = if kind.is_protocols_error(&body) && complete {
+        let is_usable = match response.examined {
+            ExaminedBody::EmbeddedError => error_body::is_rendered(self.request.protocol, &body),
+            _ => kind.is_protocols_error(&body),
+        };
+        let body = if is_usable && complete {
             let mut body = Bytes::from(redact(&body, &[]).into_owned());
             let mut view = ResponseView {
                 request: &mut self.request,
@@ -200,7 +211,10 @@ impl Exchange<'_> {
             status = view.status;
             body
         } else {
-            let fault = foreign_body_fault(&body);
+            let fault = match response.examined {
+                ExaminedBody::EmbeddedError => failed_response_fault(status),
+                _ => foreign_body_fault(&body),
+            };
             let request_override =
                 reply::from_fault(self.request.protocol, &fault, &self.request.id);
             headers.extend(request_override.headers);
@@ -223,7 +237,13 @@ impl Exchange<'_> {
         mut headers: HeaderMap,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
-        let read = self.read_bounded(response, REPLACED_BYTES_MAX).await;
+        // Held until the body was sent.
+        let mut share = self.gateway.whole_bodies.share();
+        let reading = response.read_budgeted(REPLACED_BYTES_MAX, &mut share);
+        let read = match self.downstream.until_client_gone(pin!(reading)).await {
+            Ok(body) => whole_or_start(body),
+            Err(interrupted) => Err(interrupted.into()),
+        };
         let (mut body, complete) = read.map_err(|fault| self.uncommitted_fault(fault))?;
         if !complete && self.route.response.output_checks().is_required() {
             return Err(self.unchecked_fault("it is too large"));
@@ -235,6 +255,7 @@ impl Exchange<'_> {
             self.downstream.write(body, false).await?;
             return self.forward_body(response, |_| {}).await;
         }
+        self.check_late(response, &body, candidate)?;
         let mut view = ResponseView {
             status: self.caller_status(response),
             request: &mut self.request,
@@ -289,11 +310,7 @@ impl Exchange<'_> {
     ) -> Result<(Bytes, bool), Fault> {
         let reading = response.read_bounded(bytes_max);
         let body = self.downstream.until_client_gone(pin!(reading)).await?;
-        match body.end {
-            BodyEnd::Complete => Ok((body.bytes, true)),
-            BodyEnd::TooLong => Ok((body.bytes, false)),
-            BodyEnd::Broken(fault) => Err(fault),
-        }
+        whole_or_start(body)
     }
 
     /// The next chunk of the body. Ends with an error if the caller leaves.
@@ -330,6 +347,25 @@ impl Exchange<'_> {
             }
         }
     }
+}
+
+/// The bytes that were read of a body, and whether they are all.
+fn whole_or_start(body: CollectedBody) -> Result<(Bytes, bool), Fault> {
+    match body.end {
+        BodyEnd::Complete => Ok((body.bytes, true)),
+        BodyEnd::TooLong => Ok((body.bytes, false)),
+        BodyEnd::Broken(fault) => Err(fault),
+    }
+}
+
+/// Sets the media type of a body whose provider declares another one.
+fn relabel(headers: &mut HeaderMap, kind: ResponseBodyKind) {
+    let media_type = match kind {
+        ResponseBodyKind::Json => "application/json",
+        ResponseBodyKind::Stream => "text/event-stream",
+        ResponseBodyKind::Foreign | ResponseBodyKind::Other => return,
+    };
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
 }
 
 /// Whether the provider closed the connection or timed out.

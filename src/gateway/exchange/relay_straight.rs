@@ -1,10 +1,11 @@
 //! Relays a response body as it arrives, and shows it to the filters that only read it.
 
 use super::Exchange;
+use super::examine_body::{examined_protocol, late_failure};
 use crate::catalog::model::Candidate;
 use crate::filter::ResponseBodyAccess;
 use crate::filter::view::{ResponseBodyKind, ResponseView};
-use crate::gateway::upstream::response::UpstreamResponse;
+use crate::gateway::upstream::response::{ExaminedBody, UpstreamResponse};
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::protocol::upstream_request_id;
@@ -25,11 +26,15 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         let observed = kind == ResponseBodyKind::Json
             && self.route.response.body_access() == ResponseBodyAccess::Observe;
+        // What was too large or too slow to be examined before the commit is examined after it.
+        let examined = examined_protocol(&self.request).filter(|_| {
+            kind == ResponseBodyKind::Json && response.examined == ExaminedBody::Unknown
+        });
         let status = self.caller_status(response);
         self.downstream.write_head(status, headers).await?;
         // Copied, since keeping many small pieces would hold their larger buffers.
         let mut seen = BytesMut::new();
-        let mut whole = observed;
+        let mut whole = observed || examined.is_some();
         self.forward_body(response, |chunk| {
             whole &= seen.len() + chunk.len() <= OBSERVED_BYTES_MAX;
             if whole {
@@ -37,8 +42,16 @@ impl Exchange<'_> {
             }
         })
         .await?;
-        if whole {
-            self.observe(response.status, candidate, seen.freeze());
+        if !whole {
+            return Ok(());
+        }
+        let seen = seen.freeze();
+        if let Some(protocol) = examined {
+            let errors = &candidate.channel.errors;
+            self.request.info.stream_error = late_failure(protocol, response.status, &seen, errors);
+        }
+        if observed {
+            self.observe(response.status, candidate, seen);
         }
         Ok(())
     }

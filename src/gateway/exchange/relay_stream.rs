@@ -14,7 +14,7 @@ use crate::gateway::reply;
 use crate::gateway::upstream::response::UpstreamResponse;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::sse::{SseDecoder, SseEvent};
-use crate::protocol::stream::StreamProgress;
+use crate::protocol::stream::{MessageStartCompletion, StreamProgress};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, header};
 use std::pin::pin;
@@ -31,6 +31,12 @@ struct RelayedStream {
 impl RelayedStream {
     fn is_over(&self) -> bool {
         self.progress.as_ref().is_some_and(StreamProgress::is_over)
+    }
+
+    /// Whether the caller needs nothing more: the protocol's last event was sent, whole.
+    fn is_terminated(&self) -> bool {
+        let progress = self.progress.as_ref();
+        progress.is_some_and(StreamProgress::is_terminated) && self.framer.is_between_events()
     }
 
     /// Whether the last event arrived, and no incomplete event follows it.
@@ -61,6 +67,9 @@ impl Exchange<'_> {
             OutputChecks::Streams(checks) => Some(checks),
         };
         headers.remove(header::CONTENT_LENGTH);
+        if self.request.protocol.is_some() {
+            response.sniff_coding();
+        }
         let status = self.caller_status(response);
         self.downstream.write_head(status, headers).await?;
         if let Some(checks) = checks {
@@ -76,25 +85,46 @@ impl Exchange<'_> {
         if !route.response.reads_body_during_stream() && self.record.trace.is_none() {
             self.request.body.free();
         }
+        let mut start = MessageStartCompletion::for_stream(self.request.protocol);
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), rewritten);
         loop {
             let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
             // Pinned in place, since a move of this future copies kilobytes for each event.
             let next = pin!(self.next_chunk_with(response, heartbeat)).await;
             match next {
-                Ok(Some(chunk)) if rewritten => {
-                    stream.framer.push(&chunk);
-                    match self.rewritten_events(&mut stream, candidate).await {
-                        Ok(events) => self.downstream.write(events, false).await?,
-                        Err(fault) => return self.break_off(fault, &stream, None, true).await,
+                Ok(Some(chunk)) => {
+                    let chunk = match &mut start {
+                        None => chunk,
+                        Some(completion) => completion.complete(chunk),
+                    };
+                    if chunk.is_empty() {
+                        continue;
+                    }
+                    if rewritten {
+                        stream.framer.push(&chunk);
+                        match self.rewritten_events(&mut stream, candidate).await {
+                            Ok(events) => self.downstream.write(events, false).await?,
+                            Err(fault) => return self.break_off(fault, &stream, None, true).await,
+                        }
+                    } else {
+                        self.downstream.write(chunk.clone(), false).await?;
+                        stream.framer.push(&chunk);
+                        self.observe_events(&mut stream, candidate).await?;
+                    }
+                    // Providers may keep the response open after its last event: the caller does not wait for that.
+                    if stream.is_terminated() {
+                        self.request.info.is_stream_whole =
+                            self.request.info.stream_error.is_none();
+                        return self.end_stream(&stream, Bytes::new(), candidate).await;
                     }
                 }
-                Ok(Some(chunk)) => {
-                    self.downstream.write(chunk.clone(), false).await?;
-                    stream.framer.push(&chunk);
-                    self.observe_events(&mut stream, candidate).await?;
-                }
                 Ok(None) => {
+                    if let Some(rest) = start.as_mut().and_then(MessageStartCompletion::take_rest) {
+                        stream.framer.push(&rest);
+                        if !rewritten {
+                            self.downstream.write(rest, false).await?;
+                        }
+                    }
                     let partial = stream.framer.finish();
                     if !stream.is_whole(partial.as_ref()) {
                         return self

@@ -48,10 +48,14 @@ pub enum AttemptFailureClass {
     ServerError(ErrorClass),
     /// A success whose stream begins with an error event.
     ErrorEvent(ErrorClass),
+    /// A success whose body is an error of the provider.
+    EmbeddedError(ErrorClass),
     /// A redirect, which no provider sends.
     Redirect,
     /// A success whose body is not of the protocol, such as an HTML page.
     ForeignBody,
+    /// A success whose body is no JSON object: nothing, text, or an object that is cut off.
+    UnreadableSuccess,
     /// A success whose body lacks a required field, such as the task id.
     Unreadable,
 }
@@ -104,8 +108,9 @@ impl RetryPolicy {
     /// Looks up the decision in the retry table, which `ARCHITECTURE.md` documents.
     pub fn decision(self, end: AttemptFailureClass) -> RetryDecision {
         use AttemptFailureClass::{
-            Broken, ClientError, CutShort, Drained, ErrorEvent, ForeignBody, Redirect, ServerError,
-            StaleConnection, TimedOut, Unreadable, Unsent,
+            Broken, ClientError, CutShort, Drained, EmbeddedError, ErrorEvent, ForeignBody,
+            Redirect, ServerError, StaleConnection, TimedOut, Unreadable, UnreadableSuccess,
+            Unsent,
         };
         use ErrorClass::{
             ContentPolicy, ContextTooLong, InvalidRequest, ModelNotFound, Overloaded, RateLimited,
@@ -139,31 +144,43 @@ impl RetryPolicy {
                 (Candidate, AccountRefused, false)
             }
             (ServerError(_), Paid) => (Stop, PaidFailure, false),
-            (ErrorEvent(RefusedCredential | RefusedAccount), Paid) => (Stop, AccountRefused, false),
+            (
+                ErrorEvent(RefusedCredential | RefusedAccount)
+                | EmbeddedError(RefusedCredential | RefusedAccount),
+                Paid,
+            ) => (Stop, AccountRefused, false),
             (ErrorEvent(_), Paid) => (Stop, ProviderError, false),
+            (EmbeddedError(_), Paid) => (Stop, InvalidResponse, false),
             (
                 ClientError(RefusedCredential | RefusedAccount)
                 | ServerError(RefusedCredential | RefusedAccount)
-                | ErrorEvent(RefusedCredential | RefusedAccount),
+                | ErrorEvent(RefusedCredential | RefusedAccount)
+                | EmbeddedError(RefusedCredential | RefusedAccount),
                 Streamed,
             ) => (Stop, AccountRefused, true),
-            (ClientError(_) | ServerError(_) | ErrorEvent(_), Streamed) => {
+            (ClientError(_) | ServerError(_) | ErrorEvent(_) | EmbeddedError(_), Streamed) => {
                 (Stop, ProviderError, true)
             }
-            (ClientError(error_class) | ServerError(error_class) | ErrorEvent(error_class), _) => {
-                match error_class {
-                    InvalidRequest | ContextTooLong | ContentPolicy => (Stop, ProviderError, true),
-                    RateLimited | Overloaded | ErrorClass::ServerError | ModelNotFound => {
-                        (Candidate, ProviderError, true)
-                    }
-                    RefusedCredential | RefusedAccount => (Candidate, AccountRefused, true),
+            (
+                ClientError(error_class)
+                | ServerError(error_class)
+                | ErrorEvent(error_class)
+                | EmbeddedError(error_class),
+                _,
+            ) => match error_class {
+                InvalidRequest | ContextTooLong | ContentPolicy => (Stop, ProviderError, true),
+                RateLimited | Overloaded | ErrorClass::ServerError | ModelNotFound => {
+                    (Candidate, ProviderError, true)
                 }
-            }
+                RefusedCredential | RefusedAccount => (Candidate, AccountRefused, true),
+            },
 
             (Redirect | ForeignBody, Free | Stored | Background) => (Candidate, Fault, true),
             (Redirect | ForeignBody, Streamed) => (Stop, Fault, true),
             (Redirect, Paid) => (Stop, Fault, false),
-            (ForeignBody, Paid) => (Stop, InvalidResponse, false),
+            (ForeignBody | UnreadableSuccess, Paid) => (Stop, InvalidResponse, false),
+            (UnreadableSuccess, Free) => (Candidate, Fault, true),
+            (UnreadableSuccess, Stored | Background | Streamed) => (Stop, Fault, true),
             (Unreadable, Free | Stored | Background | Streamed) => (Stop, Fault, true),
             (Unreadable, Paid) => (Stop, Fault, false),
         };

@@ -7,28 +7,46 @@ use http::{HeaderMap, header};
 /// Media types of error pages; no supported protocol uses them.
 const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
 
-/// The kind of a response to a request of this protocol. Video protocols have no streams: an event stream is parsed
-/// like any other body, and rejected.
+/// The kind of a response to a request of this protocol; `is_decoded` if its content coding is decoded. Video protocols have
+/// no streams: an event stream is parsed like any other body, and rejected.
 pub(in crate::gateway) fn body_kind_for(
     protocol: Option<Protocol>,
     headers: &HeaderMap,
+    is_decoded: bool,
 ) -> ResponseBodyKind {
     let is_video = matches!(
         protocol,
         Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
     );
-    match body_kind_of(headers) {
+    match body_kind_of(headers, is_decoded) {
         ResponseBodyKind::Stream if is_video => ResponseBodyKind::Other,
         kind => kind,
     }
 }
 
-pub(crate) fn body_kind_of(headers: &HeaderMap) -> ResponseBodyKind {
-    // The gateway requests no content coding; an encoded body can neither be parsed nor masked.
+/// Whether the body is declared to be media, of which no protocol defines a success.
+pub(in crate::gateway) fn is_media(headers: &HeaderMap) -> bool {
+    const MEDIA: [&str; 5] = [
+        "audio/",
+        "image/",
+        "video/",
+        "application/octet-stream",
+        "multipart/",
+    ];
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|value| {
+        let value = value.trim_start().to_ascii_lowercase();
+        MEDIA.iter().any(|media| value.starts_with(media))
+    })
+}
+
+pub(crate) fn body_kind_of(headers: &HeaderMap, is_decoded: bool) -> ResponseBodyKind {
+    // The gateway requests no content coding; a body in an unknown one can neither be parsed nor masked.
     let coded = headers
         .get(header::CONTENT_ENCODING)
         .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    if coded {
+    if coded && !is_decoded {
         return ResponseBodyKind::Foreign;
     }
     let content_type = headers

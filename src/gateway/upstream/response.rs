@@ -1,11 +1,17 @@
 //! A provider's response: its head, and its body chunk by chunk, with the channel's credentials masked.
 
+use super::body_kind::body_kind_for;
 use super::bounded_body::{BodyEnd, ChunkSource, CollectedBody};
 use super::connection::UpstreamConnection;
+use super::content_decoder::{ContentCoding, ContentDecoder};
 use super::idle_timeout::IdleTimeout;
+use super::peeked_chunks::PeekedChunks;
+use super::whole_body_budget::{BudgetedBody, WholeBodyShare};
 use crate::catalog::channel::Timeouts;
+use crate::filter::view::ResponseBodyKind;
 use crate::gateway::deadline::{DeadlineElapsed, in_time};
 use crate::gateway::fault_from;
+use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::mask::{ChannelSecrets, SecretMasker};
 use bytes::Bytes;
@@ -16,6 +22,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// How long, and for how many bytes, the end of a response is awaited after its last event.
+const END_AWAITED: Duration = Duration::from_secs(1);
+const END_BYTES_MAX: usize = 64 << 10;
+
 /// A provider's response. The timeouts of the request apply to reading the body.
 pub struct UpstreamResponse {
     connection: Box<UpstreamConnection>,
@@ -24,16 +34,35 @@ pub struct UpstreamResponse {
     /// When the whole response must have arrived.
     deadline: Instant,
     idle: IdleTimeout,
+    /// Decodes the body, if its provider compresses it.
+    decoder: Option<Box<ContentDecoder>>,
+    /// Whether the first byte of the body decides if it is compressed, since its head says nothing.
+    is_coding_open: bool,
     /// Masks the channel's credentials, in case the provider repeats them.
     masker: SecretMasker,
     /// Chunks that were peeked and not taken yet.
-    peeked: VecDeque<Bytes>,
+    peeked: PeekedChunks,
     /// The body ends after the peeked chunks.
     has_ended: bool,
     /// When the first chunk was taken.
     first_chunk: Option<Instant>,
     /// How often the request was sent again on another connection.
     pub resends: u8,
+    /// What the body turned out to be.
+    pub examined: ExaminedBody,
+}
+
+/// What an examination of the body found, which the head of the response does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExaminedBody {
+    #[default]
+    Unknown,
+    /// A success of the protocol, in JSON.
+    Success,
+    /// An error in JSON under a success status. The response has the error's status.
+    EmbeddedError,
+    /// Events, whose media type says something else.
+    EventStream,
 }
 
 /// Why no chunk was read.
@@ -65,16 +94,53 @@ impl UpstreamResponse {
             timeouts,
             deadline,
             idle: IdleTimeout::default(),
+            decoder: None,
+            is_coding_open: false,
             masker: SecretMasker::new(secrets),
-            peeked: VecDeque::new(),
+            peeked: PeekedChunks::default(),
             has_ended: false,
             first_chunk: None,
             resends: 0,
+            examined: ExaminedBody::Unknown,
         }
     }
 
     pub fn headers(&self) -> &HeaderMap {
         head_of(&self.connection).1
+    }
+
+    /// The kind of the body: what it turned out to be, or else what the head says.
+    pub fn kind(&self, protocol: Option<Protocol>) -> ResponseBodyKind {
+        match self.examined {
+            ExaminedBody::Unknown => self.declared_kind(protocol),
+            ExaminedBody::Success | ExaminedBody::EmbeddedError => ResponseBodyKind::Json,
+            ExaminedBody::EventStream => ResponseBodyKind::Stream,
+        }
+    }
+
+    /// The kind of the body by its head.
+    pub fn declared_kind(&self, protocol: Option<Protocol>) -> ResponseBodyKind {
+        body_kind_for(protocol, self.headers(), self.is_decoded())
+    }
+
+    /// Decodes the body from here on, if its head names a content coding that is known.
+    pub fn decode_content(&mut self) {
+        if let Some(coding) = ContentCoding::named_by(self.headers()) {
+            self.decoder = Some(Box::new(ContentDecoder::new(coding)));
+        }
+    }
+
+    /// Decodes the body also if only its first byte says that it is compressed. Call it before the head is passed on.
+    pub fn sniff_coding(&mut self) {
+        let is_unread = self.first_chunk.is_none() && self.peeked.is_empty() && !self.has_ended;
+        self.is_coding_open = is_unread
+            && self.decoder.is_none()
+            && !self.headers().contains_key(header::CONTENT_ENCODING);
+    }
+
+    /// Whether the body is decoded, so that its coding and its length are no longer those of the head.
+    pub fn is_decoded(&self) -> bool {
+        self.decoder.is_some()
     }
 
     /// Time until the request's total timeout.
@@ -95,7 +161,11 @@ impl UpstreamResponse {
         let chunk = match self.peeked.pop_front() {
             Some(chunk) => Some(chunk),
             None if self.has_ended => None,
-            None => self.read_chunk().await?,
+            None => {
+                let chunk = self.read_chunk().await?;
+                self.has_ended = chunk.is_none();
+                chunk
+            }
         };
         if chunk.is_some() && self.first_chunk.is_none() {
             self.first_chunk = Some(Instant::now());
@@ -106,8 +176,13 @@ impl UpstreamResponse {
     /// Whether the body is known to end after the chunks that were taken. Where this is not known before the next read,
     /// as on HTTP/2, the result is `false`.
     pub fn is_at_end(&self) -> bool {
-        let is_read = self.connection.session().is_at_end();
-        self.peeked.is_empty() && !self.masker.holds_back() && (self.has_ended || is_read)
+        self.peeked.is_empty() && self.is_peeked_whole()
+    }
+
+    /// Whether the body is known to end after the chunks that were peeked.
+    pub fn is_peeked_whole(&self) -> bool {
+        let is_read = || self.connection.session().is_at_end() && !self.masker.holds_back();
+        self.has_ended || self.decoder.is_none() && is_read()
     }
 
     /// Waits for the next chunk that was not peeked before. [`Self::next_chunk`] returns the chunk again.
@@ -132,12 +207,36 @@ impl UpstreamResponse {
         Ok(self.peeked(chunk))
     }
 
+    /// The chunks that were peeked so far.
+    pub fn peeked_chunks(&self) -> VecDeque<Bytes> {
+        self.peeked.iter().cloned().collect()
+    }
+
     fn peeked(&mut self, chunk: Option<Bytes>) -> Option<Bytes> {
         match &chunk {
             Some(chunk) => self.peeked.push_back(chunk.clone()),
             None => self.has_ended = true,
         }
         chunk
+    }
+
+    /// How long the provider may be silent.
+    pub fn idle_timeout(&self) -> Duration {
+        self.timeouts.idle
+    }
+
+    /// Like [`Self::read_bounded`], as far as the budget of `share` has room.
+    pub async fn read_budgeted(
+        &mut self,
+        bytes_max: usize,
+        share: &mut WholeBodyShare,
+    ) -> CollectedBody {
+        let declared = self.declared_bytes();
+        let mut body = BudgetedBody {
+            response: self,
+            share,
+        };
+        CollectedBody::read(&mut body, declared, bytes_max).await
     }
 
     /// Reads the body until it exceeds `bytes_max` bytes.
@@ -177,25 +276,51 @@ impl UpstreamResponse {
         }
     }
 
+    /// Like [`Self::give_back`], for a response of which the caller has all it needs: its end is awaited in the
+    /// background for a bounded time, so that the connection can be used again.
+    pub async fn give_back_at_end(mut self) {
+        if self.is_at_end() {
+            return self.give_back().await;
+        }
+        tokio::spawn(async move {
+            let until = Instant::now() + END_AWAITED;
+            let mut bytes = 0;
+            while bytes <= END_BYTES_MAX {
+                let max_wait = until.saturating_duration_since(Instant::now());
+                match self.read_chunk_within(max_wait).await {
+                    Ok(Some(chunk)) => bytes += chunk.len(),
+                    Ok(None) => return self.give_back().await,
+                    Err(_) => break,
+                }
+            }
+            self.discard().await;
+        });
+    }
+
     /// Closes the connection of a response that is no longer needed.
     pub async fn discard(self) {
         self.connection.close().await;
     }
 
     /// The declared length of the body in bytes; 0 if the provider declares none.
-    fn declared_bytes(&self) -> usize {
+    pub fn declared_bytes(&self) -> usize {
         let length = self.headers().get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         length.unwrap_or(0)
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        let deadline = self.deadline.min(Instant::now() + self.timeouts.idle);
-        let reading = self.connection.session_mut().read_body();
-        match self.idle.until(deadline, reading).await {
-            Ok(Ok(chunk)) => Ok(self.masked(chunk)),
-            Ok(Err(error)) => Err(fault_from::upstream(error)),
-            Err(DeadlineElapsed) => Err(self.silent()),
+        loop {
+            let deadline = self.deadline.min(Instant::now() + self.timeouts.idle);
+            let reading = self.connection.session_mut().read_body();
+            let chunk = match self.idle.until(deadline, reading).await {
+                Ok(Ok(chunk)) => chunk,
+                Ok(Err(error)) => return Err(fault_from::upstream(error)),
+                Err(DeadlineElapsed) => return Err(self.silent()),
+            };
+            if let Some(chunk) = self.decoded(chunk)? {
+                return Ok(self.masked(chunk));
+            }
         }
     }
 
@@ -203,13 +328,43 @@ impl UpstreamResponse {
         &mut self,
         max_wait: Duration,
     ) -> Result<Option<Bytes>, BodyReadError> {
-        let reading = self.connection.session_mut().read_body();
-        let read = in_time(max_wait, pin!(reading)).await;
-        match read {
-            Ok(Ok(chunk)) => Ok(self.masked(chunk)),
-            Ok(Err(error)) => Err(BodyReadError::Broken(fault_from::upstream(error))),
-            Err(DeadlineElapsed) => Err(BodyReadError::TimedOut),
+        let until = Instant::now() + max_wait;
+        loop {
+            let max_wait = until.saturating_duration_since(Instant::now());
+            let read = {
+                let reading = self.connection.session_mut().read_body();
+                in_time(max_wait, pin!(reading)).await
+            };
+            let chunk = match read {
+                Ok(Ok(chunk)) => chunk,
+                Ok(Err(error)) => return Err(BodyReadError::Broken(fault_from::upstream(error))),
+                Err(DeadlineElapsed) => return Err(BodyReadError::TimedOut),
+            };
+            if let Some(chunk) = self.decoded(chunk).map_err(BodyReadError::Broken)? {
+                return Ok(self.masked(chunk));
+            }
         }
+    }
+
+    /// The chunk without its content coding, or the end; `None` if more must be read for a chunk.
+    fn decoded(&mut self, chunk: Option<Bytes>) -> Result<Option<Option<Bytes>>, Fault> {
+        if std::mem::take(&mut self.is_coding_open)
+            && let Some(coding) = chunk.as_deref().and_then(ContentCoding::sniffed)
+        {
+            self.decoder = Some(Box::new(ContentDecoder::new(coding)));
+        }
+        let Some(decoder) = &mut self.decoder else {
+            return Ok(Some(chunk));
+        };
+        let decoded = match &chunk {
+            Some(chunk) => decoder.decode(chunk)?,
+            None => decoder.finish()?,
+        };
+        Ok(match (decoded.is_empty(), chunk) {
+            (false, _) => Some(Some(decoded)),
+            (true, Some(_)) => None,
+            (true, None) => Some(None),
+        })
     }
 
     fn masked(&mut self, chunk: Option<Bytes>) -> Option<Bytes> {

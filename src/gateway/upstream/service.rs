@@ -69,7 +69,7 @@ impl UpstreamServiceClient {
                 response.give_back().await;
                 Ok(ServiceResponse {
                     status,
-                    is_json: body_kind_of(&headers) == ResponseBodyKind::Json,
+                    is_json: body_kind_of(&headers, false) == ResponseBodyKind::Json,
                     headers,
                     body: content.bytes,
                 })

@@ -19,6 +19,7 @@ const PIECE: usize = 256 << 10;
 const INFORMATIONAL_MAX: usize = 10_000;
 
 const ENDLESS_INFORMATION: ErrorType = ErrorType::new("TooManyInformationalResponses");
+const UNSOLICITED_UPGRADE: ErrorType = ErrorType::new("UnsolicitedUpgrade");
 const CONTRADICTION: ErrorType = ErrorType::new("ContradictoryHead");
 
 /// One request and its response.
@@ -116,6 +117,11 @@ impl UpstreamSession {
                 Self::Http2(session) => session.read_response_header().await?,
             }
             let (status, headers) = self.head().expect("the response's head was read");
+            // What follows would be of another protocol, which nobody requested.
+            if status == StatusCode::SWITCHING_PROTOCOLS {
+                let reason = "the provider switches protocols although nobody requested it";
+                return Error::e_explain(UNSOLICITED_UPGRADE, reason);
+            }
             if status.is_informational() {
                 *is_informed = true;
                 continue;

@@ -3,10 +3,12 @@
 mod channel_state;
 mod channels_page;
 mod confirmations;
+mod content_codings;
 mod dns;
 mod drains;
 mod explain_live;
 mod failover;
+mod false_successes;
 mod five_channels;
 mod hostile_responses;
 mod probes;

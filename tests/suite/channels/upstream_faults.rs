@@ -59,14 +59,34 @@ async fn an_error_event_of_the_provider_passes_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_json_answer_that_breaks_off_has_no_clean_end() {
+async fn a_json_answer_that_breaks_off_is_an_error() {
     let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         let answer = world.ask(&Request::ask(protocol).simulate("cut")).await;
-        assert!(!answer.whole, "{}", answer.text());
+        assert_error_body(protocol, &answer, 502);
         let line = world.gateway.log_of(&answer).await;
-        assert_eq!(line["settlement"], "upstream_cut", "{line}");
+        assert_eq!(line["settlement"], "upstream_error", "{line}");
     }
+}
+
+#[tokio::test]
+async fn a_json_answer_that_breaks_off_behind_what_was_sent_has_no_clean_end() {
+    let start = format!(
+        r#"{{"choices":[{{"message":{{"content":"{}"#,
+        "x".repeat(100_000)
+    );
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 999999\r\n\r\n";
+    let provider = ScriptedProvider::start(vec![
+        ScriptedResponse::Send(format!("{head}{start}").into_bytes()),
+        ScriptedResponse::Close,
+    ])
+    .await;
+    let gateway = Gateway::start(&config::standard(&provider.url())).await;
+    let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!((answer.status, answer.whole), (200, false));
+    let line = gateway.log_of(&answer).await;
+    assert_eq!(line["settlement"], "upstream_cut", "{line}");
 }
 
 #[tokio::test]
@@ -115,13 +135,12 @@ async fn an_html_error_page_becomes_a_protocol_error() {
 }
 
 #[tokio::test]
-async fn json_that_is_malformed_passes_as_it_is() {
+async fn json_that_is_cut_is_an_error_and_an_odd_event_passes_as_it_is() {
     let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         let request = Request::ask(protocol).simulate("malformed");
         let half = world.ask(&request).await;
-        assert_eq!((half.status, half.whole), (200, true));
-        assert!(half.json().is_null() && half.text().starts_with('{'));
+        assert_error_body(protocol, &half, 502);
         let request = Request::ask_stream(protocol).simulate("malformed");
         let odd = world.ask(&request).await;
         // The event is forwarded; the protocol's last event is missing after it.

@@ -19,7 +19,7 @@ pub fn whole(protocol: Protocol) -> (&'static [&'static str], usize) {
         ),
         Protocol::Messages => (
             &[
-                "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"m\",\"usage\":{\"input_tokens\":1}}}",
+                "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"m\",\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":1}}}",
                 "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"message_stop\"}}",
                 "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}",
                 "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}",

@@ -193,7 +193,7 @@ async fn a_request_without_reported_usage_or_without_success_costs_nothing() {
     let simulator = Simulator::start().await;
     for (directives, is_stream, settlement) in [
         ("no_usage", true, "usage_missing"),
-        ("no_usage", false, "complete"),
+        ("no_usage", false, "usage_missing"),
         ("status=400", false, "upstream_error"),
     ] {
         let mut config = config::standard(&simulator.url_obeying(directives));

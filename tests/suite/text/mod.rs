@@ -5,6 +5,7 @@ mod affinity_rules;
 mod error_parity;
 mod heartbeats;
 mod hints;
+mod last_events;
 mod missing_fields;
 mod responses;
 mod rewrite;

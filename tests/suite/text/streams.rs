@@ -12,29 +12,35 @@ use std::time::Duration;
 const HEAD: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// A stream with unusual syntax: every line ending, comments, a byte order mark, two lines of data.
+/// A stream with unusual syntax: every line ending, comments, a byte order mark, two lines of data. The last event of the
+/// protocol follows.
 const ODD_STREAM: &str = "\u{feff}: hello\r\n\r\ndata: {\"a\":1}\n\nevent: x\rdata: 1\rdata: 2\r\r\
-    id: 7\nretry: 10\ndata:no space\n\n:\n\ndata: \u{1f600}caf\u{e9}\r\n\r\n\
-    event: message_stop\ndata: 1\n\nevent: response.completed\rdata: 1\r\rdata: [DONE]\n\n";
+    id: 7\nretry: 10\ndata:no space\n\n:\n\ndata: \u{1f600}caf\u{e9}\r\n\r\n";
+const LAST_EVENTS: [(Protocol, &str); 3] = [
+    (Protocol::Chat, "data: [DONE]\n\n"),
+    (Protocol::Messages, "event: message_stop\ndata: 1\n\n"),
+    (
+        Protocol::Responses,
+        "event: response.completed\rdata: 1\r\r",
+    ),
+];
 
 #[tokio::test]
 async fn a_stream_reaches_the_caller_byte_for_byte() {
+    let provider = ScriptedProvider::start(vec![]).await;
+    let gateway = Gateway::start(&config::standard(&provider.url())).await;
     for piece in [1, 3, 7, 4096] {
-        let mut answer = HEAD.as_bytes().to_vec();
-        for bytes in ODD_STREAM.as_bytes().chunks(piece) {
-            answer.extend(chunk(bytes));
-        }
-        answer.extend(b"0\r\n\r\n");
-        let provider = ScriptedProvider::answering(answer).await;
-        let gateway = Gateway::start(&config::standard(&provider.url())).await;
-        for protocol in PROTOCOLS {
+        for (protocol, last) in LAST_EVENTS {
+            let stream = format!("{ODD_STREAM}{last}");
+            let mut answer = HEAD.as_bytes().to_vec();
+            for bytes in stream.as_bytes().chunks(piece) {
+                answer.extend(chunk(bytes));
+            }
+            answer.extend(b"0\r\n\r\n");
+            provider.next(vec![ScriptedResponse::Send(answer)]);
             let answer = gateway.ask(&Request::ask_stream(protocol)).await;
             assert_eq!((answer.status, answer.whole), (200, true));
-            assert_eq!(
-                answer.text(),
-                ODD_STREAM,
-                "{protocol:?} in pieces of {piece}"
-            );
+            assert_eq!(answer.text(), stream, "{protocol:?} in pieces of {piece}");
         }
     }
 }

@@ -22,6 +22,36 @@ pub fn members(json: &[u8], range: Range<usize>) -> RawMembers<'_> {
     RawMembers(RawCursor::new(json, range, b'{'))
 }
 
+/// The span of a member of the document's object, from its key to its value, with one of the commas around it, so that
+/// the document without it is valid. White space after the comma belongs to it.
+pub fn member_span(json: &[u8], name: &str) -> Option<Range<usize>> {
+    let mut cursor = RawCursor::new(json, 0..json.len(), b'{');
+    let mut comma = None;
+    loop {
+        cursor.skip_white_space();
+        let start = cursor.at;
+        let key = cursor.key()?;
+        cursor.value()?;
+        let value_end = cursor.at;
+        let has_next = cursor.skip(b',');
+        if key == name.as_bytes() {
+            cursor.skip_white_space();
+            return Some(match (has_next, comma) {
+                (true, _) => start..cursor.at,
+                (false, Some(comma)) => comma..value_end,
+                (false, None) => start..value_end,
+            });
+        }
+        comma = has_next.then_some(value_end);
+    }
+}
+
+/// Steps through the members of the document's object, so that the start of a value can be seen before the value is
+/// passed over.
+pub fn member_walk(json: &[u8]) -> MemberWalk<'_> {
+    MemberWalk(RawCursor::new(json, 0..json.len(), b'{'))
+}
+
 /// The ranges of the elements of the array at `range`.
 pub fn elements(json: &[u8], range: Range<usize>) -> RawElements<'_> {
     RawElements(RawCursor::new(json, range, b'['))
@@ -92,6 +122,38 @@ pub struct NestedMember<'a> {
     /// Without quotes.
     pub key: &'a [u8],
     pub value: Range<usize>,
+}
+
+/// The members of an object, one at a time: a key with [`Self::next_key`], then its value with [`Self::skip_value`].
+pub struct MemberWalk<'a>(RawCursor<'a>);
+
+impl<'a> MemberWalk<'a> {
+    /// The next key without quotes; `None` at the end of the object, and where a key is missing or cut off.
+    pub fn next_key(&mut self) -> Option<&'a [u8]> {
+        self.0.skip(b',');
+        self.0.skip_white_space();
+        let is_key = self.0.json.get(self.0.at) == Some(&b'"');
+        let key = is_key.then(|| self.0.key())?;
+        self.0.skip_white_space();
+        key
+    }
+
+    /// The document from the value of the last key on.
+    pub fn value_start(&self) -> &'a [u8] {
+        &self.0.json[self.0.at.min(self.0.json.len())..]
+    }
+
+    /// Passes over the value of the last key; `None` if it is cut off.
+    pub fn skip_value(&mut self) -> Option<Range<usize>> {
+        self.0.value()
+    }
+
+    /// Whether the object ends here, and the document with it. Call it after [`Self::next_key`] found no key.
+    pub fn is_closed(mut self) -> bool {
+        let is_closed = self.0.skip(b'}');
+        self.0.skip_white_space();
+        is_closed && self.0.at == self.0.json.len()
+    }
 }
 
 struct RawCursor<'a> {

@@ -36,8 +36,10 @@ enum StreamEndState {
     Finished,
     /// The protocol's last event.
     LastEvent,
-    /// An error event of the provider, or a last event that reports a failure.
+    /// An error event of the provider, which others may follow.
     Failure,
+    /// A last event that reports a failure.
+    FailedLastEvent,
 }
 
 /// One bit per choice; choices with a higher index share the last bit.
@@ -71,11 +73,22 @@ impl StreamProgress {
             self.oversize = Some(end);
             return false;
         }
-        let is_first = self.end != StreamEndState::Failure;
+        let is_first = !self.end.is_failure();
         if end > self.end {
             self.end = end;
         }
-        end == StreamEndState::Failure && is_first
+        end.is_failure() && is_first
+    }
+
+    /// Whether no event follows in this protocol. An image stream has a last event for each image.
+    pub fn is_terminated(&self) -> bool {
+        match self.protocol {
+            Protocol::Chat | Protocol::Messages | Protocol::Responses => matches!(
+                self.end,
+                StreamEndState::LastEvent | StreamEndState::FailedLastEvent
+            ),
+            Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => false,
+        }
     }
 
     /// Whether the last event of a successful stream has been received.
@@ -87,7 +100,7 @@ impl StreamProgress {
     pub fn is_over(&self) -> bool {
         matches!(
             self.end,
-            StreamEndState::LastEvent | StreamEndState::Failure
+            StreamEndState::LastEvent | StreamEndState::Failure | StreamEndState::FailedLastEvent
         )
     }
 
@@ -143,9 +156,14 @@ impl StreamEndState {
     fn of(class: EventClass) -> Self {
         match class {
             EventClass::Terminal { failed: false } => Self::LastEvent,
-            EventClass::Terminal { failed: true } | EventClass::Error => Self::Failure,
+            EventClass::Terminal { failed: true } => Self::FailedLastEvent,
+            EventClass::Error => Self::Failure,
             EventClass::Framing | EventClass::Content | EventClass::Ping => Self::Missing,
         }
+    }
+
+    fn is_failure(self) -> bool {
+        matches!(self, Self::Failure | Self::FailedLastEvent)
     }
 }
 

@@ -200,3 +200,70 @@ fn only_the_usage_of_the_whole_response_counts_wherever_it_stands() {
         assert_eq!(found, expected, "{body}");
     }
 }
+
+#[test]
+fn zero_after_a_number_is_no_report_in_any_protocol() {
+    for (protocol, events, expected) in [
+        (
+            Protocol::Messages,
+            &[
+                r#"{"type":"message_start","message":{"usage":{"input_tokens":25,"output_tokens":1,"cache_read_input_tokens":7}}}"#,
+                r#"{"type":"message_delta","usage":{"input_tokens":0,"output_tokens":12,"cache_read_input_tokens":0}}"#,
+            ][..],
+            [Some(25), Some(12), Some(7)],
+        ),
+        (
+            Protocol::Messages,
+            &[
+                r#"{"type":"message_start","message":{"usage":{"input_tokens":0,"output_tokens":0}}}"#,
+                r#"{"type":"message_delta","usage":{"input_tokens":30,"output_tokens":12}}"#,
+            ],
+            [Some(30), Some(12), None],
+        ),
+        (
+            Protocol::Chat,
+            &[
+                r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4}}"#,
+                r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#,
+            ],
+            [Some(9), Some(4), None],
+        ),
+        (
+            Protocol::Chat,
+            &[r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":0}}"#],
+            [Some(9), Some(0), None],
+        ),
+    ] {
+        let mut meter = StreamUsageMeter::new(protocol);
+        for event in events {
+            meter.event(None, event.as_bytes());
+        }
+        let usage = meter.usage().expect("the events have usage");
+        let counts = [
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cached_input_tokens,
+        ];
+        assert_eq!(counts, expected, "{events:?}");
+    }
+}
+
+#[test]
+fn the_usage_at_the_end_of_an_oversize_event_is_read_however_it_is_cut() {
+    let padding = "x".repeat(3 * TAIL_BYTES);
+    let event = format!(
+        r#"data: {{"type":"response.completed","response":{{"output":["{padding}"],"usage":{{"input_tokens":3,"input_tokens_details":{{"cached_tokens":1}},"output_tokens":5}}}}}}"#
+    );
+    for piece in [1, 100, TAIL_BYTES, event.len()] {
+        let mut meter = StreamUsageMeter::new(Protocol::Responses);
+        for piece in event.as_bytes().chunks(piece) {
+            meter.oversize_piece(piece);
+        }
+        let usage = meter.usage().expect("the event has usage");
+        assert_eq!(
+            (usage.input_tokens, usage.output_tokens),
+            (Some(3), Some(5))
+        );
+        assert_eq!(usage.cached_input_tokens, Some(1));
+    }
+}

@@ -13,6 +13,7 @@ use crate::gateway::reply;
 use crate::gateway::upstream::response::UpstreamResponse;
 use crate::protocol::fault::Fault;
 use crate::protocol::sse::{self, SseDecoder, SseEvent};
+use crate::protocol::stream::MessageStartCompletion;
 use bytes::Bytes;
 use std::pin::pin;
 use std::time::Duration;
@@ -93,6 +94,7 @@ impl Exchange<'_> {
             checks,
             events: HeldEvents::new(checks.window),
         };
+        let mut start = MessageStartCompletion::for_stream(self.request.protocol);
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), true);
         loop {
             let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
@@ -101,9 +103,16 @@ impl Exchange<'_> {
                 .await
             {
                 Ok(NextChunk::Chunk(chunk)) => {
+                    let chunk = match &mut start {
+                        None => chunk,
+                        Some(completion) => completion.complete(chunk),
+                    };
                     stream.framer.push(&chunk);
                     self.hold_events(&mut stream, &mut held, candidate, heartbeat)
                         .await?;
+                    if stream.is_terminated() {
+                        return self.end_held(stream, held, candidate).await;
+                    }
                 }
                 Ok(NextChunk::WindowOver) => self.release(&mut held, heartbeat).await?,
                 Ok(NextChunk::End) => return self.end_held(stream, held, candidate).await,

@@ -1,8 +1,8 @@
 //! Every row of the retry table, and whether SDKs may retry.
 
 use super::AttemptFailureClass::{
-    self, Broken, ClientError, CutShort, Drained, ErrorEvent, ForeignBody, Redirect, ServerError,
-    StaleConnection, TimedOut, Unreadable, Unsent,
+    self, Broken, ClientError, CutShort, Drained, EmbeddedError, ErrorEvent, ForeignBody, Redirect,
+    ServerError, StaleConnection, TimedOut, Unreadable, UnreadableSuccess, Unsent,
 };
 use super::FinalReplyKind::{
     self, AccountRefused, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
@@ -51,12 +51,14 @@ fn all_ends() -> Vec<AttemptFailureClass> {
         Redirect,
         ForeignBody,
         Unreadable,
+        UnreadableSuccess,
     ];
     for error_class in BLAMES {
         ends.extend([
             ClientError(error_class),
             ServerError(error_class),
             ErrorEvent(error_class),
+            EmbeddedError(error_class),
         ]);
     }
     ends
@@ -101,6 +103,17 @@ fn a_paid_request_fails_over_only_when_nothing_was_sent() {
     // 200 without a readable id.
     is(Paid, Unreadable, Stop, FinalReplyKind::Fault, false);
     is(Paid, ForeignBody, Stop, InvalidResponse, false);
+    is(Paid, UnreadableSuccess, Stop, InvalidResponse, false);
+    // An error under a success status.
+    for error_class in [InvalidRequest, RateLimited, ErrorClass::ServerError] {
+        is(
+            Paid,
+            EmbeddedError(error_class),
+            Stop,
+            InvalidResponse,
+            false,
+        );
+    }
     is(Paid, Redirect, Stop, FinalReplyKind::Fault, false);
     let goes_on = |end: &AttemptFailureClass| decision(Paid, *end).next != Stop;
     let on: Vec<AttemptFailureClass> = all_ends().into_iter().filter(goes_on).collect();
@@ -110,7 +123,7 @@ fn a_paid_request_fails_over_only_when_nothing_was_sent() {
 #[test]
 fn errors_of_the_provider_fail_over_unless_the_request_is_paid() {
     for safety in UNPAID {
-        for end in [ClientError, ServerError, ErrorEvent] {
+        for end in [ClientError, ServerError, ErrorEvent, EmbeddedError] {
             for error_class in CALLERS {
                 is(safety, end(error_class), Stop, ProviderError, true);
             }
@@ -140,6 +153,7 @@ fn a_request_that_may_be_processing_is_retried_only_when_free() {
         (StaleConnection, FreshConnection, FreshConnection, Stop),
         (Broken, Candidate, Candidate, Stop),
         (TimedOut, Candidate, Stop, Stop),
+        (UnreadableSuccess, Candidate, Stop, Stop),
         (Drained, Stop, Stop, Stop),
         (CutShort, Stop, Stop, Stop),
     ] {
@@ -161,8 +175,9 @@ fn a_streamed_body_is_sent_once() {
         let reply = match end {
             ClientError(RefusedCredential | RefusedAccount)
             | ServerError(RefusedCredential | RefusedAccount)
-            | ErrorEvent(RefusedCredential | RefusedAccount) => AccountRefused,
-            ClientError(_) | ServerError(_) | ErrorEvent(_) => ProviderError,
+            | ErrorEvent(RefusedCredential | RefusedAccount)
+            | EmbeddedError(RefusedCredential | RefusedAccount) => AccountRefused,
+            ClientError(_) | ServerError(_) | ErrorEvent(_) | EmbeddedError(_) => ProviderError,
             _ => FinalReplyKind::Fault,
         };
         is(Streamed, end, next, reply, true);

@@ -1,0 +1,215 @@
+//! Whether a body under a success status is a success of its protocol.
+//!
+//! A status of 200 proves nothing: gateways of providers, and the providers of aggregators, send errors with it. A
+//! body is a failure only if it lacks every member that makes a success of its protocol, and has a sign of a failure:
+//! what the gateway does not know passes.
+
+mod failure_sign;
+
+#[cfg(test)]
+mod tests;
+
+use super::Protocol;
+use super::json::skim::{self, MemberWalk};
+pub use failure_sign::reported_status;
+use failure_sign::{FailureSigns, has_failure_sign};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What a body under a success status is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseVerdict {
+    /// A success of the protocol, or an object that has no sign of a failure.
+    Success,
+    /// An object that reports an error in place of a result.
+    Failure,
+    /// No complete JSON object: nothing, text, another JSON value, or an object that is cut off.
+    Unreadable,
+}
+
+/// What a member says about the whole body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MemberMeaning {
+    /// The body is a success, whatever else it has.
+    Success,
+    /// The body is a failure, whatever else it has.
+    Failure,
+    /// A result, which outweighs signs of a failure.
+    Result,
+    Neutral,
+}
+
+/// Whether a response to this request is a result that the verdict is about. Requests that look something up, count, or
+/// cancel are not: their responses may report a failure as their result.
+pub fn is_examined(is_post: bool, path: &str) -> bool {
+    const OTHERS: [&str; 7] = [
+        "cancel",
+        "count_tokens",
+        "input_tokens",
+        "compact",
+        "speech",
+        "transcriptions",
+        "translations",
+    ];
+    let last = path.trim_end_matches('/').rsplit('/').next();
+    is_post && last.is_none_or(|last| !OTHERS.contains(&last))
+}
+
+/// The verdict about a complete body.
+pub fn judge(protocol: Protocol, body: &[u8]) -> ResponseVerdict {
+    let body = without_margins(body);
+    if !(body.starts_with(b"{") && body.ends_with(b"}")) {
+        return ResponseVerdict::Unreadable;
+    }
+    let mut walk = skim::member_walk(body);
+    match judge_members(protocol, body, &mut walk) {
+        Some(ResponseVerdict::Success) if !is_whole(body) => ResponseVerdict::Unreadable,
+        Some(verdict) => verdict,
+        None => ResponseVerdict::Unreadable,
+    }
+}
+
+/// The verdict about a body of which only the `start` has arrived; `None` if it depends on the rest. A success may still
+/// turn out to be cut off.
+pub fn judge_start(protocol: Protocol, start: &[u8]) -> Option<ResponseVerdict> {
+    let start = without_margins(start);
+    if BYTE_ORDER_MARK.starts_with(start) {
+        return None;
+    }
+    match start.first()? {
+        b'{' => judge_members(protocol, start, &mut skim::member_walk(start)),
+        _ => Some(ResponseVerdict::Unreadable),
+    }
+}
+
+/// Whether a response is being generated in the background.
+pub fn is_pending(body: &[u8]) -> bool {
+    let status = skim::find(body, &["status"]);
+    status.is_some_and(|status| matches!(&body[status], b"\"queued\"" | b"\"in_progress\""))
+}
+
+/// Whether an event without a name, which is not of the protocol, reports an error. Clients do not take it for one.
+pub fn is_failed_event(protocol: Protocol, data: &[u8]) -> bool {
+    judge(protocol, data) == ResponseVerdict::Failure
+}
+
+/// Walks to the first member that decides; `None` if the object does not end.
+fn judge_members(
+    protocol: Protocol,
+    json: &[u8],
+    walk: &mut MemberWalk<'_>,
+) -> Option<ResponseVerdict> {
+    let mut signs = FailureSigns::default();
+    let mut has_result = false;
+    while let Some(key) = walk.next_key() {
+        match meaning(protocol, key, walk.value_start()) {
+            MemberMeaning::Success => return Some(ResponseVerdict::Success),
+            MemberMeaning::Failure => return Some(ResponseVerdict::Failure),
+            MemberMeaning::Result => has_result = true,
+            MemberMeaning::Neutral => {}
+        }
+        let value = walk.skip_value()?;
+        signs.note(json, key, value);
+    }
+    let rest = std::mem::replace(walk, skim::member_walk(b""));
+    rest.is_closed().then(|| match has_result {
+        false if has_failure_sign(&signs) => ResponseVerdict::Failure,
+        _ => ResponseVerdict::Success,
+    })
+}
+
+/// What makes a success, and what a failure, in each protocol. `value` begins with the member's value.
+fn meaning(protocol: Protocol, key: &[u8], value: &[u8]) -> MemberMeaning {
+    let success = |is_success: bool| match is_success {
+        true => MemberMeaning::Success,
+        false => MemberMeaning::Neutral,
+    };
+    let result = |is_result: bool| match is_result {
+        true => MemberMeaning::Result,
+        false => MemberMeaning::Neutral,
+    };
+    match protocol {
+        Protocol::Chat => success(key == b"choices" && begins_list(value)),
+        Protocol::Messages => match key {
+            b"type" => success(value.starts_with(b"\"message\"")),
+            b"content" => success(begins_list(value)),
+            _ => MemberMeaning::Neutral,
+        },
+        // The status comes first at most providers. An incomplete response is a success with a reason.
+        Protocol::Responses => match key {
+            b"status" if value.starts_with(b"\"failed\"") => MemberMeaning::Failure,
+            b"status" => success(is_one_of(
+                value,
+                &[
+                    "completed",
+                    "incomplete",
+                    "in_progress",
+                    "queued",
+                    "cancelled",
+                ],
+            )),
+            b"output" => result(begins_list(value)),
+            _ => MemberMeaning::Neutral,
+        },
+        Protocol::ImageEdit => success(key == b"data" && begins_list(value)),
+        // Families are data; these are the places where the known ones have a task.
+        Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => result(match key {
+            b"id" | b"task_id" => value.starts_with(b"\"") && !value.starts_with(b"\"\""),
+            b"output" | b"data" | b"task" | b"result" => value.starts_with(b"{"),
+            _ => false,
+        }),
+    }
+}
+
+fn is_one_of(value: &[u8], words: &[&str]) -> bool {
+    let text = value.strip_prefix(b"\"").unwrap_or_default();
+    words.iter().any(|word| {
+        let rest = text.strip_prefix(word.as_bytes());
+        rest.is_some_and(|rest| rest.starts_with(b"\""))
+    })
+}
+
+/// Whether a value is a list with an element.
+fn begins_list(value: &[u8]) -> bool {
+    let first = value.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    first.is_some_and(|first| !first.is_empty() && !first.starts_with(b"]"))
+}
+
+/// Whether an object that ends with a brace is closed.
+///
+/// Counting brackets is nearly free. Those in texts make the counts differ, and then the object is walked; only a body
+/// that was cut after a brace, and whose texts close exactly as many brackets as the cut left open, is taken for whole.
+fn is_whole(body: &[u8]) -> bool {
+    bracket_balance(body) == 0 || {
+        let mut walk = skim::member_walk(body);
+        while walk.next_key().is_some() {
+            if walk.skip_value().is_none() {
+                return false;
+            }
+        }
+        walk.is_closed()
+    }
+}
+
+/// Opening brackets and braces without the closing ones.
+fn bracket_balance(json: &[u8]) -> isize {
+    // A sum of this many ones fits in a byte, so that sixteen bytes are counted at once.
+    let lanes = json.chunks(i8::MAX as usize).map(|lane| {
+        let sum: i8 = lane
+            .iter()
+            .map(|byte| {
+                // Bit 5 is the difference between a bracket and a brace.
+                let bracket = byte & !0x20;
+                i8::from(bracket == b'[') - i8::from(bracket == b']')
+            })
+            .sum();
+        isize::from(sum)
+    });
+    lanes.sum()
+}
+
+/// The body without white space around it and without a byte order mark.
+fn without_margins(body: &[u8]) -> &[u8] {
+    let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
+    body.trim_ascii()
+}

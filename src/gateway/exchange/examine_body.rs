@@ -1,0 +1,259 @@
+//! Examines a body under a success status before the caller gets any of it: is it a success of its protocol?
+//!
+//! A body that is small enough is examined whole, a larger one by its start. What is seen too late for that is examined
+//! once the body has passed, and counts as a failure then (`relay_straight`).
+
+use super::Exchange;
+use super::attempts::{AttemptVerdict, Attempts};
+use super::evaluate::{failed_attempt, keep};
+use super::response_fault::failed_response_fault;
+use super::retry_policy::{AttemptFailureClass, RetrySafety};
+use crate::catalog::model::Candidate;
+use crate::channel::lease::ChannelLease;
+use crate::channel::outcome::AttemptOutcome;
+use crate::filter::output_check::asks_for_stream;
+use crate::filter::stream_info::UpstreamProcessing;
+use crate::filter::view::{RequestView, ResponseBodyKind};
+use crate::gateway::upstream::body_kind::is_media;
+use crate::gateway::upstream::response::{BodyReadError, ExaminedBody, UpstreamResponse};
+use crate::protocol::error_class::{
+    ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
+};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::response_verdict::{self, ResponseVerdict, reported_status};
+use crate::protocol::sse::is_event_stream_start;
+use crate::protocol::{Protocol, retry_after, upstream_request_id};
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use std::pin::pin;
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
+
+/// Bodies up to this many bytes are examined whole.
+const EXAMINED_BYTES_MAX: usize = 64 << 10;
+/// How long a body that has begun is held at most, if the route does not say how long it holds first events.
+const HELD_MAX: Duration = Duration::from_secs(1);
+
+/// What a body turned out to be before the commit.
+pub(super) enum BodyExamination {
+    Success,
+    /// It is too large or too slow to be examined whole, and began like a success.
+    Undecided,
+    /// An event stream whose headers say something else.
+    EventStream,
+    Failure(Bytes),
+    Unreadable,
+}
+
+/// The protocol by which responses to `request` are examined; `None` if a success of it is not defined.
+pub(super) fn examined_protocol(request: &RequestView) -> Option<Protocol> {
+    let is_post = request.method == Method::POST;
+    let protocol = request.protocol?;
+    response_verdict::is_examined(is_post, &request.path).then_some(protocol)
+}
+
+impl Attempts<'_> {
+    /// Reads the body until the verdict is known, or a bound is reached.
+    ///
+    /// # Errors
+    /// The body broke off.
+    pub(super) async fn examine_body(
+        &mut self,
+        response: &mut UpstreamResponse,
+        protocol: Protocol,
+    ) -> Result<BodyExamination, Fault> {
+        response.sniff_coding();
+        let held_max = self.route.failover.buffer_first_events;
+        let held_max = held_max.map_or(HELD_MAX, |limits| limits.time);
+        let is_large = response.declared_bytes() > EXAMINED_BYTES_MAX;
+        let first = {
+            let reading = pin!(response.peek_chunk());
+            self.wait_times.upstream(reading, |_| true).await?
+        };
+        let Some(mut body) = first else {
+            return Ok(BodyExamination::Unreadable);
+        };
+        let until = Instant::now() + held_max;
+        loop {
+            if response.is_peeked_whole() {
+                return Ok(match examination(protocol, body.clone()) {
+                    BodyExamination::Unreadable => self.unreadable_or_stream(&body),
+                    examination => examination,
+                });
+            }
+            let early = response_verdict::judge_start(protocol, &body);
+            match early {
+                Some(ResponseVerdict::Unreadable) => {
+                    return Ok(self.unreadable_or_stream(&body));
+                }
+                _ if body.len() > EXAMINED_BYTES_MAX => return Ok(BodyExamination::Undecided),
+                Some(ResponseVerdict::Success) if is_large => {
+                    return Ok(BodyExamination::Undecided);
+                }
+                _ => {}
+            }
+            let max_wait = until.saturating_duration_since(Instant::now());
+            let ends_wait = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
+            let read = {
+                let reading = pin!(response.peek_chunk_within(max_wait));
+                self.wait_times.upstream(reading, ends_wait).await
+            };
+            match read {
+                Ok(Some(chunk)) => body = [&body[..], &chunk].concat().into(),
+                Ok(None) => {}
+                Err(BodyReadError::TimedOut) => return Ok(BodyExamination::Undecided),
+                Err(BodyReadError::Broken(fault)) => return Err(fault),
+            }
+        }
+    }
+
+    fn unreadable_or_stream(&self, start: &[u8]) -> BodyExamination {
+        match is_event_stream_start(start) && asks_for_stream(self.request) {
+            true => BodyExamination::EventStream,
+            false => BodyExamination::Unreadable,
+        }
+    }
+
+    /// Keeps a response whose body is a success, as far as it was examined.
+    pub(super) fn keep_body(
+        &mut self,
+        mut response: UpstreamResponse,
+        mut lease: ChannelLease,
+        examined: ExaminedBody,
+    ) -> AttemptVerdict {
+        response.examined = examined;
+        // A second request would cost a second response: the caller gets this one.
+        self.request.info.is_unstreamed = asks_for_stream(self.request);
+        lease.report_committed();
+        keep(response, lease)
+    }
+
+    /// Gives up a response whose body is no object: nothing of it can be shown to the caller.
+    pub(super) fn fail_unreadable(
+        &mut self,
+        response: UpstreamResponse,
+        mut lease: ChannelLease,
+    ) -> AttemptVerdict {
+        let outcome = AttemptOutcome::invalid_response(response.status);
+        let detail = "the body under a success status is no JSON object";
+        self.record_outcome(&mut lease, outcome, Some(detail));
+        let decision = self.policy.decision(AttemptFailureClass::UnreadableSuccess);
+        failed_attempt(response, lease, decision, outcome)
+    }
+
+    /// Gives up a response that reports a failure under a success status. From here on it has the status that the
+    /// failure should have had.
+    pub(super) fn fail_embedded(
+        &mut self,
+        mut response: UpstreamResponse,
+        mut lease: ChannelLease,
+        body: &[u8],
+        had_cost: bool,
+    ) -> AttemptVerdict {
+        if self.request.info.upstream_request_id.is_none() {
+            self.record_upstream_id(upstream_request_id::of_body(body), &lease);
+        }
+        let sent = response.status;
+        let errors = &lease.candidate.channel.errors;
+        let error = errors.classify_response(sent.as_u16(), body, self.error_subject());
+        let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
+        let outcome = AttemptOutcome::of(error, sent, retry_after, Some(self.fingerprint()));
+        let detail = "error under a success status";
+        self.record_outcome(&mut lease, outcome, Some(detail));
+        response.status = status_for(error.class, body);
+        response.examined = ExaminedBody::EmbeddedError;
+        // An image or a video may have been made nevertheless.
+        if self.policy.safety != RetrySafety::Paid {
+            self.request.info.may_have_cost = had_cost;
+            self.request.info.processing = match response.status.is_client_error() {
+                true => UpstreamProcessing::Refused,
+                false => UpstreamProcessing::Unknown,
+            };
+        }
+        let end = AttemptFailureClass::EmbeddedError(error.class);
+        let decision = self.decision_about(end, error.evidence);
+        failed_attempt(response, lease, decision, outcome)
+    }
+}
+
+fn examination(protocol: Protocol, body: Bytes) -> BodyExamination {
+    match response_verdict::judge(protocol, &body) {
+        ResponseVerdict::Success => BodyExamination::Success,
+        ResponseVerdict::Failure => BodyExamination::Failure(body),
+        ResponseVerdict::Unreadable => BodyExamination::Unreadable,
+    }
+}
+
+impl Exchange<'_> {
+    /// Examines a body that was too large or too slow for that before, and is not sent yet.
+    ///
+    /// # Errors
+    /// The body is no success of its protocol.
+    pub(super) fn check_late(
+        &self,
+        response: &UpstreamResponse,
+        body: &[u8],
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let is_unknown = response.examined == ExaminedBody::Unknown
+            && response.kind(self.request.protocol) == ResponseBodyKind::Json;
+        let protocol = examined_protocol(&self.request).filter(|_| is_unknown);
+        let errors = &candidate.channel.errors;
+        let failure =
+            protocol.and_then(|protocol| late_failure(protocol, response.status, body, errors));
+        match failure {
+            None => Ok(()),
+            Some(_) => {
+                let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
+                let mut fault = failed_response_fault(response.status);
+                fault.kind = FaultKind::UnreadableResponse;
+                Err(decision.fault(fault))
+            }
+        }
+    }
+}
+
+/// The status of an error that came with a success status: the one that its body names, or else one for its class.
+fn status_for(class: ErrorClass, body: &[u8]) -> StatusCode {
+    let reported = reported_status(body).and_then(|status| StatusCode::from_u16(status).ok());
+    reported.unwrap_or(match class {
+        ErrorClass::InvalidRequest | ErrorClass::ContextTooLong | ErrorClass::ContentPolicy => {
+            StatusCode::BAD_REQUEST
+        }
+        ErrorClass::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        ErrorClass::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorClass::ServerError => StatusCode::BAD_GATEWAY,
+        ErrorClass::RefusedCredential => StatusCode::UNAUTHORIZED,
+        ErrorClass::RefusedAccount => StatusCode::FORBIDDEN,
+        ErrorClass::ModelNotFound => StatusCode::NOT_FOUND,
+    })
+}
+
+/// The failure in a body that the caller has already; `None` if it is a success.
+pub(super) fn late_failure(
+    protocol: Protocol,
+    status: StatusCode,
+    body: &[u8],
+    errors: &ErrorClassifier,
+) -> Option<ErrorClassification> {
+    match response_verdict::judge(protocol, body) {
+        ResponseVerdict::Success => None,
+        ResponseVerdict::Failure => {
+            let status = status.as_u16();
+            Some(errors.classify_response(status, body, ErrorSubject::Model))
+        }
+        ResponseVerdict::Unreadable => Some(ErrorClassification {
+            class: ErrorClass::ServerError,
+            evidence: ErrorEvidence::Code,
+        }),
+    }
+}
+
+/// Whether a body of this kind is examined: media pass.
+pub(super) fn is_examined_kind(kind: ResponseBodyKind, headers: &HeaderMap) -> bool {
+    match kind {
+        ResponseBodyKind::Json => true,
+        ResponseBodyKind::Other => !is_media(headers),
+        ResponseBodyKind::Stream | ResponseBodyKind::Foreign => false,
+    }
+}
