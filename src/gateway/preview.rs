@@ -7,6 +7,7 @@ use super::upstream::request::{PreparedBody, PreparedRequest};
 use crate::catalog::channel::{Channel, TimeoutOverrides};
 use crate::catalog::model::Candidate;
 use crate::filter::view::RequestView;
+#[cfg(feature = "wasm")]
 pub(crate) use crate::gateway::upstream::body_kind::body_kind_of;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::router::Route;
