@@ -30,6 +30,8 @@ const AUDIT_DIRECTIVE: &str = "headgate::audit=info";
 const DEFAULT_DIRECTIVES: &str = "error,headgate=info";
 /// Maximum length of a message in bytes: a message may contain a report about the configuration.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
+/// Maximum length of a line of a plugin, in bytes: plugins log longer ones in several lines.
+const PLUGIN_LINE_BYTES_MAX: usize = 4 << 10;
 
 /// The process log, and what changes its filter.
 pub struct ProcessLog {
@@ -156,6 +158,7 @@ impl EventFields {
     fn text(&mut self, field: &Field, text: &str) {
         let most = match field.name() {
             "message" => MESSAGE_BYTES_MAX,
+            "line" => PLUGIN_LINE_BYTES_MAX,
             _ => FIELD_BYTES_MAX,
         };
         self.add(field, cleaned(text.as_bytes(), most).into());

@@ -75,6 +75,15 @@ const COUNTER: &str = r#"
     (drop (call $increment_metric (i32.load (i32.const 4000)) (i64.const 1)))
     (i32.const 0))"#;
 
+/// Logs a line of 10,000 bytes that ends with `the reason`.
+const LONG_LINE: &str = r#"
+  (data (i32.const 0) "the reason")
+  (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32)
+    (memory.fill (i32.const 40000) (i32.const 97) (i32.const 9990))
+    (memory.copy (i32.const 49990) (i32.const 0) (i32.const 10))
+    (drop (call $log (i32.const 2) (i32.const 40000) (i32.const 10000)))
+    (i32.const 0))"#;
+
 /// Grows by 768 KiB for each request.
 const GROWTH: &str = r#"
   (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32)
@@ -281,6 +290,17 @@ async fn metrics_of_a_plugin_are_in_the_metrics_under_a_prefix() {
     let name = "headgate_plugin_custom_wasm_seen_requests_total";
     let metrics = gateway.metrics().await;
     assert_eq!(metrics.sum(name, &[("plugin", "tested")]), 3.0);
+}
+
+#[tokio::test]
+async fn a_long_line_of_a_plugins_log_is_there_to_its_end() {
+    let simulator = Simulator::start().await;
+    let gateway = start(LONG_LINE, &config(&simulator.url(), json!({}), json!({}))).await;
+    gateway.ask(&Request::ask(Protocol::Chat)).await;
+    let logged = || gateway.process.stderr.all().concat();
+    let is_there = async || logged().contains("the reason").then_some(());
+    eventually("the end of the line", is_there).await;
+    assert!(logged().matches('a').count() >= 9990, "{}", logged());
 }
 
 #[tokio::test]
