@@ -1,8 +1,9 @@
 //! `plugins` of `routes.yaml`: WebAssembly modules that filters run.
 
 use crate::scalar::{ByteSize, HumanDuration};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -85,7 +86,7 @@ pub struct PluginGrantsConfig {
 }
 
 /// The value of a property: a text, an integer, a number with a fraction, or a truth value.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "a string, a number or a boolean")]
 pub enum PluginPropertyConfig {
     Bool(bool),
@@ -119,6 +120,20 @@ impl Default for PluginLimitsConfig {
             log: ByteSize::kibibytes(64),
             http_calls: 64,
         }
+    }
+}
+
+/// Not derived: the schemas of the variants would hide from errors which types there are.
+impl JsonSchema for PluginPropertyConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "PluginPropertyConfig".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The value of a property: a text, an integer, a number with a fraction, or a truth value.",
+            "type": ["string", "number", "boolean"]
+        })
     }
 }
 

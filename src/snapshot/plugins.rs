@@ -61,11 +61,14 @@ pub(crate) fn memory_total(
         return all.fold(MEMORY_TOTAL, usize::max);
     };
     for (name, config) in configs {
-        if memory(config).is_ok_and(|memory| memory > total) {
+        let above = memory(config).ok().filter(|memory| *memory > total);
+        if let Some(memory) = above {
             let at = format!("{}/limits/memory", child("/plugins", name));
-            let reason = "more than all plugins may have together";
-            let hint = format!("raise `server.limits.plugin_memory`, which is {total} bytes");
-            problems.error(&at, reason.to_owned(), Some(&hint));
+            let reason = format!(
+                "the {memory} bytes that an instance may have are more than the {total} of all plugins together"
+            );
+            let hint = "lower `limits.memory`, or raise `server.limits.plugin_memory`";
+            problems.error(&at, reason, Some(hint));
         }
     }
     total
