@@ -83,9 +83,7 @@ fn reading_hint(error: &UnreadableFile, path: &Path, file: &Path) -> String {
             "name a file that has the secret and nothing else".into()
         }
         UnreadableFile::Io(_) | UnreadableFile::Irregular(_) => {
-            format!(
-                "the path is relative to the folder of this file, which makes it `{file}`; name a file that has the secret and nothing else"
-            )
+            "the path is relative to the folder of this file; name a file that has the secret and nothing else".into()
         }
     }
 }

@@ -129,7 +129,7 @@ const MISTAKES: &[Mistake] = &[
         |config| config["channels"]["openai"]["credential"] = json!({"bearer": {"file": "here"}}),
         &[
             "cannot read the secret's file: no such file",
-            "the path is relative to the folder of this file, which makes it `",
+            "the path is relative to the folder of this file; name a file",
         ],
     ),
 ];
