@@ -21,6 +21,7 @@ use crate::gateway::preview::{SubrequestPreview, UpstreamRequestPreview, preview
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
 use crate::protocol::fault::Fault;
+use crate::protocol::request_path::normalised;
 use crate::snapshot::router::{Route, RouteMatch};
 use crate::snapshot::{self, SharedState, Snapshot};
 use bytes::Bytes;
@@ -86,6 +87,9 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
         .clone()
         .unwrap_or(if has_body { Method::POST } else { Method::GET });
     let (path, query) = split_query(&args.path);
+    let path = normalised(&path)
+        .map_err(|unusable| CommandError::new(format!("error: {unusable}")))?
+        .into_owned();
     let (route, params) = match snapshot.router.find(&method, &path) {
         RouteMatch::Route(route, params) => (route, params),
         RouteMatch::OtherMethods(methods) => {

@@ -11,6 +11,7 @@ use crate::gateway::preview::{UpstreamRequestPreview, preview};
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::request_path::normalised;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::{Route, RouteMatch};
 use bytes::Bytes;
@@ -157,7 +158,9 @@ pub fn find_route<'s>(
         filters: Vec::new(),
         outcome: PlannedOutcome::refused(kind, message),
     };
-    match snapshot.router.find(method, path) {
+    let path =
+        normalised(path).map_err(|unusable| refused(FaultKind::BadHead, unusable.to_string()))?;
+    match snapshot.router.find(method, &path) {
         RouteMatch::Route(route, params) => Ok((route, params)),
         RouteMatch::OtherMethods(methods) => {
             let methods: Vec<&str> = methods.iter().map(Method::as_str).collect();

@@ -15,6 +15,7 @@ use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids::{self, ReferencedId, ResourceIdKind};
 use crate::protocol::multipart;
+use crate::protocol::percent_encoding::decoded;
 use crate::protocol::sealed_content;
 use crate::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
@@ -244,7 +245,7 @@ fn named_in_head(request: &RequestView) -> Vec<ReferencedId> {
         .filter_map(|member| member.split_once('='))
         .filter(|(key, value)| CURSORS.contains(key) && !value.is_empty())
         .map(|(key, value)| ReferencedId {
-            id: value.to_string(),
+            id: decoded(value).into_owned(),
             kind: ResourceIdKind::of_path(&request.path),
             at: key.to_string(),
         })

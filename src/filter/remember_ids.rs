@@ -8,6 +8,7 @@ use crate::catalog::model::Candidate;
 use crate::protocol::Protocol;
 use crate::protocol::ids::{self, CreatedIds};
 use crate::protocol::json::skim;
+use crate::protocol::request_path::segment_text;
 use crate::protocol::sealed_content;
 use crate::state::StateStore;
 use bytes::Bytes;
@@ -149,7 +150,8 @@ fn has_choice(request: &RequestView) -> bool {
 /// The id that the request deletes: the last segment of the path.
 fn deleted(request: &RequestView) -> Option<&str> {
     let id = request.param("id")?;
-    let ends_with_it = request.path.strip_suffix(id)?.ends_with('/');
+    let (_, last) = request.path.rsplit_once('/')?;
+    let ends_with_it = segment_text(last) == id;
     (request.method == Method::DELETE && ends_with_it).then_some(id)
 }
 

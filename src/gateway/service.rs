@@ -192,7 +192,9 @@ impl GatewayConnection {
                 return refusal(id).send(session, fault, headers).await;
             }
             RouteMatch::Nothing => {
-                let fault = unknown_path(&snapshot, &request.method, &target.path);
+                let fault = head::check_unrouted(&target)
+                    .err()
+                    .unwrap_or_else(|| unknown_path(&snapshot, &request.method, &target.path));
                 return refusal(id).send(session, fault, HeaderMap::new()).await;
             }
         };

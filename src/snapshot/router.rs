@@ -9,9 +9,12 @@ use super::failover::Failover;
 use crate::catalog::channel::TimeoutOverrides;
 use crate::filter::chain::{RequestChain, ResponseChain};
 use crate::protocol::Protocol;
+use crate::protocol::percent_encoding::push_encoded;
+use crate::protocol::request_path::segment_text;
 use crate::telemetry::TracedMessages;
 use foldhash::fast::RandomState;
 use http::Method;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -37,6 +40,7 @@ pub struct MethodPathPattern {
 
 #[derive(Debug, PartialEq, Eq)]
 enum PathSegment {
+    /// In the normal form of paths.
     Literal(Box<str>),
     Parameter(Arc<str>),
 }
@@ -53,6 +57,7 @@ pub struct Router {
 
 /// The result of a lookup.
 pub enum RouteMatch<'a> {
+    /// The route with the text of its parameters.
     Route(&'a Arc<Route>, Vec<(Arc<str>, String)>),
     /// The path exists, but only with these methods.
     OtherMethods(Vec<Method>),
@@ -76,7 +81,7 @@ impl Router {
         &self.routes
     }
 
-    /// The first route that matches `method` and `path`.
+    /// The first route that matches `method` and `path`, which is in normal form.
     pub fn find(&self, method: &Method, path: &str) -> RouteMatch<'_> {
         let literal = self.literal.get(path).map_or(&[][..], Vec::as_slice);
         if let ([only], []) = (literal, &*self.templated) {
@@ -172,11 +177,13 @@ impl MethodPathPattern {
     }
 
     /// A literal segment with the syntax of other routers for a parameter or a wildcard: `:id`, `*`, `<id>`.
-    pub fn literal_like_parameter(&self) -> Option<&str> {
-        self.segments.iter().find_map(|segment| match segment {
-            PathSegment::Literal(text) if text.starts_with([':', '*', '<']) => Some(&**text),
-            _ => None,
-        })
+    pub fn literal_like_parameter(&self) -> Option<Cow<'_, str>> {
+        let literals = self.segments.iter().filter_map(|segment| match segment {
+            PathSegment::Literal(literal) => Some(segment_text(literal)),
+            PathSegment::Parameter(_) => None,
+        });
+        let mut literals = literals.filter(|text| text.starts_with([':', '*', '<']));
+        literals.next()
     }
 
     /// Whether it takes POST requests for a path without parameters, which name no task: what they send is new.
@@ -261,7 +268,9 @@ impl MethodPathPattern {
             .zip(path.split('/').skip(1))
             .filter_map(|(segment, given)| match segment {
                 PathSegment::Literal(_) => None,
-                PathSegment::Parameter(name) => Some((name.clone(), given.to_string())),
+                PathSegment::Parameter(name) => {
+                    Some((name.clone(), segment_text(given).into_owned()))
+                }
             })
             .collect()
     }
@@ -309,7 +318,9 @@ impl PathSegment {
                 .bytes()
                 .all(|b| b.is_ascii_graphic() && !b"{}?#%\\".contains(&b)) =>
             {
-                Ok(Self::Literal(text.into()))
+                let mut literal = String::with_capacity(text.len());
+                push_encoded(&mut literal, text);
+                Ok(Self::Literal(literal.into()))
             }
             None => Err(format!(
                 "`{text}` has characters that are not allowed in a path segment; write a parameter as `{{id}}`"

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Protocol;
 use super::date::rfc3339;
+use super::percent_encoding::decoded;
 
 /// A model that a caller may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,8 +64,8 @@ impl PageQuery {
                         .filter(|limit| (1..=1000).contains(limit));
                     page.limit = limit.unwrap_or(page.limit);
                 }
-                "after_id" => page.after_id = Some(percent_decoded(value)),
-                "before_id" => page.before_id = Some(percent_decoded(value)),
+                "after_id" => page.after_id = Some(decoded(value).into_owned()),
+                "before_id" => page.before_id = Some(decoded(value).into_owned()),
                 _ => {}
             }
         }
@@ -166,33 +167,6 @@ fn messages_list(entries: &[ListedModel], page: &PageQuery) -> Bytes {
         first_id: part.first().map(|entry| entry.id.as_str()),
         last_id: part.last().map(|entry| entry.id.as_str()),
     })
-}
-
-/// Percent-decodes a value; an invalid escape is left as it is.
-fn percent_decoded(value: &str) -> String {
-    let mut decoded = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let [first, after @ ..] = rest {
-        let escaped = match rest {
-            [b'%', high, low, ..] => hex(*high).zip(hex(*low)),
-            _ => None,
-        };
-        match escaped {
-            Some((high, low)) => {
-                decoded.push(high << 4 | low);
-                rest = &rest[3..];
-            }
-            None => {
-                decoded.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
 fn json(body: &impl Serialize) -> Bytes {

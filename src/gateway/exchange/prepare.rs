@@ -4,6 +4,7 @@ use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
 use crate::filter::body::RequestBody;
 use crate::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
+use crate::gateway::head::check_upstream_path;
 use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
 use crate::protocol::Protocol;
@@ -77,7 +78,7 @@ pub(in crate::gateway) async fn prepare(
     let channel = target.channel;
     let path = match request_override.path {
         Some(path) => format!("{}{path}", channel.origin.base_path),
-        None => upstream_path(channel, request),
+        None => upstream_path(channel, request)?,
     };
     let prepared = PreparedRequest::new(target, Some(&request.id), method, path, headers, body)?;
     Ok(PreparedRequest {
@@ -131,17 +132,18 @@ fn whole(body: BodySegments, method: &Method) -> PreparedBody {
 }
 
 /// The channel's base path and the caller's path without `/v1`, with the query that may be forwarded.
-fn upstream_path(channel: &Channel, request: &RequestView) -> String {
+fn upstream_path(channel: &Channel, request: &RequestView) -> Result<String, Fault> {
     let path = request.upstream_path.as_deref().unwrap_or(&request.path);
+    check_upstream_path(&request.path, path)?;
     let path = path_at(channel, path);
-    match &request.query {
+    Ok(match &request.query {
         None => path,
         Some(query) => match &*header_policy::query_for_provider(query, &request.headers) {
             // The query held only parameters that are not forwarded.
             "" if !query.is_empty() => path,
             query => format!("{path}?{query}"),
         },
-    }
+    })
 }
 
 /// The channel's base path and `path` without `/v1`.

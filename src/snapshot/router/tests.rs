@@ -97,3 +97,25 @@ fn an_invalid_pattern_is_reported_with_its_reason() {
         assert!(MethodPathPattern::parse(pattern).is_err(), "{pattern}");
     }
 }
+
+#[test]
+fn a_parameter_is_the_text_of_its_segment_and_an_encoded_slash_separates_nothing() {
+    let router = router(&["GET /v1/models/{id}", "GET /v1/[all]"]);
+    for (path, expected) in [
+        ("/v1/models/a%20b", Some("a b")),
+        ("/v1/models/a%2Fb", Some("a/b")),
+        ("/v1/models/%E4%B8%AD", Some("中")),
+        ("/v1%2Fmodels/a", None),
+        ("/v1/models%2Fa", None),
+    ] {
+        let text = match router.find(&Method::GET, path) {
+            RouteMatch::Route(_, parameters) => Some(parameters[0].1.clone()),
+            _ => None,
+        };
+        assert_eq!(text.as_deref(), expected, "{path}");
+    }
+    assert!(matches!(
+        router.find(&Method::GET, "/v1/%5Ball%5D"),
+        RouteMatch::Route(..)
+    ));
+}

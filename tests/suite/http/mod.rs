@@ -5,6 +5,7 @@ mod http2_heads;
 mod http2_refusals;
 mod pipelining;
 mod refusals;
+mod request_paths;
 mod tls;
 mod uploads;
 mod websockets;

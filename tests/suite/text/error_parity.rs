@@ -191,7 +191,7 @@ async fn permanent_errors_forbid_sdk_retries_on_every_path() {
         (Request::get("/v1/nothing"), 404),
         (Request::get("/v1/messages"), 405),
         (Request::get("/v1/responses/resp_none"), 404),
-        (Request::get("/v1/models/a%2fb"), 400),
+        (Request::get("/v1/models/a%5cb"), 400),
         (Request::to(Protocol::Chat, "{}"), 400),
     ] {
         let answer = world.ask(&request).await;

@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::matcher::{SECRET_BYTES_MIN, SecretMatcher};
+use crate::percent_encoding::decoded_bytes;
 
 /// How many levels of percent-encoding in a header value are decoded.
 const PERCENT_READINGS: usize = 3;
@@ -68,7 +69,7 @@ impl ChannelSecrets {
             if !value.contains(&b'%') {
                 return false;
             }
-            value = Cow::Owned(percent_decoded(&value));
+            value = Cow::Owned(decoded_bytes(&value));
         }
         false
     }
@@ -115,22 +116,4 @@ fn in_base64(secret: &[u8]) -> impl Iterator<Item = String> {
                 encoded[first..last].to_owned()
             })
         })
-}
-
-fn percent_decoded(value: &[u8]) -> Vec<u8> {
-    let mut decoded = Vec::with_capacity(value.len());
-    let mut at = 0;
-    while let Some(&byte) = value.get(at) {
-        let digit = |at: usize| char::from(*value.get(at)?).to_digit(16);
-        let escaped = match byte {
-            b'%' => digit(at + 1).zip(digit(at + 2)),
-            _ => None,
-        };
-        match escaped.and_then(|(high, low)| u8::try_from(high * 16 + low).ok()) {
-            Some(escaped) => decoded.push(escaped),
-            None => decoded.push(byte),
-        }
-        at += if escaped.is_some() { 3 } else { 1 };
-    }
-    decoded
 }
