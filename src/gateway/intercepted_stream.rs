@@ -1,4 +1,4 @@
-//! A connection whose received bytes pass an interceptor, after TLS and before Pingora parses them.
+//! A connection whose bytes pass an interceptor, between TLS and the HTTP of Pingora.
 
 use async_trait::async_trait;
 use pingora_core::protocols::raw_connect::ProxyDigest;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Intercepts the reads of an HTTP session from its connection.
-pub(super) trait ReadInterceptor: Send + Sync + Unpin + 'static {
+/// Intercepts what an HTTP session reads from its connection, and what it writes.
+pub(super) trait ConnectionInterceptor: Send + Sync + Unpin + 'static {
     /// Reads from `stream` when the session reads. The session gets the bytes that are put into `buffer`.
     ///
     /// # Errors
@@ -26,15 +26,28 @@ pub(super) trait ReadInterceptor: Send + Sync + Unpin + 'static {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>>;
+
+    /// Writes to `stream` when the session writes. Returns how many bytes of `slices` were written.
+    ///
+    /// # Errors
+    /// An I/O error of the connection.
+    fn poll_write(
+        &mut self,
+        stream: &mut Stream,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(stream).poll_write_vectored(context, slices)
+    }
 }
 
-/// A connection that is read through an interceptor.
+/// A connection that is read and written through an interceptor.
 pub(super) struct InterceptedConnection<R> {
     stream: Stream,
     interceptor: R,
 }
 
-impl<R: ReadInterceptor> InterceptedConnection<R> {
+impl<R: ConnectionInterceptor> InterceptedConnection<R> {
     pub fn boxed(stream: Stream, interceptor: R) -> Stream {
         Box::new(Self {
             stream,
@@ -49,7 +62,7 @@ impl<R: ReadInterceptor> InterceptedConnection<R> {
     }
 }
 
-impl<R: ReadInterceptor> AsyncRead for InterceptedConnection<R> {
+impl<R: ConnectionInterceptor> AsyncRead for InterceptedConnection<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -64,13 +77,13 @@ impl<R: ReadInterceptor> AsyncRead for InterceptedConnection<R> {
     }
 }
 
-impl<R: ReadInterceptor> AsyncWrite for InterceptedConnection<R> {
+impl<R: ConnectionInterceptor> AsyncWrite for InterceptedConnection<R> {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -86,7 +99,11 @@ impl<R: ReadInterceptor> AsyncWrite for InterceptedConnection<R> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        let Self {
+            stream,
+            interceptor,
+        } = &mut *self;
+        interceptor.poll_write(stream, context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -95,14 +112,14 @@ impl<R: ReadInterceptor> AsyncWrite for InterceptedConnection<R> {
 }
 
 #[async_trait]
-impl<R: ReadInterceptor> Shutdown for InterceptedConnection<R> {
+impl<R: ConnectionInterceptor> Shutdown for InterceptedConnection<R> {
     async fn shutdown(&mut self) {
         self.stream.shutdown().await;
     }
 }
 
 #[async_trait]
-impl<R: ReadInterceptor> Peek for InterceptedConnection<R> {
+impl<R: ConnectionInterceptor> Peek for InterceptedConnection<R> {
     async fn try_peek(&mut self, begin: &mut [u8]) -> io::Result<bool> {
         self.stream.try_peek(begin).await
     }

@@ -4,8 +4,9 @@
 
 use crate::gateway::listen::http1_inspection::Http1Inspection;
 use bytes::{Bytes, BytesMut};
-use http::Method;
+use http::{Method, header};
 use pingora_core::protocols::http::ServerSession;
+use pingora_core::protocols::http::v2::server::HttpSession as Http2Session;
 use pingora_error::{Error, ErrorType};
 use pingora_http::RequestHeader;
 use std::cell::RefCell;
@@ -27,6 +28,14 @@ thread_local! {
 /// Takes a body of declared length over from Pingora, which from now on finds none. Returns whether the request has a body.
 pub fn take_over_body(session: &mut ServerSession, inspection: Option<&Http1Inspection>) -> bool {
     if inspection.is_none_or(|own| own.body_bytes_left().is_none()) {
+        if let ServerSession::H2(session) = session
+            && has_empty_length(session)
+        {
+            // Pingora would read nothing. The end of the stream shows whether the length is true (RFC 9113, section 8.1.1).
+            session
+                .req_header_mut()
+                .remove_header(&header::CONTENT_LENGTH);
+        }
         return !session.is_body_empty();
     }
     // Pingora determines the length once, when it is first asked about the body.
@@ -36,6 +45,11 @@ pub fn take_over_body(session: &mut ServerSession, inspection: Option<&Http1Insp
         std::mem::swap(session.req_header_mut(), head);
     });
     true
+}
+
+fn has_empty_length(session: &Http2Session) -> bool {
+    let length = session.req_header().headers.get(header::CONTENT_LENGTH);
+    length.is_some_and(|length| length.as_bytes().iter().all(|digit| *digit == b'0'))
 }
 
 /// The next piece of the body, as soon as it arrives; `None` after the last one.
@@ -106,7 +120,6 @@ mod tests {
     use crate::gateway::intercepted_stream::InterceptedConnection;
     use crate::gateway::listen::http1_inspection::BodyFraming;
     use crate::gateway::listen::http1_reader::Http1Reader;
-    use http::header;
     use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
 
     const HEAD: &[u8] = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n";

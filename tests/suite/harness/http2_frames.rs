@@ -12,7 +12,9 @@ pub const HEADERS: u8 = 1;
 pub const CONTINUATION: u8 = 9;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const RST_STREAM: u8 = 3;
+pub const PRIORITY: u8 = 2;
+pub const RST_STREAM: u8 = 3;
+pub const WINDOW_UPDATE: u8 = 8;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
 const ACK: u8 = 1;
@@ -32,6 +34,17 @@ pub enum StreamEndState {
     Reset(u32),
     /// GOAWAY with an error, or the end of the connection.
     Connection,
+}
+
+/// An error that the peer reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerError {
+    /// RST_STREAM of a stream with a code.
+    Stream(u32, u32),
+    /// GOAWAY with a code.
+    Connection(u32),
+    /// The connection ended without a reason.
+    Closed,
 }
 
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -99,17 +112,55 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http2Frames<S> {
         }
     }
 
-    /// Reads a frame; returns `false` if the connection ends.
-    async fn read_frame(&mut self) -> bool {
-        let mut head = [0; 9];
-        if self.stream.read_exact(&mut head).await.is_err() {
-            return false;
+    /// Reads until the peer has ended a stream whole.
+    pub async fn whole(&mut self, stream: u32) {
+        loop {
+            let next = timeout(PATIENCE, self.next()).await.expect("nothing came");
+            let (head, _) = next.expect("the connection ended");
+            let ends = matches!(head[3], DATA | HEADERS) && head[4] & END_STREAM != 0;
+            if ends && head[5..] == stream.to_be_bytes() {
+                return;
+            }
         }
+    }
+
+    /// Reads until the peer reports an error.
+    pub async fn error(&mut self) -> PeerError {
+        loop {
+            let next = timeout(PATIENCE, self.next()).await.expect("nothing came");
+            let Some((head, payload)) = next else {
+                return PeerError::Closed;
+            };
+            let word = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().unwrap());
+            match head[3] {
+                RST_STREAM => return PeerError::Stream(word(&head[5..]), word(&payload)),
+                GOAWAY if payload[4..8] != [0; 4] => {
+                    return PeerError::Connection(word(&payload[4..8]));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The head and the payload of the next frame; `None` if the connection ends.
+    async fn next(&mut self) -> Option<([u8; 9], Vec<u8>)> {
+        let mut head = [0; 9];
+        self.stream.read_exact(&mut head).await.ok()?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
         let mut payload = vec![0; length];
-        if self.stream.read_exact(&mut payload).await.is_err() {
-            return false;
+        self.stream.read_exact(&mut payload).await.ok()?;
+        if head[3] == SETTINGS && head[4] & ACK == 0 {
+            let ack = frame(SETTINGS, ACK, 0, b"");
+            self.send(&ack).await;
         }
+        Some((head, payload))
+    }
+
+    /// Reads a frame; returns `false` if the connection ends.
+    async fn read_frame(&mut self) -> bool {
+        let Some((head, payload)) = self.next().await else {
+            return false;
+        };
         let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
         match head[3] {
             HEADERS => drop(
@@ -122,10 +173,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http2Frames<S> {
                 self.ended
                     .entry(stream)
                     .or_insert(StreamEndState::Reset(reason));
-            }
-            SETTINGS if head[4] & ACK == 0 => {
-                let ack = frame(SETTINGS, ACK, 0, b"");
-                self.send(&ack).await;
             }
             GOAWAY if payload[4..8] != [0; 4] => return false,
             _ => {}

@@ -3,6 +3,7 @@
 mod http2;
 mod http2_heads;
 mod http2_refusals;
+mod http2_stream_states;
 mod pipelining;
 mod refusals;
 mod request_paths;

@@ -2,27 +2,29 @@
 //!
 //! Valid blocks pass unchanged. To the others the inspector appends fields for which the library or the gateway rejects
 //! that one request. It cannot drop a block, since all blocks of a connection share the HPACK state.
+//!
+//! Frames on streams that the client has closed itself are answered here (RFC 9113, sections 5.1 and 5.1.1).
 
 use super::field::{FIELDS_MAX, FieldBlockTotals};
+use super::frame::{
+    CONTINUATION, DATA, END_HEADERS, ErrorCode, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameHead,
+    HEADERS, RST_STREAM, push_connection_window, push_goaway, push_reset,
+};
+use super::header_block::{append_extended, fragment_of, literal};
 use super::hpack::{CompressionError, HpackFieldInspector};
+use super::stream_states::{StreamState, StreamStates};
 
 /// The field that is appended to a malformed head. A client that sends this field gets its own request rejected.
 pub(in crate::gateway) const MALFORMED: &str = "headgate-malformed";
 
 const PREFACE_BYTES: usize = 24;
-const FRAME_HEAD_BYTES: usize = 9;
 /// Capacity that is kept for an incomplete frame.
 const PARTIAL_BYTES: usize = 1 << 10;
-/// The maximum that the library announces; it ends a connection with a larger frame.
-const FRAME_BYTES_MAX: usize = 16 << 10;
 /// Number of frames of a header block after which the library limits them itself.
 const CONTINUATIONS_MAX: u32 = 8;
 
-const HEADERS: u8 = 1;
-const CONTINUATION: u8 = 9;
-const END_HEADERS: u8 = 0x4;
-const PADDED: u8 = 0x8;
-const PRIORITY: u8 = 0x20;
+/// Maximum size of the frames that wait to be sent; a client that does not read them has its connection closed.
+const REPLIES_BYTES_MAX: usize = 16 << 10;
 
 /// One byte that decodes to `accept-encoding: gzip, deflate`. Repeated, it makes a list too large for the library.
 const LARGE_FIELD: u8 = 0x80 | 16;
@@ -33,12 +35,18 @@ const LARGE_FIELD_BYTES: usize = 60;
 pub(super) struct Http2Inspector {
     /// Number of following bytes that pass without inspection.
     pass: usize,
+    /// Number of following bytes that the library does not get.
+    discard: usize,
+    /// A frame that the library gets in place of discarded ones.
+    substitute: Vec<u8>,
     /// The start of a frame that is inspected as a whole.
     partial: Vec<u8>,
     /// Frames of the open header block, kept until its end.
     pending_frames: Vec<u8>,
     block: Option<UnfinishedHeaderBlock>,
-    newest_stream: u32,
+    streams: StreamStates,
+    /// Frames for the client that wait to be sent.
+    replies: Vec<u8>,
     hpack: HpackFieldInspector,
     list_bytes_max: usize,
     /// The library will end the connection because of a frame that has passed.
@@ -49,6 +57,7 @@ pub(super) struct Http2Inspector {
 /// Kind and length of the segment at the start of the received bytes.
 enum FrameOrPassthrough {
     Uninspected(usize),
+    Discarded(usize),
     HeaderFrame(usize),
 }
 
@@ -56,11 +65,20 @@ enum FrameOrPassthrough {
 #[derive(Debug)]
 struct UnfinishedHeaderBlock {
     stream: u32,
-    is_trailers: bool,
+    part: MessagePart,
     list: FieldBlockTotals,
     continuations: u32,
     /// The block exceeds a limit: its frames pass at once, and it is rejected at its end.
     is_passing: bool,
+}
+
+/// What a header block is in its stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MessagePart {
+    Request,
+    Trailers,
+    /// The stream takes no header block any more.
+    Late,
 }
 
 impl Http2Inspector {
@@ -68,10 +86,13 @@ impl Http2Inspector {
     pub fn new(list_bytes_max: usize) -> Self {
         Self {
             pass: PREFACE_BYTES,
+            discard: 0,
+            substitute: Vec::new(),
             partial: Vec::new(),
             pending_frames: Vec::new(),
             block: None,
-            newest_stream: 0,
+            streams: StreamStates::default(),
+            replies: Vec::new(),
             hpack: HpackFieldInspector::new(list_bytes_max),
             list_bytes_max,
             is_over: false,
@@ -107,16 +128,29 @@ impl Http2Inspector {
                     self.passed(bytes);
                     used += bytes;
                 }
+                FrameOrPassthrough::Discarded(bytes) => {
+                    ready.append(&mut self.substitute);
+                    self.discard -= bytes;
+                    used += bytes;
+                }
                 FrameOrPassthrough::HeaderFrame(bytes) => {
                     self.header_frame(&rest[used..used + bytes], ready);
                     used += bytes;
                 }
             }
         }
-        rest.drain(..used);
-        rest.shrink_to(PARTIAL_BYTES);
+        // Not while a frame arrives by the byte: each would copy all bytes before it.
+        if used > 0 {
+            rest.drain(..used);
+            rest.shrink_to(PARTIAL_BYTES);
+        }
         self.partial = rest;
         in_place
+    }
+
+    /// The states of the streams, and the frames for the client that wait to be sent.
+    pub fn output(&mut self) -> (&mut StreamStates, &mut Vec<u8>) {
+        (&mut self.streams, &mut self.replies)
     }
 
     /// Whether the library ends the connection; it gets no further bytes.
@@ -139,18 +173,68 @@ impl Http2Inspector {
         if bytes.is_empty() || self.is_over {
             return None;
         }
-        if self.pass == 0 {
-            let head = bytes.get(..FRAME_HEAD_BYTES)?;
-            let payload =
-                usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
-            let frame = FRAME_HEAD_BYTES + payload;
-            let is_inspected = matches!(head[3], HEADERS | CONTINUATION) || self.block.is_some();
-            if is_inspected && payload <= FRAME_BYTES_MAX {
+        if self.pass == 0 && self.discard == 0 {
+            let head = FrameHead::parse(bytes)?;
+            let frame = FRAME_HEAD_BYTES + head.payload;
+            let is_inspected = matches!(head.kind, HEADERS | CONTINUATION) || self.block.is_some();
+            if is_inspected && head.payload <= FRAME_BYTES_MAX {
                 return (bytes.len() >= frame).then_some(FrameOrPassthrough::HeaderFrame(frame));
             }
-            self.pass = frame;
+            match self.takes(&head) {
+                true => self.pass = frame,
+                false => self.discard = frame,
+            }
         }
-        Some(FrameOrPassthrough::Uninspected(self.pass.min(bytes.len())))
+        Some(match self.discard {
+            0 => FrameOrPassthrough::Uninspected(self.pass.min(bytes.len())),
+            discard => FrameOrPassthrough::Discarded(discard.min(bytes.len())),
+        })
+    }
+
+    /// Whether the library gets a frame that is not part of a header block. If not, the client gets the error.
+    fn takes(&mut self, frame: &FrameHead) -> bool {
+        if !matches!(frame.kind, DATA | RST_STREAM) || frame.stream % 2 == 0 {
+            return true;
+        }
+        match (frame.kind, self.streams.state(frame.stream)) {
+            (DATA, state @ (StreamState::HalfClosed | StreamState::ResetByClient)) => {
+                self.refuse_late_frame(frame.stream, state);
+                if frame.payload > 0 && frame.payload <= FRAME_BYTES_MAX {
+                    push_connection_window(&mut self.replies, frame.payload as u32);
+                }
+                false
+            }
+            (DATA, StreamState::Ended) => {
+                self.close(ErrorCode::StreamClosed);
+                false
+            }
+            _ => {
+                self.streams.follow_client(frame);
+                true
+            }
+        }
+    }
+
+    /// Answers a frame on a stream that the client has ended or reset: a stream error. For the library, the client resets
+    /// a stream that is still open.
+    fn refuse_late_frame(&mut self, stream: u32, state: StreamState) {
+        push_reset(&mut self.replies, stream, ErrorCode::StreamClosed);
+        if state == StreamState::HalfClosed {
+            let at = self.substitute.len();
+            push_reset(&mut self.substitute, stream, ErrorCode::StreamClosed);
+            if let Some(reset) = FrameHead::parse(&self.substitute[at..]) {
+                self.streams.follow_client(&reset);
+            }
+        }
+        if self.replies.len() > REPLIES_BYTES_MAX {
+            self.close(ErrorCode::EnhanceYourCalm);
+        }
+    }
+
+    /// Ends the connection with an error.
+    fn close(&mut self, code: ErrorCode) {
+        push_goaway(&mut self.replies, self.streams.newest(), code);
+        self.is_over = true;
     }
 
     fn passed(&mut self, bytes: usize) {
@@ -160,7 +244,7 @@ impl Http2Inspector {
     /// Inspects a complete frame of a header block.
     fn header_frame(&mut self, frame: &[u8], ready: &mut Vec<u8>) {
         let ends = frame[4] & END_HEADERS != 0;
-        let stream = u32::from_be_bytes([frame[5] & 0x7f, frame[6], frame[7], frame[8]]);
+        let stream = FrameHead::parse(frame).map_or(0, |head| head.stream);
         let block = self.block.take();
         let fragment = match (&block, frame[3]) {
             (None, HEADERS) => fragment_of(frame),
@@ -169,7 +253,9 @@ impl Http2Inspector {
             }
             _ => None,
         };
-        let mut block = block.unwrap_or_else(|| self.open(stream));
+        let Some(mut block) = block.or_else(|| self.open(frame, ready)) else {
+            return;
+        };
         // A frame of another kind or stream within a block has no fragment.
         let decoded = match fragment {
             Some(fragment) => self.hpack.decode(fragment, &mut block.list),
@@ -205,16 +291,48 @@ impl Http2Inspector {
         self.pending_frames.shrink_to(PARTIAL_BYTES);
     }
 
-    fn open(&mut self, stream: u32) -> UnfinishedHeaderBlock {
-        let is_trailers = stream <= self.newest_stream;
-        self.newest_stream = self.newest_stream.max(stream);
-        UnfinishedHeaderBlock {
-            stream,
-            is_trailers,
+    /// Begins a header block with its first frame; `None` if that ends the connection.
+    fn open(&mut self, frame: &[u8], ready: &mut Vec<u8>) -> Option<UnfinishedHeaderBlock> {
+        let head = FrameHead::parse(frame)?;
+        // The library ends the connection for a stream id of the server's, and for a CONTINUATION without a start.
+        let part = match head.kind == HEADERS && head.stream % 2 == 1 {
+            true => self.part_of_stream(&head, ready)?,
+            false => MessagePart::Request,
+        };
+        Some(UnfinishedHeaderBlock {
+            stream: head.stream,
+            part,
             list: FieldBlockTotals::default(),
             continuations: 0,
             is_passing: false,
-        }
+        })
+    }
+
+    fn part_of_stream(&mut self, head: &FrameHead, ready: &mut Vec<u8>) -> Option<MessagePart> {
+        let state = self.streams.state(head.stream);
+        let part = match state {
+            StreamState::Idle => {
+                self.streams.open(head.stream);
+                MessagePart::Request
+            }
+            StreamState::Open => MessagePart::Trailers,
+            StreamState::HalfClosed | StreamState::ResetByClient => {
+                self.refuse_late_frame(head.stream, state);
+                ready.append(&mut self.substitute);
+                MessagePart::Late
+            }
+            StreamState::ResetByServer => MessagePart::Late,
+            StreamState::Ended => {
+                self.close(ErrorCode::StreamClosed);
+                return None;
+            }
+            StreamState::Skipped => {
+                self.close(ErrorCode::Protocol);
+                return None;
+            }
+        };
+        self.streams.follow_client(head);
+        Some(part)
     }
 
     /// The fields to append to a block that is to be rejected.
@@ -222,8 +340,9 @@ impl Http2Inspector {
         let list = &block.list;
         let is_large =
             block.is_passing || list.fields > FIELDS_MAX || list.bytes >= self.list_bytes_max;
-        if block.is_trailers {
-            let refused = is_large || list.frames || list.malformed.is_some();
+        if block.part != MessagePart::Request {
+            let is_late = block.part == MessagePart::Late;
+            let refused = is_late || is_large || list.frames || list.malformed.is_some();
             // A connection-specific field, which HTTP/2 forbids.
             return refused.then(|| literal("connection", b"close"));
         }
@@ -234,60 +353,5 @@ impl Http2Inspector {
         }
         let malformed = list.malformed?;
         Some(literal(MALFORMED, &[malformed.digit()]))
-    }
-}
-
-/// The header block fragment of a HEADERS frame; `None` if its padding is malformed.
-fn fragment_of(frame: &[u8]) -> Option<&[u8]> {
-    let flags = frame[4];
-    let mut payload = &frame[FRAME_HEAD_BYTES..];
-    let mut padding = 0;
-    if flags & PADDED != 0 {
-        let (first, rest) = payload.split_first()?;
-        (padding, payload) = (usize::from(*first), rest);
-    }
-    if flags & PRIORITY != 0 {
-        let (dependency, rest) = payload.split_at_checked(5)?;
-        // The library does not decode a block of a stream that depends on itself.
-        if dependency[0] & 0x7f == frame[5] & 0x7f && dependency[1..4] == frame[6..9] {
-            return None;
-        }
-        payload = rest;
-    }
-    payload.get(..payload.len().checked_sub(padding)?)
-}
-
-/// A literal field without indexing, with a short name and value.
-fn literal(name: &str, value: &[u8]) -> Vec<u8> {
-    let mut field = vec![0, name.len() as u8];
-    field.extend_from_slice(name.as_bytes());
-    field.push(value.len() as u8);
-    field.extend_from_slice(value);
-    field
-}
-
-/// Appends the last frame of a header block, extended by `fields`: in the same frame if they fit, since the library
-/// accepts no CONTINUATION after a frame that is malformed itself.
-fn append_extended(block: &mut Vec<u8>, frame: &[u8], fields: &[u8]) {
-    let (head, payload) = frame.split_at(FRAME_HEAD_BYTES);
-    let (mut payload, mut flags) = (payload, head[4]);
-    if head[3] == HEADERS
-        && flags & PADDED != 0
-        && let Some((padding, rest)) = payload.split_first()
-    {
-        payload = &rest[..rest.len().saturating_sub(usize::from(*padding))];
-        flags &= !PADDED;
-    }
-    let whole = [payload, fields].concat();
-    let mut kind = head[3];
-    let count = whole.len().div_ceil(FRAME_BYTES_MAX);
-    for (at, piece) in whole.chunks(FRAME_BYTES_MAX).enumerate() {
-        flags &= !END_HEADERS;
-        flags |= if at + 1 == count { END_HEADERS } else { 0 };
-        block.extend_from_slice(&(piece.len() as u32).to_be_bytes()[1..]);
-        block.extend_from_slice(&[kind, flags]);
-        block.extend_from_slice(&head[5..]);
-        block.extend_from_slice(piece);
-        (kind, flags) = (CONTINUATION, 0);
     }
 }
