@@ -3,6 +3,7 @@
 mod accept;
 mod buffered_stream;
 pub(super) mod caller_connections;
+pub(super) mod client_departure;
 mod client_stream;
 mod client_tls;
 mod connections;

@@ -300,14 +300,19 @@ pub(super) async fn read_head(
     // Both timers start when they are first polled.
     let mut last_request = pin!(fast_sleep(LAST_REQUEST));
     let mut late = pin!(fast_sleep(times.deadline));
-    let mut has_begun = false;
+    let (mut has_begun, mut has_received) = (false, false);
     poll_fn(|context| {
         if let Poll::Ready(done) = read.as_mut().poll(context) {
             return Poll::Ready(Some(done));
         }
+        // Empty lines start the deadline, too, but no request.
+        has_received = has_received || inspection.is_some_and(Http1Inspection::has_received);
+        if has_received && late.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
         has_begun = has_begun || inspection.is_some_and(Http1Inspection::has_begun);
         if has_begun {
-            return late.as_mut().poll(context).map(|()| None);
+            return Poll::Pending;
         }
         is_closing = is_closing || closing.as_mut().poll(context).is_ready();
         let idle = match is_closing {

@@ -3,7 +3,9 @@
 use super::{Downstream, RequestBodyState};
 use crate::gateway::deadline::{DeadlineElapsed, in_time};
 use crate::gateway::fault_from;
+use crate::gateway::listen::client_departure::until_client_leaves;
 use crate::protocol::fault::Fault;
+use pingora_core::protocols::http::ServerSession;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -70,8 +72,7 @@ impl Downstream {
         &mut self,
         work: impl Future<Output = T>,
     ) -> Result<T, UpstreamWaitInterruption> {
-        // Input is idle only after the body was read. Before, the body's reader notices that the caller left.
-        let body_read = self.body == RequestBodyState::Read;
+        let is_unread = self.body == RequestBodyState::Unread;
         let drain_state = &self.drain_state;
         // The task that runs the exchange is woken when the drain deadline passes.
         let over = poll_fn(|_| match drain_state.is_over() {
@@ -79,12 +80,12 @@ impl Downstream {
             false => Poll::Pending,
         });
         let (mut over, mut work) = (pin!(over), pin!(work));
-        let watches_caller = body_read && !self.has_caller_left;
+        let watches_caller = !self.has_caller_left;
         tokio::select! {
             biased;
             () = over.as_mut() => return Err(UpstreamWaitInterruption::Ending),
             done = work.as_mut() => return Ok(done),
-            _ = self.session.read_body_or_idle(true), if watches_caller => {}
+            () = until_caller_leaves(&mut self.session, is_unread), if watches_caller => {}
         }
         if !self.detachment.is_armed() {
             return Err(UpstreamWaitInterruption::ClientGone);
@@ -95,5 +96,15 @@ impl Downstream {
             () = over => Err(UpstreamWaitInterruption::Ending),
             done = work => Ok(done),
         }
+    }
+}
+
+/// Waits until the caller has closed the connection or reset the stream.
+async fn until_caller_leaves(session: &mut ServerSession, is_unread: bool) {
+    match session.stream().filter(|_| is_unread) {
+        // Boxed, since it is rarely needed. A read would take bytes of the body.
+        Some(stream) => Box::pin(until_client_leaves(stream)).await,
+        // An error is that of a caller who left.
+        None => drop(session.read_body_or_idle(true).await),
     }
 }

@@ -85,11 +85,11 @@ impl Downstream {
             if self.bytes_in > bytes_max {
                 return Err(too_large(None, bytes_max));
             }
-            sender.send(piece).await;
+            // Boxed: the future of each exchange would contain it. The provider may be slower than the caller.
+            Box::pin(self.race(sender.send(piece))).await?;
         }
         self.end_body(self.bytes_in == 0)?;
-        sender.end().await;
-        Ok(())
+        Ok(Box::pin(self.race(sender.end())).await?)
     }
 
     /// Marks the body as read, once it is certain that every parser finds the same end.

@@ -70,6 +70,8 @@ pub(super) struct InspectedByteCounts {
 #[derive(Default)]
 pub(super) struct Http1Inspector {
     phase: MessagePhase,
+    /// Whether a byte of the message or an empty line before it has arrived.
+    has_received: bool,
     head: HeadScanner,
     header_size: usize,
     /// Where the next bytes of a body of declared length go, which do not pass through the session.
@@ -109,6 +111,7 @@ impl Http1Inspection {
     pub fn begin_message(&self, header_size: usize) {
         *self.lock() = Http1Inspector {
             phase: MessagePhase::Begin,
+            has_received: false,
             head: HeadScanner::default(),
             header_size,
             receiving: None,
@@ -118,6 +121,11 @@ impl Http1Inspection {
     /// Whether a byte of the head has arrived.
     pub fn has_begun(&self) -> bool {
         !matches!(self.lock().phase, MessagePhase::Begin)
+    }
+
+    /// Whether a byte of the head, or of an empty line before it, has arrived.
+    pub fn has_received(&self) -> bool {
+        self.lock().has_received
     }
 
     /// Size of the head and result of the request line check. The head must be complete.
@@ -226,6 +234,7 @@ impl Http1Inspector {
     pub fn inspect(&mut self, received: &[u8]) -> Result<InspectedByteCounts, InspectionError> {
         let mut skipped = 0;
         if let MessagePhase::Begin = self.phase {
+            self.has_received |= !received.is_empty();
             skipped = self.head.skip_empty_lines(received);
             if skipped < received.len() {
                 self.phase = MessagePhase::Head;
@@ -254,6 +263,15 @@ impl Http1Inspector {
             _ => received.len(),
         };
         Ok(InspectedByteCounts { skipped, passed })
+    }
+
+    /// Whether the head is incomplete; `None` after its end.
+    pub fn is_head_open(&self) -> Option<bool> {
+        match self.phase {
+            MessagePhase::Head => Some(true),
+            MessagePhase::HeadEnd | MessagePhase::HeadTooLarge => Some(false),
+            _ => None,
+        }
     }
 
     /// The exchange's buffer for the next bytes of the body.

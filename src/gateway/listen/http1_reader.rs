@@ -3,8 +3,9 @@
 #[cfg(test)]
 mod tests;
 
+use super::client_departure::ClientDepartureWatch;
 use super::http1_inspection::{Http1Inspection, Http1Inspector, InspectedByteCounts, ReadPurpose};
-use crate::gateway::intercepted_stream::{InterceptedConnection, ReadInterceptor};
+use crate::gateway::intercepted_stream::{ConnectionInterceptor, InterceptedConnection};
 use bytes::{Buf, BufMut, BytesMut};
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
@@ -28,6 +29,19 @@ pub(in crate::gateway) struct Http1Reader {
     inspection: Http1Inspection,
     /// Bytes received after the current message.
     early: BytesMut,
+    slow_head: SlowHead,
+    departure: ClientDepartureWatch,
+}
+
+/// The bytes of a head that arrives in many pieces. The session parses a head from its start with each piece that it gets, so
+/// it gets the next piece when that is as large as all before it, or ends the head.
+#[derive(Default)]
+struct SlowHead {
+    /// Number of bytes that the session has.
+    passed: usize,
+    held: BytesMut,
+    /// Whether the session gets the held bytes now.
+    is_due: bool,
 }
 
 impl Http1Reader {
@@ -38,29 +52,40 @@ impl Http1Reader {
     }
 }
 
-impl ReadInterceptor for Http1Reader {
+impl ConnectionInterceptor for Http1Reader {
     fn poll_read(
         &mut self,
         stream: &mut Stream,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { inspection, early } = self;
+        let Self {
+            inspection,
+            early,
+            slow_head,
+            departure,
+        } = self;
         let mut inspector = inspection.lock();
         loop {
+            if slow_head.is_due {
+                slow_head.take(buffer);
+                return Poll::Ready(Ok(()));
+            }
             match inspector.read_mode()? {
                 ReadPurpose::Message if inspector.receive_buffer().is_some() => {
                     return poll_receive(stream, early, &mut inspector, context);
                 }
                 ReadPurpose::Message => {}
-                ReadPurpose::EndOfFile => return poll_end_of_file(stream, early, context),
+                ReadPurpose::EndOfFile => {
+                    return poll_end_of_file(stream, early, departure, context);
+                }
                 ReadPurpose::Discard => {
                     early.clear();
                     return poll_discard(stream, &mut inspector, context);
                 }
             }
+            let before = buffer.filled().len();
             let passed = if early.is_empty() {
-                let before = buffer.filled().len();
                 ready!(Pin::new(&mut *stream).poll_read(context, buffer))?;
                 let received = &mut buffer.filled_mut()[before..];
                 if received.is_empty() {
@@ -87,9 +112,44 @@ impl ReadInterceptor for Http1Reader {
                     // Frees the buffer's memory.
                     *early = BytesMut::new();
                 }
-                return Poll::Ready(Ok(()));
+                let is_held = match inspector.is_head_open() {
+                    Some(is_open) => slow_head.holds(buffer, before, is_open),
+                    None => false,
+                };
+                if !is_held {
+                    return Poll::Ready(Ok(()));
+                }
             }
         }
+    }
+}
+
+impl SlowHead {
+    /// Decides about the bytes of a head that were put into `buffer` after `before`. If they are held, they are removed from
+    /// it.
+    fn holds(&mut self, buffer: &mut ReadBuf<'_>, before: usize, is_open: bool) -> bool {
+        let piece = &buffer.filled()[before..];
+        let waits = is_open && self.held.len() + piece.len() < self.passed;
+        if !waits && self.held.is_empty() {
+            self.passed = if is_open {
+                self.passed + piece.len()
+            } else {
+                0
+            };
+            return false;
+        }
+        self.held.extend_from_slice(piece);
+        self.is_due = !waits;
+        buffer.set_filled(before);
+        true
+    }
+
+    /// Moves held bytes to `buffer`.
+    fn take(&mut self, buffer: &mut ReadBuf<'_>) {
+        let taken = self.held.split_to(self.held.len().min(buffer.remaining()));
+        buffer.put_slice(&taken);
+        self.passed += taken.len();
+        self.is_due = !self.held.is_empty();
     }
 }
 
@@ -128,6 +188,7 @@ fn poll_receive(
 fn poll_end_of_file(
     stream: &mut Stream,
     early: &mut BytesMut,
+    departure: &mut ClientDepartureWatch,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<()>> {
     while early.len() < EARLY_BYTES_MAX {
@@ -140,7 +201,7 @@ fn poll_end_of_file(
         early.extend_from_slice(read.filled());
     }
     // The client waits for its response; there is nothing to read.
-    Poll::Pending
+    departure.poll(stream, context).map(Ok)
 }
 
 /// Discards the client's input, and reports end of file when the client closes or the limit is reached.

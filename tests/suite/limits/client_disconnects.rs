@@ -1,11 +1,19 @@
 //! Tests of callers that leave: the provider's work is ended at once, in every state.
 
 use crate::harness::connection::StreamPiece;
+use crate::harness::upload_provider::Plan;
+use crate::harness::upload_world::{CALLERS, Caller, MIB, UploadWorld, head, write};
 use crate::harness::{PROTOCOLS, Request, TestSetup, eventually, monotonic_millis};
 use headgate::protocol::Protocol;
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// The maximum time from the caller's close until the provider notices it, in milliseconds.
 const NOTICED_WITHIN: u64 = 100;
+/// More than all sockets and buffers on the way hold.
+const BODY_BYTES: u64 = 256 * MIB;
+/// Time for an upload to fill the sockets and buffers on its way.
+const FILLS_WITHIN: Duration = Duration::from_secs(2);
 /// The number of tries: a busy machine may cause such a delay, but not every time.
 const TRIES: usize = 3;
 
@@ -15,6 +23,8 @@ enum State {
     BeforeTheHead,
     AmidTheStream,
     BeforeASlowAnswer,
+    /// More requests than the gateway reads ahead have arrived behind the one in progress.
+    BeforeASlowAnswerAmidPipelinedRequests,
     AmidABody,
 }
 
@@ -32,6 +42,7 @@ async fn a_caller_that_leaves_ends_the_providers_work_at_once() {
             State::BeforeTheHead,
             State::AmidTheStream,
             State::BeforeASlowAnswer,
+            State::BeforeASlowAnswerAmidPipelinedRequests,
             State::AmidABody,
         ] {
             for way in [DisconnectMethod::Fin, DisconnectMethod::Reset] {
@@ -106,6 +117,40 @@ async fn a_caller_that_leaves_amid_its_body_never_reaches_a_provider() {
     assert_eq!(world.simulator.records().await.len(), 1);
 }
 
+#[tokio::test]
+async fn a_caller_that_leaves_while_the_provider_takes_none_of_its_body_ends_the_exchange() {
+    for caller in CALLERS {
+        let world = UploadWorld::between(caller, false, Plan::Read).await;
+        world.provider.read(false);
+        let is_chunked = match caller {
+            Caller::Declared => Some(false),
+            Caller::Chunked => Some(true),
+            Caller::Http2 => None,
+        };
+        match is_chunked {
+            Some(is_chunked) => {
+                let mut connection = world.gateway.connect().await;
+                let declared = (!is_chunked).then_some(BODY_BYTES);
+                connection.send(head(declared).as_bytes()).await.unwrap();
+                let filling = write(&mut connection, is_chunked, 0..BODY_BYTES);
+                assert!(timeout(FILLS_WITHIN, filling).await.is_err(), "{caller:?}");
+                // A FIN would wait behind what the gateway has no room for.
+                connection.reset();
+            }
+            // Dropping the upload closes its connection.
+            None => {
+                let upload = world.upload(caller, BODY_BYTES);
+                assert!(timeout(FILLS_WITHIN, upload).await.is_err());
+            }
+        }
+        let line = world
+            .gateway
+            .log_line(|line| line["route"] == "uploads")
+            .await;
+        assert_eq!(line["settlement"], "client_cancelled", "{caller:?}: {line}");
+    }
+}
+
 async fn cancelled(world: &TestSetup) -> f64 {
     let labels = [("settlement", "client_cancelled")];
     world
@@ -125,16 +170,24 @@ async fn delay_of_leaving(
     let request = match state {
         State::BeforeTheHead => Request::ask_stream(protocol).simulate("stall"),
         State::AmidTheStream => Request::ask_stream(protocol).simulate("pace=10ms; events=2000"),
-        State::BeforeASlowAnswer => Request::ask(protocol).simulate("delay=60s"),
+        State::BeforeASlowAnswer | State::BeforeASlowAnswerAmidPipelinedRequests => {
+            Request::ask(protocol).simulate("delay=60s")
+        }
         State::AmidABody => Request::ask(protocol).simulate("stall_after=1"),
     };
     let newest = world.simulator.records().await.len();
     let mut connection = world.gateway.connect().await;
     connection.send(&request.bytes()).await.unwrap();
+    if let State::BeforeASlowAnswerAmidPipelinedRequests = state {
+        let pipelined = Request::get("/v1/models").bytes().repeat(200);
+        connection.send(&pipelined).await.unwrap();
+    }
     let arrived = async || (world.simulator.records().await.len() > newest).then_some(());
     eventually("the request at the provider", arrived).await;
     let connection = match state {
-        State::BeforeTheHead | State::BeforeASlowAnswer => connection,
+        State::BeforeTheHead
+        | State::BeforeASlowAnswer
+        | State::BeforeASlowAnswerAmidPipelinedRequests => connection,
         State::AmidTheStream | State::AmidABody => {
             let mut reply = connection.reply().await.unwrap();
             assert!(matches!(reply.piece().await, StreamPiece::Data(_)));

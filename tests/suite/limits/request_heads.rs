@@ -174,6 +174,12 @@ fn halves() -> Vec<(&'static str, Vec<u8>, usize)> {
     vec![
         ("half a head", half.to_vec(), 0),
         ("one byte", b"G".to_vec(), 0),
+        ("an empty line", b"\r\n".to_vec(), 0),
+        (
+            "empty lines behind a request",
+            [&get[..], b"\r\n\r\n"].concat(),
+            1,
+        ),
         ("all but the last byte", get[..get.len() - 1].to_vec(), 0),
         (
             "empty lines and half a head",

@@ -176,3 +176,26 @@ fn received_bytes_are_not_printed() {
     let stream = InterceptedConnection::boxed(Box::new(server), reader);
     assert!(!format!("{stream:?}").contains("secret"));
 }
+
+#[tokio::test]
+async fn a_head_that_comes_by_the_byte_reaches_the_session_in_few_pieces() {
+    let head = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "b".repeat(4_000));
+    let (mut client, mut stream, inspection) = inspected();
+    inspection.begin_message(head.len());
+    let (sent, mut received, mut pieces) = (head.clone(), String::new(), 0);
+    let writer = tokio::spawn(async move {
+        for byte in sent.as_bytes() {
+            client.write_all(&[*byte]).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        client
+    });
+    while received.len() < head.len() {
+        received += &read(&mut stream, 1, 9_000).await;
+        pieces += 1;
+    }
+    assert_eq!(received, head);
+    // The session parses as many bytes as twice the head at most.
+    assert!(pieces <= 14, "{pieces}");
+    drop(writer.await.unwrap());
+}

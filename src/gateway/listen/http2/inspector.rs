@@ -12,7 +12,7 @@ use super::frame::{
 };
 use super::header_block::{append_extended, fragment_of, literal};
 use super::hpack::{CompressionError, HpackFieldInspector};
-use super::stream_states::{StreamState, StreamStates};
+use super::stream_states::{ClientStreamState, ClientStreamStates};
 
 /// The field that is appended to a malformed head. A client that sends this field gets its own request rejected.
 pub(in crate::gateway) const MALFORMED: &str = "headgate-malformed";
@@ -44,7 +44,7 @@ pub(super) struct Http2Inspector {
     /// Frames of the open header block, kept until its end.
     pending_frames: Vec<u8>,
     block: Option<UnfinishedHeaderBlock>,
-    streams: StreamStates,
+    streams: ClientStreamStates,
     /// Frames for the client that wait to be sent.
     replies: Vec<u8>,
     hpack: HpackFieldInspector,
@@ -65,7 +65,7 @@ enum FrameOrPassthrough {
 #[derive(Debug)]
 struct UnfinishedHeaderBlock {
     stream: u32,
-    part: MessagePart,
+    role: HeaderBlockRole,
     list: FieldBlockTotals,
     continuations: u32,
     /// The block exceeds a limit: its frames pass at once, and it is rejected at its end.
@@ -74,11 +74,11 @@ struct UnfinishedHeaderBlock {
 
 /// What a header block is in its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MessagePart {
+enum HeaderBlockRole {
     Request,
     Trailers,
     /// The stream takes no header block any more.
-    Late,
+    AfterEnd,
 }
 
 impl Http2Inspector {
@@ -91,7 +91,7 @@ impl Http2Inspector {
             partial: Vec::new(),
             pending_frames: Vec::new(),
             block: None,
-            streams: StreamStates::default(),
+            streams: ClientStreamStates::default(),
             replies: Vec::new(),
             hpack: HpackFieldInspector::new(list_bytes_max),
             list_bytes_max,
@@ -149,7 +149,7 @@ impl Http2Inspector {
     }
 
     /// The states of the streams, and the frames for the client that wait to be sent.
-    pub fn output(&mut self) -> (&mut StreamStates, &mut Vec<u8>) {
+    pub fn output(&mut self) -> (&mut ClientStreamStates, &mut Vec<u8>) {
         (&mut self.streams, &mut self.replies)
     }
 
@@ -193,18 +193,18 @@ impl Http2Inspector {
 
     /// Whether the library gets a frame that is not part of a header block. If not, the client gets the error.
     fn takes(&mut self, frame: &FrameHead) -> bool {
-        if !matches!(frame.kind, DATA | RST_STREAM) || frame.stream % 2 == 0 {
+        if !matches!(frame.kind, DATA | RST_STREAM) || frame.stream & 1 == 0 {
             return true;
         }
         match (frame.kind, self.streams.state(frame.stream)) {
-            (DATA, state @ (StreamState::HalfClosed | StreamState::ResetByClient)) => {
+            (DATA, state @ (ClientStreamState::HalfClosed | ClientStreamState::ResetByClient)) => {
                 self.refuse_late_frame(frame.stream, state);
                 if frame.payload > 0 && frame.payload <= FRAME_BYTES_MAX {
                     push_connection_window(&mut self.replies, frame.payload as u32);
                 }
                 false
             }
-            (DATA, StreamState::Ended) => {
+            (DATA, ClientStreamState::Ended) => {
                 self.close(ErrorCode::StreamClosed);
                 false
             }
@@ -217,9 +217,9 @@ impl Http2Inspector {
 
     /// Answers a frame on a stream that the client has ended or reset: a stream error. For the library, the client resets
     /// a stream that is still open.
-    fn refuse_late_frame(&mut self, stream: u32, state: StreamState) {
+    fn refuse_late_frame(&mut self, stream: u32, state: ClientStreamState) {
         push_reset(&mut self.replies, stream, ErrorCode::StreamClosed);
-        if state == StreamState::HalfClosed {
+        if state == ClientStreamState::HalfClosed {
             let at = self.substitute.len();
             push_reset(&mut self.substitute, stream, ErrorCode::StreamClosed);
             if let Some(reset) = FrameHead::parse(&self.substitute[at..]) {
@@ -295,44 +295,44 @@ impl Http2Inspector {
     fn open(&mut self, frame: &[u8], ready: &mut Vec<u8>) -> Option<UnfinishedHeaderBlock> {
         let head = FrameHead::parse(frame)?;
         // The library ends the connection for a stream id of the server's, and for a CONTINUATION without a start.
-        let part = match head.kind == HEADERS && head.stream % 2 == 1 {
-            true => self.part_of_stream(&head, ready)?,
-            false => MessagePart::Request,
+        let role = match head.kind == HEADERS && head.stream & 1 == 1 {
+            true => self.role_in_stream(&head, ready)?,
+            false => HeaderBlockRole::Request,
         };
         Some(UnfinishedHeaderBlock {
             stream: head.stream,
-            part,
+            role,
             list: FieldBlockTotals::default(),
             continuations: 0,
             is_passing: false,
         })
     }
 
-    fn part_of_stream(&mut self, head: &FrameHead, ready: &mut Vec<u8>) -> Option<MessagePart> {
+    fn role_in_stream(&mut self, head: &FrameHead, ready: &mut Vec<u8>) -> Option<HeaderBlockRole> {
         let state = self.streams.state(head.stream);
-        let part = match state {
-            StreamState::Idle => {
+        let role = match state {
+            ClientStreamState::Idle => {
                 self.streams.open(head.stream);
-                MessagePart::Request
+                HeaderBlockRole::Request
             }
-            StreamState::Open => MessagePart::Trailers,
-            StreamState::HalfClosed | StreamState::ResetByClient => {
+            ClientStreamState::Open => HeaderBlockRole::Trailers,
+            ClientStreamState::HalfClosed | ClientStreamState::ResetByClient => {
                 self.refuse_late_frame(head.stream, state);
                 ready.append(&mut self.substitute);
-                MessagePart::Late
+                HeaderBlockRole::AfterEnd
             }
-            StreamState::ResetByServer => MessagePart::Late,
-            StreamState::Ended => {
+            ClientStreamState::ResetByServer => HeaderBlockRole::AfterEnd,
+            ClientStreamState::Ended => {
                 self.close(ErrorCode::StreamClosed);
                 return None;
             }
-            StreamState::Skipped => {
+            ClientStreamState::Skipped => {
                 self.close(ErrorCode::Protocol);
                 return None;
             }
         };
         self.streams.follow_client(head);
-        Some(part)
+        Some(role)
     }
 
     /// The fields to append to a block that is to be rejected.
@@ -340,9 +340,9 @@ impl Http2Inspector {
         let list = &block.list;
         let is_large =
             block.is_passing || list.fields > FIELDS_MAX || list.bytes >= self.list_bytes_max;
-        if block.part != MessagePart::Request {
-            let is_late = block.part == MessagePart::Late;
-            let refused = is_late || is_large || list.frames || list.malformed.is_some();
+        if block.role != HeaderBlockRole::Request {
+            let is_after_end = block.role == HeaderBlockRole::AfterEnd;
+            let refused = is_after_end || is_large || list.frames || list.malformed.is_some();
             // A connection-specific field, which HTTP/2 forbids.
             return refused.then(|| literal("connection", b"close"));
         }

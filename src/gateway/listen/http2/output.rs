@@ -1,7 +1,7 @@
 //! Follows the frames that the HTTP/2 library sends on a connection.
 
 use super::frame::{FRAME_HEAD_BYTES, FrameHead};
-use super::stream_states::StreamStates;
+use super::stream_states::ClientStreamStates;
 use std::io::IoSlice;
 
 /// The position in the library's output.
@@ -20,7 +20,12 @@ impl OutputFrames {
     }
 
     /// Follows the first `count` bytes of `slices`, which were sent.
-    pub fn follow(&mut self, slices: &[IoSlice<'_>], mut count: usize, streams: &mut StreamStates) {
+    pub fn follow(
+        &mut self,
+        slices: &[IoSlice<'_>],
+        mut count: usize,
+        streams: &mut ClientStreamStates,
+    ) {
         for slice in slices {
             let sent = &slice[..slice.len().min(count)];
             count -= sent.len();
@@ -28,7 +33,7 @@ impl OutputFrames {
         }
     }
 
-    fn follow_bytes(&mut self, mut sent: &[u8], streams: &mut StreamStates) {
+    fn follow_bytes(&mut self, mut sent: &[u8], streams: &mut ClientStreamStates) {
         while !sent.is_empty() {
             if self.payload > 0 {
                 let skipped = self.payload.min(sent.len());
@@ -55,7 +60,7 @@ impl OutputFrames {
 #[cfg(test)]
 mod tests {
     use super::super::frame::{ErrorCode, push_goaway, push_reset};
-    use super::super::stream_states::StreamState;
+    use super::super::stream_states::ClientStreamState;
     use super::*;
 
     #[test]
@@ -66,7 +71,7 @@ mod tests {
         sent.extend_from_slice(b"\0\0\x03\0\x01\0\0\0\x01abc");
         push_reset(&mut sent, 3, ErrorCode::StreamClosed);
         for size in 1..=sent.len() {
-            let mut streams = StreamStates::default();
+            let mut streams = ClientStreamStates::default();
             streams.open(1);
             streams.open(3);
             let end = FrameHead::parse(b"\0\0\0\0\x01\0\0\0\x01").unwrap();
@@ -79,8 +84,12 @@ mod tests {
                 let is_between = [17, 29, 42].contains(&end);
                 assert_eq!(output.is_between_frames(), is_between, "{end} by {size}");
             }
-            assert_eq!(streams.state(1), StreamState::Ended, "by {size}");
-            assert_eq!(streams.state(3), StreamState::ResetByServer, "by {size}");
+            assert_eq!(streams.state(1), ClientStreamState::Ended, "by {size}");
+            assert_eq!(
+                streams.state(3),
+                ClientStreamState::ResetByServer,
+                "by {size}"
+            );
         }
     }
 }

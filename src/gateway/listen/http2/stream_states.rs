@@ -15,7 +15,7 @@ const GAPS_MAX: usize = 8;
 
 /// The states of the streams of one connection.
 #[derive(Debug, Default)]
-pub(super) struct StreamStates {
+pub(super) struct ClientStreamStates {
     open: HashMap<u32, OpenStream, RandomState>,
     /// The streams that closed last.
     closed: VecDeque<(u32, ClosedBy)>,
@@ -43,7 +43,7 @@ enum ClosedBy {
 
 /// The state of a stream, as far as it decides what the client may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StreamState {
+pub(super) enum ClientStreamState {
     /// The client has not used this id or a higher one.
     Idle,
     /// The client has not used this id, but a higher one.
@@ -61,31 +61,31 @@ pub(super) enum StreamState {
     ResetByServer,
 }
 
-impl StreamStates {
+impl ClientStreamStates {
     /// The highest id that the client has used.
     pub fn newest(&self) -> u32 {
         self.newest
     }
 
     /// The state of a stream whose id is odd.
-    pub fn state(&self, stream: u32) -> StreamState {
+    pub fn state(&self, stream: u32) -> ClientStreamState {
         if stream > self.newest {
-            return StreamState::Idle;
+            return ClientStreamState::Idle;
         }
         match self.open.get(&stream) {
-            Some(OpenStream::ClientEnded) => return StreamState::HalfClosed,
-            Some(OpenStream::Neither | OpenStream::ServerEnded) => return StreamState::Open,
+            Some(OpenStream::ClientEnded) => return ClientStreamState::HalfClosed,
+            Some(OpenStream::Neither | OpenStream::ServerEnded) => return ClientStreamState::Open,
             None => {}
         }
         let is_in = |gap: &(u32, u32)| gap.0 < stream && stream < gap.1;
         if self.gaps.iter().any(is_in) {
-            return StreamState::Skipped;
+            return ClientStreamState::Skipped;
         }
         let closed = self.closed.iter().rev().find(|closed| closed.0 == stream);
         match closed {
-            Some((_, ClosedBy::End)) => StreamState::Ended,
-            Some((_, ClosedBy::ClientReset)) => StreamState::ResetByClient,
-            Some((_, ClosedBy::ServerReset)) | None => StreamState::ResetByServer,
+            Some((_, ClosedBy::End)) => ClientStreamState::Ended,
+            Some((_, ClosedBy::ClientReset)) => ClientStreamState::ResetByClient,
+            Some((_, ClosedBy::ServerReset)) | None => ClientStreamState::ResetByServer,
         }
     }
 
@@ -153,7 +153,8 @@ mod tests {
 
     fn frame(kind: u8, ends: bool, stream: u32) -> FrameHead {
         let mut head = [0; FRAME_HEAD_BYTES];
-        (head[3], head[4], head[8]) = (kind, u8::from(ends), stream as u8);
+        (head[3], head[4]) = (kind, u8::from(ends));
+        head[5..].copy_from_slice(&stream.to_be_bytes());
         FrameHead::parse(&head).unwrap()
     }
 
@@ -162,43 +163,44 @@ mod tests {
         let end = |kind| frame(kind, true, 5);
         let reset = frame(RST_STREAM, false, 5);
         for (client, server, expected) in [
-            (&[][..], &[][..], StreamState::Open),
-            (&[frame(DATA, false, 5)], &[], StreamState::Open),
-            (&[], &[end(HEADERS)], StreamState::Open),
-            (&[end(DATA)], &[], StreamState::HalfClosed),
-            (&[end(HEADERS)], &[], StreamState::HalfClosed),
+            (&[][..], &[][..], ClientStreamState::Open),
+            (&[frame(DATA, false, 5)], &[], ClientStreamState::Open),
+            (&[], &[end(HEADERS)], ClientStreamState::Open),
+            (&[end(DATA)], &[], ClientStreamState::HalfClosed),
+            (&[end(HEADERS)], &[], ClientStreamState::HalfClosed),
             (
                 &[end(DATA)],
                 &[frame(DATA, false, 5)],
-                StreamState::HalfClosed,
+                ClientStreamState::HalfClosed,
             ),
-            (&[end(DATA)], &[end(DATA)], StreamState::Ended),
-            (&[end(DATA)], &[reset], StreamState::ResetByServer),
-            (&[], &[end(DATA), reset], StreamState::ResetByServer),
-            (&[reset], &[], StreamState::ResetByClient),
-            (&[end(HEADERS), reset], &[], StreamState::ResetByClient),
+            (&[end(DATA)], &[end(DATA)], ClientStreamState::Ended),
+            (&[end(DATA)], &[reset], ClientStreamState::ResetByServer),
+            (&[], &[end(DATA), reset], ClientStreamState::ResetByServer),
+            (&[reset], &[], ClientStreamState::ResetByClient),
+            (
+                &[end(HEADERS), reset],
+                &[],
+                ClientStreamState::ResetByClient,
+            ),
             // The first reset closes the stream.
-            (&[reset], &[reset], StreamState::ResetByClient),
+            (&[reset], &[reset], ClientStreamState::ResetByClient),
         ] {
-            let mut states = StreamStates::default();
+            let mut states = ClientStreamStates::default();
             states.open(5);
             client.iter().for_each(|frame| states.follow_client(frame));
             server.iter().for_each(|frame| states.follow_server(frame));
             assert_eq!(states.state(5), expected, "{client:?} {server:?}");
-            assert_eq!(states.state(3), StreamState::Skipped);
-            assert_eq!(states.state(7), StreamState::Idle);
+            assert_eq!(states.state(3), ClientStreamState::Skipped);
+            assert_eq!(states.state(7), ClientStreamState::Idle);
         }
     }
 
     #[test]
     fn what_is_remembered_is_bounded_and_its_loss_is_no_error_of_the_connection() {
-        let mut states = StreamStates::default();
+        let mut states = ClientStreamStates::default();
         for stream in (0..5_000).map(|n| 3 + n * 4) {
             states.open(stream);
-            let end = FrameHead {
-                stream,
-                ..frame(DATA, true, 0)
-            };
+            let end = frame(DATA, true, stream);
             states.follow_client(&end);
             states.follow_server(&end);
         }
@@ -208,7 +210,7 @@ mod tests {
             (CLOSED_MAX, GAPS_MAX)
         );
         for forgotten in [1, 3, 5, 7] {
-            assert_eq!(states.state(forgotten), StreamState::ResetByServer);
+            assert_eq!(states.state(forgotten), ClientStreamState::ResetByServer);
         }
         for stream in (30_001..40_001).step_by(2) {
             states.open(stream);
