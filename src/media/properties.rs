@@ -1,14 +1,18 @@
 //! Duration, frame rate and dimensions of media, as their containers state them. Nothing is decoded.
 
+mod adts;
+mod ebml;
 mod mp4;
 
 use crate::task::media_kind::MediaKind;
 use lofty::config::ParseOptions;
 use lofty::file::AudioFile;
+use lofty::flac::FlacFile;
 use lofty::iff::wav::WavFile;
 use lofty::mpeg::MpegFile;
+use lofty::ogg::{OpusFile, VorbisFile};
 use lofty::properties::FileProperties;
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::time::Duration;
 
 /// What a file states of itself; `None` is unknown.
@@ -36,10 +40,47 @@ impl MediaProperties {
             }
             "audio/x-wav" => Self::of_audio::<WavFile>(file),
             "audio/mpeg" => Self::of_audio::<MpegFile>(file),
+            "audio/x-flac" => Self::of_audio::<FlacFile>(file),
+            "audio/aac" => Self {
+                kind: Some(MediaKind::Audio),
+                duration: adts::duration(file),
+                ..Self::default()
+            },
+            "audio/ogg" => Self::read_ogg(file).unwrap_or_default(),
+            "video/webm" | "audio/webm" | "video/x-matroska" | "audio/x-matroska" => {
+                ebml::read(file).unwrap_or_default()
+            }
             "image/avif" | "image/heif" => Self::default(),
             image if image.starts_with("image/") => Self::of_image(file),
             _ => Self::default(),
         }
+    }
+
+    /// Sound in Ogg, by the codec that its first page names.
+    fn read_ogg(file: &mut (impl Read + Seek)) -> Option<Self> {
+        let mut start = [0; 64];
+        file.seek(SeekFrom::Start(0)).ok()?;
+        file.read_exact(&mut start).ok()?;
+        file.seek(SeekFrom::Start(0)).ok()?;
+        let names = |codec: &[u8]| memchr::memmem::find(&start, codec).is_some();
+        match () {
+            () if names(b"\x01vorbis") => Some(Self::of_audio::<VorbisFile>(file)),
+            () if names(b"OpusHead") => Some(Self::of_audio::<OpusFile>(file)),
+            () => None,
+        }
+    }
+
+    /// Whether a file does not state its duration although it could be read, or is of a format whose duration is not
+    /// read. What a damaged file would state is the provider's to check.
+    pub fn lacks_duration(&self, content_type: &str) -> bool {
+        let is_unstated = match content_type {
+            "video/mp4" | "audio/mp4" | "video/quicktime" | "video/3gpp" | "audio/3gpp" => {
+                self.kind.is_some()
+            }
+            "audio/x-wav" | "audio/mpeg" => false,
+            _ => true,
+        };
+        is_unstated && self.duration.is_none()
     }
 
     fn of_image(file: &mut (impl Read + Seek)) -> Self {

@@ -1,8 +1,11 @@
 //! Files of the ISO base media format (MP4, MOV, M4A, 3GP): the tracks of their `moov` box.
 
+mod fragments;
+
 use super::MediaProperties;
 use crate::task::media_kind::MediaKind;
-use mp4_atom::{Atom, DecodeMaybe, FourCC, Header, Mdhd, Mehd, Mvhd, ReadFrom, Stts, Tkhd};
+use mp4_atom::{Atom, DecodeMaybe, FourCC, Header, Mdhd, Mehd, Mvhd, ReadFrom, Stts, Tkhd, Trex};
+use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::time::Duration;
 
@@ -18,11 +21,16 @@ struct Movie {
     timescale: u32,
     /// Of a file in fragments.
     fragment_duration: Option<u64>,
+    /// Units of a sample of a fragment that does not say, by track; `None` if the file has no fragments.
+    sample_defaults: Option<BTreeMap<u32, u32>>,
+    /// Units of all samples in fragments, by track.
+    fragment_samples: BTreeMap<u32, u64>,
     tracks: Vec<Track>,
 }
 
 #[derive(Default)]
 struct Track {
+    id: u32,
     track_type: [u8; 4],
     /// In units of the movie.
     duration: u64,
@@ -46,9 +54,16 @@ pub(super) fn read(file: &mut (impl Read + Seek)) -> Option<MediaProperties> {
                 let mut inner = boxes(body).filter(|(kind, _)| kind == b"mehd");
                 let header = inner.next().and_then(|(_, body)| decode::<Mehd>(body));
                 movie.fragment_duration = header.map(|header| header.fragment_duration);
+                let defaults = boxes(body).filter(|(kind, _)| kind == b"trex");
+                let defaults = defaults.filter_map(|(_, body)| decode::<Trex>(body));
+                let defaults = defaults.map(|one| (one.track_id, one.default_sample_duration));
+                movie.sample_defaults = Some(defaults.collect());
             }
             _ => {}
         }
+    }
+    if let (None, Some(defaults)) = (movie.fragment_duration, &movie.sample_defaults) {
+        movie.fragment_samples = fragments::sample_durations(file, defaults).unwrap_or_default();
     }
     Some(movie.properties())
 }
@@ -99,12 +114,14 @@ impl Movie {
         }
     }
 
-    /// As it is played, with its edits; else as it is stored, else that of all fragments.
+    /// As it is played, with its edits; else as it is stored, else that of all fragments or of their samples.
     fn duration_of(&self, track: &Track) -> Option<Duration> {
         let played = seconds(track.duration, self.timescale);
         let stored = || seconds(track.media_duration, track.timescale);
         let fragments = || seconds(self.fragment_duration?, self.timescale);
-        played.or_else(stored).or_else(fragments)
+        let samples = || seconds(*self.fragment_samples.get(&track.id)?, track.timescale);
+        let known = played.or_else(stored).or_else(fragments);
+        known.or_else(samples)
     }
 }
 
@@ -115,6 +132,7 @@ impl Track {
             match &kind {
                 b"tkhd" => {
                     let header: Tkhd = decode(body)?;
+                    track.id = header.track_id;
                     track.duration = header.duration;
                     let (width, height) = (header.width.integer(), header.height.integer());
                     track.dimensions = (width.into(), height.into());

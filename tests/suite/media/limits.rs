@@ -55,8 +55,10 @@ async fn send(gateway: &Gateway, path: &str, body: Value) -> WholeResponse {
 #[tokio::test]
 async fn durations_and_frame_rates_of_family_b_are_those_of_its_limits() {
     let (simulator, gateway) = start().await;
-    let (clip, long) = (mp4_uri(8.0, 24.0), mp4_uri(15.3, 23.976));
+    let (clip, long) = (mp4_uri(8.0, 24.0), mp4_uri(15.02, 23.976));
+    let (longer, medium) = (mp4_uri(15.4, 24.0), mp4_uri(10.4, 24.0));
     let (slow, odd) = (mp4_uri(4.0, 12.0), mp4_uri(4.0, 15.99));
+    let slower = mp4_uri(4.0, 15.5);
     let (sound, song) = (
         data_uri("audio/wav", &wav(8)),
         data_uri("audio/mpeg", &mp3(16)),
@@ -77,6 +79,21 @@ async fn durations_and_frame_rates_of_family_b_are_those_of_its_limits() {
             Err("12 frames per second; at least 16"),
         ),
         (
+            vec![("reference_video", &slower)],
+            None,
+            Err("15.5 frames per second; at least 16"),
+        ),
+        (
+            vec![("reference_video", &longer)],
+            None,
+            Err("is 15.4 s long in all; it may be at most 15 s, and one frame (0.042 s)"),
+        ),
+        (
+            vec![("reference_video", &medium)],
+            Some(20),
+            Err("20 s of output and 10.4 s of input video are more than 30 s, and one frame"),
+        ),
+        (
             vec![("reference_video", &clip), ("reference_video", &clip)],
             None,
             Err("`reference_video` is 16 s long in all; it may be at most 15 s"),
@@ -89,12 +106,12 @@ async fn durations_and_frame_rates_of_family_b_are_those_of_its_limits() {
         (
             vec![("reference_audio", &song)],
             None,
-            Err("`reference_audio` is 16 s long"),
+            Err("`reference_audio` is 15.9"),
         ),
         (
             vec![("reference_video", &long)],
             Some(16),
-            Err("16 s of output and 15 s of input video are more than 30 s"),
+            Err("16 s of output and 15.02 s of input video are more than 30 s"),
         ),
         (
             vec![("reference_video", &clip)],

@@ -2,6 +2,7 @@
 
 mod bypasses;
 mod data_uris;
+mod durations;
 mod file_copies;
 mod file_properties;
 mod fleet;
