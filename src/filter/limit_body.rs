@@ -5,6 +5,7 @@ use super::descriptor::{
 };
 use super::view::RequestView;
 use super::{Filter, FilterDeclaration, HookResult};
+use crate::protocol::data_uri::has_data_scheme;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::form::{FormPart, MultipartForm};
 use crate::protocol::json::{DocumentNode, ValueKind};
@@ -139,7 +140,7 @@ fn large_data_url(node: DocumentNode<'_>, most: u64, at: &str) -> Option<String>
     }
     match node.kind() {
         ValueKind::String => {
-            let is_url = node.raw().starts_with(b"\"data:");
+            let is_url = has_data_scheme(&node.raw()[1..]);
             let comma = memchr::memchr(b',', node.raw())?;
             // A comma before the data, and a quote after it.
             let data = node.raw().len() - comma - 2;

@@ -1,6 +1,7 @@
 //! `map_images`: converts image edits to the channel's format, and completes the responses.
 
 mod file_copies;
+mod image_check;
 mod image_content;
 mod inline;
 mod request;
@@ -91,17 +92,16 @@ impl Filter for MapImagesFilter {
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         response::name_ignored_for_streams(request);
-        let wants_urls = self.hosting.is_some() && request_urls::is_wanted(request);
-        if request.file_copies.is_empty() && !wants_urls {
-            return HookResult::from(request::retain_capable(request));
-        }
         HookResult::later(async move {
-            file_copies::insert(request, &self.media, &self.editor).await?;
+            if !request.file_copies.is_empty() {
+                file_copies::insert(request, &self.media, &self.editor).await?;
+            }
             request::retain_capable(request)?;
-            if let Some(hosting) = &self.hosting
-                && request_urls::is_wanted(request)
-            {
-                request_urls::store(request, hosting).await?;
+            match &self.hosting {
+                Some(hosting) if request_urls::is_wanted(request) => {
+                    request_urls::store(request, hosting).await?;
+                }
+                _ => image_check::check(request).await?,
             }
             Ok(FilterAction::Continue)
         })

@@ -136,20 +136,20 @@ impl StoreMediaFilter {
         let checked = off_workers(move || check_all(found)).await;
         let checked = checked.ok_or_else(unchecked)??;
         check_limits(&checked, &found::output_durations(request, self.is_generic))?;
-        let Some(hosting) = &self.hosting else {
-            return Ok(FilterAction::Continue);
-        };
         // A dry run stores nothing.
-        let (Some(caller), Some(_)) = (request.caller.clone(), &request.fetch) else {
-            return Ok(FilterAction::Continue);
-        };
+        let owner = request.caller.clone().filter(|_| request.fetch.is_some());
+        let store = self.hosting.as_ref().zip(owner);
         let mut replaced: Vec<(Range<usize>, Bytes)> = Vec::new();
         for CheckedMedia { found, content, .. } in checked {
-            if found.is_hosted {
+            if let (true, Some((hosting, owner))) = (self.is_hosted(&found), &store) {
                 let pieces = found.uri.decoded_pieces();
-                let stored = hosting.store(&caller.name, &content, pieces).await;
+                let stored = hosting.store(&owner.name, &content, pieces).await;
                 let url = stored.map_err(|fault| fault.param(&found.param))?;
                 replaced.push((found.span, quoted(&url)));
+            } else if let Some((bytes, head)) = found.uri.canonical_head() {
+                // Providers compare the head with their own spelling.
+                let start = found.span.start + 1;
+                replaced.push((start..start + bytes, head.into()));
             }
         }
         self.replace_spans(request, replaced)?;

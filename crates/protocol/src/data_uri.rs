@@ -1,13 +1,16 @@
 //! Data URIs in JSON strings: their media type, and their base64 decoded in pieces, without a copy of the whole.
 
+mod head;
 mod reader;
 
+pub use head::{has_data_scheme, split_data_uri};
 pub use reader::{DataUriIndex, DataUriReader};
 
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::engine::{DecodePaddingMode, Engine};
 use bytes::Bytes;
+use head::{HEAD_BYTES_MAX, HeadEnd, media_type_in};
 use memchr::memchr2;
 
 /// As browsers decode: with or without padding.
@@ -19,8 +22,6 @@ const FORGIVING: GeneralPurpose = GeneralPurpose::new(
 );
 
 const SCHEME: &[u8] = b"data:";
-/// Longest text between `data:` and the comma.
-const HEAD_BYTES_MAX: usize = 256;
 /// Characters of base64 that are decoded at a time.
 const PIECE_CHARS: usize = 128 << 10;
 
@@ -29,6 +30,8 @@ const PIECE_CHARS: usize = 128 << 10;
 pub struct DataUri {
     /// The media type in lower case, without parameters; empty if there is none.
     pub media_type: String,
+    /// The text up to the comma and with it, as JSON spells it.
+    head: Bytes,
     /// The text behind the comma, as JSON spells it.
     payload: Bytes,
 }
@@ -75,23 +78,22 @@ impl DataUri {
                 return None;
             }
         }
-        let mut head = Vec::new();
+        let (mut head, mut end) = (Vec::new(), HeadEnd::default());
         loop {
             match rest.next_url_byte() {
-                Some(b',') => break,
+                Some(byte) if end.is_at(byte) => break,
                 Some(byte) if head.len() < HEAD_BYTES_MAX && byte.is_ascii() => head.push(byte),
                 Some(_) | None => return Some(Err(InvalidDataUri::NotBase64)),
             }
         }
-        let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
-        let mut parts = head.split(';').map(str::trim);
-        let media_type = parts.next().unwrap_or_default().to_owned();
-        Some(match parts.next_back() {
-            Some("base64") => Ok(Self {
+        let media_type = media_type_in(&String::from_utf8_lossy(&head));
+        Some(match media_type {
+            Some(media_type) => Ok(Self {
                 media_type,
+                head: text.slice(..rest.at),
                 payload: rest.remaining(),
             }),
-            _ => Err(InvalidDataUri::NotBase64),
+            None => Err(InvalidDataUri::NotBase64),
         })
     }
 
@@ -99,8 +101,17 @@ impl DataUri {
     pub fn of_base64(text: Bytes) -> Self {
         Self {
             media_type: String::new(),
+            head: Bytes::new(),
             payload: text,
         }
+    }
+
+    /// The text before the base64 as providers expect it, in lower case and without parameters, with the number of bytes
+    /// in the JSON that it replaces; `None` if it is so already.
+    pub fn canonical_head(&self) -> Option<(usize, String)> {
+        let canonical = format!("data:{};base64,", self.media_type);
+        let is_other = !self.head.is_empty() && self.head != canonical.as_bytes();
+        is_other.then_some((self.head.len(), canonical))
     }
 
     /// Bytes of the text behind the comma, as JSON spells it.
@@ -276,9 +287,16 @@ mod tests {
             (" data:image/png;base64,AA==", "image/png"),
             (r"\u0000\t data:image/png;base64,AA==", "image/png"),
             (r"da\nta:ima\tge/png;base64,AA==", "image/png"),
+            (r#"data:video/mp4;codecs=\"a, b\";base64,AA=="#, "video/mp4"),
         ] {
             let uri = DataUri::read(&Bytes::from(text)).unwrap().unwrap();
             assert_eq!(uri.media_type, media_type, "{text}");
+            let canonical = format!("data:{media_type};base64,");
+            let head = uri.canonical_head();
+            assert_eq!(head.is_none(), text.starts_with(&canonical), "{text}");
+            if let Some((bytes, head)) = head {
+                assert_eq!((head, &text[bytes..]), (canonical, "AA=="), "{text}");
+            }
         }
     }
 
@@ -295,7 +313,14 @@ mod tests {
             assert!(DataUri::read(&Bytes::from(text)).is_none(), "{text}");
         }
         let long = format!("data:{};base64,AA==", "a".repeat(300));
-        for text in ["data:", "data:image/png,abc", "data:base64,AA==", &long] {
+        let open = r#"data:a/b;c=\";base64,AA=="#;
+        for text in [
+            "data:",
+            "data:image/png,abc",
+            "data:base64,AA==",
+            &long,
+            open,
+        ] {
             let read = DataUri::read(&Bytes::from(text.to_owned())).unwrap();
             assert_eq!(read.unwrap_err(), InvalidDataUri::NotBase64, "{text}");
         }

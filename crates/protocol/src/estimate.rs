@@ -1,5 +1,6 @@
 //! A cheap estimate of the tokens that a request will use, before the provider has counted them.
 
+use super::data_uri::has_data_scheme;
 use super::json::{DocumentNode, JsonDocument, ValueKind};
 
 /// Bytes of text per token: about right for English, too high an estimate for most other languages in UTF-8.
@@ -104,7 +105,7 @@ impl EncodedMediaTotal {
 fn is_encoding(string: &[u8]) -> bool {
     let content = &string[1..];
     let beginning = &content[..content.len().min(MEDIA_LOOK_BYTES)];
-    content.starts_with(b"data:")
+    has_data_scheme(content)
         || beginning
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-\\".contains(byte))

@@ -21,7 +21,9 @@ pub(super) enum ImageContent {
 pub(super) enum InvalidImage {
     #[error("is an invalid data URI: {0}")]
     DataUri(#[from] InvalidDataUri),
-    #[error("must be an image, but its content is something else")]
+    #[error(
+        "must be an image, such as PNG, JPEG or WebP, but its content is something else; send the file itself"
+    )]
     NotAnImage,
 }
 
@@ -48,6 +50,48 @@ impl ImageContent {
                 .for_each(|piece| identification.add(piece)),
         }
         identification.end().ok_or(InvalidImage::NotAnImage)
+    }
+
+    /// Checks that the content is an image by its first bytes, and that its base64 is valid.
+    ///
+    /// # Errors
+    /// It cannot be decoded, or is no image.
+    pub fn check(&self) -> Result<(), InvalidImage> {
+        let mut start = Vec::new();
+        match self {
+            Self::Base64(uri) => {
+                let (mut decoder, mut piece) = (uri.decoder(), Vec::new());
+                loop {
+                    decoder.next_piece(&mut piece)?;
+                    if piece.is_empty() {
+                        break;
+                    }
+                    let missing = START_BYTES.saturating_sub(start.len());
+                    start.extend_from_slice(&piece[..missing.min(piece.len())]);
+                }
+            }
+            Self::File(content) => start.extend_from_slice(&content[..START_BYTES.min(content.len())]),
+        }
+        match content_type_of(MediaKind::Image, &start, "") {
+            Ok(_) => Ok(()),
+            Err(_) => Err(InvalidImage::NotAnImage),
+        }
+    }
+
+    /// Bytes that [`Self::check`] reads.
+    pub fn work_bytes(&self) -> usize {
+        match self {
+            Self::Base64(uri) => uri.text_bytes(),
+            Self::File(content) => content.len().min(START_BYTES),
+        }
+    }
+
+    /// The head of a data URI as providers expect it, as [`DataUri::canonical_head`].
+    pub fn canonical_head(&self) -> Option<(usize, String)> {
+        match self {
+            Self::Base64(uri) => uri.canonical_head(),
+            Self::File(_) => None,
+        }
     }
 
     /// The content, whose base64 is known to be valid.
@@ -119,8 +163,13 @@ mod tests {
             ("A", "base64 is invalid"),
         ] {
             let content = ImageContent::Base64(DataUri::of_base64(text.into()));
-            let error = content.identify().unwrap_err().to_string();
-            assert!(error.contains(reason), "{text}: {error}");
+            for error in [
+                content.check().unwrap_err(),
+                content.identify().unwrap_err(),
+            ] {
+                let error = error.to_string();
+                assert!(error.contains(reason), "{text}: {error}");
+            }
         }
     }
 }

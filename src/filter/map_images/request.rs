@@ -1,6 +1,6 @@
 //! Converts an image edit request to the format of its channel.
 
-use super::request_urls::{RequestImageUrls, wants_urls};
+use super::request_urls::{RequestImageUrls, rewrite_heads, wants_urls};
 use crate::catalog::images::{ImageBodyFormat, ResponseFormatHandling};
 use crate::catalog::model::Candidate;
 use crate::filter::view::{AttemptView, RequestView};
@@ -77,8 +77,10 @@ pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> 
             if !rewrite.keep_response_format {
                 leave_out(RESPONSE_FORMAT, request, attempt);
             }
-            if let Some(urls) = urls {
-                urls.replace_data_uris(&mut attempt.edits);
+            match (urls, request.body.document()) {
+                (Some(urls), _) => urls.replace_data_uris(&mut attempt.edits),
+                (None, Some(document)) => rewrite_heads(document, &mut attempt.edits),
+                (None, None) => {}
             }
             return Ok(());
         }

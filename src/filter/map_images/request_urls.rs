@@ -1,13 +1,14 @@
 //! Stores the images of a request for channels that want URLs in their place.
 
-use super::image_content::{ImageContent, InvalidImage};
+use super::image_check::{invalid, stopped};
+use super::image_content::ImageContent;
 use crate::catalog::images::ImageBodyFormat;
 use crate::catalog::model::Candidate;
 use crate::filter::media_hosting::MediaHosting;
 use crate::filter::view::RequestView;
 use crate::media::{ContentInfo, off_workers};
 use crate::protocol::data_uri::DataUri;
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::fault::Fault;
 use crate::protocol::form::MultipartForm;
 use crate::protocol::images::{FileRepresentation, FileUrl};
 use crate::protocol::json::edit::JsonEdits;
@@ -18,11 +19,11 @@ use std::ops::Range;
 pub(super) struct RequestImageUrls(Vec<FileUrl>);
 
 /// An image that the caller's body contains.
-struct RequestImage {
+pub(super) struct RequestImage {
     span: Range<usize>,
     /// The field, such as `images[0].image_url`.
-    param: String,
-    content: ImageContent,
+    pub param: String,
+    pub content: ImageContent,
 }
 
 impl RequestImageUrls {
@@ -59,10 +60,7 @@ pub(super) async fn store(request: &mut RequestView, hosting: &MediaHosting) -> 
     let (Some(caller), Some(_)) = (request.caller.clone(), &request.fetch) else {
         return Ok(());
     };
-    let images = match request.body.form() {
-        Some(form) => files(form),
-        None => data_uris(request.body.scanned())?,
-    };
+    let images = request_images(request)?;
     let identified = off_workers(move || identify(images)).await;
     let identified = identified.ok_or_else(stopped)??;
     let mut urls = Vec::new();
@@ -78,6 +76,27 @@ pub(super) async fn store(request: &mut RequestView, hosting: &MediaHosting) -> 
     }
     request.state.set(RequestImageUrls(urls));
     Ok(())
+}
+
+/// The images that the body contains: files of a form, or data URIs.
+///
+/// # Errors
+/// A data URI is not in base64.
+pub(super) fn request_images(request: &RequestView) -> Result<Vec<RequestImage>, Fault> {
+    match request.body.form() {
+        Some(form) => Ok(files(form)),
+        None => data_uris(request.body.scanned()),
+    }
+}
+
+/// Spells the heads of data URIs as providers expect them.
+pub(super) fn rewrite_heads(document: &JsonDocument, edits: &mut JsonEdits) {
+    for RequestImage { span, content, .. } in data_uris(document).into_iter().flatten() {
+        if let Some((bytes, head)) = content.canonical_head() {
+            let start = span.start + 1;
+            edits.replace(start..start + bytes, head);
+        }
+    }
 }
 
 /// Reads all images as a whole.
@@ -130,15 +149,4 @@ fn data_uris(document: &JsonDocument) -> Result<Vec<RequestImage>, Fault> {
         }
     }
     Ok(found)
-}
-
-fn invalid(param: &str, error: &InvalidImage) -> Fault {
-    Fault::new(FaultKind::Invalid, format!("`{param}` {error}")).param(param)
-}
-
-fn stopped() -> Fault {
-    Fault::new(
-        FaultKind::Internal,
-        "internal error: the images of the request could not be read",
-    )
 }

@@ -147,9 +147,8 @@ async fn large_files_pass_byte_for_byte_and_larger_ones_than_allowed_are_refused
     let mut config = image_config(&simulator, "", json!({}));
     config["routes"][0]["request"][2] = json!({"limit_body": {"body": "16MiB", "file": "12MiB"}});
     let gateway = Gateway::start(&config).await;
-    let file: Vec<u8> = (0..11_u32 << 20)
-        .map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect();
+    let noise = (0..11_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8);
+    let file: Vec<u8> = PNG.iter().copied().chain(noise).collect();
     let fields: &[(&str, &[u8])] = &[
         ("model", MODEL.as_bytes()),
         ("image!", &file),

@@ -1,5 +1,6 @@
 //! Tests of image edits.
 
+mod contents;
 mod edits;
 mod forms;
 mod responses;

@@ -111,6 +111,29 @@ async fn images_and_audio_for_family_a_pass_as_they_are() {
 }
 
 #[tokio::test]
+async fn data_uris_of_every_spelling_are_taken_and_reach_the_provider_in_one() {
+    let (simulator, gateway) = start().await;
+    let plain = data_uri("image/png", &file("image", 1000, 1));
+    let payload = plain.split_once(',').unwrap().1;
+    for head in [
+        "DATA:image/PNG;Base64",
+        "data:image/png;charset=utf-8;base64",
+        "data:image/png;name=\"a, b.png\";base64",
+    ] {
+        for (path, model) in CREATES {
+            let uri = format!("{head},{payload}");
+            let body = create_with(path, model, "first_frame", &uri);
+            let made = gateway.ask(&Request::post(path, body.to_string())).await;
+            assert_eq!(made.status, 200, "{path} {head}: {}", made.text());
+            let sent = String::from_utf8(simulator.last_create_body().await).unwrap();
+            let is_hosted = model == "demo-video-b";
+            assert_eq!(sent.contains(&plain), !is_hosted, "{path} {head}: {sent}");
+            assert!(!sent.contains(head), "{path} {head}: {sent}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_not_of_its_role_is_refused_before_anything_is_sent() {
     let (simulator, gateway) = start().await;
     let video = file("video", 1000, 1);

@@ -52,12 +52,6 @@ pub fn ending_of(content_type: &str) -> &str {
     }
 }
 
-/// Type and base64 of a data URL; `None` for any other text.
-pub fn data_url(url: &str) -> Option<(&str, &str)> {
-    let (content_type, base64) = url.strip_prefix("data:")?.split_once(";base64,")?;
-    Some((content_type, base64))
-}
-
 /// Appends the decoded `base64`.
 ///
 /// # Errors

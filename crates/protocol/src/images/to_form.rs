@@ -1,7 +1,8 @@
 //! Converts an image edit from JSON to a form, with its data URLs as files.
 
-use super::media::{data_url, decode_onto, decoded_len, ending_of};
+use super::media::{decode_onto, decoded_len, ending_of};
 use super::{ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField};
+use crate::data_uri::split_data_uri;
 use crate::form::is_plain_name;
 use crate::json::{DocumentNode, JsonDocument, ValueKind};
 use bytes::Bytes;
@@ -130,7 +131,7 @@ impl<'d> OutgoingPart<'d> {
             return Err(no_file(format!("{at}.file_id"), "an uploaded file"));
         };
         let at = format!("{at}.image_url");
-        match data_url(&url) {
+        match split_data_uri(&url) {
             // The type is written into a header.
             Some((content_type, _)) if content_type.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 Ok(Self {
@@ -163,10 +164,10 @@ impl<'d> OutgoingPart<'d> {
                 body.extend_from_slice(text.as_bytes());
             }
             PartContent::File(url) => {
-                let (content_type, base64) = data_url(url).unwrap_or_default();
+                let (content_type, base64) = split_data_uri(url).unwrap_or_default();
                 let file = format!(
                     "; filename=\"image.{}\"\r\nContent-Type: {content_type}\r\n\r\n",
-                    ending_of(content_type)
+                    ending_of(&content_type)
                 );
                 body.extend_from_slice(file.as_bytes());
                 decode_onto(body, base64).map_err(|_| no_base64(&self.at))?;

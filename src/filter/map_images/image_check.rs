@@ -1,0 +1,41 @@
+//! Checks the images of an edit by their content: a provider bills an edit also if what it was given is no image.
+
+use super::image_content::InvalidImage;
+use super::request_urls::request_images;
+use crate::filter::view::RequestView;
+use crate::media::off_workers;
+use crate::protocol::fault::{Fault, FaultKind};
+
+/// Images of this size, all in all, are checked on the worker itself.
+const INLINE_BYTES_MAX: usize = 256 << 10;
+
+/// Checks that each image of the request is one, and that its base64 is valid.
+///
+/// # Errors
+/// 400 for the first one that is not.
+pub(super) async fn check(request: &RequestView) -> Result<(), Fault> {
+    let images = request_images(request)?;
+    let bytes: usize = images.iter().map(|image| image.content.work_bytes()).sum();
+    let check_all = move || {
+        let mut images = images.iter();
+        images.try_for_each(|image| {
+            let checked = image.content.check();
+            checked.map_err(|error| invalid(&image.param, &error))
+        })
+    };
+    match bytes > INLINE_BYTES_MAX {
+        true => off_workers(check_all).await.ok_or_else(stopped)?,
+        false => check_all(),
+    }
+}
+
+pub(super) fn invalid(param: &str, error: &InvalidImage) -> Fault {
+    Fault::new(FaultKind::Invalid, format!("`{param}` {error}")).param(param)
+}
+
+pub(super) fn stopped() -> Fault {
+    Fault::new(
+        FaultKind::Internal,
+        "internal error: the images of the request could not be read",
+    )
+}
