@@ -65,6 +65,8 @@ pub enum CallbackAcceptance {
     Noted,
     /// A query that begins later was due already.
     AlreadyNoted,
+    /// The caller named no URL, so that nobody is told of a change: the status is not queried.
+    NoReceiver,
     /// There is no such subscription, or its task has ended.
     Unknown,
 }
@@ -184,7 +186,9 @@ impl CallbackRecords {
         let mut acceptance = CallbackAcceptance::Unknown;
         let noted = self.change_subscription(&token.nonce, |stored| {
             let is_bound = *stored.owner == *token.caller && stored.value.channel == token.channel;
+            let has_receiver = stored.value.url.is_some();
             acceptance = match (is_bound, stored.value.state.is_terminal()) {
+                (true, false) if !has_receiver => CallbackAcceptance::NoReceiver,
                 (true, false) if stored.value.has_query_ahead() => CallbackAcceptance::AlreadyNoted,
                 (true, false) => CallbackAcceptance::Noted,
                 _ => CallbackAcceptance::Unknown,

@@ -139,11 +139,12 @@ impl Subscription {
         if self.task.is_none() || self.state.is_terminal() {
             return None;
         }
+        // Without a URL no event is delivered, so that the status is not queried, whatever the provider calls.
+        self.url.as_ref()?;
         if self.is_hinted() {
             return Some(now_ms.max(self.queried_ms.saturating_add(HINT_INTERVAL_MS)));
         }
-        // Without a URL no event is delivered, so that the status is not polled.
-        if self.url.is_none() || now_ms >= self.polled_until_ms {
+        if now_ms >= self.polled_until_ms {
             return None;
         }
         let wait = match (self.expects_callbacks, self.polls) {
@@ -229,6 +230,11 @@ mod tests {
                 ..subscription()
             },
             Subscription {
+                url: None,
+                hints: 1,
+                ..subscription()
+            },
+            Subscription {
                 polled_until_ms: 5,
                 ..subscription()
             },
@@ -240,7 +246,6 @@ mod tests {
     #[test]
     fn a_callback_is_queried_at_once_but_a_flood_of_them_every_second() {
         let mut called = Subscription {
-            url: None,
             polls: 7,
             ..subscription()
         };

@@ -4,6 +4,7 @@ pub mod caller;
 pub mod channel;
 pub mod client_address;
 pub mod egress;
+pub mod endpoint;
 pub mod images;
 pub mod limits;
 pub mod model;

@@ -1,6 +1,7 @@
 //! Platform models and the channels that serve them.
 
 use super::channel::Channel;
+use super::endpoint::EndpointClass;
 use super::price::ModelPrice;
 use crate::protocol::Protocol;
 use crate::protocol::schema::CompiledSchema;
@@ -42,8 +43,11 @@ pub struct Candidate {
     pub key: Option<usize>,
     /// Whether an id binds the request to the channel, so that it goes there although the channel is drained.
     pub is_bound: bool,
-    /// Whether the request has content that only this channel can read: it precedes all tiers while it can be used.
+    /// Whether only this channel can do all that the request needs, such as reading its content or delivering to its
+    /// callback URL: it precedes all tiers while it can be used.
     pub is_preferred: bool,
+    /// The class of the endpoint that the request uses.
+    pub endpoint: EndpointClass,
 }
 
 /// A model as its provider names it.
@@ -115,6 +119,7 @@ impl Candidate {
             key: None,
             is_bound: true,
             is_preferred: false,
+            endpoint: EndpointClass::default(),
         }
     }
 
@@ -122,21 +127,26 @@ impl Candidate {
     pub fn rank(&self) -> (bool, u8) {
         (!self.is_preferred, self.channel.tier)
     }
-}
 
-impl Candidate {
+    /// The candidate, for a request to an endpoint of this class.
+    pub fn with_endpoint(self, endpoint: EndpointClass) -> Self {
+        Self { endpoint, ..self }
+    }
+
     /// What requests cost here; `None` if the configuration has no prices, or the request names no model.
     pub fn price(&self) -> Option<&ModelPrice> {
         self.model.as_ref()?.price.as_deref()
     }
 
-    /// The channel of a task, with the credential that created it, or any if that one is not configured now.
+    /// The channel of a task, for its queries, with the credential that created it, or any if that one is not configured
+    /// now.
     pub fn of_task(channel: Arc<Channel>, task: &TaskId) -> Self {
         let key = channel.credentials.iter().position(|credential| {
             credential_fingerprint(credential.secret.expose()) == task.credential
         });
         Self {
             key,
+            endpoint: EndpointClass::TaskQuery,
             ..Self::bound_to(channel)
         }
     }

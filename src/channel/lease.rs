@@ -8,6 +8,7 @@ use super::outcome::{AttemptFailure, AttemptOutcome, HealthScope};
 use super::permit::ChannelPermit;
 use super::random::random_fraction;
 use crate::catalog::channel::Credential;
+use crate::catalog::endpoint::EndpointClass;
 use crate::catalog::model::Candidate;
 use memchr::memmem;
 use std::sync::Arc;
@@ -108,7 +109,9 @@ impl ChannelLease {
             }
         };
         self.end_trial();
-        if let Some(model) = &self.candidate.model {
+        if let (Some(model), EndpointClass::Generation) =
+            (&self.candidate.model, self.candidate.endpoint)
+        {
             let latency = self.began.until(first_byte.map_or(now, MonotonicTime::at));
             self.channels
                 .record_attempt(model.fingerprint, now, outcome, latency);
@@ -144,7 +147,9 @@ impl ChannelLease {
     }
 
     fn record_success(&self, now: MonotonicTime) {
-        self.load.record_success(now);
+        if self.candidate.endpoint == EndpointClass::Generation {
+            self.load.record_success(now);
+        }
         for used in &self.permits {
             if let Some((health, permit)) = &used.health
                 && health.record_success(now, *permit)
@@ -173,7 +178,12 @@ impl ChannelLease {
             HealthScope::Channel => channel.health.for_channel(),
             HealthScope::Model | HealthScope::Credential => channel.health,
         };
-        if reason.concerns_credential() && self.channels.is_sole_candidate(channel, self.key, now) {
+        let is_sole = || match self.candidate.endpoint {
+            EndpointClass::Generation => self.channels.is_sole_candidate(channel, self.key, now),
+            // What exists is bound to its channel, and no other can serve it.
+            _ => true,
+        };
+        if reason.concerns_credential() && is_sole() {
             policy = policy_of_sole_credential(policy);
         }
         let mut counts = true;
@@ -247,6 +257,7 @@ impl ChannelStates {
         tracing::warn!(
             channel,
             model = candidate.model.as_ref().map(|model| &*model.name),
+            endpoint = candidate.endpoint.name(),
             scope = scope.name(),
             credential = key.map(|key| key + 1),
             reason = cooled.reason.name(),
@@ -265,6 +276,7 @@ impl ChannelStates {
         tracing::info!(
             channel,
             model = candidate.model.as_ref().map(|model| &*model.name),
+            endpoint = candidate.endpoint.name(),
             scope = scope.name(),
             credential = key.map(|key| key + 1),
             "recovered"

@@ -1,6 +1,7 @@
 //! Which live state is retained: that of channels in a catalog in use, and of requests in flight.
 
 use crate::catalog::channel::Channel;
+use crate::catalog::endpoint::EndpointClass;
 use crate::catalog::model::Catalog;
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -49,7 +50,7 @@ impl CatalogsInUse {
     }
 }
 
-/// The fingerprints of a channel, its credentials, and the models on it.
+/// The fingerprints of the health of a channel, its credentials, and the models on it, in every class of endpoints.
 pub(super) fn fingerprints_of(channel: &Channel, catalog: &Catalog) -> impl Iterator<Item = u64> {
     let models = catalog.models().flat_map(|model| {
         let candidates = model.all_candidates.iter();
@@ -57,9 +58,16 @@ pub(super) fn fingerprints_of(channel: &Channel, catalog: &Catalog) -> impl Iter
         of_channel.filter_map(|candidate| Some(candidate.model.as_ref()?.fingerprint))
     });
     let keys = channel.credentials.iter().map(|key| key.fingerprint);
-    std::iter::once(channel.fingerprint)
+    let all = std::iter::once(channel.fingerprint)
         .chain(keys)
-        .chain(models)
+        .chain(models);
+    all.flat_map(in_every_class)
+}
+
+fn in_every_class(fingerprint: u64) -> impl Iterator<Item = u64> {
+    EndpointClass::ALL
+        .into_iter()
+        .map(move |class| class.health_fingerprint(fingerprint))
 }
 
 /// The fingerprints of every channel, its credentials, and the models on it.
@@ -72,5 +80,5 @@ fn fingerprints(catalog: &Catalog) -> impl Iterator<Item = u64> {
         let candidates = model.all_candidates.iter();
         candidates.filter_map(|candidate| Some(candidate.model.as_ref()?.fingerprint))
     });
-    channels.chain(models)
+    channels.chain(models).flat_map(in_every_class)
 }

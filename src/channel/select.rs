@@ -47,7 +47,9 @@ impl ChannelStates {
                 return Ok(lease);
             }
         }
+        let has_last_resort = |one: &Candidate| one.endpoint.has_last_resort();
         if tried.is_empty()
+            && candidates.iter().all(has_last_resort)
             && let Some(lease) = self.last_resort(candidates, now)
         {
             return Ok(lease);
@@ -87,12 +89,15 @@ impl ChannelStates {
             return Some(UnusableReason::AtLimit(reached));
         }
         let model = candidate.model.as_ref().map(|model| model.fingerprint);
+        let class = candidate.endpoint;
         [
             (HealthScope::Channel, Some(channel.fingerprint)),
             (HealthScope::Model, model),
         ]
         .into_iter()
-        .find_map(|(scope, fingerprint)| self.cool_down_reason(scope, fingerprint?, now))
+        .find_map(|(scope, fingerprint)| {
+            self.cool_down_reason(scope, class.health_fingerprint(fingerprint?), now)
+        })
         .or_else(|| self.all_credentials_cooling(candidate, now))
     }
 
@@ -141,7 +146,7 @@ impl ChannelStates {
                 },
             )
             .collect();
-        cooling.sort_by_key(|(left, candidate)| (candidate.channel.tier, *left));
+        cooling.sort_by_key(|(left, candidate)| (candidate.rank(), *left));
         cooling.into_iter().find_map(|(_, candidate)| {
             let load = self.load(&candidate.channel);
             self.begin(candidate, load, now, HealthTracker::try_use_as_last_resort)
@@ -197,7 +202,8 @@ impl ChannelStates {
         let may_use = |index: usize| candidate.key.is_none_or(|only| only == index);
         let keys = candidate.channel.credentials.iter().enumerate();
         for (_, key) in keys.filter(|(index, _)| may_use(*index)) {
-            let reason = self.cool_down_reason(HealthScope::Credential, key.fingerprint, now)?;
+            let fingerprint = candidate.endpoint.health_fingerprint(key.fingerprint);
+            let reason = self.cool_down_reason(HealthScope::Credential, fingerprint, now)?;
             if let UnusableReason::CoolingDown { left, .. } = reason
                 && soonest.is_none_or(|(least, _)| left < least)
             {
@@ -216,9 +222,11 @@ impl ChannelStates {
         permit: PermitFn,
     ) -> Option<ChannelLease> {
         let channel = &candidate.channel;
-        let model = candidate.model.as_ref().map(|model| model.fingerprint);
-        let whole =
-            self.try_use_scope(HealthScope::Channel, Some(channel.fingerprint), now, permit)?;
+        let health_of = |fingerprint| candidate.endpoint.health_fingerprint(fingerprint);
+        let model = candidate.model.as_ref();
+        let model = model.map(|model| health_of(model.fingerprint));
+        let whole = Some(health_of(channel.fingerprint));
+        let whole = self.try_use_scope(HealthScope::Channel, whole, now, permit)?;
         let Some(model) = self.try_use_scope(HealthScope::Model, model, now, permit) else {
             release_permit(&whole);
             return None;
@@ -229,7 +237,7 @@ impl ChannelStates {
             .map(|offset| first.wrapping_add(offset) % keys)
             .filter(|key| candidate.key.is_none_or(|only| only == *key));
         let key = in_turn.find_map(|key| {
-            let fingerprint = channel.credentials[key].fingerprint;
+            let fingerprint = health_of(channel.credentials[key].fingerprint);
             let permits =
                 self.try_use_scope(HealthScope::Credential, Some(fingerprint), now, permit)?;
             Some((Some(key), permits))

@@ -130,6 +130,7 @@ impl Filter for CallbacksFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         HookResult::later(async move {
             self.check_url(request).await?;
+            self.prefer_delivering(request);
             Ok(super::FilterAction::Continue)
         })
     }

@@ -7,6 +7,7 @@ mod poll;
 mod request;
 mod response;
 mod schema_check;
+mod upstream_error;
 
 use super::contract::{ContractContent, RouteContract};
 use super::descriptor::{
@@ -190,9 +191,7 @@ impl Filter for MapTaskFilter {
             let created = self.created_reply(response, body);
             return HookResult::from(created.map(|created| *body = created));
         }
-        if self.is_generic {
-            self.translate_error(response, body);
-        }
+        self.translate_error(response, body);
         HookResult::done()
     }
 }

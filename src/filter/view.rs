@@ -151,7 +151,8 @@ impl ResponseBodyKind {
     /// provider.
     pub fn is_protocols_error(self, body: &[u8]) -> bool {
         match self {
-            Self::Json | Self::Stream => true,
+            Self::Stream => true,
+            Self::Json => matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')),
             Self::Other => body.trim_ascii_start().starts_with(b"{"),
             Self::Foreign => false,
         }
@@ -195,11 +196,14 @@ impl RouteDestination {
 
     /// Puts the candidates on the channel of this name before all others, if there are any.
     pub fn prefer(&mut self, channel: &str) {
-        let (mut preferred, others): (Vec<Candidate>, Vec<Candidate>) = self
-            .candidates
-            .iter()
-            .cloned()
-            .partition(|candidate| *candidate.channel.name == *channel);
+        self.prefer_all(|candidate| *candidate.channel.name == *channel);
+    }
+
+    /// Puts the candidates for which `is_first` holds before all others, if there are any.
+    pub fn prefer_all(&mut self, is_first: impl Fn(&Candidate) -> bool) {
+        let candidates = self.candidates.iter().cloned();
+        let (mut preferred, others): (Vec<Candidate>, Vec<Candidate>) =
+            candidates.partition(is_first);
         for candidate in &mut preferred {
             candidate.is_preferred = true;
         }

@@ -13,6 +13,8 @@ use super::upstream::client::{SendProgress, failure_reason};
 use super::upstream::request::{PreparedBody, PreparedRequest};
 use super::upstream::response::UpstreamResponse;
 use crate::catalog::channel::TimeoutOverrides;
+use crate::catalog::endpoint::EndpointClass;
+use crate::catalog::model::Candidate;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
@@ -134,11 +136,11 @@ impl Gateway {
     }
 
     async fn lease_for(&self, subrequest: &Subrequest) -> Result<ChannelLease, Fault> {
-        let candidates = std::slice::from_ref(&subrequest.candidate);
+        let candidates = [for_subrequest(subrequest)];
         let until = Instant::now() + subrequest.max_wait;
         loop {
             let freed = self.channels.freed.notified();
-            match self.channels.choose(candidates, &[], MonotonicTime::now()) {
+            match self.channels.choose(&candidates, &[], MonotonicTime::now()) {
                 Ok(lease) => return Ok(lease),
                 Err(none) if !none.is_full() || Instant::now() >= until => {
                     return Err(no_channel(&none));
@@ -270,6 +272,23 @@ impl Gateway {
 fn is_unreadable(subrequest: &Subrequest, status: StatusCode, body: &[u8]) -> bool {
     let has_result = subrequest.method == Method::GET && status != StatusCode::NO_CONTENT;
     has_result && response_verdict::judge(Protocol::Video, body) == ResponseVerdict::Unreadable
+}
+
+/// The candidate of the subrequest, with the class of its endpoint.
+fn for_subrequest(subrequest: &Subrequest) -> Candidate {
+    let Subrequest {
+        candidate,
+        method,
+        path,
+        ..
+    } = subrequest;
+    let class = match candidate.endpoint {
+        EndpointClass::Generation => {
+            EndpointClass::for_request(method, path, candidate.model.is_some())
+        }
+        class => class,
+    };
+    candidate.clone().with_endpoint(class)
 }
 
 /// Stores the provider's request id for the log, unless it contains the channel's credential.

@@ -86,10 +86,10 @@ pub struct ChannelWithCredential<'a> {
 
 /// Where to get a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ConnectionReusePolicy {
+pub enum ConnectionReusePolicy {
     /// From the pool if it has one, otherwise a new connection.
     Pool,
-    /// A new connection: pooled connections may be as stale as the one that failed.
+    /// A new connection: the provider may have closed a pooled one, or may reset it when it is used again.
     Fresh,
 }
 

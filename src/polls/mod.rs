@@ -5,6 +5,7 @@
 
 mod counters;
 mod ended_tasks;
+mod paused;
 mod poll_result;
 mod report;
 mod single_flight;
@@ -68,7 +69,7 @@ pub struct CallerStatusPoll {
 
 impl TaskStatusFetcher {
     /// The status of the task, from the cache if it is fresh; otherwise `subrequest`, which is sent when awaited,
-    /// queries the provider.
+    /// queries the provider. The last known status, if the provider may not be queried now.
     ///
     /// # Errors
     /// Why the status is unknown.
@@ -78,13 +79,23 @@ impl TaskStatusFetcher {
         subrequest: SubrequestFuture,
     ) -> PollResult {
         let key = task_key(&status_query.task);
+        let polled = self.poll(&key, status_query.clone(), subrequest).await;
+        self.or_last_known(&key, &status_query, polled)
+    }
+
+    async fn poll(
+        self: &Arc<Self>,
+        key: &Arc<str>,
+        status_query: CallerStatusPoll,
+        subrequest: SubrequestFuture,
+    ) -> PollResult {
         let query = status_query.family.query.clone();
-        let fresh = self.statuses().fresh(&key, &query, Instant::now());
+        let fresh = self.statuses().fresh(key, &query, Instant::now());
         if let Some(polled) = fresh {
             self.counters.count(PollOutcome::Fresh);
             return match polled {
                 Ok(known) if !known.report.state.is_terminal() => Ok(self
-                    .end_seen_elsewhere(&key, &status_query)
+                    .end_seen_elsewhere(key, &status_query)
                     .await
                     .unwrap_or(known)),
                 polled => polled,
@@ -96,7 +107,7 @@ impl TaskStatusFetcher {
                 .query_unless_known(&of, &status_query, subrequest)
                 .await
         };
-        let (polled, part) = self.single_flight.run(&key, work).await;
+        let (polled, part) = self.single_flight.run(key, work).await;
         if part == FlightRole::Follower {
             self.counters.count(PollOutcome::Shared);
         }
@@ -352,22 +363,6 @@ impl TaskStatusFetcher {
 
     fn statuses(&self) -> MutexGuard<'_, StatusCache> {
         lock(&self.statuses)
-    }
-}
-
-impl QueryError {
-    /// The approximate size in memory, in bytes.
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Refused(returned) => returned.body.len(),
-            Self::Failed(fault) => fault.detail.as_ref().map_or(0, String::len),
-        }
-    }
-}
-
-impl PolledStatus {
-    fn until(report: Arc<StatusReport>, poll_after: Duration) -> Self {
-        Self { report, poll_after }
     }
 }
 

@@ -27,3 +27,19 @@ pub enum QueryError {
     Refused(SubrequestResponse),
     Failed(Fault),
 }
+
+impl QueryError {
+    /// The approximate size in memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Refused(returned) => returned.body.len(),
+            Self::Failed(fault) => fault.detail.as_ref().map_or(0, String::len),
+        }
+    }
+}
+
+impl PolledStatus {
+    pub(super) fn until(report: Arc<StatusReport>, poll_after: Duration) -> Self {
+        Self { report, poll_after }
+    }
+}

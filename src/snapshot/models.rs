@@ -3,6 +3,7 @@
 use super::ProblemCollector;
 use super::channels::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
+use crate::catalog::endpoint::EndpointClass;
 use crate::catalog::model::{Candidate, Catalog, Model, ModelRequestSchema};
 use crate::config::routes::ModelPropertiesConfig;
 use crate::filter::descriptor::SchemaLookup;
@@ -29,6 +30,7 @@ pub(crate) fn build(
                 key: None,
                 is_bound: false,
                 is_preferred: false,
+                endpoint: EndpointClass::Generation,
             });
         }
         channels.push(channel);

@@ -167,6 +167,18 @@ pub struct StatusMappingConfig {
     /// Meaning of a status that is not in `map`. Default: keep.
     #[serde(default)]
     pub unknown: UnknownStatusConfig,
+    /// When the provider ends tasks by itself: one that has not ended then is `expired`. Default: never.
+    pub expiry: Option<TaskExpiryConfig>,
+}
+
+/// When a provider ends tasks by itself.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct TaskExpiryConfig {
+    /// Where responses have the time after the creation, in seconds.
+    pub at: ValueSourcesConfig,
+    /// The time after the creation if the response has none: the longest that a create may set.
+    pub default: HumanDuration,
 }
 
 /// Meaning of an unknown status.

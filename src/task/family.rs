@@ -133,6 +133,17 @@ struct StatusMapping {
     words: Vec<(String, TaskState)>,
     /// Whether a task with an unknown status counts as running for a while.
     keeps_unknown: bool,
+    /// `None` if the provider never ends tasks by itself.
+    expiry: Option<TaskExpiry>,
+}
+
+/// When a provider ends tasks by itself.
+#[derive(Debug)]
+struct TaskExpiry {
+    /// Where responses have the time after the creation, in seconds.
+    at: ValueSourceList,
+    /// That time if the response has none.
+    default: Duration,
 }
 
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use super::id::TaskId;
 use super::state::TaskState;
 use bytes::Bytes;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// The error code if the provider reported success without a video.
 pub const INVALID_RESPONSE: &str = "invalid_upstream_response";
@@ -11,6 +12,18 @@ pub const INVALID_RESPONSE: &str = "invalid_upstream_response";
 pub const FAILED_UPSTREAM: &str = "upstream_failed";
 /// The error code if the provider's status is unknown and the family treats unknown statuses as failed.
 pub const UNKNOWN_STATUS: &str = "unknown_upstream_status";
+
+/// Minimum length of a provider's task id, in bytes, for replacing it in a text: a shorter one could match words.
+pub const ID_BYTES_MIN: usize = 8;
+
+/// A provider's text in which `id`, the caller's id of the task, replaces the provider's.
+pub fn with_callers_id<'t>(text: &'t str, task: &TaskId, id: &str) -> Cow<'t, str> {
+    let upstream = &*task.upstream;
+    match upstream.len() >= ID_BYTES_MIN && text.contains(upstream) {
+        true => text.replace(upstream, id).into(),
+        false => text.into(),
+    }
+}
 
 /// The status of a task in the generic protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,13 +85,14 @@ impl TaskStatus {
     /// The response to a query, with the caller's id.
     pub fn render(&self, id: &str, task: &TaskId) -> Bytes {
         let error = self.error.as_ref();
+        let message = error.map(|error| with_callers_id(&error.message, task, id));
         json(&TaskStatusJson {
             task_id: id,
             status: self.state,
             video_url: self.video_url.as_deref(),
             video_duration: self.video_duration,
             error_code: error.map(|error| &*error.code),
-            error_message: error.map(|error| &*error.message),
+            error_message: message.as_deref(),
             resolution: self.resolution.as_deref(),
             ratio: self.ratio.as_deref(),
             model: &task.model,

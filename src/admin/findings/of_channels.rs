@@ -3,6 +3,7 @@
 use super::of_requests::most_frequent_caller;
 use super::{Finding, FindingSeverity};
 use crate::catalog::channel::Channel;
+use crate::catalog::endpoint::EndpointClass;
 use crate::catalog::model::{Candidate, Model};
 use crate::channel::attempt_statistics::AttemptSummary;
 use crate::channel::clock::MonotonicTime;
@@ -105,6 +106,7 @@ fn of_channel(
         let name = format!("credential {} of channel {}", index + 1, channel.name);
         findings.extend(of_health(name, &report));
     }
+    findings.extend(other_endpoint_findings(channel, channels, now));
     if channels.is_drained(channel) {
         findings.push(Finding {
             severity: FindingSeverity::Notice,
@@ -121,6 +123,38 @@ fn of_channel(
             ),
         });
     }
+}
+
+/// Cool-downs of a channel and its credentials for requests that generate nothing.
+fn other_endpoint_findings(
+    channel: &Channel,
+    channels: &ChannelStates,
+    now: MonotonicTime,
+) -> Vec<Finding> {
+    let name = |requests: &str| format!("channel {} for {requests}", channel.name);
+    let classes = EndpointClass::ALL.into_iter().filter_map(requests_in_words);
+    let found = classes.flat_map(|(class, requests)| {
+        let credentials = channel.credentials.iter().map(|one| one.fingerprint);
+        let parts = std::iter::once(channel.fingerprint).chain(credentials);
+        parts.filter_map(move |part| {
+            let report = channels.health_report(class.health_fingerprint(part), now);
+            let is_cooling = matches!(report.status, HealthStatus::CoolingDown { .. });
+            is_cooling.then(|| of_health(name(requests), &report))?
+        })
+    });
+    found.collect()
+}
+
+/// The requests of a class other than the generating one.
+fn requests_in_words(class: EndpointClass) -> Option<(EndpointClass, &'static str)> {
+    let requests = match class {
+        EndpointClass::Generation => return None,
+        EndpointClass::TaskQuery => "queries of tasks",
+        EndpointClass::Retrieval => "retrievals",
+        EndpointClass::Change => "changes of stored objects",
+        EndpointClass::TokenCount => "token counts",
+    };
+    Some((class, requests))
 }
 
 /// The limits of a channel that are reached, and who has most of the requests in flight on it.

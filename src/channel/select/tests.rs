@@ -4,6 +4,7 @@ use super::*;
 use crate::catalog::channel::{
     Channel, ChannelLimits, Credential, CredentialSecret, HttpVersion, Origin, Timeouts,
 };
+use crate::catalog::endpoint::EndpointClass;
 use crate::catalog::model::ChannelModel;
 use crate::channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use crate::observe::metrics::Metrics;
@@ -37,6 +38,7 @@ fn candidate(channel: Channel) -> Candidate {
         key: None,
         is_bound: false,
         is_preferred: false,
+        endpoint: EndpointClass::Generation,
         channel: Arc::new(channel),
     }
 }

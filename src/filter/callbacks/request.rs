@@ -10,6 +10,7 @@ use crate::filter::view::{AttemptView, RequestView, ResponseView};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::quoted;
 use crate::state::calendar::unix_ms;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ const MARGIN_MS: u64 = 60 * 60 * 1_000;
 const URL_BYTES_MAX: usize = 2_048;
 /// When a request is worth a retry that a failure of the store or of a name server refused.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
+
+/// Lists the fields of a create that were left out.
+const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
 
 /// The caller's URL, from `on_body` until the attempts.
 struct RequestedCallback(String);
@@ -109,6 +113,19 @@ impl CallbacksFilter {
         Ok(())
     }
 
+    /// Has the channels that can deliver to the caller's URL used before the others.
+    pub(super) fn prefer_delivering(&self, request: &mut RequestView) {
+        if !self.polls_all
+            && matches!(callback_url(request), Ok(Some(_)))
+            && let Some(destination) = &mut request.destination
+        {
+            destination.prefer_all(|candidate| {
+                let family = candidate.channel.family.as_ref();
+                family.is_some_and(|family| family.sends_callbacks())
+            });
+        }
+    }
+
     /// Whether the attempt's task gets a subscription.
     pub(super) fn subscribes(&self, request: &RequestView, attempt: &AttemptView) -> bool {
         let is_polled = self.polls_all && request.state.get::<RequestedCallback>().is_some();
@@ -179,6 +196,9 @@ impl CallbacksFilter {
         let Some(nonce) = pending.and_then(|pending| pending.take_of(&task.channel)) else {
             return;
         };
+        if request.state.get::<RequestedCallback>().is_some() {
+            remove_ignored(response.headers);
+        }
         match self.records.bind(&nonce, id, &task).await {
             Ok(BindResult::Bound { is_hinted: true }) => self.queue.wake(),
             Ok(BindResult::Bound { is_hinted: false }) => {}
@@ -209,6 +229,18 @@ fn callback_url(request: &RequestView) -> Result<Option<String>, Fault> {
         Some(url) if url.is_empty() => Ok(None),
         Some(url) => Ok(Some(url.into_owned())),
         None => Err(refused("expected a URL as a string")),
+    }
+}
+
+/// Removes `callback_url` from the header that lists ignored fields: the gateway delivers to it.
+fn remove_ignored(headers: &mut HeaderMap) {
+    let Some(ignored) = headers.remove(IGNORED) else {
+        return;
+    };
+    let names = ignored.to_str().unwrap_or_default().split(", ");
+    let names: Vec<&str> = names.filter(|name| *name != CALLBACK_URL).collect();
+    if let (false, Ok(names)) = (names.is_empty(), HeaderValue::from_str(&names.join(", "))) {
+        headers.insert(IGNORED, names);
     }
 }
 

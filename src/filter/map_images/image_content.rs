@@ -70,7 +70,9 @@ impl ImageContent {
                     start.extend_from_slice(&piece[..missing.min(piece.len())]);
                 }
             }
-            Self::File(content) => start.extend_from_slice(&content[..START_BYTES.min(content.len())]),
+            Self::File(content) => {
+                start.extend_from_slice(&content[..START_BYTES.min(content.len())])
+            }
         }
         match content_type_of(MediaKind::Image, &start, "") {
             Ok(_) => Ok(()),

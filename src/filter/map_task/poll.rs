@@ -1,8 +1,9 @@
 //! Task queries and cancels: subrequests to the provider, with responses in the caller's protocol.
 
 use super::request::unknown;
-use super::response::{native, translated_error};
+use super::response::native;
 use super::{MapTaskFilter, no_family};
+use crate::catalog::endpoint::EndpointClass;
 use crate::catalog::model::Candidate;
 use crate::filter::view::RequestView;
 use crate::filter::{FilterAction, LocalReply};
@@ -14,7 +15,7 @@ use crate::subrequest::{Subrequest, SubrequestResponse};
 use crate::task::family::{RequestTemplate, TaskCancelCall, VideoFamily};
 use crate::task::id::TaskId;
 use crate::task::state::TaskState;
-use crate::task::status::TaskStatus;
+use crate::task::status::{ID_BYTES_MIN, TaskStatus};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use memchr::memmem;
@@ -28,8 +29,6 @@ const POLL_INTERVAL_MIN: Duration = Duration::from_secs(5);
 /// How long a query waits while its channel is at its limits. A cancel does not wait: meanwhile the task could finish,
 /// and the cancel would delete its record.
 const CHANNEL_MAX_WAIT: Duration = Duration::from_secs(2);
-/// Minimum length of a provider's task id, in bytes, for replacing it in a text: a shorter one could match words.
-const ID_BYTES_MIN: usize = 8;
 
 /// A task of the caller, and how to query it.
 struct QueryableTask {
@@ -55,7 +54,7 @@ impl MapTaskFilter {
             Ok(PolledStatus { report, poll_after }) => {
                 self.status_reply(&polled, &report, poll_after)
             }
-            Err(error) => self.error_reply(&polled, &error),
+            Err(error) => self.error_reply(request, &polled, &error),
         }
     }
 
@@ -73,7 +72,9 @@ impl MapTaskFilter {
         };
         let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call)?);
         // The future sends nothing until it is awaited.
+        let candidate = polled.candidate.clone();
         let cancelling = subrequests.send(Subrequest {
+            candidate: candidate.with_endpoint(EndpointClass::Change),
             max_wait: Duration::ZERO,
             ..polled.subrequest(request, &cancel.call)?
         });
@@ -83,7 +84,7 @@ impl MapTaskFilter {
             .await
         {
             Ok(report) => report,
-            Err(error) => return self.cancel_error_reply(&polled, &error),
+            Err(error) => return self.cancel_error_reply(request, &polled, &error),
         };
         if !cancel.statuses.contains(&report.state) {
             return Err(too_late(cancel, report.state));
@@ -95,7 +96,7 @@ impl MapTaskFilter {
         let returned = cancelled?;
         match returned.status.is_success() {
             true => self.cancelled_reply(&polled, &report, &returned),
-            false => self.cancel_error_reply(&polled, &QueryError::Refused(returned)),
+            false => self.cancel_error_reply(request, &polled, &QueryError::Refused(returned)),
         }
     }
 
@@ -134,6 +135,7 @@ impl MapTaskFilter {
     /// providers forget tasks, and some know a new task only after a while.
     fn error_reply(
         &self,
+        request: &RequestView,
         polled: &QueryableTask,
         error: &QueryError,
     ) -> Result<FilterAction, Fault> {
@@ -147,10 +149,8 @@ impl MapTaskFilter {
             let head = head(&status, Duration::ZERO);
             return Ok(reply(StatusCode::OK, head, body));
         }
-        let reworded = match self.is_generic {
-            true => translated_error(polled.family(), refused.status, &refused.body),
-            false => None,
-        };
+        let error = (refused.status, &refused.body);
+        let reworded = self.error_body(polled.family(), request.protocol, error, &request.id);
         let body = reworded.unwrap_or_else(|| refused.body.clone());
         let mut headers = refused.headers.clone();
         headers.remove(header::CONTENT_LENGTH);
@@ -161,6 +161,7 @@ impl MapTaskFilter {
     /// passed on.
     fn cancel_error_reply(
         &self,
+        request: &RequestView,
         polled: &QueryableTask,
         error: &QueryError,
     ) -> Result<FilterAction, Fault> {
@@ -173,7 +174,7 @@ impl MapTaskFilter {
                 let shown = String::from_utf8_lossy(&refused.body);
                 Err(not_cancellable(why).detail(format!("{}: {shown}", refused.status)))
             }
-            error => self.error_reply(polled, error),
+            error => self.error_reply(request, polled, error),
         }
     }
 

@@ -5,11 +5,14 @@ use super::{MapTaskFilter, PARAMETERS, no_family};
 use crate::catalog::model::Candidate;
 use crate::filter::view::{AttemptView, RequestView, RouteDestination};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::{JsonDocument, quoted};
+use crate::protocol::json::{DocumentNode, JsonDocument, quoted};
 use crate::task::family::{MappedRequest, RequestTemplate, VideoFamily};
 use crate::task::generic::{FieldError, GenericVideoRequest};
 use crate::task::id::TaskId;
 use http::HeaderValue;
+
+/// The member of creates that names where status changes are delivered.
+pub(super) const CALLBACK_URL: &str = "callback_url";
 
 impl MapTaskFilter {
     /// Opens the task id in the path, and binds the request to the channel and the credential that created the task.
@@ -96,7 +99,12 @@ impl MapTaskFilter {
                 attempt.request_override.body = Some(create.body.clone());
                 create.path.clone()
             }
-            false => native_path(&family, request),
+            false => {
+                if let Some(callback_url) = unused_callback_url(request, &family) {
+                    attempt.edits.remove_member(callback_url);
+                }
+                native_path(&family, request)
+            }
         };
         override_request(attempt, &family.create.call, path);
         Ok(())
@@ -182,6 +190,16 @@ impl MapTaskFilter {
         keys.open_for(&caller.name, id)
             .map_err(|error| unknown().source(error))
     }
+}
+
+/// The member `callback_url` of a native create, if the family has none: its provider would never call there.
+pub(super) fn unused_callback_url<'r>(
+    request: &'r RequestView,
+    family: &VideoFamily,
+) -> Option<DocumentNode<'r>> {
+    let root = request.body.document()?.root();
+    let node = root.get(CALLBACK_URL)?;
+    (!family.sends_callbacks() && !node.is_null()).then_some(node)
 }
 
 /// The upstream path of a create in the family's own protocol.

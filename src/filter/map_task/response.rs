@@ -1,6 +1,7 @@
 //! Responses to creates: the sealed id of the new task, and errors in the caller's protocol.
 
 use super::mapped_create::create_for;
+use super::request::{CALLBACK_URL, unused_callback_url};
 use super::{MapTaskFilter, no_family};
 use crate::catalog::model::Candidate;
 use crate::catalog::price::MediaOutput;
@@ -9,12 +10,11 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::state::calendar::unix_ms;
 use crate::task::TaskSettings;
-use crate::task::family::{UpstreamError, VideoFamily};
+use crate::task::family::VideoFamily;
 use crate::task::id::{TaskId, credential_fingerprint};
 use crate::task::status::{TaskStatus, created};
 use bytes::Bytes;
-use http::{HeaderName, StatusCode};
-use serde_json::json;
+use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
 
 /// Lists the fields that were removed from a create.
@@ -49,10 +49,7 @@ impl MapTaskFilter {
             .keys()
             .map_err(|error| no_family().source(error))?;
         let id = keys.seal(&task);
-        if let Some(names) = response.candidate.and_then(|candidate| {
-            let create = create_for(response.request, candidate)?;
-            create.ignored.clone()
-        }) {
+        if let Some(names) = self.ignored_fields(response, &family) {
             response.headers.insert(IGNORED, names);
         }
         response.request.info.response_id = Some(id.clone());
@@ -62,12 +59,31 @@ impl MapTaskFilter {
         })
     }
 
-    /// Translates a provider's error to the generic protocol.
+    /// The names of the fields that were left out of the create.
+    fn ignored_fields(
+        &self,
+        response: &ResponseView<'_>,
+        family: &VideoFamily,
+    ) -> Option<HeaderValue> {
+        match self.is_generic {
+            true => create_for(response.request, response.candidate?)?
+                .ignored
+                .clone(),
+            false => unused_callback_url(response.request, family)
+                .map(|_| HeaderValue::from_static(CALLBACK_URL)),
+        }
+    }
+
+    /// Translates a provider's error to the caller's protocol.
     pub(super) fn translate_error(&self, response: &mut ResponseView<'_>, body: &mut Bytes) {
-        if let Ok(family) = family_of(response)
-            && let Some(request_override) = translated_error(&family, response.status, body)
-        {
-            *body = request_override;
+        let Ok(family) = family_of(response) else {
+            return;
+        };
+        let request = &*response.request;
+        let error = (response.status, &*body);
+        let translated = self.error_body(&family, request.protocol, error, &request.id);
+        if let Some(translated) = translated {
+            *body = translated;
         }
     }
 
@@ -113,25 +129,6 @@ impl MapTaskFilter {
             family: family.name.to_string(),
         })
     }
-}
-
-/// A provider's error in the generic protocol; `None` if the body is not an error of the family.
-pub(super) fn translated_error(
-    family: &VideoFamily,
-    status: StatusCode,
-    body: &Bytes,
-) -> Option<Bytes> {
-    let document = JsonDocument::parse(body.clone(), &JsonLimits::default()).ok()?;
-    let error = family.error(&document)?;
-    let class = match status.is_client_error() {
-        true => "invalid_request_error",
-        false => "server_error",
-    };
-    let UpstreamError { code, message } = error;
-    let error = json!({"error": {
-        "message": message, "type": class, "param": null, "code": code,
-    }});
-    Some(error.to_string().into())
 }
 
 /// A provider's response for a caller who uses the family's own protocol, with sealed task ids.

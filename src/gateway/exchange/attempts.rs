@@ -6,6 +6,7 @@ use super::prepare::prepare;
 use super::record::ExchangeRecord;
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetryPolicy};
 use super::{Exchange, capture};
+use crate::catalog::endpoint::EndpointClass;
 use crate::catalog::model::Candidate;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
@@ -17,10 +18,10 @@ use crate::gateway::Gateway;
 use crate::gateway::deadline::in_time;
 use crate::gateway::downstream::detachment::Detachment;
 use crate::gateway::downstream::{ExchangeWaitRecorder, UpstreamWaitInterruption};
-use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::client::{SendError, SendProgress};
-use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
+use crate::gateway::upstream::request::PreparedBody;
 use crate::gateway::upstream::response::UpstreamResponse;
+use crate::gateway::upstream::{ChannelWithCredential, ConnectionReusePolicy};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::upstream_request_id;
 use crate::snapshot::Snapshot;
@@ -95,6 +96,9 @@ impl Exchange<'_> {
         candidates: Arc<[Candidate]>,
     ) -> Result<Box<LeasedResponse>, Fault> {
         let detachment = Detachment::new(self.request.detaches);
+        let names_model = candidates.iter().any(|one| one.model.is_some());
+        let (method, path) = (&self.request.method, &*self.request.path);
+        let class = EndpointClass::for_request(method, path, names_model);
         self.downstream.detachment = detachment.clone();
         let mut attempts = Attempts {
             gateway: self.gateway,
@@ -105,7 +109,7 @@ impl Exchange<'_> {
             policy: self.retry_policy,
             wait_times: std::mem::take(&mut self.downstream.wait_times),
             detachment,
-            candidates,
+            candidates: for_endpoint(candidates, class),
             tried: Vec::new(),
             has_failed_over_by_text: false,
             progress: SendProgress::Unsent,
@@ -297,14 +301,12 @@ impl Attempts<'_> {
             target.credential,
             self.record.trace.as_deref(),
         );
-        let prepared = PreparedRequest {
-            may_repeat: self
-                .policy
-                .decision(AttemptFailureClass::StaleConnection)
-                .next
-                == NextAttempt::FreshConnection,
-            ..prepared.await.map_err(SendError::unsent)?
-        };
+        let mut prepared = prepared.await.map_err(SendError::unsent)?;
+        let after_stale = self.policy.decision(AttemptFailureClass::StaleConnection);
+        prepared.may_repeat = after_stale.next == NextAttempt::FreshConnection;
+        if !prepared.may_repeat {
+            prepared.connection = ConnectionReusePolicy::Fresh;
+        }
         capture::upstream_request(&self.wait_times, lease, &prepared);
         self.detachment.arm();
         self.has_unused_retry = false;
@@ -337,6 +339,17 @@ impl Attempts<'_> {
         match decision.next {
             NextAttempt::Candidate => AttemptVerdict::Next(FallbackReply::Failed { fault, reason }),
             NextAttempt::FreshConnection | NextAttempt::Stop => AttemptVerdict::Stop(fault),
+        }
+    }
+}
+
+/// The candidates for requests to an endpoint of this class.
+fn for_endpoint(candidates: Arc<[Candidate]>, class: EndpointClass) -> Arc<[Candidate]> {
+    match class {
+        EndpointClass::Generation => candidates,
+        class => {
+            let candidates = candidates.iter().cloned();
+            candidates.map(|one| one.with_endpoint(class)).collect()
         }
     }
 }

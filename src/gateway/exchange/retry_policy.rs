@@ -79,6 +79,8 @@ pub enum FinalReplyKind {
     ProviderError,
     /// 502 `upstream_error`: the provider refused the gateway's credential or account.
     AccountRefused,
+    /// 504, with a message that warns of paying twice.
+    TimedOut,
     /// 504 `outcome_unknown`.
     OutcomeUnknown,
     /// The status of the attempt's error (502 for a 5xx), with a message that warns of paying twice.
@@ -100,7 +102,7 @@ pub struct RetryDecision {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetryPolicy {
     pub safety: RetrySafety,
-    /// Whether the route fails over to another channel when a provider times out.
+    /// Whether a request may be sent again after its provider timed out, by the gateway or by the caller's SDK.
     pub on_timeout: bool,
 }
 
@@ -126,8 +128,11 @@ impl RetryPolicy {
 
             (StaleConnection, Free | Stored) => (FreshConnection, Fault, true),
             (Broken, Free | Stored) => (Candidate, Fault, true),
-            (TimedOut, Free) if self.on_timeout => (Candidate, Fault, true),
-            (TimedOut, Free | Stored) => (Stop, Fault, true),
+            (TimedOut, Free | Stored | Background | Streamed) if !self.on_timeout => {
+                (Stop, FinalReplyKind::TimedOut, false)
+            }
+            (TimedOut, Free) => (Candidate, Fault, true),
+            (TimedOut, Stored) => (Stop, Fault, true),
             (StaleConnection | Broken | TimedOut, Background | Streamed) => (Stop, Fault, true),
             (Drained | CutShort, Free | Stored | Background | Streamed) => (Stop, Fault, true),
             (StaleConnection | Broken | TimedOut | Drained, Paid) => (Stop, OutcomeUnknown, false),
@@ -220,6 +225,7 @@ impl RetryDecision {
                 fault.kind = FaultKind::OutcomeUnknown;
                 fault.message = OUTCOME_UNKNOWN.into();
             }
+            FinalReplyKind::TimedOut => fault.message = TIMED_OUT.into(),
             FinalReplyKind::PaidFailure => fault.message = PAID_FAILURE.into(),
             FinalReplyKind::InvalidResponse => {
                 fault.kind = FaultKind::UnreadableResponse;
@@ -235,6 +241,7 @@ impl RetryDecision {
 }
 
 const OUTCOME_UNKNOWN: &str = "outcome unknown: the provider may have processed and billed this request; check by its request id before you send it again";
+const TIMED_OUT: &str = "the provider did not respond in time and may still process and bill this request; sending it again may cost twice";
 const PAID_FAILURE: &str = "the provider returned an error and may have processed and billed this request; check by its request id before you send it again";
 
 impl RetrySafety {

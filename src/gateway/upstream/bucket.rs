@@ -5,7 +5,7 @@
 use super::bounded_body::BodyEnd;
 use super::client::SendProgress;
 use super::request::{PreparedBody, PreparedRequest};
-use super::{ChannelWithCredential, UpstreamClient};
+use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
 use crate::catalog::channel::{Channel, HttpVersion, Origin, OriginTls, Timeouts};
 use crate::media::{BucketClient, BucketRequestError, BucketResponseFuture};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -53,6 +53,7 @@ impl UpstreamBucketClient {
             },
             timeouts: TIMEOUTS,
             may_repeat: true,
+            connection: ConnectionReusePolicy::Pool,
         };
         let target = ChannelWithCredential {
             channel: &server,

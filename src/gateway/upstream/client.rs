@@ -46,8 +46,7 @@ impl UpstreamClient {
     /// Sends `request` to `target` and waits for the head of the response, within the request's timeouts.
     ///
     /// If a pooled connection turns out to be closed, the request is sent again on another one, unless the provider may
-    /// have received it and it must not be repeated. A streamed body, which cannot be sent again, uses a new
-    /// connection. `progress` is up to date at any time, even when the future is dropped.
+    /// have received it and it must not be repeated. `progress` is up to date at any time, even when the future is dropped.
     ///
     /// # Errors
     /// The request got no response.
@@ -58,10 +57,7 @@ impl UpstreamClient {
         progress: &mut SendProgress,
     ) -> Result<UpstreamResponse, SendError> {
         let deadline = Instant::now() + request.timeouts.total;
-        let mut source = match request.body {
-            PreparedBody::Absent | PreparedBody::Whole(_) => ConnectionReusePolicy::Pool,
-            PreparedBody::Streamed(_) => ConnectionReusePolicy::Fresh,
-        };
+        let mut source = request.connection;
         for resends in 0..STALE_CONNECTIONS_MAX {
             *progress = SendProgress::Unsent;
             let mut connection = self

@@ -1,7 +1,7 @@
 //! A request to a provider, complete except for the connection.
 
-use super::ChannelWithCredential;
 use super::request_head::RequestHead;
+use super::{ChannelWithCredential, ConnectionReusePolicy};
 use crate::catalog::channel::{Channel, Timeouts};
 use crate::filter::body_stream::RequestBodyReceiver;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -24,6 +24,9 @@ pub struct PreparedRequest {
     /// Whether the request may be repeated if a pooled connection fails as soon as it is written to. In nearly all
     /// cases the provider had closed the connection before; rarely it has read the request.
     pub may_repeat: bool,
+    /// Where to get the connection. A request that must not be sent twice needs a fresh one: whether a provider has read
+    /// a request on a connection that then breaks is unknown.
+    pub connection: ConnectionReusePolicy,
 }
 
 /// The body of a request to a provider.
@@ -65,6 +68,10 @@ impl PreparedRequest {
         if let Some(credential) = target.credential {
             headers.insert(&credential.name, credential.value.clone());
         }
+        let connection = match body {
+            PreparedBody::Absent | PreparedBody::Whole(_) => ConnectionReusePolicy::Pool,
+            PreparedBody::Streamed(_) => ConnectionReusePolicy::Fresh,
+        };
         Ok(Self {
             method,
             uri: Uri::try_from(path_and_query).map_err(unsendable)?,
@@ -72,6 +79,7 @@ impl PreparedRequest {
             body,
             timeouts: channel.timeouts,
             may_repeat: false,
+            connection,
         })
     }
 

@@ -6,9 +6,10 @@ use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::json::{DocumentNode, JsonDocument, JsonLimits, ValueKind, quoted};
 use crate::task::id::TaskId;
 use crate::task::state::TaskState;
-use crate::task::status::{INVALID_RESPONSE, TaskError, TaskStatus};
+use crate::task::status::{INVALID_RESPONSE, TaskError, TaskStatus, with_callers_id};
 use bytes::Bytes;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 impl VideoFamily {
     /// The edits of a response for a caller of the native API: ids, models, and a status that the gateway has changed.
@@ -38,6 +39,13 @@ impl VideoFamily {
         if let Some(word) = status.and_then(|status| self.native_word(status)) {
             for node in texts(self.status.at.nodes(root)) {
                 replace(node, word);
+            }
+        }
+        let is_invalid = status.is_some_and(|status| invalid(status).is_some());
+        for node in texts(self.errors.message.nodes(root)).filter(|_| !is_invalid) {
+            let message = node.as_str().unwrap_or_default();
+            if let Cow::Owned(message) = with_callers_id(&message, task, id) {
+                replace(node, &message);
             }
         }
         if let Some(error) = status.and_then(invalid) {

@@ -8,6 +8,8 @@ use crate::task::state::TaskState;
 use crate::task::status::{
     FAILED_UPSTREAM, INVALID_RESPONSE, TaskError, TaskStatus, TaskUsage, UNKNOWN_STATUS,
 };
+use bytes::Bytes;
+use std::time::Duration;
 
 /// A response without a required value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,6 +77,10 @@ impl VideoFamily {
                 status.state = self.unknown(task, now_ms);
             }
         }
+        if !status.state.is_terminal() && self.is_expired(root, &status, now_ms) {
+            status.state = TaskState::Expired;
+            status.upstream_word = Some(printable(&word));
+        }
         match status.state {
             TaskState::Succeeded => self.response.succeed(root, &mut status),
             TaskState::Failed => status.error = Some(self.failure(response, &status)),
@@ -92,6 +98,14 @@ impl VideoFamily {
         status
     }
 
+    /// A response for a task of which only its creation is known: that it is running. `None` if it was created more than a
+    /// day before `now_ms`, or if the family has no such word.
+    pub fn presumed_response(&self, task: &TaskId, now_ms: u64) -> Option<Bytes> {
+        let state = state_of_unknown(task, now_ms);
+        let is_presumed = state == TaskState::Running;
+        is_presumed.then(|| self.minimal_response(task, state))?
+    }
+
     /// The error in a response, if there is one; its code replaces a missing message.
     pub fn error(&self, response: &JsonDocument) -> Option<UpstreamError> {
         let root = response.root();
@@ -106,6 +120,15 @@ impl VideoFamily {
         patterns.any(|pattern| match pattern.strip_suffix('*') {
             Some(beginning) => code.starts_with(beginning),
             None => code == pattern,
+        })
+    }
+
+    /// Whether the time is over after which the provider ends the task.
+    fn is_expired(&self, root: DocumentNode<'_>, status: &TaskStatus, now_ms: u64) -> bool {
+        self.status.expiry.as_ref().is_some_and(|expiry| {
+            let stated = expiry.at.whole(root).map(Duration::from_secs);
+            let after_ms = stated.unwrap_or(expiry.default).as_millis();
+            u128::from(now_ms.saturating_sub(status.created_ms)) > after_ms
         })
     }
 

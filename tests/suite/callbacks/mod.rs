@@ -1,6 +1,7 @@
 //! Tests of callbacks: from providers to the gateway, and from the gateway to callers.
 
 mod blocked;
+mod channels;
 mod check;
 mod deliveries;
 mod fairness;

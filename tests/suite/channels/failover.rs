@@ -204,6 +204,8 @@ async fn on_timeout_false_waits_for_the_provider() {
     .await;
     let answer = world.gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_error_body(Protocol::Chat, &answer, 504);
+    let should_retry = answer.headers.get("x-should-retry");
+    assert_eq!(should_retry, Some("false"), "its SDK would pay twice");
     assert_eq!(world.good.records().await.len(), 0);
 }
 

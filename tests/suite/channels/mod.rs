@@ -6,6 +6,7 @@ mod confirmations;
 mod content_codings;
 mod dns;
 mod drains;
+mod endpoint_classes;
 mod explain_live;
 mod failover;
 mod false_successes;

@@ -3,10 +3,13 @@
 mod cancels;
 mod families;
 mod family_paths;
+mod paid_connections;
 mod paid_creates;
 mod paid_responses;
+mod paused_queries;
 mod polls;
 mod profiles;
 mod schema_tables;
 mod subrequests;
 mod tasks;
+mod upstream_errors;

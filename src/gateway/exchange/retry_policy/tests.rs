@@ -161,11 +161,17 @@ fn a_request_that_may_be_processing_is_retried_only_when_free() {
             is(safety, end, next, FinalReplyKind::Fault, true);
         }
     }
-    let patient = RetryPolicy {
-        safety: Free,
-        on_timeout: false,
-    };
-    assert_eq!(patient.decision(TimedOut).next, Stop);
+    for safety in [Free, Stored, Background, Streamed] {
+        let patient = RetryPolicy {
+            safety,
+            on_timeout: false,
+        };
+        let decision = patient.decision(TimedOut);
+        let expected = (Stop, FinalReplyKind::TimedOut, false);
+        let found = (decision.next, decision.reply, decision.sdk_may_retry);
+        assert_eq!(found, expected, "{safety:?}");
+        assert!(patient.decision(Unsent).sdk_may_retry, "{safety:?}");
+    }
 }
 
 #[test]
@@ -199,6 +205,7 @@ fn only_paid_requests_forbid_sdk_retries() {
                 OutcomeUnknown => (FaultKind::OutcomeUnknown, false),
                 InvalidResponse => (FaultKind::UnreadableResponse, false),
                 PaidFailure => (FaultKind::Upstream, false),
+                FinalReplyKind::TimedOut => (FaultKind::Upstream, false),
                 FinalReplyKind::Fault | ProviderError | AccountRefused => {
                     (FaultKind::Upstream, true)
                 }

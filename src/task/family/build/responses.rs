@@ -3,11 +3,12 @@
 use super::FamilyErrors;
 use crate::task::definition::{
     ErrorMappingConfig, NativeFieldsConfig, ResponseMappingConfig, StatusMappingConfig,
-    TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, ValueSourcesConfig,
+    TaskExpiryConfig, TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, ValueSourcesConfig,
 };
 use crate::task::family::source::{PointerExpression, ValueSourceList};
 use crate::task::family::{
-    ErrorMapping, NativeFieldPointers, ResponseFieldSources, StatusMapping, UsageMapping,
+    ErrorMapping, NativeFieldPointers, ResponseFieldSources, StatusMapping, TaskExpiry,
+    UsageMapping,
 };
 use crate::task::state::TaskState;
 use crate::task::time::{self, TimeFormat};
@@ -15,7 +16,12 @@ use chrono::{Offset, Utc};
 
 impl FamilyErrors {
     pub(super) fn status(&mut self, config: &StatusMappingConfig) -> StatusMapping {
-        let StatusMappingConfig { at, map, unknown } = config;
+        let StatusMappingConfig {
+            at,
+            map,
+            unknown,
+            expiry,
+        } = config;
         if !map.values().any(|state| *state == TaskState::Succeeded) {
             self.add("/status/map", "no status is mapped to `succeeded`", None);
         }
@@ -26,6 +32,12 @@ impl FamilyErrors {
                 UnknownStatusConfig::Keep => true,
                 UnknownStatusConfig::Fail => false,
             },
+            expiry: expiry
+                .as_ref()
+                .map(|TaskExpiryConfig { at, default }| TaskExpiry {
+                    at: self.sources("/status/expiry/at", at),
+                    default: default.duration(),
+                }),
         }
     }
 

@@ -1,0 +1,75 @@
+//! Tests of rate limits of endpoints that generate nothing: they say nothing about those that do.
+
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config, path_of};
+use headgate::protocol::Protocol;
+use serde_json::json;
+
+fn reply(status: &str, body: &str) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length");
+    format!("{head}: {}\r\n\r\n{body}", body.len()).into()
+}
+
+/// Generates, and refuses everything else for an hour.
+fn respond(request: &str) -> Vec<u8> {
+    let (line, _) = request.split_once("\r\n").unwrap();
+    let generated = match line.split(' ').take(2).collect::<Vec<_>>()[..] {
+        ["POST", "/v1/responses"] => json!({
+            "id": "resp_12345678", "object": "response", "status": "completed",
+            "output": [], "model": "sim-large-2026-08",
+        }),
+        ["POST", "/v1/messages"] => json!({
+            "id": "msg_1", "type": "message", "role": "assistant",
+            "content": [{"type": "text", "text": "Hi"}],
+            "model": "sim-large-2026-08", "stop_reason": "end_turn",
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        }),
+        _ => {
+            let error = json!({"error": {"message": "slow down", "type": "rate_limit_error"}});
+            return reply(
+                "429 Too Many Requests\r\nRetry-After: 3600",
+                &error.to_string(),
+            );
+        }
+    };
+    reply("200 OK", &generated.to_string())
+}
+
+#[tokio::test]
+async fn a_limit_of_another_endpoint_leaves_generation_alone() {
+    let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(respond)]).await;
+    let gateway = Gateway::start(&config::standard(&provider.url())).await;
+    let create = Request::ask(Protocol::Responses);
+    assert_eq!(gateway.ask(&create).await.status, 200);
+    let count = json!({"model": "demo-large", "messages": [{"role": "user", "content": "Hi"}]});
+    let count = Request::post("/v1/messages/count_tokens", count.to_string())
+        .header("anthropic-version", "2023-06-01");
+    let id = "/v1/responses/resp_12345678";
+    for (limited, class, generating) in [
+        (Request::get(id), "retrieval", Protocol::Responses),
+        (
+            Request::post(&format!("{id}/cancel"), "{}"),
+            "change",
+            Protocol::Responses,
+        ),
+        (count, "token_count", Protocol::Messages),
+    ] {
+        assert_eq!(gateway.ask(&limited).await.status, 429, "{class}");
+        let sent = provider.requests().len();
+        let again = gateway.ask(&limited).await;
+        // The messages protocol has a status of its own for it.
+        let is_unavailable = matches!(again.status, 503 | 529);
+        assert!(is_unavailable, "{class}: {}", again.text());
+        assert!(again.headers.get("retry-after").is_some(), "{class}");
+        assert_eq!(provider.requests().len(), sent, "{class}: it is not sent");
+        let generated = gateway.ask(&Request::ask(generating)).await;
+        assert_eq!(generated.status, 200, "{class}: {}", generated.text());
+        let last = provider.requests().pop().unwrap();
+        let line = format!("POST {} ", path_of(generating));
+        assert!(last.starts_with(&line), "{class}: {last}");
+        let lines = gateway.process.stderr.json();
+        let is_logged = |line: &serde_json::Value| {
+            line["message"] == "cool-down started" && line["endpoint"] == class
+        };
+        assert!(lines.iter().any(is_logged), "{class}: {lines:?}");
+    }
+}
