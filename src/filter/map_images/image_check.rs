@@ -1,10 +1,9 @@
 //! Checks the images of an edit by their content: a provider bills an edit also if what it was given is no image.
 
-use super::image_content::InvalidImage;
-use super::request_urls::request_images;
+use super::request_urls::{invalid, request_images, stopped};
 use crate::filter::view::RequestView;
 use crate::media::off_workers;
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::fault::Fault;
 
 /// Images of this size, all in all, are checked on the worker itself.
 const INLINE_BYTES_MAX: usize = 256 << 10;
@@ -27,15 +26,4 @@ pub(super) async fn check(request: &RequestView) -> Result<(), Fault> {
         true => off_workers(check_all).await.ok_or_else(stopped)?,
         false => check_all(),
     }
-}
-
-pub(super) fn invalid(param: &str, error: &InvalidImage) -> Fault {
-    Fault::new(FaultKind::Invalid, format!("`{param}` {error}")).param(param)
-}
-
-pub(super) fn stopped() -> Fault {
-    Fault::new(
-        FaultKind::Internal,
-        "internal error: the images of the request could not be read",
-    )
 }

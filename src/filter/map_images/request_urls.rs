@@ -1,14 +1,13 @@
 //! Stores the images of a request for channels that want URLs in their place.
 
-use super::image_check::{invalid, stopped};
-use super::image_content::ImageContent;
+use super::image_content::{ImageContent, InvalidImage};
 use crate::catalog::images::ImageBodyFormat;
 use crate::catalog::model::Candidate;
 use crate::filter::media_hosting::MediaHosting;
 use crate::filter::view::RequestView;
 use crate::media::{ContentInfo, off_workers};
 use crate::protocol::data_uri::DataUri;
-use crate::protocol::fault::Fault;
+use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::form::MultipartForm;
 use crate::protocol::images::{FileRepresentation, FileUrl};
 use crate::protocol::json::edit::JsonEdits;
@@ -149,4 +148,15 @@ fn data_uris(document: &JsonDocument) -> Result<Vec<RequestImage>, Fault> {
         }
     }
     Ok(found)
+}
+
+pub(super) fn invalid(param: &str, error: &InvalidImage) -> Fault {
+    Fault::new(FaultKind::Invalid, format!("`{param}` {error}")).param(param)
+}
+
+pub(super) fn stopped() -> Fault {
+    Fault::new(
+        FaultKind::Internal,
+        "internal error: the images of the request could not be read",
+    )
 }

@@ -26,14 +26,14 @@ const ELEMENT_BYTES_MAX: u64 = 1 << 20;
 const DEFAULT_SCALE: u64 = 1_000_000;
 
 #[derive(Default)]
-struct Segment {
+struct MatroskaSegment {
     duration: Option<Duration>,
     has_info: bool,
-    tracks: Option<Vec<Track>>,
+    tracks: Option<Vec<MatroskaTrack>>,
 }
 
 #[derive(Default)]
-struct Track {
+struct MatroskaTrack {
     track_type: u64,
     /// Nanoseconds of a frame.
     frame_duration: Option<u64>,
@@ -43,7 +43,7 @@ struct Track {
 /// The properties; `None` if the file has no readable tracks.
 pub(super) fn read(file: &mut (impl Read + Seek)) -> Option<MediaProperties> {
     let end = file.seek(SeekFrom::End(0)).ok()?;
-    let (mut at, mut segment) = (0, Segment::default());
+    let (mut at, mut segment) = (0, MatroskaSegment::default());
     for _ in 0..ELEMENTS_MAX {
         if at >= end || segment.has_info && segment.tracks.is_some() {
             break;
@@ -68,7 +68,7 @@ pub(super) fn read(file: &mut (impl Read + Seek)) -> Option<MediaProperties> {
     segment.properties()
 }
 
-impl Segment {
+impl MatroskaSegment {
     fn add(&mut self, id: u32, body: &[u8]) {
         if id == INFO {
             let scale = find(body, TIMESTAMP_SCALE).map_or(DEFAULT_SCALE, unsigned);
@@ -79,7 +79,7 @@ impl Segment {
             self.has_info = true;
         } else {
             let tracks = elements(body).filter(|(id, _)| *id == TRACK_ENTRY);
-            self.tracks = Some(tracks.map(|(_, body)| Track::read(body)).collect());
+            self.tracks = Some(tracks.map(|(_, body)| MatroskaTrack::read(body)).collect());
         }
     }
 
@@ -102,7 +102,7 @@ impl Segment {
     }
 }
 
-impl Track {
+impl MatroskaTrack {
     fn read(body: &[u8]) -> Self {
         let video = find(body, VIDEO).unwrap_or_default();
         let pixels = |id| find(video, id).and_then(|value| u32::try_from(unsigned(value)).ok());

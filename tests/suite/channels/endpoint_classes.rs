@@ -1,6 +1,8 @@
 //! Tests of rate limits of endpoints that generate nothing: they say nothing about those that do.
 
-use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config, path_of};
+use crate::harness::{
+    Gateway, Request, ScriptedProvider, ScriptedResponse, config, eventually, path_of,
+};
 use headgate::protocol::Protocol;
 use serde_json::json;
 
@@ -66,10 +68,13 @@ async fn a_limit_of_another_endpoint_leaves_generation_alone() {
         let last = provider.requests().pop().unwrap();
         let line = format!("POST {} ", path_of(generating));
         assert!(last.starts_with(&line), "{class}: {last}");
-        let lines = gateway.process.stderr.json();
-        let is_logged = |line: &serde_json::Value| {
+        let is_it = |line: &serde_json::Value| {
             line["message"] == "cool-down started" && line["endpoint"] == class
         };
-        assert!(lines.iter().any(is_logged), "{class}: {lines:?}");
+        eventually("the log line of the cool-down", async || {
+            let lines = gateway.process.stderr.json();
+            lines.iter().any(is_it).then_some(())
+        })
+        .await;
     }
 }

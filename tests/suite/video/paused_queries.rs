@@ -53,7 +53,7 @@ async fn while_a_provider_limits_queries_the_last_known_status_is_given_and_crea
 }
 
 #[tokio::test]
-async fn a_refused_query_says_nothing_about_creates() {
+async fn a_refused_query_does_not_stop_creates() {
     for refusal in ["status=401", "status=403", "status=500", "html"] {
         let simulator = Simulator::start().await;
         let (gateway, _) = start(&simulator).await;

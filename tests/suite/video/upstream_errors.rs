@@ -110,13 +110,19 @@ async fn a_rate_limit_of_the_provider_is_one_in_the_generic_protocol() {
 async fn a_failure_names_the_callers_task_not_the_providers() {
     let (provider, gateway) = start().await;
     let message = format!("task {UPSTREAM} was refused by a check");
-    let more = json!({
-        "error": {"code": "Sensitive", "message": message},
-        "output": {"code": "Sensitive", "message": message},
-    });
     for (path, model, _) in SHAPES {
         let id = id_of(path, &create(&gateway, path, model).await);
-        provider.next(task("failed", &more));
+        let body = match model {
+            "demo-video-a" => json!({
+                "id": UPSTREAM, "status": "failed",
+                "error": {"code": "Sensitive", "message": message},
+            }),
+            _ => json!({"output": {
+                "task_id": UPSTREAM, "task_status": "FAILED",
+                "code": "Sensitive", "message": message,
+            }}),
+        };
+        provider.next(reply("200 OK", &body.to_string()));
         let failed = ask(&gateway, path, &id).await;
         assert_eq!(failed.status, 200, "{path}: {}", failed.text());
         assert!(
@@ -144,7 +150,7 @@ async fn a_task_that_runs_longer_than_it_may_has_expired() {
             (80, json!(3600), "expired"),
             (80, Value::Null, "expired"),
             (2, json!(3600), "expired"),
-            (2, json!(7260), "running"),
+            (2, json!(36_000), "running"),
             (60, Value::Null, "running"),
         ] {
             let id = id_of(path, &create(&gateway, path, model).await);
