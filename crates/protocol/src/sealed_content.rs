@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_of_sealed_content_is_told_by_its_code_or_the_start_of_its_message() {
+    fn a_refusal_of_sealed_content_is_recognised_by_its_code_or_the_start_of_its_message() {
         let openai = json!({"error": {"message": "The encrypted content gAAA could not be verified.",
             "type": "invalid_request_error", "param": null, "code": "invalid_encrypted_content"}});
         let anthropic = |message: &str| json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});

@@ -59,7 +59,7 @@ struct Ledger {
 }
 
 /// A request in flight, and its entries in the ledger.
-struct OpenRequest {
+struct UnsettledRequest {
     ticket: AdmissionTicket,
     count: usize,
     charge: usize,
@@ -76,7 +76,7 @@ impl Ledger {
         now >= self.lasts[&second] + 60_000
     }
 
-    fn settle(&mut self, open: &OpenRequest, now: u64, used: u64) {
+    fn settle(&mut self, open: &UnsettledRequest, now: u64, used: u64) {
         self.charges[open.charge].1 = used;
         let (second, estimate) = self.counts[open.count];
         if !self.is_forgotten(second, now) {
@@ -109,7 +109,7 @@ fn token_limits() -> Vec<AdmissionLimit> {
 fn play(store: &dyn StateStore, clocks: &TestClock, steps: &[Step]) -> Result<(), TestCaseError> {
     let limits = token_limits();
     let mut ledger = Ledger::default();
-    let mut open: Vec<OpenRequest> = Vec::new();
+    let mut open: Vec<UnsettledRequest> = Vec::new();
     let mut now = 5_000;
     let admit = |tokens| match store.admit(&AdmissionRequest {
         limits: &limits,
@@ -126,7 +126,7 @@ fn play(store: &dyn StateStore, clocks: &TestClock, steps: &[Step]) -> Result<()
                     panic!("there is room");
                 };
                 ledger.charges.push((NOON_MS + now, *tokens));
-                open.push(OpenRequest {
+                open.push(UnsettledRequest {
                     ticket,
                     count: ledger.count(now, *tokens),
                     charge: ledger.charges.len() - 1,
