@@ -15,6 +15,7 @@ pub mod preview;
 pub mod probe;
 mod reply;
 mod request_id;
+mod routing_fault;
 pub mod service;
 mod subrequest;
 #[cfg(feature = "otlp")]

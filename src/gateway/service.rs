@@ -9,18 +9,17 @@ use super::listen::caller_connections::ConnectionQuota;
 use super::listen::drain_state::until_set;
 use super::listen::http1_inspection::Http1Inspection;
 use super::listen::http1_reader::Http1Reader;
+use super::routing_fault::{method_not_allowed, unknown_path};
 use super::unrouted_request::UnroutedRequest;
-use super::{Gateway, fault_from, head, reply, request_id, websocket_refusal};
+use super::{Gateway, fault_from, head, request_id, websocket_refusal};
 use crate::catalog::client_address::DownstreamClient;
 use crate::filter::view::RequestView;
 use crate::observe::open_requests::OpenRequestDetails;
-use crate::observe::token_path::without_token;
-use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::{Route, RouteMatch};
 use crate::subrequest::SubrequestClient;
 use async_trait::async_trait;
-use http::{HeaderMap, Method, header};
+use http::HeaderMap;
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options};
@@ -336,40 +335,6 @@ pub(super) fn keep_connection(
         }
         _ => session.set_keepalive(None),
     }
-}
-
-fn unknown_path(snapshot: &Snapshot, method: &Method, path: &str) -> Fault {
-    let router = &snapshot.router;
-    let advice = match (router.nearest(method, path), router.endpoints().as_slice()) {
-        (Some(pattern), _) => format!("did you mean `{pattern}`?"),
-        (None, []) => "check the base URL and the path".into(),
-        (None, endpoints) => {
-            let names: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
-            format!(
-                "this gateway serves {}; most SDKs need a base URL that ends in `/v1`",
-                names.join(", ")
-            )
-        }
-    };
-    let message = format!("unknown path `{}`; {advice}", shown(without_token(path)));
-    Fault::new(FaultKind::NoRoute, message)
-}
-
-fn method_not_allowed(method: &Method, methods: &[Method]) -> (Fault, HeaderMap) {
-    let allow = reply::allow(methods);
-    let names = allow.to_str().unwrap_or_default();
-    let message = format!(
-        "{} is not allowed on this path; use {names}",
-        shown(method.as_str())
-    );
-    let fault = Fault::new(FaultKind::MethodNotAllowed, message);
-    (fault, HeaderMap::from_iter([(header::ALLOW, allow)]))
-}
-
-/// What a message shows of a method or a path. The head check has refused those that are not ASCII.
-fn shown(text: &str) -> &str {
-    const SHOWN_BYTES_MAX: usize = 128;
-    text.get(..SHOWN_BYTES_MAX).unwrap_or(text)
 }
 
 /// Takes one off a gauge at the end of a scope.
