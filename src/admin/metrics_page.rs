@@ -38,9 +38,9 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     metrics.callers.set_in_flight(all, callers);
     metrics.traces.update(app.reloader.traces());
     follow_counts(app);
-    let mut page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
+    let page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
     #[cfg(feature = "wasm")]
-    page.extend(plugin_custom_metrics::render(&plugins).into_bytes());
+    let page = [page, plugin_custom_metrics::render(&plugins).into_bytes()].concat();
     AppResponse::full(StatusCode::OK, METRICS, page)
 }
 

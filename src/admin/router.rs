@@ -160,7 +160,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: traffic_page::PARAMETERS,
         content_type: JSON,
         access: PageAccess::Read,
-        respond: PageResponder::Blocking(|app, request| traffic_page::page(app, request)),
+        respond: PageResponder::Blocking(traffic_page::page),
     },
     AdminPage {
         method: Method::GET,
@@ -169,7 +169,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: requests_page::PARAMETERS,
         content_type: JSON,
         access: PageAccess::Read,
-        respond: PageResponder::Blocking(|app, request| requests_page::page(app, request)),
+        respond: PageResponder::Blocking(requests_page::page),
     },
     AdminPage {
         method: Method::GET,
@@ -191,7 +191,7 @@ pub(super) static PAGES: &[AdminPage] = &[
             subject: Some("filter"),
             needs_key: true,
         }),
-        respond: PageResponder::Blocking(|app, request| log_filter_page::set(app, request)),
+        respond: PageResponder::Blocking(log_filter_page::set),
     },
     AdminPage {
         method: Method::GET,
@@ -213,7 +213,7 @@ pub(super) static PAGES: &[AdminPage] = &[
             subject: Some("caller"),
             needs_key: true,
         }),
-        respond: PageResponder::Blocking(|app, request| captures_page::start(app, request)),
+        respond: PageResponder::Blocking(captures_page::start),
     },
     AdminPage {
         method: Method::GET,
@@ -226,7 +226,7 @@ pub(super) static PAGES: &[AdminPage] = &[
             subject: Some("id"),
             needs_key: true,
         }),
-        respond: PageResponder::Blocking(|app, request| captures_page::content(app, request)),
+        respond: PageResponder::Blocking(captures_page::content),
     },
     AdminPage {
         method: Method::POST,
@@ -239,7 +239,7 @@ pub(super) static PAGES: &[AdminPage] = &[
             subject: Some("id"),
             needs_key: true,
         }),
-        respond: PageResponder::Blocking(|app, request| captures_page::remove(app, request)),
+        respond: PageResponder::Blocking(captures_page::remove),
     },
     AdminPage {
         method: Method::GET,
@@ -248,7 +248,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Public,
-        respond: PageResponder::Blocking(|app, request| login::session(app, request)),
+        respond: PageResponder::Blocking(login::session),
     },
     AdminPage {
         method: Method::POST,
@@ -257,7 +257,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Public,
-        respond: PageResponder::Blocking(|app, request| login::log_in(app, request)),
+        respond: PageResponder::Blocking(login::log_in),
     },
     AdminPage {
         method: Method::POST,
@@ -266,7 +266,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: &[],
         content_type: JSON,
         access: PageAccess::Public,
-        respond: PageResponder::Blocking(|app, request| login::log_out(app, request)),
+        respond: PageResponder::Blocking(login::log_out),
     },
     AdminPage {
         method: Method::POST,
@@ -303,7 +303,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: channel_actions::PARAMETERS,
         content_type: JSON,
         access: PageAccess::Act(AdminAction::on_channel("drain_channel")),
-        respond: PageResponder::Blocking(|app, request| channel_actions::drain(app, request)),
+        respond: PageResponder::Blocking(channel_actions::drain),
     },
     AdminPage {
         method: Method::POST,
@@ -312,7 +312,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: channel_actions::PARAMETERS,
         content_type: JSON,
         access: PageAccess::Act(AdminAction::on_channel("undrain_channel")),
-        respond: PageResponder::Blocking(|app, request| channel_actions::undrain(app, request)),
+        respond: PageResponder::Blocking(channel_actions::undrain),
     },
     AdminPage {
         method: Method::POST,
@@ -321,7 +321,7 @@ pub(super) static PAGES: &[AdminPage] = &[
         parameters: channel_actions::PARAMETERS,
         content_type: JSON,
         access: PageAccess::Act(AdminAction::on_channel("reset_channel")),
-        respond: PageResponder::Blocking(|app, request| channel_actions::reset(app, request)),
+        respond: PageResponder::Blocking(channel_actions::reset),
     },
 ];
 

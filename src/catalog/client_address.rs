@@ -139,8 +139,8 @@ impl DownstreamClient {
         let named = match self.syntax {
             HopListSyntax::XForwardedFor => headers.get(X_FORWARDED_PROTO)?.to_str().ok()?,
             HopListSyntax::Forwarded => {
-                let lines = headers.get_all(self.syntax.header()).iter();
-                let last = lines.last()?.to_str().ok()?.rsplit(',').next()?;
+                let mut lines = headers.get_all(self.syntax.header()).iter();
+                let last = lines.next_back()?.to_str().ok()?.rsplit(',').next()?;
                 let pairs = last.split(';').filter_map(|pair| pair.split_once('='));
                 let mut named = pairs.filter(|(name, _)| name.trim().eq_ignore_ascii_case("proto"));
                 named.next()?.1

@@ -4,9 +4,10 @@
 mod tests;
 
 use super::clock::MonotonicTime;
-use super::evidence::{RequestFingerprint, UnconfirmedFailures};
+use super::evidence::RequestFingerprint;
 use super::health_status::{HealthReport, HealthStatus, LastError};
 use super::outcome::{AttemptFailure, FailureReason};
+use super::unconfirmed_failures::UnconfirmedFailures;
 use crate::catalog::channel::HealthPolicy;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};

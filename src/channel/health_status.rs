@@ -1,8 +1,8 @@
 //! Health status, and the report about it for the admin pages, with times and the last error.
 
 use super::clock::MonotonicTime;
-use super::evidence::UnconfirmedFailures;
 use super::outcome::{AttemptFailure, ConnectFailure, FailureReason};
+use super::unconfirmed_failures::UnconfirmedFailures;
 use http::StatusCode;
 use std::time::SystemTime;
 

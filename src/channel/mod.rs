@@ -20,4 +20,5 @@ mod retained;
 pub mod retry_budget;
 pub mod select;
 mod sole_candidate;
+pub mod unconfirmed_failures;
 pub mod unusable;

@@ -181,7 +181,7 @@ impl CalloutFilter {
     /// How much of a request is sent to the service.
     fn inspection_limit(&self) -> Option<InspectionLimit> {
         let is_sent = self.side == ChainSide::Request && !self.settings.sent.fields.is_empty();
-        is_sent.then(|| InspectionLimit {
+        is_sent.then_some(InspectionLimit {
             bytes: self.settings.sent.bytes_max as u64,
             setting: "send.max_bytes",
         })

@@ -2,12 +2,14 @@
 
 mod attempt_record;
 mod attempt_tracing;
+mod attempt_verdict;
 pub(super) mod attempts;
 pub(super) mod capture;
 pub(super) mod evaluate;
 mod examine_body;
 mod keep_alive;
 mod parse_body;
+mod peeked_body;
 pub(super) mod prepare;
 pub(super) mod record;
 pub(super) mod relay;

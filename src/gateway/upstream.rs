@@ -3,6 +3,7 @@
 pub(super) mod body_kind;
 pub(super) mod bounded_body;
 pub(super) mod bucket;
+mod budgeted_body;
 pub(super) mod client;
 mod connection;
 mod content_decoder;

@@ -193,13 +193,13 @@ mod tests {
             [
                 r#"headgate_plugin_custom_envoy_wasm_seen_requests_total{plugin="a"} 5"#,
                 r#"headgate_plugin_custom_envoy_wasm_seen_requests_total{plugin="b\""} 1"#,
-                r#"headgate_plugin_custom_up{plugin="a"} 1"#,
                 r#"headgate_plugin_custom_made_total{plugin="a"} 7"#,
                 r#"headgate_plugin_custom_sizes_histogram_bucket{plugin="a",le="1"} 1"#,
                 r#"headgate_plugin_custom_sizes_histogram_bucket{plugin="a",le="4"} 2"#,
                 r#"headgate_plugin_custom_sizes_histogram_bucket{plugin="a",le="+Inf"} 2"#,
                 r#"headgate_plugin_custom_sizes_histogram_sum{plugin="a"} 5"#,
                 r#"headgate_plugin_custom_sizes_histogram_count{plugin="a"} 2"#,
+                r#"headgate_plugin_custom_up{plugin="a"} 1"#,
             ]
         );
         let types = text.lines().filter(|line| line.starts_with("# TYPE"));

@@ -10,7 +10,6 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-pub use self::ErrorSubject as RequestTarget;
 pub use channel_rule::ChannelErrorRule;
 
 use received_error::ReceivedError;

@@ -233,9 +233,11 @@ fn of_health(name: String, report: &HealthReport) -> Option<Finding> {
         });
     let connect = report.last_error.as_ref().and_then(|last| last.connect);
     Some(Finding {
-        // After a cool-down without traffic, nobody knows whether the fault is over.
+        // After a cool-down without traffic, nobody knows whether the fault is over; a credential recovers by an operator.
         severity: match report.status {
-            HealthStatus::HalfOpen { .. } => FindingSeverity::Notice,
+            HealthStatus::HalfOpen { reason } if !reason.concerns_credential() => {
+                FindingSeverity::Notice
+            }
             _ => FindingSeverity::Warning,
         },
         code: "unhealthy",

@@ -191,19 +191,19 @@ fn slow_channels(newest: &TrafficInterval, earlier: &TrafficInterval) -> Vec<Fin
 
 /// Channels whose provider reports failures under a success status.
 fn false_successes(recent: &TrafficInterval) -> Vec<Finding> {
-    let failing = recent.channels.iter().filter_map(|(name, channel)| {
-        (channel.false_successes >= FALSE_SUCCESSES_MIN).then(|| Finding {
-            severity: FindingSeverity::Warning,
-            code: "false_successes",
-            subject: format!("channel {name}"),
-            cause: format!(
-                "Channel `{name}` responded to {} of {} requests of the last minute with a success status and an error or no result in the body.",
-                channel.false_successes, channel.requests
-            ),
-            advice: "These requests count as failed, and other channels serve them if there are any; check `base_url` and `protocols` of the channel, and report it to the provider.".into(),
-        })
+    let failing = (recent.channels.iter())
+        .filter(|(_, channel)| channel.false_successes >= FALSE_SUCCESSES_MIN);
+    let findings = failing.map(|(name, channel)| Finding {
+        severity: FindingSeverity::Warning,
+        code: "false_successes",
+        subject: format!("channel {name}"),
+        cause: format!(
+            "Channel `{name}` responded to {} of {} requests of the last minute with a success status and an error or no result in the body.",
+            channel.false_successes, channel.requests
+        ),
+        advice: "These requests count as failed, and other channels serve them if there are any; check `base_url` and `protocols` of the channel, and report it to the provider.".into(),
     });
-    failing.collect()
+    findings.collect()
 }
 
 /// Channels whose provider sends whole bodies where streams were requested.

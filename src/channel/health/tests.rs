@@ -374,31 +374,3 @@ fn a_refused_credential_is_unhealthy_until_its_cool_down_is_over() {
         );
     }
 }
-
-#[test]
-fn failures_that_a_request_may_have_provoked_count_once_another_caller_has_the_same() {
-    let health = HealthTracker::default();
-    let request = |caller| RequestFingerprint {
-        caller,
-        body: 1,
-        is_sole_caller: false,
-    };
-    let failed = failure(FailureReason::ModelUnavailable, None);
-    let confirm = |at, caller| {
-        health.confirm_failure(MonotonicTime(at), &failed, request(caller), true, "req_1")
-    };
-    assert!((0..100).all(|at| !confirm(at, 1)));
-    let report = health.report(MonotonicTime(100));
-    assert_eq!(report.status, HealthStatus::Healthy);
-    assert_eq!(report.unconfirmed.unwrap().requests, 100);
-    assert_eq!(
-        report.last_error.unwrap().reason,
-        FailureReason::ModelUnavailable
-    );
-    assert!(confirm(101, 2));
-
-    // A success shows that the channel is usable.
-    assert!(!confirm(200, 1));
-    health.record_success(MonotonicTime(201), HealthPermit::Normal);
-    assert!(!confirm(202, 2));
-}

@@ -4,7 +4,7 @@
 //! often send an error right after them. While another channel is left, these events are held back for a bounded time
 //! and size, so that such an error leads to a failover.
 
-use super::attempts::{AttemptVerdict, Attempts, FallbackReply, LeasedResponse, processing_by};
+use super::attempts::{AttemptVerdict, Attempts, processing_by};
 use super::examine_body::{BodyExamination, examined_protocol, is_examined_kind};
 use super::request_fingerprint::request_fingerprint;
 use super::retry_policy::{
@@ -14,7 +14,7 @@ use crate::channel::evidence::RequestFingerprint;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::AttemptOutcome;
 use crate::filter::view::ResponseBodyKind;
-use crate::gateway::upstream::bounded_body::BodyEnd;
+use crate::gateway::upstream::bounded_body::{BodyEnd, CollectedBody};
 use crate::gateway::upstream::client::{SendError, SendProgress};
 use crate::gateway::upstream::response::{BodyReadError, ExaminedBody, UpstreamResponse};
 use crate::protocol::Protocol;
@@ -32,7 +32,7 @@ use crate::protocol::stream::{EventClass, classify};
 use crate::protocol::upstream_request_id;
 use crate::snapshot::failover::EventBufferLimits;
 use bytes::Bytes;
-use http::Method;
+use http::{Method, StatusCode};
 use std::pin::pin;
 use std::time::SystemTime;
 use tokio::time::Instant;
@@ -75,10 +75,17 @@ impl Attempts<'_> {
         if let Some(end) = end {
             let outcome = AttemptOutcome::invalid_response(status);
             self.record_outcome(&mut lease, outcome, None);
-            return failed_attempt(response, lease, self.policy.decision(end), outcome);
+            return AttemptVerdict::from_failed_response(
+                response,
+                lease,
+                self.policy.decision(end),
+                outcome,
+            );
         }
-        let examined =
-            examined_protocol(self.request).filter(|_| is_examined_kind(kind, response.headers()));
+        // A response without content has nothing to examine.
+        let examined = examined_protocol(self.request).filter(|_| {
+            status != StatusCode::NO_CONTENT && is_examined_kind(kind, response.headers())
+        });
         let kind = match examined {
             None => kind,
             Some(protocol) => match self.examine_body(&mut response, protocol).await {
@@ -114,11 +121,11 @@ impl Attempts<'_> {
             // An error about the request itself is a stream like any other.
             Ok(FirstEvent::Content) => {
                 lease.report_committed();
-                keep(response, lease)
+                AttemptVerdict::keep(response, lease)
             }
             Ok(FirstEvent::Error(error)) if error.class.is_callers() => {
                 lease.report_committed();
-                keep(response, lease)
+                AttemptVerdict::keep(response, lease)
             }
             Ok(FirstEvent::Error(error)) => {
                 let outcome = AttemptOutcome::of(error, status, None, Some(self.fingerprint()));
@@ -126,7 +133,7 @@ impl Attempts<'_> {
                 self.record_outcome(&mut lease, outcome, Some(detail));
                 let end = AttemptFailureClass::ErrorEvent(error.class);
                 let decision = self.decision_about(end, error.evidence);
-                failed_attempt(response, lease, decision, outcome)
+                AttemptVerdict::from_failed_response(response, lease, decision, outcome)
             }
             Err(fault) => self.fail_broken(response, lease, fault).await,
         }
@@ -155,13 +162,21 @@ impl Attempts<'_> {
     ) -> AttemptVerdict {
         response.sniff_coding();
         let reading = response.read_bounded(ERROR_BYTES_MAX);
-        let body = self.wait_times.upstream(pin!(reading), |_| true).await;
+        let mut body = self.wait_times.upstream(pin!(reading), |_| true).await;
         if let BodyEnd::Broken(fault) = &body.end {
             tracing::debug!(
                 id = &*self.request.id,
                 detail = fault.detail,
                 "the provider's error response was cut off"
             );
+        }
+        // What cannot be decoded says as little as a page of a proxy.
+        if matches!(&body.end, BodyEnd::Broken(fault) if fault.kind == FaultKind::UnreadableResponse)
+        {
+            body = CollectedBody {
+                bytes: Bytes::new(),
+                end: BodyEnd::Complete,
+            };
         }
         response.put_back(&body);
         let (status, body) = (response.status, body.bytes);
@@ -188,7 +203,7 @@ impl Attempts<'_> {
         };
         let end = AttemptFailureClass::of_error(status, decided_as);
         let decision = self.decision_about(end, error.evidence);
-        failed_attempt(response, lease, decision, outcome)
+        AttemptVerdict::from_failed_response(response, lease, decision, outcome)
     }
 
     /// What a 404 may be about: a request that generates, without ids of its own, names nothing but its model.
@@ -219,6 +234,14 @@ impl Attempts<'_> {
         evidence: ErrorEvidence,
     ) -> RetryDecision {
         let mut decision = self.policy.decision(end);
+        // A create that is paid for is sent elsewhere only after an explicit refusal.
+        if evidence != ErrorEvidence::Code && self.policy.safety == RetrySafety::Paid {
+            return RetryDecision {
+                next: NextAttempt::Stop,
+                reply: FinalReplyKind::ProviderError,
+                sdk_may_retry: false,
+            };
+        }
         if evidence != ErrorEvidence::Text {
             return decision;
         }
@@ -335,35 +358,6 @@ fn is_refused_by_account(lease: &ChannelLease, body: &Bytes) -> bool {
     let error = document.ok().and_then(|document| family.error(&document));
     let code = error.and_then(|error| error.code);
     code.is_some_and(|code| family.may_fail_over(&code))
-}
-
-/// Keeps a good response.
-pub(super) fn keep(response: UpstreamResponse, lease: ChannelLease) -> AttemptVerdict {
-    AttemptVerdict::Keep(Box::new(LeasedResponse {
-        response,
-        lease,
-        decision: None,
-        reason: None,
-    }))
-}
-
-/// The result for a response that is not good, by the verdict of the retry policy.
-pub(super) fn failed_attempt(
-    response: UpstreamResponse,
-    lease: ChannelLease,
-    decision: RetryDecision,
-    outcome: AttemptOutcome,
-) -> AttemptVerdict {
-    let kept = Box::new(LeasedResponse {
-        response,
-        lease,
-        decision: Some(decision),
-        reason: outcome.conclusive_reason(),
-    });
-    match decision.next {
-        NextAttempt::Candidate => AttemptVerdict::Next(FallbackReply::Responded(kept)),
-        NextAttempt::FreshConnection | NextAttempt::Stop => AttemptVerdict::Keep(kept),
-    }
 }
 
 fn ended_early() -> Fault {

@@ -5,7 +5,7 @@
 
 use super::Exchange;
 use super::attempts::{AttemptVerdict, Attempts};
-use super::evaluate::{failed_attempt, keep};
+use super::peeked_body::PeekedBody;
 use super::response_fault::failed_response_fault;
 use super::retry_policy::{AttemptFailureClass, RetrySafety};
 use crate::catalog::model::Candidate;
@@ -70,27 +70,32 @@ impl Attempts<'_> {
             let reading = pin!(response.peek_chunk());
             self.wait_times.upstream(reading, |_| true).await?
         };
-        let Some(mut body) = first else {
+        let Some(first) = first else {
             return Ok(BodyExamination::Unreadable);
         };
         let until = Instant::now() + held_max;
+        let mut body = PeekedBody::new(first);
         loop {
             if response.is_peeked_whole() {
+                let body = body.into_bytes();
                 return Ok(match examination(protocol, body.clone()) {
                     BodyExamination::Unreadable => self.unreadable_or_stream(&body),
                     examination => examination,
                 });
             }
-            let early = response_verdict::judge_start(protocol, &body);
-            match early {
-                Some(ResponseVerdict::Unreadable) => {
-                    return Ok(self.unreadable_or_stream(&body));
+            if let Some(start) = body.grown_start() {
+                match response_verdict::judge_start(protocol, start) {
+                    Some(ResponseVerdict::Unreadable) => {
+                        return Ok(self.unreadable_or_stream(start));
+                    }
+                    Some(ResponseVerdict::Success) if is_large => {
+                        return Ok(BodyExamination::Undecided);
+                    }
+                    _ => {}
                 }
-                _ if body.len() > EXAMINED_BYTES_MAX => return Ok(BodyExamination::Undecided),
-                Some(ResponseVerdict::Success) if is_large => {
-                    return Ok(BodyExamination::Undecided);
-                }
-                _ => {}
+            }
+            if body.len() > EXAMINED_BYTES_MAX {
+                return Ok(BodyExamination::Undecided);
             }
             let max_wait = until.saturating_duration_since(Instant::now());
             let ends_wait = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
@@ -99,7 +104,7 @@ impl Attempts<'_> {
                 self.wait_times.upstream(reading, ends_wait).await
             };
             match read {
-                Ok(Some(chunk)) => body = [&body[..], &chunk].concat().into(),
+                Ok(Some(chunk)) => body.push(&chunk),
                 Ok(None) => {}
                 Err(BodyReadError::TimedOut) => return Ok(BodyExamination::Undecided),
                 Err(BodyReadError::Broken(fault)) => return Err(fault),
@@ -125,7 +130,7 @@ impl Attempts<'_> {
         // A second request would cost a second response: the caller gets this one.
         self.request.info.is_unstreamed = asks_for_stream(self.request);
         lease.report_committed();
-        keep(response, lease)
+        AttemptVerdict::keep(response, lease)
     }
 
     /// Gives up a response whose body is no object: nothing of it can be shown to the caller.
@@ -138,7 +143,7 @@ impl Attempts<'_> {
         let detail = "the body under a success status is no JSON object";
         self.record_outcome(&mut lease, outcome, Some(detail));
         let decision = self.policy.decision(AttemptFailureClass::UnreadableSuccess);
-        failed_attempt(response, lease, decision, outcome)
+        AttemptVerdict::from_failed_response(response, lease, decision, outcome)
     }
 
     /// Gives up a response that reports a failure under a success status. From here on it has the status that the
@@ -172,7 +177,7 @@ impl Attempts<'_> {
         }
         let end = AttemptFailureClass::EmbeddedError(error.class);
         let decision = self.decision_about(end, error.evidence);
-        failed_attempt(response, lease, decision, outcome)
+        AttemptVerdict::from_failed_response(response, lease, decision, outcome)
     }
 }
 

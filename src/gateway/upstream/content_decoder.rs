@@ -131,8 +131,10 @@ impl ContentDecoder {
         }
         let finished = match &mut self.stream {
             DecoderStream::Gzip(decoder) => decoder.try_finish(),
-            DecoderStream::Zlib(decoder) => decoder.try_finish(),
-            DecoderStream::RawDeflate(decoder) => decoder.try_finish(),
+            DecoderStream::Zlib(decoder) => check_end(decoder).and_then(|()| decoder.try_finish()),
+            DecoderStream::RawDeflate(decoder) => {
+                check_end(decoder).and_then(|()| decoder.try_finish())
+            }
             DecoderStream::Brotli(decoder) => decoder.close(),
             DecoderStream::Deflate => Ok(()),
         };
@@ -187,10 +189,18 @@ impl Write for DecodedBytes {
 
 fn undecodable(error: io::Error) -> Fault {
     Fault::new(
-        FaultKind::Upstream,
+        FaultKind::UnreadableResponse,
         "the provider's response cannot be decoded; try again, and tell the operator of this gateway if the error persists",
     )
     .detail(format!("content coding: {error}"))
+}
+
+/// Whether the last block was decoded: only then the decoder takes no further byte. It does not report a cut by itself.
+fn check_end(decoder: &mut impl Write) -> io::Result<()> {
+    match decoder.write(&[0])? {
+        0 => Ok(()),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use super::connection::UpstreamConnection;
 use super::content_decoder::{ContentCoding, ContentDecoder};
 use super::idle_timeout::IdleTimeout;
 use super::peeked_chunks::PeekedChunks;
-use super::whole_body_budget::{BudgetedBody, WholeBodyShare};
 use crate::catalog::channel::Timeouts;
 use crate::filter::view::ResponseBodyKind;
 use crate::gateway::deadline::{DeadlineElapsed, in_time};
@@ -223,20 +222,6 @@ impl UpstreamResponse {
     /// How long the provider may be silent.
     pub fn idle_timeout(&self) -> Duration {
         self.timeouts.idle
-    }
-
-    /// Like [`Self::read_bounded`], as far as the budget of `share` has room.
-    pub async fn read_budgeted(
-        &mut self,
-        bytes_max: usize,
-        share: &mut WholeBodyShare,
-    ) -> CollectedBody {
-        let declared = self.declared_bytes();
-        let mut body = BudgetedBody {
-            response: self,
-            share,
-        };
-        CollectedBody::read(&mut body, declared, bytes_max).await
     }
 
     /// Reads the body until it exceeds `bytes_max` bytes.

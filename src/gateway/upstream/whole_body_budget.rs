@@ -4,11 +4,7 @@
 //! begun may be paid for, and is never thrown away. One response at a time may go beyond the budget, so that responses
 //! which together fill it, and are all incomplete, do not wait for each other.
 
-use super::bounded_body::ChunkSource;
-use super::response::UpstreamResponse;
 use crate::gateway::deadline::in_time;
-use crate::protocol::fault::Fault;
-use bytes::Bytes;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,12 +31,6 @@ pub struct WholeBodyShare {
     units: usize,
     room: Option<OwnedSemaphorePermit>,
     beyond: Option<OwnedSemaphorePermit>,
-}
-
-/// A response that is read only as far as the budget has room.
-pub struct BudgetedBody<'a> {
-    pub response: &'a mut UpstreamResponse,
-    pub share: &'a mut WholeBodyShare,
 }
 
 impl Default for WholeBodyBudget {
@@ -71,7 +61,7 @@ impl WholeBodyBudget {
 
 impl WholeBodyShare {
     /// Waits until there is room for `more` bytes, for at most `max_wait`.
-    async fn grow(&mut self, more: usize, max_wait: Duration) {
+    pub(super) async fn grow(&mut self, more: usize, max_wait: Duration) {
         self.bytes += more;
         if self.bytes <= UNCOUNTED_BYTES || self.beyond.is_some() {
             return;
@@ -106,17 +96,6 @@ impl WholeBodyShare {
                 None
             }
         }
-    }
-}
-
-impl ChunkSource for BudgetedBody<'_> {
-    async fn next_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        let chunk = self.response.next_chunk().await?;
-        if let Some(chunk) = &chunk {
-            let max_wait = self.response.idle_timeout();
-            self.share.grow(chunk.len(), max_wait).await;
-        }
-        Ok(chunk)
     }
 }
 

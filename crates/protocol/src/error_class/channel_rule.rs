@@ -27,7 +27,7 @@ impl ChannelErrorRule {
         let matches = has_status
             && self.code.as_deref().is_none_or(has_code)
             && self.message.as_deref().is_none_or(has_message);
-        matches.then(|| ErrorClassification {
+        matches.then_some(ErrorClassification {
             class: self.class,
             evidence: match self.message {
                 Some(_) => ErrorEvidence::Text,

@@ -64,7 +64,7 @@ fn begins_with_letters(text: &str, beginning: &str, is_whole: bool) -> bool {
     let ends_in_digit = last.is_some_and(|last| last.is_ascii_digit());
     letters
         .next()
-        .is_none_or(|next| !is_whole && !(ends_in_digit && next.is_ascii_digit()))
+        .is_none_or(|next| !(is_whole || ends_in_digit && next.is_ascii_digit()))
 }
 
 fn strip_literal<'a>(text: &'a str, literal: &str) -> Option<&'a str> {

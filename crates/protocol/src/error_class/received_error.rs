@@ -76,12 +76,14 @@ const MESSAGES: &[&[u8]] = &[
 ];
 
 impl<'a> ReceivedError<'a> {
-    /// An error response. A status that only says that something failed gives way to the one that the body names.
+    /// An error response. A status that only says that something failed gives way to the one that the body names; a
+    /// success status says nothing about an error in its body.
     pub fn from_response(status: u16, body: &'a [u8]) -> Self {
         let mut error = Self::from_event(body);
         let named = error.status.take();
         error.status = match status {
-            ..400 | 400 | 500 => named.or(Some(status)),
+            ..400 => named,
+            400 | 500 => named.or(Some(status)),
             _ => Some(status),
         };
         error

@@ -1,0 +1,40 @@
+//! Reads a response whole as far as the budget of the process has room.
+
+use super::bounded_body::{ChunkSource, CollectedBody};
+use super::response::UpstreamResponse;
+use super::whole_body_budget::WholeBodyShare;
+use crate::protocol::fault::Fault;
+use bytes::Bytes;
+
+/// A response that is read only as far as the budget has room.
+struct BudgetedBody<'a> {
+    response: &'a mut UpstreamResponse,
+    share: &'a mut WholeBodyShare,
+}
+
+impl UpstreamResponse {
+    /// Like [`Self::read_bounded`], as far as the budget of `share` has room.
+    pub async fn read_budgeted(
+        &mut self,
+        bytes_max: usize,
+        share: &mut WholeBodyShare,
+    ) -> CollectedBody {
+        let declared = self.declared_bytes();
+        let mut body = BudgetedBody {
+            response: self,
+            share,
+        };
+        CollectedBody::read(&mut body, declared, bytes_max).await
+    }
+}
+
+impl ChunkSource for BudgetedBody<'_> {
+    async fn next_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        let chunk = self.response.next_chunk().await?;
+        if let Some(chunk) = &chunk {
+            let max_wait = self.response.idle_timeout();
+            self.share.grow(chunk.len(), max_wait).await;
+        }
+        Ok(chunk)
+    }
+}
