@@ -45,7 +45,7 @@ fn webm(seconds: Option<f64>, track_type: u8) -> Vec<u8> {
 
 /// AAC of two channels at 44.1 kHz, in frames of 100 bytes.
 fn aac(frames: usize) -> Vec<u8> {
-    let mut frame = vec![0; 100];
+    let mut frame = [0; 100];
     frame[..7].copy_from_slice(&[
         0xFF,
         0xF1,

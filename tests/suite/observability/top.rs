@@ -90,7 +90,7 @@ async fn a_channel_that_is_down_and_a_refused_configuration_are_named() {
         &[
             "needs attention  http://",
             "warning Channel down gets no requests for another",
-            "  Check the channel's `base_url`",
+            "  Check the host and port in the channel's `base_url`",
             "warning The configuration on disk was refused at",
             "down      cool-down ",
             " s: connect_error",

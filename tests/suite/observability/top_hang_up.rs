@@ -35,7 +35,7 @@ async fn top_ends_with_its_terminal_whether_or_not_it_gets_a_signal() {
 /// A pseudo terminal of 24 rows and 80 columns: the side of a terminal program, and that of a command.
 fn pseudo_terminal() -> (File, OwnedFd) {
     let (mut master, mut slave) = (-1, -1);
-    let mut size = libc::winsize {
+    let size = libc::winsize {
         ws_row: 24,
         ws_col: 80,
         ws_xpixel: 0,
@@ -43,7 +43,7 @@ fn pseudo_terminal() -> (File, OwnedFd) {
     };
     // SAFETY: the call writes two descriptors, and reads a size that outlives it.
     unsafe {
-        let opened = libc::openpty(&mut master, &mut slave, null_mut(), null_mut(), &mut size);
+        let opened = libc::openpty(&mut master, &mut slave, null_mut(), null_mut(), &size);
         assert_eq!(opened, 0);
         libc::fcntl(master, libc::F_SETFD, libc::FD_CLOEXEC);
         (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave))

@@ -94,7 +94,7 @@ fn check_prints_every_problem_of_a_module() {
             ],
         ),
         ("text.wasm", &["error: text.wasm: not a WebAssembly module"]),
-        ("none.wasm", &["error: none.wasm cannot be read"]),
+        ("none.wasm", &["error: cannot read none.wasm: no such file"]),
     ];
     for (module, expected) in table {
         let output = headgate(folder.path(), &["check", module]);

@@ -29,12 +29,12 @@ async fn a_request_that_two_parsers_could_read_differently_gets_400_with_a_sente
         (
             format!("GET /healthz HTTP/1.1\r\n{host}\r\n{host}"),
             400,
-            "more than once",
+            "invalid header field",
         ),
         (
             format!("GET /healthz HTTP/1.1\r\n{host}\r\nHost: evil.test"),
             400,
-            "more than once",
+            "invalid header field",
         ),
         ("GET /healthz HTTP/1.1".into(), 400, "`host`"),
         ("GET /healthz HTTP/1.1\r\nHost: a b".into(), 400, "`host`"),
@@ -52,7 +52,7 @@ async fn a_request_that_two_parsers_could_read_differently_gets_400_with_a_sente
         (
             format!("GET /%2e/healthz HTTP/1.1\r\n{host}"),
             400,
-            "percent-encoded",
+            "segments",
         ),
         (
             format!("GET  /healthz HTTP/1.1\r\n{host}"),

@@ -137,7 +137,6 @@ async fn a_failure_names_the_callers_task_not_the_providers() {
 
 #[tokio::test]
 async fn a_task_that_runs_longer_than_it_may_has_expired() {
-    let (provider, gateway) = start().await;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap()
@@ -153,16 +152,13 @@ async fn a_task_that_runs_longer_than_it_may_has_expired() {
             (2, json!(36_000), "running"),
             (60, Value::Null, "running"),
         ] {
-            let id = id_of(path, &create(&gateway, path, model).await);
             let more = json!({
                 "created_at": now - hours * 3_600, "execution_expires_after": expires_after,
             });
             for status in ["queued", "running"] {
-                // A fresh task each time: an ended one is not queried again.
-                let id = match status {
-                    "queued" => id.clone(),
-                    _ => id_of(path, &create(&gateway, path, model).await),
-                };
+                // A gateway of its own each time: an ended task is not queried again.
+                let (provider, gateway) = start().await;
+                let id = id_of(path, &create(&gateway, path, model).await);
                 provider.next(task(status, &more));
                 let polled = ask(&gateway, path, &id).await;
                 let expected = match expected {
