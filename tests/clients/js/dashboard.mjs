@@ -90,7 +90,7 @@ proves(GROUP, 'charts have axes, and their values are read with the pointer and 
     await page.hover(`${chart} svg`);
     await until(page, `${chart} .values`, ' UTC: ');
     await page.mouse.move(0, 0);
-    await page.focus(`${chart} svg`);
+    await page.evaluate((selector) => document.querySelector(selector).focus(), `${chart} svg`);
     await until(page, `${chart} .values`, ' UTC: ');
     const last = await textOf(page, `${chart} .values`);
     await page.keyboard.press('PageUp');

@@ -125,7 +125,9 @@ provesEach(GROUP, 'a retry of the SDK gets the answer of its first try', RETRYIN
 const BOUNDARY = '------------------gate-0123456789';
 const part = (name, value, more = '') =>
   `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`;
-const file = (name, value) => part(name, value, '; filename="a.png"\r\nContent-Type: image/png');
+// The first bytes of an image in WebP, which are ASCII.
+const WEBP = 'RIFF\x24\x00\x00\x00WEBPVP8 ';
+const file = (name, value) => part(name, `${WEBP}${value}`, '; filename="a.png"\r\nContent-Type: image/png');
 const REST = part('model', IMAGE) + part('prompt', 'Open the gate');
 const END = `--${BOUNDARY}--`;
 

@@ -175,10 +175,10 @@ def a_response_is_retrieved_listed_and_deleted():
 def a_request_is_counted_and_a_conversation_compacted():
     counted = client.responses.input_tokens.count(**ASK)
     compacted = client.responses.compact(**ASK)
-    equal(counted.object, "response.input_tokens")
-    equal(compacted.object, "response.compaction")
-    equal([item.type for item in compacted.output], ["compaction"])
-    equal(compacted.usage.input_tokens, counted.input_tokens)
+    equal("object of the count", counted.object, "response.input_tokens")
+    equal("object of the compaction", compacted.object, "response.compaction")
+    equal("items", [item.type for item in compacted.output], ["compaction"])
+    equal("tokens", compacted.usage.input_tokens, counted.input_tokens)
 
 
 @case
