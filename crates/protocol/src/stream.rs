@@ -85,6 +85,8 @@ fn classify_chat(name: Option<&[u8]>, data: &[u8]) -> EventClass {
                     class = EventClass::Framing;
                 }
             }
+            // A message of the conversation, as in events of the APIs of Cohere and Ollama.
+            b"message" if data[value.start] == b'{' => {}
             b"message" | b"msg" | b"detail" | b"errorCode" => {
                 has_message |= is_non_empty(data, &value);
             }

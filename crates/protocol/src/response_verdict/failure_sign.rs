@@ -77,7 +77,9 @@ impl FailureSigns {
                 self.is_code_failed = Some(known || is_failed);
             }
         } else if MESSAGES.contains(&key) {
-            self.has_message |= is_report(&json[value]);
+            // An object is a message of the conversation, as in successes of the APIs of Cohere and Ollama.
+            let is_conversation = key == b"message" && json[value.start] == b'{';
+            self.has_message |= !is_conversation && is_report(&json[value]);
         }
     }
 }

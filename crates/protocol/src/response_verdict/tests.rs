@@ -62,6 +62,9 @@ const CASES: &[(&[Protocol], ResponseVerdict, &[&str])] = &[
             r#"{"code":0,"message":"success","data":{}}"#,
             r#"{"code":200,"msg":"ok","data":{}}"#,
             r#"{"base_resp":{"status_code":0,"status_msg":"success"}}"#,
+            r#"{"id":"x","finish_reason":"COMPLETE","message":{"role":"assistant","content":[{"type":"text","text":"Hi"}]}}"#,
+            r#"{"model":"m","message":{"role":"assistant","content":"Hi"},"done":true}"#,
+            r#"{"type":"message_start","message":{"id":"msg_1","content":[]}}"#,
         ],
     ),
     (
