@@ -30,10 +30,7 @@ impl ErrorSide {
             Settlement::ClientCancelled | Settlement::WriteTimeout | Settlement::Denied => {
                 Some(Self::Caller)
             }
-            // The provider refuses what the caller sent.
-            Settlement::UpstreamError if matches!(status, 400 | 404 | 413 | 422) => {
-                Some(Self::Caller)
-            }
+            Settlement::UpstreamError if is_about_request(status) => Some(Self::Caller),
             Settlement::UpstreamError | Settlement::UpstreamCut => Some(Self::Upstream),
             // Channels are unusable because of what providers did before.
             Settlement::GatewayReply if fault == Some(FaultKind::NoChannel) => Some(Self::Upstream),
@@ -44,6 +41,12 @@ impl ErrorSide {
             },
         }
     }
+}
+
+/// Whether a provider's error is about what the caller sent. The other statuses below 500 are about the gateway's credential,
+/// its account, its rate, and a provider that lost its patience.
+fn is_about_request(status: u16) -> bool {
+    matches!(status, 400..500) && !matches!(status, 401 | 402 | 408 | 429)
 }
 
 #[cfg(test)]
@@ -68,6 +71,18 @@ mod tests {
                 400,
                 None,
                 Some(ErrorSide::Caller),
+            ),
+            (
+                Settlement::UpstreamError,
+                403,
+                None,
+                Some(ErrorSide::Caller),
+            ),
+            (
+                Settlement::UpstreamError,
+                402,
+                None,
+                Some(ErrorSide::Upstream),
             ),
             (
                 Settlement::UpstreamError,

@@ -76,8 +76,8 @@ pub(super) struct Attempts<'e> {
     detachment: Detachment,
     candidates: Arc<[Candidate]>,
     tried: Vec<Arc<str>>,
-    /// Whether an error that only its text explains has led to a failover.
-    pub(super) has_failed_over_by_text: bool,
+    /// Whether an error that only its text or its status explains has led to a failover.
+    pub(super) has_failed_over_inconclusively: bool,
     /// Progress of the current attempt.
     progress: SendProgress,
     /// Whether the current attempt got a response, whose status says whether it may have cost.
@@ -111,7 +111,7 @@ impl Exchange<'_> {
             detachment,
             candidates: for_endpoint(candidates, class),
             tried: Vec::new(),
-            has_failed_over_by_text: false,
+            has_failed_over_inconclusively: false,
             progress: SendProgress::Unsent,
             has_response: false,
             has_unused_retry: false,

@@ -226,8 +226,8 @@ impl Attempts<'_> {
 
     /// The retry policy's decision about a provider's error.
     ///
-    /// The text of an error may be the caller's, and other channels would quote it, too: an error that only its text
-    /// explains leads to a failover once, and is the caller's to read.
+    /// The text of an error may be the caller's, and other channels would quote it, too; so may the error be to which a
+    /// provider gives a status such as 404 alone. Such an error leads to a failover once, and is the caller's to read.
     pub(super) fn decision_about(
         &mut self,
         end: AttemptFailureClass,
@@ -242,14 +242,14 @@ impl Attempts<'_> {
                 sdk_may_retry: false,
             };
         }
-        if evidence != ErrorEvidence::Text {
+        if evidence == ErrorEvidence::Code {
             return decision;
         }
         if decision.reply == FinalReplyKind::AccountRefused {
             decision.reply = FinalReplyKind::ProviderError;
         }
         if decision.next == NextAttempt::Candidate
-            && std::mem::replace(&mut self.has_failed_over_by_text, true)
+            && std::mem::replace(&mut self.has_failed_over_inconclusively, true)
         {
             decision.next = NextAttempt::Stop;
         }

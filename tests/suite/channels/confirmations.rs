@@ -38,20 +38,20 @@ fn error_of(status: u16, text: &str) -> Value {
     json!({"type": "error", "error": {"type": kind, "message": text}})
 }
 
-fn chat_response() -> Value {
+pub fn chat_response() -> Value {
     json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
 }
 
-fn with_status(status: u16, body: &Value) -> Vec<u8> {
+pub fn with_status(status: u16, body: &Value) -> Vec<u8> {
     let body = body.to_string();
     let length = body.len();
     format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
 }
 
 /// A chat request of `key` to the model that all callers may use; `quoted` is what the provider responds with.
-fn chat(key: &str, quoted: Option<(u16, &str)>, content: &str) -> Request {
+pub fn chat(key: &str, quoted: Option<(u16, &str)>, content: &str) -> Request {
     let mut body = body_of(Protocol::Chat);
     body["model"] = "demo-small".into();
     body["messages"][0]["content"] = content.into();
@@ -62,9 +62,12 @@ fn chat(key: &str, quoted: Option<(u16, &str)>, content: &str) -> Request {
     Request::to(Protocol::Chat, body.to_string()).key(key)
 }
 
-/// A gateway with three channels at a provider that quotes its callers.
-async fn start(change: impl FnOnce(&mut Value)) -> (Gateway, ScriptedProvider) {
-    let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(quoting)]).await;
+/// A gateway with three channels at a provider that responds with the result of `respond`.
+pub async fn start(
+    respond: fn(&str) -> Vec<u8>,
+    change: impl FnOnce(&mut Value),
+) -> (Gateway, ScriptedProvider) {
+    let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(respond)]).await;
     let mut config = config::standard(&provider.url());
     let mut channels = json!({});
     for (tier, name) in ["one", "two", "three"].into_iter().enumerate() {
@@ -77,18 +80,19 @@ async fn start(change: impl FnOnce(&mut Value)) -> (Gateway, ScriptedProvider) {
     (Gateway::start(&config).await, provider)
 }
 
-async fn findings(gateway: &Gateway) -> Value {
+/// The findings, but for those about what one caller does.
+pub async fn findings(gateway: &Gateway) -> Vec<Value> {
     let overview = gateway.page("GET", "/overview").await;
     let mut overview: Value = serde_json::from_str(&overview.text()).unwrap();
     let mut findings = overview["findings"].take();
-    let list = findings.as_array_mut().unwrap();
+    let mut list = std::mem::take(findings.as_array_mut().unwrap());
     // One caller made nearly all of the requests, and they failed because of it: both is true.
     let about_callers = ["caller_dominates", "caller_errors"];
     list.retain(|finding| about_callers.iter().all(|code| finding["code"] != *code));
-    findings
+    list
 }
 
-async fn cool_downs(gateway: &Gateway) -> f64 {
+pub async fn cool_downs(gateway: &Gateway) -> f64 {
     gateway
         .metrics()
         .await
@@ -97,7 +101,7 @@ async fn cool_downs(gateway: &Gateway) -> f64 {
 
 #[tokio::test]
 async fn a_text_of_one_caller_in_the_providers_message_cools_nothing_down_and_affects_nobody() {
-    let (gateway, provider) = start(|_| {}).await;
+    let (gateway, provider) = start(quoting, |_| {}).await;
     let mut connection = gateway.connect().await;
     for (status, text) in QUOTED {
         let body = error_of(*status, text).to_string();
@@ -116,13 +120,13 @@ async fn a_text_of_one_caller_in_the_providers_message_cools_nothing_down_and_af
         assert_eq!(gateway.log_of(&other).await["channel"], "one", "{text}");
     }
     assert_eq!(cool_downs(&gateway).await, 0.0);
-    assert_eq!(findings(&gateway).await, json!([]));
+    assert_eq!(findings(&gateway).await, [] as [Value; 0]);
 }
 
 #[tokio::test]
 async fn a_second_caller_or_a_second_body_of_the_only_caller_confirms_the_error() {
     let quoted = Some(QUOTED[0]);
-    let (gateway, _provider) = start(|_| {}).await;
+    let (gateway, _provider) = start(quoting, |_| {}).await;
     gateway.ask(&chat(ANN, quoted, "a")).await;
     gateway.ask(&chat(ANN, quoted, "b")).await;
     assert_eq!(cool_downs(&gateway).await, 0.0);
@@ -133,7 +137,7 @@ async fn a_second_caller_or_a_second_body_of_the_only_caller_confirms_the_error(
         "of the two channels that were tried"
     );
 
-    let (gateway, _provider) = start(|config| {
+    let (gateway, _provider) = start(quoting, |config| {
         config["callers"].as_array_mut().unwrap().truncate(1);
     })
     .await;

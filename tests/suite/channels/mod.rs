@@ -14,6 +14,7 @@ mod five_channels;
 mod hostile_responses;
 mod probes;
 mod provider_errors;
+mod quoted_patterns;
 mod refused_credentials;
 mod response_heads;
 mod upstream_faults;
