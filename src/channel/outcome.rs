@@ -106,7 +106,8 @@ impl AttemptOutcome {
             (true, None) => return Self::ClientError,
             (true, Some(request)) => FailureEvidence::Inconclusive {
                 request,
-                is_text: error.evidence == ErrorEvidence::Text,
+                is_text: error.evidence == ErrorEvidence::Text
+                    && !is_status_of_reason(reason, status),
             },
         };
         Self::Failure(AttemptFailure {
@@ -238,6 +239,11 @@ impl HealthScope {
             Self::Credential => "credential",
         }
     }
+}
+
+/// Whether the status has the reason, too, whatever the text is.
+fn is_status_of_reason(reason: FailureReason, status: StatusCode) -> bool {
+    reason == FailureReason::ModelUnavailable && matches!(status.as_u16(), 403 | 404 | 405 | 410)
 }
 
 /// Whether a request may have provoked the error: a message may quote its text, and a model that is not found may be one

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 /// The longest time between two failures of which one confirms the other.
 const CONFIRMATION_WINDOW: Duration = Duration::from_secs(60);
 
-/// Inconclusive failures in a row, without a success between them.
+/// Inconclusive failures for one reason in a row, without a success between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnconfirmedFailures {
     pub reason: FailureReason,
@@ -16,6 +16,7 @@ pub struct UnconfirmedFailures {
     pub since: SystemTime,
     /// Whether only the text of the errors has the reason.
     pub is_text: bool,
+    /// The first request that another one may confirm.
     first: RequestFingerprint,
     last_at: MonotonicTime,
 }
@@ -46,13 +47,14 @@ impl UnconfirmedFailures {
         is_text: bool,
     ) -> bool {
         match earlier {
-            Some(failures)
-                if failures.reason == reason
-                    && failures.last_at.until(now) <= CONFIRMATION_WINDOW =>
-            {
-                if request.confirms(failures.first) {
+            Some(failures) if failures.reason == reason => {
+                let is_recent = failures.last_at.until(now) <= CONFIRMATION_WINDOW;
+                if is_recent && request.confirms(failures.first) {
                     *earlier = None;
                     return true;
+                }
+                if !is_recent {
+                    failures.first = request;
                 }
                 failures.requests = failures.requests.saturating_add(1);
                 failures.last_at = now;
@@ -168,6 +170,27 @@ mod tests {
             ));
         }
         assert_eq!(earlier.unwrap().requests, 1000);
+    }
+
+    #[test]
+    fn rare_failures_are_counted_until_a_success_and_confirm_none_of_another_minute() {
+        let mut earlier = None;
+        for (at, caller, confirmed) in [
+            (0, 1, false),
+            (90, 2, false),
+            (180, 1, false),
+            (230, 2, true),
+        ] {
+            let now = MonotonicTime(at * 1000);
+            let request = request(caller, 1, false);
+            let reason = FailureReason::ModelUnavailable;
+            let is_confirmed =
+                UnconfirmedFailures::record(&mut earlier, now, reason, request, false);
+            assert_eq!(is_confirmed, confirmed, "{at}");
+            if at == 180 {
+                assert_eq!(earlier.unwrap().requests, 3);
+            }
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod tests;
 use super::error_side::ErrorSide;
 use super::finished_exchange::FinishedExchange;
 use crate::filter::settlement::Settlement;
+use crate::protocol::error_class::ErrorClass;
 use foldhash::fast::{FixedState, RandomState};
 use latency_counts::LatencyCounts;
 use std::collections::{HashMap, VecDeque};
@@ -60,7 +61,10 @@ pub struct CallerTraffic {
 /// Requests for one model that the provider of one channel refused within an interval.
 #[derive(Clone, Copy, Default)]
 pub struct ModelRefusals {
+    /// Those whose callers got the refusal.
     pub requests: u64,
+    /// Those that another channel then served.
+    pub served_elsewhere: u64,
     /// A hash of the first caller.
     first_caller: u64,
     pub has_several_callers: bool,
@@ -134,6 +138,10 @@ impl TrafficHistory {
 
 impl ModelRefusals {
     fn merge(&mut self, more: Self) {
+        self.served_elsewhere += more.served_elsewhere;
+        if more.requests == 0 {
+            return;
+        }
         let is_other = self.requests > 0 && self.first_caller != more.first_caller;
         self.has_several_callers |= is_other || more.has_several_callers;
         self.first_caller = more.first_caller;
@@ -177,6 +185,9 @@ impl TrafficInterval {
         if error == Some(ErrorSide::Caller) && request.settlement == Settlement::UpstreamError {
             self.count_refusal(request);
         }
+        if error.is_none() {
+            self.count_served_elsewhere(request);
+        }
         if let Some(caller) = entry_of(&mut self.callers, request.caller) {
             caller.requests += 1;
             caller.rate_limited += rate_limited;
@@ -219,8 +230,25 @@ impl TrafficInterval {
             refusals.merge(ModelRefusals {
                 requests: 1,
                 first_caller: caller,
-                has_several_callers: false,
+                ..ModelRefusals::default()
             });
+        }
+    }
+
+    /// Counts a request that was served by another channel than those whose providers refused its model.
+    fn count_served_elsewhere(&mut self, request: &FinishedExchange<'_>) {
+        let Some(model) = request.model else {
+            return;
+        };
+        let refused = request
+            .failed_attempts
+            .iter()
+            .filter(|attempt| attempt.outcome == ErrorClass::ModelNotFound.name());
+        for attempt in refused {
+            let name = refusals_name(&attempt.channel, model);
+            if let Some(refusals) = entry_of(&mut self.refusals, Some(&name)) {
+                refusals.served_elsewhere += 1;
+            }
         }
     }
 

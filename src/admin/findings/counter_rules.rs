@@ -350,6 +350,25 @@ mod tests {
     }
 
     #[test]
+    fn each_finding_is_described_on_the_dashboard_s_page_and_in_the_runbook() {
+        let codes = SOURCES
+            .iter()
+            .flat_map(|source| source.split("code: \"").skip(1));
+        let codes = codes.map(|rest| rest.split('"').next().unwrap());
+        let codes: BTreeSet<&str> = codes.chain(RULES.iter().map(|rule| rule.code)).collect();
+        assert!(codes.len() > 40);
+        for (page, text) in [
+            ("dashboard", include_str!("../../../docs/dashboard.md")),
+            ("runbook", include_str!("../../../docs/runbook.md")),
+        ] {
+            let missing: Vec<&&str> = (codes.iter())
+                .filter(|code| !text.contains(&format!("`{code}`")))
+                .collect();
+            assert!(missing.is_empty(), "docs/{page}.md lacks {missing:?}");
+        }
+    }
+
+    #[test]
     fn each_rule_counts_what_its_alert_counts() {
         for rule in RULES {
             let (_, alert) = ALERTS

@@ -37,6 +37,7 @@ pub(super) fn findings(
         findings.extend(of_limits(channel, channels, open, now));
     }
     for model in catalog.models() {
+        let is_served = is_served(model, channels, now);
         for candidate in model.all_candidates.iter() {
             let Some(there) = &candidate.model else {
                 continue;
@@ -47,10 +48,20 @@ pub(super) fn findings(
             let summary = channels.attempt_summary(there.fingerprint, now);
             let refusals = traffic.refusals(&candidate.channel.name, &model.name);
             let named = (&*model.name, &*candidate.channel.name);
-            findings.extend(refusals.and_then(|refusals| refused(named, &summary, refusals)));
+            let confirmation = RefusalConfirmation::find(&report, refusals, is_served);
+            findings.extend(confirmation.and_then(|by| refused(named, &summary, by)));
         }
     }
     findings
+}
+
+/// Whether any channel has served the model within the span of the statistics.
+fn is_served(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> bool {
+    let there = (model.all_candidates.iter()).filter_map(|candidate| candidate.model.as_ref());
+    there.into_iter().any(|there| {
+        let summary = channels.attempt_summary(there.fingerprint, now);
+        summary.latency.is_some()
+    })
 }
 
 /// The finding about a model that no channel can serve now, in all or in some of its protocols.
@@ -189,25 +200,66 @@ fn of_limits(
     findings.collect()
 }
 
-/// All requests of several callers for a model were refused because of what they asked for: probably the provider does not
-/// serve the model, or not in this form.
+/// What shows that a provider's refusals of all requests for a model are not due to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RefusalConfirmation {
+    /// Several callers got them.
+    SeveralCallers,
+    /// Another channel then served this number of the requests.
+    ServedElsewhere(u64),
+    /// Their status, that of a model that is not there, and no channel serves the model.
+    Status,
+}
+
+impl RefusalConfirmation {
+    /// A text that may be the caller's confirms nothing. A status may be due to what a caller refers to, so that it counts
+    /// only if no request for the model is served, or another channel served the very request.
+    fn find(
+        report: &HealthReport,
+        refusals: Option<&ModelRefusals>,
+        is_served: bool,
+    ) -> Option<Self> {
+        let refusals = refusals.copied().unwrap_or_default();
+        let unconfirmed = report.unconfirmed.filter(|failures| {
+            failures.reason == FailureReason::ModelUnavailable
+                && !failures.is_text
+                && u64::from(failures.requests) >= REFUSALS_MIN
+        });
+        match unconfirmed {
+            _ if refusals.has_several_callers => Some(Self::SeveralCallers),
+            Some(_) if refusals.served_elsewhere > 0 => {
+                Some(Self::ServedElsewhere(refusals.served_elsewhere))
+            }
+            Some(_) if !is_served => Some(Self::Status),
+            _ => None,
+        }
+    }
+}
+
+/// All requests for a model were refused because of what they asked for: probably the provider does not serve the model,
+/// or not in this form.
 fn refused(
     (model, channel): (&str, &str),
     summary: &AttemptSummary,
-    refusals: &ModelRefusals,
+    confirmation: RefusalConfirmation,
 ) -> Option<Finding> {
-    let is_refused = summary.attempts >= REFUSALS_MIN
-        && summary.client_errors == summary.attempts
-        && refusals.has_several_callers;
+    let is_refused = summary.attempts >= REFUSALS_MIN && summary.client_errors == summary.attempts;
+    let count = summary.attempts;
+    let (of_whom, addition) = match confirmation {
+        RefusalConfirmation::SeveralCallers => (" of several callers", String::new()),
+        RefusalConfirmation::ServedElsewhere(served) => {
+            ("", format!("; other channels served {served} of them"))
+        }
+        RefusalConfirmation::Status => ("", "; no channel served one".to_owned()),
+    };
     is_refused.then(|| Finding {
         severity: FindingSeverity::Warning,
         code: "model_refused",
         subject: format!("model {model} on channel {channel}"),
         cause: format!(
-            "The provider of channel `{channel}` refused all {} requests of several callers for model `{model}` within the last five minutes.",
-            summary.attempts
+            "The provider of channel `{channel}` refused all {count} requests{of_whom} for model `{model}` within the last five minutes{addition}."
         ),
-        advice: format!("Look at the bodies of the errors (`headgate capture`, or the callers' logs), and check the name of `{model}` in the channel's `models`."),
+        advice: format!("Look at the bodies of the errors (`headgate capture`, or the callers' logs), and check whether the provider still has the model that the channel's `models` names for `{model}`."),
     })
 }
 

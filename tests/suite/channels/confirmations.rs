@@ -178,3 +178,73 @@ async fn a_404_is_about_the_model_unless_the_request_names_ids_of_its_own() {
         assert_eq!(answer.status, if attempts == 2 { 200 } else { 404 });
     }
 }
+
+/// A gateway whose first channel quotes its callers, and whose second one serves all of them, if it is there.
+async fn quoting_then_serving(is_served: bool) -> (Gateway, ScriptedProvider) {
+    let serving = ScriptedProvider::answering(with_status(200, &chat_response())).await;
+    let url = serving.url();
+    let (gateway, _) = start(quoting, |config| {
+        let channels = config["channels"].as_object_mut().unwrap();
+        channels.remove("three");
+        match is_served {
+            true => channels["two"]["base_url"] = url.into(),
+            false => drop(channels.remove("two")),
+        }
+    })
+    .await;
+    (gateway, serving)
+}
+
+#[tokio::test]
+async fn a_model_that_a_provider_refuses_to_one_caller_is_named_unless_only_a_text_is_the_evidence()
+{
+    let retired = Some(QUOTED[2]);
+    let poor = Some(QUOTED[0]);
+    for (quoted, is_served, is_shared, cause) in [
+        (
+            retired,
+            false,
+            false,
+            Some(
+                "refused all 28 requests for model `demo-small` within the last five minutes; no channel served one",
+            ),
+        ),
+        (
+            retired,
+            true,
+            false,
+            Some(
+                "refused all 28 requests for model `demo-small` within the last five minutes; other channels served 28 of them",
+            ),
+        ),
+        // Others get the model: what this caller refers to may be what is not there.
+        (retired, false, true, None),
+        (poor, false, false, None),
+        (poor, true, false, None),
+    ] {
+        let (gateway, _serving) = quoting_then_serving(is_served).await;
+        if is_shared {
+            gateway.ask(&chat(BOB, None, "Hello")).await;
+        }
+        let mut last = None;
+        for nth in 0..28 {
+            let request = chat(ANN, quoted, &nth.to_string());
+            last = Some(gateway.ask(&request).await);
+        }
+        gateway.log_of(&last.unwrap()).await;
+        assert_eq!(cool_downs(&gateway).await, 0.0);
+        let findings = findings(&gateway).await;
+        let refused: Vec<&Value> = (findings.iter())
+            .filter(|one| one["code"] == "model_refused")
+            .collect();
+        match (cause, &*refused) {
+            (None, []) => {}
+            (Some(cause), [found]) => {
+                assert_eq!(found["subject"], "model demo-small on channel one");
+                assert_eq!(found["severity"], "warning");
+                assert!(found["cause"].as_str().unwrap().contains(cause), "{found}");
+            }
+            _ => panic!("{quoted:?} {is_served} {is_shared}: {findings:?}"),
+        }
+    }
+}
