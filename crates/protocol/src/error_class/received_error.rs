@@ -142,12 +142,12 @@ impl<'a> ReceivedError<'a> {
         self.read_members(MessagePlace::ErrorMessage, b"error", data, error.clone());
         for (key, value) in skim::members(data, error) {
             match key {
-                b"details" => {
+                b"details" if data[value.start] == b'[' => {
                     for detail in skim::elements(data, value) {
-                        self.read_codes(b"details", data, detail);
+                        self.read_codes(key, data, detail);
                     }
                 }
-                b"innererror" | b"metadata" => self.read_codes(key, data, value),
+                b"details" | b"innererror" | b"metadata" => self.read_codes(key, data, value),
                 _ => {}
             }
         }
