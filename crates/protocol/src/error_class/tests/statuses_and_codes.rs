@@ -56,7 +56,7 @@ fn error_responses_are_classified_by_status_and_code() {
         (
             429,
             openai("TooManyRequests", "SetLimitExceeded"),
-            ErrorClass::RefusedAccount,
+            ErrorClass::ModelNotFound,
         ),
         (
             403,
