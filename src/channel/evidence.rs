@@ -7,11 +7,15 @@ pub enum FailureEvidence {
     /// The gateway saw the failure itself, or the provider's status or code is unambiguous.
     Conclusive,
     /// The text of an error, or a 404: the request may have provoked it.
-    Inconclusive {
-        request: RequestFingerprint,
-        /// Whether only the text of the error has the reason.
-        is_text: bool,
-    },
+    Inconclusive(SuspectRequest),
+}
+
+/// A request that may have provoked the error that it got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuspectRequest {
+    pub fingerprint: RequestFingerprint,
+    /// Whether the error may repeat a text of the request.
+    pub is_quoted: bool,
 }
 
 /// Tells two requests apart: who sent them, and what.

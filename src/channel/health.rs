@@ -4,7 +4,7 @@
 mod tests;
 
 use super::clock::MonotonicTime;
-use super::evidence::RequestFingerprint;
+use super::evidence::SuspectRequest;
 use super::health_status::{HealthReport, HealthStatus, LastError};
 use super::outcome::{AttemptFailure, FailureReason};
 use super::unconfirmed_failures::UnconfirmedFailures;
@@ -162,14 +162,13 @@ impl HealthTracker {
         &self,
         now: MonotonicTime,
         failure: &AttemptFailure,
-        request: RequestFingerprint,
-        is_text: bool,
+        request: SuspectRequest,
         request_id: &str,
     ) -> bool {
         let mut state = self.lock();
         state.last_error = Some(LastError::now(failure, request_id));
         let earlier = &mut state.unconfirmed;
-        UnconfirmedFailures::record(earlier, now, failure.reason, request, is_text)
+        UnconfirmedFailures::record(earlier, now, failure.reason, request)
     }
 
     /// Records a failure; returns the cool-down if one begins.

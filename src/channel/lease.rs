@@ -201,8 +201,8 @@ impl ChannelLease {
                     HealthPermit::Normal,
                 ),
             };
-            if let FailureEvidence::Inconclusive { request, is_text } = failure.evidence
-                && !health.confirm_failure(now, failure, request, is_text, request_id)
+            if let FailureEvidence::Inconclusive(request) = failure.evidence
+                && !health.confirm_failure(now, failure, request, request_id)
             {
                 health.release_trial(permit);
                 counts = false;

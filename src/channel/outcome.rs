@@ -1,6 +1,6 @@
 //! The outcome of an attempt: one set of names for logs, metrics, cool-downs and the admin pages.
 
-use super::evidence::{FailureEvidence, RequestFingerprint};
+use super::evidence::{FailureEvidence, SuspectRequest};
 use crate::protocol::error_class::{ErrorClass, ErrorClassification, ErrorEvidence};
 use http::StatusCode;
 use std::time::Duration;
@@ -83,13 +83,12 @@ impl AttemptOutcome {
 
     /// The outcome of an attempt with an error response, or with an error in its stream.
     ///
-    /// `request` tells apart the requests that got an error which each of them may have provoked; without it such an error
-    /// does not count against the channel.
+    /// Without a `request`, an error that it may have provoked does not count against the channel.
     pub fn of(
         error: ErrorClassification,
         status: StatusCode,
         retry_after: Option<Duration>,
-        request: Option<RequestFingerprint>,
+        request: Option<SuspectRequest>,
     ) -> Self {
         let reason = match error.class {
             ErrorClass::InvalidRequest | ErrorClass::ContextTooLong | ErrorClass::ContentPolicy => {
@@ -104,11 +103,7 @@ impl AttemptOutcome {
         let evidence = match (may_be_provoked(error), request) {
             (false, _) => FailureEvidence::Conclusive,
             (true, None) => return Self::ClientError,
-            (true, Some(request)) => FailureEvidence::Inconclusive {
-                request,
-                is_text: error.evidence == ErrorEvidence::Text
-                    && !is_status_of_reason(reason, status),
-            },
+            (true, Some(request)) => FailureEvidence::Inconclusive(request),
         };
         Self::Failure(AttemptFailure {
             status: Some(status),
@@ -239,11 +234,6 @@ impl HealthScope {
             Self::Credential => "credential",
         }
     }
-}
-
-/// Whether the status has the reason, too, whatever the text is.
-fn is_status_of_reason(reason: FailureReason, status: StatusCode) -> bool {
-    reason == FailureReason::ModelUnavailable && matches!(status.as_u16(), 403 | 404 | 405 | 410)
 }
 
 /// Whether a request may have provoked the error: a message may quote its text, and a model that is not found may be one

@@ -1,7 +1,7 @@
 //! Failures that one request may have provoked, until another request confirms them.
 
 use super::clock::MonotonicTime;
-use super::evidence::RequestFingerprint;
+use super::evidence::{RequestFingerprint, SuspectRequest};
 use super::outcome::FailureReason;
 use std::time::{Duration, SystemTime};
 
@@ -14,26 +14,21 @@ pub struct UnconfirmedFailures {
     pub reason: FailureReason,
     pub requests: u32,
     pub since: SystemTime,
-    /// Whether only the text of the errors has the reason.
-    pub is_text: bool,
+    /// Those whose error repeats no text of the request.
+    pub unquoted: u32,
     /// The first request that another one may confirm.
     first: RequestFingerprint,
     last_at: MonotonicTime,
 }
 
 impl UnconfirmedFailures {
-    fn new(
-        now: MonotonicTime,
-        reason: FailureReason,
-        request: RequestFingerprint,
-        is_text: bool,
-    ) -> Self {
+    fn new(now: MonotonicTime, reason: FailureReason, request: SuspectRequest) -> Self {
         Self {
             reason,
             requests: 1,
             since: SystemTime::now(),
-            is_text,
-            first: request,
+            unquoted: u32::from(!request.is_quoted),
+            first: request.fingerprint,
             last_at: now,
         }
     }
@@ -43,24 +38,25 @@ impl UnconfirmedFailures {
         earlier: &mut Option<Self>,
         now: MonotonicTime,
         reason: FailureReason,
-        request: RequestFingerprint,
-        is_text: bool,
+        request: SuspectRequest,
     ) -> bool {
+        let fingerprint = request.fingerprint;
         match earlier {
             Some(failures) if failures.reason == reason => {
                 let is_recent = failures.last_at.until(now) <= CONFIRMATION_WINDOW;
-                if is_recent && request.confirms(failures.first) {
+                if is_recent && fingerprint.confirms(failures.first) {
                     *earlier = None;
                     return true;
                 }
                 if !is_recent {
-                    failures.first = request;
+                    failures.first = fingerprint;
                 }
                 failures.requests = failures.requests.saturating_add(1);
                 failures.last_at = now;
-                failures.is_text &= is_text;
+                let unquoted = u32::from(!request.is_quoted);
+                failures.unquoted = failures.unquoted.saturating_add(unquoted);
             }
-            _ => *earlier = Some(Self::new(now, reason, request, is_text)),
+            _ => *earlier = Some(Self::new(now, reason, request)),
         }
         false
     }
@@ -73,21 +69,25 @@ mod tests {
     use crate::channel::health_status::HealthStatus;
     use crate::channel::outcome::AttemptFailure;
 
-    fn request(caller: u64, body: u64, is_sole_caller: bool) -> RequestFingerprint {
-        RequestFingerprint {
+    fn request(caller: u64, body: u64, is_sole_caller: bool) -> SuspectRequest {
+        let fingerprint = RequestFingerprint {
             caller,
             body,
             is_sole_caller,
+        };
+        SuspectRequest {
+            fingerprint,
+            is_quoted: body.is_multiple_of(2),
         }
     }
 
     /// Whether the last of these failures, at seconds, confirms those before it.
-    fn is_confirmed(failures: &[(u64, FailureReason, RequestFingerprint)]) -> bool {
+    fn is_confirmed(failures: &[(u64, FailureReason, SuspectRequest)]) -> bool {
         let mut earlier = None;
         let mut confirmed = false;
         for (at, reason, request) in failures {
             let now = MonotonicTime(at * 1000);
-            confirmed = UnconfirmedFailures::record(&mut earlier, now, *reason, *request, true);
+            confirmed = UnconfirmedFailures::record(&mut earlier, now, *reason, *request);
         }
         confirmed
     }
@@ -165,11 +165,11 @@ mod tests {
                 &mut earlier,
                 now,
                 reason,
-                request,
-                true
+                request
             ));
         }
-        assert_eq!(earlier.unwrap().requests, 1000);
+        let failures = earlier.unwrap();
+        assert_eq!((failures.requests, failures.unquoted), (1000, 500));
     }
 
     #[test]
@@ -184,8 +184,7 @@ mod tests {
             let now = MonotonicTime(at * 1000);
             let request = request(caller, 1, false);
             let reason = FailureReason::ModelUnavailable;
-            let is_confirmed =
-                UnconfirmedFailures::record(&mut earlier, now, reason, request, false);
+            let is_confirmed = UnconfirmedFailures::record(&mut earlier, now, reason, request);
             assert_eq!(is_confirmed, confirmed, "{at}");
             if at == 180 {
                 assert_eq!(earlier.unwrap().requests, 3);
@@ -202,7 +201,6 @@ mod tests {
                 MonotonicTime(at),
                 &failed,
                 request(caller, 1, false),
-                true,
                 "req_1",
             )
         };

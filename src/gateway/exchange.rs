@@ -15,11 +15,11 @@ pub(super) mod record;
 pub(super) mod relay;
 mod relay_straight;
 mod relay_stream;
-mod request_fingerprint;
 pub(super) mod response_fault;
 pub(super) mod retry_policy;
 #[cfg(test)]
 pub(super) mod sizes;
+mod suspect_request;
 mod tracing_record;
 
 use super::downstream::upload::StreamingUpload;

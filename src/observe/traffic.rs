@@ -235,15 +235,18 @@ impl TrafficInterval {
         }
     }
 
-    /// Counts a request that was served by another channel than those whose providers refused its model.
+    /// Counts a request that was served by another channel than those whose providers refused its model or the account.
     fn count_served_elsewhere(&mut self, request: &FinishedExchange<'_>) {
         let Some(model) = request.model else {
             return;
         };
-        let refused = request
-            .failed_attempts
-            .iter()
-            .filter(|attempt| attempt.outcome == ErrorClass::ModelNotFound.name());
+        let classes = [
+            ErrorClass::ModelNotFound,
+            ErrorClass::RefusedAccount,
+            ErrorClass::RefusedCredential,
+        ];
+        let refused = (request.failed_attempts.iter())
+            .filter(|attempt| classes.iter().any(|class| class.name() == attempt.outcome));
         for attempt in refused {
             let name = refusals_name(&attempt.channel, model);
             if let Some(refusals) = entry_of(&mut self.refusals, Some(&name)) {

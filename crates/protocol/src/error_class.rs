@@ -4,6 +4,7 @@
 
 mod channel_rule;
 mod pattern;
+mod quotation;
 mod received_error;
 mod rule;
 
@@ -11,6 +12,7 @@ mod rule;
 mod tests;
 
 pub use channel_rule::ChannelErrorRule;
+pub use quotation::may_quote;
 
 use received_error::ReceivedError;
 use rule::RULES;

@@ -48,7 +48,11 @@ pub(super) fn findings(
             let summary = channels.attempt_summary(there.fingerprint, now);
             let refusals = traffic.refusals(&candidate.channel.name, &model.name);
             let named = (&*model.name, &*candidate.channel.name);
-            let confirmation = RefusalConfirmation::find(&report, refusals, is_served);
+            let credentials = candidate.channel.credentials.iter();
+            let reports = credentials
+                .map(|credential| channels.health_report(credential.fingerprint, now))
+                .chain([report]);
+            let confirmation = RefusalConfirmation::find(reports, refusals, is_served);
             findings.extend(confirmation.and_then(|by| refused(named, &summary, by)));
         }
     }
@@ -205,33 +209,30 @@ fn of_limits(
 enum RefusalConfirmation {
     /// Several callers got them.
     SeveralCallers,
-    /// Another channel then served this number of the requests.
-    ServedElsewhere(u64),
-    /// Their status, that of a model that is not there, and no channel serves the model.
-    Status,
+    /// They repeat nothing of the requests, of which another channel then served this number.
+    ServedElsewhere(FailureReason, u64),
+    /// They repeat nothing of the requests, and no channel serves the model.
+    Unserved(FailureReason),
 }
 
 impl RefusalConfirmation {
-    /// A text that may be the caller's confirms nothing. A status may be due to what a caller refers to, so that it counts
-    /// only if no request for the model is served, or another channel served the very request.
+    /// `reports` are those of the model and of the channel's credentials.
     fn find(
-        report: &HealthReport,
+        mut reports: impl Iterator<Item = HealthReport>,
         refusals: Option<&ModelRefusals>,
         is_served: bool,
     ) -> Option<Self> {
         let refusals = refusals.copied().unwrap_or_default();
-        let unconfirmed = report.unconfirmed.filter(|failures| {
-            failures.reason == FailureReason::ModelUnavailable
-                && !failures.is_text
-                && u64::from(failures.requests) >= REFUSALS_MIN
-        });
-        match unconfirmed {
-            _ if refusals.has_several_callers => Some(Self::SeveralCallers),
-            Some(_) if refusals.served_elsewhere > 0 => {
-                Some(Self::ServedElsewhere(refusals.served_elsewhere))
-            }
-            Some(_) if !is_served => Some(Self::Status),
-            _ => None,
+        if refusals.has_several_callers {
+            return Some(Self::SeveralCallers);
+        }
+        let reason = reports.find_map(|report| {
+            let failures = report.unconfirmed?;
+            (u64::from(failures.unquoted) >= REFUSALS_MIN).then_some(failures.reason)
+        })?;
+        match refusals.served_elsewhere {
+            0 => (!is_served).then_some(Self::Unserved(reason)),
+            served => Some(Self::ServedElsewhere(reason, served)),
         }
     }
 }
@@ -247,10 +248,17 @@ fn refused(
     let count = summary.attempts;
     let (of_whom, addition) = match confirmation {
         RefusalConfirmation::SeveralCallers => (" of several callers", String::new()),
-        RefusalConfirmation::ServedElsewhere(served) => {
-            ("", format!("; other channels served {served} of them"))
-        }
-        RefusalConfirmation::Status => ("", "; no channel served one".to_owned()),
+        RefusalConfirmation::ServedElsewhere(reason, served) => (
+            "",
+            format!(
+                ": {}; other channels served {served} of them",
+                in_words(reason, None)
+            ),
+        ),
+        RefusalConfirmation::Unserved(reason) => (
+            "",
+            format!(": {}; no channel served one", in_words(reason, None)),
+        ),
     };
     is_refused.then(|| Finding {
         severity: FindingSeverity::Warning,
@@ -259,7 +267,7 @@ fn refused(
         cause: format!(
             "The provider of channel `{channel}` refused all {count} requests{of_whom} for model `{model}` within the last five minutes{addition}."
         ),
-        advice: format!("Look at the bodies of the errors (`headgate capture`, or the callers' logs), and check whether the provider still has the model that the channel's `models` names for `{model}`."),
+        advice: format!("Look at the bodies of the errors (`headgate capture`, or the callers' logs), and check the account, and whether the provider still has the model that the channel's `models` names for `{model}`."),
     })
 }
 

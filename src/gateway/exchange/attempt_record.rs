@@ -2,7 +2,7 @@
 
 use super::Exchange;
 use super::attempts::Attempts;
-use super::request_fingerprint::request_fingerprint;
+use super::suspect_request::suspect_request;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptFailure, AttemptOutcome};
 use crate::gateway::upstream::client::failure_reason;
@@ -66,7 +66,7 @@ impl Exchange<'_> {
     ) {
         let outcome = match (relayed, self.request.info.stream_error) {
             (Ok(()), Some(error)) => {
-                let request = request_fingerprint(&self.request, &self.snapshot.callers);
+                let request = suspect_request(&self.request, &self.snapshot.callers, None);
                 Some(AttemptOutcome::of(error, status, None, Some(request)))
             }
             (Ok(()), None) => Some(AttemptOutcome::Success),

@@ -6,11 +6,11 @@
 
 use super::attempts::{AttemptVerdict, Attempts, processing_by};
 use super::examine_body::{BodyExamination, examined_protocol, is_examined_kind};
-use super::request_fingerprint::request_fingerprint;
 use super::retry_policy::{
     AttemptFailureClass, FinalReplyKind, NextAttempt, RetryDecision, RetrySafety,
 };
-use crate::channel::evidence::RequestFingerprint;
+use super::suspect_request::suspect_request;
+use crate::channel::evidence::SuspectRequest;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::AttemptOutcome;
 use crate::filter::view::ResponseBodyKind;
@@ -128,7 +128,7 @@ impl Attempts<'_> {
                 AttemptVerdict::keep(response, lease)
             }
             Ok(FirstEvent::Error(error)) => {
-                let outcome = AttemptOutcome::of(error, status, None, Some(self.fingerprint()));
+                let outcome = AttemptOutcome::of(error, status, None, Some(self.suspect(None)));
                 let detail = "error in the first event of the stream";
                 self.record_outcome(&mut lease, outcome, Some(detail));
                 let end = AttemptFailureClass::ErrorEvent(error.class);
@@ -192,7 +192,8 @@ impl Attempts<'_> {
             };
         }
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
-        let outcome = AttemptOutcome::of(error, status, retry_after, Some(self.fingerprint()));
+        let suspect = self.suspect(Some(&body));
+        let outcome = AttemptOutcome::of(error, status, retry_after, Some(suspect));
         self.record_outcome(&mut lease, outcome, None);
         let decided_as = match self.policy.safety {
             // Another channel may have sealed it. What this one did is right: its health is not in question.
@@ -220,8 +221,9 @@ impl Attempts<'_> {
         }
     }
 
-    pub(super) fn fingerprint(&self) -> RequestFingerprint {
-        request_fingerprint(self.request, &self.snapshot.callers)
+    /// The request, which may have provoked `error`.
+    pub(super) fn suspect(&self, error: Option<&[u8]>) -> SuspectRequest {
+        suspect_request(self.request, &self.snapshot.callers, error)
     }
 
     /// The retry policy's decision about a provider's error.

@@ -18,6 +18,9 @@ const QUOTED: &[(u16, &str)] = &[
     (404, "model: sim-small-2026-08"),
 ];
 
+/// Values of `user` for which the provider sends a message of its own.
+const OWN: [(&str, &str); 2] = [("retired", QUOTED[2].1), ("poor", QUOTED[0].1)];
+
 /// A provider that sends the caller's `user` as the message of its error, with the status in the caller's `seed`; without
 /// a `user` it responds with a success.
 fn quoting(request: &str) -> Vec<u8> {
@@ -25,8 +28,10 @@ fn quoting(request: &str) -> Vec<u8> {
     let Some(text) = body["user"].as_str() else {
         return with_status(200, &chat_response());
     };
+    let own = OWN.iter().find(|(name, _)| *name == text);
+    let message = own.map_or(text, |(_, message)| message);
     let status = u16::try_from(body["seed"].as_u64().unwrap()).unwrap();
-    with_status(status, &error_of(status, text))
+    with_status(status, &error_of(status, message))
 }
 
 fn error_of(status: u16, text: &str) -> Value {
@@ -196,31 +201,41 @@ async fn quoting_then_serving(is_served: bool) -> (Gateway, ScriptedProvider) {
 }
 
 #[tokio::test]
-async fn a_model_that_a_provider_refuses_to_one_caller_is_named_unless_only_a_text_is_the_evidence()
-{
-    let retired = Some(QUOTED[2]);
-    let poor = Some(QUOTED[0]);
+async fn a_model_that_a_provider_refuses_to_one_caller_is_named_unless_the_error_quotes_it() {
+    let retired = (404, "retired");
+    let poor = (400, "poor");
     for (quoted, is_served, is_shared, cause) in [
         (
             retired,
             false,
             false,
-            Some(
-                "refused all 28 requests for model `demo-small` within the last five minutes; no channel served one",
-            ),
+            Some("the provider does not serve the model on this account; no channel served one"),
         ),
         (
             retired,
             true,
             false,
             Some(
-                "refused all 28 requests for model `demo-small` within the last five minutes; other channels served 28 of them",
+                "the provider does not serve the model on this account; other channels served 28 of them",
             ),
+        ),
+        (
+            poor,
+            false,
+            false,
+            Some("the provider refuses the account; no channel served one"),
+        ),
+        (
+            poor,
+            true,
+            false,
+            Some("the provider refuses the account; other channels served 28 of them"),
         ),
         // Others get the model: what this caller refers to may be what is not there.
         (retired, false, true, None),
-        (poor, false, false, None),
-        (poor, true, false, None),
+        (QUOTED[2], false, false, None),
+        (QUOTED[2], true, false, None),
+        (QUOTED[0], true, false, None),
     ] {
         let (gateway, _serving) = quoting_then_serving(is_served).await;
         if is_shared {
@@ -228,21 +243,23 @@ async fn a_model_that_a_provider_refuses_to_one_caller_is_named_unless_only_a_te
         }
         let mut last = None;
         for nth in 0..28 {
-            let request = chat(ANN, quoted, &nth.to_string());
+            let request = chat(ANN, Some(quoted), &nth.to_string());
             last = Some(gateway.ask(&request).await);
         }
         gateway.log_of(&last.unwrap()).await;
         assert_eq!(cool_downs(&gateway).await, 0.0);
         let findings = findings(&gateway).await;
-        let refused: Vec<&Value> = (findings.iter())
-            .filter(|one| one["code"] == "model_refused")
-            .collect();
+        let is_meant = |one: &&Value| one["code"] == "model_refused";
+        let refused: Vec<&Value> = findings.iter().filter(is_meant).collect();
         match (cause, &*refused) {
             (None, []) => {}
             (Some(cause), [found]) => {
                 assert_eq!(found["subject"], "model demo-small on channel one");
                 assert_eq!(found["severity"], "warning");
-                assert!(found["cause"].as_str().unwrap().contains(cause), "{found}");
+                let sentence = found["cause"].as_str().unwrap();
+                let count = "refused all 28 requests for model `demo-small` within";
+                assert!(sentence.contains(count), "{sentence}");
+                assert!(sentence.contains(cause), "{sentence}");
             }
             _ => panic!("{quoted:?} {is_served} {is_shared}: {findings:?}"),
         }
