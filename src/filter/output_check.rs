@@ -124,8 +124,8 @@ impl HoldWindow {
 pub fn asks_for_stream(request: &RequestView) -> bool {
     let body = request.body.document();
     let in_body = body.and_then(|body| body.root().get("stream")?.as_bool());
-    let query = request.query.as_deref().unwrap_or_default();
-    in_body == Some(true) || query.split('&').any(|member| member == "stream=true")
+    let is_stream = |query: &str| query.split('&').any(|member| member == "stream=true");
+    in_body == Some(true) || request.query.as_deref().is_some_and(is_stream)
 }
 
 #[cfg(test)]

@@ -16,28 +16,33 @@ const JOINED_KEYS: [&[u8]; 5] = [
 /// Whether a header or a query member of this name carries a credential by convention. `name` is in lower case; its
 /// words are separated by any character that is not a letter or digit.
 ///
-/// Called for each header of each request: the last letter decides for most names.
+/// Called for each header of each request: the last three letters decide for most names.
 pub fn names_credential(name: &[u8]) -> bool {
     let is_word = |word: &[u8]| ends_with_word(name, word);
-    let by_its_end = match name.last() {
-        Some(b'y') => {
+    let by_its_end = match name.last_chunk() {
+        Some(b"key") => {
             JOINED_KEYS.iter().any(|joined| name.ends_with(joined))
                 || is_word(b"key") && !is_behind(name, b"key", &OTHER_KEYS)
         }
-        Some(b'n') => {
+        Some(b"ken") => name.ends_with(b"token") && !is_behind(name, b"token", &PAGES),
+        Some(b"ion") => {
             name.ends_with(b"authorization")
                 || is_word(b"authentication")
                 || is_word(b"jwt-assertion")
-                || name.ends_with(b"token") && !is_behind(name, b"token", &PAGES)
         }
-        Some(b't') => name.ends_with(b"secret") || is_word(b"jwt") || is_word(b"client-cert"),
-        Some(b'd') => name.ends_with(b"password") || is_word(b"passwd") || is_word(b"pwd"),
-        Some(b'e') => name.ends_with(b"cookie") || is_word(b"passphrase"),
-        Some(b'2') => is_word(b"cookie2"),
-        Some(b'h') => is_word(b"auth"),
-        Some(b'l') => is_word(b"credential"),
-        Some(b's') => is_word(b"credentials"),
-        Some(b'a') => is_word(b"oidc-data"),
+        Some(b"ret") => name.ends_with(b"secret"),
+        Some(b"jwt") => is_word(b"jwt"),
+        Some(b"ert") => is_word(b"client-cert"),
+        Some(b"ord") => name.ends_with(b"password"),
+        Some(b"swd") => is_word(b"passwd"),
+        Some(b"pwd") => is_word(b"pwd"),
+        Some(b"kie") => name.ends_with(b"cookie"),
+        Some(b"ie2") => is_word(b"cookie2"),
+        Some(b"ase") => is_word(b"passphrase"),
+        Some(b"uth") => is_word(b"auth"),
+        Some(b"ial") => is_word(b"credential"),
+        Some(b"als") => is_word(b"credentials"),
+        Some(b"ata") => is_word(b"oidc-data"),
         _ => false,
     };
     by_its_end || begins_with_auth(name)

@@ -55,9 +55,9 @@ pub fn segment_text(segment: &str) -> Cow<'_, str> {
 /// Whether a path in normal form has an escape that some servers decode once more or take for a separator. Such a path is
 /// not sent to a provider.
 pub fn has_hidden_slash(path: &str) -> bool {
-    path.split('%')
-        .skip(1)
-        .any(|after| after.starts_with("2F") || after.starts_with("25"))
+    let path = path.as_bytes();
+    let mut escapes = memchr::memchr_iter(b'%', path);
+    escapes.any(|at| matches!(&path[at + 1..], [b'2', b'F' | b'5', ..]))
 }
 
 /// Whether a path has only characters that mean the same to every parser, and no empty segment.

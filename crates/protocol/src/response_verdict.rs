@@ -10,9 +10,15 @@ mod failure_sign;
 mod tests;
 
 use super::Protocol;
-use super::json::skim::{self, MemberWalk};
+use super::json::skim;
+use failure_sign::has_failure_sign;
 pub use failure_sign::reported_status;
-use failure_sign::{FailureSigns, has_failure_sign};
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
+static CHOICES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"choices\""));
+static CONTENT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"content\""));
+static DATA: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"data\""));
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -42,17 +48,20 @@ enum MemberMeaning {
 /// Whether a response to this request is a result that the verdict is about. Requests that look something up, count, or
 /// cancel are not: their responses may report a failure as their result.
 pub fn is_examined(is_post: bool, path: &str) -> bool {
-    const OTHERS: [&str; 7] = [
-        "cancel",
-        "count_tokens",
-        "input_tokens",
-        "compact",
-        "speech",
-        "transcriptions",
-        "translations",
-    ];
-    let last = path.trim_end_matches('/').rsplit('/').next();
-    is_post && last.is_none_or(|last| !OTHERS.contains(&last))
+    let path = path.strip_suffix('/').unwrap_or(path).as_bytes();
+    let last = path.iter().rposition(|byte| *byte == b'/');
+    let last = &path[last.map_or(0, |slash| slash + 1)..];
+    is_post
+        && !matches!(
+            last,
+            b"cancel"
+                | b"count_tokens"
+                | b"input_tokens"
+                | b"compact"
+                | b"speech"
+                | b"transcriptions"
+                | b"translations"
+        )
 }
 
 /// The verdict about a complete body.
@@ -61,8 +70,10 @@ pub fn judge(protocol: Protocol, body: &[u8]) -> ResponseVerdict {
     if !(body.starts_with(b"{") && body.ends_with(b"}")) {
         return ResponseVerdict::Unreadable;
     }
-    let mut walk = skim::member_walk(body);
-    match judge_members(protocol, body, &mut walk) {
+    if is_plain_success(protocol, body) {
+        return ResponseVerdict::Success;
+    }
+    match judge_members(protocol, body) {
         Some(ResponseVerdict::Success) if !is_whole(body) => ResponseVerdict::Unreadable,
         Some(verdict) => verdict,
         None => ResponseVerdict::Unreadable,
@@ -77,7 +88,7 @@ pub fn judge_start(protocol: Protocol, start: &[u8]) -> Option<ResponseVerdict> 
         return None;
     }
     match start.first()? {
-        b'{' => judge_members(protocol, start, &mut skim::member_walk(start)),
+        b'{' => judge_members(protocol, start),
         _ => Some(ResponseVerdict::Unreadable),
     }
 }
@@ -93,13 +104,10 @@ pub fn is_failed_event(protocol: Protocol, data: &[u8]) -> bool {
     judge(protocol, data) == ResponseVerdict::Failure
 }
 
-/// Walks to the first member that decides; `None` if the object does not end.
-fn judge_members(
-    protocol: Protocol,
-    json: &[u8],
-    walk: &mut MemberWalk<'_>,
-) -> Option<ResponseVerdict> {
-    let mut signs = FailureSigns::default();
+/// Walks to the first member that decides; `None` if the object does not end. Only an object without a result is walked
+/// again, for signs of a failure.
+fn judge_members(protocol: Protocol, json: &[u8]) -> Option<ResponseVerdict> {
+    let mut walk = skim::member_walk(json);
     let mut has_result = false;
     while let Some(key) = walk.next_key() {
         match meaning(protocol, key, walk.value_start()) {
@@ -108,12 +116,10 @@ fn judge_members(
             MemberMeaning::Result => has_result = true,
             MemberMeaning::Neutral => {}
         }
-        let value = walk.skip_value()?;
-        signs.note(json, key, value);
+        walk.skip_value()?;
     }
-    let rest = std::mem::replace(walk, skim::member_walk(b""));
-    rest.is_closed().then(|| match has_result {
-        false if has_failure_sign(&signs) => ResponseVerdict::Failure,
+    walk.is_closed().then(|| match has_result {
+        false if has_failure_sign(json) => ResponseVerdict::Failure,
         _ => ResponseVerdict::Success,
     })
 }
@@ -161,6 +167,25 @@ fn meaning(protocol: Protocol, key: &[u8], value: &[u8]) -> MemberMeaning {
     }
 }
 
+/// Whether the list that makes a success is found by a search and by counting brackets, which most successes allow and
+/// which costs less than a walk: one is open before the list, and all are closed at the end.
+fn is_plain_success(protocol: Protocol, body: &[u8]) -> bool {
+    let list = match protocol {
+        Protocol::Chat => &*CHOICES,
+        Protocol::Messages => &*CONTENT,
+        Protocol::ImageEdit => &*DATA,
+        _ => return false,
+    };
+    list.find(body).is_some_and(|key| {
+        let (before, behind) = body.split_at(key);
+        let behind_key = behind[list.needle().len()..].trim_ascii_start();
+        let value = behind_key.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        value.is_some_and(begins_list)
+            && bracket_balance(before) == 1
+            && bracket_balance(behind) == -1
+    })
+}
+
 fn is_one_of(value: &[u8], words: &[&str]) -> bool {
     let text = value.strip_prefix(b"\"").unwrap_or_default();
     words.iter().any(|word| {
@@ -191,21 +216,19 @@ fn is_whole(body: &[u8]) -> bool {
     }
 }
 
-/// Opening brackets and braces without the closing ones.
+/// Opening brackets and braces without the closing ones. It is wrong only if one chunk leaves more than 127 of them open.
 fn bracket_balance(json: &[u8]) -> isize {
-    // A sum of this many ones fits in a byte, so that sixteen bytes are counted at once.
-    let lanes = json.chunks(i8::MAX as usize).map(|lane| {
-        let sum: i8 = lane
-            .iter()
-            .map(|byte| {
-                // Bit 5 is the difference between a bracket and a brace.
-                let bracket = byte & !0x20;
-                i8::from(bracket == b'[') - i8::from(bracket == b']')
-            })
-            .sum();
-        isize::from(sum)
+    // Sums that fit in a byte are formed for sixteen bytes at once.
+    const CHUNK_BYTES: usize = 1024;
+    let chunks = json.chunks(CHUNK_BYTES).map(|chunk| {
+        let steps = chunk.iter().map(|byte| {
+            // Bit 5 is the difference between a bracket and a brace.
+            let bracket = byte & !0x20;
+            i8::from(bracket == b'[') - i8::from(bracket == b']')
+        });
+        isize::from(steps.fold(0, i8::wrapping_add))
     });
-    lanes.sum()
+    chunks.sum()
 }
 
 /// The body without white space around it and without a byte order mark.

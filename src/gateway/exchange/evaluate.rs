@@ -6,9 +6,7 @@
 
 use super::attempts::{AttemptVerdict, Attempts, processing_by};
 use super::examine_body::{BodyExamination, examined_protocol, is_examined_kind};
-use super::retry_policy::{
-    AttemptFailureClass, FinalReplyKind, NextAttempt, RetryDecision, RetrySafety,
-};
+use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetrySafety};
 use super::suspect_request::suspect_request;
 use crate::channel::evidence::SuspectRequest;
 use crate::channel::lease::ChannelLease;
@@ -46,6 +44,22 @@ enum FirstEvent {
     Error(ErrorClassification),
 }
 
+/// What the start of a response turned out to be.
+enum ResponseStart {
+    /// The body of an error, read whole.
+    Error(Bytes),
+    /// Nothing of the protocol, by its head.
+    Foreign(AttemptFailureClass),
+    /// JSON under a success status, as far as it was examined.
+    Json(ExaminedBody),
+    /// An error under a success status.
+    EmbeddedError(Bytes),
+    /// No JSON object under a success status.
+    Unreadable,
+    /// A stream, or a body that is not examined.
+    Body(FirstEvent),
+}
+
 impl Attempts<'_> {
     /// Keeps `response`, or gives it up for another channel.
     pub(super) async fn evaluate(
@@ -57,109 +71,82 @@ impl Attempts<'_> {
         let had_cost = self.request.info.may_have_cost;
         self.request.info.may_have_cost |= status.is_success();
         self.request.info.processing = processing_by(status);
+        match self.read_start(&mut response, &lease).await {
+            Ok(ResponseStart::Error(body)) => self.fail_with_error(response, lease, &body),
+            Ok(ResponseStart::Foreign(end)) => self.fail_foreign(response, lease, end),
+            Ok(ResponseStart::Json(examined)) => self.keep_body(response, lease, examined),
+            Ok(ResponseStart::EmbeddedError(body)) => {
+                self.fail_embedded(response, lease, &body, had_cost)
+            }
+            Ok(ResponseStart::Unreadable) => self.fail_unreadable(response, lease),
+            Ok(ResponseStart::Body(FirstEvent::Error(error))) if !error.class.is_callers() => {
+                self.fail_at_first_event(response, lease, error)
+            }
+            // An error about the request itself is a stream like any other.
+            Ok(ResponseStart::Body(_)) => {
+                lease.report_committed();
+                AttemptVerdict::keep(response, lease)
+            }
+            Err(fault) => {
+                response.discard().await;
+                let error = SendError {
+                    fault,
+                    progress: SendProgress::Sent,
+                };
+                self.record_failed_attempt(error, &mut lease)
+            }
+        }
+    }
+
+    /// Reads as much of a response as decides whether it is kept.
+    ///
+    /// # Errors
+    /// The response broke off before the caller received any of it.
+    async fn read_start(
+        &mut self,
+        response: &mut UpstreamResponse,
+        lease: &ChannelLease,
+    ) -> Result<ResponseStart, Fault> {
+        let status = response.status;
         // Without a protocol nothing is read, and the body passes as it is.
         if self.request.protocol.is_some() {
             response.decode_content();
         }
-        let kind = response.declared_kind(self.request.protocol);
+        let kind = response.declare_kind(self.request.protocol);
         if status.is_client_error() || status.is_server_error() {
-            return self.evaluate_error(response, lease).await;
+            return Ok(ResponseStart::Error(self.read_error(response).await));
         }
-        let end = match (status.is_success(), kind) {
-            (false, _) => Some(AttemptFailureClass::Redirect),
-            (true, ResponseBodyKind::Foreign) if self.request.protocol.is_some() => {
-                Some(AttemptFailureClass::ForeignBody)
-            }
-            (true, _) => None,
-        };
-        if let Some(end) = end {
-            let outcome = AttemptOutcome::invalid_response(status);
-            self.record_outcome(&mut lease, outcome, None);
-            return AttemptVerdict::from_failed_response(
-                response,
-                lease,
-                self.policy.decision(end),
-                outcome,
-            );
+        if !status.is_success() {
+            return Ok(ResponseStart::Foreign(AttemptFailureClass::Redirect));
+        }
+        if kind == ResponseBodyKind::Foreign && self.request.protocol.is_some() {
+            return Ok(ResponseStart::Foreign(AttemptFailureClass::ForeignBody));
         }
         // A response without content has nothing to examine.
-        let examined = examined_protocol(self.request).filter(|_| {
-            status != StatusCode::NO_CONTENT && is_examined_kind(kind, response.headers())
-        });
+        let has_kind =
+            status != StatusCode::NO_CONTENT && is_examined_kind(kind, response.headers());
+        let examined = has_kind.then(|| examined_protocol(self.request)).flatten();
         let kind = match examined {
             None => kind,
-            Some(protocol) => match self.examine_body(&mut response, protocol).await {
-                Ok(BodyExamination::Success) => {
-                    return self.keep_body(response, lease, ExaminedBody::Success);
+            Some(protocol) => match self.examine_body(response, protocol).await? {
+                BodyExamination::Success => return Ok(ResponseStart::Json(ExaminedBody::Success)),
+                BodyExamination::Undecided => {
+                    return Ok(ResponseStart::Json(ExaminedBody::Unknown));
                 }
-                Ok(BodyExamination::Undecided) => {
-                    return self.keep_body(response, lease, ExaminedBody::Unknown);
-                }
-                Ok(BodyExamination::Failure(body)) => {
-                    return self.fail_embedded(response, lease, &body, had_cost);
-                }
-                Ok(BodyExamination::Unreadable) => return self.fail_unreadable(response, lease),
-                Ok(BodyExamination::EventStream) => {
+                BodyExamination::Failure(body) => return Ok(ResponseStart::EmbeddedError(body)),
+                BodyExamination::Unreadable => return Ok(ResponseStart::Unreadable),
+                BodyExamination::EventStream => {
                     response.examined = ExaminedBody::EventStream;
                     ResponseBodyKind::Stream
                 }
-                Err(fault) => return self.fail_broken(response, lease, fault).await,
             },
         };
-        self.evaluate_start(response, lease, kind).await
+        let first = self.first_event_of(response, kind, lease).await?;
+        Ok(ResponseStart::Body(first))
     }
 
-    /// Keeps a response by the first events of its stream, or the first bytes of a body that is not examined.
-    async fn evaluate_start(
-        &mut self,
-        mut response: UpstreamResponse,
-        mut lease: ChannelLease,
-        kind: ResponseBodyKind,
-    ) -> AttemptVerdict {
-        let status = response.status;
-        match self.first_event_of(&mut response, kind, &lease).await {
-            // An error about the request itself is a stream like any other.
-            Ok(FirstEvent::Content) => {
-                lease.report_committed();
-                AttemptVerdict::keep(response, lease)
-            }
-            Ok(FirstEvent::Error(error)) if error.class.is_callers() => {
-                lease.report_committed();
-                AttemptVerdict::keep(response, lease)
-            }
-            Ok(FirstEvent::Error(error)) => {
-                let outcome = AttemptOutcome::of(error, status, None, Some(self.suspect(None)));
-                let detail = "error in the first event of the stream";
-                self.record_outcome(&mut lease, outcome, Some(detail));
-                let end = AttemptFailureClass::ErrorEvent(error.class);
-                let decision = self.decision_about(end, error.evidence);
-                AttemptVerdict::from_failed_response(response, lease, decision, outcome)
-            }
-            Err(fault) => self.fail_broken(response, lease, fault).await,
-        }
-    }
-
-    /// Gives up a response that broke off before the caller received any of it.
-    async fn fail_broken(
-        &mut self,
-        response: UpstreamResponse,
-        mut lease: ChannelLease,
-        fault: Fault,
-    ) -> AttemptVerdict {
-        response.discard().await;
-        let error = SendError {
-            fault,
-            progress: SendProgress::Sent,
-        };
-        self.record_failed_attempt(error, &mut lease)
-    }
-
-    /// An error body is read completely before it is classified.
-    async fn evaluate_error(
-        &mut self,
-        mut response: UpstreamResponse,
-        mut lease: ChannelLease,
-    ) -> AttemptVerdict {
+    /// Reads an error's body to its end, or to its limit.
+    async fn read_error(&mut self, response: &mut UpstreamResponse) -> Bytes {
         response.sniff_coding();
         let reading = response.read_bounded(ERROR_BYTES_MAX);
         let mut body = self.wait_times.upstream(pin!(reading), |_| true).await;
@@ -179,25 +166,64 @@ impl Attempts<'_> {
             };
         }
         response.put_back(&body);
-        let (status, body) = (response.status, body.bytes);
+        body.bytes
+    }
+
+    /// Gives up a response that is nothing of the protocol.
+    fn fail_foreign(
+        &mut self,
+        response: UpstreamResponse,
+        mut lease: ChannelLease,
+        end: AttemptFailureClass,
+    ) -> AttemptVerdict {
+        let outcome = AttemptOutcome::invalid_response(response.status);
+        self.record_outcome(&mut lease, outcome, None);
+        let decision = self.policy.decision(end);
+        AttemptVerdict::from_failed_response(response, lease, decision, outcome)
+    }
+
+    /// Gives up a stream that begins with an error of the provider.
+    fn fail_at_first_event(
+        &mut self,
+        response: UpstreamResponse,
+        mut lease: ChannelLease,
+        error: ErrorClassification,
+    ) -> AttemptVerdict {
+        let suspect = self.suspect(None);
+        let outcome = AttemptOutcome::of(error, response.status, None, Some(suspect));
+        let detail = "error in the first event of the stream";
+        self.record_outcome(&mut lease, outcome, Some(detail));
+        let end = AttemptFailureClass::ErrorEvent(error.class);
+        let decision = self.decision_about(end, error.evidence);
+        AttemptVerdict::from_failed_response(response, lease, decision, outcome)
+    }
+
+    /// Classifies an error response by its body, and decides what follows.
+    fn fail_with_error(
+        &mut self,
+        response: UpstreamResponse,
+        mut lease: ChannelLease,
+        body: &Bytes,
+    ) -> AttemptVerdict {
+        let status = response.status;
         if self.request.info.upstream_request_id.is_none() {
-            self.record_upstream_id(upstream_request_id::of_body(&body), &lease);
+            self.record_upstream_id(upstream_request_id::of_body(body), &lease);
         }
         let errors = &lease.candidate.channel.errors;
-        let mut error = errors.classify_response(status.as_u16(), &body, self.error_subject());
-        if error.class.is_callers() && is_refused_by_account(&lease, &body) {
+        let mut error = errors.classify_response(status.as_u16(), body, self.error_subject());
+        if error.class.is_callers() && is_refused_by_account(&lease, body) {
             error = ErrorClassification {
                 class: ErrorClass::ModelNotFound,
                 evidence: ErrorEvidence::Code,
             };
         }
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
-        let suspect = self.suspect(Some(&body));
+        let suspect = self.suspect(Some(body));
         let outcome = AttemptOutcome::of(error, status, retry_after, Some(suspect));
         self.record_outcome(&mut lease, outcome, None);
         let decided_as = match self.policy.safety {
             // Another channel may have sealed it. What this one did is right: its health is not in question.
-            RetrySafety::Free if sealed_content::is_refused(status.as_u16(), &body) => {
+            RetrySafety::Free if sealed_content::is_refused(status.as_u16(), body) => {
                 ErrorClass::ModelNotFound
             }
             _ => error.class,
@@ -227,34 +253,16 @@ impl Attempts<'_> {
     }
 
     /// The retry policy's decision about a provider's error.
-    ///
-    /// The text of an error may be the caller's, and other channels would quote it, too; so may the error be to which a
-    /// provider gives a status such as 404 alone. Such an error leads to a failover once, and is the caller's to read.
     pub(super) fn decision_about(
         &mut self,
         end: AttemptFailureClass,
         evidence: ErrorEvidence,
     ) -> RetryDecision {
-        let mut decision = self.policy.decision(end);
-        // A create that is paid for is sent elsewhere only after an explicit refusal.
-        if evidence != ErrorEvidence::Code && self.policy.safety == RetrySafety::Paid {
-            return RetryDecision {
-                next: NextAttempt::Stop,
-                reply: FinalReplyKind::ProviderError,
-                sdk_may_retry: false,
-            };
-        }
-        if evidence == ErrorEvidence::Code {
-            return decision;
-        }
-        if decision.reply == FinalReplyKind::AccountRefused {
-            decision.reply = FinalReplyKind::ProviderError;
-        }
-        if decision.next == NextAttempt::Candidate
-            && std::mem::replace(&mut self.has_failed_over_inconclusively, true)
-        {
-            decision.next = NextAttempt::Stop;
-        }
+        let decision =
+            self.policy
+                .decision_about(end, evidence, self.has_failed_over_inconclusively);
+        self.has_failed_over_inconclusively |=
+            evidence != ErrorEvidence::Code && decision.next == NextAttempt::Candidate;
         decision
     }
 

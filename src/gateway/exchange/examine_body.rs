@@ -65,7 +65,6 @@ impl Attempts<'_> {
         response.sniff_coding();
         let held_max = self.route.failover.buffer_first_events;
         let held_max = held_max.map_or(HELD_MAX, |limits| limits.time);
-        let is_large = response.declared_bytes() > EXAMINED_BYTES_MAX;
         let first = {
             let reading = pin!(response.peek_chunk());
             self.wait_times.upstream(reading, |_| true).await?
@@ -73,16 +72,13 @@ impl Attempts<'_> {
         let Some(first) = first else {
             return Ok(BodyExamination::Unreadable);
         };
+        if response.is_peeked_whole() {
+            return Ok(self.examination(protocol, first));
+        }
+        let is_large = response.declared_bytes() > EXAMINED_BYTES_MAX;
         let until = Instant::now() + held_max;
         let mut body = PeekedBody::new(first);
         loop {
-            if response.is_peeked_whole() {
-                let body = body.into_bytes();
-                return Ok(match examination(protocol, body.clone()) {
-                    BodyExamination::Unreadable => self.unreadable_or_stream(&body),
-                    examination => examination,
-                });
-            }
             if let Some(start) = body.grown_start() {
                 match response_verdict::judge_start(protocol, start) {
                     Some(ResponseVerdict::Unreadable) => {
@@ -109,6 +105,18 @@ impl Attempts<'_> {
                 Err(BodyReadError::TimedOut) => return Ok(BodyExamination::Undecided),
                 Err(BodyReadError::Broken(fault)) => return Err(fault),
             }
+            if response.is_peeked_whole() {
+                return Ok(self.examination(protocol, body.into_bytes()));
+            }
+        }
+    }
+
+    /// What a body is that has arrived whole.
+    fn examination(&self, protocol: Protocol, body: Bytes) -> BodyExamination {
+        match response_verdict::judge(protocol, &body) {
+            ResponseVerdict::Success => BodyExamination::Success,
+            ResponseVerdict::Failure => BodyExamination::Failure(body),
+            ResponseVerdict::Unreadable => self.unreadable_or_stream(&body),
         }
     }
 
@@ -182,14 +190,6 @@ impl Attempts<'_> {
     }
 }
 
-fn examination(protocol: Protocol, body: Bytes) -> BodyExamination {
-    match response_verdict::judge(protocol, &body) {
-        ResponseVerdict::Success => BodyExamination::Success,
-        ResponseVerdict::Failure => BodyExamination::Failure(body),
-        ResponseVerdict::Unreadable => BodyExamination::Unreadable,
-    }
-}
-
 impl Exchange<'_> {
     /// Examines a body that was too large or too slow for that before, and is not sent yet.
     ///
@@ -201,9 +201,11 @@ impl Exchange<'_> {
         body: &[u8],
         candidate: &Candidate,
     ) -> Result<(), Fault> {
-        let is_unknown = response.examined == ExaminedBody::Unknown
-            && response.kind(self.request.protocol) == ResponseBodyKind::Json;
-        let protocol = examined_protocol(&self.request).filter(|_| is_unknown);
+        let is_unknown =
+            response.examined == ExaminedBody::Unknown && response.kind() == ResponseBodyKind::Json;
+        let protocol = is_unknown
+            .then(|| examined_protocol(&self.request))
+            .flatten();
         let errors = &candidate.channel.errors;
         let failure =
             protocol.and_then(|protocol| late_failure(protocol, response.status, body, errors));

@@ -53,8 +53,8 @@ impl Exchange<'_> {
             response.headers(),
             &candidate.channel.secrets,
         );
-        let kind = response.kind(self.request.protocol);
-        if kind != response.declared_kind(self.request.protocol) {
+        let kind = response.kind();
+        if kind != response.declared_kind {
             relabel(&mut headers, kind);
         }
         if response.is_decoded() {

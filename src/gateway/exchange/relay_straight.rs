@@ -27,9 +27,11 @@ impl Exchange<'_> {
         let observed = kind == ResponseBodyKind::Json
             && self.route.response.body_access() == ResponseBodyAccess::Observe;
         // What was too large or too slow to be examined before the commit is examined after it.
-        let examined = examined_protocol(&self.request).filter(|_| {
-            kind == ResponseBodyKind::Json && response.examined == ExaminedBody::Unknown
-        });
+        let is_unknown =
+            kind == ResponseBodyKind::Json && response.examined == ExaminedBody::Unknown;
+        let examined = is_unknown
+            .then(|| examined_protocol(&self.request))
+            .flatten();
         let status = self.caller_status(response);
         self.downstream.write_head(status, headers).await?;
         // Copied, since keeping many small pieces would hold their larger buffers.

@@ -7,7 +7,7 @@ use crate::filter::body::RequestBody;
 use crate::filter::view::RequestView;
 use crate::gateway::upstream::client::SendProgress;
 use crate::protocol::Protocol;
-use crate::protocol::error_class::ErrorClass;
+use crate::protocol::error_class::{ErrorClass, ErrorEvidence};
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{Method, StatusCode};
 
@@ -193,6 +193,40 @@ impl RetryPolicy {
             next,
             reply,
             sdk_may_retry,
+        }
+    }
+
+    /// The decision about a provider's error, for which there is this evidence.
+    ///
+    /// The text of an error may be the caller's, and other channels would quote it, too; so may the error be to which a
+    /// provider gives a status such as 404 alone. Such an error leads to a failover once, and is the caller's to read.
+    pub fn decision_about(
+        self,
+        end: AttemptFailureClass,
+        evidence: ErrorEvidence,
+        has_failed_over_inconclusively: bool,
+    ) -> RetryDecision {
+        use FinalReplyKind::{AccountRefused, ProviderError};
+        let decision = self.decision(end);
+        match (evidence, self.safety) {
+            (ErrorEvidence::Code, _) => decision,
+            // A create that is paid for is sent elsewhere only after an explicit refusal.
+            (_, RetrySafety::Paid) => RetryDecision {
+                next: NextAttempt::Stop,
+                reply: ProviderError,
+                sdk_may_retry: false,
+            },
+            (ErrorEvidence::Status | ErrorEvidence::Text, _) => RetryDecision {
+                next: match decision.next {
+                    NextAttempt::Candidate if has_failed_over_inconclusively => NextAttempt::Stop,
+                    next => next,
+                },
+                reply: match decision.reply {
+                    AccountRefused => ProviderError,
+                    reply => reply,
+                },
+                ..decision
+            },
         }
     }
 }

@@ -26,12 +26,12 @@ fn exchange_futures_stay_within_their_size_limits() {
         (
             "run",
             future_bytes(|exchange: Running| exchange.run()),
-            5_850,
+            4_520,
         ),
         (
             "attempt_each",
             future_bytes(|exchange: Running| exchange.attempt_each(Arc::from([]))),
-            5_760,
+            4_440,
         ),
         (
             "judge",
@@ -40,7 +40,7 @@ fn exchange_futures_stay_within_their_size_limits() {
                     attempts.evaluate(response, lease)
                 },
             ),
-            3_360,
+            2_050,
         ),
         (
             "relay",

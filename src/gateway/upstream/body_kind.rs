@@ -7,8 +7,8 @@ use http::{HeaderMap, header};
 /// Media types of error pages; no supported protocol uses them.
 const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
 
-/// The kind of a response to a request of this protocol; `is_decoded` if its content coding is decoded. Video protocols have
-/// no streams: an event stream is parsed like any other body, and rejected.
+/// The kind of a response to a request of this protocol; `is_decoded` if it has no content coding, or that is decoded.
+/// Video protocols have no streams: an event stream is parsed like any other body, and rejected.
 pub(in crate::gateway) fn body_kind_for(
     protocol: Option<Protocol>,
     headers: &HeaderMap,
@@ -43,10 +43,11 @@ pub(in crate::gateway) fn is_media(headers: &HeaderMap) -> bool {
 
 pub(crate) fn body_kind_of(headers: &HeaderMap, is_decoded: bool) -> ResponseBodyKind {
     // The gateway requests no content coding; a body in an unknown one can neither be parsed nor masked.
-    let coded = headers
-        .get(header::CONTENT_ENCODING)
-        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    if coded && !is_decoded {
+    let is_coded = || {
+        let coding = headers.get(header::CONTENT_ENCODING);
+        coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+    };
+    if !is_decoded && is_coded() {
         return ResponseBodyKind::Foreign;
     }
     let content_type = headers

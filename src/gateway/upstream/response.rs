@@ -35,6 +35,8 @@ pub struct UpstreamResponse {
     idle: IdleTimeout,
     /// Decodes the body, if its provider compresses it.
     decoder: Option<Box<ContentDecoder>>,
+    /// Whether the head names a content coding.
+    names_coding: bool,
     /// Whether the first byte of the body decides if it is compressed, since its head says nothing.
     is_coding_open: bool,
     /// Masks the channel's credentials, in case the provider repeats them.
@@ -47,6 +49,8 @@ pub struct UpstreamResponse {
     first_chunk: Option<Instant>,
     /// How often the request was sent again on another connection.
     pub resends: u8,
+    /// The kind of the body by its head, from [`Self::declare_kind`] on.
+    pub declared_kind: ResponseBodyKind,
     /// What the body turned out to be.
     pub examined: ExaminedBody,
 }
@@ -86,9 +90,10 @@ impl UpstreamResponse {
         deadline: Instant,
         secrets: Arc<ChannelSecrets>,
     ) -> Self {
-        let (status, _) = head_of(&connection);
+        let (status, headers) = head_of(&connection);
         Self {
             status,
+            names_coding: headers.contains_key(header::CONTENT_ENCODING),
             connection,
             timeouts,
             deadline,
@@ -100,6 +105,7 @@ impl UpstreamResponse {
             has_ended: false,
             first_chunk: None,
             resends: 0,
+            declared_kind: ResponseBodyKind::Other,
             examined: ExaminedBody::Unknown,
         }
     }
@@ -109,22 +115,26 @@ impl UpstreamResponse {
     }
 
     /// The kind of the body: what it turned out to be, or else what the head says.
-    pub fn kind(&self, protocol: Option<Protocol>) -> ResponseBodyKind {
+    pub fn kind(&self) -> ResponseBodyKind {
         match self.examined {
-            ExaminedBody::Unknown => self.declared_kind(protocol),
+            ExaminedBody::Unknown => self.declared_kind,
             ExaminedBody::Success | ExaminedBody::EmbeddedError => ResponseBodyKind::Json,
             ExaminedBody::EventStream => ResponseBodyKind::Stream,
         }
     }
 
-    /// The kind of the body by its head.
-    pub fn declared_kind(&self, protocol: Option<Protocol>) -> ResponseBodyKind {
-        body_kind_for(protocol, self.headers(), self.is_decoded())
+    /// Determines the kind of the body by its head, for a request of this protocol.
+    pub fn declare_kind(&mut self, protocol: Option<Protocol>) -> ResponseBodyKind {
+        let is_readable = !self.names_coding || self.is_decoded();
+        self.declared_kind = body_kind_for(protocol, self.headers(), is_readable);
+        self.declared_kind
     }
 
     /// Decodes the body from here on, if its head names a content coding that is known.
     pub fn decode_content(&mut self) {
-        if let Some(coding) = ContentCoding::named_by(self.headers()) {
+        if self.names_coding
+            && let Some(coding) = ContentCoding::named_by(self.headers())
+        {
             self.decoder = Some(Box::new(ContentDecoder::new(coding)));
         }
     }
@@ -132,9 +142,7 @@ impl UpstreamResponse {
     /// Decodes the body also if only its first byte says that it is compressed. Call it before the head is passed on.
     pub fn sniff_coding(&mut self) {
         let is_unread = self.first_chunk.is_none() && self.peeked.is_empty() && !self.has_ended;
-        self.is_coding_open = is_unread
-            && self.decoder.is_none()
-            && !self.headers().contains_key(header::CONTENT_ENCODING);
+        self.is_coding_open = is_unread && self.decoder.is_none() && !self.names_coding;
     }
 
     /// Whether the body is decoded, so that its coding and its length are no longer those of the head.

@@ -52,6 +52,20 @@ pub(super) fn key_equals(body: &[u8], key: &TapeEntry, name: &str) -> bool {
     }
 }
 
+/// The index of the first of `names` to which a key is equal after decoding.
+#[inline]
+pub(super) fn position(body: &[u8], key: &TapeEntry, names: &[&str]) -> Option<usize> {
+    match key.shape {
+        TapeEntryKind::Key(spelling) if spelling.escaped => {
+            names.iter().position(|name| key_equals(body, key, name))
+        }
+        _ => {
+            let content = key.content(body);
+            names.iter().position(|name| content == name.as_bytes())
+        }
+    }
+}
+
 fn duplicate_by_comparing(body: &[u8], tape: &[TapeEntry], object: usize) -> Option<usize> {
     let first = object + 1;
     let mut later = after(tape, first + 1);

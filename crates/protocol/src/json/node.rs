@@ -140,7 +140,7 @@ impl<'a> DocumentNode<'a> {
     pub fn get(self, key: &str) -> Option<DocumentNode<'a>> {
         let mut members = self.members();
         while let Some((name, value)) = members.step() {
-            if keys::key_equals(&self.document.body, name, key) {
+            if keys::position(&self.document.body, name, &[key]).is_some() {
                 return Some(value);
             }
         }
@@ -152,11 +152,7 @@ impl<'a> DocumentNode<'a> {
         let mut found = [None; N];
         let mut members = self.members();
         while let Some((name, value)) = members.step() {
-            let body = &self.document.body;
-            if let Some(at) = names
-                .iter()
-                .position(|one| keys::key_equals(body, name, one))
-            {
+            if let Some(at) = keys::position(&self.document.body, name, &names) {
                 found[at] = Some(value);
             }
         }

@@ -131,11 +131,9 @@ impl<'a> MemberWalk<'a> {
     /// The next key without quotes; `None` at the end of the object, and where a key is missing or cut off.
     pub fn next_key(&mut self) -> Option<&'a [u8]> {
         self.0.skip(b',');
+        let key = self.0.key()?;
         self.0.skip_white_space();
-        let is_key = self.0.json.get(self.0.at) == Some(&b'"');
-        let key = is_key.then(|| self.0.key())?;
-        self.0.skip_white_space();
-        key
+        Some(key)
     }
 
     /// The document from the value of the last key on.
@@ -221,8 +219,13 @@ impl<'a> RawCursor<'a> {
 
     /// The key of a member, without quotes, and its colon.
     fn key(&mut self) -> Option<&'a [u8]> {
-        let key = self.value()?;
-        let name = self.json[key].strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        self.skip_white_space();
+        let start = self.at;
+        if *self.json.get(start)? != b'"' {
+            return None;
+        }
+        self.at = string_end(self.json, start)?;
+        let name = &self.json[start + 1..self.at - 1];
         self.skip(b':');
         Some(name)
     }

@@ -29,7 +29,7 @@ const SUCCESS_WORDS: [&str; 5] = ["", "0", "200", "ok", "success"];
 
 /// The signs in the members that were walked.
 #[derive(Debug, Default)]
-pub struct FailureSigns {
+struct FailureSigns {
     /// A member that only failures have.
     is_reported: bool,
     /// Whether the body's code is that of a failure; `None` without a code.
@@ -37,15 +37,19 @@ pub struct FailureSigns {
     has_message: bool,
 }
 
-/// Whether the signs make a body without a result a failure. A message counts only if no code says that it is about a
-/// success.
-pub fn has_failure_sign(signs: &FailureSigns) -> bool {
+/// Whether the members of an object without a result make it a failure. A message counts only if no code says that it is
+/// about a success.
+pub fn has_failure_sign(json: &[u8]) -> bool {
+    let mut signs = FailureSigns::default();
+    for (key, value) in skim::members(json, 0..json.len()) {
+        signs.note(json, key, value);
+    }
     signs.is_reported || signs.is_code_failed.unwrap_or(signs.has_message)
 }
 
 impl FailureSigns {
     /// Takes a member of the body.
-    pub fn note(&mut self, json: &[u8], key: &[u8], value: Range<usize>) {
+    fn note(&mut self, json: &[u8], key: &[u8], value: Range<usize>) {
         let text = &json[value.clone()];
         self.is_reported |= match key {
             b"error" => is_report(text) || text == b"true",
