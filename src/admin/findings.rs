@@ -99,7 +99,9 @@ fn all(app: &AdminApp) -> Vec<Finding> {
     findings.extend(of_services::findings(app));
     findings.extend(app.findings.of_counters());
     let faults: Vec<&str> = findings.iter().filter_map(own_fault).collect();
-    let of_traffic = of_traffic::findings(&app.metrics.traffic, &faults);
+    let refused = findings.iter().filter(|one| one.code == "model_refused");
+    let refused: Vec<&str> = refused.map(|finding| &*finding.subject).collect();
+    let of_traffic = of_traffic::findings(&app.metrics.traffic, &faults, &refused);
     findings.extend(of_traffic);
     findings.extend(of_requests::findings(&open));
     app.findings.add_passing(&mut findings);

@@ -43,7 +43,7 @@ pub(super) fn findings(
                 continue;
             };
             let report = channels.health_report(there.fingerprint, now);
-            let name = format!("model {} on channel {}", model.name, candidate.channel.name);
+            let name = model_on_channel(&model.name, &candidate.channel.name);
             findings.extend(of_health(name, &report));
             let summary = channels.attempt_summary(there.fingerprint, now);
             let refusals = traffic.refusals(&candidate.channel.name, &model.name);
@@ -61,11 +61,16 @@ pub(super) fn findings(
 
 /// Whether any channel has served the model within the span of the statistics.
 fn is_served(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> bool {
-    let there = (model.all_candidates.iter()).filter_map(|candidate| candidate.model.as_ref());
-    there.into_iter().any(|there| {
+    let mut there = (model.all_candidates.iter()).filter_map(|candidate| candidate.model.as_ref());
+    there.any(|there| {
         let summary = channels.attempt_summary(there.fingerprint, now);
         summary.latency.is_some()
     })
+}
+
+/// The subject of findings about a model on a channel.
+pub(super) fn model_on_channel(model: &str, channel: &str) -> String {
+    format!("model {model} on channel {channel}")
 }
 
 /// The finding about a model that no channel can serve now, in all or in some of its protocols.
@@ -263,7 +268,7 @@ fn refused(
     is_refused.then(|| Finding {
         severity: FindingSeverity::Warning,
         code: "model_refused",
-        subject: format!("model {model} on channel {channel}"),
+        subject: model_on_channel(model, channel),
         cause: format!(
             "The provider of channel `{channel}` refused all {count} requests{of_whom} for model `{model}` within the last five minutes{addition}."
         ),

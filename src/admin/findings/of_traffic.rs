@@ -1,5 +1,6 @@
 //! Findings about the requests that ended in the last minute: errors, limits, slow providers and slow callers.
 
+use super::of_channels::model_on_channel;
 use super::{Finding, FindingSeverity};
 use crate::observe::error_side::ErrorSide;
 use crate::observe::traffic::{CallerTraffic, ChannelTraffic, TrafficHistory, TrafficInterval};
@@ -25,13 +26,18 @@ const FALSE_SUCCESSES_MIN: u64 = 3;
 const SLOW_FIRST_BYTE_MIN: Duration = Duration::from_secs(1);
 const SLOWER_FACTOR: u32 = 3;
 
-/// `faults` are the subjects of findings that make the gateway refuse requests.
-pub(super) fn findings(traffic: &TrafficHistory, faults: &[&str]) -> Vec<Finding> {
+/// `faults` are the subjects of findings that make the gateway refuse requests, `refused` those about models that their
+/// providers refuse.
+pub(super) fn findings(
+    traffic: &TrafficHistory,
+    faults: &[&str],
+    refused: &[&str],
+) -> Vec<Finding> {
     let recent = traffic.last(RECENT_SECONDS);
     let (newest, earlier) = (traffic.last(SLOW_SECONDS), traffic.last(EARLIER_SECONDS));
     let mut findings = Vec::new();
     findings.extend(failing(&recent, faults));
-    findings.extend(caller_errors(&recent));
+    findings.extend(caller_errors(&recent, refused));
     findings.extend(slow_gateway(&recent));
     findings.extend(refused_by_limits(&recent));
     findings.extend(hogging(&recent));
@@ -79,9 +85,17 @@ fn failing(recent: &TrafficInterval, faults: &[&str]) -> Vec<Finding> {
     failing.collect()
 }
 
-/// At least half of the requests fail because of what callers send, limits aside.
-fn caller_errors(recent: &TrafficInterval) -> Option<Finding> {
-    let errors = recent.errors[ErrorSide::Caller as usize].saturating_sub(recent.rate_limited);
+/// At least half of the requests fail because of what callers send, limits and refused models aside.
+fn caller_errors(recent: &TrafficInterval, refused: &[&str]) -> Option<Finding> {
+    let is_refused = |name: &str| {
+        let (channel, model) = name.split_once('\n').unwrap_or_default();
+        refused.contains(&&*model_on_channel(model, channel))
+    };
+    let refusals = recent.refusals.iter();
+    let refusals = refusals.filter(|(name, _)| is_refused(name));
+    let refusals: u64 = refusals.map(|(_, refusals)| refusals.requests).sum();
+    let errors = recent.errors[ErrorSide::Caller as usize];
+    let errors = errors.saturating_sub(recent.rate_limited + refusals);
     let is_high = recent.requests >= REQUESTS_MIN && errors * 2 >= recent.requests;
     is_high.then(|| Finding {
         severity: FindingSeverity::Notice,
@@ -287,6 +301,17 @@ mod tests {
     }
 
     #[test]
+    fn refusals_of_a_model_are_no_errors_of_callers_once_they_are_a_finding() {
+        let mut recent = traffic(&[("ann", 30, 0)]);
+        recent.errors[ErrorSide::Caller as usize] = 30;
+        let refusals = recent.refusals.entry("main\nopus".into()).or_default();
+        refusals.requests = 28;
+        let subject = model_on_channel("opus", "main");
+        assert!(caller_errors(&recent, &[]).is_some());
+        assert_eq!(caller_errors(&recent, &[&subject]), None);
+    }
+
+    #[test]
     fn a_channel_that_became_slow_is_named() {
         let channel = |responses: u32, seconds: u64| ChannelTraffic {
             responses,
@@ -354,9 +379,9 @@ mod tests {
     fn errors_of_callers_are_reported_without_what_limits_refused() {
         let mut recent = traffic(&[("ann", 100, 40)]);
         recent.errors[ErrorSide::Caller as usize] = 89;
-        assert_eq!(caller_errors(&recent), None);
+        assert_eq!(caller_errors(&recent, &[]), None);
         recent.errors[ErrorSide::Caller as usize] = 90;
-        assert!(caller_errors(&recent).is_some());
+        assert!(caller_errors(&recent, &[]).is_some());
     }
 
     #[test]
