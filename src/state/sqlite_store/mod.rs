@@ -52,10 +52,10 @@ impl SqliteStore {
         for (counter, since, tokens) in file.budgets(clock.now().unix_ms)? {
             counts.restore(counter, since, tokens);
         }
-        let limits = LocalLimits::new(counts, clock);
+        let limits = LocalLimits::new(counts, clock.clone());
         let queue = Arc::new(WriteQueue::default());
         let tally = Arc::new(StoreCounters::new(true));
-        let records = SqliteRecords::open(path, tally.clone())?;
+        let records = SqliteRecords::open(path, clock.clone(), tally.clone())?;
         let reader = StateReaderThread::start(
             StateDatabase::open(path)?,
             path.to_path_buf(),
@@ -67,6 +67,7 @@ impl SqliteStore {
             id_ttl,
             queue: queue.clone(),
             counts: limits.counters.clone(),
+            clock,
             tally: tally.clone(),
         };
         writer.start()?;

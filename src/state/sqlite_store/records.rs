@@ -2,7 +2,7 @@
 
 use super::file::{StateFileError, is_broken};
 use super::record_table::{SqlRecordTable, TABLE};
-use crate::state::calendar::unix_ms;
+use crate::state::clock::Clock;
 use crate::state::health::{StoreCounters, StoreOperation};
 use crate::state::records::{
     InsertResult, OPERATION_TIMEOUT, Record, RecordContent, RecordCount, RecordKind, RecordStore,
@@ -59,13 +59,17 @@ impl SqliteRecords {
     ///
     /// # Errors
     /// The file cannot be used, or no thread can be started.
-    pub fn open(path: &Path, tally: Arc<StoreCounters>) -> Result<Self, StateFileError> {
+    pub fn open(
+        path: &Path,
+        clock: Clock,
+        tally: Arc<StoreCounters>,
+    ) -> Result<Self, StateFileError> {
         let connection = connect(path)?;
         let (operations, waiting) = sync_channel(WAITING_MAX);
         let path = path.to_path_buf();
         thread::Builder::new()
             .name("state-records".into())
-            .spawn(move || serve(connection, &path, &waiting))?;
+            .spawn(move || serve(connection, &path, &waiting, &clock))?;
         Ok(Self { operations, tally })
     }
 
@@ -190,7 +194,12 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn serve(mut connection: Connection, path: &Path, waiting: &Receiver<Box<dyn QueuedOperation>>) {
+fn serve(
+    mut connection: Connection,
+    path: &Path,
+    waiting: &Receiver<Box<dyn QueuedOperation>>,
+    clock: &Clock,
+) {
     let mut is_usable = true;
     let mut next_prune = Instant::now() + PRUNE_EVERY;
     loop {
@@ -207,7 +216,7 @@ fn serve(mut connection: Connection, path: &Path, waiting: &Receiver<Box<dyn Que
             .collect();
         batch.retain(|operation| !operation.is_abandoned());
         let prunes = next_prune <= Instant::now();
-        let done = run_batch(&mut connection, &mut batch, prunes);
+        let done = run_batch(&mut connection, &mut batch, prunes, clock);
         if prunes {
             let has_more = matches!(done, Ok(PRUNED_AT_ONCE));
             next_prune = Instant::now() + if has_more { PRUNE_AGAIN } else { PRUNE_EVERY };
@@ -225,7 +234,7 @@ fn serve(mut connection: Connection, path: &Path, waiting: &Receiver<Box<dyn Que
         is_usable = done.is_ok();
         match done {
             Err(error) if !concerns_all(&error) && (prunes || batch.len() > 1) => {
-                run_each(&mut connection, batch);
+                run_each(&mut connection, batch, clock);
             }
             done => {
                 let reason = done.err().map(|error| error.to_string());
@@ -247,12 +256,17 @@ fn concerns_all(error: &rusqlite::Error) -> bool {
 }
 
 /// Runs the operations of a failed transaction in one each, so that only those fail that cannot be done.
-fn run_each(connection: &mut Connection, batch: Vec<Box<dyn QueuedOperation>>) {
+fn run_each(connection: &mut Connection, batch: Vec<Box<dyn QueuedOperation>>, clock: &Clock) {
     for mut operation in batch {
         if operation.is_abandoned() {
             continue;
         }
-        let done = run_batch(connection, std::slice::from_mut(&mut operation), false);
+        let done = run_batch(
+            connection,
+            std::slice::from_mut(&mut operation),
+            false,
+            clock,
+        );
         let reason = done.err().map(|error| error.to_string());
         operation.respond(reason.as_deref().map_or(Ok(()), Err));
     }
@@ -264,11 +278,12 @@ fn run_batch(
     connection: &mut Connection,
     batch: &mut [Box<dyn QueuedOperation>],
     prunes: bool,
+    clock: &Clock,
 ) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let table = SqlRecordTable {
         connection: &transaction,
-        now_ms: unix_ms().cast_signed(),
+        now_ms: clock.now().unix_ms.cast_signed(),
     };
     let pruned = match prunes {
         true => table.prune(PRUNED_AT_ONCE)?,

@@ -1,7 +1,8 @@
 //! Writes to the file in the background: a bounded queue, and a thread that commits it in batches.
 
 use super::file::{BudgetTotal, FileWrite, StateDatabase, is_broken};
-use crate::state::calendar::{unix_ms, whole_ms};
+use crate::state::calendar::whole_ms;
+use crate::state::clock::Clock;
 use crate::state::health::{StoreCounters, StoreOperation};
 use crate::state::limit_counters::LimitCounters;
 use crate::state::lock::lock;
@@ -46,6 +47,8 @@ pub struct StateFileWriter {
     pub id_ttl: Duration,
     pub queue: Arc<WriteQueue>,
     pub counts: Arc<Mutex<LimitCounters>>,
+    /// The clock of the counters: by another one, pruning would remove budgets that they still charge.
+    pub clock: Clock,
     pub tally: Arc<StoreCounters>,
 }
 
@@ -140,7 +143,7 @@ impl StateFileWriter {
     /// Writes a batch and retries until it succeeds; returns false if the process ends first.
     fn write(&mut self, batch: &[FileWrite]) -> bool {
         loop {
-            match self.file.write(batch, unix_ms()) {
+            match self.file.write(batch, self.clock.now().unix_ms) {
                 Ok(totals) => {
                     self.reconcile(&totals);
                     if self.tally.set_up(true) {
@@ -185,7 +188,7 @@ impl StateFileWriter {
 
     /// Removes one step's worth of old rows; returns the time until the next step.
     fn prune(&mut self) -> Duration {
-        let now_ms = unix_ms();
+        let now_ms = self.clock.now().unix_ms;
         let id_ttl_ms = whole_ms(self.id_ttl);
         let before_ms = now_ms.saturating_sub(id_ttl_ms);
         match self.file.prune(before_ms, IDS_MAX, now_ms) {

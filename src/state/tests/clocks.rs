@@ -107,3 +107,24 @@ async fn idle_counters_are_evicted() {
     let counters = store.counters();
     assert!(counters < 4_000, "{counters}");
 }
+
+#[tokio::test]
+async fn a_state_file_is_pruned_by_the_clock_that_counts_its_budgets() {
+    let folder = TempFolder::new();
+    let clocks = Arc::new(TestClock::default());
+    // By the system clock this budget is years old.
+    clocks.set(0, NOON_MS);
+    let limits = [limit(&caller(), LimitKind::TokensPerDay, 100)];
+    for uses in 1..=4 {
+        let path = folder.path().join("pruned.db");
+        // The first pruning is before or after the first write.
+        let store = SqliteStore::open(&path, 30 * DAY, clocks.clock()).unwrap();
+        for _ in 0..2 {
+            let ticket = granted(&store, &limits, 5).await;
+            store.settle(ticket, 5);
+            store.flush(Duration::from_secs(10));
+        }
+        let status = admit(&store, &limits, 0).await.limit_statuses[0];
+        assert_eq!(status.remaining, 100 - uses * 10);
+    }
+}
