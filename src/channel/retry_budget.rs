@@ -1,7 +1,7 @@
 //! The retry budget: how many retries all requests together may make, so that failing providers see no retry storm.
 
 use super::clock::MonotonicTime;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The maximum number of retries that requests can accumulate.
 const SAVED_MAX: f64 = 100.0;
@@ -9,6 +9,23 @@ const SAVED_MAX: f64 = 100.0;
 /// A budget of a share of the requests, plus a minimum number of retries per second.
 #[derive(Debug, Default)]
 pub struct RetryBudget(Mutex<RetryBudgetState>);
+
+/// A retry that was taken from a budget. It returns there if it is dropped before it was made.
+#[derive(Debug)]
+#[must_use = "a retry that is dropped returns to the budget"]
+pub struct RetryPermit<'b> {
+    budget: &'b RetryBudget,
+    source: RetrySource,
+}
+
+/// Which part of a budget a retry was taken from.
+#[derive(Clone, Copy, Debug)]
+enum RetrySource {
+    /// The minimum of this second.
+    Floor,
+    /// What requests have earned.
+    Earned,
+}
 
 #[derive(Debug, Default)]
 struct RetryBudgetState {
@@ -22,39 +39,63 @@ struct RetryBudgetState {
 impl RetryBudget {
     /// Adds `percent` of a retry for a request.
     pub fn earn(&self, percent: u8) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.earned = (state.earned + f64::from(percent) / 100.0).min(SAVED_MAX);
+        self.state().save(f64::from(percent) / 100.0);
     }
 
-    /// Takes one retry from the budget; returns false if there is none.
-    pub fn take(&self, now: MonotonicTime, per_second: u32) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Takes one retry from the budget; `None` if there is none.
+    pub fn take(&self, now: MonotonicTime, per_second: u32) -> Option<RetryPermit<'_>> {
+        let mut state = self.state();
         state.refill(now, per_second);
-        if state.floor >= 1.0 {
+        let source = if state.floor >= 1.0 {
             state.floor -= 1.0;
+            RetrySource::Floor
         } else if state.earned >= 1.0 {
             state.earned -= 1.0;
+            RetrySource::Earned
         } else {
-            return false;
-        }
-        true
-    }
-
-    /// Returns a retry that was taken and not made.
-    pub fn put_back(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.earned = (state.earned + 1.0).min(SAVED_MAX);
+            return None;
+        };
+        Some(RetryPermit {
+            budget: self,
+            source,
+        })
     }
 
     /// Whether the budget has a retry left.
     pub fn is_left(&self, now: MonotonicTime, per_second: u32) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         state.refill(now, per_second);
         state.floor >= 1.0 || state.earned >= 1.0
+    }
+
+    fn state(&self) -> MutexGuard<'_, RetryBudgetState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RetryPermit<'_> {
+    /// The retry is made: the budget does not get it back.
+    pub fn spend(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for RetryPermit<'_> {
+    fn drop(&mut self) {
+        let mut state = self.budget.state();
+        match self.source {
+            // The next refill bounds it.
+            RetrySource::Floor => state.floor += 1.0,
+            RetrySource::Earned => state.save(1.0),
+        }
     }
 }
 
 impl RetryBudgetState {
+    fn save(&mut self, retries: f64) {
+        self.earned = (self.earned + retries).min(SAVED_MAX);
+    }
+
     fn refill(&mut self, now: MonotonicTime, per_second: u32) {
         let most = f64::from(per_second);
         let since = self.at.replace(now);
@@ -79,7 +120,8 @@ mod tests {
                 budget.earn(10);
             }
             taken += (0..2)
-                .filter(|_| budget.take(MonotonicTime(millisecond), 10))
+                .filter_map(|_| budget.take(MonotonicTime(millisecond), 10))
+                .map(RetryPermit::spend)
                 .count();
         }
         // 10 s of 200 requests: 200 retries by the share; 10 at once and 10 per second by the minimum.
@@ -90,6 +132,24 @@ mod tests {
     fn a_budget_of_zero_allows_no_retry() {
         let budget = RetryBudget::default();
         budget.earn(0);
-        assert!(!budget.is_left(MonotonicTime(0), 0) && !budget.take(MonotonicTime(5_000), 0));
+        assert!(
+            !budget.is_left(MonotonicTime(0), 0) && budget.take(MonotonicTime(5_000), 0).is_none()
+        );
+    }
+
+    #[test]
+    fn a_retry_that_is_not_made_returns_to_where_it_came_from() {
+        // (percent of a request, minimum per second): the retry is an earned one, or one of the minimum.
+        for (percent, per_second) in [(100, 0), (0, 1)] {
+            let budget = RetryBudget::default();
+            budget.earn(percent);
+            for millisecond in 0..200 {
+                let now = MonotonicTime(millisecond);
+                drop(budget.take(now, per_second).expect("it returned"));
+            }
+            let now = MonotonicTime(200);
+            budget.take(now, per_second).expect("it is left").spend();
+            assert!(budget.take(now, per_second).is_none(), "{percent}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::catalog::model::Candidate;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptOutcome, FailureReason, HealthScope};
+use crate::channel::retry_budget::RetryPermit;
 use crate::channel::unusable::NoUsableChannel;
 use crate::filter::stream_info::UpstreamProcessing;
 use crate::filter::view::RequestView;
@@ -82,8 +83,8 @@ pub(super) struct Attempts<'e> {
     progress: SendProgress,
     /// Whether the current attempt got a response, whose status says whether it may have cost.
     has_response: bool,
-    /// Whether a retry was taken from the budget and nothing was sent yet.
-    has_unused_retry: bool,
+    /// The retry that the next attempt needs. It returns to the budget if no channel is left or nothing is sent.
+    unmade_retry: Option<RetryPermit<'e>>,
 }
 
 impl Exchange<'_> {
@@ -114,7 +115,7 @@ impl Exchange<'_> {
             has_failed_over_inconclusively: false,
             progress: SendProgress::Unsent,
             has_response: false,
-            has_unused_retry: false,
+            unmade_retry: None,
         };
         let raced = match self.upload.take() {
             None => self.downstream.race(pin!(attempts.run())).await,
@@ -125,7 +126,6 @@ impl Exchange<'_> {
             Ok(kept) => kept,
             Err(interrupted) => Err(attempts.interruption_fault(interrupted)),
         };
-        attempts.return_unused_retry();
         self.downstream.wait_times = attempts.wait_times;
         kept
     }
@@ -224,21 +224,15 @@ impl Attempts<'_> {
         {
             return false;
         }
-        let taken = gateway
-            .budget
-            .take(now, self.snapshot.retries.min_per_second);
-        if !taken {
-            gateway.metrics.channels.retry_denied();
+        // The last attempt may have failed before it made its retry.
+        if self.unmade_retry.is_none() {
+            let per_second = self.snapshot.retries.min_per_second;
+            self.unmade_retry = gateway.budget.take(now, per_second);
+            if self.unmade_retry.is_none() {
+                gateway.metrics.channels.retry_denied();
+            }
         }
-        self.has_unused_retry = taken;
-        taken
-    }
-
-    /// Returns a retry to the budget that was not made: no channel was left, or the attempt failed before it sent.
-    fn return_unused_retry(&mut self) {
-        if std::mem::take(&mut self.has_unused_retry) {
-            self.gateway.budget.put_back();
-        }
+        self.unmade_retry.is_some()
     }
 
     async fn attempt_on(&mut self, mut lease: ChannelLease) -> AttemptVerdict {
@@ -309,7 +303,9 @@ impl Attempts<'_> {
         }
         capture::upstream_request(&self.wait_times, lease, &prepared);
         self.detachment.arm();
-        self.has_unused_retry = false;
+        if let Some(retry) = self.unmade_retry.take() {
+            retry.spend();
+        }
         let upstream = &self.gateway.upstream;
         let sending = upstream.send(target, &prepared, &mut self.progress);
         let sent = self.wait_times.upstream(pin!(sending), |_| true).await;

@@ -17,6 +17,7 @@ mod provider_errors;
 mod quoted_patterns;
 mod refused_credentials;
 mod response_heads;
+mod retry_budget;
 mod upstream_faults;
 mod upstream_http2;
 mod upstream_tls;
