@@ -74,22 +74,18 @@ pub struct AdmissionTicket {
     pub tokens: u64,
     /// The time of admission, on the store's clock.
     pub taken_at: ClockReading,
-    /// The store's number for the concurrency lease; 0 if the store keeps none.
+    /// The store's number for this admission, which names its concurrency lease; 0 if the store numbers none.
     pub lease: u64,
 }
 
 impl AdmissionTicket {
-    /// Moves the `concurrent` limits and their lease into a ticket of their own; `None` if there are none.
+    /// Moves the `concurrent` limits into a ticket of their own for the same admission; `None` if there are none.
     pub fn split_off_concurrent(&mut self) -> Option<Self> {
         let is_concurrent = |limit: &mut AdmissionLimit| limit.measure() == LimitKind::Concurrent;
         let limits: Vec<AdmissionLimit> = self.limits.extract_if(.., is_concurrent).collect();
         match limits.is_empty() {
             true => None,
-            false => Some(Self {
-                limits,
-                lease: std::mem::take(&mut self.lease),
-                ..*self
-            }),
+            false => Some(Self { limits, ..*self }),
         }
     }
 }

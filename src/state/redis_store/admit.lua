@@ -1,7 +1,7 @@
 -- Charges a request to all of its limits, or to none; the same as src/state/limit_counters.rs does.
 --
--- KEYS: one for each limit; then, if tokens are charged, one under which the admission is noted, in case that nobody
--- awaits it. ARGV: name of the lease, its lifetime in ms, tokens; then kind and maximum of each limit.
+-- KEYS: one for each limit; then, if tokens or a lease are charged, one under which the admission is noted, in case that
+-- nobody awaits it. ARGV: name of the lease, its lifetime in ms, tokens; then kind and maximum of each limit.
 -- Returns: 1 if granted, else 0; the limit that refuses, from 1; ms to wait; the time in ms; then remaining and ms to
 -- the reset of each limit.
 local PLACE_RETRY_MS, NOTE_MS = 1000, 60000

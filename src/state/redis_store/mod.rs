@@ -234,11 +234,14 @@ impl RedisStoreInner {
         Ok(admission)
     }
 
-    /// The key under which an admission is noted, which its cancellation needs if tokens are charged.
+    /// The key under which an admission is noted, if it charges what a cancellation takes back: tokens or a lease.
     fn note_key(&self, demand: &AdmissionRequest<'_>, lease: &str) -> Option<String> {
-        let counts_tokens = |limit: &&AdmissionLimit| limit.measure().counts_tokens();
-        let limit = demand.limits.iter().find(counts_tokens)?;
-        (demand.tokens > 0).then(|| self.keys.admission(limit.counter.caller(), lease))
+        let is_taken_back = |limit: &&AdmissionLimit| match limit.measure() {
+            LimitKind::Concurrent => true,
+            measure => measure.counts_tokens() && demand.tokens > 0,
+        };
+        let limit = demand.limits.iter().find(is_taken_back)?;
+        Some(self.keys.admission(limit.counter.caller(), lease))
     }
 
     async fn take_per_second(
@@ -279,20 +282,30 @@ impl RedisStoreInner {
     }
 
     fn settle(&self, mut ticket: AdmissionTicket, tokens_used: u64) {
-        self.leases.release(ticket.lease);
         let estimate = ticket.tokens;
         ticket.limits.retain(|limit| match limit.measure() {
             LimitKind::Concurrent => true,
             measure => measure.counts_tokens() && tokens_used != estimate,
         });
-        if ticket.limits.is_empty() {
+        let Some(limit) = ticket.limits.first() else {
             return;
+        };
+        let lease = self.leases.name(ticket.lease);
+        let mut keys = self.keys_of(&ticket.limits);
+        let mut measures = ticket.limits.iter().map(AdmissionLimit::measure);
+        // The end of a lease may be repeated without a note.
+        if measures.clone().any(LimitKind::counts_tokens) {
+            keys.push(self.keys.admission(limit.counter.caller(), &lease));
+        }
+        if measures.any(|measure| measure == LimitKind::Concurrent) {
+            self.leases.release(ticket.lease);
         }
         self.outbox.push(RedisWrite::Settle {
-            keys: self.keys_of(&ticket.limits),
-            lease: self.leases.name(ticket.lease),
+            keys,
+            lease,
             ticket,
             tokens_used,
+            maybe_executed: None,
         });
     }
 

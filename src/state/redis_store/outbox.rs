@@ -2,7 +2,7 @@
 
 use super::connector::{PipelineResult, RedisConnector, is_unreachable};
 use super::keys::RedisKeys;
-use super::scripts::LuaScripts;
+use super::scripts::{LuaScripts, NOTE};
 use crate::state::admission::{AdmissionTicket, LimitKind};
 use crate::state::affinity::IdOwnership;
 use crate::state::health::{StoreCounters, StoreOperation};
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use redis::{Cmd, Pipeline};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// The maximum number of queued writes, of a few hundred bytes each.
@@ -21,6 +21,8 @@ const WAITING_MAX: usize = 50_000;
 const WAITING_BEFORE_NOTE_MAX: usize = 5_000;
 /// The maximum number of writes in one pipeline.
 const BATCH_MAX: usize = 500;
+/// How long after it may have been executed a settlement is sent again: Redis still has the note by then.
+const REPEAT_MAX: Duration = NOTE.saturating_sub(Duration::from_secs(10));
 
 /// A write to Redis.
 #[derive(Debug)]
@@ -39,6 +41,8 @@ pub enum RedisWrite {
         lease: String,
         ticket: AdmissionTicket,
         tokens_used: u64,
+        /// When Redis may have executed it for the first time: it was sent, and got no response.
+        maybe_executed: Option<Instant>,
     },
     /// Takes back an admission that may have been granted: it got no response.
     Cancel {
@@ -147,7 +151,11 @@ impl RedisOutbox {
         keys: &RedisKeys,
         id_ttl: Duration,
     ) {
-        let batch = self.take();
+        let sent_at = Instant::now();
+        let batch = self.take(sent_at);
+        if batch.is_empty() {
+            return self.put_back(batch);
+        }
         let mut pipeline = Pipeline::with_capacity(batch.len());
         for write in &batch {
             pipeline.add_command(write.command(scripts, keys, id_ttl));
@@ -165,21 +173,24 @@ impl RedisOutbox {
                 self.put_back(back);
             }
             PipelineResult::Unknown => {
-                // A settlement that is sent twice would be counted twice.
-                let (back, lost): (Vec<_>, Vec<_>) =
-                    batch.into_iter().partition(RedisWrite::may_be_repeated);
-                lost.iter().for_each(|write| self.done(write, false));
-                self.put_back(back);
+                let noted = batch.into_iter().map(|write| write.noted_as_sent(sent_at));
+                self.put_back(noted.collect());
             }
             PipelineResult::Unsent => self.put_back(batch),
         }
     }
 
-    fn take(&self) -> Vec<RedisWrite> {
+    /// Takes the next batch, without the writes that are too old to be repeated.
+    fn take(&self, now: Instant) -> Vec<RedisWrite> {
         let mut waiting = lock(&self.waiting);
         let count = waiting.writes.len().min(BATCH_MAX);
         waiting.sent = count;
-        waiting.writes.drain(..count).collect()
+        let batch = waiting.writes.drain(..count);
+        let (batch, lost) = batch.partition(|write| write.may_be_sent(now));
+        drop(waiting);
+        let lost: Vec<RedisWrite> = lost;
+        lost.iter().for_each(|write| self.done(write, false));
+        batch
     }
 
     fn put_back(&self, writes: Vec<RedisWrite>) {
@@ -238,8 +249,23 @@ impl RedisWrite {
         }
     }
 
-    fn may_be_repeated(&self) -> bool {
-        !matches!(self, Self::Settle { .. })
+    /// Whether Redis would notice that it has executed this write before. Others than settlements may be repeated anyway.
+    fn may_be_sent(&self, now: Instant) -> bool {
+        match self {
+            Self::Settle {
+                maybe_executed: Some(at),
+                ..
+            } => now.saturating_duration_since(*at) < REPEAT_MAX,
+            _ => true,
+        }
+    }
+
+    /// This write after it was sent and got no response.
+    fn noted_as_sent(mut self, at: Instant) -> Self {
+        if let Self::Settle { maybe_executed, .. } = &mut self {
+            maybe_executed.get_or_insert(at);
+        }
+        self
     }
 
     fn command(&self, scripts: &LuaScripts, keys: &RedisKeys, id_ttl: Duration) -> Cmd {
@@ -264,6 +290,7 @@ impl RedisWrite {
                 lease,
                 ticket,
                 tokens_used,
+                ..
             } => scripts.settle(keys, lease, ticket, *tokens_used),
             Self::Cancel {
                 keys,

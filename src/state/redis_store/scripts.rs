@@ -7,6 +7,8 @@ use crate::state::clock::ClockReading;
 use redis::{Cmd, Script};
 use std::time::Duration;
 
+/// How long Redis remembers that an admission was granted, cancelled or settled; the same as in the scripts.
+pub const NOTE: Duration = Duration::from_secs(60);
 /// The lifetime of a concurrency lease without renewal.
 pub const LEASE: Duration = Duration::from_secs(30);
 /// Lua's numbers are doubles, which are exact up to here.
@@ -44,7 +46,7 @@ impl LuaScripts {
     }
 
     /// Charges `demand` to its limits; `keys` are the keys of those limits, and that of the admission's note if it charges
-    /// tokens; `lease` is the name of the lease.
+    /// tokens or a lease; `lease` is the name of the lease.
     pub fn admit(&self, keys: &[String], lease: &str, demand: &AdmissionRequest<'_>) -> Cmd {
         let mut command = call(&self.admit, keys);
         command
@@ -59,7 +61,8 @@ impl LuaScripts {
         command
     }
 
-    /// Settles a ticket; `keys` are the keys of its limits, `lease` is the name of the lease.
+    /// Settles a ticket; `keys` are the keys of its limits, and that of the admission's note if it corrects tokens; `lease` is
+    /// the name of the lease.
     pub fn settle(
         &self,
         keys: &[String],

@@ -1,8 +1,9 @@
 -- Corrects the charge of a request from its estimate to what it used, and ends its concurrency lease.
 --
--- KEYS: one for each limit; then, if nobody awaited the admission, the one under which it is noted. ARGV: name of the
--- lease, time of admission in ms or nothing if only the note has it, estimate, used; then the kind of each limit. A
--- minute that has forgotten the estimate counts what exceeds it from now on; a day or month that is over counts nothing.
+-- KEYS: one for each limit; then, if tokens are corrected, the one under which the admission is noted. ARGV: name of the
+-- lease, time of admission in ms or nothing if nobody awaited the admission and only the note has it, estimate, used;
+-- then the kind of each limit. A minute that has forgotten the estimate counts what exceeds it from now on; a day or month
+-- that is over counts nothing. What is noted as settled or cancelled is not corrected twice.
 local NOTE_MS = 60000
 local place, taken, estimate, actual = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = now_ms()
@@ -10,9 +11,11 @@ local count = #ARGV - 4
 local note = KEYS[count + 1]
 
 if note then
-    taken = tonumber(redis.call('GET', note))
-    -- An admission that comes later is refused, and this settlement may be repeated.
-    redis.call('SET', note, 'cancelled', 'PX', NOTE_MS)
+    local noted = redis.call('GET', note)
+    if noted == 'settled' then return 1 end
+    -- This settlement may be repeated, and an admission that comes after its cancellation is refused.
+    redis.call('SET', note, taken and 'settled' or 'cancelled', 'PX', NOTE_MS)
+    taken = taken or tonumber(noted)
 end
 
 local function corrected(count)

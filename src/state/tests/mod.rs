@@ -4,6 +4,8 @@ mod clocks;
 mod contract;
 mod reconciliation;
 mod records;
+mod redis_connections;
+mod redis_proxy;
 mod redis_records;
 mod redis_server;
 mod redis_store;
@@ -14,6 +16,7 @@ use super::admission::{
     AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
     LimitKind,
 };
+use super::health::StoreOperation;
 use super::settings::{SqliteSettings, StoreSettings};
 use super::{StateStore, StoreFuture};
 use std::path::{Path, PathBuf};
