@@ -10,6 +10,8 @@ use bytes::Bytes;
 struct BudgetedBody<'a> {
     response: &'a mut UpstreamResponse,
     share: &'a mut WholeBodyShare,
+    /// What was read, in bytes.
+    bytes: usize,
 }
 
 impl UpstreamResponse {
@@ -20,9 +22,13 @@ impl UpstreamResponse {
         share: &mut WholeBodyShare,
     ) -> CollectedBody {
         let declared = self.declared_bytes();
+        // Room for all of it: what begins many bodies, and completes few, would hold them all.
+        let max_wait = self.idle_timeout();
+        share.grow_to(declared.min(bytes_max), max_wait).await;
         let mut body = BudgetedBody {
             response: self,
             share,
+            bytes: 0,
         };
         CollectedBody::read(&mut body, declared, bytes_max).await
     }
@@ -32,8 +38,9 @@ impl ChunkSource for BudgetedBody<'_> {
     async fn next_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
         let chunk = self.response.next_chunk().await?;
         if let Some(chunk) = &chunk {
+            self.bytes += chunk.len();
             let max_wait = self.response.idle_timeout();
-            self.share.grow(chunk.len(), max_wait).await;
+            self.share.grow_to(self.bytes, max_wait).await;
         }
         Ok(chunk)
     }

@@ -27,7 +27,6 @@ pub struct WholeBodyBudget {
 /// What one response takes of the budget, until it is dropped.
 pub struct WholeBodyShare {
     budget: Arc<WholeBodyBudget>,
-    bytes: usize,
     units: usize,
     room: Option<OwnedSemaphorePermit>,
     beyond: Option<OwnedSemaphorePermit>,
@@ -51,7 +50,6 @@ impl WholeBodyBudget {
     pub fn share(self: &Arc<Self>) -> WholeBodyShare {
         WholeBodyShare {
             budget: self.clone(),
-            bytes: 0,
             units: 0,
             room: None,
             beyond: None,
@@ -60,13 +58,12 @@ impl WholeBodyBudget {
 }
 
 impl WholeBodyShare {
-    /// Waits until there is room for `more` bytes, for at most `max_wait`.
-    pub(super) async fn grow(&mut self, more: usize, max_wait: Duration) {
-        self.bytes += more;
-        if self.bytes <= UNCOUNTED_BYTES || self.beyond.is_some() {
+    /// Waits until there is room for `bytes` bytes in all, for at most `max_wait`.
+    pub(super) async fn grow_to(&mut self, bytes: usize, max_wait: Duration) {
+        let missing = bytes.div_ceil(UNIT_BYTES).saturating_sub(self.units);
+        if bytes <= UNCOUNTED_BYTES || missing == 0 || self.beyond.is_some() {
             return;
         }
-        let missing = self.bytes.div_ceil(UNIT_BYTES) - self.units;
         let Ok(count) = u32::try_from(missing) else {
             return;
         };
@@ -108,7 +105,7 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     async fn grows(share: &mut WholeBodyShare, bytes: usize) -> bool {
-        let growing = share.grow(bytes, LONG);
+        let growing = share.grow_to(bytes, LONG);
         timeout(Duration::from_millis(20), growing).await.is_ok()
     }
 
@@ -121,9 +118,9 @@ mod tests {
         // A small response is not counted.
         assert!(grows(&mut third, MIB).await);
         // The first to find no room goes beyond the budget, the next one waits.
-        assert!(grows(&mut second, 4 * MIB).await);
-        assert!(grows(&mut second, 20 * MIB).await);
-        assert!(!grows(&mut third, 2 * MIB).await);
+        assert!(grows(&mut second, 6 * MIB).await);
+        assert!(grows(&mut second, 26 * MIB).await);
+        assert!(!grows(&mut third, 3 * MIB).await);
         drop(second);
         let mut third = budget.share();
         assert!(grows(&mut third, 2 * MIB).await);
@@ -133,9 +130,9 @@ mod tests {
     async fn a_response_that_finds_no_room_within_its_idle_timeout_goes_on() {
         let budget = Arc::new(WholeBodyBudget::new(2 * MIB));
         let [mut first, mut second, mut third] = std::array::from_fn(|_| budget.share());
-        first.grow(2 * MIB, LONG).await;
-        second.grow(2 * MIB, LONG).await;
-        third.grow(2 * MIB, Duration::from_millis(1)).await;
+        first.grow_to(2 * MIB, LONG).await;
+        second.grow_to(2 * MIB, LONG).await;
+        third.grow_to(2 * MIB, Duration::from_millis(1)).await;
         drop((first, second, third));
         assert_eq!(budget.room.available_permits() * UNIT_BYTES, 2 * MIB);
         assert_eq!(budget.beyond.available_permits(), 1);
