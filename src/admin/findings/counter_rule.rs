@@ -68,11 +68,7 @@ pub(super) const fn only(
     label: &'static str,
     values: &'static [&'static str],
 ) -> CounterSelector {
-    CounterSelector {
-        metric,
-        label,
-        values: LabelValues::Only(values),
-    }
+    with(metric, label, LabelValues::Only(values))
 }
 
 pub(super) const fn except(
@@ -80,18 +76,18 @@ pub(super) const fn except(
     label: &'static str,
     values: &'static [&'static str],
 ) -> CounterSelector {
-    CounterSelector {
-        metric,
-        label,
-        values: LabelValues::Except(values),
-    }
+    with(metric, label, LabelValues::Except(values))
 }
 
 pub(super) const fn all(metric: &'static str, label: &'static str) -> CounterSelector {
+    with(metric, label, LabelValues::All)
+}
+
+const fn with(metric: &'static str, label: &'static str, values: LabelValues) -> CounterSelector {
     CounterSelector {
         metric,
         label,
-        values: LabelValues::All,
+        values,
     }
 }
 

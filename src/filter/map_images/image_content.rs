@@ -34,21 +34,7 @@ impl ImageContent {
     /// It cannot be decoded, or is no image.
     pub fn identify(&self) -> Result<ContentInfo, InvalidImage> {
         let mut identification = Identification::default();
-        match self {
-            Self::Base64(uri) => {
-                let (mut decoder, mut piece) = (uri.decoder(), Vec::new());
-                loop {
-                    decoder.next_piece(&mut piece)?;
-                    if piece.is_empty() {
-                        break;
-                    }
-                    identification.add(&piece);
-                }
-            }
-            Self::File(content) => content
-                .chunks(PIECE_BYTES)
-                .for_each(|piece| identification.add(piece)),
-        }
+        self.read(|piece| identification.add(piece))?;
         identification.end().ok_or(InvalidImage::NotAnImage)
     }
 
@@ -59,17 +45,10 @@ impl ImageContent {
     pub fn check(&self) -> Result<(), InvalidImage> {
         let mut start = Vec::new();
         match self {
-            Self::Base64(uri) => {
-                let (mut decoder, mut piece) = (uri.decoder(), Vec::new());
-                loop {
-                    decoder.next_piece(&mut piece)?;
-                    if piece.is_empty() {
-                        break;
-                    }
-                    let missing = START_BYTES.saturating_sub(start.len());
-                    start.extend_from_slice(&piece[..missing.min(piece.len())]);
-                }
-            }
+            Self::Base64(_) => self.read(|piece| {
+                let missing = START_BYTES.saturating_sub(start.len());
+                start.extend_from_slice(&piece[..missing.min(piece.len())]);
+            })?,
             Self::File(content) => {
                 start.extend_from_slice(&content[..START_BYTES.min(content.len())])
             }
@@ -93,6 +72,26 @@ impl ImageContent {
         match self {
             Self::Base64(uri) => uri.canonical_head(),
             Self::File(_) => None,
+        }
+    }
+
+    /// Shows all of the content to `look`, decoded, a piece at a time.
+    fn read(&self, mut look: impl FnMut(&[u8])) -> Result<(), InvalidDataUri> {
+        match self {
+            Self::Base64(uri) => {
+                let (mut decoder, mut piece) = (uri.decoder(), Vec::new());
+                loop {
+                    decoder.next_piece(&mut piece)?;
+                    if piece.is_empty() {
+                        return Ok(());
+                    }
+                    look(&piece);
+                }
+            }
+            Self::File(content) => {
+                content.chunks(PIECE_BYTES).for_each(look);
+                Ok(())
+            }
         }
     }
 

@@ -1,34 +1,10 @@
 //! Tests of the commands that act on a running gateway, and of `headgate why`.
 
+use super::command_setup::CommandSetup;
 use super::status::run;
-use crate::harness::config::{admin_keys, standard};
 use crate::harness::request::{OPERATOR, VIEWER};
-use crate::harness::{Gateway, Request, Simulator, eventually};
+use crate::harness::{Request, eventually};
 use headgate::protocol::Protocol;
-
-struct CommandSetup {
-    gateway: Gateway,
-    _simulator: Simulator,
-}
-
-impl CommandSetup {
-    async fn start() -> Self {
-        let simulator = Simulator::start().await;
-        let mut config = standard(&simulator.url());
-        config["server"]["admin_keys"] = admin_keys();
-        Self {
-            gateway: Gateway::start(&config).await,
-            _simulator: simulator,
-        }
-    }
-
-    /// Exit code, standard output and standard error of a command with this admin key.
-    fn run(&self, args: &[&str], key: &str) -> (i32, String, String) {
-        let url = format!("http://{}", self.gateway.admin);
-        let args = [args, &["--admin", &url]].concat();
-        run(&args, &[("HEADGATE_ADMIN_KEY", key)])
-    }
-}
 
 #[tokio::test]
 async fn a_channel_is_drained_undrained_and_reset() {

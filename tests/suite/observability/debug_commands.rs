@@ -1,35 +1,12 @@
 //! Tests of the commands for captures and the log filter of a running gateway.
 
-use super::status::run;
-use crate::harness::config::{admin_keys, standard};
+use super::command_setup::CommandSetup;
 use crate::harness::request::{OPERATOR, VIEWER};
-use crate::harness::{Gateway, Request, Simulator, eventually};
+use crate::harness::{Request, eventually};
 use headgate::protocol::Protocol;
 use serde_json::Value;
 
-struct CommandSetup {
-    gateway: Gateway,
-    _simulator: Simulator,
-}
-
 impl CommandSetup {
-    async fn start() -> Self {
-        let simulator = Simulator::start().await;
-        let mut config = standard(&simulator.url());
-        config["server"]["admin_keys"] = admin_keys();
-        Self {
-            gateway: Gateway::start(&config).await,
-            _simulator: simulator,
-        }
-    }
-
-    /// Exit code, standard output and standard error of a command with this admin key.
-    fn run(&self, args: &[&str], key: &str) -> (i32, String, String) {
-        let url = format!("http://{}", self.gateway.admin);
-        let args = [args, &["--admin", &url]].concat();
-        run(&args, &[("HEADGATE_ADMIN_KEY", key)])
-    }
-
     /// The output of a command that an operator may run.
     fn output(&self, args: &[&str]) -> String {
         let (code, output, errors) = self.run(args, OPERATOR);

@@ -3,6 +3,7 @@
 mod admin;
 mod captures;
 mod channel_commands;
+mod command_setup;
 mod costs;
 mod dashboard;
 mod debug_commands;

@@ -27,6 +27,13 @@ struct PooledInstances {
     starting: usize,
 }
 
+impl PooledInstances {
+    fn with_fewest_streams(&self) -> Option<&Arc<PluginInstance>> {
+        let ready = self.ready.iter();
+        ready.min_by_key(|instance| instance.streams())
+    }
+}
+
 enum PlaceDecision {
     Place(StreamPlace),
     Start,
@@ -92,32 +99,20 @@ impl InstancePool {
 
     /// A place on the instance with the fewest streams.
     fn shared_place(&self) -> Option<StreamPlace> {
-        let mut instances = self.lock();
-        instances.ready.retain(|instance| instance.takes_streams());
-        let fewest = instances
-            .ready
-            .iter()
-            .min_by_key(|instance| instance.streams());
-        fewest.map(PluginInstance::place)
+        let instances = self.lock_usable();
+        instances.with_fewest_streams().map(PluginInstance::place)
     }
 
     /// Instances that take streams.
     pub fn len(&self) -> usize {
-        let mut instances = self.lock();
-        instances.ready.retain(|instance| instance.takes_streams());
-        instances.ready.len()
+        self.lock_usable().ready.len()
     }
 
     fn decide(&self) -> PlaceDecision {
-        let mut instances = self.lock();
-        instances.ready.retain(|instance| instance.takes_streams());
-        let fewest = instances
-            .ready
-            .iter()
-            .min_by_key(|instance| instance.streams());
+        let mut instances = self.lock_usable();
         let max = self.resources.settings.instances.max(1);
         let may_start = instances.ready.len() + instances.starting < max;
-        match fewest {
+        match instances.with_fewest_streams() {
             Some(instance) if instance.streams() == 0 || !may_start => {
                 PlaceDecision::Place(PluginInstance::place(instance))
             }
@@ -127,6 +122,13 @@ impl InstancePool {
             }
             _ => PlaceDecision::Wait,
         }
+    }
+
+    /// The instances, without those that take no more streams.
+    fn lock_usable(&self) -> MutexGuard<'_, PooledInstances> {
+        let mut instances = self.lock();
+        instances.ready.retain(|instance| instance.takes_streams());
+        instances
     }
 
     fn lock(&self) -> MutexGuard<'_, PooledInstances> {
