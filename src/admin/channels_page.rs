@@ -150,6 +150,10 @@ impl<'p> ChannelsPage<'p> {
             usable.peek().is_some() && usable.all(|one| one.channel.name == channel.name)
         };
         let models = self.snapshot.catalog.models().filter_map(|model| {
+            let mut candidates = model.all_candidates.iter();
+            if !candidates.any(|one| one.channel.name == channel.name) {
+                return None;
+            }
             let protocols = model.protocols();
             let protocols = protocols.filter(|protocol| is_sole(&model.candidates(*protocol)));
             let names: Vec<&str> = protocols.map(|protocol| protocol.name()).collect();

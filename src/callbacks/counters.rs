@@ -111,7 +111,10 @@ impl CallbackCounters {
     pub(super) fn receiver_failed(&self, receiver: &str, caller: &str, error: &str) {
         let mut failing = self.lock_failing();
         if failing.len() >= FAILING_RECEIVERS_MAX && !failing.contains_key(receiver) {
-            return;
+            let oldest = failing.iter().min_by_key(|(_, failure)| failure.last);
+            if let Some(oldest) = oldest.map(|(receiver, _)| receiver.clone()) {
+                failing.remove(&oldest);
+            }
         }
         let now = SystemTime::now();
         let new = || FailingReceiver {

@@ -34,6 +34,7 @@ mod live;
 mod log_filter;
 mod logged_plan;
 mod man;
+mod output_failure;
 mod plan_changes;
 #[cfg(feature = "wasm")]
 mod plugin;
@@ -201,6 +202,7 @@ pub fn main() -> ExitCode {
         true => limits::raise_open_files(),
         false => limits::end_quietly_with_reader(),
     }
+    output_failure::end_instead_of_panic();
     let result = match command {
         CliCommand::Run(args) => run::run(&args),
         CliCommand::Check(args) => check::run(&args),

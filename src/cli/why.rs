@@ -105,10 +105,21 @@ fn concerns(finding: &Value, request: &Value) -> bool {
             let kind = if kind == "id" { "request" } else { kind };
             subject == format!("{kind} {name}")
         })
-        || failed_attempts(request).any(|attempt| {
-            let channel = attempt.split(": ").next().unwrap_or_default();
-            subject == format!("channel {channel}")
+        || channels_tried(request).any(|channel| {
+            let model = request["model"].as_str().unwrap_or_default();
+            let is_credential = subject.starts_with("credential ")
+                && subject.ends_with(&format!(" of channel {channel}"));
+            is_credential
+                || subject == format!("channel {channel}")
+                || subject.starts_with(&format!("channel {channel} for "))
+                || subject == format!("model {model} on channel {channel}")
         })
+}
+
+/// The channels of all attempts.
+fn channels_tried(request: &Value) -> impl Iterator<Item = &str> {
+    let failed = failed_attempts(request).filter_map(|attempt| attempt.split(": ").next());
+    failed.chain(request["channel"].as_str())
 }
 
 /// The attempts without a good response, each as the access log has it.

@@ -95,7 +95,8 @@ fn without_usage(data: &[u8]) -> EventAction {
     };
     let has_no_choices = skim::find(data, &["choices"])
         .is_some_and(|choices| skim::elements(data, choices).next().is_none());
-    if has_no_choices && !data[usage.clone()].ends_with(b"null") {
+    let is_reported = skim::find(data, &["usage"]).is_some_and(|value| data[value] != *b"null");
+    if has_no_choices && is_reported {
         return EventAction::Drop;
     }
     let mut event = BytesMut::with_capacity(data.len() + 8);
@@ -174,6 +175,10 @@ mod tests {
                 EventAction::Pass,
             ),
             (r#"{"usage":null}"#, replaced("data: {}\n\n")),
+            (
+                r#"{"choices":[],"usage":null,"x":1}"#,
+                replaced("data: {\"choices\":[],\"x\":1}\n\n"),
+            ),
         ] {
             assert_eq!(without_usage(data.as_bytes()), expected, "{data}");
         }

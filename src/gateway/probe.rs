@@ -20,6 +20,7 @@ use crate::protocol::Protocol;
 use crate::protocol::error_class::{ErrorClassifier, ErrorSubject};
 use crate::protocol::fault::Fault;
 use crate::protocol::header_policy;
+use crate::protocol::json::skim;
 use crate::protocol::response_verdict::{self, ResponseVerdict};
 use crate::reload::Reloader;
 use async_trait::async_trait;
@@ -226,7 +227,9 @@ fn health_of_body(
     status: StatusCode,
     body: &[u8],
 ) -> Result<(), AttemptFailure> {
-    if response_verdict::judge(Protocol::Chat, body) != ResponseVerdict::Failure {
+    // A list of models is a success, whatever else the body has.
+    let has_list = skim::find(body, &["data"]).is_some_and(|data| body[data].starts_with(b"["));
+    if has_list || response_verdict::judge(Protocol::Chat, body) != ResponseVerdict::Failure {
         return Ok(());
     }
     let error = errors.classify_response(status.as_u16(), body, ErrorSubject::Resource);

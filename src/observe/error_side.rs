@@ -44,7 +44,7 @@ impl ErrorSide {
 }
 
 /// Whether a provider's error is about what the caller sent. The other statuses below 500 are about the gateway's credential,
-/// its account, its rate, and a provider that lost its patience.
+/// its account, its rate, and a timeout of the provider.
 fn is_about_request(status: u16) -> bool {
     matches!(status, 400..500) && !matches!(status, 401 | 402 | 408 | 429)
 }

@@ -5,7 +5,7 @@ use crate::protocol::header_policy::query_without_credentials;
 use http::{HeaderMap, HeaderName, header};
 use std::borrow::Cow;
 
-/// Headers of responses that describe the connection or the body that the gateway sends. They cannot be granted.
+/// Headers that describe the connection or the body. They cannot be granted.
 const NEVER_GRANTED: [HeaderName; 10] = [
     header::CONNECTION,
     header::CONTENT_ENCODING,
@@ -44,7 +44,7 @@ impl MessageGrants {
         }
     }
 
-    /// Whether a header of responses can be granted.
+    /// Whether a header can be granted.
     pub fn may_grant(name: &HeaderName) -> bool {
         !NEVER_GRANTED.contains(name)
     }

@@ -1,4 +1,4 @@
-//! What plugins change of messages and the gateway does not take over, said in the log instead of dropped in silence.
+//! What plugins change of messages and the gateway does not take over, logged instead of dropped in silence.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 

@@ -124,7 +124,7 @@ impl PluginBuilder<'_> {
                 Some(_) if reason.contains("SHA-256") => {
                     "put the right module there, or, if this is the right one, write its SHA-256 as `sha256`"
                 }
-                _ => "build the module again; `headgate plugin check` says what a module lacks",
+                _ => "build the module again; `headgate plugin check` reports what a module lacks",
             };
             problems.error(&format!("{at}/wasm"), reason, Some(hint));
         });

@@ -11,7 +11,7 @@ pub enum RequestPathError {
     #[error("the path has empty or dot segments; remove `//`, `.` and `..`")]
     Segment,
     #[error(
-        "the path has a `%` without two hexadecimal digits behind it; write a percent sign as `%25`"
+        "the path has a `%` without two hexadecimal digits after it; write a percent sign as `%25`"
     )]
     Escape,
     #[error("the path has percent-encoded bytes that are not UTF-8; encode its text as UTF-8")]

@@ -11,6 +11,7 @@ mod tests;
 
 use super::Protocol;
 use super::json::skim;
+use super::sse::may_become_event_stream;
 use failure_sign::has_failure_sign;
 pub use failure_sign::reported_status;
 use memchr::memmem::Finder;
@@ -89,8 +90,16 @@ pub fn judge_start(protocol: Protocol, start: &[u8]) -> Option<ResponseVerdict> 
     }
     match start.first()? {
         b'{' => judge_members(protocol, start),
+        _ if may_become_event_stream(start) => None,
         _ => Some(ResponseVerdict::Unreadable),
     }
+}
+
+/// Whether an object of which only the `start` has arrived begins as errors do, and not as successes.
+pub fn begins_like_failure(start: &[u8]) -> bool {
+    const FIRST: [&[u8]; 5] = [b"error", b"errors", b"code", b"error_code", b"base_resp"];
+    let key = skim::member_walk(without_margins(start)).next_key();
+    key.is_some_and(|key| FIRST.contains(&key))
 }
 
 /// Whether a response is being generated in the background.
@@ -99,9 +108,10 @@ pub fn is_pending(body: &[u8]) -> bool {
     status.is_some_and(|status| matches!(&body[status], b"\"queued\"" | b"\"in_progress\""))
 }
 
-/// Whether an event without a name, which is not of the protocol, reports an error. Clients do not take it for one.
+/// Whether an event without a name, which is not of the protocol, reports an error, or is no object. Clients do not take it
+/// for an error.
 pub fn is_failed_event(protocol: Protocol, data: &[u8]) -> bool {
-    judge(protocol, data) == ResponseVerdict::Failure
+    !data.trim_ascii_start().starts_with(b"{") || judge(protocol, data) == ResponseVerdict::Failure
 }
 
 /// Walks to the first member that decides; `None` if the object does not end. Only an object without a result is walked
@@ -157,7 +167,12 @@ fn meaning(protocol: Protocol, key: &[u8], value: &[u8]) -> MemberMeaning {
             b"output" => result(begins_list(value)),
             _ => MemberMeaning::Neutral,
         },
-        Protocol::ImageEdit => success(key == b"data" && begins_list(value)),
+        // A response without an image is none.
+        Protocol::ImageEdit => match key {
+            b"data" if begins_list(value) => MemberMeaning::Success,
+            b"data" if lacks_elements(value) => MemberMeaning::Failure,
+            _ => MemberMeaning::Neutral,
+        },
         // Families are data; these are the places where the known ones have a task.
         Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => result(match key {
             b"id" | b"task_id" => value.starts_with(b"\"") && !value.starts_with(b"\"\""),
@@ -198,6 +213,14 @@ fn is_one_of(value: &[u8], words: &[&str]) -> bool {
 fn begins_list(value: &[u8]) -> bool {
     let first = value.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
     first.is_some_and(|first| !first.is_empty() && !first.starts_with(b"]"))
+}
+
+/// Whether a value, of which only the start may have arrived, is no list or an empty one.
+fn lacks_elements(value: &[u8]) -> bool {
+    match value.strip_prefix(b"[") {
+        Some(inner) => inner.trim_ascii_start().starts_with(b"]"),
+        None => !value.is_empty(),
+    }
 }
 
 /// Whether an object that ends with a brace is closed.

@@ -51,7 +51,11 @@ fn unified_reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     const PREFIX: &str = "anthropic-ratelimit-unified-";
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let wait = |text: &str| match text.parse() {
-        Ok(seconds) => Some(until(UNIX_EPOCH + Duration::from_secs(seconds), now)),
+        Ok(seconds) => {
+            let at = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+            // A time that is later than the system's last one is a wait.
+            Some(at.map_or(RETRY_AFTER_MAX, |at| until(at, now)))
+        }
         Err(_) => Some(until(read_rfc3339(text, Utc.fix())?.into(), now)),
     };
     let windows = headers.keys().filter_map(|name| {
@@ -159,6 +163,10 @@ mod tests {
                     ("anthropic-ratelimit-tokens-reset", "1994-11-06T08:49:37Z"),
                 ],
                 Some(30_000),
+            ),
+            (
+                &[("anthropic-ratelimit-unified-reset", "18446744073709551615")],
+                Some(86_400_000),
             ),
             (
                 &[("anthropic-ratelimit-unified-reset", "784111777")],

@@ -12,12 +12,12 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// At most this many texts of a request are looked up.
-pub const SOUGHT_MAX: usize = 4;
+pub const LOOKUPS_MAX: usize = 4;
 
 /// Events of the messages protocol are searched above this size: a signature is longer.
 const SIGNATURE_EVENT_BYTES_MIN: usize = 128;
 
-/// The sealed texts of a request, the latest first, at most [`SOUGHT_MAX`].
+/// The sealed texts of a request, the latest first, at most [`LOOKUPS_MAX`].
 pub fn in_request(protocol: Protocol, body: &JsonDocument) -> Vec<Cow<'_, str>> {
     let list = match protocol {
         Protocol::Responses => "input",
@@ -32,19 +32,19 @@ pub fn in_request(protocol: Protocol, body: &JsonDocument) -> Vec<Cow<'_, str>> 
             _ => {
                 let blocks = item.get("content").into_iter();
                 let blocks = blocks.flat_map(DocumentNode::elements);
-                found.extend(blocks.filter_map(of_block));
+                found.extend(blocks.filter_map(sealed_text));
             }
         }
     }
     let latest = found.into_iter().rev().filter_map(DocumentNode::as_str);
     latest
         .filter(|text| !text.is_empty())
-        .take(SOUGHT_MAX)
+        .take(LOOKUPS_MAX)
         .collect()
 }
 
 /// The sealed text of a content block of the messages protocol.
-fn of_block(block: DocumentNode<'_>) -> Option<DocumentNode<'_>> {
+fn sealed_text(block: DocumentNode<'_>) -> Option<DocumentNode<'_>> {
     match block.get("type")?.as_str()?.as_ref() {
         "thinking" => block.get("signature"),
         "redacted_thinking" => block.get("data"),
@@ -142,10 +142,10 @@ mod tests {
         ] {
             assert_eq!(sought(protocol, &body), expected, "{body}");
         }
-        let many = vec![reasoning(json!("a")); 2 * SOUGHT_MAX];
+        let many = vec![reasoning(json!("a")); 2 * LOOKUPS_MAX];
         assert_eq!(
             sought(Protocol::Responses, &json!({"input": many})).len(),
-            SOUGHT_MAX
+            LOOKUPS_MAX
         );
     }
 

@@ -18,13 +18,20 @@ pub fn events_of(text: &Bytes, event_bytes_max: usize) -> Vec<SseEvent> {
     events
 }
 
+/// How a line of a stream begins: the fields that there are, and a comment.
+const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
+
 /// Whether a body begins like an event stream, whatever its media type is.
 pub fn is_event_stream_start(start: &[u8]) -> bool {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let start = start.trim_ascii_start();
-    [&b"data:"[..], b"event:", b"id:", b"retry:", b":"]
-        .iter()
-        .any(|field| start.starts_with(field))
+    FIELDS.iter().any(|field| start.starts_with(field))
+}
+
+/// Whether a body of which `start` has arrived may turn out to be an event stream.
+pub fn may_become_event_stream(start: &[u8]) -> bool {
+    let start = start.trim_ascii_start();
+    FIELDS.iter().any(|field| field.starts_with(start))
 }
 
 /// Splits a stream into events.

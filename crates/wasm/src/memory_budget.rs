@@ -55,6 +55,11 @@ impl MemoryBudget {
         self.taken.load(Ordering::Acquire)
     }
 
+    /// The bytes that are left.
+    pub fn room(&self) -> usize {
+        self.max().saturating_sub(self.taken())
+    }
+
     /// Notified when memory is given back.
     pub fn freed(&self) -> &Notify {
         &self.freed

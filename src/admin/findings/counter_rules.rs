@@ -36,7 +36,7 @@ pub(super) static RULES: &[CounterRule] = &[
         least: 1.0,
         window: MINUTE,
         subject: "plugin {0}",
-        cause: "Plugin `{0}` failed {n} times within the last {within}, mostly with `{most}`.",
+        cause: "Plugin `{0}` failed within the last {within} (failures: {n}), mostly with `{most}`.",
         advice: "The lines `plugin failed` of the process log have the error. `on_failure` of the filter decides whether requests continue or are refused; go back to the previous module if it is new.",
     },
     CounterRule {
@@ -142,7 +142,7 @@ pub(super) static RULES: &[CounterRule] = &[
         least: 1.0,
         window: MINUTES_5,
         subject: "media store",
-        cause: "The media store could not write or read {n} files within the last {within}.",
+        cause: "The media store failed to write or read files within the last {within} (failures: {n}).",
         advice: "The process log has the error. Make room in `media.directory`, or check the bucket and its key.",
     },
     CounterRule {
@@ -223,7 +223,7 @@ pub(super) static RULES: &[CounterRule] = &[
         least: 1.0,
         window: MINUTES_15,
         subject: "events",
-        cause: "{n} events for callers were lost within the last {within}.",
+        cause: "Events for callers were lost within the last {within} ({n} in all).",
         advice: "The process log has the reason, at level error. Callers must query these tasks themselves.",
     },
     CounterRule {

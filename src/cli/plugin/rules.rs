@@ -1,4 +1,4 @@
-//! The rules of a route as test cases apply them: what of a message the plugin sees, and what becomes of its changes.
+//! The rules of a route as test cases apply them: what of a message the plugin sees, and which of its changes are kept.
 
 use super::case_message::{CaseBody, CaseMessage};
 use crate::filter::view::ResponseBodyKind;

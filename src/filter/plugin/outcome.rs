@@ -1,4 +1,4 @@
-//! What becomes of an exchange that a plugin ends, or fails.
+//! The outcome of an exchange that a plugin ends or fails.
 
 use crate::filter::{FilterAction, LocalReply};
 use crate::plugin::{PluginFailure, PluginReply};

@@ -65,12 +65,12 @@ impl Exchange<'_> {
         relayed: &Result<(), Fault>,
     ) {
         let outcome = match (relayed, self.request.info.stream_error) {
-            (Ok(()), Some(error)) => {
+            (_, Some(error)) => {
                 let request = suspect_request(&self.request, &self.snapshot.callers, None);
                 Some(AttemptOutcome::of(error, status, None, Some(request)))
             }
             (Ok(()), None) => Some(AttemptOutcome::Success),
-            (Err(fault), _) => failure_reason(fault.kind).map(|reason| {
+            (Err(fault), None) => failure_reason(fault.kind).map(|reason| {
                 AttemptOutcome::Failure(AttemptFailure {
                     status: Some(status),
                     ..AttemptFailure::new(reason)

@@ -169,7 +169,7 @@ impl Attempts<'_> {
         }
     }
 
-    /// Whether another channel could be tried if this attempt failed. The answer may change until then.
+    /// Whether another channel could be tried if this attempt failed. This may change until then.
     pub(super) fn has_other_candidate(&self, lease: &ChannelLease) -> bool {
         if self.candidates.len() <= self.tried.len() + 1 {
             return false;

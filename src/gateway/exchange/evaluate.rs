@@ -5,7 +5,7 @@
 //! and size, so that such an error leads to a failover.
 
 use super::attempts::{AttemptVerdict, Attempts, processing_by};
-use super::examine_body::{BodyExamination, examined_protocol, is_examined_kind};
+use super::examine_body::{BodyExamination, examined_protocol_of};
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetrySafety};
 use super::suspect_request::suspect_request;
 use crate::channel::evidence::SuspectRequest;
@@ -122,12 +122,13 @@ impl Attempts<'_> {
         if kind == ResponseBodyKind::Foreign && self.request.protocol.is_some() {
             return Ok(ResponseStart::Foreign(AttemptFailureClass::ForeignBody));
         }
-        // A response without content has nothing to examine.
-        let has_kind =
-            status != StatusCode::NO_CONTENT && is_examined_kind(kind, response.headers());
-        let examined = has_kind.then(|| examined_protocol(self.request)).flatten();
-        let kind = match examined {
+        let kind = match examined_protocol_of(self.request, kind, response.headers()) {
             None => kind,
+            // What generates has content.
+            Some(_) if status == StatusCode::NO_CONTENT && self.request.model().is_some() => {
+                return Ok(ResponseStart::Unreadable);
+            }
+            Some(_) if status == StatusCode::NO_CONTENT => kind,
             Some(protocol) => match self.examine_body(response, protocol).await? {
                 BodyExamination::Success => return Ok(ResponseStart::Json(ExaminedBody::Success)),
                 BodyExamination::Undecided => {
@@ -307,7 +308,7 @@ impl Attempts<'_> {
         let heartbeat = self.route.response.heartbeat().unwrap_or(limits.time);
         let until = Instant::now() + limits.time.min(heartbeat);
         let mut framer = SseDecoder::new(limits.bytes);
-        let mut buffered = 0;
+        let (mut buffered, mut is_first) = (0, true);
         let mut peeked = response.peeked_chunks();
         loop {
             let max_wait = until.saturating_duration_since(Instant::now());
@@ -328,6 +329,10 @@ impl Attempts<'_> {
             framer.push(&chunk);
             buffered += chunk.len();
             while let Some(event) = framer.next() {
+                if is_first && is_bare_end(protocol, &event) {
+                    return Err(ended_early());
+                }
+                is_first &= event.data().is_empty();
                 if let Some(seen) = classify_first_event(protocol, &event, errors) {
                     return Ok(seen);
                 }
@@ -337,6 +342,12 @@ impl Attempts<'_> {
             }
         }
     }
+}
+
+/// Whether an event ends a stream without having anything of it. The last event of the responses protocol has all of it.
+fn is_bare_end(protocol: Protocol, event: &SseEvent) -> bool {
+    matches!(protocol, Protocol::Chat | Protocol::Messages)
+        && classify(protocol, event.name(), event.data()) == EventClass::Terminal { failed: false }
 }
 
 /// Classifies an event; `None` if it only frames the stream.

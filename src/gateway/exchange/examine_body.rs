@@ -37,7 +37,7 @@ const HELD_MAX: Duration = Duration::from_secs(1);
 /// What a body turned out to be before the commit.
 pub(super) enum BodyExamination {
     Success,
-    /// It is too large or too slow to be examined whole, and began like a success.
+    /// It is too large or too slow to be examined whole, and begins like an object.
     Undecided,
     /// An event stream whose headers say something else.
     EventStream,
@@ -93,7 +93,11 @@ impl Attempts<'_> {
             if body.len() > EXAMINED_BYTES_MAX {
                 return Ok(BodyExamination::Undecided);
             }
-            let max_wait = until.saturating_duration_since(Instant::now());
+            let max_wait = match response_verdict::begins_like_failure(body.start()) {
+                // Nothing that the caller could use has come.
+                true => response.idle_timeout(),
+                false => until.saturating_duration_since(Instant::now()),
+            };
             let ends_wait = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
             let read = {
                 let reading = pin!(response.peek_chunk_within(max_wait));
@@ -196,7 +200,7 @@ impl Exchange<'_> {
     /// # Errors
     /// The body is no success of its protocol.
     pub(super) fn check_late(
-        &self,
+        &mut self,
         response: &UpstreamResponse,
         body: &[u8],
         candidate: &Candidate,
@@ -211,7 +215,8 @@ impl Exchange<'_> {
             protocol.and_then(|protocol| late_failure(protocol, response.status, body, errors));
         match failure {
             None => Ok(()),
-            Some(_) => {
+            Some(error) => {
+                self.request.info.stream_error = Some(error);
                 let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
                 let mut fault = failed_response_fault(response.status);
                 fault.kind = FaultKind::UnreadableResponse;
@@ -237,7 +242,7 @@ fn status_for(class: ErrorClass, body: &[u8]) -> StatusCode {
     })
 }
 
-/// The failure in a body that the caller has already; `None` if it is a success.
+/// The failure in a complete body that was not examined before; `None` if it is a success.
 pub(super) fn late_failure(
     protocol: Protocol,
     status: StatusCode,
@@ -257,11 +262,21 @@ pub(super) fn late_failure(
     }
 }
 
-/// Whether a body of this kind is examined: media pass.
-pub(super) fn is_examined_kind(kind: ResponseBodyKind, headers: &HeaderMap) -> bool {
+/// The protocol by which a body of this kind is examined. Media pass where they may be a result.
+pub(super) fn examined_protocol_of(
+    request: &RequestView,
+    kind: ResponseBodyKind,
+    headers: &HeaderMap,
+) -> Option<Protocol> {
     match kind {
-        ResponseBodyKind::Json => true,
-        ResponseBodyKind::Other => !is_media(headers),
-        ResponseBodyKind::Stream | ResponseBodyKind::Foreign => false,
+        ResponseBodyKind::Json => examined_protocol(request),
+        ResponseBodyKind::Other => examined_protocol(request).filter(|protocol| {
+            let is_text = matches!(
+                protocol,
+                Protocol::Chat | Protocol::Messages | Protocol::Responses
+            );
+            is_text || !is_media(headers)
+        }),
+        ResponseBodyKind::Stream | ResponseBodyKind::Foreign => None,
     }
 }

@@ -50,7 +50,7 @@ impl PeekedBody {
         }
     }
 
-    fn start(&self) -> &[u8] {
+    pub(super) fn start(&self) -> &[u8] {
         match self.joined.is_empty() {
             true => &self.first,
             false => &self.joined,

@@ -84,28 +84,11 @@ impl Exchange<'_> {
         // A filter may have changed it. What the response means for retries and health is decided by the provider's.
         self.record.status = Some(view.status);
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
-        let status = response.status;
-        let is_error = status.is_client_error() || status.is_server_error();
         let relayed = match decision {
-            Some(decision) => match decision.reply {
-                FinalReplyKind::ProviderError if is_error => self
-                    .relay_error(&mut response, headers, kind, candidate, decision)
+            Some(decision) => {
+                self.relay_failed(&mut response, headers, kind, candidate, decision)
                     .await
-                    .map_err(|fault| decision.fault(fault)),
-                // The error event is part of a stream, which is relayed as it is.
-                FinalReplyKind::ProviderError => {
-                    self.relay_good(&mut response, headers, kind, candidate)
-                        .await
-                }
-                FinalReplyKind::AccountRefused => {
-                    Err(decision.fault(refused_account_fault(status)))
-                }
-                _ if is_error => Err(decision.fault(failed_response_fault(status))),
-                _ if status.is_success() => {
-                    Err(self.foreign_body_fault(&mut response, decision).await)
-                }
-                _ => Err(decision.fault(unexpected_status_fault(status))),
-            },
+            }
             None => {
                 self.relay_good(&mut response, headers, kind, candidate)
                     .await
@@ -120,6 +103,33 @@ impl Exchange<'_> {
             Err(_) => response.discard().await,
         }
         relayed
+    }
+
+    /// Relays a response that is not good, or the error in its place.
+    async fn relay_failed(
+        &mut self,
+        response: &mut UpstreamResponse,
+        headers: HeaderMap,
+        kind: ResponseBodyKind,
+        candidate: &Candidate,
+        decision: RetryDecision,
+    ) -> Result<(), Fault> {
+        let status = response.status;
+        let is_error = status.is_client_error() || status.is_server_error();
+        match decision.reply {
+            FinalReplyKind::ProviderError if is_error => self
+                .relay_error(response, headers, kind, candidate, decision)
+                .await
+                .map_err(|fault| decision.fault(fault)),
+            // The error event is part of a stream, which is relayed as it is.
+            FinalReplyKind::ProviderError => {
+                self.relay_good(response, headers, kind, candidate).await
+            }
+            FinalReplyKind::AccountRefused => Err(decision.fault(refused_account_fault(status))),
+            _ if is_error => Err(decision.fault(failed_response_fault(status))),
+            _ if status.is_success() => Err(self.foreign_body_fault(response, decision).await),
+            _ => Err(decision.fault(unexpected_status_fault(status))),
+        }
     }
 
     async fn relay_good(

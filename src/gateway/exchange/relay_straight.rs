@@ -39,8 +39,9 @@ impl Exchange<'_> {
         let mut whole = observed || examined.is_some();
         self.forward_body(response, |chunk| {
             whole &= seen.len() + chunk.len() <= OBSERVED_BYTES_MAX;
-            if whole {
-                seen.extend_from_slice(chunk);
+            match whole {
+                true => seen.extend_from_slice(chunk),
+                false => seen = BytesMut::new(),
             }
         })
         .await?;

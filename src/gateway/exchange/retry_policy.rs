@@ -198,8 +198,8 @@ impl RetryPolicy {
 
     /// The decision about a provider's error, for which there is this evidence.
     ///
-    /// The text of an error may be the caller's, and other channels would quote it, too; so may the error be to which a
-    /// provider gives a status such as 404 alone. Such an error leads to a failover once, and is the caller's to read.
+    /// The text of an error may repeat the caller's, and other channels would repeat it, too. An error with nothing but a
+    /// status such as 404 may be about the request. Such an error leads to one failover at most, and the caller gets it.
     pub fn decision_about(
         self,
         end: AttemptFailureClass,
@@ -213,7 +213,10 @@ impl RetryPolicy {
             // A create that is paid for is sent elsewhere only after an explicit refusal.
             (_, RetrySafety::Paid) => RetryDecision {
                 next: NextAttempt::Stop,
-                reply: ProviderError,
+                reply: match decision.reply {
+                    AccountRefused => ProviderError,
+                    reply => reply,
+                },
                 sdk_may_retry: false,
             },
             (ErrorEvidence::Status | ErrorEvidence::Text, _) => RetryDecision {

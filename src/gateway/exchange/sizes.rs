@@ -47,7 +47,7 @@ fn exchange_futures_stay_within_their_size_limits() {
             future_bytes(|(exchange, response, lease): Relayed| {
                 exchange.relay(response, lease, None)
             }),
-            3_080,
+            3_220,
         ),
     ];
     for (name, bytes, _) in sizes {

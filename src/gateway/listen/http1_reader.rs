@@ -40,6 +40,8 @@ struct SlowHead {
     /// Number of bytes that the session has.
     passed: usize,
     held: BytesMut,
+    /// Whether the head is incomplete.
+    is_open: bool,
     /// Whether the session gets the held bytes now.
     is_due: bool,
 }
@@ -129,6 +131,7 @@ impl SlowHead {
     /// it.
     fn holds(&mut self, buffer: &mut ReadBuf<'_>, before: usize, is_open: bool) -> bool {
         let piece = &buffer.filled()[before..];
+        self.is_open = is_open;
         let waits = is_open && self.held.len() + piece.len() < self.passed;
         if !waits && self.held.is_empty() {
             self.passed = if is_open {
@@ -148,7 +151,10 @@ impl SlowHead {
     fn take(&mut self, buffer: &mut ReadBuf<'_>) {
         let taken = self.held.split_to(self.held.len().min(buffer.remaining()));
         buffer.put_slice(&taken);
-        self.passed += taken.len();
+        self.passed = match self.is_open {
+            true => self.passed + taken.len(),
+            false => 0,
+        };
         self.is_due = !self.held.is_empty();
     }
 }

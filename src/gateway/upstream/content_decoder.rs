@@ -9,7 +9,8 @@ use std::io::{self, Write};
 
 /// Largest decoded body, in bytes.
 const DECODED_BYTES_MAX: usize = 512 << 20;
-/// A body that is larger than this may not be larger than [`RATIO_MAX`] times its encoded form, in bytes.
+/// Up to this many bytes a decoded body may be of any ratio; a larger one may have [`RATIO_MAX`] times the size of its
+/// encoded form.
 const UNCHECKED_BYTES: usize = 4 << 20;
 /// JSON and base64 take a tenth to a half; what is a hundred times smaller was made to take memory.
 const RATIO_MAX: usize = 100;

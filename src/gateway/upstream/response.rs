@@ -341,7 +341,9 @@ impl UpstreamResponse {
 
     /// The chunk without its content coding, or the end; `None` if more must be read for a chunk.
     fn decoded(&mut self, chunk: Option<Bytes>) -> Result<Option<Option<Bytes>>, Fault> {
-        if std::mem::take(&mut self.is_coding_open)
+        let is_empty = chunk.as_ref().is_some_and(Bytes::is_empty);
+        if !is_empty
+            && std::mem::take(&mut self.is_coding_open)
             && let Some(coding) = chunk.as_deref().and_then(ContentCoding::sniffed)
         {
             self.decoder = Some(Box::new(ContentDecoder::new(coding)));

@@ -5,7 +5,6 @@ use crate::task::media_kind::MediaKind;
 use std::io::{Read, Seek, SeekFrom};
 use std::time::Duration;
 
-const EBML: u32 = 0x1A45_DFA3;
 const SEGMENT: u32 = 0x1853_8067;
 const INFO: u32 = 0x1549_A966;
 const TIMESTAMP_SCALE: u32 = 0x002A_D7B1;
@@ -60,7 +59,7 @@ pub(super) fn read(file: &mut (impl Read + Seek)) -> Option<MediaProperties> {
                 segment.add(id, &body);
                 at = start.checked_add(size)?;
             }
-            (EBML, Some(size)) | (_, Some(size)) => at = start.checked_add(size)?,
+            (_, Some(size)) => at = start.checked_add(size)?,
             // A cluster of a live stream: what follows cannot be found without reading it.
             (_, None) => break,
         }

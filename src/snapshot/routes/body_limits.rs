@@ -7,11 +7,11 @@ use crate::filter::InspectionLimit;
 /// Warns at each filter whose limit is below that of the route. A route without a limit of its own is not judged.
 pub(super) fn check(filters: &[BuiltFilter], problems: &mut ProblemCollector<'_>) {
     let limits = filters.iter().rev();
-    let limited = limits.filter_map(|step| {
+    let mut limited = limits.filter_map(|step| {
         let limit = step.named.filter.declare().body_limit?;
         Some((step.named.kind.name, limit))
     });
-    let Some((limiting, admitted)) = limited.into_iter().next() else {
+    let Some((limiting, admitted)) = limited.next() else {
         return;
     };
     for step in filters {

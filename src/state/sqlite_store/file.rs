@@ -322,6 +322,10 @@ fn write_all(
 
 /// Creates the file, readable only for its owner: it records which caller requested what.
 fn create(path: &Path) -> io::Result<()> {
+    // Opening a pipe would wait for its reader.
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it is no regular file"));
+    }
     OpenOptions::new()
         .create(true)
         .append(true)

@@ -49,7 +49,7 @@ fn labelled(content_type: &str, body: &str) -> Vec<ScriptedResponse> {
     )]
 }
 
-fn unstored(protocol: Protocol, is_stream: bool) -> Request {
+pub fn unstored(protocol: Protocol, is_stream: bool) -> Request {
     let mut body = body_of(protocol);
     if protocol == Protocol::Responses {
         body["store"] = json!(false);
@@ -61,7 +61,7 @@ fn unstored(protocol: Protocol, is_stream: bool) -> Request {
 }
 
 /// A gateway whose first channel is scripted, and whose second one is good.
-async fn scripted_then_good(provider: &ScriptedProvider) -> (Gateway, Simulator) {
+pub async fn scripted_then_good(provider: &ScriptedProvider) -> (Gateway, Simulator) {
     let good = Simulator::start().await;
     let mut config = config::standard(&good.url());
     let mut bad = channel(&provider.url(), ALL, json!({"bearer": "sk-bad"}));

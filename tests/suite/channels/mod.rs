@@ -9,6 +9,7 @@ mod drains;
 mod endpoint_classes;
 mod explain_live;
 mod failover;
+mod false_starts;
 mod false_successes;
 mod five_channels;
 mod hostile_responses;

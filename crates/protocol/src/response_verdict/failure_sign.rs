@@ -16,8 +16,10 @@ const CODES: [&[u8]; 9] = [
     b"retcode",
 ];
 /// Members with a text about an error, if there is no result.
-const MESSAGES: [&[u8]; 6] = [
+const MESSAGES: [&[u8]; 8] = [
     b"message",
+    b"Message",
+    b"reason",
     b"msg",
     b"error_msg",
     b"errmsg",
@@ -52,14 +54,18 @@ impl FailureSigns {
     fn note(&mut self, json: &[u8], key: &[u8], value: Range<usize>) {
         let text = &json[value.clone()];
         self.is_reported |= match key {
-            b"error" => is_report(text) || text == b"true",
-            b"errors" => is_report(text),
+            b"error" => is_report(text) || text == b"true" || matches!(text, [b'1'..=b'9', ..]),
+            // The others are those of AWS, of its functions, and of Apigee.
+            b"errors" | b"Error" | b"__type" | b"errorMessage" | b"fault" => is_report(text),
             // The first is that of vLLM, the second that of the messages protocol.
             b"object" | b"type" => text == b"\"error\"",
             b"status" if text.starts_with(b"\"") => {
                 matches!(text, b"\"failed\"" | b"\"fail\"" | b"\"error\"")
             }
-            b"success" => text == b"false",
+            b"success" | b"ok" => text == b"false",
+            // A task of DashScope, in place of a result.
+            b"output" => skim::members(json, value)
+                .any(|(key, value)| key == b"task_status" && json[value] == *b"\"FAILED\""),
             // MiniMax, Spark, Tencent Cloud, Volcengine.
             b"base_resp" => inner_code(json, value, b"status_code"),
             b"header" => inner_code(json, value, b"code"),

@@ -1,7 +1,7 @@
 //! Bodies under a success status, and what they are.
 
 use super::ResponseVerdict::{self, Failure, Success, Unreadable};
-use super::{is_examined, judge, judge_start, reported_status};
+use super::{begins_like_failure, is_examined, judge, judge_start, reported_status};
 use crate::Protocol::{self, Chat, FamilyA, FamilyB, ImageEdit, Messages, Responses, Video};
 
 const ALL: [Protocol; 7] = [
@@ -48,6 +48,14 @@ const CASES: &[(&[Protocol], ResponseVerdict, &[&str])] = &[
             r#"{"Response":{"Error":{"Code":"LimitExceeded","Message":"m"},"RequestId":"r"}}"#,
             r#"{"header":{"code":10013,"message":"m","sid":"s"}}"#,
             r#"{"message":"Service Unavailable"}"#,
+            r#"{"error":503}"#,
+            r#"{"ok":false}"#,
+            r#"{"__type":"ThrottlingException"}"#,
+            r#"{"Message":"User is not authorized"}"#,
+            r#"{"Error":{"Code":"AccessDenied"}}"#,
+            r#"{"fault":{"faultstring":"Rejected"}}"#,
+            r#"{"errorMessage":"timed out","errorType":"Timeout"}"#,
+            r#"{"reason":"busy","status":"UNAVAILABLE"}"#,
             " {\"error\":{\"message\":\"m\"}}\n",
         ],
     ),
@@ -59,12 +67,18 @@ const CASES: &[(&[Protocol], ResponseVerdict, &[&str])] = &[
             "\u{feff}{\"a\":1}",
             r#"{"error":null}"#,
             r#"{"error":""}"#,
-            r#"{"code":0,"message":"success","data":{}}"#,
-            r#"{"code":200,"msg":"ok","data":{}}"#,
             r#"{"base_resp":{"status_code":0,"status_msg":"success"}}"#,
             r#"{"id":"x","finish_reason":"COMPLETE","message":{"role":"assistant","content":[{"type":"text","text":"Hi"}]}}"#,
             r#"{"model":"m","message":{"role":"assistant","content":"Hi"},"done":true}"#,
             r#"{"type":"message_start","message":{"id":"msg_1","content":[]}}"#,
+        ],
+    ),
+    (
+        &[Chat, Messages, Responses, Video, FamilyA, FamilyB],
+        Success,
+        &[
+            r#"{"code":0,"message":"success","data":{}}"#,
+            r#"{"code":200,"msg":"ok","data":{}}"#,
         ],
     ),
     (
@@ -123,6 +137,15 @@ const CASES: &[(&[Protocol], ResponseVerdict, &[&str])] = &[
         &[ImageEdit],
         Success,
         &[r#"{"created":1,"data":[{"b64_json":"x"}],"error":{"message":"one of two"}}"#],
+    ),
+    (
+        &[ImageEdit],
+        Failure,
+        &[
+            r#"{"created":1,"data":[]}"#,
+            r#"{"created":1,"data":{"url":"x"}}"#,
+            r#"{"request_id":"q","output":{"task_status":"FAILED","code":"InvalidParameter"}}"#,
+        ],
     ),
     (
         &[FamilyA, Video],
@@ -217,5 +240,29 @@ fn an_error_may_report_a_status() {
         ("null", None),
     ] {
         assert_eq!(reported_status(body.as_bytes()), expected, "{body}");
+    }
+}
+
+#[test]
+fn a_start_that_may_become_an_event_stream_decides_nothing() {
+    for start in ["d", "dat", "e", "event", "\n i", "retry"] {
+        assert_eq!(judge_start(Chat, start.as_bytes()), None, "{start}");
+    }
+    for start in ["busy", "data: x", "dart", "<"] {
+        let verdict = judge_start(Chat, start.as_bytes());
+        assert_eq!(verdict, Some(Unreadable), "{start}");
+    }
+}
+
+#[test]
+fn an_error_is_known_by_the_first_member() {
+    for (start, is_failure) in [
+        (r#"{"error":{"mess"#, true),
+        (r#" {"code":5"#, true),
+        (r#"{"id":"x","#, false),
+        ("{", false),
+        ("", false),
+    ] {
+        assert_eq!(begins_like_failure(start.as_bytes()), is_failure, "{start}");
     }
 }

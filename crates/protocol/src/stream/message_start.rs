@@ -30,6 +30,12 @@ impl MessageStartCompletion {
         if self.is_done {
             return chunk;
         }
+        // A line that goes on decides nothing: looking again at each piece would take quadratic time.
+        let goes_on = !self.held.is_empty() && memchr::memchr2(b'\n', b'\r', &chunk).is_none();
+        if goes_on && self.held.len() + chunk.len() < HELD_BYTES_MAX {
+            self.held.extend_from_slice(&chunk);
+            return Bytes::new();
+        }
         let chunk = match self.held.is_empty() {
             true => chunk,
             false => {

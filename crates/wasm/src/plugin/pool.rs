@@ -76,8 +76,8 @@ impl InstancePool {
                 PlaceDecision::Place(place) => return Ok(place),
                 PlaceDecision::Wait => started.await,
                 PlaceDecision::Start => {
-                    // Created before the attempt, so that memory that is freed meanwhile is not missed.
-                    let freed = self.module.host().budget().freed().notified();
+                    // Of before the attempt: what a failed start gives back itself is not enough for the next one.
+                    let room = self.module.host().budget().room();
                     let starting = StartingInstance(self);
                     let outcome = self.start().await.map_err(failed_start);
                     drop(starting);
@@ -89,11 +89,25 @@ impl InstancePool {
                         }
                         Err(failure) => match self.shared_place() {
                             Some(place) => return Ok(place),
-                            None => timeout_at(deadline, freed).await.map_err(|_| failure)?,
+                            None => timeout_at(deadline, self.more_room(room))
+                                .await
+                                .map_err(|_| failure)?,
                         },
                     }
                 }
             }
+        }
+    }
+
+    /// Waits until the budget has more room than `room` bytes.
+    async fn more_room(&self, room: usize) {
+        let budget = self.module.host().budget();
+        loop {
+            let freed = budget.freed().notified();
+            if budget.room() > room {
+                return;
+            }
+            freed.await;
         }
     }
 

@@ -115,7 +115,12 @@ impl Exchange<'_> {
                     }
                 }
                 Ok(NextChunk::WindowOver) => self.release(&mut held, heartbeat).await?,
-                Ok(NextChunk::End) => return self.end_held(stream, held, candidate).await,
+                Ok(NextChunk::End) => {
+                    if let Some(rest) = start.as_mut().and_then(MessageStartCompletion::take_rest) {
+                        stream.framer.push(&rest);
+                    }
+                    return self.end_held(stream, held, candidate).await;
+                }
                 Err(fault) if is_channel_fault(&fault) && stream.has_ended() => {
                     self.release_permits();
                     self.hold_added(&mut held, candidate).await?;

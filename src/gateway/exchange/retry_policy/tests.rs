@@ -219,3 +219,26 @@ fn only_paid_requests_forbid_sdk_retries() {
         }
     }
 }
+
+#[test]
+fn an_error_without_a_code_stops_a_paid_request_and_still_warns_of_paying_twice() {
+    use crate::protocol::error_class::ErrorEvidence::{Status, Text};
+    for (end, evidence, reply) in [
+        (ServerError(RefusedAccount), Text, PaidFailure),
+        (EmbeddedError(ModelNotFound), Status, InvalidResponse),
+        (ClientError(RefusedAccount), Text, ProviderError),
+        (ClientError(ModelNotFound), Status, ProviderError),
+    ] {
+        let policy = RetryPolicy {
+            safety: Paid,
+            ..RetryPolicy::default()
+        };
+        let decision = policy.decision_about(end, evidence, false);
+        let expected = RetryDecision {
+            next: Stop,
+            reply,
+            sdk_may_retry: false,
+        };
+        assert_eq!(decision, expected, "{end:?} {evidence:?}");
+    }
+}
