@@ -167,12 +167,7 @@ fn meaning(protocol: Protocol, key: &[u8], value: &[u8]) -> MemberMeaning {
             b"output" => result(begins_list(value)),
             _ => MemberMeaning::Neutral,
         },
-        // A response without an image is none.
-        Protocol::ImageEdit => match key {
-            b"data" if begins_list(value) => MemberMeaning::Success,
-            b"data" if lacks_elements(value) => MemberMeaning::Failure,
-            _ => MemberMeaning::Neutral,
-        },
+        Protocol::ImageEdit => success(key == b"data" && begins_list(value)),
         // Families are data; these are the places where the known ones have a task.
         Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => result(match key {
             b"id" | b"task_id" => value.starts_with(b"\"") && !value.starts_with(b"\"\""),
@@ -213,14 +208,6 @@ fn is_one_of(value: &[u8], words: &[&str]) -> bool {
 fn begins_list(value: &[u8]) -> bool {
     let first = value.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
     first.is_some_and(|first| !first.is_empty() && !first.starts_with(b"]"))
-}
-
-/// Whether a value, of which only the start may have arrived, is no list or an empty one.
-fn lacks_elements(value: &[u8]) -> bool {
-    match value.strip_prefix(b"[") {
-        Some(inner) => inner.trim_ascii_start().starts_with(b"]"),
-        None => !value.is_empty(),
-    }
 }
 
 /// Whether an object that ends with a brace is closed.

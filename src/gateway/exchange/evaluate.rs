@@ -124,10 +124,7 @@ impl Attempts<'_> {
         }
         let kind = match examined_protocol_of(self.request, kind, response.headers()) {
             None => kind,
-            // What generates has content.
-            Some(_) if status == StatusCode::NO_CONTENT && self.request.model().is_some() => {
-                return Ok(ResponseStart::Unreadable);
-            }
+            // A response without content has nothing to examine.
             Some(_) if status == StatusCode::NO_CONTENT => kind,
             Some(protocol) => match self.examine_body(response, protocol).await? {
                 BodyExamination::Success => return Ok(ResponseStart::Json(ExaminedBody::Success)),

@@ -41,7 +41,10 @@ async fn a_limit_of_another_endpoint_leaves_generation_alone() {
     let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(respond)]).await;
     let gateway = Gateway::start(&config::standard(&provider.url())).await;
     let create = Request::ask(Protocol::Responses);
-    assert_eq!(gateway.ask(&create).await.status, 200);
+    let created = gateway.ask(&create).await;
+    assert_eq!(created.status, 200);
+    // The id of a response is recorded after its last byte was sent.
+    gateway.log_of(&created).await;
     let count = json!({"model": "demo-large", "messages": [{"role": "user", "content": "Hi"}]});
     let count = Request::post("/v1/messages/count_tokens", count.to_string())
         .header("anthropic-version", "2023-06-01");

@@ -78,11 +78,4 @@ async fn a_response_with_nothing_in_it_is_answered_by_the_next_channel() {
         let line = gateway.log_of(&answer).await;
         assert_eq!(line["channel"], "good", "{content_type} {body}: {line}");
     }
-    for protocol in PROTOCOLS {
-        let nothing = b"HTTP/1.1 204 No Content\r\n\r\n".to_vec();
-        provider.next(vec![ScriptedResponse::Send(nothing)]);
-        let answer = gateway.ask(&unstored(protocol, false)).await;
-        let line = gateway.log_of(&answer).await;
-        assert_eq!(line["channel"], "good", "{protocol:?}: {line}");
-    }
 }
