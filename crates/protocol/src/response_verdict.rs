@@ -187,12 +187,12 @@ fn is_plain_success(protocol: Protocol, body: &[u8]) -> bool {
         _ => return false,
     };
     list.find(body).is_some_and(|key| {
-        let (before, behind) = body.split_at(key);
-        let behind_key = behind[list.needle().len()..].trim_ascii_start();
-        let value = behind_key.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        let (before, from_key) = body.split_at(key);
+        let after_key = from_key[list.needle().len()..].trim_ascii_start();
+        let value = after_key.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
         value.is_some_and(begins_list)
             && bracket_balance(before) == 1
-            && bracket_balance(behind) == -1
+            && bracket_balance(from_key) == -1
     })
 }
 

@@ -5,7 +5,7 @@
 //! and size, so that such an error leads to a failover.
 
 use super::attempts::{AttemptVerdict, Attempts, processing_by};
-use super::examine_body::{BodyExamination, examined_protocol_of};
+use super::examine_body::{BodyExamination, protocol_to_examine};
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetrySafety};
 use super::suspect_request::suspect_request;
 use crate::channel::evidence::SuspectRequest;
@@ -73,12 +73,17 @@ impl Attempts<'_> {
         self.request.info.processing = processing_by(status);
         match self.read_start(&mut response, &lease).await {
             Ok(ResponseStart::Error(body)) => self.fail_with_error(response, lease, &body),
-            Ok(ResponseStart::Foreign(end)) => self.fail_foreign(response, lease, end),
+            Ok(ResponseStart::Foreign(end)) => self.fail_foreign(response, lease, end, None),
             Ok(ResponseStart::Json(examined)) => self.keep_body(response, lease, examined),
             Ok(ResponseStart::EmbeddedError(body)) => {
                 self.fail_embedded(response, lease, &body, had_cost)
             }
-            Ok(ResponseStart::Unreadable) => self.fail_unreadable(response, lease),
+            Ok(ResponseStart::Unreadable) => {
+                // Nothing of it can be shown to the caller.
+                let detail = "the body under a success status is no JSON object";
+                let end = AttemptFailureClass::UnreadableSuccess;
+                self.fail_foreign(response, lease, end, Some(detail))
+            }
             Ok(ResponseStart::Body(FirstEvent::Error(error))) if !error.class.is_callers() => {
                 self.fail_at_first_event(response, lease, error)
             }
@@ -122,7 +127,7 @@ impl Attempts<'_> {
         if kind == ResponseBodyKind::Foreign && self.request.protocol.is_some() {
             return Ok(ResponseStart::Foreign(AttemptFailureClass::ForeignBody));
         }
-        let kind = match examined_protocol_of(self.request, kind, response.headers()) {
+        let kind = match protocol_to_examine(self.request, kind, response.headers()) {
             None => kind,
             // A response without content has nothing to examine.
             Some(_) if status == StatusCode::NO_CONTENT => kind,
@@ -173,9 +178,10 @@ impl Attempts<'_> {
         response: UpstreamResponse,
         mut lease: ChannelLease,
         end: AttemptFailureClass,
+        detail: Option<&str>,
     ) -> AttemptVerdict {
         let outcome = AttemptOutcome::invalid_response(response.status);
-        self.record_outcome(&mut lease, outcome, None);
+        self.record_outcome(&mut lease, outcome, detail);
         let decision = self.policy.decision(end);
         AttemptVerdict::from_failed_response(response, lease, decision, outcome)
     }

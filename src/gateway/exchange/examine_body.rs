@@ -145,19 +145,6 @@ impl Attempts<'_> {
         AttemptVerdict::keep(response, lease)
     }
 
-    /// Gives up a response whose body is no object: nothing of it can be shown to the caller.
-    pub(super) fn fail_unreadable(
-        &mut self,
-        response: UpstreamResponse,
-        mut lease: ChannelLease,
-    ) -> AttemptVerdict {
-        let outcome = AttemptOutcome::invalid_response(response.status);
-        let detail = "the body under a success status is no JSON object";
-        self.record_outcome(&mut lease, outcome, Some(detail));
-        let decision = self.policy.decision(AttemptFailureClass::UnreadableSuccess);
-        AttemptVerdict::from_failed_response(response, lease, decision, outcome)
-    }
-
     /// Gives up a response that reports a failure under a success status. From here on it has the status that the
     /// failure should have had.
     pub(super) fn fail_embedded(
@@ -263,7 +250,7 @@ pub(super) fn late_failure(
 }
 
 /// The protocol by which a body of this kind is examined. Media pass where they may be a result.
-pub(super) fn examined_protocol_of(
+pub(super) fn protocol_to_examine(
     request: &RequestView,
     kind: ResponseBodyKind,
     headers: &HeaderMap,

@@ -40,29 +40,16 @@ pub(super) fn after(tape: &[TapeEntry], index: usize) -> usize {
     }
 }
 
-/// Whether a key is equal to `name` after decoding.
-pub(super) fn key_equals(body: &[u8], key: &TapeEntry, name: &str) -> bool {
-    let content = key.content(body);
-    match key.shape {
-        // An escape is never shorter than the bytes it decodes to, so a shorter key cannot match.
-        TapeEntryKind::Key(spelling) if spelling.escaped => {
-            content.len() >= name.len() && text::decode(content, spelling) == name
-        }
-        _ => content == name.as_bytes(),
-    }
-}
-
 /// The index of the first of `names` to which a key is equal after decoding.
 #[inline]
 pub(super) fn position(body: &[u8], key: &TapeEntry, names: &[&str]) -> Option<usize> {
+    let content = key.content(body);
     match key.shape {
-        TapeEntryKind::Key(spelling) if spelling.escaped => {
-            names.iter().position(|name| key_equals(body, key, name))
-        }
-        _ => {
-            let content = key.content(body);
-            names.iter().position(|name| content == name.as_bytes())
-        }
+        // An escape is never shorter than the bytes it decodes to, so a shorter key cannot match.
+        TapeEntryKind::Key(spelling) if spelling.escaped => names.iter().position(|name| {
+            content.len() >= name.len() && text::decode(content, spelling) == **name
+        }),
+        _ => names.iter().position(|name| content == name.as_bytes()),
     }
 }
 
