@@ -1,7 +1,7 @@
 //! The gateway as Pingora's HTTP application: turns the requests of a connection into exchanges.
 
 use super::downstream::Downstream;
-use super::downstream::early_reply::{ConnectionAfterExchange, PendingRefusalCount};
+use super::downstream::early_reply::ConnectionAfterExchange;
 use super::exchange::Exchange;
 use super::exchange::record::ExchangeRecord;
 use super::exchange::retry_policy::RetryPolicy;
@@ -50,7 +50,6 @@ pub struct GatewayConnection {
     options: Arc<HttpServerOptions>,
     begun: AtomicBool,
     connection_quota: ConnectionQuota,
-    blocked_replies: PendingRefusalCount,
     /// Address of the connection's peer.
     peer: Option<SocketAddr>,
 }
@@ -116,7 +115,7 @@ impl HttpServerApp for GatewayConnection {
             None => (&mut exchange).await,
         };
         drop(exchange);
-        remainder.finish(&self.blocked_replies).await
+        remainder.finish().await
     }
 
     fn h2_options(&self) -> Option<H2Options> {
@@ -148,7 +147,6 @@ impl GatewayConnection {
             options,
             connection_quota,
             begun: AtomicBool::new(false),
-            blocked_replies: PendingRefusalCount::default(),
             peer,
         }
     }

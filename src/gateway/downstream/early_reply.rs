@@ -13,7 +13,6 @@ use pingora_http::RequestHeader;
 use pingora_timeout::fast_timeout::fast_timeout;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Maximum number of bytes that are discarded.
@@ -28,8 +27,6 @@ const DISCARD_BYTES_PER_SECOND: u64 = 128 << 10;
 const DISCARD_IDLE: Duration = Duration::from_secs(2);
 /// How long a refusal waits for the HTTP/2 client's flow control window to open.
 const UNSENT_MAX: Duration = Duration::from_secs(3);
-/// Maximum number of refusals per HTTP/2 connection that wait for the client's window; further ones are reset at once.
-const BLOCKED_REPLIES_MAX: usize = 8;
 
 /// Sends the rest of a reply that waits for the HTTP/2 client's window; returns `false` if sending failed.
 pub(super) type UnsentBody = Pin<Box<dyn Future<Output = bool> + Send>>;
@@ -43,39 +40,16 @@ pub enum ConnectionAfterExchange {
 }
 
 impl ConnectionAfterExchange {
-    /// Ends an HTTP/2 stream, or returns a connection. `blocked` is the count of the client's connection.
-    pub async fn finish(self, blocked: &PendingRefusalCount) -> Option<ReusedHttpStream> {
+    /// Ends an HTTP/2 stream, or returns a connection.
+    pub async fn finish(self) -> Option<ReusedHttpStream> {
         match self {
             Self::Nothing => None,
             Self::Connection(connection) => Some(connection),
             Self::Stream(early_reply) => {
-                early_reply.finish(blocked).await;
+                early_reply.finish().await;
                 None
             }
         }
-    }
-}
-
-/// Number of refusals on one HTTP/2 connection that wait for the client's window. The limit keeps a client with a
-/// closed window from holding the memory of many streams at low cost.
-#[derive(Default)]
-pub struct PendingRefusalCount(AtomicUsize);
-
-impl PendingRefusalCount {
-    /// Counts a refusal; `None` if the maximum is reached.
-    fn enter(&self) -> Option<PendingRefusalGuard<'_>> {
-        let waiting = self.0.fetch_add(1, Ordering::Relaxed);
-        let entered = PendingRefusalGuard(self);
-        (waiting < BLOCKED_REPLIES_MAX).then_some(entered)
-    }
-}
-
-/// Counts a refusal while it waits.
-struct PendingRefusalGuard<'a>(&'a PendingRefusalCount);
-
-impl Drop for PendingRefusalGuard<'_> {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -97,14 +71,11 @@ impl Http2EarlyReply {
 
     /// Sends what is unsent, then discards the request body. Dropping the session resets the stream: with NO_ERROR
     /// after a complete response, with CANCEL if the client did not receive it.
-    async fn finish(mut self, blocked: &PendingRefusalCount) {
-        if let Some(unsent) = self.unsent.take() {
-            let Some(_waiting) = blocked.enter() else {
-                return;
-            };
-            if !matches!(fast_timeout(UNSENT_MAX, unsent).await, Ok(true)) {
-                return;
-            }
+    async fn finish(mut self) {
+        if let Some(unsent) = self.unsent.take()
+            && !matches!(fast_timeout(UNSENT_MAX, unsent).await, Ok(true))
+        {
+            return;
         }
         discard_h2(&mut self.session).await;
     }

@@ -9,7 +9,7 @@ use super::http2::Http2Reader;
 use crate::filter::LocalReply;
 use crate::gateway::deadline::{DeadlineElapsed, in_time};
 use crate::gateway::downstream::Downstream;
-use crate::gateway::downstream::early_reply::{PendingRefusalCount, close_and_discard_h1};
+use crate::gateway::downstream::early_reply::close_and_discard_h1;
 use crate::gateway::intercepted_stream::InterceptedConnection;
 use crate::gateway::service::{RequestHeadTimeouts, keep_connection, read_head};
 use crate::gateway::{fault_from, head};
@@ -194,7 +194,7 @@ impl<A: HttpApp> HttpServerApp for AppConnection<A> {
             // After an ambiguous head, the following bytes cannot be trusted either.
             (Err(_), _) | (_, Err(_)) => downstream.abort().await,
         };
-        remainder.finish(&PendingRefusalCount::default()).await
+        remainder.finish().await
     }
 
     fn server_options(&self) -> Option<&HttpServerOptions> {

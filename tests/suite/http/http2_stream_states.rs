@@ -15,6 +15,9 @@ use tokio_rustls::client::TlsStream;
 
 const PROTOCOL_ERROR: u32 = 1;
 const STREAM_CLOSED: u32 = 5;
+const REFUSED_STREAM: u32 = 7;
+/// SETTINGS_MAX_CONCURRENT_STREAMS of the gateway.
+const STREAMS_MAX: u32 = 100;
 const WINDOW: u32 = 65_535;
 const CANCEL: [u8; 4] = [0, 0, 0, 8];
 
@@ -241,6 +244,27 @@ async fn frames_that_a_closed_stream_may_get_are_no_error() {
     ];
     let mut connection = world.after(&steps).await;
     assert_eq!(connection.ended(105).await, StreamEndState::Status(200));
+}
+
+/// h2spec's case 5.1.2 counts on it that a reply which the client cannot take yet keeps its stream open.
+#[tokio::test]
+async fn a_client_with_a_closed_window_gets_every_refusal_once_it_opens_the_window() {
+    let world = Http2Setup::start().await;
+    let address = world.gateway.address;
+    let stream = world.authority.connect(address, &["h2"], None).await;
+    let mut connection = Http2Frames::over(stream.unwrap(), 0).await;
+    let unknown = block("GET", "/v1/nothing", &[]);
+    let head = |stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &unknown);
+    let streams: Vec<u32> = (1..=2 * STREAMS_MAX + 1).step_by(2).collect();
+    let heads: Vec<u8> = streams.iter().copied().flat_map(head).collect();
+    connection.send(&heads).await;
+    let refused = PeerError::Stream(2 * STREAMS_MAX + 1, REFUSED_STREAM);
+    assert_eq!(connection.error().await, refused);
+    for stream in &streams[..20] {
+        let room = frame(WINDOW_UPDATE, 0, *stream, &WINDOW.to_be_bytes());
+        connection.send(&room).await;
+        connection.whole(*stream).await;
+    }
 }
 
 #[tokio::test]
