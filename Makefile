@@ -32,7 +32,7 @@ schema:
 	cargo run --quiet -- schema > schemas/routes.schema.json
 	HEADGATE_TASK_KEY=$$(cargo run --quiet -- key task 2>/dev/null) cargo run --quiet -- schema openapi > schemas/openapi.json
 
-# Makes the Debian package in target/debian; needs cargo-deb.
+# Makes the Debian package in target/debian.
 package:
 	cargo build --profile dist --locked
 	@deploy/package.sh

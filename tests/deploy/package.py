@@ -1,4 +1,4 @@
-"""Makes the Debian package with cargo-deb, and installs it in a copy of this machine's root."""
+"""Makes the Debian package with deploy/package.sh, and installs it in a copy of this machine's root."""
 
 import json
 import os
@@ -47,9 +47,8 @@ class PackageTest(unittest.TestCase):
 def made_package(program, folder, version):
     """The path of a package of this version with the built program."""
     path = Path(folder, f"{version}.deb")
-    profile = "dev" if Path(program).parent.name == "debug" else "release"
-    command = ["deploy/package.sh", program, "--quiet", "--profile", profile, "--strip", "--fast", "--no-dbgsym"]
-    subprocess.run([*command, "--deb-version", version, "--output", path], cwd=ROOT, check=True)
+    command = ["deploy/package.sh", program, version, path, "-Zgzip", "-z1"]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     return path
 
 
