@@ -9,7 +9,6 @@ use headgate::reload::running::ListenerSummary;
 use headgate::snapshot::{self, BuiltSnapshot, SharedState, Snapshot, filter_schemas};
 use regex::Regex;
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -107,33 +106,6 @@ fn the_reference_of_routes_yaml_names_every_key() {
         }
     }
     assert_none("the reference has a row for each key", &offenders);
-}
-
-#[test]
-fn every_dependency_has_its_row_in_the_architecture_and_no_row_is_left_over() {
-    let table = read("ARCHITECTURE.md");
-    let rows: BTreeSet<&str> = section(&table, "## Dependencies")
-        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
-        .map(|(name, _)| name)
-        .collect();
-    let mut manifests = files_below("crates");
-    manifests.retain(|file| file.path.ends_with("/Cargo.toml"));
-    let mut manifests: Vec<String> = manifests.into_iter().map(|file| file.text).collect();
-    manifests.push(read("Cargo.toml"));
-    let dependencies: BTreeSet<&str> = manifests
-        .iter()
-        .flat_map(|manifest| dependencies_of(manifest))
-        .collect();
-    let missing = dependencies
-        .difference(&rows)
-        .map(|name| format!("ARCHITECTURE.md:1: has no row for `{name}`"));
-    let left = rows
-        .difference(&dependencies)
-        .map(|name| format!("ARCHITECTURE.md:1: `{name}` is no dependency"));
-    assert_none(
-        "every dependency says what it is for",
-        &missing.chain(left).collect::<Vec<_>>(),
-    );
 }
 
 #[test]
@@ -313,34 +285,10 @@ fn anchors(page: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The dependencies in a manifest, without the crates of this repository.
-fn dependencies_of(manifest: &str) -> impl Iterator<Item = &str> {
-    let headings = manifest
-        .lines()
-        .filter(|line| line.starts_with('[') && line.ends_with("dependencies]"));
-    headings
-        .flat_map(|heading| section(manifest, heading))
-        .filter(|line| !line.contains("path = "))
-        .filter_map(|line| line.split_once(" = "))
-        .map(|(name, _)| name)
-}
-
 fn pages() -> impl Iterator<Item = TextFile> {
     files_below(".")
         .into_iter()
         .filter(|file| file.has_extension(&["md"]))
-}
-
-/// The lines between a heading and the next one of the same level.
-fn section<'a>(text: &'a str, heading: &str) -> impl Iterator<Item = &'a str> {
-    let kind = heading
-        .split_inclusive([' ', '['])
-        .next()
-        .unwrap_or_default()
-        .to_string();
-    let mut lines = text.lines();
-    lines.by_ref().find(|line| *line == heading);
-    lines.take_while(move |line| !line.starts_with(&kind))
 }
 
 fn keys_of(object: &Value) -> impl Iterator<Item = &String> {

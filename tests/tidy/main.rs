@@ -8,6 +8,7 @@ mod errors;
 mod filters;
 mod modules;
 mod names;
+mod pages;
 mod renamed_keys;
 mod sources;
 mod test_command;
