@@ -37,7 +37,7 @@ from shell import Demo, PageShell
 
 PROGRAM = os.environ["HEADGATE_PROGRAM"]
 # The pages whose console blocks tests/suite runs.
-CONSOLE_PAGES = {"README.md", "docs/calling.md"}
+CONSOLE_PAGES = {"README.md", "docs/calling.md", "docs/commands.md"}
 # The languages of commands.
 SHELL = {"sh", "bash"}
 

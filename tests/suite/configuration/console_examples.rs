@@ -32,6 +32,11 @@ async fn the_commands_for_application_developers_print_what_their_page_shows() {
     assert_outputs("docs/calling.md").await;
 }
 
+#[tokio::test]
+async fn the_commands_for_operators_print_what_their_page_shows() {
+    assert_outputs("docs/commands.md").await;
+}
+
 #[test]
 fn an_output_is_compared_but_for_what_differs_each_time() {
     let example = |output: &str| ConsoleExample {
