@@ -1,11 +1,18 @@
 //! Forbids cycles between files: no file may need a file that needs it.
 //!
 //! The file of a module and those of its children may name each other, because children are parts of their module. Any
-//! other cycle is an error, also if it goes through such a pair.
+//! other cycle is an error, also if it goes through such a pair. A name that a parent hands on from a child is the
+//! parent's: whoever needs less than the whole module needs a module of its own.
 
-use super::tree::{TextFile, assert_none, sources};
+use super::tree::{TextFile, assert_none, files_below, sources};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+static DECLARATION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);").unwrap());
+static IN_CODE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?-u:\b)(?:crate|super|self)(?:::\w+)+").unwrap());
 
 /// The modules with a file, by their paths, and the modules that each of them names.
 type Graph = BTreeMap<String, BTreeSet<String>>;
@@ -16,7 +23,10 @@ type CodeOfModule = (&'static str, &'static str);
 #[test]
 fn no_file_is_needed_by_what_it_needs() {
     let mut folders: BTreeMap<String, Vec<TextFile>> = BTreeMap::new();
-    for file in sources().into_iter().filter(|file| !file.is_test()) {
+    let is_source = |file: &TextFile| file.has_extension(&["rs"]) && file.path.contains("/src/");
+    let plugins = files_below("plugins").into_iter().filter(is_source);
+    let all = sources().into_iter().chain(plugins);
+    for file in all.filter(|file| !file.is_test()) {
         let (folder, _) = file.path.split_once("src/").expect("sources lie in src");
         folders.entry(folder.to_owned()).or_default().push(file);
     }
@@ -79,14 +89,14 @@ fn a_cycle_is_found_through_any_form_of_a_path_and_parents_and_children_are_none
             &["p", "p::x", "q"],
         ),
         (
-            "a name that a parent hands on from a child is the child's",
+            "a name that a parent hands on from a child is the parent's",
             &[
                 ("p", "pub use x::X;"),
                 ("p::x", ""),
                 ("p::y", "use crate::q::Q;"),
                 ("q", "use crate::p::X;"),
             ],
-            &[],
+            &["p", "p::y", "q"],
         ),
         (
             "several lines and other names",
@@ -128,71 +138,36 @@ fn code_of(file: &TextFile) -> String {
 
 /// The modules that each module names, including its children; the root of a crate is left out.
 fn graph(modules: &BTreeMap<String, String>) -> Graph {
-    let imports: BTreeMap<&str, Vec<Import>> = modules
-        .iter()
-        .map(|(module, code)| (module.as_str(), imports(module, code, modules)))
-        .collect();
-    let handed_on: BTreeMap<(&str, &str), &str> = imports
-        .iter()
-        .flat_map(|(module, imports)| {
-            let public = imports.iter().filter(|import| import.is_public);
-            public.map(|import| ((*module, import.name.as_str()), import.path.as_str()))
-        })
-        .collect();
     let mut graph = Graph::new();
-    for (module, imports) in imports.iter().filter(|(module, _)| !module.is_empty()) {
-        let named = imports
-            .iter()
-            .map(|import| defining_module(&import.path, modules, &handed_on, 0));
-        let children = modules
-            .keys()
-            .filter(|child| parent(child) == *module)
-            .cloned();
+    for (module, code) in modules.iter().filter(|(module, _)| !module.is_empty()) {
+        let paths = paths(module, code, modules);
+        let named = paths.iter().map(|path| deepest_module(path, modules));
+        let children = modules.keys().map(String::as_str);
+        let children = children.filter(|child| parent(child) == module);
         let edges = named
             .chain(children)
-            .filter(|other| other != module && !other.is_empty());
-        graph.insert((*module).to_owned(), edges.collect());
+            .filter(|other| *other != module.as_str() && !other.is_empty());
+        graph.insert(module.clone(), edges.map(str::to_owned).collect());
     }
     graph
 }
 
-/// A path that a file imports from its crate.
-struct Import {
-    is_public: bool,
-    /// From the root of the crate.
-    path: String,
-    /// Its name in this file.
-    name: String,
-}
-
-fn imports(module: &str, code: &str, modules: &BTreeMap<String, String>) -> Vec<Import> {
-    let declaration = Regex::new(r"(?m)^\s*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);").unwrap();
-    let in_code = Regex::new(r"\b(?:crate|super|self)(?:::\w+)+").unwrap();
-    let mut imports = Vec::new();
-    for found in declaration.captures_iter(code) {
-        for tree in unfolded(&found[2]) {
-            let (path, alias) = match tree.split_once(" as ") {
-                Some((path, alias)) => (path.trim(), Some(alias.trim())),
-                None => (tree.trim(), None),
-            };
-            let last = path.rsplit("::").next().unwrap_or_default();
-            imports.extend(from_root(module, path, modules).map(|path| Import {
-                is_public: found.get(1).is_some(),
-                path,
-                name: alias.unwrap_or(last).to_owned(),
-            }));
-        }
-    }
-    for found in in_code.find_iter(&declaration.replace_all(code, "")) {
-        imports.extend(
-            from_root(module, found.as_str(), modules).map(|path| Import {
-                is_public: false,
-                path,
-                name: String::new(),
-            }),
-        );
-    }
-    imports
+/// The paths of its crate that a file names, from the root of the crate.
+fn paths(module: &str, code: &str, modules: &BTreeMap<String, String>) -> Vec<String> {
+    let imported = DECLARATION
+        .captures_iter(code)
+        .flat_map(|found| unfolded(&found[1]));
+    let rest = DECLARATION.replace_all(code, "");
+    let named = IN_CODE
+        .find_iter(&rest)
+        .map(|found| found.as_str().to_owned());
+    imported
+        .chain(named)
+        .filter_map(|path| {
+            let without_alias = path.split(" as ").next().unwrap_or_default();
+            from_root(module, without_alias.trim(), modules)
+        })
+        .collect()
 }
 
 /// Expands `a::{b, c::{d}}` to `a::b` and `a::c::d`.
@@ -236,31 +211,14 @@ fn from_root(module: &str, path: &str, modules: &BTreeMap<String, String>) -> Op
     }
 }
 
-/// The deepest module on a path that has a file, with re-exports resolved.
-fn defining_module(
-    path: &str,
-    modules: &BTreeMap<String, String>,
-    handed_on: &BTreeMap<(&str, &str), &str>,
-    depth: usize,
-) -> String {
-    let mut module = "";
-    let mut end = 0;
-    for part in path.split("::") {
-        let start = if end == 0 { 0 } else { end + 2 };
-        end = start + part.len();
-        if modules.contains_key(&path[..end]) {
-            module = &path[..end];
-            continue;
-        }
-        return match handed_on.get(&(module, part)) {
-            Some(origin) if *origin != path && depth < 8 => {
-                let origin = format!("{origin}{}", &path[end..]);
-                defining_module(&origin, modules, handed_on, depth + 1)
-            }
-            _ => module.to_owned(),
-        };
-    }
-    module.to_owned()
+/// The deepest module with a file on a path; empty for a name of the root.
+fn deepest_module<'p>(path: &'p str, modules: &BTreeMap<String, String>) -> &'p str {
+    let ends = path.match_indices("::").map(|(end, _)| end);
+    let ends = ends.chain([path.len()]);
+    ends.map(|end| &path[..end])
+        .take_while(|module| modules.contains_key(*module))
+        .last()
+        .unwrap_or_default()
 }
 
 fn joined(module: &str, path: &str) -> String {
@@ -302,37 +260,43 @@ fn cycles(graph: &Graph) -> Vec<Vec<String>> {
     found
 }
 
-/// The strongly connected components with two or more modules.
+/// The strongly connected components with two or more modules, by Kosaraju's algorithm.
 fn strongly_connected(graph: &Graph) -> Vec<BTreeSet<String>> {
-    let reached: BTreeMap<&String, BTreeSet<&String>> = graph
-        .keys()
-        .map(|from| (from, reached(graph, from)))
-        .collect();
-    let mut sets: Vec<BTreeSet<String>> = Vec::new();
-    for from in graph.keys() {
-        if sets.iter().any(|set| set.contains(from)) {
-            continue;
+    let mut forward: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut backward: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (from, edges) in graph {
+        for to in edges.iter().filter(|to| graph.contains_key(*to)) {
+            forward.entry(from).or_default().push(to);
+            backward.entry(to).or_default().push(from);
         }
-        let mutual = reached[from]
-            .iter()
-            .filter(|to| reached[**to].contains(from));
-        let set: BTreeSet<String> = mutual.map(|to| (*to).clone()).collect();
+    }
+    let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
+    for module in graph.keys() {
+        visit(module, &forward, &mut seen, &mut order);
+    }
+    let (mut seen, mut sets) = (BTreeSet::new(), Vec::new());
+    for module in order.into_iter().rev() {
+        let mut set = Vec::new();
+        visit(module, &backward, &mut seen, &mut set);
         if set.len() > 1 {
-            sets.push(set);
+            sets.push(set.into_iter().map(str::to_owned).collect());
         }
     }
     sets
 }
 
-fn reached<'g>(graph: &'g Graph, from: &'g String) -> BTreeSet<&'g String> {
-    let mut reached = BTreeSet::new();
-    let mut next = vec![from];
-    while let Some(module) = next.pop() {
-        for to in graph.get(module).into_iter().flatten() {
-            if graph.contains_key(to) && reached.insert(to) {
-                next.push(to);
-            }
-        }
+/// Adds a module and all that it reaches and that was not seen, each after what it reaches.
+fn visit<'g>(
+    module: &'g str,
+    edges: &BTreeMap<&'g str, Vec<&'g str>>,
+    seen: &mut BTreeSet<&'g str>,
+    order: &mut Vec<&'g str>,
+) {
+    if !seen.insert(module) {
+        return;
     }
-    reached
+    for to in edges.get(module).into_iter().flatten() {
+        visit(to, edges, seen, order);
+    }
+    order.push(module);
 }

@@ -1,8 +1,8 @@
 //! The control endpoints `/_simulate/…`: reading the request log, and setting the default directives.
 
-use super::Simulator;
 use super::json::{JsonText, NULL, object};
 use super::known_directives::KNOWN;
+use super::provider_state::ProviderState;
 use crate::http_response::SimulatedResponse;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
@@ -11,16 +11,16 @@ use http::{Method, Request, StatusCode};
 pub const PREFIX: &str = "/_simulate/";
 
 /// Responds to a request to a control endpoint.
-pub fn respond(simulator: &Simulator, request: &Request<Bytes>) -> SimulatedResponse {
+pub fn respond(provider: &ProviderState, request: &Request<Bytes>) -> SimulatedResponse {
     let path = request.uri().path().trim_start_matches(PREFIX);
     let segments: Vec<&str> = path.split('/').collect();
-    let request_log = &simulator.request_log;
+    let request_log = &provider.request_log;
     match (request.method(), segments.as_slice()) {
-        (&Method::GET, ["directives"]) => ok(directives(simulator)),
-        (&Method::PUT, ["directives"]) => put_directives(simulator, request.body()),
+        (&Method::GET, ["directives"]) => ok(directives(provider)),
+        (&Method::PUT, ["directives"]) => put_directives(provider, request.body()),
         (&Method::DELETE, ["directives"]) => {
-            simulator.directives.clear_default();
-            ok(directives(simulator))
+            provider.directives.clear_default();
+            ok(directives(provider))
         }
         (&Method::GET, ["requests"]) => {
             let records: Vec<_> = request_log
@@ -34,34 +34,34 @@ pub fn respond(simulator: &Simulator, request: &Request<Bytes>) -> SimulatedResp
             request_log.clear();
             ok(JsonText::of(&[NULL; 0]))
         }
-        (&Method::GET, ["requests", n]) => record(simulator, n, false),
-        (&Method::GET, ["requests", n, "body"]) => record(simulator, n, true),
-        (&Method::GET, ["tasks"]) => ok(simulator.tasks.records()),
-        (&Method::GET, ["media"]) => ok(simulator.media_downloads.json()),
+        (&Method::GET, ["requests", n]) => record(provider, n, false),
+        (&Method::GET, ["requests", n, "body"]) => record(provider, n, true),
+        (&Method::GET, ["tasks"]) => ok(provider.tasks.records()),
+        (&Method::GET, ["media"]) => ok(provider.media_downloads.json()),
         (&Method::GET, ["open"]) => ok(JsonText::of(&request_log.open())),
         _ => refuse(StatusCode::NOT_FOUND, "unknown control endpoint"),
     }
 }
 
-fn directives(simulator: &Simulator) -> JsonText {
+fn directives(provider: &ProviderState) -> JsonText {
     let known: Vec<_> = KNOWN
         .map(|(name, does)| object! {"name": name, "does": does})
         .into();
-    object! {"directives": simulator.directives.default_directives().as_deref(), "known": known}
+    object! {"directives": provider.directives.default_directives().as_deref(), "known": known}
 }
 
-fn put_directives(simulator: &Simulator, body: &Bytes) -> SimulatedResponse {
+fn put_directives(provider: &ProviderState, body: &Bytes) -> SimulatedResponse {
     let Ok(text) = std::str::from_utf8(body) else {
         return refuse(StatusCode::BAD_REQUEST, "directives must be UTF-8 text");
     };
-    match simulator.directives.set_default(text.trim()) {
-        Ok(()) => ok(directives(simulator)),
+    match provider.directives.set_default(text.trim()) {
+        Ok(()) => ok(directives(provider)),
         Err(error) => refuse(StatusCode::BAD_REQUEST, &error.to_string()),
     }
 }
 
-fn record(simulator: &Simulator, n: &str, only_body: bool) -> SimulatedResponse {
-    let record = n.parse().ok().and_then(|n| simulator.request_log.record(n));
+fn record(provider: &ProviderState, n: &str, only_body: bool) -> SimulatedResponse {
+    let record = n.parse().ok().and_then(|n| provider.request_log.record(n));
     match record {
         None => refuse(StatusCode::NOT_FOUND, "no recorded request with this id"),
         Some(record) if only_body => match record.body() {

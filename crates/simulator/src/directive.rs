@@ -1,7 +1,7 @@
 //! Directives: faults, sizes and paces that a request asks for, as `name=value; name`.
 
 use super::directive_value::{DirectiveError, MAX_TEXT_BYTES, RawDirective};
-use super::video::TaskDirectives;
+use super::task_directives::TaskDirectives;
 use http::{Method, StatusCode};
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::api_error::ApiError;
 use super::media;
-use super::video::{SimulatedFamily, VideoOperation};
+use super::video_operation::{SimulatedFamily, VideoOperation};
 use http::{Method, StatusCode};
 
 /// The endpoint of a request.

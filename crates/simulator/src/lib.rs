@@ -27,6 +27,7 @@ mod model_output;
 mod model_request;
 mod models;
 mod options;
+mod provider_state;
 mod query;
 mod received_request;
 mod request_context;
@@ -36,20 +37,20 @@ mod resource_store;
 mod responses;
 mod schema_value;
 mod stream;
+mod task_directives;
 #[cfg(test)]
 mod tests;
 mod text;
 mod video;
+mod video_operation;
+mod video_task;
 
 pub use options::SimulatorDefaults;
 
 use bytes::Bytes;
-use directive_resolver::DirectiveResolver;
 use http::Request;
 use http_response::SimulatedResponse;
-use ids::IdGenerator;
-use request_log::RequestLog;
-use std::sync::Arc;
+use provider_state::ProviderState;
 
 /// A provider that responds without a model.
 ///
@@ -58,40 +59,20 @@ use std::sync::Arc;
 /// /_simulate/directives`, and `GET` there lists them all. Received requests are listed under `/_simulate/requests` and
 /// `/_simulate/open`, video tasks under `/_simulate/tasks`, and the files that creates name by
 /// URLs of a media store, which are downloaded, under `/_simulate/media`.
-pub struct Simulator {
-    options: SimulatorDefaults,
-    directives: DirectiveResolver,
-    request_log: Arc<RequestLog>,
-    ids: IdGenerator,
-    responses: responses::ResponseStore,
-    resources: resource_store::ResourceStore,
-    tasks: Arc<video::VideoTaskStore>,
-    media_downloads: Arc<media_download::MediaDownloads>,
-}
+pub struct Simulator(ProviderState);
 
 impl Simulator {
     pub fn new(options: SimulatorDefaults) -> Self {
-        Self {
-            directives: DirectiveResolver::default(),
-            request_log: Arc::new(RequestLog::new(
-                options.record.then_some(request_log::LIMITS),
-            )),
-            ids: IdGenerator::new(),
-            responses: responses::ResponseStore::default(),
-            resources: resource_store::ResourceStore::default(),
-            tasks: Arc::default(),
-            media_downloads: Arc::default(),
-            options,
-        }
+        Self(ProviderState::new(options))
     }
 
     /// Responds to one request whose body was read completely. If the client leaves, the future is dropped; once a
     /// response streams, its channel is closed instead, so that a waiting sender notices at once.
     pub async fn respond(&self, request: Request<Bytes>) -> SimulatedResponse {
         if request.uri().path().starts_with(control::PREFIX) {
-            control::respond(self, &request)
+            control::respond(&self.0, &request)
         } else {
-            received_request::respond(self, request).await
+            received_request::respond(&self.0, request).await
         }
     }
 }

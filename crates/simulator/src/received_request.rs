@@ -6,13 +6,13 @@ use super::directive::{Directives, InterruptionKind};
 use super::endpoint::Endpoint;
 use super::endpoint_result::{EventStreamSource, SuccessfulResponse};
 use super::headers::{add_provider_headers, add_refusal_headers, credential, form_boundary};
+use super::provider_state::ProviderState;
 use super::request_context::RequestContext;
 use super::request_log::UnfinishedRequest;
 use super::request_record::ResponseEnd;
 use super::stream::{EventSender, StreamPlan};
 use super::{
-    Simulator, chat, directive_resolver, images, media, messages, models, resource_store,
-    responses, video,
+    chat, directive_resolver, images, media, messages, models, resource_store, responses, video,
 };
 use crate::http_response::{BodyChunk, SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
@@ -30,24 +30,24 @@ const PAGE: &str = "<!DOCTYPE html>\n<html><head><title>Just a moment</title></h
     <body><h1>Bad gateway</h1><p>The web server reported an error.</p></body></html>\n";
 
 /// Responds to one request to a provider endpoint.
-pub async fn respond(simulator: &Simulator, request: Request<Bytes>) -> SimulatedResponse {
+pub async fn respond(provider: &ProviderState, request: Request<Bytes>) -> SimulatedResponse {
     let (head, body) = request.into_parts();
     let head = Arc::new(head);
-    let open_request = simulator.request_log.enter(&head, &body);
+    let open_request = provider.request_log.enter(&head, &body);
     let (_, path) = directive_resolver::split_path(head.uri.path());
     let dialect = ApiDialect::of(path, &head.headers);
     let received = ReceivedRequest {
-        simulator,
+        provider,
         head: &head,
         path,
         dialect,
         request_id: match dialect {
-            ApiDialect::FamilyB => simulator.ids.uuid(),
-            _ => simulator.ids.next("req_sim_"),
+            ApiDialect::FamilyB => provider.ids.uuid(),
+            _ => provider.ids.next("req_sim_"),
         },
         started: Instant::now(),
     };
-    match simulator.directives.for_request(&head) {
+    match provider.directives.for_request(&head) {
         Ok(directives) => received.respond(&directives, body, open_request).await,
         Err(error) => {
             let refusal = ApiError::invalid(error.to_string()).code("unknown_directive");
@@ -58,7 +58,7 @@ pub async fn respond(simulator: &Simulator, request: Request<Bytes>) -> Simulate
 
 /// A received request, with everything that its response depends on.
 struct ReceivedRequest<'r> {
-    simulator: &'r Simulator,
+    provider: &'r ProviderState,
     head: &'r Parts,
     /// The path without directives.
     path: &'r str,
@@ -124,7 +124,7 @@ impl ReceivedRequest<'_> {
         if directives.stall {
             std::future::pending::<()>().await;
         }
-        let ordinary = Duration::from_millis(self.simulator.options.first_byte_ms);
+        let ordinary = Duration::from_millis(self.provider.options.first_byte_ms);
         let delay = directives.delay.unwrap_or(ordinary);
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
@@ -163,7 +163,7 @@ impl ReceivedRequest<'_> {
         raw: &Bytes,
     ) -> Result<SuccessfulResponse, ApiError> {
         let endpoint = Endpoint::find(&self.head.method, self.path)?;
-        let Simulator {
+        let ProviderState {
             options,
             ids,
             responses: store,
@@ -171,7 +171,7 @@ impl ReceivedRequest<'_> {
             tasks,
             media_downloads,
             ..
-        } = self.simulator;
+        } = self.provider;
         let models = &options.models;
         let body = || {
             body.map_err(|error| {
@@ -311,7 +311,7 @@ impl ReceivedRequest<'_> {
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
         let error = self.directed_error(directives, overloaded);
-        let pace = Duration::from_millis(self.simulator.options.event_ms);
+        let pace = Duration::from_millis(self.provider.options.event_ms);
         let plan = StreamPlan::new(self.dialect, &self.request_id, pace, directives, error);
         let (stream, receiver) = EventSender::new(open_request, plan);
         tokio::spawn(run_stream(

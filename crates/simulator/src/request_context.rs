@@ -5,7 +5,7 @@ use super::ids::IdGenerator;
 use super::media_download::MediaDownloads;
 use super::options::SimulatorDefaults;
 use super::resource_store::ResourceStore;
-use super::video::VideoTaskStore;
+use super::video_task::VideoTaskStore;
 use http::request::Parts;
 use std::sync::Arc;
 

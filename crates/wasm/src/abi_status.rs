@@ -12,3 +12,8 @@ pub(crate) enum AbiStatus {
     InternalFailure = 10,
     Unimplemented = 12,
 }
+
+/// What the plugin gets for a result: 0, or the number of the error.
+pub(crate) fn report(result: Result<(), AbiStatus>) -> i32 {
+    result.map_or_else(|status| status as i32, |()| 0)
+}

@@ -1,14 +1,9 @@
 //! One instance of a module: its memory, its exports, and the calls into it.
 
-mod background;
-mod edits;
+mod callbacks;
 mod event_outcome;
 mod events;
 mod exports;
-mod map;
-mod map_kind;
-mod state;
-mod timers;
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -18,18 +13,15 @@ use wasmtime::{Store, Trap, TypedFunc, UpdateDeadline, WasmBacktrace, WasmParams
 use crate::abi::{GuestAbort, flush_output};
 use crate::callback::PluginCallback;
 use crate::error::{PluginFailure, PluginStartError};
+use crate::guest_state::{BackgroundCalls, GuestState, ROOT_CONTEXT};
 use crate::host::PluginHost;
 use crate::memory_budget::MemoryShare;
 use crate::module::PluginModule;
-use crate::plugin::PluginResources;
+use crate::plugin_resources::PluginResources;
 use crate::ticker::TICK;
-pub(crate) use background::{BackgroundCall, BackgroundCalls};
 pub(crate) use event_outcome::{EventOutcome, Reaction};
 pub(crate) use events::GuestEvent;
 use exports::GuestExports;
-pub(crate) use map::{MapEdit, MapView};
-pub(crate) use map_kind::HeaderMapKind;
-pub(crate) use state::{GuestState, HttpCallTask, ROOT_CONTEXT, StreamSide};
 
 /// One instance of a module.
 pub(crate) struct Guest {

@@ -8,7 +8,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, Linker, PoolingAlloca
 
 use crate::abi;
 use crate::error::PluginHostError;
-use crate::guest::GuestState;
+use crate::guest_state::GuestState;
 use crate::memory_budget::MemoryBudget;
 use crate::settings::{PluginHostSettings, TABLE_ELEMENTS_MAX};
 use crate::ticker::EpochTicker;

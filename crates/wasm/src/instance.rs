@@ -15,11 +15,10 @@ use tokio::sync::{Mutex, Notify, OwnedMappedMutexGuard, OwnedMutexGuard};
 use crate::environment::PluginLogLevel;
 use crate::error::{PluginFailure, PluginStartError};
 use crate::exchange::PluginExchange;
-use crate::guest::{
-    BackgroundCall, BackgroundCalls, EventOutcome, Guest, GuestEvent, ROOT_CONTEXT, StreamSide,
-};
+use crate::guest::{EventOutcome, Guest, GuestEvent};
+use crate::guest_state::{BackgroundCall, BackgroundCalls, ROOT_CONTEXT, StreamSide};
 use crate::module::PluginModule;
-use crate::plugin::PluginResources;
+use crate::plugin_resources::PluginResources;
 pub(crate) use uninterrupted::UninterruptedCall;
 
 /// Streams that one instance serves before another takes its place, so that the ids of contexts never repeat.

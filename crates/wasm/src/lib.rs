@@ -20,17 +20,21 @@ mod environment;
 mod error;
 mod exchange;
 mod guest;
+mod guest_state;
 mod host;
 mod instance;
+mod instance_pool;
 mod log_budget;
 mod memory_budget;
 mod metric_table;
 mod module;
 mod plugin;
+mod plugin_resources;
 mod settings;
 mod shared_store;
 mod stream;
 mod ticker;
+mod trap_breaker;
 
 pub use callback::PluginCallback;
 pub use environment::{

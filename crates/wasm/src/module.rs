@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use wasmtime::{InstancePre, Module};
 
 use crate::error::PluginModuleError;
-use crate::guest::GuestState;
+use crate::guest_state::GuestState;
 use crate::host::PluginHost;
 use crate::settings::PluginModuleSettings;
 use code_cache::CodeCache;

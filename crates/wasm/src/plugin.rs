@@ -1,9 +1,5 @@
 //! A plugin: a module with a configuration, its instances, and what they share.
 
-mod breaker;
-mod pool;
-mod resources;
-
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -12,15 +8,12 @@ use std::time::{Duration, Instant};
 use crate::callback::PluginCallback;
 use crate::environment::PluginEnvironment;
 use crate::error::{PluginFailure, PluginStartError};
+use crate::instance_pool::InstancePool;
 use crate::metric_table::MetricSample;
 use crate::module::PluginModule;
+use crate::plugin_resources::PluginResources;
 use crate::settings::PluginSettings;
 use crate::stream::PluginStream;
-pub(crate) use pool::InstancePool;
-pub(crate) use resources::{HttpCallPermit, LOG_LINE_MAX, PluginResources, log_line_length};
-
-#[cfg(test)]
-pub(crate) use breaker::{TRAPS_MAX, TrapBreaker};
 
 /// The largest limit of headers in one map.
 const HEADERS_MAX: usize = 4096;

@@ -11,9 +11,10 @@ use tokio::time::{Instant, timeout_at};
 use crate::callback::PluginCallback;
 use crate::error::PluginFailure;
 use crate::exchange::{PluginBodyStep, PluginExchange, PluginStep};
-use crate::guest::{EventOutcome, GuestEvent, Reaction, StreamSide};
+use crate::guest::{EventOutcome, GuestEvent, Reaction};
+use crate::guest_state::StreamSide;
 use crate::instance::{GuestGuard, StreamPlace, UninterruptedCall};
-use crate::plugin::InstancePool;
+use crate::instance_pool::InstancePool;
 
 /// One HTTP exchange within a plugin.
 ///

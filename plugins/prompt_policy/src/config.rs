@@ -1,6 +1,7 @@
 //! The configuration of the plugin.
 
 use crate::policy::{Policy, Rule, RuleAction};
+use crate::role::Role;
 use regex::Regex;
 use serde::Deserialize;
 
@@ -35,31 +36,9 @@ pub struct RuleConfig {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
-    System,
-    Developer,
-    User,
-    Assistant,
-    Tool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub enum ActionConfig {
     Deny,
     Rewrite,
-}
-
-impl Role {
-    fn all() -> Vec<Self> {
-        vec![
-            Self::System,
-            Self::Developer,
-            Self::User,
-            Self::Assistant,
-            Self::Tool,
-        ]
-    }
 }
 
 impl Policy {

@@ -7,3 +7,4 @@ pub mod config;
 mod filter;
 pub mod policy;
 pub mod prompt;
+pub mod role;

@@ -1,7 +1,7 @@
 //! Applies the rules to the texts of a request.
 
-use crate::config::Role;
 use crate::prompt;
+use crate::role::Role;
 use json_text::{Edit, NotJson, apply, decode, encode};
 use regex::Regex;
 use std::borrow::Cow;

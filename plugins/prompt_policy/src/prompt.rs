@@ -1,6 +1,6 @@
 //! The texts of a request with their roles.
 
-use crate::config::Role;
+use crate::role::Role;
 use json_text::{NotJson, Step, TEXT_FIELDS, Value, ValueKind, is_prompt_text, walk};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -111,7 +111,7 @@ impl<'b> Place<'b> {
 #[cfg(test)]
 mod tests {
     use super::read;
-    use crate::config::Role::{Assistant, Developer, System, Tool, User};
+    use crate::role::Role::{Assistant, Developer, System, Tool, User};
 
     #[test]
     fn each_text_has_its_role() {

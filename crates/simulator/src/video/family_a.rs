@@ -5,15 +5,13 @@
 
 use super::callback;
 use super::clip::{self, FRAMES_PER_SECOND};
-use super::directives::TaskEnd;
-use super::paths::SimulatedFamily;
-use super::plan::TaskPlan;
-use super::task::{VideoTask, VideoTaskState};
-use super::tasks::KeepOrRemove;
 use crate::api_error::ApiError;
 use crate::endpoint_result::SuccessfulResponse;
 use crate::json::{JsonObject, object};
 use crate::request_context::RequestContext;
+use crate::task_directives::TaskEnd;
+use crate::video_operation::SimulatedFamily;
+use crate::video_task::{KeepOrRemove, TaskPlan, VideoTask, VideoTaskState};
 use crate::{media, model_request, query as uri_query};
 use http::StatusCode;
 use http::request::Parts;

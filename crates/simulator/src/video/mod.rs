@@ -2,21 +2,13 @@
 
 mod callback;
 mod clip;
-mod directives;
 mod family_a;
 mod family_b;
-mod paths;
-mod plan;
-mod task;
-mod tasks;
-
-pub use directives::TaskDirectives;
-pub use paths::{SimulatedFamily, VideoOperation};
-pub use tasks::VideoTaskStore;
 
 use super::api_error::ApiError;
 use crate::endpoint_result::SuccessfulResponse;
 use crate::request_context::RequestContext;
+use crate::video_operation::{SimulatedFamily, VideoOperation};
 use serde_json::Value;
 
 /// Performs an operation on the tasks of the account; `body` is read only for creates.

@@ -3,10 +3,10 @@
 use bytes::{Bytes, BytesMut};
 use wasmtime::Linker;
 
+use super::env::ENV;
 use super::memory::{GuestCaller, give, parts, put, slice};
-use super::{ENV, report};
-use crate::abi_status::AbiStatus;
-use crate::guest::{GuestState, StreamSide};
+use crate::abi_status::{AbiStatus, report};
+use crate::guest_state::{GuestState, StreamSide};
 
 pub(super) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     linker.func_wrap_async(

@@ -4,12 +4,12 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use wasmtime::Linker;
 
+use super::env::ENV;
 use super::memory::{GuestCaller, parts, slice};
 use super::pairs::{Pair, decode};
-use super::{ENV, report};
-use crate::abi_status::AbiStatus;
+use crate::abi_status::{AbiStatus, report};
 use crate::exchange::PluginReply;
-use crate::guest::{GuestState, ROOT_CONTEXT, StreamSide};
+use crate::guest_state::{GuestState, ROOT_CONTEXT, StreamSide};
 
 /// Bytes of the details of a reply.
 const DETAILS_MAX: usize = 1024;

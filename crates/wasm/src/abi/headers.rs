@@ -2,11 +2,11 @@
 
 use wasmtime::Linker;
 
+use super::env::ENV;
 use super::memory::{GuestCaller, give, parts, put, slice};
 use super::pairs::{decode, encode};
-use super::{ENV, report};
-use crate::abi_status::AbiStatus;
-use crate::guest::{GuestState, HeaderMapKind, MapEdit};
+use crate::abi_status::{AbiStatus, report};
+use crate::guest_state::{GuestState, HeaderMapKind, MapEdit};
 
 pub(super) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     register_reads(linker)?;

@@ -8,13 +8,13 @@ use tokio::runtime::Handle;
 use wasmtime::Linker;
 
 use super::contexts::plain_headers;
+use super::env::ENV;
 use super::memory::{GuestCaller, parts, put, slice, text};
 use super::pairs::{Pair, decode};
-use super::{ENV, report};
-use crate::abi_status::AbiStatus;
+use crate::abi_status::{AbiStatus, report};
 use crate::environment::{PluginHttpCall, PluginHttpResponse, PluginLogLevel};
-use crate::guest::{BackgroundCall, BackgroundCalls, GuestState, HttpCallTask};
-use crate::plugin::{HttpCallPermit, PluginResources};
+use crate::guest_state::{BackgroundCall, BackgroundCalls, GuestState, HttpCallTask};
+use crate::plugin_resources::{HttpCallPermit, PluginResources};
 use crate::settings::PluginLimits;
 
 pub(super) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {

@@ -3,9 +3,8 @@
 use thiserror::Error;
 use wasmtime::Caller;
 
-use super::report;
-use crate::abi_status::AbiStatus;
-use crate::guest::GuestState;
+use crate::abi_status::{AbiStatus, report};
+use crate::guest_state::GuestState;
 
 pub(super) type GuestCaller<'a> = Caller<'a, GuestState>;
 

@@ -2,10 +2,10 @@
 
 use wasmtime::Linker;
 
+use super::env::ENV;
 use super::memory::{GuestCaller, parts, put, text};
-use super::{ENV, report};
-use crate::abi_status::AbiStatus;
-use crate::guest::GuestState;
+use crate::abi_status::{AbiStatus, report};
+use crate::guest_state::GuestState;
 use crate::metric_table::MetricKind;
 
 pub(super) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {

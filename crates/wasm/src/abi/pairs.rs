@@ -1,7 +1,7 @@
 //! The serialised form of header maps: the number of pairs, all lengths, then all texts, each with a zero after it.
 
 use crate::abi_status::AbiStatus;
-use crate::guest::MapView;
+use crate::guest_state::MapView;
 
 /// Pairs that a plugin may pass in one map.
 const PAIRS_MAX: usize = 4096;

@@ -4,11 +4,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use wasmtime::Linker;
 
+use super::env::ENV;
 use super::memory::{GuestCaller, parts, put, slice};
-use super::{ENV, report};
-use crate::abi_status::AbiStatus;
+use crate::abi_status::{AbiStatus, report};
 use crate::environment::PluginLogLevel;
-use crate::guest::GuestState;
+use crate::guest_state::GuestState;
 
 /// The shortest period of a timer.
 const TICK_PERIOD_MIN: Duration = Duration::from_millis(10);

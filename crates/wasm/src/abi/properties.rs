@@ -5,12 +5,12 @@ use std::time::UNIX_EPOCH;
 use bytes::Bytes;
 use wasmtime::Linker;
 
+use super::env::ENV;
 use super::memory::{GuestCaller, give, parts, slice, text};
 use super::pairs::{encode, encode_texts};
-use super::{ENV, report};
-use crate::abi_status::AbiStatus;
+use crate::abi_status::{AbiStatus, report};
 use crate::exchange::{PluginExchange, PropertyValue};
-use crate::guest::{GuestState, HeaderMapKind, MapView};
+use crate::guest_state::{GuestState, HeaderMapKind, MapView};
 
 /// Properties that plugins may set in one exchange.
 const SET_MAX: usize = 100;

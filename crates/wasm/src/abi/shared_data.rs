@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use wasmtime::Linker;
 
+use super::env::ENV;
 use super::memory::{GuestCaller, give, parts, put, slice, text};
-use super::{ENV, report};
-use crate::abi_status::AbiStatus;
-use crate::guest::GuestState;
+use crate::abi_status::{AbiStatus, report};
+use crate::guest_state::GuestState;
 use crate::shared_store::SharedStore;
 
 pub(super) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {

@@ -8,8 +8,8 @@ use super::memory::{GuestAbort, GuestCaller, parts, put, slice};
 use super::process::nanoseconds;
 use crate::abi_status::AbiStatus;
 use crate::environment::PluginLogLevel;
-use crate::guest::GuestState;
-use crate::plugin::{LOG_LINE_MAX, log_line_length};
+use crate::guest_state::GuestState;
+use crate::plugin_resources::{LOG_LINE_MAX, log_line_length};
 
 /// The modules in which libraries look for WASI.
 pub(crate) const WASI_MODULES: [&str; 2] = ["wasi_snapshot_preview1", "wasi_unstable"];

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
-use super::state::{StreamSide, StreamState};
 use crate::error::PluginFailure;
 use crate::exchange::{PluginExchange, PluginReply};
+use crate::guest_state::{StreamSide, StreamState};
 
 /// What became of a callback.
 pub(crate) struct EventOutcome {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
+use super::callbacks::CONTINUE;
 use super::event_outcome::{EventOutcome, Reaction};
-use super::exports::CONTINUE;
-use super::state::{HeldBody, ROOT_CONTEXT, StreamSide, StreamState};
-use super::{Guest, HeaderMapKind, length};
+use super::{Guest, length};
 use crate::callback::PluginCallback;
 use crate::environment::PluginHttpResponse;
 use crate::error::PluginFailure;
 use crate::exchange::PluginExchange;
+use crate::guest_state::{HeaderMapKind, HeldBody, ROOT_CONTEXT, StreamSide, StreamState};
 
 /// The actions of the ABI's relatives that hold back everything until the plugin continues.
 const STOP_ALL: [u32; 2] = [3, 4];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::fixture::{module, request, started_with};
-use crate::plugin::TRAPS_MAX;
+use crate::trap_breaker::TRAPS_MAX;
 use crate::{
     Plugin, PluginFailure, PluginHost, PluginHostSettings, PluginModule, PluginModuleSettings,
     PluginSettings, PluginStep, PluginStream,

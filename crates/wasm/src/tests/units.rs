@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::abi::{ENV_FUNCTIONS, HIGRESS_FUNCTIONS, WASI_FUNCTIONS};
 use crate::log_budget::LogBudget;
-use crate::plugin::{TRAPS_MAX, TrapBreaker};
+use crate::trap_breaker::{TRAPS_MAX, TrapBreaker};
 
 #[test]
 fn five_traps_in_a_minute_disable_a_plugin_and_for_longer_each_time() {

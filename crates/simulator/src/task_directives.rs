@@ -1,6 +1,6 @@
 //! The directives for video tasks: their duration, their end, and faults in responses about them.
 
-use crate::directive_value::{DirectiveError, RawDirective};
+use super::directive_value::{DirectiveError, RawDirective};
 use std::time::Duration;
 
 /// The status of a running task if `unknown_status` has no value.

@@ -1,8 +1,8 @@
 //! The plan of a video task: how long each state lasts, how it ends, and faults in its responses.
 
-use super::directives::{CallbackDisorder, TaskEnd};
 use crate::directive::Directives;
 use crate::options::SimulatorDefaults;
+use crate::task_directives::{CallbackDisorder, TaskEnd};
 use std::time::Duration;
 
 /// The course of a task, decided when it is created.

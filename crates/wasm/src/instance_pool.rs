@@ -6,11 +6,11 @@ use std::time::Instant;
 use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
-use super::resources::PluginResources;
 use crate::error::{PluginFailure, PluginStartError};
 use crate::instance::{PluginInstance, StreamPlace};
 use crate::memory_budget::IdleInstances;
 use crate::module::PluginModule;
+use crate::plugin_resources::PluginResources;
 
 /// The instances of a plugin that take streams.
 pub(crate) struct InstancePool {

@@ -1,10 +1,10 @@
 //! A video task: its state according to the clock, and when each state began.
 
-use super::directives::TaskEnd;
-use super::paths::SimulatedFamily;
 use super::plan::TaskPlan;
 use crate::clock;
 use crate::json::{JsonText, object};
+use crate::task_directives::TaskEnd;
+use crate::video_operation::SimulatedFamily;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;

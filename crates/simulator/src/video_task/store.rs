@@ -1,9 +1,9 @@
 //! All video tasks of all accounts, each visible only to its own account.
 
-use super::paths::SimulatedFamily;
 use super::task::VideoTask;
 use crate::api_error::ApiError;
 use crate::json::JsonText;
+use crate::video_operation::SimulatedFamily;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -16,7 +16,7 @@ use super::map_kind::HeaderMapKind;
 use crate::environment::PluginHttpResponse;
 use crate::exchange::{PluginExchange, PluginReply};
 use crate::memory_budget::MemoryShare;
-use crate::plugin::PluginResources;
+use crate::plugin_resources::PluginResources;
 use crate::settings::TABLE_ELEMENTS_MAX;
 
 /// The id of the root context. Those of streams are larger.

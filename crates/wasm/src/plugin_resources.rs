@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::breaker::TrapBreaker;
 use crate::environment::{PluginEnvironment, PluginLogLevel};
 use crate::log_budget::LogBudget;
 use crate::metric_table::MetricTable;
 use crate::settings::PluginSettings;
 use crate::shared_store::SharedStore;
+use crate::trap_breaker::TrapBreaker;
 
 /// Bytes of a line of the log.
 pub(crate) const LOG_LINE_MAX: usize = 4 << 10;
