@@ -12,7 +12,7 @@ pub fn anonymous_bytes() -> Option<u64> {
 }
 
 /// Bytes of a page.
-pub fn page_bytes() -> usize {
+fn page_bytes() -> usize {
     // SAFETY: asks for a number.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(4096)

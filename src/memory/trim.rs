@@ -1,7 +1,7 @@
 //! Gives memory that the process no longer uses back to the system.
 
 use super::allocator::Mimalloc;
-use super::{program_image, resident};
+use super::resident;
 
 /// Bytes above what the start left that stay with the process, so that a burst after a pause does not pay for ten page
 /// faults per stream: enough for 100 streams and the lines of the last requests.
@@ -29,8 +29,6 @@ impl MemoryTrim {
             return;
         }
         Mimalloc::purge();
-        // A start, a reload and a burst run code that later requests do not.
-        program_image::release();
         if self.revision != revision {
             *self = Self::after(revision, resident::anonymous_bytes());
         }
