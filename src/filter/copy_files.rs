@@ -11,7 +11,6 @@ use crate::media::{FileCopy, MediaStore, MediaStoreError, content_type_of, off_w
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids::{self, ReferencedId, ResourceIdKind};
-use crate::protocol::multipart;
 use crate::state::StateStore;
 use crate::task::media_kind::MediaKind;
 use bytes::Bytes;
@@ -241,7 +240,7 @@ impl UploadForm {
 
     /// The content and type of the uploaded file, if it is the only one and an image that edits may use.
     fn image(&self) -> Option<(Bytes, &'static str)> {
-        let mut files = multipart::values(&self.body, &self.boundary, FILE);
+        let mut files = ids::form_values(&self.body, &self.boundary, FILE);
         let (Some(content), None) = (files.next(), files.next()) else {
             return None;
         };

@@ -14,7 +14,6 @@ use crate::catalog::model::Catalog;
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids::{self, ReferencedId, ResourceIdKind};
-use crate::protocol::multipart;
 use crate::protocol::percent_encoding::decoded;
 use crate::protocol::sealed_content;
 use crate::state::{StateStore, StoreUnavailable};
@@ -264,7 +263,7 @@ fn named_in_form(request: &RequestView) -> Vec<ReferencedId> {
     ["file_id", "file_ids"]
         .iter()
         .flat_map(|name| {
-            let values = multipart::values(body, boundary, name);
+            let values = ids::form_values(body, boundary, name);
             values.map(|value| {
                 let id = &value[..value.len().min(FORM_ID_BYTES_MAX)];
                 ReferencedId {

@@ -11,8 +11,8 @@ use crate::catalog::model::{Candidate, Model};
 use crate::media::FileCopy;
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
+use crate::protocol::form;
 use crate::protocol::json::edit::JsonEdits;
-use crate::protocol::multipart;
 use crate::protocol::sse::SseEvent;
 use crate::state::caller_permit::CallerPermit;
 use crate::subrequest::SubrequestClient;
@@ -347,7 +347,7 @@ impl RequestView {
     pub fn form_boundary(&self) -> Option<&str> {
         let mut types = self.headers.get_all(header::CONTENT_TYPE).iter();
         match (types.next(), types.next()) {
-            (Some(only), None) => multipart::boundary(only.to_str().ok()?),
+            (Some(only), None) => form::boundary(only.to_str().ok()?),
             _ => None,
         }
     }

@@ -3,12 +3,14 @@
 //! Ambiguous forms are refused, because two parsers could read them differently. Every part keeps its byte range in the
 //! caller's body.
 
+mod boundary;
 mod error;
 mod part_head;
 
 #[cfg(test)]
 mod tests;
 
+pub use boundary::boundary;
 pub use error::{FormError, FormErrorKind};
 pub use part_head::is_plain_name;
 

@@ -1,7 +1,10 @@
 //! Finds ids in messages: those that a request refers to, and those that a response or event creates.
 
+mod form_values;
 #[cfg(test)]
 mod tests;
+
+pub use form_values::form_values;
 
 use super::Protocol;
 use super::json::{DocumentNode, JsonDocument, ValueKind, skim};

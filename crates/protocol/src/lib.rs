@@ -18,7 +18,6 @@ pub mod images;
 pub mod json;
 pub mod mask;
 pub mod model_list;
-pub mod multipart;
 pub mod nearest;
 pub mod percent_encoding;
 pub mod rate_limit_headers;

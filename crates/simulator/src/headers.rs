@@ -2,7 +2,7 @@
 
 use super::api_error::ApiError;
 use super::dialect::ApiDialect;
-use headgate_protocol::multipart;
+use headgate_protocol::form;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
 /// The headers of every response in the OpenAI protocols.
@@ -88,7 +88,7 @@ pub fn add_refusal_headers(headers: &mut HeaderMap, refusal: &ApiError) {
 /// The boundary of a body that is a form.
 pub fn form_boundary(headers: &HeaderMap) -> Option<&str> {
     let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
-    multipart::boundary(content_type)
+    form::boundary(content_type)
 }
 
 /// The credential of a request: its bearer token or `x-api-key`, if it is not empty.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::http_response::{BodyChunk, SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
-use headgate_protocol::multipart;
+use headgate_protocol::ids::form_values;
 use http::request::Parts;
 use http::{Request, StatusCode};
 use serde_json::Value;
@@ -116,7 +116,7 @@ impl ReceivedRequest<'_> {
             return body.get("model")?.as_str().map(Cow::Borrowed);
         }
         let boundary = form_boundary(&self.head.headers)?;
-        let model = multipart::values(raw, boundary, "model").next()?;
+        let model = form_values(raw, boundary, "model").next()?;
         Some(String::from_utf8_lossy(model))
     }
 

@@ -9,7 +9,7 @@ use super::ids::IdGenerator;
 use super::json::{JsonText, object};
 use super::{clock, model_request};
 use bytes::Bytes;
-use headgate_protocol::multipart;
+use headgate_protocol::ids::form_values;
 use http::request::Parts;
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -200,7 +200,7 @@ impl UploadBody {
         let Some(boundary) = form_boundary(&head.headers) else {
             return Self::json(serde_json::from_slice(raw).unwrap_or_default());
         };
-        let field = |name: &str| multipart::values(raw, boundary, name).next();
+        let field = |name: &str| form_values(raw, boundary, name).next();
         let text =
             |value: Option<&[u8]>| String::from_utf8_lossy(value.unwrap_or_default()).into_owned();
         let before = String::from_utf8_lossy(&raw[..raw.len().min(4096)]).into_owned();

@@ -6,8 +6,8 @@ use crate::headers::form_boundary;
 use crate::request_context::RequestContext;
 use crate::{model_request, text};
 use bytes::Bytes;
+use headgate_protocol::ids::form_values;
 use headgate_protocol::images::TEXT_FIELDS;
-use headgate_protocol::multipart;
 use http::request::Parts;
 use serde_json::Value;
 use std::ops::RangeInclusive;
@@ -55,13 +55,13 @@ impl ImageEditRequest {
 
     fn form(raw: &Bytes, boundary: &str) -> Self {
         let text = |name| {
-            let value = multipart::values(raw, boundary, name).next()?;
+            let value = form_values(raw, boundary, name).next()?;
             let value = String::from_utf8_lossy(value).into_owned();
             Some((name.to_owned(), Value::String(value)))
         };
         Self {
             json: Value::Object(TEXT_FIELDS.into_iter().filter_map(text).collect()),
-            sources: multipart::values(raw, boundary, "image").count(),
+            sources: form_values(raw, boundary, "image").count(),
         }
     }
 
