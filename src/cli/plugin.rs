@@ -1,10 +1,10 @@
 //! `headgate plugin`: what an author of plugins needs, from a new folder to a gateway that runs the plugin.
 
 mod case_file;
+mod case_json;
 mod case_message;
 mod cases;
 mod check;
-mod compact_json;
 mod create;
 mod environment;
 mod exchange;

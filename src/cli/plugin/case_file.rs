@@ -1,7 +1,7 @@
 //! Files of test cases, as `plugins/README.md` describes them.
 
+use super::case_json::CaseJson;
 use super::case_message::{CaseBody, CaseMessage};
-use super::compact_json::CompactJson;
 use super::expectation::CaseExpectation;
 use super::rules::{CaseGrants, CaseRules};
 use crate::protocol::date::read_rfc3339;
@@ -16,7 +16,7 @@ use std::time::SystemTime;
 #[serde(deny_unknown_fields)]
 pub struct PluginCaseFile {
     /// Configuration of the cases that have none of their own. Default: empty.
-    pub configuration: Option<CompactJson>,
+    pub configuration: Option<CaseJson>,
     /// Rules of the cases that have none of their own. Default: gateway.
     #[serde(default)]
     pub rules: CaseRules,
@@ -52,7 +52,7 @@ pub struct PluginCase {
     /// A sentence, unique in the file.
     pub name: String,
     /// Configuration of the plugin. Default: that of the file.
-    pub configuration: Option<CompactJson>,
+    pub configuration: Option<CaseJson>,
     /// Values of `proxy_get_property`, by their paths with dots. Default: none.
     #[serde(default)]
     pub properties: CaseProperties,

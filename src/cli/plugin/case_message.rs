@@ -1,6 +1,6 @@
 //! A message of a test case: headers, and the pieces in which its body arrives.
 
-use super::compact_json::{CompactJson, present};
+use super::case_json::{CaseJson, present};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -44,7 +44,7 @@ struct CaseMessageConfig {
     body: Option<String>,
     /// One piece, as compact JSON.
     #[serde(default, deserialize_with = "present")]
-    json: Option<CompactJson>,
+    json: Option<CaseJson>,
     chunks: Option<Vec<String>>,
     /// The lines of events, without the empty line after each.
     events: Option<Vec<String>>,

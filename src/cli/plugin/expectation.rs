@@ -1,6 +1,6 @@
 //! What a test case expects, and the comparison with what happened.
 
-use super::compact_json::present;
+use super::case_json::present;
 use super::matcher::{HeaderMatcher, TextMatcher, all_match, list};
 use super::outcome::{CaseEnd, CaseOutcome, ReceivedMessage, RecordedCall};
 use serde::Deserialize;
