@@ -3,7 +3,7 @@
 .PHONY: demo test bench budget plugins set-up schema format package static book
 
 # The demo is built without plugins and traces, which it does not run, and without what only developers need: about half of
-# the processor time of a whole build. Its other dependencies serve `make test`, too.
+# the processor time of a whole build.
 demo: export CARGO_INCREMENTAL = 0
 demo: export CARGO_PROFILE_DEV_DEBUG = 0
 demo: set-up

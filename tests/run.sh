@@ -1,121 +1,131 @@
 #!/usr/bin/env bash
-# The test command. Runs all stages, even if one fails, and ends with two lines: the tests that failed at first and
-# passed when run alone, and `N passed, N failed`. The exit code is 1 if anything failed, or if more than three tests
-# passed only when run alone.
+# The test command: `tests/run.sh [STAGE…]`. Runs all stages, or those that are named with what they need, even if one
+# fails. It ends with a table of what each has taken and two lines: the tests that failed at first and passed when run
+# alone, and `N passed, N failed`. The exit code is 1 if anything failed, or if more than three tests passed only when run
+# alone.
+#
+# Three lanes: `tools` waits for downloads, `source` compiles, `program` runs clients and checks against the built program
+# while `source` goes on. Every dependency of gateway and tests is compiled once: all that cargo does is done for the same
+# packages, so that features are the same, and in the profile `ci`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export CARGO_TERM_COLOR=never
 # Each stage compiles once, so that the files for the next compilation would only fill the disk.
 export CARGO_INCREMENTAL=0
+# A node that was installed for the tests precedes the machine's own.
+export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"
 . tests/counting.sh
+. tests/stages.sh
 
-passed=0
-failed=0
-demo=""
-folder=$(mktemp -d)
-log=$folder/stage.log
-failures_file=$folder/failures
-second_chances=$folder/second_chances
-: >"$failures_file"
-: >"$second_chances"
+STAGES="fmt build set-up plugins measured gateway compile clippy cargo budget demo clients deploy docs"
+target=${CARGO_TARGET_DIR:-target}
+programs=$(mkdir -p "$target/ci/programs" && cd "$target/ci/programs" && pwd)
+program=$programs/headgate
+packages=(--profile ci --locked)
+# Tests, and our crates in them, are compiled without the optimiser and with all checks, beside the same dependencies.
+checks=(--config profile.ci.opt-level=0 --config profile.ci.debug-assertions=true
+    --config profile.ci.overflow-checks=true)
+# Tests wait for most of their time.
+threads=$((4 * $(getconf _NPROCESSORS_ONLN)))
 
-clean_up() {
-    if [ -n "$demo" ]; then
-        kill "$demo" 2>/dev/null
-        wait "$demo" 2>/dev/null
-    fi
-    rm -rf "$folder"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM
+wanted=" $* "
+if [ $# = 0 ]; then wanted=" $STAGES "; fi
+for name; do
+    case " $STAGES " in
+        *" $name "*) ;;
+        *) echo "usage: $0 [STAGE…], where the stages are: $STAGES" >&2; exit 2 ;;
+    esac
+    case $name in
+        cargo) wanted="$wanted build set-up plugins compile " ;;
+        clippy) wanted="$wanted compile " ;;
+        budget) wanted="$wanted set-up measured " ;;
+        clients) wanted="$wanted build set-up demo " ;;
+        deploy | docs) wanted="$wanted build set-up " ;;
+        demo) wanted="$wanted build " ;;
+        plugins) wanted="$wanted set-up " ;;
+    esac
+done
 
-# stage NAME COUNT COMMAND…: runs a command, passes its log and exit code to COUNT, which prints `passed failed`, and
-# prints the failures.
-stage() {
-    local name=$1 count=$2 started=$SECONDS code counted
-    shift 2
-    printf '%-10s' "$name"
-    "$@" >"$log" 2>&1 </dev/null
-    code=$?
-    counted=$("$count" "$code")
-    set -- $counted
-    # A stage that fails without a failed test counts as one failure.
-    if [ "$code" != 0 ] && [ "$2" = 0 ]; then set -- "$1" 1; fi
-    passed=$((passed + $1))
-    failed=$((failed + $2))
-    printf '%5s passed %3s failed %5ss\n' "$1" "$2" "$((SECONDS - started))"
-    if [ "$2" != 0 ]; then
-        show_failure | sed 's/^/    /'
-        name_failures "$name" >>"$failures_file"
-    fi
+# run STAGE COUNT COMMAND…: runs the stage if it is wanted.
+run() {
+    case $wanted in *" $1 "*) stage "$@" ;; esac
 }
 
-# Prints the names of the failures, for the end of the output, where everybody sees them.
-name_failures() {
-    grep -E '^test .* FAILED$|^FAILED |^(not ok|failed:) ' "$log" | head -n 40
-    echo "failed: $1"
+# after_wanted LANE STAGE: waits for the stage if it is wanted.
+after_wanted() {
+    case $wanted in *" $2 "*) after "$@" ;; esac
 }
 
-# Prints the failures with their reasons, and the end of the log.
-show_failure() {
-    grep -E '^test .* FAILED$|^FAILED ' "$log" | head -n 40
-    grep -A 6 -E "^thread '.*panicked at" "$log" | cut -c 1-400 | head -n 80
-    echo ...
-    tail -n 40 "$log"
+# Installs what no compilation needs, and the packages that tests use.
+set_up() {
+    tests/set_up.sh test budget plugins &&
+        tests/clients/run.sh --install &&
+        tests/deploy/run.sh --install &&
+        tests/collector/install.sh &&
+        tests/s3/install.sh
 }
 
-# Prints the table of instructions of the last stage.
-show_figures() { sed -n '/^| instructions /,/^[0-9]* passed/p' "$log" | sed '$d; s/^/    /'; }
+# checked COMMAND ARGUMENTS…: a command of cargo for tests, with Clippy as the compiler: a second reading of every crate,
+# and of every dependency, would take as long as the tests.
+checked() {
+    HEADGATE_PROGRAM=$program RUSTC_WORKSPACE_WRAPPER=clippy-driver nice -n "$niceness" cargo "$1" "${packages[@]}" "${checks[@]}" "${@:2}"
+}
 
-count_one() { if [ "$1" = 0 ]; then echo 1 0; else echo 0 1; fi; }
+# The program that is run: optimised, and linked under a name that later builds leave alone. `--examples` (there are none)
+# counts the dependencies of tests among its own, so that they have one set of features.
+build() { cargo build "${packages[@]}" --bins --examples && ln -f "$target/ci/headgate" "$program"; }
 
-count_nothing() { echo 0 0; }
+compile() { checked test --no-run --lib --test tidy --test suite; }
 
-count_log_of_cargo() { count_cargo "$log"; }
+# no_warnings STAGE: fails if the compiler had one, and prints all.
+no_warnings() {
+    grep -qE 'generated [0-9]+ warning' "$FOLDER/$1.log" || return 0
+    grep -A 12 '^warning: ' "$FOLDER/$1.log"
+    return 1
+}
+
+# The gateway without the simulated provider and the commands that run it.
+gateway() { checked build --no-default-features --lib --bin headgate --examples && no_warnings gateway; }
 
 # Tests of real processes run in parallel and have real deadlines. If at most three of them fail, they run once more,
 # alone; a real defect fails again. Their names are printed in any case.
 run_cargo() {
-    cargo test --locked --no-fail-fast && return
-    local names count
-    names=$(may_try_again "$log") || return 1
+    local code=0 names count
+    checked test --no-fail-fast --lib --test tidy || code=1
+    checked test --test suite -- --test-threads "$threads" || code=1
+    if [ "$code" = 0 ]; then return; fi
+    names=$(may_try_again "$FOLDER/cargo.log") || return 1
     count=$(echo "$names" | wc -w)
     # shellcheck disable=SC2086  # names are words
-    cargo test --locked --test suite -- --exact --test-threads 1 $names >"$folder/alone.log" 2>&1
-    if ! grep -q "^test result: ok. $count passed" "$folder/alone.log"; then
-        cat "$folder/alone.log"
+    checked test --test suite -- --exact --test-threads 1 $names >"$FOLDER/alone" 2>&1
+    if ! grep -q "^test result: ok. $count passed" "$FOLDER/alone"; then
+        cat "$FOLDER/alone"
         return 1
     fi
     echo "passed alone: $count"
-    echo "$names" >>"$second_chances"
+    echo "$names" >>"$SECOND_CHANCES"
 }
 
-# Prints the counts in the client suite's last line, `N passed, N failed`; without such a line it is one check.
-count_suite() {
-    local line
-    line=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
-    if [ -n "$line" ]; then echo "$line"; else count_one "$1"; fi
-}
+# Prints the table of instructions.
+show_budget() { sed -n '/^| instructions /,/^[0-9]* passed/p' "$1" | sed '$d'; }
 
 # Starts the demo on free ports, without the variables that contain URLs of real providers.
 start_demo() {
-    program=$(cargo build --locked --message-format=json-render-diagnostics |
-        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
-    if [ -z "$program" ]; then return 1; fi
     env -u PRIMARY_URL -u SECOND_URL -u MESSAGES_URL -u IMAGES_URL -u VIDEO_A_URL -u VIDEO_B_URL \
         -u HEADGATE_DEMO_KEY_SHA256 -u HEADGATE_TASK_KEY -u HEADGATE_PUBLIC_URL -u HEADGATE_EGRESS_ALLOW \
         -u HEADGATE_WEBHOOK_SECRET -u HEADGATE_OLD_WEBHOOK_SECRET \
         "$program" demo --listen 127.0.0.1:0 --admin 127.0.0.1:0 --simulator 127.0.0.1:0 \
-        >"$folder/demo.out" 2>"$folder/demo.log" </dev/null &
+        >"$FOLDER/demo.out" 2>"$FOLDER/demo.err" </dev/null &
     demo=$!
     for _ in $(seq 100); do
         addresses=$(sed -n 's/^headgate demo: gateway \([^,]*\), admin \([^,]*\), simulated provider \([^,]*\)$/\1 \2 \3/p' \
-            "$folder/demo.log")
+            "$FOLDER/demo.err")
+        # shellcheck disable=SC2086  # three addresses, separated by spaces
         if [ -n "$addresses" ] && all_answer $addresses; then return; fi
         if ! kill -0 "$demo" 2>/dev/null; then break; fi
         sleep 0.1
     done
-    cat "$folder/demo.log"
+    cat "$FOLDER/demo.err"
     return 1
 }
 
@@ -127,53 +137,52 @@ all_answer() {
     done
 }
 
-run_clients() {
-    if [ -z "$addresses" ]; then
-        echo "the demo did not start, so that no client could be run"
-        return 1
-    fi
-    # shellcheck disable=SC2086  # three addresses, separated by spaces
-    HEADGATE_PROGRAM=$program tests/clients/run.sh $addresses
-}
-
-run_deploy() {
-    if [ -z "$program" ]; then
-        echo "the gateway was not built"
-        return 1
-    fi
-    tests/deploy/run.sh "$program"
-}
-
-run_docs() {
-    if [ -z "$program" ]; then
-        echo "the gateway was not built"
-        return 1
-    fi
-    tests/docs/run.sh "$program"
-}
+# shellcheck disable=SC2086  # three addresses, separated by spaces
+run_clients() { HEADGATE_PROGRAM=$program tests/clients/run.sh $addresses; }
 
 # Prints how many blocks of the documentation were run, and which are not.
-show_blocks() { sed -n '/^not run: \|^ *[0-9]* [a-z]*: /p' "$log" | sed 's/^/    /'; }
+show_docs() { sed -n '/^not run: \|^ *[0-9]* [a-z]*: /p' "$1"; }
 
-addresses=""
-program=""
-tests/set_up.sh test && tests/set_up.sh budget && tests/set_up.sh plugins || { echo "0 passed, 1 failed"; exit 1; }
-# A node that was installed for the tests precedes the machine's own.
-export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"
-stage fmt count_one cargo fmt --all --check
-stage clippy count_one cargo clippy --all-targets --locked -- -D warnings
-# Builds the gateway without the simulated provider and the commands that run it.
-stage gateway count_one cargo clippy --package headgate --no-default-features --lib --bins --locked -- -D warnings
-# Before the gateway's own tests, which run the modules that this stage builds.
-stage plugins count_log_of_cargo plugins/test.sh
-stage cargo count_log_of_cargo run_cargo
-stage budget count_suite benches/budget/run.sh
-show_figures
-stage demo count_nothing start_demo
-stage clients count_suite run_clients
-stage deploy count_suite run_deploy
-stage docs count_suite run_docs
-show_blocks
+tools() {
+    run set-up count_nothing set_up || return
+    # Before the gateway's own tests, which run the modules that this stage builds.
+    run plugins count_log_of_cargo nice -n 10 plugins/test.sh
+    # The programs of `budget`, in a profile of their own.
+    run measured count_nothing nice -n 10 benches/budget/run.sh --build
+}
 
-cat "$failures_file"
-verdict "$passed" "$failed" "$second_chances"
+source_code() {
+    run fmt count_one cargo fmt --all --check
+    run build count_nothing build
+    # Those who wait for the program have the processor when they need it.
+    local niceness=10
+    run gateway count_one gateway
+    if run compile count_nothing compile; then
+        niceness=0
+        run clippy count_one no_warnings compile
+        after_wanted tools plugins
+        after_wanted program docs
+        # What is compiled or run beside the tests would take the processor from them.
+        after_wanted tools measured
+        run cargo count_log_of_cargo run_cargo
+    fi
+    # A gateway that has to wait takes more instructions, so that nothing runs beside this stage.
+    run budget count_suite benches/budget/run.sh
+}
+
+against_program() {
+    demo=""
+    end_lane() { if [ -n "$demo" ]; then kill "$demo" 2>/dev/null; fi; }
+    after_wanted source build && after_wanted tools set-up || return
+    run demo count_nothing start_demo && run clients count_suite run_clients
+    run deploy count_suite tests/deploy/run.sh "$program"
+    run docs count_suite tests/docs/run.sh "$program"
+}
+
+tests/set_up.sh build lint || { echo "0 passed, 1 failed"; exit 1; }
+lane tools tools
+lane source source_code
+lane program against_program
+report_stages
+# shellcheck disable=SC2086  # names are words
+summary $(for name in $STAGES; do case $wanted in *" $name "*) echo "$name" ;; esac; done)

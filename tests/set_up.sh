@@ -1,15 +1,20 @@
 #!/usr/bin/env bash
-# Installs missing programs and prints the reasons. `set_up.sh build` is enough to compile and run; `set_up.sh test`
-# adds what the client suite needs, `set_up.sh budget` what `make budget` needs, `set_up.sh plugins` what `make plugins`
-# needs. Does nothing if nothing is missing.
+# Installs missing programs and prints the reasons: `set_up.sh PURPOSE…`. `build` is enough to compile and run; `lint` adds
+# what checks the source, `test` what the client suite needs, `budget` what `make budget` needs, `plugins` what `make
+# plugins` needs. Does nothing if nothing is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-purpose=${1:-build}
-case $purpose in
-    build | test | budget | plugins) ;;
-    *) echo "usage: $0 [build|test|budget|plugins]" >&2; exit 2 ;;
-esac
+purposes=" ${*:-build} "
+for purpose in $purposes; do
+    case $purpose in
+        build | lint | test | budget | plugins) ;;
+        *) echo "usage: $0 [build|lint|test|budget|plugins]…" >&2; exit 2 ;;
+    esac
+done
+
+# serves PURPOSE: whether it is one of the purposes.
+serves() { case $purposes in *" $1 "*) ;; *) return 1 ;; esac }
 
 # Missing packages of Debian and Ubuntu, and formulas of Homebrew.
 packages=()
@@ -20,6 +25,8 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # want TEST PACKAGES FORMULA WHY: if TEST fails, adds to both lists and prints the reason.
 want() {
     if eval "$1" >/dev/null 2>&1; then return; fi
+    # Another purpose wants it, too.
+    case " ${packages[*]-} ${formulas[*]-} " in *" ${2:-$3} "*) return ;; esac
     echo "set_up: installs ${2:-$3}: $4"
     # shellcheck disable=SC2206  # several packages may be named, separated by spaces
     packages+=($2)
@@ -143,8 +150,8 @@ check_rust() {
         echo "set_up: rust is $found and should be $wanted or newer; run: rustup update stable" >&2
         exit 1
     fi
-    if [ "$purpose" = plugins ]; then wasm_target; fi
-    if [ "$purpose" = test ]; then
+    if serves plugins; then wasm_target; fi
+    if serves lint; then
         component fmt rustfmt "checks the form of the source"
         component clippy clippy "checks the source for what is likely wrong"
     fi
@@ -170,10 +177,13 @@ component() {
 }
 
 want_build
-if [ "$purpose" = test ]; then want_test; fi
-if [ "$purpose" = budget ]; then want_budget; fi
-if [ "$purpose" = plugins ]; then want_plugins; fi
+if serves test; then want_test; fi
+if serves budget; then want_budget; fi
+if serves plugins; then want_plugins; fi
 install_missing
-if [ "$purpose" = test ]; then want_python_library && install_missing; fi
-if [ "$purpose" = test ] || [ "$purpose" = plugins ]; then newer_node; fi
+if serves test; then
+    want_python_library
+    install_missing
+fi
+if serves test || serves plugins; then newer_node; fi
 check_rust

@@ -2,7 +2,9 @@
 
 use super::tree::root;
 use std::fs;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 const FAILED_TWICE: &str = "\
 test crowds::a ... FAILED
@@ -78,6 +80,87 @@ fn only_a_few_tests_of_real_processes_may_be_tried_again() {
             assert_eq!(text(&printed).split_whitespace().collect::<Vec<_>>(), names);
         }
     }
+}
+
+#[test]
+fn failed_stages_and_those_that_were_not_run_count_as_failed() {
+    let printed = output(
+        "good() { stage a count_one true; stage tests count_suite echo '7 passed, 0 failed'; }
+         bad() { stage b count_one sh -c 'echo its reason; exit 3'; after bad b && stage c count_one true; }
+         lane good good
+         lane bad bad
+         report_stages
+         summary a tests b c",
+    );
+    let shown = text(&printed);
+    assert_eq!(printed.status.code(), Some(1), "{shown}");
+    for line in ["failed: b", "failed: c was not run", "    its reason"] {
+        assert!(shown.lines().any(|is| is == line), "{line}: {shown}");
+    }
+    let expected = "\nsecond chances: 0\n8 passed, 2 failed\n";
+    assert!(shown.ends_with(expected), "{shown}");
+}
+
+#[test]
+fn lanes_run_beside_one_another_and_wait_for_stages_of_others() {
+    // Each stage ends only once the other has begun; the third begins after the first.
+    let printed = output(
+        "meet() { : >\"$FOLDER/$1\"; for _ in $(seq 300); do [ -e \"$FOLDER/$2\" ] && return; sleep 0.1; done; false; }
+         one() { stage a count_one meet here there; }
+         two() { stage b count_one meet there here; after one a && stage c count_one true; }
+         lane one one
+         lane two two
+         report_stages
+         summary a b c",
+    );
+    let shown = text(&printed);
+    assert!(shown.ends_with("\n3 passed, 0 failed\n"), "{shown}");
+    assert_eq!(printed.status.code(), Some(0), "{shown}");
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_no_process() {
+    let mut run = lanes(
+        "forever() { sh -c 'echo $$; exec sleep 600'; }
+         one() { stage a count_one forever; }
+         lane one one
+         until grep . \"$FOLDER/a.log\" 2>/dev/null; do sleep 0.1; done
+         report_stages",
+    );
+    let mut run = run.stdout(Stdio::piped()).spawn().expect("bash runs");
+    let mut process = String::new();
+    let stdout = run.stdout.take().expect("it is a pipe");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut process)
+        .expect("it prints the process of the stage");
+    let kill = |arguments: &[&str]| {
+        let kill = Command::new("kill")
+            .args(arguments)
+            .stderr(Stdio::null())
+            .status();
+        kill.expect("kill runs").success()
+    };
+    let process = process.trim();
+    assert!(kill(&["-0", process]));
+    assert!(kill(&["-TERM", &run.id().to_string()]));
+    assert_eq!(run.wait().expect("it ends").code(), Some(143));
+    // The stage has no parent any more, and is gone once the system has noticed.
+    let is_gone = (0..300).any(|_| {
+        sleep(Duration::from_millis(10));
+        !kill(&["-0", process])
+    });
+    assert!(is_gone, "{process}");
+}
+
+fn output(script: &str) -> Output {
+    lanes(script).output().expect("bash runs")
+}
+
+/// A script that runs stages of its own.
+fn lanes(script: &str) -> Command {
+    let mut command = Command::new("bash");
+    let script = format!("set -uo pipefail; . tests/counting.sh; . tests/stages.sh\n{script}");
+    command.arg("-c").arg(script).current_dir(root());
+    command
 }
 
 fn verdict(passed: u32, failed: u32, names: &[&str]) -> Output {

@@ -154,10 +154,11 @@ fn the_long_version_has_the_build_and_its_features() {
     let (_, printed) = run_in(&folder, None, &["-V"]);
     assert_eq!(printed.trim(), short);
     let (_, printed) = run_in(&folder, None, &["--version"]);
-    let build = match (option_env!("HEADGATE_COMMIT"), cfg!(debug_assertions)) {
-        (Some(commit), _) => commit,
-        (None, true) => "debug build",
-        (None, false) => "unknown commit",
+    let is_debug_build = option_env!("HEADGATE_PROGRAM").is_none() && cfg!(debug_assertions);
+    let build = match (option_env!("HEADGATE_COMMIT"), is_debug_build) {
+        (Some(commit), _) => commit.to_owned(),
+        (None, true) => "debug build".to_owned(),
+        (None, false) => commit_of_checkout().unwrap_or_else(|| "unknown commit".to_owned()),
     };
     let expected = format!("{short} ({build}, ");
     assert!(printed.starts_with(&expected), "{printed}");
@@ -171,6 +172,17 @@ fn the_long_version_has_the_build_and_its_features() {
             "{printed}"
         );
     }
+}
+
+/// The commit that git names, if the source is a checkout of its own.
+fn commit_of_checkout() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let is_own = git(&["rev-parse", "--show-prefix"])?.is_empty();
+    is_own.then(|| git(&["rev-parse", "--short", "HEAD"]))?
 }
 
 #[test]

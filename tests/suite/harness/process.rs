@@ -4,10 +4,16 @@ use super::eventually;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
-pub const BINARY: &str = env!("CARGO_BIN_EXE_headgate");
+/// The tested program: that of the build, or the one that `tests/run.sh` has built for all that it runs.
+pub const BINARY: &str = match option_env!("HEADGATE_PROGRAM") {
+    Some(program) => program,
+    None => env!("CARGO_BIN_EXE_headgate"),
+};
 
 pub struct Process {
     child: Child,
@@ -25,9 +31,9 @@ pub enum Reader {
     StallsAfter(&'static str),
 }
 
-/// The lines that a process has written so far.
+/// The lines that a process has written so far, and whether these are all that its reader reads.
 #[derive(Clone, Default)]
-pub struct Lines(Arc<Mutex<Vec<String>>>);
+pub struct Lines(Arc<Mutex<Vec<String>>>, Arc<AtomicBool>);
 
 impl Process {
     pub fn spawn(args: &[&str]) -> Self {
@@ -120,9 +126,17 @@ impl Process {
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     }
 
-    /// The exit status of the process, once it has ended.
+    /// The exit status of the process, once it has ended and its last lines were read; these are not waited for for long,
+    /// since a successor may have the same pipes.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().unwrap()
+        let status = self.child.try_wait().unwrap()?;
+        for _ in 0..50 {
+            if self.stdout.are_complete() && self.stderr.are_complete() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Some(status)
     }
 
     /// The maximum of the resident memory so far, in bytes.
@@ -154,12 +168,17 @@ impl Lines {
                     break;
                 }
             }
+            shared.1.store(true, Ordering::Release);
             if matches!(reader, Reader::StallsAfter(_)) {
                 // Keeps the pipe open.
                 std::mem::forget(output);
             }
         });
         lines
+    }
+
+    fn are_complete(&self) -> bool {
+        self.1.load(Ordering::Acquire)
     }
 
     pub fn all(&self) -> Vec<String> {
