@@ -7,6 +7,7 @@ mod callbacks;
 mod callouts;
 mod channels;
 mod commands;
+mod compatibility;
 mod configuration;
 mod http;
 mod images;

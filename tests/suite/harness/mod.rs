@@ -7,6 +7,7 @@ pub mod certificates;
 pub mod collector;
 pub mod config;
 pub mod connection;
+pub mod earlier_version;
 pub mod error_shape;
 pub mod folder;
 pub mod gateway;
