@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use crate::telemetry::ExchangeTrace;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -108,9 +108,9 @@ pub fn usual_headers(protocol: Option<Protocol>, has_body: bool) -> HeaderMap {
             HeaderValue::from_static("application/json"),
         );
     }
-    if protocol == Some(Protocol::Messages) {
-        let version = HeaderName::from_static("anthropic-version");
-        headers.insert(version, HeaderValue::from_static("2023-06-01"));
+    let own = protocol.map(|protocol| protocol.descriptor().headers);
+    if let Some((name, version)) = own.and_then(|own| own.version.as_ref()) {
+        headers.insert(name, HeaderValue::from_static(version));
     }
     headers
 }

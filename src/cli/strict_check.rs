@@ -5,7 +5,6 @@ use super::progress::ProgressLine;
 use super::style::{self, styled};
 use crate::catalog::channel::{Channel, Credential};
 use crate::gateway::connectivity::{ConnectivityCheck, ConnectivityError, ModelListResponse};
-use crate::protocol::Protocol;
 use crate::snapshot::Snapshot;
 use http::StatusCode;
 use serde_json::Value;
@@ -157,7 +156,8 @@ async fn check_channel(
     if let Err(error) = check.connect(channel).await {
         return (ServerStatus::Failed, with_hint(&error, &key));
     }
-    if !channel.protocols.iter().any(|one| has_model_list(*one)) {
+    let mut protocols = channel.protocols.iter();
+    if !protocols.any(|protocol| protocol.descriptor().has_model_list) {
         let connected = connected(channel);
         return (
             ServerStatus::Ok,
@@ -265,13 +265,6 @@ fn models_of(snapshot: &Snapshot, channel: &Channel) -> BTreeSet<Arc<str>> {
         .filter(|candidate| candidate.channel.name == channel.name)
         .filter_map(|candidate| Some(candidate.model.as_ref()?.name.clone()))
         .collect()
-}
-
-fn has_model_list(protocol: Protocol) -> bool {
-    match protocol {
-        Protocol::Chat | Protocol::Messages | Protocol::Responses | Protocol::ImageEdit => true,
-        Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => false,
-    }
 }
 
 fn connected(server: &Channel) -> String {

@@ -23,18 +23,15 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     build: |_, context| {
         Ok(Arc::new(AuthenticateFilter {
             callers: context.callers.clone(),
-            also_api_key: matches!(context.protocol, Some(Protocol::Messages) | None),
+            key_headers: Protocol::key_headers(context.protocol).collect(),
         }))
     },
 };
 
-/// The header for the key in the messages protocol.
-const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-
 struct AuthenticateFilter {
     callers: Arc<Callers>,
-    /// SDKs of the messages protocol send the key in `x-api-key`. Their requests for the model list do too.
-    also_api_key: bool,
+    /// Headers that SDKs of the protocol send the key in, beside `Authorization`. Requests for the model list have them, too.
+    key_headers: Vec<&'static HeaderName>,
 }
 
 impl Filter for AuthenticateFilter {
@@ -58,27 +55,25 @@ impl AuthenticateFilter {
     }
 
     fn key<'h>(&self, headers: &'h HeaderMap, query: Option<&str>) -> Result<&'h [u8], Fault> {
-        let bearer = bearer(headers)?;
-        let api_key = match self.also_api_key {
-            true => single(headers, &X_API_KEY)?,
-            false => None,
-        };
-        match (bearer, api_key) {
-            (Some(one), Some(other)) if one != other => Err(refuse(
-                "`authorization` and `x-api-key` carry different keys; send one of the two headers",
-            )),
-            (Some(key), _) | (None, Some(key)) => Ok(key),
-            (None, None) => {
-                let sent = sent_elsewhere(headers, query).unwrap_or("no API key provided".into());
-                let or = match self.also_api_key {
-                    true => " or `x-api-key: <key>`",
-                    false => "",
-                };
-                Err(refuse(format!(
-                    "{sent}; send `authorization: Bearer <key>`{or}"
-                )))
+        let mut key = bearer(headers)?;
+        for name in &self.key_headers {
+            match (key, single(headers, name)?) {
+                (Some(one), Some(other)) if one != other => {
+                    return Err(refuse(format!(
+                        "`authorization` and `{name}` carry different keys; send one of the two headers"
+                    )));
+                }
+                (known, sent) => key = known.or(sent),
             }
         }
+        key.ok_or_else(|| {
+            let sent = sent_elsewhere(headers, query).unwrap_or("no API key provided".into());
+            let others = self.key_headers.iter();
+            let others: String = others.map(|name| format!(" or `{name}: <key>`")).collect();
+            refuse(format!(
+                "{sent}; send `authorization: Bearer <key>`{others}"
+            ))
+        })
     }
 }
 
@@ -144,7 +139,7 @@ mod tests {
     use super::*;
     use crate::catalog::caller::KeyDigest;
 
-    fn outcome(also_api_key: bool, sent: &[(&str, &str)]) -> Result<String, String> {
+    fn outcome(protocol: Option<Protocol>, sent: &[(&str, &str)]) -> Result<String, String> {
         let mut callers = Callers::default();
         for name in ["ann", "bob"] {
             let key = format!("sk-{name}");
@@ -155,7 +150,7 @@ mod tests {
         }
         let filter = AuthenticateFilter {
             callers: Arc::new(callers),
-            also_api_key,
+            key_headers: Protocol::key_headers(protocol).collect(),
         };
         let headers: HeaderMap = sent
             .iter()
@@ -175,10 +170,10 @@ mod tests {
 
     #[test]
     fn the_bearer_of_a_key_is_found_everywhere() {
-        for also_api_key in [true, false] {
+        for protocol in [Some(Protocol::Messages), Some(Protocol::Chat), None] {
             for value in ["Bearer sk-ann", "bearer sk-ann", "BEARER  sk-ann "] {
                 assert_eq!(
-                    outcome(also_api_key, &[("authorization", value)]).unwrap(),
+                    outcome(protocol, &[("authorization", value)]).unwrap(),
                     "ann"
                 );
             }
@@ -187,13 +182,21 @@ mod tests {
 
     #[test]
     fn an_api_key_counts_only_where_the_protocol_knows_it() {
-        assert_eq!(outcome(true, &[("x-api-key", "sk-bob")]).unwrap(), "bob");
-        assert!(outcome(false, &[("x-api-key", "sk-bob")]).is_err());
+        assert_eq!(
+            outcome(Some(Protocol::Messages), &[("x-api-key", "sk-bob")]).unwrap(),
+            "bob"
+        );
+        assert!(outcome(Some(Protocol::Chat), &[("x-api-key", "sk-bob")]).is_err());
     }
 
     #[test]
     fn two_headers_with_keys_must_agree() {
-        let both = |one, other| outcome(true, &[("authorization", one), ("x-api-key", other)]);
+        let both = |one, other| {
+            outcome(
+                Some(Protocol::Messages),
+                &[("authorization", one), ("x-api-key", other)],
+            )
+        };
         assert_eq!(both("Bearer sk-ann", "sk-ann").unwrap(), "ann");
         assert!(
             both("Bearer sk-ann", "sk-bob")
@@ -204,14 +207,15 @@ mod tests {
 
     #[test]
     fn a_key_where_none_is_looked_for_is_named_by_its_place() {
-        for (also_api_key, name, wanted) in [
-            (false, "x-api-key", "`x-api-key`"),
-            (false, "api-key", "`api-key`"),
-            (true, "x-goog-api-key", "`x-goog-api-key`"),
-            (true, "cookie", "no API key provided"),
-            (true, "content-type", "no API key provided"),
+        let (chat, messages) = (Some(Protocol::Chat), Some(Protocol::Messages));
+        for (protocol, name, wanted) in [
+            (chat, "x-api-key", "`x-api-key`"),
+            (chat, "api-key", "`api-key`"),
+            (messages, "x-goog-api-key", "`x-goog-api-key`"),
+            (messages, "cookie", "no API key provided"),
+            (messages, "content-type", "no API key provided"),
         ] {
-            let message = outcome(also_api_key, &[(name, "sk-ann")]).unwrap_err();
+            let message = outcome(protocol, &[(name, "sk-ann")]).unwrap_err();
             assert!(message.contains(wanted), "{message}");
             assert!(
                 message.contains("send `authorization: Bearer <key>`"),
@@ -235,7 +239,7 @@ mod tests {
             ],
             &[("authorization", "Basic x"), ("x-api-key", "sk-ann")],
         ] {
-            assert!(outcome(true, sent).is_err(), "{sent:?}");
+            assert!(outcome(Some(Protocol::Messages), sent).is_err(), "{sent:?}");
         }
     }
 }

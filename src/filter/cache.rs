@@ -14,7 +14,7 @@ use super::statefulness::stateful_part;
 use super::stream_info::CacheOutcome;
 use super::view::{EventView, RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, LocalReply, ResponseBodyAccess};
-use crate::protocol::Protocol;
+use crate::protocol::{RequestCost, ResponseStorage};
 use crate::response_cache::{
     CacheLookup, CacheLookupResult, CachedResponse, FreshnessLimits, RouteResponses,
     SharedResponseRecords,
@@ -175,9 +175,9 @@ impl CacheFilter {
 }
 
 fn check_protocol(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
-    match context.protocol {
-        Some(Protocol::Chat | Protocol::Messages) => Ok(()),
-        Some(Protocol::Responses) => {
+    match context.protocol.map(|protocol| protocol.descriptor().cost) {
+        Some(RequestCost::Tokens(ResponseStorage::Never | ResponseStorage::OnRequest)) => Ok(()),
+        Some(RequestCost::Tokens(ResponseStorage::ByDefault)) => {
             context.warn(
                 InvalidSettings::new(
                     "no response of this route is recorded: each has an id that later requests can refer to",
@@ -186,7 +186,7 @@ fn check_protocol(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
             );
             Ok(())
         }
-        Some(_) => Err(InvalidSettings::new(
+        Some(RequestCost::PaidWork) => Err(InvalidSettings::new(
             "`cache` cannot be used for paid creates: each must be made",
         )
         .hint("remove `cache` from the route")),

@@ -13,7 +13,7 @@ use crate::callbacks::{CallbackQueue, CallbackRecords, StatusFormat};
 use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::public_url::PublicUrl;
-use crate::protocol::Protocol;
+use crate::protocol::TaskApi;
 use crate::task::{NO_KEYS_HINT, TaskSettings};
 use bytes::Bytes;
 use request::PendingSubscriptions;
@@ -38,10 +38,10 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     bare: true,
     build: |settings, context| {
         let config: CallbacksConfig = read_settings_or_default(settings)?;
-        let format = match context.protocol {
-            Some(Protocol::Video) => StatusFormat::Generic,
-            Some(Protocol::FamilyA | Protocol::FamilyB) => StatusFormat::Native,
-            _ => {
+        let format = match context.protocol.and_then(|it| it.descriptor().tasks) {
+            Some(TaskApi::Generic) => StatusFormat::Generic,
+            Some(TaskApi::Native) => StatusFormat::Native,
+            None => {
                 return Err(InvalidSettings::new(
                     "`callbacks` requires a route with `protocol: video`, `family_a` or `family_b`",
                 )

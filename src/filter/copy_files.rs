@@ -8,7 +8,6 @@ use super::view::{RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::images::ImageBodyFormat;
 use crate::media::{FileCopy, MediaStore, MediaStoreError, content_type_of, off_workers, within};
-use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids::{self, ReferencedId, ResourceIdKind};
 use crate::state::StateStore;
@@ -41,7 +40,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         Ok(Arc::new(CopyFilesFilter {
             state: context.state.clone(),
             media: context.media.clone(),
-            is_edit: context.protocol == Some(Protocol::ImageEdit),
+            is_edit: context.is_image_route(),
         }))
     },
 };

@@ -15,8 +15,8 @@ use crate::journal::CreateJournal;
 use crate::media::MediaStore;
 use crate::mirroring::MirroredRequests;
 use crate::polls::TaskStatusFetcher;
-use crate::protocol::Protocol;
 use crate::protocol::schema::CompiledSchema;
+use crate::protocol::{GenerationMedium, Protocol, TaskApi};
 use crate::response_cache::ResponseCache;
 use crate::state::StateStore;
 use crate::task::TaskSettings;
@@ -232,6 +232,18 @@ impl FilterPrerequisite {
 }
 
 impl BuildContext<'_> {
+    /// Whether the route is for images.
+    pub fn is_image_route(&self) -> bool {
+        let medium = self.protocol.map(|protocol| protocol.descriptor().medium);
+        medium == Some(GenerationMedium::Image)
+    }
+
+    /// Whether video tasks of the route have the gateway's own shape.
+    pub fn is_generic_task_route(&self) -> bool {
+        self.protocol
+            .is_none_or(|protocol| protocol.descriptor().tasks == Some(TaskApi::Generic))
+    }
+
     /// Adds a warning to the report about the configuration; the filter is built nevertheless.
     pub fn warn(&self, warning: InvalidSettings) {
         self.warnings.borrow_mut().push(warning);

@@ -29,9 +29,6 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     },
 };
 
-/// On routes without `protocol`, this header identifies callers of the messages protocol.
-const VERSION_HEADER: &str = "anthropic-version";
-
 struct FirstChannelFilter {
     catalog: Arc<Catalog>,
     protocol: Option<Protocol>,
@@ -54,12 +51,10 @@ impl Filter for FirstChannelFilter {
 
 impl FirstChannelFilter {
     fn first(&self, request: &RequestView) -> Result<Arc<Channel>, Fault> {
-        let protocol =
-            self.protocol
-                .unwrap_or_else(|| match request.headers.contains_key(VERSION_HEADER) {
-                    true => Protocol::Messages,
-                    false => Protocol::Responses,
-                });
+        // On routes without `protocol`, a header shows callers of a protocol with headers of its own.
+        let shown = || Protocol::with_headers_of(&request.headers);
+        let protocol = self.protocol.or_else(shown);
+        let protocol = protocol.or_else(Protocol::with_stored_objects);
         let may_use = |name: &str| {
             let caller = request.caller.as_ref();
             caller.is_none_or(|caller| caller.may_use_model(name))
@@ -67,7 +62,8 @@ impl FirstChannelFilter {
         self.catalog
             .models()
             .filter(|model| may_use(&model.name))
-            .flat_map(|model| model.candidates(protocol).to_vec())
+            .flat_map(|model| protocol.map(|it| model.candidates(it).to_vec()))
+            .flatten()
             .map(|candidate| candidate.channel)
             .min_by_key(|channel| (channel.tier, Reverse(channel.weight), channel.name.clone()))
             .ok_or_else(|| {
@@ -75,7 +71,7 @@ impl FirstChannelFilter {
                     FaultKind::Forbidden,
                     format!(
                         "this API key has no access to a model of the {} protocol; ask the operator of this gateway for access",
-                        protocol.name()
+                        protocol.map_or("-", Protocol::name)
                     ),
                 )
             })

@@ -11,7 +11,7 @@ use super::{Filter, FilterAction, FilterDeclaration, HookResult};
 use crate::catalog::caller::{Caller, Callers};
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Catalog;
-use crate::protocol::Protocol;
+use crate::protocol::GenerationMedium;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids::{self, ReferencedId, ResourceIdKind};
 use crate::protocol::percent_encoding::decoded;
@@ -279,7 +279,10 @@ fn named_in_form(request: &RequestView) -> Vec<ReferencedId> {
 
 /// Reduces the destination to `channel`.
 fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault> {
-    let protocol = request.protocol;
+    let medium = request
+        .protocol
+        .map(|protocol| protocol.descriptor().medium);
+    let is_image = medium == Some(GenerationMedium::Image);
     let Some(destination) = &mut request.destination else {
         request.destination = Some(RouteDestination::bound_to(channel));
         return Ok(());
@@ -287,7 +290,7 @@ fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault
     destination.keep(&channel);
     match (destination.candidates.is_empty(), &destination.model) {
         (false, _) => Ok(()),
-        (true, Some(_)) if protocol == Some(Protocol::ImageEdit) => Err(Fault::new(
+        (true, Some(_)) if is_image => Err(Fault::new(
             FaultKind::Invalid,
             "a file of this request was uploaded to an account that does not serve this model, and the gateway has no copy of it; upload the image again, or send its content",
         )

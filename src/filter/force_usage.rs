@@ -6,7 +6,6 @@ use super::descriptor::{
 use super::response_inputs::ResponseInputs;
 use super::view::{EventAction, EventView, RequestView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
-use crate::protocol::Protocol;
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::json::{JsonDocument, ValueKind, skim};
 use bytes::{BufMut, BytesMut};
@@ -22,9 +21,12 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     },
     settings: None,
     bare: true,
-    build: |_, context| match context.protocol {
-        Some(Protocol::Chat) => Ok(Arc::new(ForceUsageFilter)),
-        _ => Err(InvalidSettings::new(
+    build: |_, context| match context
+        .protocol
+        .map(|it| it.descriptor().usage.is_optional_in_streams)
+    {
+        Some(true) => Ok(Arc::new(ForceUsageFilter)),
+        Some(false) | None => Err(InvalidSettings::new(
             "`force_usage` requires a route with `protocol: chat`; streams of other protocols always report usage",
         )),
     },

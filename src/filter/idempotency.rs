@@ -132,7 +132,7 @@ impl IdempotencyFilter {
                 .hint("set `state` to a file or to Redis"),
             );
         }
-        let has_urls = context.protocol == Some(Protocol::ImageEdit);
+        let has_urls = context.is_image_route();
         if has_urls && keep.duration() > context.media.settings.ttl {
             context.warn(
                 InvalidSettings::new(

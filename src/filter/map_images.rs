@@ -19,7 +19,6 @@ use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAcc
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::images::ImageBodyFormat;
 use crate::media::MediaStore;
-use crate::protocol::Protocol;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -34,12 +33,12 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     },
     settings: None,
     bare: true,
-    build: |_, context| match context.protocol {
-        Some(Protocol::ImageEdit) => Ok(Arc::new(MapImagesFilter::build(context))),
-        _ => Err(
-            InvalidSettings::new("`map_images` requires a route with `protocol: image_edit`")
-                .hint("write `protocol: image_edit` in the route"),
-        ),
+    build: |_, context| match context.is_image_route() {
+        true => Ok(Arc::new(MapImagesFilter::build(context))),
+        false => Err(InvalidSettings::new(
+            "`map_images` requires a route with `protocol: image_edit`",
+        )
+        .hint("write `protocol: image_edit` in the route")),
     },
 };
 

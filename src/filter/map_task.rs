@@ -18,7 +18,6 @@ use super::view::{AttemptView, RequestView, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::model::Catalog;
 use crate::polls::TaskStatusFetcher;
-use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::StateStore;
 use crate::task::family::UnsupportedFieldPolicy;
@@ -66,7 +65,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
                 UnsupportedFieldPolicyConfig::Refuse => UnsupportedFieldPolicy::Refuse,
                 UnsupportedFieldPolicyConfig::Ignore => UnsupportedFieldPolicy::Ignore,
             },
-            is_generic: matches!(context.protocol, Some(Protocol::Video) | None),
+            is_generic: context.is_generic_task_route(),
             rules: schema_check::FamilySchemas::of(context)?,
             tasks: context.tasks.clone(),
             polls: context.polls.clone(),

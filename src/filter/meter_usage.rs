@@ -6,10 +6,10 @@ use super::view::{EventView, RequestView, ResponseBodyKind, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::model::Candidate;
 use crate::catalog::price::{MediaOutput, ModelPrice};
-use crate::protocol::Protocol;
 use crate::protocol::images::{image_count, is_image_event};
 use crate::protocol::response_verdict::{is_examined, is_pending};
 use crate::protocol::usage::{self, StreamUsageMeter};
+use crate::protocol::{GenerationMedium, Protocol, RequestCost};
 use bytes::Bytes;
 use http::Method;
 use std::sync::Arc;
@@ -101,11 +101,8 @@ impl Filter for MeterUsageFilter {
 /// Whether a body without usage lacks it: a text was generated. A response that is being generated in the background has
 /// no usage yet.
 fn expects_usage(request: &RequestView, body: &[u8]) -> bool {
-    let is_text = match request.protocol {
-        Some(Protocol::Chat | Protocol::Messages | Protocol::Responses) => true,
-        Some(Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
-        | None => false,
-    };
+    let cost = request.protocol.map(|protocol| protocol.descriptor().cost);
+    let is_text = matches!(cost, Some(RequestCost::Tokens(_)));
     let is_post = request.method == Method::POST;
     is_text && is_examined(is_post, &request.path) && !is_pending(body)
 }
@@ -113,5 +110,6 @@ fn expects_usage(request: &RequestView, body: &[u8]) -> bool {
 /// Whether the cost of a response depends on the number of its images; only then they are counted.
 fn counts_images(protocol: Option<Protocol>, candidate: Option<&Candidate>) -> bool {
     let price = || candidate?.price();
-    protocol == Some(Protocol::ImageEdit) && price().is_some_and(ModelPrice::counts_images)
+    let medium = protocol.map(|protocol| protocol.descriptor().medium);
+    medium == Some(GenerationMedium::Image) && price().is_some_and(ModelPrice::counts_images)
 }

@@ -4,9 +4,6 @@ use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement, FilterPrer
 use super::view::RequestView;
 use super::{Filter, HookResult};
 use crate::protocol::Protocol;
-use crate::protocol::json::JsonDocument;
-use crate::protocol::json::edit::JsonEdits;
-use bytes::Bytes;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
@@ -32,41 +29,20 @@ struct NormaliseSpellingFilter {
 
 impl Filter for NormaliseSpellingFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        let body = request.body.scanned();
-        normalise(self.protocol, body, &mut request.edits);
+        if let Some(protocol) = self.protocol {
+            let body = request.body.scanned();
+            (protocol.descriptor().normalise)(body, &mut request.edits);
+        }
         HookResult::next()
-    }
-}
-
-fn normalise(protocol: Option<Protocol>, body: &JsonDocument, edits: &mut JsonEdits) {
-    let root = body.root();
-    match protocol {
-        Some(Protocol::Messages) => {
-            if let Some(choice) = root.get("tool_choice")
-                && let Some(word @ ("auto" | "any" | "none")) = choice.as_str().as_deref()
-            {
-                edits.replace(
-                    choice.span(),
-                    Bytes::from(format!(r#"{{"type":"{word}"}}"#)),
-                );
-            }
-        }
-        Some(Protocol::Chat | Protocol::Responses) => {
-            if let Some(retention) = root.get("prompt_cache_retention")
-                && retention.as_str().as_deref() == Some("in-memory")
-            {
-                edits.replace(retention.span(), Bytes::from_static(br#""in_memory""#));
-            }
-        }
-        Some(Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
-        | None => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::json::JsonLimits;
+    use crate::protocol::json::edit::JsonEdits;
+    use crate::protocol::json::{JsonDocument, JsonLimits};
+    use bytes::Bytes;
 
     #[test]
     fn only_the_older_spellings_change() {
@@ -107,7 +83,7 @@ mod tests {
                 JsonDocument::parse(Bytes::from_static(body.as_bytes()), &JsonLimits::default())
                     .unwrap();
             let mut edits = JsonEdits::default();
-            normalise(Some(protocol), &body, &mut edits);
+            (protocol.descriptor().normalise)(&body, &mut edits);
             assert_eq!(edits.apply(body.body()).to_bytes(), expected);
         }
     }

@@ -83,7 +83,9 @@ impl Filter for RememberIdsFilter {
             let (name, data) = (view.event.name(), view.event.data());
             let made = ids::made_in_event(protocol, name, data);
             self.remember_sealed(view.request, view.candidate, data, &made.sealed);
-            if protocol == Protocol::Messages && has_choice(view.request) {
+            let sealed = protocol.descriptor().sealed_content.as_ref();
+            let has_signatures = sealed.is_some_and(|places| places.has_signature_events);
+            if has_signatures && has_choice(view.request) {
                 let signature = sealed_content::signature_in_event(name, data);
                 self.remember_sealed(view.request, view.candidate, data, signature.as_slice());
             }

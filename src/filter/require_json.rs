@@ -7,7 +7,6 @@ use super::descriptor::{
 };
 use super::view::RequestView;
 use super::{Filter, FilterDeclaration, HookResult};
-use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderValue, header};
 use schemars::JsonSchema;
@@ -23,7 +22,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     bare: true,
     build: |settings, context| {
         let RequireJsonConfig { also_accept } = read_settings_or_default(settings)?;
-        if also_accept.is_some() && context.protocol != Some(Protocol::ImageEdit) {
+        if also_accept.is_some() && !context.is_image_route() {
             return Err(InvalidSettings::new(
                 "`also_accept: multipart` requires a route with `protocol: image_edit`",
             )

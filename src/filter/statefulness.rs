@@ -3,9 +3,9 @@
 
 use super::body::RequestBody;
 use super::view::RequestView;
-use crate::protocol::Protocol;
 use crate::protocol::ids;
 use crate::protocol::json::{DocumentNode, JsonDocument, ValueKind};
+use crate::protocol::{Protocol, RequestCost, ResponseStorage};
 use http::Method;
 use memchr::memmem;
 
@@ -43,15 +43,18 @@ pub fn stateful_part(request: &RequestView) -> Option<&'static str> {
     }
 }
 
+fn is_stored_by_default(protocol: Protocol) -> bool {
+    protocol.descriptor().cost == RequestCost::Tokens(ResponseStorage::ByDefault)
+}
+
 fn stateful_member(protocol: Protocol, document: &JsonDocument) -> Option<&'static str> {
     let root = document.root();
     if root.kind() != ValueKind::Object {
         return Some("no JSON object");
     }
     let is_stored = match root.get("store") {
-        // Responses are stored unless the request forbids it.
-        None => protocol == Protocol::Responses,
-        Some(store) if store.is_null() => protocol == Protocol::Responses,
+        None => is_stored_by_default(protocol),
+        Some(store) if store.is_null() => is_stored_by_default(protocol),
         Some(store) => store.as_bool() != Some(false),
     };
     if is_stored {

@@ -13,7 +13,6 @@ use super::view::{AttemptView, RequestView};
 use super::{Filter, FilterAction, HookResult};
 use crate::filter::body::RequestBody;
 use crate::media::off_workers;
-use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::quoted;
 use crate::task::NO_KEYS_HINT;
@@ -59,7 +58,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         }
         Ok(Arc::new(StoreMediaFilter {
             hosting,
-            is_generic: matches!(context.protocol, Some(Protocol::Video) | None),
+            is_generic: context.is_generic_task_route(),
             editor: context.body_editor(DESCRIPTOR.name),
         }))
     },

@@ -37,6 +37,7 @@ use crate::filter::stream_info::{DenialReply, UpstreamProcessing, UsageReport};
 use crate::filter::view::RequestView;
 use crate::filter::{FilterAction, LocalReply};
 use crate::observe::open_requests::OpenRequestGuard;
+use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
@@ -309,7 +310,7 @@ impl Exchange<'_> {
         if is_unread || self.downstream.is_committed() {
             self.record.broken = true;
         } else {
-            let guessed = || reply::guessed_protocol(&self.request.headers);
+            let guessed = || Protocol::with_headers_of(&self.request.headers);
             let protocol = self.request.protocol.or_else(guessed);
             let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
             reply::complete_head(&mut answer.headers, protocol, &self.request);

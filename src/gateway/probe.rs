@@ -16,15 +16,14 @@ use crate::channel::clock::MonotonicTime;
 use crate::channel::live::ChannelStates;
 use crate::channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use crate::channel::random::random_fraction;
-use crate::protocol::Protocol;
 use crate::protocol::error_class::{ErrorClassifier, ErrorSubject};
 use crate::protocol::fault::Fault;
 use crate::protocol::header_policy;
 use crate::protocol::json::skim;
-use crate::protocol::response_verdict::{self, ResponseVerdict};
+use crate::protocol::response_verdict;
 use crate::reload::Reloader;
 use async_trait::async_trait;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
 use std::collections::HashMap;
@@ -202,9 +201,10 @@ pub(super) fn model_list_request(
     let channel = target.channel;
     let mut headers = header_policy::request_headers_for_provider(&HeaderMap::new());
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-    if channel.protocols.contains(&Protocol::Messages) {
-        let version = HeaderName::from_static("anthropic-version");
-        headers.insert(version, HeaderValue::from_static("2023-06-01"));
+    for protocol in &*channel.protocols {
+        if let Some((name, version)) = &protocol.descriptor().headers.version {
+            headers.insert(name, HeaderValue::from_static(version));
+        }
     }
     let path = path_at(channel, "/v1/models");
     let body = PreparedBody::Absent;
@@ -229,7 +229,7 @@ fn health_of_body(
 ) -> Result<(), AttemptFailure> {
     // A list of models is a success, whatever else the body has.
     let has_list = skim::find(body, &["data"]).is_some_and(|data| body[data].starts_with(b"["));
-    if has_list || response_verdict::judge(Protocol::Chat, body) != ResponseVerdict::Failure {
+    if has_list || !response_verdict::is_failure(body) {
         return Ok(());
     }
     let error = errors.classify_response(status.as_u16(), body, ErrorSubject::Resource);

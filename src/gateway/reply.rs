@@ -10,8 +10,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::time::Duration;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The name of the request id in the messages protocol.
-const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 /// SDKs read this before `retry-after`, because it is more precise.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 /// `false` stops SDKs from retrying, which some otherwise do for any status.
@@ -79,17 +77,11 @@ pub fn add_request_id(headers: &mut HeaderMap, protocol: Option<Protocol>, reque
     let Ok(id) = HeaderValue::from_str(request_id) else {
         return;
     };
-    if protocol == Some(Protocol::Messages) {
-        headers.insert(REQUEST_ID, id.clone());
+    let own = protocol.and_then(|protocol| protocol.descriptor().headers.request_id.as_ref());
+    if let Some(name) = own {
+        headers.insert(name, id.clone());
     }
     headers.insert(X_REQUEST_ID, id);
-}
-
-/// Guesses the caller's protocol from its headers, for requests without a route.
-pub fn guessed_protocol(headers: &HeaderMap) -> Option<Protocol> {
-    let speaks_messages =
-        headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
-    speaks_messages.then_some(Protocol::Messages)
 }
 
 /// The value of the `Allow` header of a 405.

@@ -24,8 +24,8 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::header_policy;
 use crate::protocol::json::edit::BodySegments;
 use crate::protocol::redact::redact;
-use crate::protocol::response_verdict::{self, ResponseVerdict};
-use crate::protocol::{Protocol, retry_after, upstream_request_id};
+use crate::protocol::response_verdict;
+use crate::protocol::{retry_after, upstream_request_id};
 use crate::subrequest::{Subrequest, SubrequestFuture, SubrequestResponse, SubrequestSender};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -271,7 +271,7 @@ impl Gateway {
 /// Whether the body of a query's response is no JSON object, whatever its status says. Other subrequests may have no body.
 fn is_unreadable(subrequest: &Subrequest, status: StatusCode, body: &[u8]) -> bool {
     let has_result = subrequest.method == Method::GET && status != StatusCode::NO_CONTENT;
-    has_result && response_verdict::judge(Protocol::Video, body) == ResponseVerdict::Unreadable
+    has_result && response_verdict::is_unreadable(body)
 }
 
 /// The candidate of the subrequest, with the class of its endpoint.

@@ -1,19 +1,15 @@
 //! Error responses: their formats, and which of them a route has.
 
 use super::component::{ComponentSchemas, reference};
-use crate::protocol::Protocol;
 use crate::protocol::error_body;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::{Protocol, ProtocolDescriptor};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The formats of error bodies.
+/// The format of error bodies that one protocol or several have: the first of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ErrorFormat {
-    Chat,
-    Messages,
-    FamilyB,
-}
+pub(super) struct ErrorFormat(Protocol);
 
 /// What of a route determines which errors it has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,21 +26,23 @@ pub(super) struct ErrorConditions {
 }
 
 impl ErrorFormat {
-    const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::FamilyB];
+    /// The format of a route.
+    pub fn for_route(protocol: Option<Protocol>) -> Self {
+        let schema = ProtocolDescriptor::for_route(protocol).errors.schema_name;
+        let mut formats = Self::all();
+        let format = formats.find(|format| format.schema_name() == schema);
+        format.expect("each protocol has a format")
+    }
 
-    pub fn of(protocol: Option<Protocol>) -> Self {
-        match protocol {
-            Some(Protocol::Messages) => Self::Messages,
-            Some(Protocol::FamilyB) => Self::FamilyB,
-            Some(
-                Protocol::Chat
-                | Protocol::Responses
-                | Protocol::ImageEdit
-                | Protocol::Video
-                | Protocol::FamilyA,
-            )
-            | None => Self::Chat,
-        }
+    /// One format of each schema.
+    fn all() -> impl Iterator<Item = Self> {
+        let formats = Protocol::ALL.iter().copied().map(Self);
+        let mut seen = Vec::new();
+        formats.filter(move |format| {
+            let is_new = !seen.contains(&format.schema_name());
+            seen.push(format.schema_name());
+            is_new
+        })
     }
 
     /// References to the errors that a route has, by status.
@@ -66,8 +64,7 @@ impl ErrorFormat {
 
     /// The error responses of all formats.
     pub fn responses() -> Map<String, Value> {
-        let formats = Self::ALL.into_iter();
-        formats.flat_map(Self::responses_of_format).collect()
+        Self::all().flat_map(Self::responses_of_format).collect()
     }
 
     fn responses_of_format(self) -> Vec<(String, Value)> {
@@ -98,20 +95,11 @@ impl ErrorFormat {
     }
 
     fn status(self, kind: FaultKind) -> u16 {
-        let protocol = match self {
-            Self::Chat => Protocol::Chat,
-            Self::Messages => Protocol::Messages,
-            Self::FamilyB => Protocol::FamilyB,
-        };
-        error_body::status(Some(protocol), &Fault::new(kind, ""))
+        error_body::status(Some(self.0), &Fault::new(kind, ""))
     }
 
     fn schema_name(self) -> &'static str {
-        match self {
-            Self::Chat => "Error",
-            Self::Messages => "MessagesError",
-            Self::FamilyB => "FamilyBError",
-        }
+        self.0.descriptor().errors.schema_name
     }
 
     fn response_name(self, status: u16) -> String {
@@ -157,52 +145,12 @@ impl ErrorConditions {
     }
 }
 
+/// The schemas of the error bodies of all formats.
 pub(super) fn add_schemas(schemas: &mut ComponentSchemas) {
-    schemas.add(
-        ErrorFormat::Chat.schema_name(),
-        json!({
-            "type": "object",
-            "required": ["error"],
-            "properties": {"error": {
-                "type": "object",
-                "required": ["message", "type"],
-                "properties": {
-                    "message": {"type": "string", "description": "What was expected, what was received, and what to do."},
-                    "type": {"type": "string"},
-                    "param": {"type": ["string", "null"], "description": "The field or header at fault."},
-                    "code": {"type": ["string", "null"], "description": "See docs/errors.md; providers have others."}
-                }
-            }}
-        }),
-    );
-    schemas.add(
-        ErrorFormat::Messages.schema_name(),
-        json!({
-            "type": "object",
-            "required": ["type", "error"],
-            "properties": {
-                "type": {"const": "error"},
-                "error": {
-                    "type": "object",
-                    "required": ["type", "message"],
-                    "properties": {"type": {"type": "string"}, "message": {"type": "string"}}
-                },
-                "request_id": {"type": ["string", "null"]}
-            }
-        }),
-    );
-    schemas.add(
-        ErrorFormat::FamilyB.schema_name(),
-        json!({
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string"},
-                "message": {"type": "string"},
-                "request_id": {"type": "string"}
-            }
-        }),
-    );
+    for format in ErrorFormat::all() {
+        let errors = &format.0.descriptor().errors;
+        schemas.add(errors.schema_name, (errors.schema)());
+    }
 }
 
 /// The headers that responses refer to.

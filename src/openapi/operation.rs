@@ -175,15 +175,16 @@ fn responses(route: &Route, contract: &RouteContract, method: &Method, names: &[
         calls_services: filters().any(|named| named.filter.callout().is_some()),
         asks_provider: !provides(FilterProvision::Reply),
     };
-    responses.extend(ErrorFormat::of(route.protocol).references(conditions));
+    responses.extend(ErrorFormat::for_route(route.protocol).references(conditions));
     Value::Object(responses)
 }
 
 fn security(route: &Route) -> Value {
-    match (provides(route, FilterProvision::Caller), route.protocol) {
+    let has_key_header = Protocol::key_headers(route.protocol).next().is_some();
+    match (provides(route, FilterProvision::Caller), has_key_header) {
         (false, _) => json!([]),
-        (true, Some(Protocol::Messages) | None) => json!([{"bearer": []}, {"api_key": []}]),
-        (true, Some(_)) => json!([{"bearer": []}]),
+        (true, true) => json!([{"bearer": []}, {"api_key": []}]),
+        (true, false) => json!([{"bearer": []}]),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::config::pointer::child;
 use crate::expression::{Expression, Phase};
 use crate::filter::expression::FilterExpression;
 use crate::filter::header_name::header_name;
-use crate::protocol::Protocol;
+use crate::protocol::{GenerationMedium, Protocol};
 use crate::scalar::HumanDuration;
 use http::{HeaderName, HeaderValue};
 use rustls_pki_types::ServerName;
@@ -307,7 +307,11 @@ fn check_image_edits(
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) {
-    if config != ImageEditConfig::default() && !protocols.contains(&Protocol::ImageEdit) {
+    let mut media = protocols
+        .iter()
+        .map(|protocol| protocol.descriptor().medium);
+    let has_images = media.any(|medium| medium == GenerationMedium::Image);
+    if config != ImageEditConfig::default() && !has_images {
         problems.error(
             &format!("{at}/image_edit"),
             "`image_edit` requires `image_edit` in the `protocols` of the channel",

@@ -4,7 +4,7 @@ use super::ProblemCollector;
 use crate::config::families::shipped;
 use crate::config::hint::did_you_mean;
 use crate::config::pointer::child;
-use crate::protocol::Protocol;
+use crate::protocol::{Protocol, TaskApi};
 use crate::scalar::Secret;
 use crate::task::definition::VideoFamilyDefinitionConfig;
 use crate::task::families::SHIPPED;
@@ -69,10 +69,9 @@ impl FamilyLookup<'_> {
             return spoken.next().filter(|_| spoken.next().is_none()).cloned();
         };
         let family = self.named(name, &child(at, "family"), problems)?;
-        let natives = [Protocol::FamilyA, Protocol::FamilyB];
         let mut others = protocols
             .iter()
-            .filter(|protocol| natives.contains(protocol));
+            .filter(|protocol| protocol.descriptor().tasks == Some(TaskApi::Native));
         if let (Some(spoken), Some(other)) = (
             family.protocol,
             others.find(|other| Some(**other) != family.protocol),

@@ -8,9 +8,9 @@ mod path_hint;
 use super::failover::Failover;
 use crate::catalog::channel::TimeoutOverrides;
 use crate::filter::chain::{RequestChain, ResponseChain};
-use crate::protocol::Protocol;
 use crate::protocol::percent_encoding::push_encoded;
 use crate::protocol::request_path::segment_text;
+use crate::protocol::{Protocol, TaskApi};
 use crate::telemetry::TracedMessages;
 use foldhash::fast::RandomState;
 use http::Method;
@@ -130,7 +130,7 @@ impl Router {
                 near = None;
             }
         }
-        near.filter(|protocol| matches!(protocol, Protocol::FamilyA | Protocol::FamilyB))
+        near.filter(|protocol| protocol.descriptor().tasks == Some(TaskApi::Native))
     }
 }
 

@@ -6,7 +6,6 @@ use super::attempt_trace::{AttemptTrace, SideWaits};
 use super::exchange_trace::{ExchangeSummary, ExchangeTrace, FinishedTrace};
 use super::provider_name::provider_name;
 use super::settings::TraceSettings;
-use crate::protocol::Protocol;
 use bytes::Bytes;
 use messages::{
     AttributeValue, AttributeValueKind, ExportTraceRequest, ExportTraceResponse, ExportedSpan,
@@ -233,19 +232,16 @@ fn add_generation(
     let Some(protocol) = summary.protocol else {
         return;
     };
-    attributes.text("gen_ai.operation.name", operation_of(protocol));
+    let names = protocol.descriptor().traces;
+    attributes.text("gen_ai.operation.name", names.operation);
     if let Some(provider) = provider_name(host, Some(protocol)) {
         attributes.text("gen_ai.provider.name", provider);
     }
     if let Some(model) = model {
         attributes.shared("gen_ai.request.model", model);
     }
-    match protocol {
-        Protocol::Chat | Protocol::Messages | Protocol::Responses => {}
-        Protocol::ImageEdit => attributes.text("gen_ai.output.type", "image"),
-        Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
-            attributes.text("gen_ai.output.type", "video");
-        }
+    if let Some(output) = names.output_type {
+        attributes.text("gen_ai.output.type", output);
     }
 }
 
@@ -322,19 +318,12 @@ fn resends_until(attempts: &[AttemptTrace]) -> i64 {
 
 /// `gen_ai.operation.name` and the model, as the conventions name a span; without a protocol the request's.
 fn attempt_name(summary: &ExchangeSummary, model: Option<&str>) -> String {
-    match (summary.protocol, model) {
-        (Some(protocol), Some(model)) => format!("{} {model}", operation_of(protocol)),
-        (Some(protocol), None) => operation_of(protocol).to_owned(),
+    let protocol = summary.protocol;
+    let operation = protocol.map(|protocol| protocol.descriptor().traces.operation);
+    match (operation, model) {
+        (Some(operation), Some(model)) => format!("{operation} {model}"),
+        (Some(operation), None) => operation.to_owned(),
         (None, _) => summary.method.to_string(),
-    }
-}
-
-fn operation_of(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::Chat | Protocol::Messages | Protocol::Responses => "chat",
-        Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
-            "generate_content"
-        }
     }
 }
 

@@ -26,12 +26,8 @@ pub(super) fn provider_name(host: &str, protocol: Option<Protocol>) -> Option<&'
         above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
     };
     let known = HOSTS.iter().find(|(known, _)| is_of(known));
-    known.map(|(_, name)| *name).or(match protocol? {
-        Protocol::Chat | Protocol::Responses | Protocol::ImageEdit => Some("openai"),
-        Protocol::Messages => Some("anthropic"),
-        Protocol::Video => None,
-        family @ (Protocol::FamilyA | Protocol::FamilyB) => Some(family.name()),
-    })
+    let known = known.map(|(_, name)| *name);
+    known.or_else(|| protocol?.descriptor().traces.provider)
 }
 
 #[cfg(test)]

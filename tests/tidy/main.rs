@@ -9,6 +9,7 @@ mod filters;
 mod modules;
 mod names;
 mod pages;
+mod protocols;
 mod renamed_keys;
 mod sources;
 mod test_command;

@@ -13,8 +13,10 @@ mod tests;
 pub use request::{RequestMessages, of_request};
 pub use response::of_response;
 pub use stream::StreamedMessages;
+pub(crate) use stream::{StreamedForm, number, text};
 
 use super::Protocol;
+use super::json::DocumentNode;
 use super::secret_shape::masked;
 use serde::Serialize;
 
@@ -72,12 +74,33 @@ struct TextAllowance {
     is_exceeded: bool,
 }
 
+/// Where requests and responses of a protocol have messages.
+#[derive(Debug)]
+pub struct ConversationShape {
+    /// The member with instructions that are no message.
+    pub instructions: Option<&'static str>,
+    /// The member with the messages of a request.
+    pub messages: &'static str,
+    pub response: ResponseMessages,
+    /// Adds what an event has to the messages of its stream.
+    pub add_event: fn(&mut StreamedMessages, DocumentNode<'_>),
+}
+
+/// Where a whole response has messages.
+#[derive(Clone, Copy, Debug)]
+pub enum ResponseMessages {
+    /// One in each of `choices`.
+    Choices,
+    /// The response is one message: the members with its parts and with the reason why it ended.
+    One {
+        parts: &'static str,
+        reason: &'static str,
+    },
+}
+
 /// Whether requests and responses of a protocol have messages.
 pub fn has_messages(protocol: Protocol) -> bool {
-    matches!(
-        protocol,
-        Protocol::Chat | Protocol::Messages | Protocol::Responses
-    )
+    protocol.descriptor().conversation.is_some()
 }
 
 impl TextAllowance {

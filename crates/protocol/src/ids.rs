@@ -12,6 +12,26 @@ use super::stream::event_type;
 use memchr::memmem;
 use std::ops::Range;
 
+/// An event that has ids.
+#[derive(Debug)]
+pub struct IdEvent {
+    pub name: &'static str,
+    /// The member with the object that has them.
+    pub member: &'static str,
+    pub form: IdObjectForm,
+}
+
+/// The object of an event that has ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdObjectForm {
+    /// What a whole response has, or a part of it.
+    Response,
+    /// An output item of the responses protocol.
+    Item,
+    /// A content block of the messages protocol.
+    Block,
+}
+
 /// An id that a request refers to.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ReferencedId {
@@ -111,36 +131,21 @@ pub fn made_in_body(body: &[u8]) -> CreatedIds {
 
 /// The ids in an event of a stream. For events with text, only the event's name is checked.
 pub fn made_in_event(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> CreatedIds {
-    let name = name.or_else(|| event_type(data));
-    let place: &[&str] = match (protocol, name.unwrap_or_default()) {
-        (Protocol::Responses, b"response.output_item.added" | b"response.output_item.done") => {
-            let mut made = CreatedIds::default();
-            if let Some(item) = skim::find(data, &["item"]) {
-                made.add_item(data, item);
-            }
-            return made;
-        }
-        (
-            Protocol::Responses,
-            b"response.created"
-            | b"response.queued"
-            | b"response.in_progress"
-            | b"response.completed"
-            | b"response.incomplete"
-            | b"response.failed",
-        ) => &["response"],
-        (Protocol::Messages, b"message_start") => &["message"],
-        (Protocol::Messages, b"message_delta") => &["delta"],
-        (Protocol::Messages, b"content_block_start") => {
-            let mut made = CreatedIds::default();
-            if let Some(block) = skim::find(data, &["content_block"]) {
-                made.add_block(data, block);
-            }
-            return made;
-        }
-        _ => return CreatedIds::default(),
-    };
-    skim::find(data, place).map_or_else(CreatedIds::default, |range| made_in_object(data, range))
+    let events = protocol.descriptor().id_events;
+    if events.is_empty() {
+        return CreatedIds::default();
+    }
+    let name = name.or_else(|| event_type(data)).unwrap_or_default();
+    let row = events.iter().find(|event| event.name.as_bytes() == name);
+    let found = row.and_then(|event| Some((event.form, skim::find(data, &[event.member])?)));
+    let mut made = CreatedIds::default();
+    match found {
+        Some((IdObjectForm::Response, range)) => return made_in_object(data, range),
+        Some((IdObjectForm::Item, range)) => made.add_item(data, range),
+        Some((IdObjectForm::Block, range)) => made.add_block(data, range),
+        None => {}
+    }
+    made
 }
 
 fn made_in_object(json: &[u8], range: Range<usize>) -> CreatedIds {

@@ -6,9 +6,8 @@ mod tests;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::Protocol;
-use super::date::rfc3339;
 use super::percent_encoding::decoded;
+use super::{Protocol, ProtocolDescriptor};
 
 /// A model that a caller may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,23 +31,23 @@ pub struct PageQuery {
     pub before_id: Option<String>,
 }
 
+/// How a protocol lists models.
+#[derive(Debug)]
+pub struct ModelListFormat {
+    /// The body of a list.
+    pub list: fn(&[ListedModel], &PageQuery) -> Bytes,
+    /// The body of one model.
+    pub item: fn(&ListedModel) -> Bytes,
+}
+
 /// A list of models in the given order. Only lists of the messages protocol have pages.
 pub fn list(protocol: Option<Protocol>, entries: &[ListedModel], page: &PageQuery) -> Bytes {
-    match protocol {
-        Some(Protocol::Messages) => messages_list(entries, page),
-        _ => json(&ChatModelListJson {
-            object: "list",
-            data: entries.iter().map(ChatModelJson::new).collect(),
-        }),
-    }
+    (ProtocolDescriptor::for_route(protocol).models.list)(entries, page)
 }
 
 /// One model.
 pub fn item(protocol: Option<Protocol>, entry: &ListedModel) -> Bytes {
-    match protocol {
-        Some(Protocol::Messages) => json(&MessagesModelJson::new(entry)),
-        _ => json(&ChatModelJson::new(entry)),
-    }
+    (ProtocolDescriptor::for_route(protocol).models.item)(entry)
 }
 
 impl PageQuery {
@@ -75,7 +74,7 @@ impl PageQuery {
     /// The page of `entries`, and whether there are more entries in the direction of paging.
     ///
     /// With an id that is not in the list, the page is empty.
-    fn of<'a>(&self, entries: &'a [ListedModel]) -> (&'a [ListedModel], bool) {
+    pub(crate) fn of<'a>(&self, entries: &'a [ListedModel]) -> (&'a [ListedModel], bool) {
         let place = |id: &String| entries.iter().position(|entry| entry.id == *id);
         let start = self
             .after_id
@@ -106,70 +105,8 @@ impl Default for PageQuery {
     }
 }
 
-#[derive(Serialize)]
-struct ChatModelJson<'a> {
-    id: &'a str,
-    object: &'static str,
-    created: u64,
-    owned_by: &'a str,
-}
-
-#[derive(Serialize)]
-struct ChatModelListJson<'a> {
-    object: &'static str,
-    data: Vec<ChatModelJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct MessagesModelJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    id: &'a str,
-    display_name: &'a str,
-    created_at: String,
-}
-
-#[derive(Serialize)]
-struct MessagesModelListJson<'a> {
-    data: Vec<MessagesModelJson<'a>>,
-    has_more: bool,
-    first_id: Option<&'a str>,
-    last_id: Option<&'a str>,
-}
-
-impl<'a> ChatModelJson<'a> {
-    fn new(entry: &'a ListedModel) -> Self {
-        Self {
-            id: &entry.id,
-            object: "model",
-            created: entry.created,
-            owned_by: &entry.owned_by,
-        }
-    }
-}
-
-impl<'a> MessagesModelJson<'a> {
-    fn new(entry: &'a ListedModel) -> Self {
-        Self {
-            kind: "model",
-            id: &entry.id,
-            display_name: entry.display_name.as_deref().unwrap_or(&entry.id),
-            created_at: rfc3339(entry.created),
-        }
-    }
-}
-
-fn messages_list(entries: &[ListedModel], page: &PageQuery) -> Bytes {
-    let (part, has_more) = page.of(entries);
-    json(&MessagesModelListJson {
-        data: part.iter().map(MessagesModelJson::new).collect(),
-        has_more,
-        first_id: part.first().map(|entry| entry.id.as_str()),
-        last_id: part.last().map(|entry| entry.id.as_str()),
-    })
-}
-
-fn json(body: &impl Serialize) -> Bytes {
+/// The JSON of a model list.
+pub(crate) fn json(body: &impl Serialize) -> Bytes {
     serde_json::to_vec(body)
         .expect("model lists are plain structs of strings and numbers")
         .into()

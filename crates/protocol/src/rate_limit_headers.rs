@@ -1,7 +1,7 @@
 //! Rate limit headers of responses, with the names and formats of each protocol.
 
-use super::Protocol;
 use super::date::rfc3339;
+use super::{Protocol, ProtocolDescriptor};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use std::time::Duration;
@@ -27,6 +27,24 @@ pub enum RateLimitUnit {
     Tokens,
 }
 
+/// The rate limit headers of a protocol.
+#[derive(Debug)]
+pub struct RateLimitHeaderFormat {
+    /// The names for the limit, what remains of it, and its reset.
+    pub requests: [HeaderName; 3],
+    pub tokens: [HeaderName; 3],
+    pub reset: ResetFormat,
+}
+
+/// How a header says when a limit is free again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetFormat {
+    /// `6m0s`
+    Duration,
+    /// A point in time of RFC 3339.
+    Time,
+}
+
 /// The headers for the limits of each unit; `now` is in Unix milliseconds.
 ///
 /// The messages protocol has its own names and points in time; other protocols have chat's names and durations.
@@ -35,16 +53,20 @@ pub fn headers(
     protocol: Option<Protocol>,
     now: u64,
 ) -> Vec<(HeaderName, HeaderValue)> {
+    let format = ProtocolDescriptor::for_route(protocol).rate_limits;
     // All values are slices of one piece of memory, since every response has these headers.
     let mut values = String::with_capacity(VALUES_BYTES);
     let mut ends = Vec::with_capacity(HEADERS_MAX);
     for (counted, status) in limits {
-        let [limit, remaining, reset] = names(protocol, counted);
+        let [limit, remaining, reset] = match counted {
+            RateLimitUnit::Requests => &format.requests,
+            RateLimitUnit::Tokens => &format.tokens,
+        };
         push_decimal(&mut values, status.limit);
         ends.push((limit, values.len()));
         push_decimal(&mut values, status.remaining);
         ends.push((remaining, values.len()));
-        push_reset(&mut values, protocol, status.reset, now);
+        push_reset(&mut values, format.reset, status.reset, now);
         ends.push((reset, values.len()));
     }
     let values = Bytes::from(values);
@@ -58,44 +80,14 @@ pub fn headers(
     ends.into_iter().map(header).collect()
 }
 
-fn push_reset(text: &mut String, protocol: Option<Protocol>, reset: Duration, now: u64) {
-    match protocol {
-        Some(Protocol::Messages) => {
+fn push_reset(text: &mut String, format: ResetFormat, reset: Duration, now: u64) {
+    match format {
+        ResetFormat::Time => {
             let reset_ms = u64::try_from(reset.as_millis()).unwrap_or(u64::MAX);
             // Rounded down: rounded up, the time would lie after the end of the window.
             text.push_str(&rfc3339(now.saturating_add(reset_ms) / 1000));
         }
-        _ => push_duration(text, reset),
-    }
-}
-
-/// The names of the headers for the limit, what remains of it, and its reset.
-fn names(protocol: Option<Protocol>, counted: RateLimitUnit) -> &'static [HeaderName; 3] {
-    static REQUESTS: [HeaderName; 3] = [
-        HeaderName::from_static("x-ratelimit-limit-requests"),
-        HeaderName::from_static("x-ratelimit-remaining-requests"),
-        HeaderName::from_static("x-ratelimit-reset-requests"),
-    ];
-    static TOKENS: [HeaderName; 3] = [
-        HeaderName::from_static("x-ratelimit-limit-tokens"),
-        HeaderName::from_static("x-ratelimit-remaining-tokens"),
-        HeaderName::from_static("x-ratelimit-reset-tokens"),
-    ];
-    static MESSAGES_REQUESTS: [HeaderName; 3] = [
-        HeaderName::from_static("anthropic-ratelimit-requests-limit"),
-        HeaderName::from_static("anthropic-ratelimit-requests-remaining"),
-        HeaderName::from_static("anthropic-ratelimit-requests-reset"),
-    ];
-    static MESSAGES_TOKENS: [HeaderName; 3] = [
-        HeaderName::from_static("anthropic-ratelimit-tokens-limit"),
-        HeaderName::from_static("anthropic-ratelimit-tokens-remaining"),
-        HeaderName::from_static("anthropic-ratelimit-tokens-reset"),
-    ];
-    match (protocol, counted) {
-        (Some(Protocol::Messages), RateLimitUnit::Requests) => &MESSAGES_REQUESTS,
-        (Some(Protocol::Messages), RateLimitUnit::Tokens) => &MESSAGES_TOKENS,
-        (_, RateLimitUnit::Requests) => &REQUESTS,
-        (_, RateLimitUnit::Tokens) => &TOKENS,
+        ResetFormat::Duration => push_duration(text, reset),
     }
 }
 

@@ -8,8 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
 
-use super::Protocol;
 use super::json::{DocumentNode, JsonDocument, JsonError, JsonLimits, ValueKind};
+use super::{Protocol, ProtocolDescriptor};
 
 /// Identifies a text of a response: pieces in several events that belong to one text have the same part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,6 +81,23 @@ const ARGUMENTS: [&str; 4] = ["action", "arguments", "input", "partial_json"];
 /// What a piece of a text is called in the events of the messages and the responses protocol.
 const DELTA: &str = "delta";
 
+/// Where a protocol's responses have texts, beside the rules for all.
+#[derive(Clone, Copy, Debug)]
+pub struct TextPlaces {
+    /// Whether a response is an object that repeats members of its request, and events have it, or a part of it.
+    pub has_response_objects: bool,
+    /// The member of an event with the first piece of a text whose further pieces are in `delta`.
+    pub first_piece: Option<&'static str>,
+}
+
+impl TextPlaces {
+    /// No texts but those that the rules for all find.
+    pub const PLAIN: Self = Self {
+        has_response_objects: false,
+        first_piece: None,
+    };
+}
+
 /// Calls `visit` with each text in the data of an event, or in a whole body, in the order in which they are written.
 ///
 /// Every string is a text, unless its member is known to have none, so that a member that the gateway does not know is
@@ -119,12 +136,13 @@ pub fn visit_document(
     document: &JsonDocument,
     visit: &mut dyn FnMut(ResponseText<'_>),
 ) {
-    let mut walk = TextWalk { protocol, visit };
+    let places = ProtocolDescriptor::for_route(protocol).texts;
+    let mut walk = TextWalk { places, visit };
     walk.root(document.root());
 }
 
 struct TextWalk<'v> {
-    protocol: Option<Protocol>,
+    places: TextPlaces,
     visit: &'v mut dyn FnMut(ResponseText<'_>),
 }
 
@@ -134,7 +152,7 @@ impl TextWalk<'_> {
             let object = root.get("object").and_then(DocumentNode::as_str);
             object.is_some_and(|object| object == "response") && root.get("type").is_none()
         };
-        match self.protocol == Some(Protocol::Responses) && is_response() {
+        match self.places.has_response_objects && is_response() {
             true => self.response_object(root),
             false => self.value(root, 0, true),
         }
@@ -175,7 +193,7 @@ impl TextWalk<'_> {
             Some(index) => below(below(path, name), index),
             None => path,
         });
-        let is_responses = self.protocol == Some(Protocol::Responses);
+        let is_responses = self.places.has_response_objects;
         for (key, value) in node.members() {
             let place = match is_root {
                 true => below(path, self.name_at_root(&key)),
@@ -214,8 +232,8 @@ impl TextWalk<'_> {
 
     /// The name of a member of an event, where the first piece of a text has another name than those that follow.
     fn name_at_root<'k>(&self, key: &'k str) -> &'k str {
-        match (self.protocol, key) {
-            (Some(Protocol::Messages), "content_block") => DELTA,
+        match self.places.first_piece {
+            Some(first) if first == key => DELTA,
             _ => key,
         }
     }

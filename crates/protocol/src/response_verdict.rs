@@ -17,10 +17,6 @@ pub use failure_sign::reported_status;
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
-static CHOICES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"choices\""));
-static CONTENT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"content\""));
-static DATA: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"data\""));
-
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What a body under a success status is.
@@ -34,9 +30,30 @@ pub enum ResponseVerdict {
     Unreadable,
 }
 
+/// What a success of a protocol has.
+#[derive(Debug)]
+pub struct SuccessShape {
+    /// Finds the name, with its quotes, of the list that makes a success; `None` if no list does.
+    pub list: Option<&'static LazyLock<Finder<'static>>>,
+    /// The members that decide: name, value, and meaning. The first row that fits counts.
+    pub members: &'static [(&'static str, MemberValue, MemberMeaning)],
+}
+
+/// The start of a member's value.
+#[derive(Clone, Copy, Debug)]
+pub enum MemberValue {
+    /// A list with an element.
+    List,
+    Object,
+    /// A text that is not empty.
+    Text,
+    /// One of these texts.
+    OneOf(&'static [&'static str]),
+}
+
 /// What a member says about the whole body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MemberMeaning {
+pub enum MemberMeaning {
     /// The body is a success, whatever else it has.
     Success,
     /// The body is a failure, whatever else it has.
@@ -65,16 +82,36 @@ pub fn is_examined(is_post: bool, path: &str) -> bool {
         )
 }
 
+/// Whether a complete body is no JSON object.
+pub fn is_unreadable(body: &[u8]) -> bool {
+    judge_by(&ANY_OBJECT, body) == ResponseVerdict::Unreadable
+}
+
+/// Whether a complete body, of no protocol, reports an error.
+pub fn is_failure(body: &[u8]) -> bool {
+    judge_by(&ANY_OBJECT, body) == ResponseVerdict::Failure
+}
+
 /// The verdict about a complete body.
 pub fn judge(protocol: Protocol, body: &[u8]) -> ResponseVerdict {
+    judge_by(&protocol.descriptor().success, body)
+}
+
+/// Objects of which no member makes a success.
+static ANY_OBJECT: SuccessShape = SuccessShape {
+    list: None,
+    members: &[],
+};
+
+fn judge_by(shape: &SuccessShape, body: &[u8]) -> ResponseVerdict {
     let body = without_margins(body);
     if !(body.starts_with(b"{") && body.ends_with(b"}")) {
         return ResponseVerdict::Unreadable;
     }
-    if is_plain_success(protocol, body) {
+    if is_plain_success(shape, body) {
         return ResponseVerdict::Success;
     }
-    match judge_members(protocol, body) {
+    match judge_members(shape, body) {
         Some(ResponseVerdict::Success) if !is_whole(body) => ResponseVerdict::Unreadable,
         Some(verdict) => verdict,
         None => ResponseVerdict::Unreadable,
@@ -89,7 +126,7 @@ pub fn judge_start(protocol: Protocol, start: &[u8]) -> Option<ResponseVerdict> 
         return None;
     }
     match start.first()? {
-        b'{' => judge_members(protocol, start),
+        b'{' => judge_members(&protocol.descriptor().success, start),
         _ if may_become_event_stream(start) => None,
         _ => Some(ResponseVerdict::Unreadable),
     }
@@ -116,11 +153,11 @@ pub fn is_failed_event(protocol: Protocol, data: &[u8]) -> bool {
 
 /// Walks to the first member that decides; `None` if the object does not end. Only an object without a result is walked
 /// again, for signs of a failure.
-fn judge_members(protocol: Protocol, json: &[u8]) -> Option<ResponseVerdict> {
+fn judge_members(shape: &SuccessShape, json: &[u8]) -> Option<ResponseVerdict> {
     let mut walk = skim::member_walk(json);
     let mut has_result = false;
     while let Some(key) = walk.next_key() {
-        match meaning(protocol, key, walk.value_start()) {
+        match shape.meaning(key, walk.value_start()) {
             MemberMeaning::Success => return Some(ResponseVerdict::Success),
             MemberMeaning::Failure => return Some(ResponseVerdict::Failure),
             MemberMeaning::Result => has_result = true,
@@ -134,57 +171,31 @@ fn judge_members(protocol: Protocol, json: &[u8]) -> Option<ResponseVerdict> {
     })
 }
 
-/// What makes a success, and what a failure, in each protocol. `value` begins with the member's value.
-fn meaning(protocol: Protocol, key: &[u8], value: &[u8]) -> MemberMeaning {
-    let success = |is_success: bool| match is_success {
-        true => MemberMeaning::Success,
-        false => MemberMeaning::Neutral,
-    };
-    let result = |is_result: bool| match is_result {
-        true => MemberMeaning::Result,
-        false => MemberMeaning::Neutral,
-    };
-    match protocol {
-        Protocol::Chat => success(key == b"choices" && begins_list(value)),
-        Protocol::Messages => match key {
-            b"type" => success(value.starts_with(b"\"message\"")),
-            b"content" => success(begins_list(value)),
-            _ => MemberMeaning::Neutral,
-        },
-        // The status comes first at most providers. An incomplete response is a success with a reason.
-        Protocol::Responses => match key {
-            b"status" if value.starts_with(b"\"failed\"") => MemberMeaning::Failure,
-            b"status" => success(is_one_of(
-                value,
-                &[
-                    "completed",
-                    "incomplete",
-                    "in_progress",
-                    "queued",
-                    "cancelled",
-                ],
-            )),
-            b"output" => result(begins_list(value)),
-            _ => MemberMeaning::Neutral,
-        },
-        Protocol::ImageEdit => success(key == b"data" && begins_list(value)),
-        // Families are data; these are the places where the known ones have a task.
-        Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => result(match key {
-            b"id" | b"task_id" => value.starts_with(b"\"") && !value.starts_with(b"\"\""),
-            b"output" | b"data" | b"task" | b"result" => value.starts_with(b"{"),
-            _ => false,
-        }),
+impl SuccessShape {
+    /// What a member means whose value begins with `value`.
+    fn meaning(&self, key: &[u8], value: &[u8]) -> MemberMeaning {
+        let mut rows = self.members.iter();
+        let row = rows.find(|(name, form, _)| name.as_bytes() == key && form.begins(value));
+        row.map_or(MemberMeaning::Neutral, |(_, _, meaning)| *meaning)
+    }
+}
+
+impl MemberValue {
+    fn begins(self, value: &[u8]) -> bool {
+        match self {
+            Self::List => begins_list(value),
+            Self::Object => value.starts_with(b"{"),
+            Self::Text => value.starts_with(b"\"") && !value.starts_with(b"\"\""),
+            Self::OneOf(words) => is_one_of(value, words),
+        }
     }
 }
 
 /// Whether the list that makes a success is found by a search and by counting brackets, which most successes allow and
 /// which costs less than a walk: one is open before the list, and all are closed at the end.
-fn is_plain_success(protocol: Protocol, body: &[u8]) -> bool {
-    let list = match protocol {
-        Protocol::Chat => &*CHOICES,
-        Protocol::Messages => &*CONTENT,
-        Protocol::ImageEdit => &*DATA,
-        _ => return false,
+fn is_plain_success(shape: &SuccessShape, body: &[u8]) -> bool {
+    let Some(list) = shape.list else {
+        return false;
     };
     list.find(body).is_some_and(|key| {
         let (before, from_key) = body.split_at(key);

@@ -17,22 +17,43 @@ pub const LOOKUPS_MAX: usize = 4;
 /// Events of the messages protocol are searched above this size: a signature is longer.
 const SIGNATURE_EVENT_BYTES_MIN: usize = 128;
 
+/// Where the requests of a protocol have sealed content.
+#[derive(Debug)]
+pub struct SealedContentPlaces {
+    /// The list of items.
+    pub list: &'static str,
+    /// The list of blocks in each item; `None` if the items themselves have the sealed texts.
+    pub blocks: Option<&'static str>,
+    /// The member with the text, by the `type` of its object; an empty type stands for any.
+    pub members: &'static [(&'static str, &'static str)],
+    /// Whether streams send the text in an event of its own, see [`signature_in_event`].
+    pub has_signature_events: bool,
+}
+
+impl SealedContentPlaces {
+    fn text_in<'d>(&self, object: DocumentNode<'d>) -> Option<DocumentNode<'d>> {
+        let class = object.get("type").and_then(DocumentNode::as_str);
+        let class = class.unwrap_or_default();
+        let mut members = self.members.iter();
+        let (_, member) = members.find(|(of, _)| of.is_empty() || *of == class)?;
+        object.get(member)
+    }
+}
+
 /// The sealed texts of a request, the latest first, at most [`LOOKUPS_MAX`].
 pub fn in_request(protocol: Protocol, body: &JsonDocument) -> Vec<Cow<'_, str>> {
-    let list = match protocol {
-        Protocol::Responses => "input",
-        Protocol::Messages => "messages",
-        _ => return Vec::new(),
+    let Some(places) = &protocol.descriptor().sealed_content else {
+        return Vec::new();
     };
-    let items = body.root().get(list).into_iter();
+    let items = body.root().get(places.list).into_iter();
     let mut found: Vec<DocumentNode<'_>> = Vec::new();
     for item in items.flat_map(DocumentNode::elements) {
-        match protocol {
-            Protocol::Responses => found.extend(item.get("encrypted_content")),
-            _ => {
-                let blocks = item.get("content").into_iter();
+        match places.blocks {
+            None => found.extend(places.text_in(item)),
+            Some(blocks) => {
+                let blocks = item.get(blocks).into_iter();
                 let blocks = blocks.flat_map(DocumentNode::elements);
-                found.extend(blocks.filter_map(sealed_text));
+                found.extend(blocks.filter_map(|block| places.text_in(block)));
             }
         }
     }
@@ -41,15 +62,6 @@ pub fn in_request(protocol: Protocol, body: &JsonDocument) -> Vec<Cow<'_, str>> 
         .filter(|text| !text.is_empty())
         .take(LOOKUPS_MAX)
         .collect()
-}
-
-/// The sealed text of a content block of the messages protocol.
-fn sealed_text(block: DocumentNode<'_>) -> Option<DocumentNode<'_>> {
-    match block.get("type")?.as_str()?.as_ref() {
-        "thinking" => block.get("signature"),
-        "redacted_thinking" => block.get("data"),
-        _ => None,
-    }
 }
 
 /// The signature in an event of the messages protocol, as a span of `data`.

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::Protocol;
 use super::json::skim::{self, NestedMembers};
+use super::{Protocol, ProtocolDescriptor};
 
 /// The token counts in a response; `None` for a count that the provider did not send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,32 @@ pub struct TokenUsage {
     /// Input tokens written to the provider's cache.
     pub cache_write_tokens: Option<u64>,
     pub reasoning_tokens: Option<u64>,
+}
+
+/// How a protocol reports usage.
+#[derive(Debug)]
+pub struct UsageShape {
+    /// The usage object in events.
+    pub in_event: &'static [&'static str],
+    /// The usage object in the first event, in which the output is not yet final.
+    pub in_first_event: Option<&'static [&'static str]>,
+    /// The members that are counts: the object within the usage object, or empty, the member's name, and what it counts.
+    pub counts: &'static [(&'static str, &'static str, UsageCount)],
+    /// Whether the input tokens include those from and for the cache.
+    pub input_includes_cache: bool,
+    /// Whether streams report usage only to requests that ask for it with `stream_options`.
+    pub is_optional_in_streams: bool,
+}
+
+/// What a member of a usage object counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsageCount {
+    Input,
+    Output,
+    Total,
+    CachedInput,
+    CacheWrite,
+    Reasoning,
 }
 
 /// The names of the optional counts in a protocol's usage.
@@ -43,17 +69,17 @@ static USAGE_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"u
 
 /// The names in a protocol.
 pub fn detail_names(protocol: Option<Protocol>) -> UsageDetailNames {
-    match protocol {
-        Some(Protocol::Messages) => UsageDetailNames {
-            cached: "cache_read_input_tokens",
-            cache_write: "cache_creation_input_tokens",
-            reasoning: "thinking_tokens",
-        },
-        _ => UsageDetailNames {
-            cached: "cached_tokens",
-            cache_write: "cache_write_tokens",
-            reasoning: "reasoning_tokens",
-        },
+    let own = ProtocolDescriptor::for_route(protocol).usage.counts.iter();
+    // A protocol without such a count has a name for it nevertheless: that of chat.
+    let rows = own.chain(ProtocolDescriptor::for_route(None).usage.counts);
+    let name = |count| {
+        let row = rows.clone().find(|(_, _, counted)| *counted == count);
+        row.map_or("", |(_, name, _)| *name)
+    };
+    UsageDetailNames {
+        cached: name(UsageCount::CachedInput),
+        cache_write: name(UsageCount::CacheWrite),
+        reasoning: name(UsageCount::Reasoning),
     }
 }
 
@@ -62,8 +88,9 @@ pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<TokenUsage> {
     // Most providers send it last. In text that a model wrote, the quotes of this key are escaped.
     let key = USAGE_KEY.find_iter(body).last()?;
     let key_end = key + USAGE_KEY.needle().len();
-    let trailing = skim::trailing_object(body, key_end, |members| read(protocol, body, members));
-    trailing.unwrap_or_else(|| read_at(protocol, body, skim::find(body, &["usage"])?))
+    let shape = &protocol.descriptor().usage;
+    let trailing = skim::trailing_object(body, key_end, |members| read(shape, body, members));
+    trailing.unwrap_or_else(|| read_at(shape, body, skim::find(body, &["usage"])?))
 }
 
 /// Tracks the usage in a stream.
@@ -72,8 +99,8 @@ pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<TokenUsage> {
 /// cumulative.
 #[derive(Debug)]
 pub struct StreamUsageMeter {
-    protocol: Protocol,
-    /// The counts in the first event of a messages stream, in which the output is not yet final.
+    shape: &'static UsageShape,
+    /// The counts in the first event, in which the output is not yet final.
     at_start: Option<TokenUsage>,
     latest: Option<TokenUsage>,
     /// The end of an event that is too large to be parsed, as far as it has arrived.
@@ -83,7 +110,7 @@ pub struct StreamUsageMeter {
 impl StreamUsageMeter {
     pub fn new(protocol: Protocol) -> Self {
         Self {
-            protocol,
+            shape: &protocol.descriptor().usage,
             at_start: None,
             latest: None,
             tail: Vec::new(),
@@ -96,18 +123,10 @@ impl StreamUsageMeter {
         if USAGE_KEY.find(data).is_none() {
             return;
         }
-        match self.protocol {
-            Protocol::Chat
-            | Protocol::ImageEdit
-            | Protocol::Video
-            | Protocol::FamilyA
-            | Protocol::FamilyB => self.note_latest(data, &["usage"]),
-            Protocol::Responses => self.note_latest(data, &["response", "usage"]),
-            Protocol::Messages => {
-                self.note_start(data);
-                self.note_latest(data, &["usage"]);
-            }
+        if let Some(path) = self.shape.in_first_event {
+            self.note_start(data, path);
         }
+        self.note_latest(data, self.shape.in_event);
     }
 
     /// The usage so far.
@@ -119,7 +138,7 @@ impl StreamUsageMeter {
     }
 
     fn note_latest(&mut self, data: &[u8], path: &[&str]) {
-        let found = skim::find(data, path).and_then(|range| read_at(self.protocol, data, range));
+        let found = skim::find(data, path).and_then(|range| read_at(self.shape, data, range));
         if let Some(usage) = found {
             self.latest = Some(usage.over(self.latest.unwrap_or_default()));
         }
@@ -137,7 +156,7 @@ impl StreamUsageMeter {
             let after = key + USAGE_KEY.needle().len();
             let start = tail[after..].iter().position(|byte| *byte == b'{');
             let usage =
-                start.and_then(|start| read_at(self.protocol, &tail, after + start..tail.len()));
+                start.and_then(|start| read_at(self.shape, &tail, after + start..tail.len()));
             if let Some(usage) = usage {
                 self.latest = Some(usage.over(self.latest.unwrap_or_default()));
             }
@@ -146,10 +165,10 @@ impl StreamUsageMeter {
     }
 
     /// Only the first start counts: a stream may repeat it after later counts.
-    fn note_start(&mut self, data: &[u8]) {
+    fn note_start(&mut self, data: &[u8], path: &[&str]) {
         if self.at_start.is_none() {
-            let found = skim::find(data, &["message", "usage"]);
-            self.at_start = found.and_then(|range| read_at(self.protocol, data, range));
+            let found = skim::find(data, path);
+            self.at_start = found.and_then(|range| read_at(self.shape, data, range));
         }
     }
 }
@@ -157,9 +176,12 @@ impl StreamUsageMeter {
 impl TokenUsage {
     /// All input tokens, including those read from and written to the cache.
     pub fn input_with_cache(&self, protocol: Option<Protocol>) -> Option<u64> {
-        let cache = match protocol {
-            Some(Protocol::Messages) => [self.cached_input_tokens, self.cache_write_tokens],
-            _ => [None, None],
+        let cache = match ProtocolDescriptor::for_route(protocol)
+            .usage
+            .input_includes_cache
+        {
+            false => [self.cached_input_tokens, self.cache_write_tokens],
+            true => [None, None],
         };
         let cached = cache.into_iter().flatten().fold(0, u64::saturating_add);
         Some(self.input_tokens?.saturating_add(cached))
@@ -192,14 +214,14 @@ impl TokenUsage {
 }
 
 /// Parses a usage object; `None` if it is null, not an object, or has no count.
-fn read_at(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<TokenUsage> {
-    read(protocol, json, &mut skim::nested_members(json, range))
+fn read_at(shape: &UsageShape, json: &[u8], range: Range<usize>) -> Option<TokenUsage> {
+    read(shape, json, &mut skim::nested_members(json, range))
 }
 
-fn read(protocol: Protocol, json: &[u8], members: &mut NestedMembers<'_>) -> Option<TokenUsage> {
+fn read(shape: &UsageShape, json: &[u8], members: &mut NestedMembers<'_>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::default();
     for member in members {
-        if let Some(slot) = usage.slot(protocol, member.object, member.key) {
+        if let Some(slot) = usage.slot(shape, member.object, member.key) {
             *slot = count(&json[member.value]);
         }
     }
@@ -208,42 +230,18 @@ fn read(protocol: Protocol, json: &[u8], members: &mut NestedMembers<'_>) -> Opt
 
 impl TokenUsage {
     /// The count that a member of a usage object has; `object` is the object within it that has the member, or empty.
-    fn slot(&mut self, protocol: Protocol, object: &[u8], key: &[u8]) -> Option<&mut Option<u64>> {
-        let slot = match protocol {
-            Protocol::Chat => match (object, key) {
-                (b"", b"prompt_tokens") => &mut self.input_tokens,
-                (b"", b"completion_tokens") => &mut self.output_tokens,
-                (b"", b"total_tokens") => &mut self.total_tokens,
-                (b"prompt_tokens_details", b"cached_tokens") => &mut self.cached_input_tokens,
-                (b"prompt_tokens_details", b"cache_write_tokens") => &mut self.cache_write_tokens,
-                (b"completion_tokens_details", b"reasoning_tokens") => &mut self.reasoning_tokens,
-                _ => return None,
-            },
-            Protocol::Messages => match (object, key) {
-                (b"", b"input_tokens") => &mut self.input_tokens,
-                (b"", b"output_tokens") => &mut self.output_tokens,
-                (b"", b"cache_read_input_tokens") => &mut self.cached_input_tokens,
-                (b"", b"cache_creation_input_tokens") => &mut self.cache_write_tokens,
-                (b"output_tokens_details", b"thinking_tokens") => &mut self.reasoning_tokens,
-                _ => return None,
-            },
-            Protocol::Responses | Protocol::ImageEdit => match (object, key) {
-                (b"", b"input_tokens") => &mut self.input_tokens,
-                (b"", b"output_tokens") => &mut self.output_tokens,
-                (b"", b"total_tokens") => &mut self.total_tokens,
-                (b"input_tokens_details", b"cached_tokens") => &mut self.cached_input_tokens,
-                (b"input_tokens_details", b"cache_write_tokens") => &mut self.cache_write_tokens,
-                (b"output_tokens_details", b"reasoning_tokens") => &mut self.reasoning_tokens,
-                _ => return None,
-            },
-            // The tokens of a video are all output; family B counts seconds instead.
-            Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => match (object, key) {
-                (b"", b"completion_tokens") => &mut self.output_tokens,
-                (b"", b"total_tokens") => &mut self.total_tokens,
-                _ => return None,
-            },
-        };
-        Some(slot)
+    fn slot(&mut self, shape: &UsageShape, object: &[u8], key: &[u8]) -> Option<&mut Option<u64>> {
+        let mut counts = shape.counts.iter();
+        let (_, _, count) =
+            counts.find(|(place, name, _)| name.as_bytes() == key && place.as_bytes() == object)?;
+        Some(match count {
+            UsageCount::Input => &mut self.input_tokens,
+            UsageCount::Output => &mut self.output_tokens,
+            UsageCount::Total => &mut self.total_tokens,
+            UsageCount::CachedInput => &mut self.cached_input_tokens,
+            UsageCount::CacheWrite => &mut self.cache_write_tokens,
+            UsageCount::Reasoning => &mut self.reasoning_tokens,
+        })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::naming::{TakenNames, variable};
 use super::source_settings::SourceSettings;
-use crate::protocol::Protocol;
 use std::collections::BTreeMap;
 
 /// A channel of the result.
@@ -25,7 +24,8 @@ pub struct ChannelSettings {
     /// As routes.yaml has it, variables included.
     pub base_url: String,
     pub credentials: Vec<CredentialDraft>,
-    pub protocols: Vec<Protocol>,
+    /// The names that the protocols have in `routes.yaml`.
+    pub protocols: Vec<&'static str>,
     pub headers: Vec<(String, ValueDraft)>,
     pub weight: Option<u64>,
     pub tier: u8,
@@ -72,7 +72,7 @@ pub enum ValueDraft {
 }
 
 impl ChannelSettings {
-    pub fn new(base_url: String, protocols: Vec<Protocol>) -> Self {
+    pub fn new(base_url: String, protocols: Vec<&'static str>) -> Self {
         Self {
             base_url,
             credentials: Vec::new(),

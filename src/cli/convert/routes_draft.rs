@@ -1,7 +1,6 @@
 //! A routes.yaml to be written, whichever gateway it comes from.
 
 use super::channel_draft::{ChannelDraft, ValueDraft};
-use crate::protocol::Protocol;
 
 /// A routes.yaml to be written.
 pub struct RoutesDraft {
@@ -35,7 +34,7 @@ pub struct RedisDraft {
 }
 
 impl RoutesDraft {
-    pub fn serves(&self, protocol: Protocol) -> bool {
+    pub fn serves(&self, protocol: &str) -> bool {
         let mut channels = self.channels.iter();
         channels.any(|channel| channel.settings.protocols.contains(&protocol))
     }

@@ -4,7 +4,6 @@ use super::changes::AllowedChanges;
 use crate::filter::descriptor::{BuildContext, ChainSide, InvalidSettings, read_settings};
 use crate::filter::header_name::header_name;
 use crate::filter::output_check::{HoldWindow, OutputCheck};
-use crate::protocol::Protocol;
 use crate::protocol::credential_names::names_credential;
 use crate::protocol::nearest::nearest;
 use crate::scalar::{ByteSize, HumanDuration};
@@ -205,10 +204,8 @@ fn output_check(
                 .at(format!("/{misplaced}")),
         );
     }
-    let streams_exist = !matches!(
-        context.protocol,
-        Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
-    );
+    let protocol = context.protocol;
+    let streams_exist = protocol.is_none_or(|protocol| protocol.descriptor().has_streams());
     match (hold, streams) {
         (Some(_), Some(_)) => Err(InvalidSettings::new(
             "`hold` and `streams: refuse` are mutually exclusive",

@@ -347,9 +347,9 @@ impl Attempts<'_> {
     }
 }
 
-/// Whether an event ends a stream without having anything of it. The last event of the responses protocol has all of it.
+/// Whether an event ends a stream without having anything of it.
 fn is_bare_end(protocol: Protocol, event: &SseEvent) -> bool {
-    matches!(protocol, Protocol::Chat | Protocol::Messages)
+    !protocol.descriptor().streams.last_event_has_response
         && classify(protocol, event.name(), event.data()) == EventClass::Terminal { failed: false }
 }
 

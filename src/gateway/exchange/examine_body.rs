@@ -22,7 +22,7 @@ use crate::protocol::error_class::{
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::response_verdict::{self, ResponseVerdict, reported_status};
 use crate::protocol::sse::is_event_stream_start;
-use crate::protocol::{Protocol, retry_after, upstream_request_id};
+use crate::protocol::{GenerationMedium, Protocol, retry_after, upstream_request_id};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use std::pin::pin;
@@ -258,10 +258,7 @@ pub(super) fn protocol_to_examine(
     match kind {
         ResponseBodyKind::Json => examined_protocol(request),
         ResponseBodyKind::Other => examined_protocol(request).filter(|protocol| {
-            let is_text = matches!(
-                protocol,
-                Protocol::Chat | Protocol::Messages | Protocol::Responses
-            );
+            let is_text = protocol.descriptor().medium == GenerationMedium::Text;
             is_text || !is_media(headers)
         }),
         ResponseBodyKind::Stream | ResponseBodyKind::Foreign => None,

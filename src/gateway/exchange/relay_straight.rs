@@ -6,7 +6,6 @@ use crate::catalog::model::Candidate;
 use crate::filter::ResponseBodyAccess;
 use crate::filter::view::{ResponseBodyKind, ResponseView};
 use crate::gateway::upstream::response::{ExaminedBody, UpstreamResponse};
-use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::protocol::upstream_request_id;
 use bytes::{Bytes, BytesMut};
@@ -88,12 +87,10 @@ impl Exchange<'_> {
         self.route.response.observe_body(&mut view, body);
     }
 
-    /// Records the request id from a body of a video provider, which puts it there and not into a header.
+    /// Records the request id from the body of a provider that puts it there and not into a header.
     fn record_upstream_id_in_body(&mut self, body: &[u8]) {
-        let is_named = matches!(
-            self.request.protocol,
-            Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
-        );
+        let protocol = self.request.protocol;
+        let is_named = protocol.is_some_and(|it| it.descriptor().has_request_id_in_body);
         let recorded = &mut self.request.info.upstream_request_id;
         if is_named && recorded.is_none() {
             *recorded = upstream_request_id::of_body(body);

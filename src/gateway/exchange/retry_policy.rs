@@ -6,9 +6,9 @@ mod tests;
 use crate::filter::body::RequestBody;
 use crate::filter::view::RequestView;
 use crate::gateway::upstream::client::SendProgress;
-use crate::protocol::Protocol;
 use crate::protocol::error_class::{ErrorClass, ErrorEvidence};
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::{RequestCost, ResponseStorage};
 use http::{Method, StatusCode};
 
 /// What it costs if a provider processes a request twice.
@@ -285,31 +285,31 @@ impl RetrySafety {
     /// The retry safety of a request, by its protocol and body.
     pub fn of(request: &RequestView) -> Self {
         let is_post = request.method == Method::POST;
-        let protocol = match request.protocol {
-            Some(Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB) => {
+        let storage = match request.protocol.map(|it| it.descriptor().cost) {
+            Some(RequestCost::PaidWork) => {
                 return if is_post { Self::Paid } else { Self::Free };
             }
-            protocol => protocol,
+            Some(RequestCost::Tokens(storage)) => Some(storage),
+            None => None,
         };
         match &*request.body {
             RequestBody::Streamed(_) => Self::Streamed,
-            RequestBody::Opaque(_) => Self::of_unread(protocol),
+            RequestBody::Opaque(_) => Self::of_unread(storage),
             body => {
                 let document = body.document();
                 let flags = document.map(|body| body.root().get_each(["store", "background"]));
                 let flags = flags.unwrap_or_default();
-                Self::of_flags(protocol, flags.map(|flag| flag?.as_bool()))
+                Self::of_flags(storage, flags.map(|flag| flag?.as_bool()))
             }
         }
     }
 
-    fn of_flags(protocol: Option<Protocol>, [store, background]: [Option<bool>; 2]) -> Self {
-        let stored = match protocol {
-            Some(Protocol::Messages) => false,
-            Some(Protocol::Chat) => store == Some(true),
-            // The default of `store` is true.
-            Some(Protocol::Responses) => store != Some(false),
-            _ => true,
+    fn of_flags(storage: Option<ResponseStorage>, [store, background]: [Option<bool>; 2]) -> Self {
+        let stored = match storage {
+            Some(ResponseStorage::Never) => false,
+            Some(ResponseStorage::OnRequest) => store == Some(true),
+            Some(ResponseStorage::ByDefault) => store != Some(false),
+            None => true,
         };
         match (background, stored) {
             (Some(true), _) => Self::Background,
@@ -318,12 +318,12 @@ impl RetrySafety {
         }
     }
 
-    /// The highest risk that an unread body of this protocol may have.
-    fn of_unread(protocol: Option<Protocol>) -> Self {
-        match protocol {
-            Some(Protocol::Messages) => Self::Free,
-            Some(Protocol::Responses) => Self::Background,
-            _ => Self::Stored,
+    /// The highest risk that an unread body may have.
+    fn of_unread(storage: Option<ResponseStorage>) -> Self {
+        match storage {
+            Some(ResponseStorage::Never) => Self::Free,
+            Some(ResponseStorage::ByDefault) => Self::Background,
+            Some(ResponseStorage::OnRequest) | None => Self::Stored,
         }
     }
 }

@@ -8,18 +8,15 @@ use http::{HeaderMap, header};
 const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
 
 /// The kind of a response to a request of this protocol; `is_decoded` if it has no content coding, or that is decoded.
-/// Video protocols have no streams: an event stream is parsed like any other body, and rejected.
+/// Where a protocol has no streams, an event stream is parsed like any other body, and rejected.
 pub(in crate::gateway) fn body_kind_for(
     protocol: Option<Protocol>,
     headers: &HeaderMap,
     is_decoded: bool,
 ) -> ResponseBodyKind {
-    let is_video = matches!(
-        protocol,
-        Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
-    );
+    let has_streams = protocol.is_none_or(|protocol| protocol.descriptor().has_streams());
     match body_kind_of(headers, is_decoded) {
-        ResponseBodyKind::Stream if is_video => ResponseBodyKind::Other,
+        ResponseBodyKind::Stream if !has_streams => ResponseBodyKind::Other,
         kind => kind,
     }
 }

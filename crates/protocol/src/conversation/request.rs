@@ -15,20 +15,19 @@ pub struct RequestMessages {
 /// The messages of a request, oldest first, as far as they fit in `bytes_max` together with the instructions.
 pub fn of_request(protocol: Protocol, body: &JsonDocument, bytes_max: usize) -> RequestMessages {
     let root = body.root();
-    let (system, messages) = match protocol {
-        Protocol::Messages => ("system", "messages"),
-        Protocol::Responses => ("instructions", "input"),
-        _ => ("", "messages"),
-    };
+    let shape = protocol.descriptor().conversation.as_ref();
+    let system = shape.and_then(|shape| shape.instructions);
+    let messages = shape.map(|shape| shape.messages);
     let mut allowance = TextAllowance::new(bytes_max);
-    let system = root.get(system).filter(|system| !system.is_null());
+    let system = system.and_then(|system| root.get(system));
+    let system = system.filter(|system| !system.is_null());
     let system = system.map(|system| {
         let mut parts = Vec::new();
         allowance.parts(system, &mut parts);
         allowance.written(&parts)
     });
     let mut list = Vec::new();
-    match root.get(messages) {
+    match messages.and_then(|messages| root.get(messages)) {
         Some(text) if text.kind() == ValueKind::String => {
             let mut parts = Vec::new();
             allowance.parts(text, &mut parts);

@@ -1,6 +1,6 @@
 //! The messages of a response that is one JSON document.
 
-use super::{ConversationMessage, ConversationText, TextAllowance};
+use super::{ConversationMessage, ConversationText, ResponseMessages, TextAllowance};
 use crate::Protocol;
 use crate::json::{DocumentNode, JsonDocument};
 
@@ -9,8 +9,13 @@ pub fn of_response(protocol: Protocol, body: &JsonDocument, bytes_max: usize) ->
     let root = body.root();
     let mut allowance = TextAllowance::new(bytes_max);
     let mut list = Vec::new();
-    match protocol {
-        Protocol::Chat => {
+    match protocol
+        .descriptor()
+        .conversation
+        .as_ref()
+        .map(|shape| shape.response)
+    {
+        Some(ResponseMessages::Choices) => {
             let choices = root.get("choices").into_iter();
             for choice in choices.flat_map(DocumentNode::elements) {
                 if let Some(message) = choice.get("message") {
@@ -18,8 +23,10 @@ pub fn of_response(protocol: Protocol, body: &JsonDocument, bytes_max: usize) ->
                 }
             }
         }
-        Protocol::Messages => list.extend(allowance.output(root, "content", "stop_reason")),
-        _ => list.extend(allowance.output(root, "output", "status")),
+        Some(ResponseMessages::One { parts, reason }) => {
+            list.extend(allowance.output(root, parts, reason));
+        }
+        None => {}
     }
     allowance.written(&list)
 }

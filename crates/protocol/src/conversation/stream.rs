@@ -35,10 +35,10 @@ struct StreamedPart {
 }
 
 /// What distinguishes the parts of a message: two indexes of the protocol.
-type PartPlace = (StreamedForm, u64, u64);
+pub(crate) type PartPlace = (StreamedForm, u64, u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StreamedForm {
+pub(crate) enum StreamedForm {
     Text,
     Reasoning,
     ToolCall,
@@ -62,10 +62,8 @@ impl StreamedMessages {
         let Ok(event) = JsonDocument::parse(data, &JsonLimits::default()) else {
             return;
         };
-        match self.protocol {
-            Protocol::Chat => self.chat_chunk(event.root()),
-            Protocol::Messages => self.block_event(event.root()),
-            _ => self.item_event(event.root()),
+        if let Some(shape) = &self.protocol.descriptor().conversation {
+            (shape.add_event)(self, event.root());
         }
     }
 
@@ -83,86 +81,8 @@ impl StreamedMessages {
         allowance.written(&list)
     }
 
-    fn chat_chunk(&mut self, chunk: DocumentNode<'_>) {
-        let choices = chunk.get("choices").into_iter();
-        for choice in choices.flat_map(DocumentNode::elements) {
-            let index = number(choice, "index");
-            if let Some(delta) = choice.get("delta") {
-                self.append(index, (StreamedForm::Text, 0, 0), text(delta, "content"));
-                self.append(index, (StreamedForm::Text, 1, 0), text(delta, "refusal"));
-                let calls = delta.get("tool_calls").into_iter();
-                for call in calls.flat_map(DocumentNode::elements) {
-                    let place = (StreamedForm::ToolCall, number(call, "index"), 0);
-                    let function = call.get("function").unwrap_or(call);
-                    self.name(index, place, &text(call, "id"), &text(function, "name"));
-                    self.append(index, place, text(function, "arguments"));
-                }
-            }
-            self.end(index, text(choice, "finish_reason"));
-        }
-    }
-
-    fn block_event(&mut self, event: DocumentNode<'_>) {
-        let index = number(event, "index");
-        if let Some(block) = event.get("content_block") {
-            if text(block, "type") == "tool_use" {
-                let place = (StreamedForm::ToolCall, index, 0);
-                self.name(0, place, &text(block, "id"), &text(block, "name"));
-            }
-            self.append(0, (StreamedForm::Text, index, 0), text(block, "text"));
-        }
-        let Some(delta) = event.get("delta") else {
-            return;
-        };
-        for (form, name) in [
-            (StreamedForm::Text, "text"),
-            (StreamedForm::Reasoning, "thinking"),
-            (StreamedForm::ToolCall, "partial_json"),
-        ] {
-            self.append(0, (form, index, 0), text(delta, name));
-        }
-        self.end(0, text(delta, "stop_reason"));
-    }
-
-    fn item_event(&mut self, event: DocumentNode<'_>) {
-        let item = number(event, "output_index");
-        let part = number(event, "content_index");
-        match &*text(event, "type") {
-            "response.output_text.delta" | "response.refusal.delta" => {
-                self.append(0, (StreamedForm::Text, item, part), text(event, "delta"));
-            }
-            "response.reasoning_summary_text.delta" => {
-                let place = (
-                    StreamedForm::Reasoning,
-                    item,
-                    number(event, "summary_index"),
-                );
-                self.append(0, place, text(event, "delta"));
-            }
-            "response.output_item.added" => {
-                if let Some(call) = event.get("item")
-                    && text(call, "type") == "function_call"
-                {
-                    let place = (StreamedForm::ToolCall, item, 0);
-                    self.name(0, place, &text(call, "call_id"), &text(call, "name"));
-                }
-            }
-            "response.function_call_arguments.delta" => {
-                self.append(0, (StreamedForm::ToolCall, item, 0), text(event, "delta"));
-            }
-            "response.completed" | "response.incomplete" | "response.failed" => {
-                let status = event.get("response");
-                self.end(
-                    0,
-                    status.map_or_else(String::new, |node| text(node, "status")),
-                );
-            }
-            _ => {}
-        }
-    }
-
     /// Appends a piece of a text.
-    fn append(&mut self, message: u64, place: PartPlace, piece: String) {
+    pub(crate) fn append(&mut self, message: u64, place: PartPlace, piece: String) {
         if piece.is_empty() {
             return;
         }
@@ -175,7 +95,7 @@ impl StreamedMessages {
     }
 
     /// Begins a call of a tool.
-    fn name(&mut self, message: u64, place: PartPlace, id: &str, name: &str) {
+    pub(crate) fn name(&mut self, message: u64, place: PartPlace, id: &str, name: &str) {
         if name.is_empty() || id.len() + name.len() > self.bytes_left {
             self.is_cut |= !name.is_empty();
             return;
@@ -186,7 +106,8 @@ impl StreamedMessages {
         }
     }
 
-    fn end(&mut self, message: u64, reason: String) {
+    /// Ends a message for a reason.
+    pub(crate) fn end(&mut self, message: u64, reason: String) {
         let is_short = (1..=PART_BYTES).contains(&reason.len());
         if is_short && let Some(message) = self.message(message) {
             message.finish_reason = Some(reason);
@@ -275,13 +196,14 @@ impl StreamedPart {
     }
 }
 
-fn number(node: DocumentNode<'_>, name: &str) -> u64 {
+/// The number of a member; zero if there is none.
+pub(crate) fn number(node: DocumentNode<'_>, name: &str) -> u64 {
     let number = node.get(name).and_then(DocumentNode::as_u64);
     number.unwrap_or_default()
 }
 
 /// The text of a member; empty if there is none.
-fn text(node: DocumentNode<'_>, name: &str) -> String {
+pub(crate) fn text(node: DocumentNode<'_>, name: &str) -> String {
     let text = node.get(name).and_then(DocumentNode::as_str);
     text.map_or_else(String::new, |text| text.into_owned())
 }

@@ -4,14 +4,14 @@ use crate::Protocol;
 use crate::json::skim;
 use bytes::{Bytes, BytesMut};
 
-/// The members that a message has at its start, as `null`.
-const MEMBERS: [&str; 2] = ["stop_reason", "stop_sequence"];
 /// A longer first event passes as it is, in bytes.
 const HELD_BYTES_MAX: usize = 64 << 10;
 
 /// Holds the first event of a stream until it is complete, and adds what its message lacks.
 #[derive(Debug)]
 pub struct MessageStartCompletion {
+    /// The members that a message has at its start, as `null`.
+    members: &'static [&'static str],
     held: BytesMut,
     is_done: bool,
 }
@@ -19,7 +19,9 @@ pub struct MessageStartCompletion {
 impl MessageStartCompletion {
     /// `None` for the streams of other protocols, which have no such event.
     pub fn for_stream(protocol: Option<Protocol>) -> Option<Self> {
-        (protocol == Some(Protocol::Messages)).then(|| Self {
+        let members = protocol?.descriptor().streams.start_members;
+        (!members.is_empty()).then(|| Self {
+            members,
             held: BytesMut::new(),
             is_done: false,
         })
@@ -43,7 +45,7 @@ impl MessageStartCompletion {
                 self.held.split().freeze()
             }
         };
-        match completed(&chunk) {
+        match completed(&chunk, self.members) {
             StartOfStream::Incomplete if chunk.len() < HELD_BYTES_MAX => {
                 self.held = BytesMut::from(&chunk[..]);
                 Bytes::new()
@@ -76,7 +78,7 @@ enum StartOfStream {
     Completed(Bytes),
 }
 
-fn completed(start: &Bytes) -> StartOfStream {
+fn completed(start: &Bytes, members: &[&str]) -> StartOfStream {
     let Some(line) = data_line(start) else {
         return match start.ends_with(b"\n") {
             true => StartOfStream::WithoutData,
@@ -91,7 +93,7 @@ fn completed(start: &Bytes) -> StartOfStream {
         return StartOfStream::Whole;
     };
     let has = |name: &str| skim::find(json, &["message", name]).is_some();
-    let missing = MEMBERS.iter().filter(|name| !has(name));
+    let missing = members.iter().filter(|name| !has(name));
     let mut members: String = missing.map(|name| format!(",\"{name}\":null")).collect();
     if members.is_empty() {
         return StartOfStream::Whole;

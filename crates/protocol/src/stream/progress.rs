@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::{EventClass, classify, event_type, is_non_empty};
+use super::{EventClass, StreamEnding, StreamShape, event_type, is_non_empty};
 use crate::Protocol;
 use crate::json::skim;
 use crate::sse::SseEvent;
@@ -20,7 +20,7 @@ static FINISH_REASON: LazyLock<Finder<'static>> =
 /// Tracks the events of one stream.
 #[derive(Debug)]
 pub struct StreamProgress {
-    protocol: Protocol,
+    shape: &'static StreamShape,
     end: StreamEndState,
     /// The choices of a chat stream, if the request asked for more than one.
     choices: Option<ChoiceBitmap>,
@@ -53,7 +53,7 @@ impl StreamProgress {
     /// `choices` is the number that the request asked for; it matters only in the chat protocol.
     pub fn new(protocol: Protocol, choices: u64) -> Self {
         Self {
-            protocol,
+            shape: &protocol.descriptor().streams,
             end: StreamEndState::Missing,
             choices: (choices > 1).then(ChoiceBitmap::default),
             oversize: None,
@@ -66,7 +66,7 @@ impl StreamProgress {
     pub fn note(&mut self, event: &SseEvent, continues: bool) -> bool {
         let end = match (event.is_oversize(), self.oversize.take()) {
             (true, Some(begun)) => begun,
-            (true, None) => end_of_oversize(self.protocol, &event.raw),
+            (true, None) => end_of_oversize(self.shape, &event.raw),
             (false, _) => self.end_by(event.name(), event.data()),
         };
         if continues {
@@ -82,12 +82,12 @@ impl StreamProgress {
 
     /// Whether no event follows in this protocol. An image stream has a last event for each image.
     pub fn is_terminated(&self) -> bool {
-        match self.protocol {
-            Protocol::Chat | Protocol::Messages | Protocol::Responses => matches!(
+        match self.shape.ending {
+            Some(StreamEnding::DoneMarker | StreamEnding::LastEvent) => matches!(
                 self.end,
                 StreamEndState::LastEvent | StreamEndState::FailedLastEvent
             ),
-            Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => false,
+            Some(StreamEnding::LastEventOfEach) | None => false,
         }
     }
 
@@ -108,19 +108,27 @@ impl StreamProgress {
     /// ignore.
     pub fn is_whole(&self, partial: Option<&SseEvent>) -> bool {
         let is_done = |partial: &SseEvent| {
-            self.protocol == Protocol::Chat && partial.data().trim_ascii_end() == b"[DONE]"
+            self.has_done_marker() && partial.data().trim_ascii_end() == b"[DONE]"
         };
         self.end != StreamEndState::Missing || partial.is_some_and(is_done)
+    }
+
+    fn has_done_marker(&self) -> bool {
+        self.shape.ending == Some(StreamEnding::DoneMarker)
+    }
+
+    fn classify(&self, name: Option<&[u8]>, data: &[u8]) -> EventClass {
+        (self.shape.classify)(name, data)
     }
 
     fn end_by(&mut self, name: Option<&[u8]>, data: &[u8]) -> StreamEndState {
         if data.is_empty() {
             return StreamEndState::Missing;
         }
-        if self.protocol == Protocol::Chat && !data.starts_with(b"[DONE]") {
+        if self.has_done_marker() && !data.starts_with(b"[DONE]") {
             // Only these make a chat event an error.
             let may_fail = name == Some(b"error") || ERROR.find(data).is_some();
-            if may_fail && classify(self.protocol, name, data) == EventClass::Error {
+            if may_fail && self.classify(name, data) == EventClass::Error {
                 return StreamEndState::Failure;
             }
             return match self.finishes(data) {
@@ -129,10 +137,11 @@ impl StreamProgress {
             };
         }
         // The event of a partial image never ends a stream, and may have megabytes of data.
-        if self.protocol == Protocol::ImageEdit && name.is_some() && !may_fail(name, data) {
-            return StreamEndState::of(classify(self.protocol, name, b"{}"));
+        let has_large_events = self.shape.ending == Some(StreamEnding::LastEventOfEach);
+        if has_large_events && name.is_some() && !may_fail(name, data) {
+            return StreamEndState::of(self.classify(name, b"{}"));
         }
-        StreamEndState::of(classify(self.protocol, name, data))
+        StreamEndState::of(self.classify(name, data))
     }
 
     /// Whether a chat chunk finishes all choices that were begun. A chunk that finishes none costs one search.
@@ -187,7 +196,7 @@ fn may_fail(name: Option<&[u8]>, data: &[u8]) -> bool {
 }
 
 /// Classifies an oversize event by the name or type near its start. Without one it may have been the last event.
-fn end_of_oversize(protocol: Protocol, raw: &[u8]) -> StreamEndState {
+fn end_of_oversize(shape: &StreamShape, raw: &[u8]) -> StreamEndState {
     let head = &raw[..raw.len().min(NAMED_WITHIN)];
     let mut lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
     let name = lines.find_map(|line| {
@@ -197,8 +206,8 @@ fn end_of_oversize(protocol: Protocol, raw: &[u8]) -> StreamEndState {
         event_type(line.strip_prefix(b"data:")?.trim_ascii_start())
     });
     match name {
-        Some(name) if protocol != Protocol::Chat => {
-            StreamEndState::of(classify(protocol, Some(name), b"{}"))
+        Some(name) if shape.ending != Some(StreamEnding::DoneMarker) => {
+            StreamEndState::of((shape.classify)(Some(name), b"{}"))
         }
         _ => StreamEndState::Finished,
     }

@@ -9,7 +9,6 @@ use super::deployment_options;
 use super::global_settings::GlobalSettings;
 use super::providers::{LitellmProvider, of_model};
 use super::{VARIABLE, expanded, secret};
-use crate::protocol::Protocol;
 use http::Uri;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -82,7 +81,7 @@ fn read_one(
     let (base_url, is_official) = base_url(provider, params)?;
     let mut protocols = provider.protocols.to_vec();
     if provider.prefix == "openai" && is_official {
-        protocols.push(Protocol::Responses);
+        protocols.push("responses");
     }
     let mut channel = ChannelSettings::new(base_url, protocols);
     let at = |key: &str| format!("{path}.litellm_params.{key}");

@@ -1,7 +1,6 @@
 //! Providers that LiteLLM names by the prefix of a model, and where a channel reaches them.
 
 use super::super::channel_draft::CredentialForm;
-use crate::protocol::Protocol;
 
 /// A provider whose protocol the gateway speaks.
 #[derive(Debug)]
@@ -14,12 +13,12 @@ pub struct LitellmProvider {
     /// Variable of the key that LiteLLM reads by itself; `None` if none is needed.
     pub key_variable: Option<&'static str>,
     pub form: CredentialForm,
-    pub protocols: &'static [Protocol],
+    pub protocols: &'static [&'static str],
     /// What callers should know.
     pub note: Option<&'static str>,
 }
 
-const CHAT: &[Protocol] = &[Protocol::Chat];
+const CHAT: &[&str] = &["chat"];
 const AZURE_NOTE: &str = "the channel uses Azure's v1 API, which takes the deployment's name as `model` and has no api-version";
 const ANTHROPIC_NOTE: &str = "the channel serves /v1/messages only: Headgate does not translate chat completions to messages. Callers of /v1/chat/completions change to /v1/messages, or another channel serves the model over chat";
 const GEMINI_NOTE: &str = "the channel uses Google's OpenAI-compatible API";
@@ -73,7 +72,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         path: "/openai/v1",
         key_variable: Some("AZURE_API_KEY"),
         form: CredentialForm::AzureKey,
-        protocols: &[Protocol::Chat, Protocol::Responses],
+        protocols: &["chat", "responses"],
         note: Some(AZURE_NOTE),
     },
     LitellmProvider {
@@ -82,7 +81,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         path: "/v1",
         key_variable: Some("ANTHROPIC_API_KEY"),
         form: CredentialForm::ApiKey,
-        protocols: &[Protocol::Messages],
+        protocols: &["messages"],
         note: Some(ANTHROPIC_NOTE),
     },
     LitellmProvider {

@@ -1,7 +1,6 @@
 //! The types of channels of new-api, by their numbers.
 
 use super::super::channel_draft::CredentialForm;
-use crate::protocol::Protocol;
 
 /// A type whose protocol the gateway speaks.
 pub struct ChannelType {
@@ -11,12 +10,12 @@ pub struct ChannelType {
     /// Path that new-api adds to the base URL, other than that of the request.
     pub path: &'static str,
     pub form: CredentialForm,
-    pub protocols: &'static [Protocol],
+    pub protocols: &'static [&'static str],
     pub note: Option<&'static str>,
 }
 
-const CHAT: &[Protocol] = &[Protocol::Chat];
-const CHAT_AND_RESPONSES: &[Protocol] = &[Protocol::Chat, Protocol::Responses];
+const CHAT: &[&str] = &["chat"];
+const CHAT_AND_RESPONSES: &[&str] = &["chat", "responses"];
 
 const fn compatible(number: u64, default_url: &'static str, path: &'static str) -> ChannelType {
     ChannelType {
@@ -58,7 +57,7 @@ static TYPES: &[ChannelType] = &[
     compatible(CUSTOM, "", ""),
     ChannelType {
         form: CredentialForm::ApiKey,
-        protocols: &[Protocol::Messages],
+        protocols: &["messages"],
         note: Some(
             "the channel serves /v1/messages only: Headgate does not translate chat completions to messages. Callers of /v1/chat/completions change to /v1/messages, or another channel serves the model over chat",
         ),

@@ -39,8 +39,10 @@ fn one(channel: &ChannelDraft) -> String {
             );
         }
     }
-    let protocols: Vec<&str> = settings.protocols.iter().map(|one| one.name()).collect();
-    lines.push(format!("    protocols: [{}]", protocols.join(", ")));
+    lines.push(format!(
+        "    protocols: [{}]",
+        settings.protocols.join(", ")
+    ));
     lines.push("    models:".to_owned());
     let models = channel.models.iter();
     lines.extend(models.map(|(model, own)| format!("      {}: {}", scalar(model), scalar(own))));

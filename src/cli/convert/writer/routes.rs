@@ -2,7 +2,6 @@
 
 use super::super::routes_draft::RoutesDraft;
 use super::super::scalars::duration;
-use crate::protocol::Protocol;
 
 pub fn write(routes: &RoutesDraft) -> String {
     let mut text = "chains:\n  body: [require_json, authenticate, {limit_body: 32MiB}, route_model]\n\nroutes:\n".to_owned();
@@ -12,45 +11,30 @@ pub fn write(routes: &RoutesDraft) -> String {
         Some(attempts) => format!("    failover: {{max_attempts: {attempts}}}\n"),
         None => String::new(),
     };
-    let of = |name: &str, path: &str, protocol: Protocol, request: &str| {
+    let of = |name: &str, path: &str, protocol: &str, request: &str| {
         format!(
             "  - name: {name}\n    match: {}\n    protocol: {}\n    request: [{request}]\n",
             paths(routes, "POST", path),
-            protocol.name()
+            protocol
         )
     };
-    if routes.serves(Protocol::Chat) {
+    if routes.serves("chat") {
         let request = format!("{{use: body}}, validate, force_usage{cache}");
-        text.push_str(&of(
-            "chat",
-            "/v1/chat/completions",
-            Protocol::Chat,
-            &request,
-        ));
+        text.push_str(&of("chat", "/v1/chat/completions", "chat", &request));
         text.push_str(&format!("{streamed}{failover}\n"));
     }
-    if routes.serves(Protocol::Messages) {
+    if routes.serves("messages") {
         let request = format!("require_version, {{use: body}}, validate, normalise{cache}");
-        text.push_str(&of(
-            "messages",
-            "/v1/messages",
-            Protocol::Messages,
-            &request,
-        ));
+        text.push_str(&of("messages", "/v1/messages", "messages", &request));
         text.push_str(&format!("{streamed}{failover}\n"));
         let path = "/v1/messages/count_tokens";
         let request = "require_version, {use: body}";
-        text.push_str(&of("count_tokens", path, Protocol::Messages, request));
+        text.push_str(&of("count_tokens", path, "messages", request));
         text.push_str(&format!("{failover}\n"));
     }
-    if routes.serves(Protocol::Responses) {
+    if routes.serves("responses") {
         let request = "{use: body}, follow_ids, validate";
-        text.push_str(&of(
-            "responses",
-            "/v1/responses",
-            Protocol::Responses,
-            request,
-        ));
+        text.push_str(&of("responses", "/v1/responses", "responses", request));
         text.push_str(&format!(
             "    response: [pass_sse, meter_usage, remember_ids]\n{failover}\n"
         ));

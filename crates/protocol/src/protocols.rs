@@ -1,0 +1,122 @@
+//! The protocols of the gateway's API. Each is one file, whose [`ProtocolDescriptor`] has all that differs between protocols;
+//! nothing else in the gateway distinguishes them.
+
+mod descriptor;
+#[cfg(test)]
+mod tests;
+
+pub use descriptor::{
+    GenerationMedium, ProtocolDescriptor, ProtocolHeaders, RequestCost, ResponseStorage, TaskApi,
+    TraceNames,
+};
+
+use http::{HeaderMap, HeaderName};
+use schemars::JsonSchema;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
+use serde::{Deserialize, Serialize};
+
+/// Declares the protocols: a variant, and the file with its descriptor.
+macro_rules! protocols {
+    ($($(#[$doc:meta])* $variant:ident in $file:ident,)*) => {
+        $(mod $file;)*
+
+        /// A protocol of the gateway's API.
+        #[derive(
+            Clone,
+            Copy,
+            Debug,
+            PartialEq,
+            Eq,
+            Hash,
+            PartialOrd,
+            Ord,
+            Serialize,
+            Deserialize,
+            JsonSchema,
+        )]
+        #[serde(rename_all = "snake_case")]
+        pub enum Protocol {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Protocol {
+            /// All protocols, in the order of the documentation.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// What the gateway knows of this protocol.
+            pub fn descriptor(self) -> &'static ProtocolDescriptor {
+                match self {
+                    $(Self::$variant => &$file::DESCRIPTOR,)*
+                }
+            }
+        }
+    };
+}
+
+protocols! {
+    /// `POST /v1/chat/completions`
+    Chat in chat,
+    /// `POST /v1/messages`
+    Messages in messages,
+    /// `POST /v1/responses`
+    Responses in responses,
+    /// `POST /v1/images/edits`
+    ImageEdit in image_edit,
+    /// `POST /v1/video/generations`, for channels of any family
+    Video in video,
+    /// Video tasks with a list of content elements
+    FamilyA in family_a,
+    /// Video tasks with `input` and `parameters`
+    FamilyB in family_b,
+}
+
+impl Protocol {
+    /// The protocol with this name.
+    pub fn named(word: &str) -> Option<Self> {
+        let word: StrDeserializer<'_, Error> = word.into_deserializer();
+        Self::deserialize(word).ok()
+    }
+
+    /// The name in configuration, metrics and logs.
+    pub fn name(self) -> &'static str {
+        self.descriptor().name
+    }
+
+    /// Whether requests create what is paid for one by one: videos and images.
+    pub fn creates_paid_work(self) -> bool {
+        self.descriptor().cost == RequestCost::PaidWork
+    }
+
+    /// The headers, beside `Authorization`, in which callers of a protocol may send the key; of any protocol on routes
+    /// without one.
+    pub fn key_headers(protocol: Option<Self>) -> impl Iterator<Item = &'static HeaderName> {
+        let known = Self::ALL.iter();
+        let known = known.filter(move |known| protocol.is_none_or(|protocol| protocol == **known));
+        known.filter_map(|known| known.descriptor().headers.api_key.as_ref())
+    }
+
+    /// The protocol that only its own headers show, for requests without a route.
+    pub fn with_headers_of(headers: &HeaderMap) -> Option<Self> {
+        let is_shown = |protocol: &Self| {
+            let own = protocol.descriptor().headers;
+            let version = own.version.as_ref().map(|(name, _)| name);
+            let mut names = version.into_iter().chain(&own.api_key);
+            names.any(|name| headers.contains_key(name))
+        };
+        Self::ALL.iter().copied().find(is_shown)
+    }
+
+    /// The protocol whose providers keep responses, files and conversations under ids.
+    pub fn with_stored_objects() -> Option<Self> {
+        let cost = RequestCost::Tokens(ResponseStorage::ByDefault);
+        let stores = |protocol: &Self| protocol.descriptor().cost == cost;
+        Self::ALL.iter().copied().find(stores)
+    }
+
+    /// The protocol whose callers name its version in a header.
+    pub fn with_version_header() -> Option<Self> {
+        let has_version = |protocol: &Self| protocol.descriptor().headers.version.is_some();
+        Self::ALL.iter().copied().find(has_version)
+    }
+}

@@ -1,0 +1,131 @@
+//! What the gateway knows of a protocol.
+
+use crate::Protocol;
+use crate::conversation::ConversationShape;
+use crate::error_body::ErrorShape;
+use crate::ids::IdEvent;
+use crate::json::JsonDocument;
+use crate::json::edit::JsonEdits;
+use crate::model_list::ModelListFormat;
+use crate::rate_limit_headers::RateLimitHeaderFormat;
+use crate::response_text::TextPlaces;
+use crate::response_verdict::SuccessShape;
+use crate::sealed_content::SealedContentPlaces;
+use crate::stream::StreamShape;
+use crate::usage::UsageShape;
+use http::HeaderName;
+
+/// What differs between protocols.
+#[derive(Debug)]
+pub struct ProtocolDescriptor {
+    /// The name in configuration, metrics and logs.
+    pub name: &'static str,
+    /// The path to which callers send requests in the provider's own API.
+    pub path: &'static str,
+    pub medium: GenerationMedium,
+    pub cost: RequestCost,
+    /// How a video task is created and queried; `None` if the protocol has no tasks.
+    pub tasks: Option<TaskApi>,
+    /// Whether providers have a list of the models that they serve under this protocol.
+    pub has_model_list: bool,
+    /// Whether providers put the request id into the body instead of a header.
+    pub has_request_id_in_body: bool,
+    pub headers: &'static ProtocolHeaders,
+    pub rate_limits: &'static RateLimitHeaderFormat,
+    pub errors: ErrorShape,
+    pub success: SuccessShape,
+    pub streams: StreamShape,
+    pub usage: UsageShape,
+    pub models: ModelListFormat,
+    /// The events that have ids; none if ids of the protocol cannot be used again.
+    pub id_events: &'static [IdEvent],
+    pub sealed_content: Option<SealedContentPlaces>,
+    /// `None` if requests and responses have no messages.
+    pub conversation: Option<ConversationShape>,
+    pub texts: TextPlaces,
+    /// Replaces spellings that only some providers accept.
+    pub normalise: fn(&JsonDocument, &mut JsonEdits),
+    pub traces: TraceNames,
+}
+
+/// What a protocol generates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GenerationMedium {
+    Text,
+    Image,
+    Video,
+}
+
+/// What it costs to send a request twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestCost {
+    /// Tokens, and a second copy where the provider stores responses.
+    Tokens(ResponseStorage),
+    /// A second image or video.
+    PaidWork,
+}
+
+/// Whether the provider stores responses, by the `store` of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseStorage {
+    Never,
+    /// With `store: true`.
+    OnRequest,
+    /// Unless `store` is `false`.
+    ByDefault,
+}
+
+/// Whose API of video tasks a protocol is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskApi {
+    /// The gateway's, for channels of any family.
+    Generic,
+    /// A family's own.
+    Native,
+}
+
+/// Headers of a protocol, beside those that all protocols have.
+#[derive(Debug)]
+pub struct ProtocolHeaders {
+    /// The header in which SDKs send the key; `Authorization` is always read.
+    pub api_key: Option<HeaderName>,
+    /// The header with the version of the protocol, and the version of requests that the gateway makes itself.
+    pub version: Option<(HeaderName, &'static str)>,
+    /// The response header with the request id; `x-request-id` is always sent.
+    pub request_id: Option<HeaderName>,
+}
+
+/// Names of OpenTelemetry's conventions for generative AI.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceNames {
+    /// `gen_ai.operation.name`
+    pub operation: &'static str,
+    /// `gen_ai.output.type`
+    pub output_type: Option<&'static str>,
+    /// `gen_ai.provider.name` of hosts that the conventions do not know.
+    pub provider: Option<&'static str>,
+}
+
+impl ProtocolDescriptor {
+    /// The descriptor for a route. Routes without a protocol have the formats of chat.
+    pub fn for_route(protocol: Option<Protocol>) -> &'static Self {
+        protocol.unwrap_or(Protocol::Chat).descriptor()
+    }
+
+    /// Whether responses may be event streams.
+    pub fn has_streams(&self) -> bool {
+        self.streams.ending.is_some()
+    }
+}
+
+impl ProtocolHeaders {
+    /// None beside those that all protocols have.
+    pub const NONE: Self = Self {
+        api_key: None,
+        version: None,
+        request_id: None,
+    };
+}
+
+/// Leaves a request as it is.
+pub(super) fn no_older_spellings(_body: &JsonDocument, _edits: &mut JsonEdits) {}

@@ -1,0 +1,115 @@
+//! `family_b`: video tasks with `input` and `parameters`, as in the API of Alibaba Cloud's Model Studio.
+
+use super::chat;
+use super::descriptor::{ProtocolDescriptor, TaskApi, TraceNames};
+use super::video::TASKS;
+use crate::error_body::{CustomError, ErrorShape, error_json};
+use crate::fault::{DenialStatus, Fault, FaultKind};
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The protocol of family B.
+pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
+    name: "family_b",
+    path: "/api/v1/services/aigc/video-generation/video-synthesis",
+    tasks: Some(TaskApi::Native),
+    errors: ErrorShape {
+        body: error_body,
+        custom_body,
+        required_texts: &[&["code"], &["message"]],
+        schema_name: "FamilyBError",
+        schema: error_schema,
+        ..chat::ERRORS
+    },
+    traces: TraceNames {
+        provider: Some("family_b"),
+        ..TASKS.traces
+    },
+    ..TASKS
+};
+
+/// The top-level keys of an error of family B's native API.
+#[derive(Serialize)]
+struct FamilyBErrorBody<'a> {
+    code: &'a str,
+    message: &'a str,
+    request_id: &'a str,
+}
+
+fn error_body(fault: &Fault, request_id: &str) -> Bytes {
+    error_json(&FamilyBErrorBody {
+        code: error_code(fault.kind),
+        message: &fault.message,
+        request_id,
+    })
+}
+
+fn custom_body(kind: FaultKind, error: &CustomError<'_>, request_id: &str) -> Bytes {
+    error_json(&FamilyBErrorBody {
+        code: error.code.unwrap_or_else(|| error_code(kind)),
+        message: error.message,
+        request_id,
+    })
+}
+
+/// The error `code`, from Model Studio's list of error codes.
+fn error_code(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::BadHead
+        | FaultKind::HeadTooLarge
+        | FaultKind::BadJson
+        | FaultKind::Invalid
+        | FaultKind::Missing
+        | FaultKind::BadHeader
+        | FaultKind::KeyReused
+        | FaultKind::UnsupportedMedia
+        | FaultKind::ClientGone
+        | FaultKind::WriteTimeout => "InvalidParameter",
+        FaultKind::Unauthenticated | FaultKind::Denied(DenialStatus::Unauthorized) => {
+            "InvalidApiKey"
+        }
+        FaultKind::Forbidden
+        | FaultKind::Denied(DenialStatus::Forbidden | DenialStatus::UnavailableForLegalReasons) => {
+            "AccessDenied"
+        }
+        FaultKind::Denied(DenialStatus::BadRequest) => "DataInspectionFailed",
+        FaultKind::NoRoute
+        | FaultKind::UnknownId
+        | FaultKind::Gone
+        | FaultKind::Denied(DenialStatus::NotFound) => "NotFound",
+        FaultKind::MethodNotAllowed | FaultKind::UpgradeRequired | FaultKind::NotCancellable => {
+            "UnsupportedOperation"
+        }
+        FaultKind::KeyInUse | FaultKind::AnswerNotKept => "Conflict",
+        FaultKind::UnknownModel => "ModelNotFound",
+        FaultKind::TooLarge => "BadRequest.TooLarge",
+        FaultKind::RequestTimeout => "RequestTimeOut",
+        FaultKind::TooManyRequests | FaultKind::Denied(DenialStatus::TooManyRequests) => {
+            "Throttling.RateQuota"
+        }
+        FaultKind::TooManyTokens | FaultKind::OverBudget => "Throttling.AllocationQuota",
+        FaultKind::Overloaded
+        | FaultKind::NoChannel
+        | FaultKind::Ending
+        | FaultKind::CheckUnavailable => "ServiceUnavailable",
+        FaultKind::Connect
+        | FaultKind::Upstream
+        | FaultKind::UnreadableResponse
+        | FaultKind::Internal => "InternalError",
+        FaultKind::UpstreamTimeout | FaultKind::OutcomeUnknown => "InternalError.Timeout",
+    }
+}
+
+/// The schema of an error body for OpenAPI.
+fn error_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["code", "message"],
+        "properties": {
+            "code": {"type": "string"},
+            "message": {"type": "string"},
+            "request_id": {"type": "string"}
+        }
+    })
+}

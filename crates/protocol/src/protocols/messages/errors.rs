@@ -1,0 +1,129 @@
+//! Errors of the messages protocol, which have the request id in the body and no codes.
+
+use crate::error_body::{CustomError, ErrorShape, error_json};
+use crate::fault::{DenialStatus, Fault, FaultKind};
+use crate::sse;
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Errors of the messages protocol.
+pub(super) const ERRORS: ErrorShape = ErrorShape {
+    overload_status: Some(529),
+    body: |fault, request_id| error_json(&MessagesErrorBody::new(fault, request_id)),
+    custom_body,
+    event: |fault, request_id, _| {
+        sse::encode_event(
+            Some("error"),
+            &error_json(&MessagesErrorBody::new(fault, request_id)),
+        )
+    },
+    required_texts: &[&["type"], &["error", "type"], &["error", "message"]],
+    schema_name: "MessagesError",
+    schema: error_schema,
+    has_brackets: false,
+};
+
+#[derive(Serialize)]
+struct MessagesErrorObject<'a> {
+    #[serde(rename = "type")]
+    class: &'a str,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct MessagesErrorBody<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    error: MessagesErrorObject<'a>,
+    request_id: &'a str,
+}
+
+impl<'a> MessagesErrorBody<'a> {
+    fn new(fault: &'a Fault, request_id: &'a str) -> Self {
+        let error = MessagesErrorObject {
+            class: error_type(fault.kind),
+            message: &fault.message,
+        };
+        Self {
+            kind: "error",
+            error,
+            request_id,
+        }
+    }
+}
+
+fn custom_body(kind: FaultKind, error: &CustomError<'_>, request_id: &str) -> Bytes {
+    error_json(&MessagesErrorBody {
+        kind: "error",
+        error: MessagesErrorObject {
+            class: error.class.unwrap_or_else(|| error_type(kind)),
+            message: error.message,
+        },
+        request_id,
+    })
+}
+
+/// The error `type`.
+fn error_type(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::BadHead
+        | FaultKind::HeadTooLarge
+        | FaultKind::BadJson
+        | FaultKind::Invalid
+        | FaultKind::Missing
+        | FaultKind::BadHeader
+        | FaultKind::MethodNotAllowed
+        | FaultKind::UpgradeRequired
+        | FaultKind::NotCancellable
+        | FaultKind::KeyReused
+        | FaultKind::KeyInUse
+        | FaultKind::AnswerNotKept
+        | FaultKind::UnsupportedMedia
+        | FaultKind::RequestTimeout
+        | FaultKind::Denied(DenialStatus::BadRequest)
+        | FaultKind::ClientGone
+        | FaultKind::WriteTimeout => "invalid_request_error",
+        FaultKind::Unauthenticated | FaultKind::Denied(DenialStatus::Unauthorized) => {
+            "authentication_error"
+        }
+        FaultKind::Forbidden
+        | FaultKind::Denied(DenialStatus::Forbidden | DenialStatus::UnavailableForLegalReasons) => {
+            "permission_error"
+        }
+        FaultKind::NoRoute
+        | FaultKind::UnknownModel
+        | FaultKind::UnknownId
+        | FaultKind::Gone
+        | FaultKind::Denied(DenialStatus::NotFound) => "not_found_error",
+        FaultKind::TooLarge => "request_too_large",
+        FaultKind::TooManyRequests
+        | FaultKind::TooManyTokens
+        | FaultKind::OverBudget
+        | FaultKind::Denied(DenialStatus::TooManyRequests) => "rate_limit_error",
+        FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => "overloaded_error",
+        FaultKind::CheckUnavailable
+        | FaultKind::Connect
+        | FaultKind::Upstream
+        | FaultKind::UnreadableResponse
+        | FaultKind::Internal => "api_error",
+        FaultKind::UpstreamTimeout | FaultKind::OutcomeUnknown => "timeout_error",
+    }
+}
+
+/// The schema of an error body for OpenAPI.
+fn error_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["type", "error"],
+        "properties": {
+            "type": {"const": "error"},
+            "error": {
+                "type": "object",
+                "required": ["type", "message"],
+                "properties": {"type": {"type": "string"}, "message": {"type": "string"}}
+            },
+            "request_id": {"type": ["string", "null"]}
+        }
+    })
+}

@@ -1,0 +1,47 @@
+//! Tests of what the descriptors of all protocols have in common.
+
+use super::{Protocol, RequestCost, TaskApi};
+
+#[test]
+fn a_protocol_has_one_word_in_configuration_and_logs() {
+    let words = [
+        "chat",
+        "messages",
+        "responses",
+        "image_edit",
+        "video",
+        "family_a",
+        "family_b",
+    ];
+    for word in words {
+        assert_eq!(Protocol::named(word).map(Protocol::name), Some(word));
+    }
+    assert_eq!(Protocol::ALL.len(), words.len());
+    assert_eq!(Protocol::named("family_c"), None);
+}
+
+#[test]
+fn protocols_with_tasks_create_paid_work_and_have_no_streams() {
+    for protocol in Protocol::ALL {
+        let descriptor = protocol.descriptor();
+        if descriptor.tasks.is_some() {
+            assert_eq!(descriptor.cost, RequestCost::PaidWork, "{protocol:?}");
+            assert!(!descriptor.has_streams(), "{protocol:?}");
+        }
+        let is_native = descriptor.tasks == Some(TaskApi::Native);
+        assert_eq!(is_native, descriptor.name.starts_with("family_"));
+    }
+}
+
+#[test]
+fn a_conversation_is_written_only_for_protocols_that_cost_tokens() {
+    for protocol in Protocol::ALL {
+        let descriptor = protocol.descriptor();
+        let costs_tokens = matches!(descriptor.cost, RequestCost::Tokens(_));
+        assert_eq!(
+            descriptor.conversation.is_some(),
+            costs_tokens,
+            "{protocol:?}"
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! `video`: the gateway's own video tasks, `POST /v1/video/generations`, for channels of any family.
+
+use super::chat;
+use super::descriptor::{
+    GenerationMedium, ProtocolDescriptor, ProtocolHeaders, RequestCost, TaskApi, TraceNames,
+    no_older_spellings,
+};
+use crate::response_text::TextPlaces;
+use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
+use crate::stream::StreamShape;
+use crate::usage::{UsageCount, UsageShape};
+
+/// The generic video protocol.
+pub(super) static DESCRIPTOR: ProtocolDescriptor = TASKS;
+
+/// What all protocols with video tasks have in common.
+pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
+    name: "video",
+    path: "/v1/video/generations",
+    medium: GenerationMedium::Video,
+    cost: RequestCost::PaidWork,
+    tasks: Some(TaskApi::Generic),
+    has_model_list: false,
+    has_request_id_in_body: true,
+    headers: &ProtocolHeaders::NONE,
+    rate_limits: &chat::RATE_LIMITS,
+    errors: chat::ERRORS,
+    // Families are data; these are the places where the known ones have a task.
+    success: SuccessShape {
+        list: None,
+        members: &[
+            ("id", MemberValue::Text, MemberMeaning::Result),
+            ("task_id", MemberValue::Text, MemberMeaning::Result),
+            ("output", MemberValue::Object, MemberMeaning::Result),
+            ("data", MemberValue::Object, MemberMeaning::Result),
+            ("task", MemberValue::Object, MemberMeaning::Result),
+            ("result", MemberValue::Object, MemberMeaning::Result),
+        ],
+    },
+    streams: StreamShape::NONE,
+    // The tokens of a video are all output; family B counts seconds instead.
+    usage: UsageShape {
+        in_event: &["usage"],
+        in_first_event: None,
+        counts: &[
+            ("", "completion_tokens", UsageCount::Output),
+            ("", "total_tokens", UsageCount::Total),
+        ],
+        input_includes_cache: true,
+        is_optional_in_streams: false,
+    },
+    models: chat::MODELS,
+    id_events: &[],
+    sealed_content: None,
+    conversation: None,
+    texts: TextPlaces::PLAIN,
+    normalise: no_older_spellings,
+    traces: TraceNames {
+        operation: "generate_content",
+        output_type: Some("video"),
+        provider: None,
+    },
+};
