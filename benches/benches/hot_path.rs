@@ -5,12 +5,12 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use headgate::filter::body::RequestBody;
 use headgate::filter::chain::RequestChain;
 use headgate::filter::view::RequestView;
-use headgate::protocol::Protocol;
 use headgate::protocol::json::edit::JsonEdits;
 use headgate::protocol::json::{JsonDocument, JsonLimits};
 use headgate::protocol::schema::CompiledSchema;
 use headgate::protocol::sse::SseDecoder;
 use headgate::protocol::usage::StreamUsageMeter;
+use headgate::protocol::{ChannelProtocol, Protocol};
 use headgate::snapshot::{self, SharedState};
 use http::{HeaderMap, HeaderValue, Method};
 use std::hint::black_box;
@@ -82,7 +82,7 @@ fn tap_a_stream(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(event.len() as u64));
     group.bench_function("one event: frame and meter", |bencher| {
         let mut framer = SseDecoder::new(EVENT_BYTES_MAX);
-        let mut meter = StreamUsageMeter::new(Protocol::Chat);
+        let mut meter = StreamUsageMeter::new(ChannelProtocol::same_as(Protocol::Chat).usage());
         bencher.iter(|| {
             framer.push(&event);
             while let Some(event) = framer.next() {

@@ -3,8 +3,8 @@
 use super::channel::Channel;
 use super::endpoint::EndpointClass;
 use super::price::ModelPrice;
-use crate::protocol::Protocol;
 use crate::protocol::schema::CompiledSchema;
+use crate::protocol::{ChannelProtocol, Protocol};
 use crate::task::id::{TaskId, credential_fingerprint};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -39,6 +39,8 @@ pub struct Candidate {
     pub channel: Arc<Channel>,
     /// `None` if an id binds the request to the channel and no model is named.
     pub model: Option<ChannelModel>,
+    /// The protocol in which the channel is asked; `None` for requests of no protocol.
+    pub protocol: Option<ChannelProtocol>,
     /// The index of the credential that must be used; any if `None`.
     pub key: Option<usize>,
     /// Whether an id binds the request to the channel, so that it goes there although the channel is drained.
@@ -112,10 +114,11 @@ impl fmt::Debug for ModelRequestSchema {
 
 impl Candidate {
     /// A channel without a model, for requests that name none.
-    pub fn bound_to(channel: Arc<Channel>) -> Self {
+    pub fn bound_to(channel: Arc<Channel>, protocol: Option<ChannelProtocol>) -> Self {
         Self {
             channel,
             model: None,
+            protocol,
             key: None,
             is_bound: true,
             is_preferred: false,
@@ -147,7 +150,7 @@ impl Candidate {
         Self {
             key,
             endpoint: EndpointClass::TaskQuery,
-            ..Self::bound_to(channel)
+            ..Self::bound_to(channel, None)
         }
     }
 }
@@ -219,6 +222,9 @@ fn speaking(candidates: &[Candidate], protocol: Protocol) -> Arc<[Candidate]> {
     candidates
         .iter()
         .filter(|candidate| candidate.channel.protocols.contains(&protocol))
-        .cloned()
+        .map(|candidate| Candidate {
+            protocol: Some(ChannelProtocol::same_as(protocol)),
+            ..candidate.clone()
+        })
         .collect()
 }

@@ -1,6 +1,5 @@
 //! Prices of models as built, and what an exchange costs by them. All amounts are integers.
 
-use crate::protocol::Protocol;
 use crate::protocol::usage::TokenUsage;
 use crate::task::family::RequestedVideo;
 use std::sync::Arc;
@@ -81,17 +80,12 @@ impl ModelPrice {
     }
 
     /// The cost of what a provider did for a request. What has no price adds nothing, if anything else has one.
-    pub fn cost(
-        &self,
-        protocol: Option<Protocol>,
-        usage: Option<&TokenUsage>,
-        media: Option<&MediaOutput>,
-    ) -> PricedUsage {
+    pub fn cost(&self, usage: Option<&TokenUsage>, media: Option<&MediaOutput>) -> PricedUsage {
         if usage.is_none() && media.is_none() {
             return PricedUsage::Unmetered;
         }
         let tokens = self.tokens.as_ref().zip(usage);
-        let tokens = tokens.map(|(prices, usage)| prices.cost(protocol, usage));
+        let tokens = tokens.map(|(prices, usage)| prices.cost(usage));
         let media = media.and_then(|media| match media {
             MediaOutput::Images(count) => Some(u128::from(self.image?) * u128::from(*count)),
             MediaOutput::Video(video) => self.video.as_ref()?.cost(video),
@@ -108,10 +102,10 @@ impl ModelPrice {
 
 impl TokenPrices {
     /// In billionths, rounded to the nearest one.
-    fn cost(&self, protocol: Option<Protocol>, usage: &TokenUsage) -> u128 {
+    fn cost(&self, usage: &TokenUsage) -> u128 {
         let cached = usage.cached_input_tokens.unwrap_or(0);
         let written = usage.cache_write_tokens.unwrap_or(0);
-        let all_input = usage.input_with_cache(protocol).unwrap_or(0);
+        let all_input = usage.input_with_cache().unwrap_or(0);
         let input = all_input.saturating_sub(cached).saturating_sub(written);
         let reasoning = usage.reasoning_tokens.unwrap_or(0);
         let output = usage.output_tokens.unwrap_or(0).saturating_sub(reasoning);

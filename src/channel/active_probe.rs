@@ -194,7 +194,7 @@ impl ProbeAttempt {
     }
 
     fn candidate(&self) -> Candidate {
-        Candidate::bound_to(self.channel.clone())
+        Candidate::bound_to(self.channel.clone(), None)
     }
 }
 

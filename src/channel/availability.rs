@@ -25,7 +25,7 @@ impl ChannelStates {
         for channel in catalog.channels() {
             // A channel without models serves requests that an id binds to it.
             usable.entry(channel.name.clone()).or_insert_with(|| {
-                let bound = Candidate::bound_to(channel.clone());
+                let bound = Candidate::bound_to(channel.clone(), None);
                 !self.is_drained(channel) && self.unusable_reason(&bound, &[], now).is_none()
             });
         }

@@ -19,7 +19,6 @@ use crate::filter::view::RequestView;
 use crate::filter::{FilterAction, LocalReply, PlannedCopy};
 use crate::gateway::preview::{SubrequestPreview, UpstreamRequestPreview, preview};
 use crate::protocol::Protocol;
-use crate::protocol::error_body;
 use crate::protocol::fault::Fault;
 use crate::protocol::request_path::normalised;
 use crate::snapshot::router::{Route, RouteMatch};
@@ -299,11 +298,15 @@ fn print_request(args: &ExplainArgs, preview: &UpstreamRequestPreview) {
 }
 
 fn refused(request: &RequestView, fault: &Fault) -> CommandError {
-    let body = error_body::render(request.protocol, fault, &request.id);
+    let body = Protocol::descriptor_for(request.protocol)
+        .errors
+        .render(fault, &request.id);
     CommandError::new(format!(
         "verdict   {} with {}\n{}",
         styled(style::BAD, "refused"),
-        error_body::status(request.protocol, fault),
+        Protocol::descriptor_for(request.protocol)
+            .errors
+            .status(fault),
         String::from_utf8_lossy(&body)
     ))
 }

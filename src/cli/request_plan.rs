@@ -9,7 +9,6 @@ use crate::filter::FilterAction;
 use crate::filter::descriptor::FilterProvision;
 use crate::gateway::preview::{UpstreamRequestPreview, preview};
 use crate::protocol::Protocol;
-use crate::protocol::error_body;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::request_path::normalised;
 use crate::snapshot::Snapshot;
@@ -213,7 +212,7 @@ impl PlannedAttempt {
 impl PlannedRefusal {
     fn of(protocol: Option<Protocol>, fault: &Fault) -> Self {
         Self {
-            status: error_body::status(protocol, fault),
+            status: Protocol::descriptor_for(protocol).errors.status(fault),
             code: fault.kind.code(),
             message: fault.message.clone(),
         }

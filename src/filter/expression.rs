@@ -233,7 +233,7 @@ impl ExpressionValues for ExchangeValues<'_> {
             Variable::ResponseSize => self.response_body?.body().len() as u64,
             Variable::UsageInputTokens => usage()?.input_tokens?,
             Variable::UsageOutputTokens => usage()?.output_tokens?,
-            Variable::UsageTotalTokens => usage()?.total(self.request.protocol),
+            Variable::UsageTotalTokens => usage()?.total(),
             _ => return None,
         };
         i64::try_from(number).ok()

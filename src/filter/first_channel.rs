@@ -44,7 +44,7 @@ impl Filter for FirstChannelFilter {
             None => self.first(request),
         };
         HookResult::from(channel.map(|channel| {
-            request.destination = Some(RouteDestination::bound_to(channel));
+            request.destination = Some(RouteDestination::bound_to(channel, request.protocol));
         }))
     }
 }

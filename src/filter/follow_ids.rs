@@ -68,7 +68,7 @@ impl Filter for FollowIdsFilter {
         }
         HookResult::later(async move {
             let channel = self.one_channel(request, &named).await?;
-            request.destination = Some(RouteDestination::bound_to(channel));
+            request.destination = Some(RouteDestination::bound_to(channel, request.protocol));
             Ok(FilterAction::Continue)
         })
     }
@@ -225,7 +225,9 @@ fn sealed_keys(request: &RequestView) -> Vec<String> {
     let Some((body, protocol)) = body.zip(request.protocol) else {
         return Vec::new();
     };
-    let texts = sealed_content::in_request(protocol, body);
+    let places = protocol.descriptor().sealed_content.as_ref();
+    let texts = places.map(|places| sealed_content::in_request(places, body));
+    let texts = texts.unwrap_or_default();
     texts.iter().map(|text| sealed_key(text)).collect()
 }
 
@@ -284,7 +286,7 @@ fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault
         .map(|protocol| protocol.descriptor().medium);
     let is_image = medium == Some(GenerationMedium::Image);
     let Some(destination) = &mut request.destination else {
-        request.destination = Some(RouteDestination::bound_to(channel));
+        request.destination = Some(RouteDestination::bound_to(channel, request.protocol));
         return Ok(());
     };
     destination.keep(&channel);

@@ -23,7 +23,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     bare: true,
     build: |_, context| match context
         .protocol
-        .map(|it| it.descriptor().usage.is_optional_in_streams)
+        .map(|it| it.descriptor().has_optional_stream_usage())
     {
         Some(true) => Ok(Arc::new(ForceUsageFilter)),
         Some(false) | None => Err(InvalidSettings::new(

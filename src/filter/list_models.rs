@@ -10,7 +10,7 @@ use super::{Filter, HookResult, LocalReply};
 use crate::catalog::model::{Catalog, Model};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::model_list::{self, ListedModel, PageQuery};
+use crate::protocol::model_list::{ListedModel, PageQuery};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -83,6 +83,7 @@ impl Filter for ListModelsFilter {
 
 impl ListModelsFilter {
     fn render(&self, request: &RequestView) -> Result<bytes::Bytes, Fault> {
+        let format = &Protocol::descriptor_for(request.protocol).models;
         let usable = self.catalog.models().filter(|model| {
             request
                 .caller
@@ -92,12 +93,12 @@ impl ListModelsFilter {
         let Some(id) = request.param("id") else {
             let entries: Vec<ListedModel> = usable.map(|model| entry(model)).collect();
             let page = PageQuery::from_query(request.query.as_deref().unwrap_or_default());
-            return Ok(model_list::list(request.protocol, &entries, &page));
+            return Ok((format.list)(&entries, &page));
         };
         let mut usable = usable;
         usable
             .find(|model| *model.name == *id)
-            .map(|model| model_list::item(request.protocol, &entry(model)))
+            .map(|model| (format.item)(&entry(model)))
             .ok_or_else(|| {
                 Fault::new(
                     FaultKind::UnknownModel,

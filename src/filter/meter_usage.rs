@@ -9,7 +9,7 @@ use crate::catalog::price::{MediaOutput, ModelPrice};
 use crate::protocol::images::{image_count, is_image_event};
 use crate::protocol::response_verdict::{is_examined, is_pending};
 use crate::protocol::usage::{self, StreamUsageMeter};
-use crate::protocol::{GenerationMedium, Protocol, RequestCost};
+use crate::protocol::{GenerationMedium, RequestCost};
 use bytes::Bytes;
 use http::Method;
 use std::sync::Arc;
@@ -37,10 +37,13 @@ impl Filter for MeterUsageFilter {
 
     fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         if let (ResponseBodyKind::Stream, Some(protocol)) =
-            (response.kind, response.request.protocol)
+            (response.kind, response.channel_protocol())
         {
             response.request.info.usage = UsageReport::Missing;
-            response.request.state.set(StreamUsageMeter::new(protocol));
+            response
+                .request
+                .state
+                .set(StreamUsageMeter::new(protocol.usage()));
         }
         HookResult::done()
     }
@@ -50,16 +53,16 @@ impl Filter for MeterUsageFilter {
         response: &'a mut ResponseView<'_>,
         body: &'a mut Bytes,
     ) -> HookResult<'a, ()> {
-        let protocol = response.request.protocol;
-        match protocol.and_then(|protocol| usage::from_json(protocol, body)) {
+        let protocol = response.channel_protocol();
+        match protocol.and_then(|protocol| usage::from_json(protocol.usage(), body)) {
             Some(usage) => response.request.info.usage = UsageReport::Counted(usage),
-            None if response.status.is_success() && expects_usage(response.request, body) => {
+            None if response.status.is_success() && expects_usage(response, body) => {
                 response.request.info.usage = UsageReport::Missing;
             }
             None => {}
         }
         if response.status.is_success()
-            && counts_images(protocol, response.candidate)
+            && counts_images(response.candidate)
             && let Some(count) = image_count(body)
         {
             response.request.state.set(MediaOutput::Images(count));
@@ -74,9 +77,7 @@ impl Filter for MeterUsageFilter {
                 true => meter.oversize_piece(&view.event.raw),
             }
         }
-        if counts_images(view.request.protocol, view.candidate)
-            && is_image_event(view.event.name(), view.event.data())
-        {
+        if counts_images(view.candidate) && is_image_event(view.event.name(), view.event.data()) {
             let earlier = match view.request.state.get() {
                 Some(MediaOutput::Images(count)) => *count,
                 _ => 0,
@@ -100,16 +101,18 @@ impl Filter for MeterUsageFilter {
 
 /// Whether a body without usage lacks it: a text was generated. A response that is being generated in the background has
 /// no usage yet.
-fn expects_usage(request: &RequestView, body: &[u8]) -> bool {
-    let cost = request.protocol.map(|protocol| protocol.descriptor().cost);
+fn expects_usage(response: &ResponseView<'_>, body: &[u8]) -> bool {
+    let (request, protocol) = (&response.request, response.channel_protocol());
+    let cost = protocol.map(|protocol| protocol.descriptor().cost);
     let is_text = matches!(cost, Some(RequestCost::Tokens(_)));
     let is_post = request.method == Method::POST;
     is_text && is_examined(is_post, &request.path) && !is_pending(body)
 }
 
 /// Whether the cost of a response depends on the number of its images; only then they are counted.
-fn counts_images(protocol: Option<Protocol>, candidate: Option<&Candidate>) -> bool {
+fn counts_images(candidate: Option<&Candidate>) -> bool {
     let price = || candidate?.price();
+    let protocol = candidate.and_then(|candidate| candidate.protocol);
     let medium = protocol.map(|protocol| protocol.descriptor().medium);
     medium == Some(GenerationMedium::Image) && price().is_some_and(ModelPrice::counts_images)
 }

@@ -116,7 +116,7 @@ impl Filter for RateLimitFilter {
 
     fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
         if let Some(reservation) = request.state.take::<Reservation>() {
-            reservation.settle(&request.info, request.protocol, settlement);
+            reservation.settle(&request.info, settlement);
         }
     }
 }

@@ -5,7 +5,6 @@ use super::sealed_key::sealed_key;
 use super::view::{EventView, RequestView, ResponseView, RouteDestination};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::model::Candidate;
-use crate::protocol::Protocol;
 use crate::protocol::ids::{self, CreatedIds};
 use crate::protocol::json::skim;
 use crate::protocol::request_path::segment_text;
@@ -26,7 +25,6 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     build: |_, context| {
         Ok(Arc::new(RememberIdsFilter {
             state: context.state.clone(),
-            protocol: context.protocol,
         }))
     },
 };
@@ -42,8 +40,6 @@ struct OtherResponseIds(Vec<String>);
 
 struct RememberIdsFilter {
     state: Arc<dyn StateStore>,
-    /// Streams of routes without a protocol are not read.
-    protocol: Option<Protocol>,
 }
 
 impl Filter for RememberIdsFilter {
@@ -79,9 +75,9 @@ impl Filter for RememberIdsFilter {
     }
 
     fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
-        if let Some(protocol) = self.protocol {
+        if let Some(protocol) = view.candidate.and_then(|candidate| candidate.protocol) {
             let (name, data) = (view.event.name(), view.event.data());
-            let made = ids::made_in_event(protocol, name, data);
+            let made = ids::made_in_event(protocol.descriptor().id_events, name, data);
             self.remember_sealed(view.request, view.candidate, data, &made.sealed);
             let sealed = protocol.descriptor().sealed_content.as_ref();
             let has_signatures = sealed.is_some_and(|places| places.has_signature_events);

@@ -9,12 +9,12 @@ use super::descriptor::{
 use super::schema_fault::{self, VIOLATIONS_MAX};
 use super::view::RequestView;
 use super::{Filter, HookResult};
+use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::protocol::form::MultipartForm;
 use crate::protocol::images::field_of_image;
 use crate::protocol::json::JsonDocument;
 use crate::protocol::schema::{CompiledSchema, violations_of};
-use crate::protocol::{Protocol, ProtocolDescriptor};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;
@@ -134,7 +134,7 @@ fn field_at(pointer: &str, form: &MultipartForm) -> String {
 
 /// A JSON pointer in the spelling of the protocol's own errors: `messages.0.role` or `messages[0].role`.
 fn spelled(pointer: &str, protocol: Option<Protocol>) -> String {
-    let has_brackets = ProtocolDescriptor::for_route(protocol).errors.has_brackets;
+    let has_brackets = Protocol::descriptor_for(protocol).errors.has_brackets;
     let mut path = String::new();
     for step in pointer.split('/').skip(1) {
         let step = step.replace("~1", "/").replace("~0", "~");

@@ -9,11 +9,11 @@ use crate::catalog::channel::Channel;
 use crate::catalog::client_address::DownstreamClient;
 use crate::catalog::model::{Candidate, Model};
 use crate::media::FileCopy;
-use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::protocol::form;
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::sse::SseEvent;
+use crate::protocol::{ChannelProtocol, Protocol};
 use crate::state::caller_permit::CallerPermit;
 use crate::subrequest::SubrequestClient;
 use bytes::Bytes;
@@ -134,6 +134,16 @@ pub struct ResponseView<'a> {
     pub kind: ResponseBodyKind,
 }
 
+impl ResponseView<'_> {
+    /// The protocol of what the filters read. A response without a candidate was recorded as the caller gets it.
+    pub fn channel_protocol(&self) -> Option<ChannelProtocol> {
+        match self.candidate {
+            Some(candidate) => candidate.protocol,
+            None => self.request.protocol.map(ChannelProtocol::same_as),
+        }
+    }
+}
+
 /// The kind of a response body, by its media type and content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseBodyKind {
@@ -176,11 +186,12 @@ pub enum EventAction {
 }
 
 impl RouteDestination {
-    /// A destination with one channel and no model.
-    pub fn bound_to(channel: Arc<Channel>) -> Self {
+    /// A destination with one channel and no model, for a request of this protocol.
+    pub fn bound_to(channel: Arc<Channel>, protocol: Option<Protocol>) -> Self {
+        let protocol = protocol.map(ChannelProtocol::same_as);
         Self {
             model: None,
-            candidates: [Candidate::bound_to(channel)].into(),
+            candidates: [Candidate::bound_to(channel, protocol)].into(),
         }
     }
 

@@ -152,7 +152,7 @@ impl Exchange<'_> {
         // Usage that a stream reported before it broke off counts too.
         route.response.on_response_end(&mut self.request);
         if let Some(usage) = self.request.info.usage.counted() {
-            lease.count_tokens(usage.total(self.request.protocol));
+            lease.count_tokens(usage.total());
         }
         relayed?;
         Ok(self.settlement_of(status))

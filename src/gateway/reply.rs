@@ -3,7 +3,6 @@
 use crate::filter::LocalReply;
 use crate::filter::view::RequestView;
 use crate::protocol::Protocol;
-use crate::protocol::error_body;
 use crate::protocol::fault::Fault;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -17,7 +16,7 @@ const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The reply for `fault`, in the error format of the caller's protocol.
 pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> LocalReply {
-    let status = error_body::status(protocol, fault);
+    let status = Protocol::descriptor_for(protocol).errors.status(fault);
     let mut headers = HeaderMap::with_capacity(6);
     headers.insert(
         header::CONTENT_TYPE,
@@ -35,7 +34,9 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     LocalReply {
         status: StatusCode::from_u16(status).expect("every fault has a valid status"),
         headers,
-        body: error_body::render(protocol, fault, request_id),
+        body: Protocol::descriptor_for(protocol)
+            .errors
+            .render(fault, request_id),
     }
 }
 
@@ -61,7 +62,8 @@ pub fn event_from_fault(
     request_id: &str,
     events_seen: u64,
 ) -> Option<Bytes> {
-    protocol.map(|protocol| error_body::error_event(protocol, fault, request_id, events_seen))
+    let errors = &protocol?.descriptor().errors;
+    Some(errors.render_event(fault, request_id, events_seen))
 }
 
 /// Adds to a head what every response carries: the request id, and headers that filters set. No other function does

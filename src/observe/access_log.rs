@@ -214,6 +214,7 @@ impl AccessLogEntry<'_> {
             cache_write_tokens,
             reasoning_tokens,
             total_tokens,
+            input_excludes_cache: _,
         } = *usage;
         for (name, count) in [
             (field_name!("input_tokens"), input_tokens),

@@ -1,7 +1,6 @@
 //! Metrics of callers: what each of them takes of the gateway.
 
 use super::registration::registered;
-use crate::protocol::Protocol;
 use crate::protocol::usage::TokenUsage;
 use foldhash::fast::RandomState;
 use prometheus::{Counter, CounterVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
@@ -83,18 +82,12 @@ impl CallerMetrics {
     }
 
     /// Counts a finished exchange of `caller`, a name from the configuration.
-    pub fn count(
-        &self,
-        caller: &str,
-        total: Duration,
-        protocol: Option<Protocol>,
-        usage: Option<&TokenUsage>,
-    ) {
+    pub fn count(&self, caller: &str, total: Duration, usage: Option<&TokenUsage>) {
         let series = self.series_of(caller);
         series.requests.inc();
         series.seconds.inc_by(total.as_secs_f64());
         if let Some(usage) = usage {
-            let input = usage.input_with_cache(protocol);
+            let input = usage.input_with_cache();
             series.input.inc_by(input.unwrap_or(0));
             series.output.inc_by(usage.output_tokens.unwrap_or(0));
         }

@@ -4,7 +4,7 @@ use super::access_log::FailedAttempt;
 use super::error_side::ErrorSide;
 use super::wait_times::WaitTimes;
 use crate::filter::settlement::Settlement;
-use crate::protocol::Protocol;
+use crate::protocol::ChannelProtocol;
 use crate::protocol::fault::FaultKind;
 use crate::protocol::usage::TokenUsage;
 use std::time::Duration;
@@ -15,7 +15,8 @@ pub struct FinishedExchange<'a> {
     pub caller: Option<&'a str>,
     pub channel: Option<&'a str>,
     pub model: Option<&'a str>,
-    pub protocol: Option<Protocol>,
+    /// That of the channel.
+    pub protocol: Option<ChannelProtocol>,
     pub status: u16,
     pub settlement: Settlement,
     pub total: Duration,

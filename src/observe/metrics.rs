@@ -26,7 +26,7 @@ use super::traffic::TrafficHistory;
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::QuotaDecision;
-use crate::protocol::Protocol;
+use crate::protocol::ChannelProtocol;
 use crate::state::health::StoreHealthReport;
 use foldhash::fast::RandomState;
 use prometheus::{
@@ -96,7 +96,7 @@ struct ExchangeSeriesKey {
     route: Box<str>,
     channel: Box<str>,
     model: Box<str>,
-    protocol: Option<Protocol>,
+    protocol: Option<ChannelProtocol>,
     class: u16,
     settlement: Settlement,
 }

@@ -1,8 +1,8 @@
 //! Metrics of the token usage that providers report, by kind.
 
 use super::registration::registered;
-use crate::protocol::Protocol;
-use crate::protocol::usage::{TokenUsage, detail_names};
+use crate::protocol::ChannelProtocol;
+use crate::protocol::usage::{TokenUsage, UsageDetailNames, UsageShape};
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 
 /// Token counters.
@@ -29,9 +29,10 @@ impl TokenMetrics {
         ))
     }
 
-    pub fn of(&self, channel: &str, model: &str, protocol: Option<Protocol>) -> TokenSeries {
+    pub fn of(&self, channel: &str, model: &str, protocol: Option<ChannelProtocol>) -> TokenSeries {
         let of_kind = |kind: &str| self.0.with_label_values(&[channel, model, kind]);
-        let details = detail_names(protocol);
+        let usage = protocol.map(ChannelProtocol::usage);
+        let details = usage.map_or(UsageDetailNames::MOST, UsageShape::detail_names);
         TokenSeries {
             input: of_kind("input"),
             output: of_kind("output"),

@@ -1,9 +1,8 @@
 //! Error responses: their formats, and which of them a route has.
 
 use super::component::{ComponentSchemas, reference};
-use crate::protocol::error_body;
+use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::{Protocol, ProtocolDescriptor};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -28,7 +27,7 @@ pub(super) struct ErrorConditions {
 impl ErrorFormat {
     /// The format of a route.
     pub fn for_route(protocol: Option<Protocol>) -> Self {
-        let schema = ProtocolDescriptor::for_route(protocol).errors.schema_name;
+        let schema = Protocol::descriptor_for(protocol).errors.schema_name;
         let mut formats = Self::all();
         let format = formats.find(|format| format.schema_name() == schema);
         format.expect("each protocol has a format")
@@ -95,7 +94,7 @@ impl ErrorFormat {
     }
 
     fn status(self, kind: FaultKind) -> u16 {
-        error_body::status(Some(self.0), &Fault::new(kind, ""))
+        self.0.descriptor().errors.status(&Fault::new(kind, ""))
     }
 
     fn schema_name(self) -> &'static str {

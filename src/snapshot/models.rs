@@ -27,6 +27,7 @@ pub(crate) fn build(
             candidates.entry(name).or_default().push(Candidate {
                 channel: channel.clone(),
                 model: Some(model),
+                protocol: None,
                 key: None,
                 is_bound: false,
                 is_preferred: false,

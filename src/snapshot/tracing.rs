@@ -8,7 +8,6 @@ use crate::config::tracing::{
     TracingConfig,
 };
 use crate::protocol::Protocol;
-use crate::protocol::conversation::has_messages;
 use crate::telemetry::{
     ErrorSampling, ParentSampling, TraceQueue, TraceSampling, TraceSettings, TracedMessages,
     Tracing,
@@ -86,7 +85,7 @@ pub(super) fn messages(
         let reason = "must be at most 32KiB";
         problems.error(&format!("{at}/size_max"), reason, Some(hint));
     }
-    if (input || output) && !protocol.is_some_and(has_messages) {
+    if (input || output) && protocol.is_none_or(|it| it.descriptor().conversation.is_none()) {
         let hint = "remove it, or set `protocol` to chat, messages or responses";
         problems.error(&at, "the route has no protocol with messages", Some(hint));
     }

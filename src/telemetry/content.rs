@@ -2,7 +2,7 @@
 
 use crate::protocol::Protocol;
 use crate::protocol::conversation::{
-    ConversationText, StreamedMessages, has_messages, of_request, of_response,
+    ConversationShape, ConversationText, StreamedMessages, of_request, of_response,
 };
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::sse::SseDecoder;
@@ -33,7 +33,7 @@ pub struct ExchangeMessages {
 
 /// Records the messages of a response while it is sent to the caller.
 pub struct ResponseMessageRecorder {
-    protocol: Protocol,
+    shape: &'static ConversationShape,
     bytes_max: usize,
     response: RecordedMessages,
 }
@@ -57,9 +57,9 @@ impl TracedMessages {
         self,
         protocol: Option<Protocol>,
     ) -> Option<Box<ResponseMessageRecorder>> {
-        let protocol = protocol.filter(|protocol| self.output && has_messages(*protocol))?;
+        let conversation = protocol?.descriptor().conversation.as_ref();
         Some(Box::new(ResponseMessageRecorder {
-            protocol,
+            shape: conversation.filter(|_| self.output)?,
             bytes_max: self.bytes_max,
             response: RecordedMessages::Nothing,
         }))
@@ -68,8 +68,8 @@ impl TracedMessages {
 
 impl ExchangeMessages {
     /// Adds those of the request.
-    pub fn add_input(&mut self, protocol: Protocol, body: &JsonDocument, bytes_max: usize) {
-        let found = of_request(protocol, body, bytes_max);
+    pub fn add_input(&mut self, shape: &ConversationShape, body: &JsonDocument, bytes_max: usize) {
+        let found = of_request(shape, body, bytes_max);
         self.system = found.system;
         self.input = Some(found.messages);
     }
@@ -113,7 +113,7 @@ impl ResponseMessageRecorder {
             },
             Some("text/event-stream") => RecordedMessages::Stream {
                 decoder: SseDecoder::new(EVENT_BYTES_MAX),
-                messages: StreamedMessages::new(self.protocol, self.bytes_max),
+                messages: StreamedMessages::new(self.shape, self.bytes_max),
             },
             _ => RecordedMessages::Nothing,
         };
@@ -151,7 +151,7 @@ impl ResponseMessageRecorder {
             RecordedMessages::Body { bytes, .. } => {
                 let bytes = Bytes::copy_from_slice(bytes);
                 let body = JsonDocument::parse(bytes, &JsonLimits::default()).ok()?;
-                Some(of_response(self.protocol, &body, self.bytes_max))
+                Some(of_response(self.shape, &body, self.bytes_max))
             }
         }
     }

@@ -253,10 +253,7 @@ fn add_usage(attributes: &mut AttributeList, summary: &ExchangeSummary) {
         return;
     };
     for (name, count) in [
-        (
-            "gen_ai.usage.input_tokens",
-            usage.input_with_cache(summary.protocol),
-        ),
+        ("gen_ai.usage.input_tokens", usage.input_with_cache()),
         ("gen_ai.usage.output_tokens", usage.output_tokens),
         (
             "gen_ai.usage.cache_read.input_tokens",

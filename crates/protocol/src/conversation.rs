@@ -15,7 +15,6 @@ pub use response::of_response;
 pub use stream::StreamedMessages;
 pub(crate) use stream::{StreamedForm, number, text};
 
-use super::Protocol;
 use super::json::DocumentNode;
 use super::secret_shape::masked;
 use serde::Serialize;
@@ -96,11 +95,6 @@ pub enum ResponseMessages {
         parts: &'static str,
         reason: &'static str,
     },
-}
-
-/// Whether requests and responses of a protocol have messages.
-pub fn has_messages(protocol: Protocol) -> bool {
-    protocol.descriptor().conversation.is_some()
 }
 
 impl TextAllowance {

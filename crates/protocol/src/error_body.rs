@@ -5,7 +5,6 @@ mod tests;
 
 use super::fault::{Fault, FaultKind};
 use super::json::skim;
-use super::{Protocol, ProtocolDescriptor};
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
@@ -40,50 +39,43 @@ pub struct CustomError<'a> {
     pub code: Option<&'a str>,
 }
 
-/// The HTTP status of a local reply in this protocol; `None` is a route without a protocol.
-pub fn status(protocol: Option<Protocol>, fault: &Fault) -> u16 {
-    let own = match fault.kind {
-        FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => {
-            shape(protocol).overload_status
-        }
-        _ => None,
-    };
-    own.unwrap_or_else(|| fault.kind.status())
-}
+impl ErrorShape {
+    /// The HTTP status of a local reply.
+    pub fn status(&self, fault: &Fault) -> u16 {
+        let own = match fault.kind {
+            FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => {
+                self.overload_status
+            }
+            _ => None,
+        };
+        own.unwrap_or_else(|| fault.kind.status())
+    }
 
-/// The JSON body of a local reply in this protocol; routes without a protocol use the format of chat.
-///
-/// Only the messages protocol and family B have the request id in the body.
-pub fn render(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> Bytes {
-    (shape(protocol).body)(fault, request_id)
-}
+    /// The JSON body of a local reply. Only the messages protocol and family B have the request id in it.
+    pub fn render(&self, fault: &Fault, request_id: &str) -> Bytes {
+        (self.body)(fault, request_id)
+    }
 
-/// The JSON body of an error that the operator words, in this protocol, as [`render`] makes that of a fault.
-pub fn render_custom(
-    protocol: Option<Protocol>,
-    status: u16,
-    error: &CustomError<'_>,
-    request_id: &str,
-) -> Bytes {
-    (shape(protocol).custom_body)(kind_of(status), error, request_id)
-}
+    /// The JSON body of an error that the operator words, as [`Self::render`] makes that of a fault.
+    pub fn render_custom(&self, status: u16, error: &CustomError<'_>, request_id: &str) -> Bytes {
+        (self.custom_body)(kind_of(status), error, request_id)
+    }
 
-/// The event that ends a stream with an error.
-///
-/// `sequence` is the next `sequence_number` of a responses stream; other protocols ignore it. The video protocols have
-/// no streams, so they use the event of chat.
-pub fn error_event(protocol: Protocol, fault: &Fault, request_id: &str, sequence: u64) -> Bytes {
-    (shape(Some(protocol)).event)(fault, request_id, sequence)
-}
+    /// The event that ends a stream with an error.
+    ///
+    /// `sequence` is the next `sequence_number` of a responses stream; other protocols ignore it. The video protocols have
+    /// no streams, so they use the event of chat.
+    pub fn render_event(&self, fault: &Fault, request_id: &str, sequence: u64) -> Bytes {
+        (self.event)(fault, request_id, sequence)
+    }
 
-/// Whether a provider's body is an error as clients of this protocol parse it.
-pub fn is_rendered(protocol: Option<Protocol>, body: &[u8]) -> bool {
-    let mut required = shape(protocol).required_texts.iter();
-    required.all(|path| skim::find(body, path).is_some_and(|value| body[value].starts_with(b"\"")))
-}
-
-fn shape(protocol: Option<Protocol>) -> &'static ErrorShape {
-    &ProtocolDescriptor::for_route(protocol).errors
+    /// Whether a provider's body is an error as clients of the protocol parse it.
+    pub fn is_rendered(&self, body: &[u8]) -> bool {
+        let is_text = |path: &&[&str]| {
+            skim::find(body, path).is_some_and(|value| body[value].starts_with(b"\""))
+        };
+        self.required_texts.iter().all(is_text)
+    }
 }
 
 /// The kind of fault whose type and code fit a status.

@@ -6,7 +6,6 @@ mod tests;
 
 pub use form_values::form_values;
 
-use super::Protocol;
 use super::json::{DocumentNode, JsonDocument, ValueKind, skim};
 use super::stream::event_type;
 use memchr::memmem;
@@ -130,8 +129,7 @@ pub fn made_in_body(body: &[u8]) -> CreatedIds {
 }
 
 /// The ids in an event of a stream. For events with text, only the event's name is checked.
-pub fn made_in_event(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> CreatedIds {
-    let events = protocol.descriptor().id_events;
+pub fn made_in_event(events: &[IdEvent], name: Option<&[u8]>, data: &[u8]) -> CreatedIds {
     if events.is_empty() {
         return CreatedIds::default();
     }

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::percent_encoding::decoded;
-use super::{Protocol, ProtocolDescriptor};
 
 /// A model that a caller may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,20 +33,10 @@ pub struct PageQuery {
 /// How a protocol lists models.
 #[derive(Debug)]
 pub struct ModelListFormat {
-    /// The body of a list.
+    /// The body of a list of models in the given order. Only lists of the messages protocol have pages.
     pub list: fn(&[ListedModel], &PageQuery) -> Bytes,
     /// The body of one model.
     pub item: fn(&ListedModel) -> Bytes,
-}
-
-/// A list of models in the given order. Only lists of the messages protocol have pages.
-pub fn list(protocol: Option<Protocol>, entries: &[ListedModel], page: &PageQuery) -> Bytes {
-    (ProtocolDescriptor::for_route(protocol).models.list)(entries, page)
-}
-
-/// One model.
-pub fn item(protocol: Option<Protocol>, entry: &ListedModel) -> Bytes {
-    (ProtocolDescriptor::for_route(protocol).models.item)(entry)
 }
 
 impl PageQuery {

@@ -1,10 +1,12 @@
 //! The protocols of the gateway's API. Each is one file, whose [`ProtocolDescriptor`] has all that differs between protocols;
 //! nothing else in the gateway distinguishes them.
 
+mod channel_protocol;
 mod descriptor;
 #[cfg(test)]
 mod tests;
 
+pub use channel_protocol::ChannelProtocol;
 pub use descriptor::{
     GenerationMedium, ProtocolDescriptor, ProtocolHeaders, RequestCost, ResponseStorage, TaskApi,
     TraceNames,
@@ -81,6 +83,11 @@ impl Protocol {
     /// The name in configuration, metrics and logs.
     pub fn name(self) -> &'static str {
         self.descriptor().name
+    }
+
+    /// The descriptor for a route. Routes without a protocol have the formats of chat.
+    pub fn descriptor_for(protocol: Option<Self>) -> &'static ProtocolDescriptor {
+        protocol.unwrap_or(Self::Chat).descriptor()
     }
 
     /// Whether requests create what is paid for one by one: videos and images.

@@ -1,7 +1,6 @@
 //! Rate limit headers of responses, with the names and formats of each protocol.
 
 use super::date::rfc3339;
-use super::{Protocol, ProtocolDescriptor};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use std::time::Duration;
@@ -46,14 +45,11 @@ pub enum ResetFormat {
 }
 
 /// The headers for the limits of each unit; `now` is in Unix milliseconds.
-///
-/// The messages protocol has its own names and points in time; other protocols have chat's names and durations.
 pub fn headers(
+    format: &RateLimitHeaderFormat,
     limits: impl IntoIterator<Item = (RateLimitUnit, RateLimitStatus)>,
-    protocol: Option<Protocol>,
     now: u64,
 ) -> Vec<(HeaderName, HeaderValue)> {
-    let format = ProtocolDescriptor::for_route(protocol).rate_limits;
     // All values are slices of one piece of memory, since every response has these headers.
     let mut values = String::with_capacity(VALUES_BYTES);
     let mut ends = Vec::with_capacity(HEADERS_MAX);
@@ -125,6 +121,7 @@ pub fn whole_seconds(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Protocol;
 
     #[test]
     fn durations_are_written_as_clients_read_them() {
@@ -150,7 +147,8 @@ mod tests {
             reset: Duration::from_millis(61_500),
         };
         let reported = |protocol, counted| {
-            let headers = headers([(counted, allowance)], protocol, 951_782_399_000);
+            let format = Protocol::descriptor_for(protocol).rate_limits;
+            let headers = headers(format, [(counted, allowance)], 951_782_399_000);
             let lines = headers.iter();
             let lines = lines.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
             lines.collect::<Vec<_>>()

@@ -9,7 +9,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use bytes::Bytes;
 
 use super::json::{DocumentNode, JsonDocument, JsonError, JsonLimits, ValueKind};
-use super::{Protocol, ProtocolDescriptor};
 
 /// Identifies a text of a response: pieces in several events that belong to one text have the same part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,7 +97,8 @@ impl TextPlaces {
     };
 }
 
-/// Calls `visit` with each text in the data of an event, or in a whole body, in the order in which they are written.
+/// Calls `visit` with each text in the data of an event, or in a whole body, in the order in which they are written. Without
+/// `places` the data is of no protocol.
 ///
 /// Every string is a text, unless its member is known to have none, so that a member that the gateway does not know is
 /// not overlooked.
@@ -106,7 +106,7 @@ impl TextPlaces {
 /// # Errors
 /// The data is not strict JSON, although the protocol's is.
 pub fn visit_texts(
-    protocol: Option<Protocol>,
+    places: Option<TextPlaces>,
     data: &Bytes,
     visit: &mut dyn FnMut(ResponseText<'_>),
 ) -> Result<(), JsonError> {
@@ -115,10 +115,10 @@ pub fn visit_texts(
     }
     match JsonDocument::parse(data.clone(), &JsonLimits::default()) {
         Ok(document) => {
-            visit_document(protocol, &document, visit);
+            visit_document(places, &document, visit);
             Ok(())
         }
-        Err(error) if protocol.is_some() => Err(error),
+        Err(error) if places.is_some() => Err(error),
         Err(_) => {
             visit(ResponseText {
                 part: TextPart(0),
@@ -132,11 +132,11 @@ pub fn visit_texts(
 
 /// Like [`visit_texts`], for a document that is parsed already.
 pub fn visit_document(
-    protocol: Option<Protocol>,
+    places: Option<TextPlaces>,
     document: &JsonDocument,
     visit: &mut dyn FnMut(ResponseText<'_>),
 ) {
-    let places = ProtocolDescriptor::for_route(protocol).texts;
+    let places = places.unwrap_or(TextPlaces::PLAIN);
     let mut walk = TextWalk { places, visit };
     walk.root(document.root());
 }

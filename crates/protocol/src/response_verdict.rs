@@ -9,7 +9,6 @@ mod failure_sign;
 #[cfg(test)]
 mod tests;
 
-use super::Protocol;
 use super::json::skim;
 use super::sse::may_become_event_stream;
 use failure_sign::has_failure_sign;
@@ -84,17 +83,12 @@ pub fn is_examined(is_post: bool, path: &str) -> bool {
 
 /// Whether a complete body is no JSON object.
 pub fn is_unreadable(body: &[u8]) -> bool {
-    judge_by(&ANY_OBJECT, body) == ResponseVerdict::Unreadable
+    ANY_OBJECT.judge(body) == ResponseVerdict::Unreadable
 }
 
 /// Whether a complete body, of no protocol, reports an error.
 pub fn is_failure(body: &[u8]) -> bool {
-    judge_by(&ANY_OBJECT, body) == ResponseVerdict::Failure
-}
-
-/// The verdict about a complete body.
-pub fn judge(protocol: Protocol, body: &[u8]) -> ResponseVerdict {
-    judge_by(&protocol.descriptor().success, body)
+    ANY_OBJECT.judge(body) == ResponseVerdict::Failure
 }
 
 /// Objects of which no member makes a success.
@@ -102,35 +96,6 @@ static ANY_OBJECT: SuccessShape = SuccessShape {
     list: None,
     members: &[],
 };
-
-fn judge_by(shape: &SuccessShape, body: &[u8]) -> ResponseVerdict {
-    let body = without_margins(body);
-    if !(body.starts_with(b"{") && body.ends_with(b"}")) {
-        return ResponseVerdict::Unreadable;
-    }
-    if is_plain_success(shape, body) {
-        return ResponseVerdict::Success;
-    }
-    match judge_members(shape, body) {
-        Some(ResponseVerdict::Success) if !is_whole(body) => ResponseVerdict::Unreadable,
-        Some(verdict) => verdict,
-        None => ResponseVerdict::Unreadable,
-    }
-}
-
-/// The verdict about a body of which only the `start` has arrived; `None` if it depends on the rest. A success may still
-/// turn out to be cut off.
-pub fn judge_start(protocol: Protocol, start: &[u8]) -> Option<ResponseVerdict> {
-    let start = without_margins(start);
-    if BYTE_ORDER_MARK.starts_with(start) {
-        return None;
-    }
-    match start.first()? {
-        b'{' => judge_members(&protocol.descriptor().success, start),
-        _ if may_become_event_stream(start) => None,
-        _ => Some(ResponseVerdict::Unreadable),
-    }
-}
 
 /// Whether an object of which only the `start` has arrived begins as errors do, and not as successes.
 pub fn begins_like_failure(start: &[u8]) -> bool {
@@ -143,12 +108,6 @@ pub fn begins_like_failure(start: &[u8]) -> bool {
 pub fn is_pending(body: &[u8]) -> bool {
     let status = skim::find(body, &["status"]);
     status.is_some_and(|status| matches!(&body[status], b"\"queued\"" | b"\"in_progress\""))
-}
-
-/// Whether an event without a name, which is not of the protocol, reports an error, or is no object. Clients do not take it
-/// for an error.
-pub fn is_failed_event(protocol: Protocol, data: &[u8]) -> bool {
-    !data.trim_ascii_start().starts_with(b"{") || judge(protocol, data) == ResponseVerdict::Failure
 }
 
 /// Walks to the first member that decides; `None` if the object does not end. Only an object without a result is walked
@@ -172,6 +131,42 @@ fn judge_members(shape: &SuccessShape, json: &[u8]) -> Option<ResponseVerdict> {
 }
 
 impl SuccessShape {
+    /// The verdict about a complete body.
+    pub fn judge(&self, body: &[u8]) -> ResponseVerdict {
+        let body = without_margins(body);
+        if !(body.starts_with(b"{") && body.ends_with(b"}")) {
+            return ResponseVerdict::Unreadable;
+        }
+        if is_plain_success(self, body) {
+            return ResponseVerdict::Success;
+        }
+        match judge_members(self, body) {
+            Some(ResponseVerdict::Success) if !is_whole(body) => ResponseVerdict::Unreadable,
+            Some(verdict) => verdict,
+            None => ResponseVerdict::Unreadable,
+        }
+    }
+
+    /// The verdict about a body of which only the `start` has arrived; `None` if it depends on the rest. A success may still
+    /// turn out to be cut off.
+    pub fn judge_start(&self, start: &[u8]) -> Option<ResponseVerdict> {
+        let start = without_margins(start);
+        if BYTE_ORDER_MARK.starts_with(start) {
+            return None;
+        }
+        match start.first()? {
+            b'{' => judge_members(self, start),
+            _ if may_become_event_stream(start) => None,
+            _ => Some(ResponseVerdict::Unreadable),
+        }
+    }
+
+    /// Whether an event without a name, which is not of the protocol, reports an error, or is no object. Clients do not take it
+    /// for an error.
+    pub fn is_failed_event(&self, data: &[u8]) -> bool {
+        !data.trim_ascii_start().starts_with(b"{") || self.judge(data) == ResponseVerdict::Failure
+    }
+
     /// What a member means whose value begins with `value`.
     fn meaning(&self, key: &[u8], value: &[u8]) -> MemberMeaning {
         let mut rows = self.members.iter();

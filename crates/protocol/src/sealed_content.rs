@@ -4,7 +4,6 @@
 //! Sources: `reasoning.encrypted_content` and `compaction.encrypted_content` of the responses protocol, `signature` of
 //! `thinking` and `data` of `redacted_thinking` of the messages protocol.
 
-use super::Protocol;
 use super::json::{DocumentNode, JsonDocument, skim};
 use memchr::memmem::Finder;
 use std::borrow::Cow;
@@ -41,12 +40,9 @@ impl SealedContentPlaces {
 }
 
 /// The sealed texts of a request, the latest first, at most [`LOOKUPS_MAX`].
-pub fn in_request(protocol: Protocol, body: &JsonDocument) -> Vec<Cow<'_, str>> {
-    let Some(places) = &protocol.descriptor().sealed_content else {
-        return Vec::new();
-    };
+pub fn in_request<'d>(places: &SealedContentPlaces, body: &'d JsonDocument) -> Vec<Cow<'d, str>> {
     let items = body.root().get(places.list).into_iter();
-    let mut found: Vec<DocumentNode<'_>> = Vec::new();
+    let mut found: Vec<DocumentNode<'d>> = Vec::new();
     for item in items.flat_map(DocumentNode::elements) {
         match places.blocks {
             None => found.extend(places.text_in(item)),
@@ -100,13 +96,15 @@ pub fn is_refused(status: u16, error: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Protocol;
     use crate::json::JsonLimits;
     use serde_json::{Value, json};
 
     fn sought(protocol: Protocol, body: &Value) -> Vec<String> {
         let text = body.to_string();
         let document = JsonDocument::parse(text.into(), &JsonLimits::default()).unwrap();
-        let found = in_request(protocol, &document).into_iter();
+        let places = protocol.descriptor().sealed_content.iter();
+        let found = places.flat_map(|places| in_request(places, &document));
         found.map(Cow::into_owned).collect()
     }
 

@@ -11,7 +11,6 @@ pub use progress::StreamProgress;
 
 use std::ops::Range;
 
-use super::Protocol;
 use super::json::skim;
 
 /// What an event means for a client that waits for a response.
@@ -54,6 +53,14 @@ pub enum StreamEnding {
 }
 
 impl StreamShape {
+    /// The meaning of an event, by its name and its data.
+    pub fn class_of(&self, name: Option<&[u8]>, data: &[u8]) -> EventClass {
+        match data.is_empty() {
+            true => EventClass::Ping,
+            false => (self.classify)(name, data),
+        }
+    }
+
     /// No streams: an event that comes nevertheless is content.
     pub const NONE: Self = Self {
         classify: |_, _| EventClass::Content,
@@ -61,14 +68,6 @@ impl StreamShape {
         last_event_has_response: false,
         start_members: &[],
     };
-}
-
-/// Classifies an event by its name and data.
-pub fn classify(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> EventClass {
-    if data.is_empty() {
-        return EventClass::Ping;
-    }
-    (protocol.descriptor().streams.classify)(name, data)
 }
 
 /// The span of the response's model name in an event or a whole body, as a string with its quotes.

@@ -9,12 +9,11 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::json::skim::{self, NestedMembers};
-use super::{Protocol, ProtocolDescriptor};
 
 /// The token counts in a response; `None` for a count that the provider did not send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenUsage {
-    /// Includes tokens from the cache in the chat and responses protocols, but not in the messages protocol.
+    /// As reported: see `input_excludes_cache`.
     pub input_tokens: Option<u64>,
     /// Includes tokens spent on reasoning.
     pub output_tokens: Option<u64>,
@@ -25,6 +24,8 @@ pub struct TokenUsage {
     /// Input tokens written to the provider's cache.
     pub cache_write_tokens: Option<u64>,
     pub reasoning_tokens: Option<u64>,
+    /// Whether tokens read from and written to the cache are not part of `input_tokens`, as in the messages protocol.
+    pub input_excludes_cache: bool,
 }
 
 /// How a protocol reports usage.
@@ -36,8 +37,8 @@ pub struct UsageShape {
     pub in_first_event: Option<&'static [&'static str]>,
     /// The members that are counts: the object within the usage object, or empty, the member's name, and what it counts.
     pub counts: &'static [(&'static str, &'static str, UsageCount)],
-    /// Whether the input tokens include those from and for the cache.
-    pub input_includes_cache: bool,
+    /// See [`TokenUsage::input_excludes_cache`].
+    pub input_excludes_cache: bool,
     /// Whether streams report usage only to requests that ask for it with `stream_options`.
     pub is_optional_in_streams: bool,
 }
@@ -67,28 +68,35 @@ const TAIL_BYTES: usize = 4096;
 
 static USAGE_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
 
-/// The names in a protocol.
-pub fn detail_names(protocol: Option<Protocol>) -> UsageDetailNames {
-    let own = ProtocolDescriptor::for_route(protocol).usage.counts.iter();
-    // A protocol without such a count has a name for it nevertheless: that of chat.
-    let rows = own.chain(ProtocolDescriptor::for_route(None).usage.counts);
-    let name = |count| {
-        let row = rows.clone().find(|(_, _, counted)| *counted == count);
-        row.map_or("", |(_, name, _)| *name)
-    };
-    UsageDetailNames {
-        cached: name(UsageCount::CachedInput),
-        cache_write: name(UsageCount::CacheWrite),
-        reasoning: name(UsageCount::Reasoning),
+impl UsageShape {
+    /// The names of the optional counts. A protocol without such a count has the name that most protocols have.
+    pub fn detail_names(&self) -> UsageDetailNames {
+        let name = |count, most| {
+            let row = self.counts.iter().find(|(_, _, counted)| *counted == count);
+            row.map_or(most, |(_, name, _)| *name)
+        };
+        UsageDetailNames {
+            cached: name(UsageCount::CachedInput, UsageDetailNames::MOST.cached),
+            cache_write: name(UsageCount::CacheWrite, UsageDetailNames::MOST.cache_write),
+            reasoning: name(UsageCount::Reasoning, UsageDetailNames::MOST.reasoning),
+        }
     }
 }
 
+impl UsageDetailNames {
+    /// The names in most protocols.
+    pub const MOST: Self = Self {
+        cached: "cached_tokens",
+        cache_write: "cache_write_tokens",
+        reasoning: "reasoning_tokens",
+    };
+}
+
 /// The usage in a complete response body that is not a stream.
-pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<TokenUsage> {
+pub fn from_json(shape: &UsageShape, body: &[u8]) -> Option<TokenUsage> {
     // Most providers send it last. In text that a model wrote, the quotes of this key are escaped.
     let key = USAGE_KEY.find_iter(body).last()?;
     let key_end = key + USAGE_KEY.needle().len();
-    let shape = &protocol.descriptor().usage;
     let trailing = skim::trailing_object(body, key_end, |members| read(shape, body, members));
     trailing.unwrap_or_else(|| read_at(shape, body, skim::find(body, &["usage"])?))
 }
@@ -108,9 +116,9 @@ pub struct StreamUsageMeter {
 }
 
 impl StreamUsageMeter {
-    pub fn new(protocol: Protocol) -> Self {
+    pub fn new(shape: &'static UsageShape) -> Self {
         Self {
-            shape: &protocol.descriptor().usage,
+            shape,
             at_start: None,
             latest: None,
             tail: Vec::new(),
@@ -175,22 +183,19 @@ impl StreamUsageMeter {
 
 impl TokenUsage {
     /// All input tokens, including those read from and written to the cache.
-    pub fn input_with_cache(&self, protocol: Option<Protocol>) -> Option<u64> {
-        let cache = match ProtocolDescriptor::for_route(protocol)
-            .usage
-            .input_includes_cache
-        {
-            false => [self.cached_input_tokens, self.cache_write_tokens],
-            true => [None, None],
+    pub fn input_with_cache(&self) -> Option<u64> {
+        let cache = match self.input_excludes_cache {
+            true => [self.cached_input_tokens, self.cache_write_tokens],
+            false => [None, None],
         };
         let cached = cache.into_iter().flatten().fold(0, u64::saturating_add);
         Some(self.input_tokens?.saturating_add(cached))
     }
 
     /// The total that the provider sent, or else the sum of the counts.
-    pub fn total(&self, protocol: Option<Protocol>) -> u64 {
+    pub fn total(&self) -> u64 {
         self.total_tokens.unwrap_or_else(|| {
-            let input = self.input_with_cache(protocol).unwrap_or(0);
+            let input = self.input_with_cache().unwrap_or(0);
             input.saturating_add(self.output_tokens.unwrap_or(0))
         })
     }
@@ -209,6 +214,7 @@ impl TokenUsage {
             cached_input_tokens: count(self.cached_input_tokens, earlier.cached_input_tokens),
             cache_write_tokens: count(self.cache_write_tokens, earlier.cache_write_tokens),
             reasoning_tokens: count(self.reasoning_tokens, earlier.reasoning_tokens),
+            input_excludes_cache: self.input_excludes_cache,
         }
     }
 }
@@ -225,7 +231,9 @@ fn read(shape: &UsageShape, json: &[u8], members: &mut NestedMembers<'_>) -> Opt
             *slot = count(&json[member.value]);
         }
     }
-    (usage != TokenUsage::default()).then_some(usage)
+    let is_counted = usage != TokenUsage::default();
+    usage.input_excludes_cache = shape.input_excludes_cache;
+    is_counted.then_some(usage)
 }
 
 impl TokenUsage {

@@ -10,6 +10,7 @@ fn usage(input: u64, output: u64, cached: u64, written: u64, reasoning: u64) -> 
         cached_input_tokens: Some(cached),
         cache_write_tokens: Some(written),
         reasoning_tokens: Some(reasoning),
+        input_excludes_cache: false,
     }
 }
 
@@ -41,23 +42,22 @@ fn video(duration_ms: Option<u64>, resolution: Option<&str>) -> MediaOutput {
 }
 
 #[test]
-fn cached_tokens_are_part_of_the_input_but_for_the_messages_protocol() {
+fn cached_tokens_are_part_of_the_input_or_beside_it() {
     let price = priced();
-    for (protocol, usage, nanos) in [
+    let beside = |usage| TokenUsage {
+        input_excludes_cache: true,
+        ..usage
+    };
+    for (usage, nanos) in [
         // 60 + 30 cached + 10 written, 30 + 20 reasoning.
-        (Protocol::Chat, usage(100, 50, 30, 10, 20), 860_000),
-        (Protocol::Responses, usage(100, 50, 30, 10, 20), 860_000),
-        (Protocol::Messages, usage(60, 50, 30, 10, 20), 860_000),
-        (Protocol::Chat, usage(1, 0, 0, 0, 0), 2_000),
+        (usage(100, 50, 30, 10, 20), 860_000),
+        (beside(usage(60, 50, 30, 10, 20)), 860_000),
+        (usage(1, 0, 0, 0, 0), 2_000),
         // Counts that contradict each other never make a cost negative.
-        (Protocol::Chat, usage(10, 5, 30, 0, 20), 415_000),
+        (usage(10, 5, 30, 0, 20), 415_000),
     ] {
-        let cost = price.cost(Some(protocol), Some(&usage), None);
-        assert_eq!(
-            cost,
-            PricedUsage::Priced(Cost(nanos)),
-            "{protocol:?} {usage:?}"
-        );
+        let cost = price.cost(Some(&usage), None);
+        assert_eq!(cost, PricedUsage::Priced(Cost(nanos)), "{usage:?}");
     }
 }
 
@@ -73,7 +73,7 @@ fn a_cost_is_rounded_once_to_the_nearest_billionth() {
     });
     for (input, output, nanos) in [(1, 0, 38), (1, 1, 188), (2, 0, 75), (3, 3, 563), (0, 0, 0)] {
         let usage = usage(input, output, 0, 0, 0);
-        let cost = price.cost(Some(Protocol::Chat), Some(&usage), None);
+        let cost = price.cost(Some(&usage), None);
         assert_eq!(cost, PricedUsage::Priced(Cost(nanos)), "{input} {output}");
     }
 }
@@ -83,12 +83,16 @@ fn counts_of_a_hostile_provider_do_not_overflow() {
     let price = priced();
     let most = u64::MAX;
     let usage = usage(most, most, most, most, most);
-    let cost = price.cost(Some(Protocol::Messages), Some(&usage), None);
+    let usage = TokenUsage {
+        input_excludes_cache: true,
+        ..usage
+    };
+    let cost = price.cost(Some(&usage), None);
     assert!(
         matches!(cost, PricedUsage::Priced(Cost(nanos)) if nanos > 1 << 60),
         "{cost:?}"
     );
-    let cost = price.cost(None, None, Some(&video(Some(most), Some("720p"))));
+    let cost = price.cost(None, Some(&video(Some(most), Some("720p"))));
     assert!(matches!(cost, PricedUsage::Priced(_)), "{cost:?}");
 }
 
@@ -120,7 +124,7 @@ fn images_and_videos_cost_by_count_and_by_seconds_and_resolution() {
         (&other, video(None, None), cost(350_000_000)),
         (&other, video(None, Some("720p")), cost(500_000_000)),
     ] {
-        assert_eq!(price.cost(None, None, Some(&media)), expected, "{media:?}");
+        assert_eq!(price.cost(None, Some(&media)), expected, "{media:?}");
     }
 }
 
@@ -129,15 +133,15 @@ fn what_has_no_price_is_not_the_same_as_what_was_not_metered() {
     let none = ModelPrice::none("USD".into());
     let usage = usage(1, 1, 0, 0, 0);
     let image = MediaOutput::Images(1);
-    assert_eq!(none.cost(None, None, None), PricedUsage::Unmetered);
-    assert_eq!(none.cost(None, Some(&usage), None), PricedUsage::Unpriced);
-    assert_eq!(none.cost(None, None, Some(&image)), PricedUsage::Unpriced);
-    assert_eq!(priced().cost(None, None, None), PricedUsage::Unmetered);
+    assert_eq!(none.cost(None, None), PricedUsage::Unmetered);
+    assert_eq!(none.cost(Some(&usage), None), PricedUsage::Unpriced);
+    assert_eq!(none.cost(None, Some(&image)), PricedUsage::Unpriced);
+    assert_eq!(priced().cost(None, None), PricedUsage::Unmetered);
     // An image with a price, whose tokens have none.
     let by_image = ModelPrice {
         tokens: None,
         ..priced()
     };
-    let cost = by_image.cost(None, Some(&usage), Some(&image));
+    let cost = by_image.cost(Some(&usage), Some(&image));
     assert_eq!(cost, PricedUsage::Priced(Cost(40_000_000)));
 }

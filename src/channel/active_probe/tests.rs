@@ -40,7 +40,7 @@ fn a_channel_that_just_served_a_request_is_not_probed() {
     let (channels, channel) = (channels(), probed(0));
     let now = MonotonicTime::now();
     assert!(channels.probe(&channel, 0, now).is_some());
-    let candidates = [Candidate::bound_to(channel.clone())];
+    let candidates = [Candidate::bound_to(channel.clone(), None)];
     let mut lease = channels.choose(&candidates, &[], now).expect("it is well");
     lease.report(crate::channel::outcome::AttemptOutcome::Success, "req_1");
     assert!(channels.probe(&channel, 0, MonotonicTime::now()).is_none());

@@ -35,6 +35,7 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
 fn candidate(channel: Channel) -> Candidate {
     Candidate {
         model: Some(ChannelModel::new("m", channel.fingerprint)),
+        protocol: None,
         key: None,
         is_bound: false,
         is_preferred: false,

@@ -2,10 +2,10 @@
 
 use super::CacheFilter;
 use crate::filter::view::{EventAction, ResponseBodyKind};
-use crate::protocol::Protocol;
 use crate::protocol::ids::{self, CreatedIds};
 use crate::protocol::json::{JsonDocument, JsonLimits, ValueKind};
 use crate::protocol::sse::SseEvent;
+use crate::protocol::Protocol;
 use crate::response_cache::{
     CacheKey, CachedResponse, CoalescingLeader, CoalescingOutcome, RecordingReservation,
 };
@@ -92,7 +92,11 @@ impl ResponseRecording {
         let reserved = reservation.get_or_insert_with(|| filter.responses.recording());
         let fits = events.len() + bytes.len() <= filter.entry_bytes_max
             && reserved.reserve(bytes.len(), filter.bounds.bytes);
-        let made = ids::made_in_event(self.protocol, event.name(), event.data());
+        let made = ids::made_in_event(
+            self.protocol.descriptor().id_events,
+            event.name(),
+            event.data(),
+        );
         if !fits || event.is_oversize() || has_ids(&made) {
             return self.exclude();
         }

@@ -27,23 +27,27 @@ pub(super) fn text_of(
         };
     };
     let mut texts: Vec<String> = Vec::new();
-    visit_document(protocol, document, &mut |piece| {
-        let text = piece.text.into_owned();
-        if piece.form == TextForm::Plain {
-            return texts.push(text);
-        }
-        let decoded = decoded_escapes(&text);
-        let is_json = || {
-            let json = Bytes::copy_from_slice(text.as_bytes());
-            JsonDocument::parse(json, &JsonLimits::default()).is_ok()
-        };
-        let is_ambiguous = decoded != text && !is_json();
-        texts.push(decoded);
-        if is_ambiguous {
-            // Not JSON after all: the tool may read it as it is written.
-            texts.push(text);
-        }
-    });
+    visit_document(
+        protocol.map(|it| it.descriptor().texts),
+        document,
+        &mut |piece| {
+            let text = piece.text.into_owned();
+            if piece.form == TextForm::Plain {
+                return texts.push(text);
+            }
+            let decoded = decoded_escapes(&text);
+            let is_json = || {
+                let json = Bytes::copy_from_slice(text.as_bytes());
+                JsonDocument::parse(json, &JsonLimits::default()).is_ok()
+            };
+            let is_ambiguous = decoded != text && !is_json();
+            texts.push(decoded);
+            if is_ambiguous {
+                // Not JSON after all: the tool may read it as it is written.
+                texts.push(text);
+            }
+        },
+    );
     Ok(texts.join("\n"))
 }
 

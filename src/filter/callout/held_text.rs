@@ -54,9 +54,13 @@ impl HeldTexts {
 impl HeldText {
     /// Adds the texts in the data of an event; `overlap` as in [`Self::release`].
     pub fn add(&mut self, protocol: Option<Protocol>, data: &Bytes, overlap: usize) {
-        let visited = visit_texts(protocol, data, &mut |text| {
-            self.add_text(&text, overlap);
-        });
+        let visited = visit_texts(
+            protocol.map(|it| it.descriptor().texts),
+            data,
+            &mut |text| {
+                self.add_text(&text, overlap);
+            },
+        );
         if visited.is_err() {
             self.is_unreadable = true;
         }

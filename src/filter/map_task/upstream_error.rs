@@ -2,7 +2,7 @@
 
 use super::MapTaskFilter;
 use crate::protocol::Protocol;
-use crate::protocol::error_body::{CustomError, render_custom};
+use crate::protocol::error_body::CustomError;
 use crate::protocol::json::{DocumentNode, JsonDocument, JsonLimits};
 use crate::task::family::{UpstreamError, VideoFamily};
 use bytes::Bytes;
@@ -40,7 +40,11 @@ impl MapTaskFilter {
                     class: None,
                     code: None,
                 };
-                Some(render_custom(protocol, status.as_u16(), &error, request_id))
+                Some(Protocol::descriptor_for(protocol).errors.render_custom(
+                    status.as_u16(),
+                    &error,
+                    request_id,
+                ))
             }
         }
     }

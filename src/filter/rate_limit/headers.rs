@@ -1,6 +1,7 @@
 //! Rate limit headers of every response, and the error for a request above a limit.
 
 use crate::filter::view::RequestView;
+use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::rate_limit_headers::{self, RateLimitStatus, RateLimitUnit, duration_text};
 use crate::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
@@ -17,7 +18,8 @@ pub fn add_headers(
     let reported = units
         .into_iter()
         .filter_map(|counted| Some((counted, tightest(counted, limits, limit_statuses)?)));
-    let headers = rate_limit_headers::headers(reported, request.protocol, now_ms);
+    let format = Protocol::descriptor_for(request.protocol).rate_limits;
+    let headers = rate_limit_headers::headers(format, reported, now_ms);
     match request.response_headers.is_empty() {
         true => request.response_headers = headers,
         false => request.response_headers.extend(headers),

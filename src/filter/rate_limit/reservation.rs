@@ -2,7 +2,6 @@
 
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::StreamInfo;
-use crate::protocol::Protocol;
 use crate::protocol::estimate::{TOKENS_MAX, TokenEstimate};
 use crate::state::StateStore;
 use crate::state::admission::AdmissionTicket;
@@ -30,8 +29,8 @@ impl Reservation {
     }
 
     /// Settles on the usage that is known of the exchange.
-    pub fn settle(mut self, info: &StreamInfo, protocol: Option<Protocol>, settlement: Settlement) {
-        let used = tokens_used(info, protocol, settlement, self.estimate);
+    pub fn settle(mut self, info: &StreamInfo, settlement: Settlement) {
+        let used = tokens_used(info, settlement, self.estimate);
         self.settle_ticket(used);
     }
 
@@ -50,17 +49,12 @@ impl Drop for Reservation {
 
 /// The usage that the provider reported. If it reported none or its response broke off: the estimated input, and at
 /// least one output token per event.
-fn tokens_used(
-    info: &StreamInfo,
-    protocol: Option<Protocol>,
-    settlement: Settlement,
-    estimate: TokenEstimate,
-) -> u64 {
+fn tokens_used(info: &StreamInfo, settlement: Settlement, estimate: TokenEstimate) -> u64 {
     if !info.may_have_cost {
         return 0;
     }
     let counted = info.usage.counted().copied().unwrap_or_default();
-    let input = counted.input_with_cache(protocol).unwrap_or(estimate.input);
+    let input = counted.input_with_cache().unwrap_or(estimate.input);
     let output = match (settlement, counted.output_tokens) {
         (Settlement::Complete, Some(output)) => output,
         (_, output) => output.unwrap_or(0).max(info.events),
@@ -84,41 +78,32 @@ mod tests {
     #[test]
     fn usage_is_the_providers_count_or_an_estimate() {
         use Settlement::{ClientCancelled, Complete, GatewayReply, UpstreamCut, UsageMissing};
-        let usage = |input, output| {
+        let usage = |input, output, input_excludes_cache| {
             Some(TokenUsage {
                 input_tokens: input,
                 output_tokens: output,
                 cached_input_tokens: Some(5),
+                input_excludes_cache,
                 ..TokenUsage::default()
             })
         };
-        let chat = Some(Protocol::Chat);
-        let messages = Some(Protocol::Messages);
-        for (reached, usage, events, protocol, settlement, expected) in [
-            (true, usage(Some(10), Some(20)), 500, chat, Complete, 30),
-            (true, usage(Some(10), Some(20)), 500, messages, Complete, 35),
-            (true, None, 0, chat, Complete, 40),
-            (true, None, 7, chat, UsageMissing, 47),
+        for (reached, usage, events, settlement, expected) in [
+            (true, usage(Some(10), Some(20), false), 500, Complete, 30),
+            (true, usage(Some(10), Some(20), true), 500, Complete, 35),
+            (true, None, 0, Complete, 40),
+            (true, None, 7, UsageMissing, 47),
+            (true, usage(Some(10), Some(1), true), 7, ClientCancelled, 22),
+            (true, usage(Some(10), Some(9), true), 7, UpstreamCut, 24),
+            (true, None, 0, ClientCancelled, 40),
             (
                 true,
-                usage(Some(10), Some(1)),
-                7,
-                messages,
-                ClientCancelled,
-                22,
-            ),
-            (true, usage(Some(10), Some(9)), 7, messages, UpstreamCut, 24),
-            (true, None, 0, chat, ClientCancelled, 40),
-            (
-                true,
-                usage(Some(u64::MAX), Some(1)),
+                usage(Some(u64::MAX), Some(1), false),
                 0,
-                chat,
                 Complete,
                 TOKENS_MAX,
             ),
-            (false, None, 0, chat, GatewayReply, 0),
-            (false, None, 0, chat, ClientCancelled, 0),
+            (false, None, 0, GatewayReply, 0),
+            (false, None, 0, ClientCancelled, 0),
         ] {
             let info = StreamInfo {
                 usage: usage.map_or(UsageReport::Missing, UsageReport::Counted),
@@ -127,7 +112,7 @@ mod tests {
                 ..StreamInfo::default()
             };
             assert_eq!(
-                tokens_used(&info, protocol, settlement, ESTIMATE),
+                tokens_used(&info, settlement, ESTIMATE),
                 expected,
                 "{usage:?} {events} {settlement:?}"
             );
@@ -166,7 +151,7 @@ mod tests {
         drop(dropped);
         let (settled, remaining) = reserved().await;
         assert_eq!(remaining, [1, 800]);
-        settled.settle(&StreamInfo::default(), None, Settlement::GatewayReply);
+        settled.settle(&StreamInfo::default(), Settlement::GatewayReply);
         let (_, remaining) = reserved().await;
         assert_eq!(remaining, [1, 800]);
     }

@@ -4,7 +4,8 @@ use crate::expression::{EvaluationError, Phase};
 use crate::filter::descriptor::InvalidSettings;
 use crate::filter::expression::{ExchangeValues, FilterExpression};
 use crate::filter::value_template::{JsonTemplate, TextTemplate, TextTemplateConfig};
-use crate::protocol::error_body::{CustomError, render_custom};
+use crate::protocol::Protocol;
+use crate::protocol::error_body::CustomError;
 use crate::protocol::sse::encode_event;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -172,7 +173,9 @@ impl ReplyContent {
                 let status = status.as_u16();
                 (
                     JSON,
-                    render_custom(request.protocol, status, &error, &request.id),
+                    Protocol::descriptor_for(request.protocol)
+                        .errors
+                        .render_custom(status, &error, &request.id),
                 )
             }
             Self::Events(events) => {

@@ -15,18 +15,17 @@ use crate::filter::view::ResponseBodyKind;
 use crate::gateway::upstream::bounded_body::{BodyEnd, CollectedBody};
 use crate::gateway::upstream::client::{SendError, SendProgress};
 use crate::gateway::upstream::response::{BodyReadError, ExaminedBody, UpstreamResponse};
-use crate::protocol::Protocol;
+use crate::protocol::ChannelProtocol;
 use crate::protocol::error_class::{
     ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
 };
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids;
 use crate::protocol::json::{JsonDocument, JsonLimits};
-use crate::protocol::response_verdict::is_failed_event;
 use crate::protocol::retry_after;
 use crate::protocol::sealed_content;
 use crate::protocol::sse::{SseDecoder, SseEvent};
-use crate::protocol::stream::{EventClass, classify};
+use crate::protocol::stream::EventClass;
 use crate::protocol::upstream_request_id;
 use crate::snapshot::failover::EventBufferLimits;
 use bytes::Bytes;
@@ -114,20 +113,21 @@ impl Attempts<'_> {
     ) -> Result<ResponseStart, Fault> {
         let status = response.status;
         // Without a protocol nothing is read, and the body passes as it is.
-        if self.request.protocol.is_some() {
+        let protocol = lease.candidate.protocol;
+        if protocol.is_some() {
             response.decode_content();
         }
-        let kind = response.declare_kind(self.request.protocol);
+        let kind = response.declare_kind(protocol);
         if status.is_client_error() || status.is_server_error() {
             return Ok(ResponseStart::Error(self.read_error(response).await));
         }
         if !status.is_success() {
             return Ok(ResponseStart::Foreign(AttemptFailureClass::Redirect));
         }
-        if kind == ResponseBodyKind::Foreign && self.request.protocol.is_some() {
+        if kind == ResponseBodyKind::Foreign && protocol.is_some() {
             return Ok(ResponseStart::Foreign(AttemptFailureClass::ForeignBody));
         }
-        let kind = match protocol_to_examine(self.request, kind, response.headers()) {
+        let kind = match protocol_to_examine(self.request, protocol, kind, response.headers()) {
             None => kind,
             // A response without content has nothing to examine.
             Some(_) if status == StatusCode::NO_CONTENT => kind,
@@ -280,7 +280,7 @@ impl Attempts<'_> {
         match (
             kind,
             self.route.failover.buffer_first_events,
-            self.request.protocol,
+            lease.candidate.protocol,
         ) {
             _ if !self.has_other_candidate(lease) => Ok(FirstEvent::Content),
             (ResponseBodyKind::Stream, Some(limits), Some(protocol)) => {
@@ -303,7 +303,7 @@ impl Attempts<'_> {
         &mut self,
         response: &mut UpstreamResponse,
         limits: EventBufferLimits,
-        protocol: Protocol,
+        protocol: ChannelProtocol,
         errors: &ErrorClassifier,
     ) -> Result<FirstEvent, Fault> {
         response.sniff_coding();
@@ -348,24 +348,32 @@ impl Attempts<'_> {
 }
 
 /// Whether an event ends a stream without having anything of it.
-fn is_bare_end(protocol: Protocol, event: &SseEvent) -> bool {
+fn is_bare_end(protocol: ChannelProtocol, event: &SseEvent) -> bool {
     !protocol.descriptor().streams.last_event_has_response
-        && classify(protocol, event.name(), event.data()) == EventClass::Terminal { failed: false }
+        && protocol
+            .descriptor()
+            .streams
+            .class_of(event.name(), event.data())
+            == EventClass::Terminal { failed: false }
 }
 
 /// Classifies an event; `None` if it only frames the stream.
 fn classify_first_event(
-    protocol: Protocol,
+    protocol: ChannelProtocol,
     event: &SseEvent,
     errors: &ErrorClassifier,
 ) -> Option<FirstEvent> {
-    match classify(protocol, event.name(), event.data()) {
+    match protocol
+        .descriptor()
+        .streams
+        .class_of(event.name(), event.data())
+    {
         EventClass::Framing | EventClass::Ping => None,
         EventClass::Error | EventClass::Terminal { failed: true } => {
             Some(FirstEvent::Error(errors.classify_event(event.data())))
         }
         EventClass::Content
-            if event.name().is_none() && is_failed_event(protocol, event.data()) =>
+            if event.name().is_none() && protocol.success().is_failed_event(event.data()) =>
         {
             Some(FirstEvent::Error(errors.classify_event(event.data())))
         }

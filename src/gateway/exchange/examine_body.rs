@@ -22,7 +22,7 @@ use crate::protocol::error_class::{
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::response_verdict::{self, ResponseVerdict, reported_status};
 use crate::protocol::sse::is_event_stream_start;
-use crate::protocol::{GenerationMedium, Protocol, retry_after, upstream_request_id};
+use crate::protocol::{ChannelProtocol, GenerationMedium, retry_after, upstream_request_id};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use std::pin::pin;
@@ -45,10 +45,13 @@ pub(super) enum BodyExamination {
     Unreadable,
 }
 
-/// The protocol by which responses to `request` are examined; `None` if a success of it is not defined.
-pub(super) fn examined_protocol(request: &RequestView) -> Option<Protocol> {
+/// The protocol by which responses of a channel to `request` are examined; `None` if a success of it is not defined.
+pub(super) fn examined_protocol(
+    request: &RequestView,
+    protocol: Option<ChannelProtocol>,
+) -> Option<ChannelProtocol> {
     let is_post = request.method == Method::POST;
-    let protocol = request.protocol?;
+    let protocol = protocol?;
     response_verdict::is_examined(is_post, &request.path).then_some(protocol)
 }
 
@@ -60,7 +63,7 @@ impl Attempts<'_> {
     pub(super) async fn examine_body(
         &mut self,
         response: &mut UpstreamResponse,
-        protocol: Protocol,
+        protocol: ChannelProtocol,
     ) -> Result<BodyExamination, Fault> {
         response.sniff_coding();
         let held_max = self.route.failover.buffer_first_events;
@@ -80,7 +83,7 @@ impl Attempts<'_> {
         let mut body = PeekedBody::new(first);
         loop {
             if let Some(start) = body.grown_start() {
-                match response_verdict::judge_start(protocol, start) {
+                match protocol.success().judge_start(start) {
                     Some(ResponseVerdict::Unreadable) => {
                         return Ok(self.unreadable_or_stream(start));
                     }
@@ -116,8 +119,8 @@ impl Attempts<'_> {
     }
 
     /// What a body is that has arrived whole.
-    fn examination(&self, protocol: Protocol, body: Bytes) -> BodyExamination {
-        match response_verdict::judge(protocol, &body) {
+    fn examination(&self, protocol: ChannelProtocol, body: Bytes) -> BodyExamination {
+        match protocol.success().judge(&body) {
             ResponseVerdict::Success => BodyExamination::Success,
             ResponseVerdict::Failure => BodyExamination::Failure(body),
             ResponseVerdict::Unreadable => self.unreadable_or_stream(&body),
@@ -195,7 +198,7 @@ impl Exchange<'_> {
         let is_unknown =
             response.examined == ExaminedBody::Unknown && response.kind() == ResponseBodyKind::Json;
         let protocol = is_unknown
-            .then(|| examined_protocol(&self.request))
+            .then(|| examined_protocol(&self.request, candidate.protocol))
             .flatten();
         let errors = &candidate.channel.errors;
         let failure =
@@ -231,12 +234,12 @@ fn status_for(class: ErrorClass, body: &[u8]) -> StatusCode {
 
 /// The failure in a complete body that was not examined before; `None` if it is a success.
 pub(super) fn late_failure(
-    protocol: Protocol,
+    protocol: ChannelProtocol,
     status: StatusCode,
     body: &[u8],
     errors: &ErrorClassifier,
 ) -> Option<ErrorClassification> {
-    match response_verdict::judge(protocol, body) {
+    match protocol.success().judge(body) {
         ResponseVerdict::Success => None,
         ResponseVerdict::Failure => {
             let status = status.as_u16();
@@ -252,12 +255,13 @@ pub(super) fn late_failure(
 /// The protocol by which a body of this kind is examined. Media pass where they may be a result.
 pub(super) fn protocol_to_examine(
     request: &RequestView,
+    protocol: Option<ChannelProtocol>,
     kind: ResponseBodyKind,
     headers: &HeaderMap,
-) -> Option<Protocol> {
+) -> Option<ChannelProtocol> {
     match kind {
-        ResponseBodyKind::Json => examined_protocol(request),
-        ResponseBodyKind::Other => examined_protocol(request).filter(|protocol| {
+        ResponseBodyKind::Json => examined_protocol(request, protocol),
+        ResponseBodyKind::Other => examined_protocol(request, protocol).filter(|protocol| {
             let is_text = protocol.descriptor().medium == GenerationMedium::Text;
             is_text || !is_media(headers)
         }),

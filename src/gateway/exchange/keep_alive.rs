@@ -47,7 +47,7 @@ mod tests {
     /// Whether a keep-alive comment may be sent after `stream`.
     fn may_send_comment(whole_events: bool, stream: &str) -> bool {
         let keep_alive = KeepAliveCommentTimer::new(Some(EVERY), whole_events);
-        let mut progress = StreamProgress::new(Protocol::Chat, 1);
+        let mut progress = StreamProgress::new(&Protocol::Chat.descriptor().streams, 1);
         let mut framer = SseDecoder::new(MAX);
         framer.push(&stream.to_owned().into());
         while let Some(event) = framer.next() {

@@ -119,7 +119,7 @@ impl ExchangeRecord {
             caller: request.caller.as_ref().map(|caller| &*caller.name),
             channel,
             model,
-            protocol: request.protocol,
+            protocol: self.candidate.as_ref().and_then(|it| it.protocol),
             status,
             settlement,
             total,
@@ -141,9 +141,7 @@ impl ExchangeRecord {
             let metrics = &gateway.metrics;
             metrics.quota(&caller.name, request.info.quota);
             let usage = request.info.usage.counted();
-            metrics
-                .callers
-                .count(&caller.name, total, request.protocol, usage);
+            metrics.callers.count(&caller.name, total, usage);
         }
         let subrequest_id = request.info.subrequest_id.get().and_then(|id| {
             let id = id.lock().unwrap_or_else(PoisonError::into_inner);
@@ -218,7 +216,7 @@ impl ExchangeRecord {
         let candidate = self.candidate.as_ref()?;
         let price = candidate.price()?;
         let media = request.state.get::<MediaOutput>();
-        let priced = price.cost(request.protocol, request.info.usage.counted(), media);
+        let priced = price.cost(request.info.usage.counted(), media);
         let labels = CostLabels {
             caller: request.caller.as_ref().map(|caller| &*caller.name),
             model: &request.model()?.name,

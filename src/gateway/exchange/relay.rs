@@ -17,7 +17,7 @@ use crate::gateway::reply;
 use crate::gateway::upstream::bounded_body::{BodyEnd, CollectedBody};
 use crate::gateway::upstream::client::SendProgress;
 use crate::gateway::upstream::response::{ExaminedBody, UpstreamResponse};
-use crate::protocol::error_body;
+use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::header_policy;
 use crate::protocol::redact::redact;
@@ -195,7 +195,9 @@ impl Exchange<'_> {
         let (body, complete) = self.read_bounded(response, ERROR_BYTES_MAX).await?;
         let mut status = self.caller_status(response);
         let is_usable = match response.examined {
-            ExaminedBody::EmbeddedError => error_body::is_rendered(self.request.protocol, &body),
+            ExaminedBody::EmbeddedError => Protocol::descriptor_for(self.request.protocol)
+                .errors
+                .is_rendered(&body),
             _ => kind.is_protocols_error(&body),
         };
         let body = if is_usable && complete {

@@ -29,7 +29,7 @@ impl Exchange<'_> {
         let is_unknown =
             kind == ResponseBodyKind::Json && response.examined == ExaminedBody::Unknown;
         let examined = is_unknown
-            .then(|| examined_protocol(&self.request))
+            .then(|| examined_protocol(&self.request, candidate.protocol))
             .flatten();
         let status = self.caller_status(response);
         self.downstream.write_head(status, headers).await?;
@@ -76,7 +76,7 @@ impl Exchange<'_> {
     /// Shows a body to the filters that only read it. They see no headers, which belong to the connection once they are
     /// sent.
     pub(super) fn observe(&mut self, status: StatusCode, candidate: &Candidate, body: Bytes) {
-        self.record_upstream_id_in_body(&body);
+        self.record_upstream_id_in_body(candidate, &body);
         let mut view = ResponseView {
             request: &mut self.request,
             candidate: Some(candidate),
@@ -88,9 +88,10 @@ impl Exchange<'_> {
     }
 
     /// Records the request id from the body of a provider that puts it there and not into a header.
-    fn record_upstream_id_in_body(&mut self, body: &[u8]) {
-        let protocol = self.request.protocol;
-        let is_named = protocol.is_some_and(|it| it.descriptor().has_request_id_in_body);
+    fn record_upstream_id_in_body(&mut self, candidate: &Candidate, body: &[u8]) {
+        let is_named = candidate
+            .protocol
+            .is_some_and(|it| it.descriptor().has_request_id_in_body);
         let recorded = &mut self.request.info.upstream_request_id;
         if is_named && recorded.is_none() {
             *recorded = upstream_request_id::of_body(body);

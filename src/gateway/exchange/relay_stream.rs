@@ -85,7 +85,7 @@ impl Exchange<'_> {
         if !route.response.reads_body_during_stream() && self.record.trace.is_none() {
             self.request.body.free();
         }
-        let mut start = MessageStartCompletion::for_stream(self.request.protocol);
+        let mut start = self.start_completion();
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), rewritten);
         loop {
             let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
@@ -154,6 +154,11 @@ impl Exchange<'_> {
         }
     }
 
+    /// What adds members to the first event of the stream; `None` if nothing does.
+    fn start_completion(&self) -> Option<MessageStartCompletion> {
+        MessageStartCompletion::for_stream(&self.request.protocol?.descriptor().streams)
+    }
+
     /// Tracks the stream's progress; `None` without a protocol or without a body.
     fn progress(&self, response: &UpstreamResponse) -> Option<StreamProgress> {
         let is_bodiless =
@@ -161,7 +166,10 @@ impl Exchange<'_> {
         let protocol = self.request.protocol.filter(|_| !is_bodiless)?;
         let body = self.request.body.document();
         let choices = body.and_then(|body| body.root().get("n")?.as_u64());
-        Some(StreamProgress::new(protocol, choices.unwrap_or(1)))
+        Some(StreamProgress::new(
+            &protocol.descriptor().streams,
+            choices.unwrap_or(1),
+        ))
     }
 
     /// Ends an incomplete stream without a clean end, after an error event if the provider did not send one.

@@ -64,9 +64,10 @@ impl FinishedExchangeView<'_> {
         };
         if traced.input
             && let Some(protocol) = self.request.protocol
+            && let Some(conversation) = &protocol.descriptor().conversation
             && let Some(body) = sent_body(self.request)
         {
-            messages.add_input(protocol, &body, traced.bytes_max);
+            messages.add_input(conversation, &body, traced.bytes_max);
         }
         let is_empty = messages.attributes().next().is_none();
         (!is_empty).then(|| Box::new(messages))

@@ -1,7 +1,7 @@
 //! The kind of a response body, determined from its headers.
 
 use crate::filter::view::ResponseBodyKind;
-use crate::protocol::Protocol;
+use crate::protocol::ChannelProtocol;
 use http::{HeaderMap, header};
 
 /// Media types of error pages; no supported protocol uses them.
@@ -10,7 +10,7 @@ const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
 /// The kind of a response to a request of this protocol; `is_decoded` if it has no content coding, or that is decoded.
 /// Where a protocol has no streams, an event stream is parsed like any other body, and rejected.
 pub(in crate::gateway) fn body_kind_for(
-    protocol: Option<Protocol>,
+    protocol: Option<ChannelProtocol>,
     headers: &HeaderMap,
     is_decoded: bool,
 ) -> ResponseBodyKind {

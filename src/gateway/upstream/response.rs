@@ -10,7 +10,7 @@ use crate::catalog::channel::Timeouts;
 use crate::filter::view::ResponseBodyKind;
 use crate::gateway::deadline::{DeadlineElapsed, in_time};
 use crate::gateway::fault_from;
-use crate::protocol::Protocol;
+use crate::protocol::ChannelProtocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::mask::{ChannelSecrets, SecretMasker};
 use bytes::Bytes;
@@ -124,7 +124,7 @@ impl UpstreamResponse {
     }
 
     /// Determines the kind of the body by its head, for a request of this protocol.
-    pub fn declare_kind(&mut self, protocol: Option<Protocol>) -> ResponseBodyKind {
+    pub fn declare_kind(&mut self, protocol: Option<ChannelProtocol>) -> ResponseBodyKind {
         let is_readable = !self.names_coding || self.is_decoded();
         self.declared_kind = body_kind_for(protocol, self.headers(), is_readable);
         self.declared_kind

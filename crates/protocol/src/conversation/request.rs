@@ -1,7 +1,6 @@
 //! The messages of a request.
 
-use super::{ConversationMessage, ConversationText, MessagePart, TextAllowance};
-use crate::Protocol;
+use super::{ConversationMessage, ConversationShape, ConversationText, MessagePart, TextAllowance};
 use crate::json::{DocumentNode, JsonDocument, ValueKind};
 
 /// What a request asks with.
@@ -13,13 +12,14 @@ pub struct RequestMessages {
 }
 
 /// The messages of a request, oldest first, as far as they fit in `bytes_max` together with the instructions.
-pub fn of_request(protocol: Protocol, body: &JsonDocument, bytes_max: usize) -> RequestMessages {
+pub fn of_request(
+    shape: &ConversationShape,
+    body: &JsonDocument,
+    bytes_max: usize,
+) -> RequestMessages {
     let root = body.root();
-    let shape = protocol.descriptor().conversation.as_ref();
-    let system = shape.and_then(|shape| shape.instructions);
-    let messages = shape.map(|shape| shape.messages);
     let mut allowance = TextAllowance::new(bytes_max);
-    let system = system.and_then(|system| root.get(system));
+    let system = shape.instructions.and_then(|name| root.get(name));
     let system = system.filter(|system| !system.is_null());
     let system = system.map(|system| {
         let mut parts = Vec::new();
@@ -27,7 +27,7 @@ pub fn of_request(protocol: Protocol, body: &JsonDocument, bytes_max: usize) -> 
         allowance.written(&parts)
     });
     let mut list = Vec::new();
-    match messages.and_then(|messages| root.get(messages)) {
+    match root.get(shape.messages) {
         Some(text) if text.kind() == ValueKind::String => {
             let mut parts = Vec::new();
             allowance.parts(text, &mut parts);

@@ -1,21 +1,21 @@
 //! The messages of a response that is one JSON document.
 
-use super::{ConversationMessage, ConversationText, ResponseMessages, TextAllowance};
-use crate::Protocol;
+use super::{
+    ConversationMessage, ConversationShape, ConversationText, ResponseMessages, TextAllowance,
+};
 use crate::json::{DocumentNode, JsonDocument};
 
 /// The messages of a whole response, as far as they fit in `bytes_max`.
-pub fn of_response(protocol: Protocol, body: &JsonDocument, bytes_max: usize) -> ConversationText {
+pub fn of_response(
+    shape: &ConversationShape,
+    body: &JsonDocument,
+    bytes_max: usize,
+) -> ConversationText {
     let root = body.root();
     let mut allowance = TextAllowance::new(bytes_max);
     let mut list = Vec::new();
-    match protocol
-        .descriptor()
-        .conversation
-        .as_ref()
-        .map(|shape| shape.response)
-    {
-        Some(ResponseMessages::Choices) => {
+    match shape.response {
+        ResponseMessages::Choices => {
             let choices = root.get("choices").into_iter();
             for choice in choices.flat_map(DocumentNode::elements) {
                 if let Some(message) = choice.get("message") {
@@ -23,10 +23,9 @@ pub fn of_response(protocol: Protocol, body: &JsonDocument, bytes_max: usize) ->
                 }
             }
         }
-        Some(ResponseMessages::One { parts, reason }) => {
+        ResponseMessages::One { parts, reason } => {
             list.extend(allowance.output(root, parts, reason));
         }
-        None => {}
     }
     allowance.written(&list)
 }

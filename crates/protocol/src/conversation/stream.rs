@@ -1,16 +1,16 @@
 //! The messages of a response that is a stream of events.
 
 use super::{
-    ConversationMessage, ConversationText, MessagePart, PART_BYTES, SECRET_BYTES, TextAllowance,
+    ConversationMessage, ConversationShape, ConversationText, MessagePart, PART_BYTES,
+    SECRET_BYTES, TextAllowance,
 };
-use crate::Protocol;
 use crate::json::{DocumentNode, JsonDocument, JsonLimits};
 use bytes::Bytes;
 
 /// Collects the messages of a stream, in bounded memory.
 #[derive(Debug)]
 pub struct StreamedMessages {
-    protocol: Protocol,
+    shape: &'static ConversationShape,
     bytes_max: usize,
     bytes_left: usize,
     is_cut: bool,
@@ -46,9 +46,9 @@ pub(crate) enum StreamedForm {
 
 impl StreamedMessages {
     /// Collects up to `bytes_max`.
-    pub fn new(protocol: Protocol, bytes_max: usize) -> Self {
+    pub fn new(shape: &'static ConversationShape, bytes_max: usize) -> Self {
         Self {
-            protocol,
+            shape,
             bytes_max,
             bytes_left: bytes_max + SECRET_BYTES,
             is_cut: false,
@@ -62,9 +62,7 @@ impl StreamedMessages {
         let Ok(event) = JsonDocument::parse(data, &JsonLimits::default()) else {
             return;
         };
-        if let Some(shape) = &self.protocol.descriptor().conversation {
-            (shape.add_event)(self, event.root());
-        }
+        (self.shape.add_event)(self, event.root());
     }
 
     /// The messages so far.

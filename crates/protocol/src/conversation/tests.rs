@@ -1,11 +1,17 @@
 //! Tests of the messages of requests and responses.
 
-use super::{ConversationText, RequestMessages, StreamedMessages, of_request, of_response};
+use super::{
+    ConversationShape, ConversationText, RequestMessages, StreamedMessages, of_request, of_response,
+};
 use crate::Protocol;
 use crate::json::{JsonDocument, JsonLimits};
 use serde_json::{Value, json};
 
 const ROOM: usize = 10_000;
+
+fn shape(protocol: Protocol) -> &'static ConversationShape {
+    protocol.descriptor().conversation.as_ref().unwrap()
+}
 
 fn document(body: &Value) -> JsonDocument {
     JsonDocument::parse(body.to_string().into(), &JsonLimits::default()).expect("JSON")
@@ -16,7 +22,7 @@ fn read(text: &ConversationText) -> Value {
 }
 
 fn request(protocol: Protocol, body: &Value, bytes_max: usize) -> RequestMessages {
-    of_request(protocol, &document(body), bytes_max)
+    of_request(shape(protocol), &document(body), bytes_max)
 }
 
 fn text(role: &str, content: &str) -> Value {
@@ -106,7 +112,7 @@ fn each_protocol_has_its_response_messages() {
             message(hello, "completed"),
         ),
     ] {
-        let found = of_response(protocol, &document(&body), ROOM);
+        let found = of_response(shape(protocol), &document(&body), ROOM);
         assert_eq!(read(&found), expected, "{body}");
     }
 }
@@ -152,7 +158,7 @@ fn the_pieces_of_a_stream_become_the_same_messages() {
         ),
     ];
     for (protocol, reason, events) in streams {
-        let mut messages = StreamedMessages::new(protocol, ROOM);
+        let mut messages = StreamedMessages::new(shape(protocol), ROOM);
         for event in &events {
             messages.push(event.to_string().as_bytes());
         }
@@ -181,7 +187,7 @@ fn what_exceeds_the_limit_is_left_out_and_the_rest_is_marked() {
         assert!(!found.json.contains("never"));
         read(&found);
     }
-    let mut stream = StreamedMessages::new(Protocol::Chat, 1_000);
+    let mut stream = StreamedMessages::new(shape(Protocol::Chat), 1_000);
     for index in 0..5_000 {
         let event = json!({"choices": [{"index": index % 7, "delta": {"content": "abc \u{1}"}}]});
         stream.push(event.to_string().as_bytes());
@@ -203,7 +209,7 @@ fn a_secret_is_masked_also_where_the_text_is_cut() {
         let body = json!({"messages": [{"role": "user", "content": content}]});
         let found = request(Protocol::Chat, &body, 200).messages;
         assert!(!found.json.contains("sk-"), "{}", found.json);
-        let mut stream = StreamedMessages::new(Protocol::Chat, 200);
+        let mut stream = StreamedMessages::new(shape(Protocol::Chat), 200);
         for piece in [&content[..before + 5], &content[before + 5..]] {
             let event = json!({"choices": [{"index": 0, "delta": {"content": piece}}]});
             stream.push(event.to_string().as_bytes());

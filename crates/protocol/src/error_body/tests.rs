@@ -3,9 +3,14 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Protocol;
+
+fn errors(protocol: Option<Protocol>) -> &'static ErrorShape {
+    &Protocol::descriptor_for(protocol).errors
+}
 
 fn rendered(protocol: Option<Protocol>, fault: &Fault) -> Value {
-    serde_json::from_slice(&render(protocol, fault, "req_1")).unwrap()
+    serde_json::from_slice(&errors(protocol).render(fault, "req_1")).unwrap()
 }
 
 #[test]
@@ -52,7 +57,10 @@ fn family_b_has_code_message_and_request_id_at_the_top() {
             .detail("secret");
         let expected = json!({"code": code, "message": "what is wrong", "request_id": "req_1"});
         assert_eq!(rendered(Some(Protocol::FamilyB), &fault), expected);
-        assert_eq!(status(Some(Protocol::FamilyB), &fault), kind.status());
+        assert_eq!(
+            errors(Some(Protocol::FamilyB)).status(&fault),
+            kind.status()
+        );
     }
 }
 
@@ -164,7 +172,7 @@ fn each_kind_has_its_status_and_words() {
         let fault = Fault::new(kind, "m");
         let reported = |protocol| {
             let class = rendered(Some(protocol), &fault)["error"]["type"].clone();
-            (status(Some(protocol), &fault), class)
+            (errors(Some(protocol)).status(&fault), class)
         };
         assert_eq!(
             reported(Protocol::Chat),
@@ -182,8 +190,14 @@ fn each_kind_has_its_status_and_words() {
 #[test]
 fn a_broken_stream_ends_with_the_event_its_clients_know() {
     let fault = Fault::new(FaultKind::Upstream, "line\nbreak");
-    let event =
-        |protocol| String::from_utf8(error_event(protocol, &fault, "req_1", 7).to_vec()).unwrap();
+    let event = |protocol| {
+        String::from_utf8(
+            errors(Some(protocol))
+                .render_event(&fault, "req_1", 7)
+                .to_vec(),
+        )
+        .unwrap()
+    };
     assert_eq!(
         event(Protocol::Chat),
         "data: {\"error\":{\"message\":\"line\\nbreak\",\"type\":\"server_error\",\"param\":null,\"code\":\"upstream_error\"}}\n\n"
@@ -210,7 +224,7 @@ fn an_error_in_the_operators_words_has_the_protocols_shape() {
             class,
             code,
         };
-        serde_json::from_slice(&render_custom(protocol, status, &error, "req_1")).unwrap()
+        serde_json::from_slice(&errors(protocol).render_custom(status, &error, "req_1")).unwrap()
     };
     let message = "closed until 6:00";
     for (protocol, status, class, code, expected) in [

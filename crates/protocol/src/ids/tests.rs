@@ -1,8 +1,13 @@
 //! Tests of ids: every field that can contain one, and fields that only look like it.
 
 use super::*;
+use crate::Protocol;
 use crate::json::JsonLimits;
 use serde_json::{Value, json};
+
+fn made_in_event(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> CreatedIds {
+    super::made_in_event(protocol.descriptor().id_events, name, data)
+}
 
 fn named(body: &str) -> Vec<String> {
     let document = JsonDocument::parse(body.to_owned().into(), &JsonLimits::default()).unwrap();

@@ -3,6 +3,15 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Protocol;
+
+fn list(protocol: Option<Protocol>, entries: &[ListedModel], page: &PageQuery) -> Bytes {
+    (Protocol::descriptor_for(protocol).models.list)(entries, page)
+}
+
+fn item(protocol: Option<Protocol>, entry: &ListedModel) -> Bytes {
+    (Protocol::descriptor_for(protocol).models.item)(entry)
+}
 
 fn entries() -> Vec<ListedModel> {
     let entry = |id: &str| ListedModel {

@@ -70,7 +70,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
                 UsageCount::Reasoning,
             ),
         ],
-        input_includes_cache: true,
+        input_excludes_cache: false,
         is_optional_in_streams: true,
     },
     models: MODELS,

@@ -1,6 +1,5 @@
 //! What the gateway knows of a protocol.
 
-use crate::Protocol;
 use crate::conversation::ConversationShape;
 use crate::error_body::ErrorShape;
 use crate::ids::IdEvent;
@@ -33,9 +32,9 @@ pub struct ProtocolDescriptor {
     pub headers: &'static ProtocolHeaders,
     pub rate_limits: &'static RateLimitHeaderFormat,
     pub errors: ErrorShape,
-    pub success: SuccessShape,
+    pub(crate) success: SuccessShape,
     pub streams: StreamShape,
-    pub usage: UsageShape,
+    pub(crate) usage: UsageShape,
     pub models: ModelListFormat,
     /// The events that have ids; none if ids of the protocol cannot be used again.
     pub id_events: &'static [IdEvent],
@@ -107,9 +106,9 @@ pub struct TraceNames {
 }
 
 impl ProtocolDescriptor {
-    /// The descriptor for a route. Routes without a protocol have the formats of chat.
-    pub fn for_route(protocol: Option<Protocol>) -> &'static Self {
-        protocol.unwrap_or(Protocol::Chat).descriptor()
+    /// Whether streams report usage only to requests that ask for it.
+    pub fn has_optional_stream_usage(&self) -> bool {
+        self.usage.is_optional_in_streams
     }
 
     /// Whether responses may be event streams.

@@ -66,7 +66,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
                 UsageCount::Reasoning,
             ),
         ],
-        input_includes_cache: false,
+        input_excludes_cache: true,
         is_optional_in_streams: false,
     },
     models: models::MODELS,

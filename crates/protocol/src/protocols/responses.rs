@@ -123,7 +123,7 @@ pub(super) const USAGE: UsageShape = UsageShape {
             UsageCount::Reasoning,
         ),
     ],
-    input_includes_cache: true,
+    input_excludes_cache: false,
     is_optional_in_streams: false,
 };
 

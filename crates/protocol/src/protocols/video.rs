@@ -46,7 +46,7 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
             ("", "completion_tokens", UsageCount::Output),
             ("", "total_tokens", UsageCount::Total),
         ],
-        input_includes_cache: true,
+        input_excludes_cache: false,
         is_optional_in_streams: false,
     },
     models: chat::MODELS,

@@ -1,6 +1,7 @@
 //! Tests of the texts of responses.
 
 use super::*;
+use crate::Protocol;
 
 /// The texts of several events, each part joined, in the order in which the parts begin.
 fn joined(protocol: Protocol, events: &[&str]) -> Vec<String> {
@@ -14,7 +15,7 @@ fn joined(protocol: Protocol, events: &[&str]) -> Vec<String> {
                 None => parts.push((piece.part, piece.text.into_owned())),
             }
         };
-        visit_texts(Some(protocol), &data, &mut visit).unwrap();
+        visit_texts(Some(protocol.descriptor().texts), &data, &mut visit).unwrap();
     }
     parts.into_iter().map(|(_, text)| text).collect()
 }
@@ -92,7 +93,7 @@ fn a_whole_body_has_the_texts_of_its_stream() {
 #[test]
 fn data_that_is_not_strict_json_is_an_error_in_a_protocol_and_a_text_elsewhere() {
     let data = Bytes::from_static(br#"{"a":"\ud800"}"#);
-    assert!(visit_texts(Some(Protocol::Chat), &data, &mut |_| {}).is_err());
+    assert!(visit_texts(Some(Protocol::Chat.descriptor().texts), &data, &mut |_| {}).is_err());
     let mut seen = String::new();
     let visited = visit_texts(None, &data, &mut |one| seen.push_str(&one.text));
     assert!(visited.is_ok() && seen.contains("ud800"));
@@ -156,7 +157,10 @@ fn arguments_of_tools_are_whole_json_texts() {
         assert_eq!(joined(protocol, &[data]), texts, "{data}");
         let mut forms = Vec::new();
         let bytes = Bytes::copy_from_slice(data.as_bytes());
-        visit_texts(Some(protocol), &bytes, &mut |one| forms.push(one.form)).unwrap();
+        visit_texts(Some(protocol.descriptor().texts), &bytes, &mut |one| {
+            forms.push(one.form)
+        })
+        .unwrap();
         assert_eq!(forms.last(), Some(&TextForm::Json));
     }
 }

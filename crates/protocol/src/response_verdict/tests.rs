@@ -1,8 +1,16 @@
 //! Bodies under a success status, and what they are.
 
 use super::ResponseVerdict::{self, Failure, Success, Unreadable};
-use super::{begins_like_failure, is_examined, judge, judge_start, reported_status};
+use super::{begins_like_failure, is_examined, reported_status};
 use crate::Protocol::{self, Chat, FamilyA, FamilyB, ImageEdit, Messages, Responses, Video};
+
+fn judge(protocol: Protocol, body: &[u8]) -> ResponseVerdict {
+    protocol.descriptor().success.judge(body)
+}
+
+fn judge_start(protocol: Protocol, start: &[u8]) -> Option<ResponseVerdict> {
+    protocol.descriptor().success.judge_start(start)
+}
 
 const ALL: [Protocol; 7] = [
     Chat, Messages, Responses, ImageEdit, Video, FamilyA, FamilyB,

@@ -1,6 +1,6 @@
 //! Completes the first event of a messages stream, from which some providers leave out members that SDKs read.
 
-use crate::Protocol;
+use super::StreamShape;
 use crate::json::skim;
 use bytes::{Bytes, BytesMut};
 
@@ -18,8 +18,8 @@ pub struct MessageStartCompletion {
 
 impl MessageStartCompletion {
     /// `None` for the streams of other protocols, which have no such event.
-    pub fn for_stream(protocol: Option<Protocol>) -> Option<Self> {
-        let members = protocol?.descriptor().streams.start_members;
+    pub fn for_stream(shape: &StreamShape) -> Option<Self> {
+        let members = shape.start_members;
         (!members.is_empty()).then(|| Self {
             members,
             held: BytesMut::new(),
@@ -122,9 +122,11 @@ fn data_line(start: &[u8]) -> Option<std::ops::Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Protocol;
 
     fn completed_in_pieces(stream: &str, piece: usize) -> String {
-        let mut completion = MessageStartCompletion::for_stream(Some(Protocol::Messages)).unwrap();
+        let mut completion =
+            MessageStartCompletion::for_stream(&Protocol::Messages.descriptor().streams).unwrap();
         let mut sent = Vec::new();
         for chunk in stream.as_bytes().chunks(piece) {
             sent.extend_from_slice(&completion.complete(Bytes::copy_from_slice(chunk)));

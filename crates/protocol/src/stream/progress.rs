@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::{EventClass, StreamEnding, StreamShape, event_type, is_non_empty};
-use crate::Protocol;
 use crate::json::skim;
 use crate::sse::SseEvent;
 use memchr::memmem::Finder;
@@ -51,9 +50,9 @@ struct ChoiceBitmap {
 
 impl StreamProgress {
     /// `choices` is the number that the request asked for; it matters only in the chat protocol.
-    pub fn new(protocol: Protocol, choices: u64) -> Self {
+    pub fn new(shape: &'static StreamShape, choices: u64) -> Self {
         Self {
-            shape: &protocol.descriptor().streams,
+            shape,
             end: StreamEndState::Missing,
             choices: (choices > 1).then(ChoiceBitmap::default),
             oversize: None,
@@ -118,7 +117,7 @@ impl StreamProgress {
     }
 
     fn classify(&self, name: Option<&[u8]>, data: &[u8]) -> EventClass {
-        (self.shape.classify)(name, data)
+        self.shape.class_of(name, data)
     }
 
     fn end_by(&mut self, name: Option<&[u8]>, data: &[u8]) -> StreamEndState {
@@ -207,7 +206,7 @@ fn end_of_oversize(shape: &StreamShape, raw: &[u8]) -> StreamEndState {
     });
     match name {
         Some(name) if shape.ending != Some(StreamEnding::DoneMarker) => {
-            StreamEndState::of((shape.classify)(Some(name), b"{}"))
+            StreamEndState::of(shape.class_of(Some(name), b"{}"))
         }
         _ => StreamEndState::Finished,
     }

@@ -3,7 +3,12 @@
 mod error_events;
 
 use super::*;
+use crate::Protocol;
 use crate::sse::{SseDecoder, encode_event};
+
+fn classify(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> EventClass {
+    protocol.descriptor().streams.class_of(name, data)
+}
 
 const END: EventClass = EventClass::Terminal { failed: false };
 
@@ -261,7 +266,7 @@ fn an_error_event_is_distinguished_from_content_about_errors() {
         let mut framer = SseDecoder::new(1 << 20);
         framer.push(&encode_event(name, data.as_bytes()));
         let event = framer.next().unwrap();
-        let mut progress = StreamProgress::new(protocol, 1);
+        let mut progress = StreamProgress::new(&protocol.descriptor().streams, 1);
         assert_eq!(progress.note(&event, false), expected, "{data}");
         assert!(
             !progress.note(&event, false),
@@ -273,7 +278,7 @@ fn an_error_event_is_distinguished_from_content_about_errors() {
 /// Whether a stream that ends after these events is whole, and whether it is over.
 fn stream_progress(protocol: Protocol, choices: u64, stream: &str) -> (bool, bool) {
     const EVENT_BYTES_MAX: usize = 256;
-    let mut progress = StreamProgress::new(protocol, choices);
+    let mut progress = StreamProgress::new(&protocol.descriptor().streams, choices);
     let mut framer = SseDecoder::new(EVENT_BYTES_MAX);
     for piece in stream.as_bytes().chunks(100) {
         framer.push(&piece.to_vec().into());

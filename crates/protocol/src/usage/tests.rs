@@ -1,6 +1,7 @@
 //! Tests of usage: it is read in every provider's format, and nothing is counted twice.
 
 use super::*;
+use crate::Protocol;
 
 fn usage(counts: [Option<u64>; 6]) -> TokenUsage {
     let [
@@ -18,11 +19,20 @@ fn usage(counts: [Option<u64>; 6]) -> TokenUsage {
         cached_input_tokens,
         cache_write_tokens,
         reasoning_tokens,
+        input_excludes_cache: false,
+    }
+}
+
+/// Counts of the messages protocol, whose input is without the cache.
+fn messages_usage(counts: [Option<u64>; 6]) -> TokenUsage {
+    TokenUsage {
+        input_excludes_cache: true,
+        ..usage(counts)
     }
 }
 
 fn metered(protocol: Protocol, events: &[&str]) -> Option<TokenUsage> {
-    let mut meter = StreamUsageMeter::new(protocol);
+    let mut meter = StreamUsageMeter::new(&protocol.descriptor().usage);
     for data in events {
         meter.event(None, data.as_bytes());
     }
@@ -86,9 +96,13 @@ fn whole_bodies_give_their_usage() {
         (Protocol::Chat, "", None),
     ];
     for (protocol, body, expected) in table {
+        let counts = match protocol {
+            Protocol::Messages => messages_usage,
+            _ => usage,
+        };
         assert_eq!(
-            from_json(protocol, body.as_bytes()),
-            expected.map(usage),
+            from_json(&protocol.descriptor().usage, body.as_bytes()),
+            expected.map(counts),
             "{body}"
         );
     }
@@ -150,7 +164,7 @@ fn a_messages_stream_is_cumulative_and_repeated_starts_count_once() {
     for (events, expected) in table {
         assert_eq!(
             metered(Protocol::Messages, events),
-            expected.map(usage),
+            expected.map(messages_usage),
             "{events:?}"
         );
     }
@@ -196,7 +210,7 @@ fn only_the_usage_of_the_whole_response_counts_wherever_it_stands() {
         (r#"{"usage":"#.into(), None),
         (r#"{"usage""#.into(), None),
     ] {
-        let found = from_json(Protocol::Chat, body.as_bytes());
+        let found = from_json(&Protocol::Chat.descriptor().usage, body.as_bytes());
         assert_eq!(found, expected, "{body}");
     }
 }
@@ -234,7 +248,7 @@ fn zero_after_a_number_is_no_report_in_any_protocol() {
             [Some(9), Some(0), None],
         ),
     ] {
-        let mut meter = StreamUsageMeter::new(protocol);
+        let mut meter = StreamUsageMeter::new(&protocol.descriptor().usage);
         for event in events {
             meter.event(None, event.as_bytes());
         }
@@ -255,7 +269,7 @@ fn the_usage_at_the_end_of_an_oversize_event_is_read_however_it_is_cut() {
         r#"data: {{"type":"response.completed","response":{{"output":["{padding}"],"usage":{{"input_tokens":3,"input_tokens_details":{{"cached_tokens":1}},"output_tokens":5}}}}}}"#
     );
     for piece in [1, 100, TAIL_BYTES, event.len()] {
-        let mut meter = StreamUsageMeter::new(Protocol::Responses);
+        let mut meter = StreamUsageMeter::new(&Protocol::Responses.descriptor().usage);
         for piece in event.as_bytes().chunks(piece) {
             meter.oversize_piece(piece);
         }

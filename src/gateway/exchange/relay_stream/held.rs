@@ -94,7 +94,7 @@ impl Exchange<'_> {
             checks,
             events: HeldEvents::new(checks.window),
         };
-        let mut start = MessageStartCompletion::for_stream(self.request.protocol);
+        let mut start = self.start_completion();
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), true);
         loop {
             let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());

@@ -1,6 +1,8 @@
 //! Error events of chat streams, in the forms of several providers.
 
 use super::super::*;
+use super::classify;
+use crate::Protocol;
 
 #[test]
 fn chat_events_are_errors_in_the_form_of_each_provider() {

@@ -1,0 +1,34 @@
+//! The protocol of a channel, as a type of its own.
+
+use super::{Protocol, ProtocolDescriptor};
+use crate::response_verdict::SuccessShape;
+use crate::usage::UsageShape;
+
+/// The protocol in which a channel is asked and responds.
+///
+/// It is another type than the caller's [`Protocol`], so that the compiler finds where one is taken for the other: what reads
+/// a provider's response takes this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ChannelProtocol(Protocol);
+
+impl ChannelProtocol {
+    /// The caller's own: requests and responses pass without translation.
+    pub fn same_as(caller: Protocol) -> Self {
+        Self(caller)
+    }
+
+    /// What a success has.
+    pub fn success(self) -> &'static SuccessShape {
+        &self.descriptor().success
+    }
+
+    /// How usage is reported.
+    pub fn usage(self) -> &'static UsageShape {
+        &self.descriptor().usage
+    }
+
+    /// What the gateway knows of this protocol.
+    pub fn descriptor(self) -> &'static ProtocolDescriptor {
+        self.0.descriptor()
+    }
+}
