@@ -277,11 +277,8 @@ impl Attempts<'_> {
         kind: ResponseBodyKind,
         lease: &ChannelLease,
     ) -> Result<FirstEvent, Fault> {
-        match (
-            kind,
-            self.route.failover.buffer_first_events,
-            lease.candidate.protocol,
-        ) {
+        let protocol = lease.candidate.protocol;
+        match (kind, self.route.failover.buffer_first_events, protocol) {
             _ if !self.has_other_candidate(lease) => Ok(FirstEvent::Content),
             (ResponseBodyKind::Stream, Some(limits), Some(protocol)) => {
                 let errors = &lease.candidate.channel.errors;

@@ -4,7 +4,7 @@ mod error_events;
 
 use super::*;
 use crate::Protocol;
-use crate::sse::{SseDecoder, encode_event};
+use crate::sse::SseDecoder;
 
 fn classify(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> EventClass {
     protocol.descriptor().streams.class_of(name, data)
@@ -204,74 +204,6 @@ fn the_model_is_found_where_each_protocol_names_it() {
         let span = model_span(data.as_bytes());
         assert_eq!(span.as_ref().map(|span| span.start), start, "{data}");
         assert!(span.is_none_or(|span| &data[span] == "\"m\""), "{data}");
-    }
-}
-
-#[test]
-fn an_error_event_is_distinguished_from_content_about_errors() {
-    let table = [
-        (Protocol::Chat, None, r#"{"error":{"message":"no"}}"#, true),
-        (Protocol::Chat, Some("error"), r#"{"message":"no"}"#, true),
-        (
-            Protocol::Chat,
-            None,
-            r#"{"error":null,"choices":[{"delta":{"content":"a"}}]}"#,
-            false,
-        ),
-        (
-            Protocol::Chat,
-            None,
-            r#"{"choices":[{"delta":{"content":"\"error\""}}]}"#,
-            false,
-        ),
-        (Protocol::Chat, None, "[DONE]", false),
-        (
-            Protocol::Messages,
-            None,
-            r#"{"type":"error","error":{}}"#,
-            true,
-        ),
-        (
-            Protocol::Messages,
-            Some("content_block_delta"),
-            r#"{"delta":{"text":"failed"}}"#,
-            false,
-        ),
-        (
-            Protocol::Responses,
-            Some("response.failed"),
-            r#"{"response":{}}"#,
-            true,
-        ),
-        (
-            Protocol::Responses,
-            None,
-            r#"{"type":"response.failed"}"#,
-            true,
-        ),
-        (
-            Protocol::Responses,
-            Some("response.completed"),
-            r#"{"response":{"error":null}}"#,
-            false,
-        ),
-        (
-            Protocol::ImageEdit,
-            None,
-            r#"{"error":{"code":"no"}}"#,
-            true,
-        ),
-    ];
-    for (protocol, name, data, expected) in table {
-        let mut framer = SseDecoder::new(1 << 20);
-        framer.push(&encode_event(name, data.as_bytes()));
-        let event = framer.next().unwrap();
-        let mut progress = StreamProgress::new(&protocol.descriptor().streams, 1);
-        assert_eq!(progress.note(&event, false), expected, "{data}");
-        assert!(
-            !progress.note(&event, false),
-            "the first one counts: {data}"
-        );
     }
 }
 
