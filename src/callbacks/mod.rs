@@ -29,7 +29,7 @@ pub use delivery::Delivery;
 pub use queue::CallbackQueue;
 pub use records::{CallbackRecords, RedriveOutcome};
 pub use sender::{DeliveryClient, EventPost, EventResponse, SendEventError, SendEventFuture};
-pub use subscribe::{BindResult, CallbackAcceptance, NewSubscription, SubscriptionRefusal};
+pub use subscribe::{BindResult, CallbackAcceptance, SubscriptionRefusal, UnboundSubscription};
 pub use subscription::{StatusFormat, Subscription};
 pub use token::CallbackToken;
 pub use worker::{CallbackContext, CallbackWorker};

@@ -22,7 +22,7 @@ const UNBOUND_MARGIN_MS: u64 = 10 * 60 * 1_000;
 const UNBOUND_REMOVED_MS: u64 = 5 * 60 * 1_000;
 
 /// A subscription to a task that is about to be created.
-pub struct NewSubscription<'a> {
+pub struct UnboundSubscription<'a> {
     pub caller: &'a Arc<str>,
     pub channel: &'a str,
     /// Where status changes are delivered.
@@ -79,7 +79,7 @@ impl CallbackRecords {
     pub async fn subscribe(
         &self,
         token: &CallbackToken,
-        new: &NewSubscription<'_>,
+        new: &UnboundSubscription<'_>,
     ) -> Result<(), SubscriptionRefusal> {
         let subscription = Subscription {
             channel: new.channel.to_owned(),

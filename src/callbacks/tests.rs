@@ -6,7 +6,7 @@ use super::delivery::{Delivery, DeliveryPhase};
 use super::queue::CallbackQueue;
 use super::queued_work::{do_queued_work, note_ended_tasks};
 use super::records::{CallbackRecords, RedriveOutcome, StoredRecord};
-use super::subscribe::{BindResult, NewSubscription, SubscriptionRefusal};
+use super::subscribe::{BindResult, SubscriptionRefusal, UnboundSubscription};
 use super::subscription::StatusFormat;
 use super::token::CallbackToken;
 use crate::polls::{EndedTasks, task_key};
@@ -31,7 +31,7 @@ async fn subscribed(
     url: Option<&str>,
 ) -> Result<String, SubscriptionRefusal> {
     let token = CallbackToken::new("ann", "a", u64::MAX).unwrap();
-    let new = NewSubscription {
+    let new = UnboundSubscription {
         caller: &"ann".into(),
         channel: "a",
         url,

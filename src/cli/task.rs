@@ -4,7 +4,7 @@ use super::CommandError;
 use super::config_file::ConfigOption;
 use super::examples;
 use crate::journal::{
-    CreateState, ProviderOutcome, SettleResult, UnsettledCreate, settle, unsettled,
+    CreateState, OperatorVerdict, SettleResult, UnsettledCreate, settle, unsettled,
 };
 use crate::observe::timestamp::rfc3339;
 use crate::snapshot::{self, BuiltSnapshot, SharedState};
@@ -100,8 +100,8 @@ fn list_unknown(args: &UnknownArgs) -> Result<(), CommandError> {
 
 fn settle_one(args: &SettleArgs) -> Result<(), CommandError> {
     let (outcome, effect) = match args.made {
-        true => (ProviderOutcome::Made, "made; its key stays in use"),
-        false => (ProviderOutcome::NotMade, "not made; its key is free"),
+        true => (OperatorVerdict::Made, "made; its key stays in use"),
+        false => (OperatorVerdict::NotMade, "not made; its key is free"),
     };
     let id = &args.id;
     let result = with_store(&args.config.path(), async |store| {

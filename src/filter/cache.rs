@@ -16,7 +16,7 @@ use super::view::{EventView, RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, LocalReply, ResponseBodyAccess};
 use crate::protocol::{RequestCost, ResponseStorage};
 use crate::response_cache::{
-    CacheLookup, CacheLookupResult, CachedResponse, FreshnessLimits, RouteResponses,
+    CacheLookupResult, CacheQuery, CachedResponse, FreshnessLimits, RouteResponses,
     SharedResponseRecords,
 };
 use crate::scalar::{ByteSize, HumanDuration};
@@ -262,7 +262,7 @@ impl Filter for CacheFilter {
         if let Some(response) = self.responses.fresh(recording.key(), freshness) {
             return HookResult::Ready(Ok(hit(request, &response)));
         }
-        let lookup = CacheLookup {
+        let lookup = CacheQuery {
             key: recording.key(),
             freshness,
             wait_max: self.wait_max,

@@ -19,7 +19,7 @@ use crate::protocol::json::{JsonDocument, JsonLimits};
 use bytes::Bytes;
 use http::header::Entry;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use replacement::{Replacement, ReplacementBudget, TextTooLong};
+use replacement::{Replacement, ReplacementBudget, TextBudgetError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ impl Filter for ReplaceFilter {
         match replacement::edits(&self.fields, &document) {
             Ok(edits) if edits.is_empty() => {}
             Ok(edits) => *body = edits.apply(body).to_bytes(),
-            Err((at, TextTooLong)) => {
+            Err((at, TextBudgetError)) => {
                 tracing::warn!(
                     id = &*response.request.id,
                     at,
@@ -206,7 +206,7 @@ impl ReplaceFilter {
             let path = request.upstream_path.as_deref().unwrap_or(&request.path);
             let mut budget = ReplacementBudget::of_line(path, LINE_BYTES_MAX);
             let replaced = replacement.replaced(path, &mut budget);
-            match replaced.map_err(|TextTooLong| too_long("path"))? {
+            match replaced.map_err(|TextBudgetError| too_long("path"))? {
                 Some(path) if path.starts_with('/') && path.chars().all(is_forwarded) => {
                     request.upstream_path = Some(path);
                 }
@@ -229,7 +229,7 @@ impl ReplaceFilter {
         };
         let document = settled.as_ref().unwrap_or(document);
         let edits = replacement::edits(&self.fields, document);
-        let edits: JsonEdits = edits.map_err(|(at, TextTooLong)| too_long(&at))?;
+        let edits: JsonEdits = edits.map_err(|(at, TextBudgetError)| too_long(&at))?;
         if !edits.is_empty() {
             let edited = edited_document(document.body(), &edits, limit)?;
             let checked = self.editor.check(request, edited)?;
@@ -245,8 +245,8 @@ impl HeaderReplacements {
         for (name, replacement) in &self.0 {
             let values = headers.get_all(name).iter();
             let replaced = values.map(|value| replaced_header(value, replacement));
-            let replaced = replaced.collect::<Result<Vec<_>, TextTooLong>>();
-            let replaced = replaced.map_err(|TextTooLong| name.clone())?;
+            let replaced = replaced.collect::<Result<Vec<_>, TextBudgetError>>();
+            let replaced = replaced.map_err(|TextBudgetError| name.clone())?;
             if let Entry::Occupied(mut entry) = headers.entry(name) {
                 for (value, replaced) in entry.iter_mut().zip(replaced) {
                     *value = replaced.unwrap_or_else(|| value.clone());
@@ -268,7 +268,7 @@ impl HeaderRewriter for HeaderReplacements {
 fn replaced_header(
     value: &HeaderValue,
     replacement: &Replacement,
-) -> Result<Option<HeaderValue>, TextTooLong> {
+) -> Result<Option<HeaderValue>, TextBudgetError> {
     let Ok(text) = value.to_str() else {
         return Ok(None);
     };

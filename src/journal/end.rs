@@ -89,18 +89,18 @@ impl RecordChange {
 
 /// The number of ends that are not stored yet.
 #[derive(Clone)]
-pub struct PendingEnds(watch::Sender<usize>);
+pub struct PendingEndCount(watch::Sender<usize>);
 
 /// An end that is not stored yet, until it is dropped.
-pub struct PendingEnd(PendingEnds);
+pub struct PendingEnd(PendingEndCount);
 
-impl Default for PendingEnds {
+impl Default for PendingEndCount {
     fn default() -> Self {
         Self(watch::Sender::new(0))
     }
 }
 
-impl PendingEnds {
+impl PendingEndCount {
     pub fn add(&self) -> PendingEnd {
         self.0.send_modify(|count| *count += 1);
         PendingEnd(self.clone())

@@ -1,6 +1,6 @@
 //! The entry of a create in the journal, as the exchange that owns it changes it.
 
-use super::end::{CreateEnd, PendingEnds, RecordChange};
+use super::end::{CreateEnd, PendingEndCount, RecordChange};
 use super::in_flight::InFlightKey;
 use super::record::{CreateState, RecordedResponse};
 use super::versioned_record::VersionedRecord;
@@ -23,12 +23,12 @@ pub(super) struct EntryCell {
     has_response: AtomicBool,
     /// Whether the exchange ended the entry.
     has_end: AtomicBool,
-    pending_ends: PendingEnds,
-    progress: Mutex<CreateProgress>,
+    pending_ends: PendingEndCount,
+    progress: Mutex<CreateStage>,
 }
 
 /// How far the create has come.
-struct CreateProgress {
+struct CreateStage {
     stored: VersionedRecord,
     is_response_stored: bool,
     /// Whether the end is known. Then nothing extends the lease.
@@ -43,7 +43,7 @@ impl JournalEntry {
         kind: RecordKind,
         key: Arc<str>,
         stored: VersionedRecord,
-        pending_ends: PendingEnds,
+        pending_ends: PendingEndCount,
     ) -> Self {
         Self(Arc::new(EntryCell {
             kind,
@@ -51,7 +51,7 @@ impl JournalEntry {
             has_response: AtomicBool::new(false),
             has_end: AtomicBool::new(false),
             pending_ends,
-            progress: Mutex::new(CreateProgress {
+            progress: Mutex::new(CreateStage {
                 stored,
                 is_response_stored: false,
                 is_ending: false,
@@ -164,7 +164,7 @@ impl JournalEntry {
 
 impl Drop for JournalEntry {
     fn drop(&mut self) {
-        let is_absent = |progress: &CreateProgress| progress.stored.is_absent();
+        let is_absent = |progress: &CreateStage| progress.stored.is_absent();
         let progress = self.0.progress.try_lock();
         let is_stored = !progress.is_ok_and(|progress| is_absent(&progress));
         if self.0.has_end.load(Ordering::Relaxed) || !is_stored {
@@ -183,7 +183,7 @@ impl Drop for JournalEntry {
 }
 
 impl EntryCell {
-    fn begin(self: &Arc<Self>, progress: &mut CreateProgress, journal: &CreateJournal) {
+    fn begin(self: &Arc<Self>, progress: &mut CreateStage, journal: &CreateJournal) {
         progress.in_flight = Some(journal.in_flight.begin(&self.key));
         renew_lease(Arc::downgrade(self));
     }
@@ -229,7 +229,7 @@ impl EntryCell {
     }
 }
 
-impl CreateProgress {
+impl CreateStage {
     fn set_response(
         &mut self,
         response: Option<RecordedResponse>,

@@ -26,12 +26,12 @@ pub use record::{
     UnreadableRecord,
 };
 pub use recording_memory::RecordingMemory;
-pub use settle::{ProviderOutcome, SettleResult, settle};
+pub use settle::{OperatorVerdict, SettleResult, settle};
 
 use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::{Record, RecordContent, RecordKind};
 use crate::state::{StateStore, StoreUnavailable};
-use end::PendingEnds;
+use end::PendingEndCount;
 use entry::run_to_end;
 use in_flight::{InFlightCreate, InFlightKeys, InFlightPhase};
 use recording_memory::RecordingsTotal;
@@ -55,7 +55,7 @@ const OTHER_REQUEST_WAIT: Duration = Duration::from_secs(1);
 pub struct CreateJournal {
     in_flight: InFlightKeys,
     waiting: WaitingDuplicates,
-    pending_ends: PendingEnds,
+    pending_ends: PendingEndCount,
     recordings: RecordingsTotal,
 }
 

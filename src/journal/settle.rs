@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Whether the provider made the create, as the operator found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProviderOutcome {
+pub enum OperatorVerdict {
     /// The provider made the create: its key stays in use, and its duplicates get `answer_not_kept`.
     Made,
     /// The provider did not make the create: its key is free.
@@ -34,7 +34,7 @@ pub enum SettleResult {
 pub async fn settle(
     store: &dyn StateStore,
     id: &str,
-    outcome: ProviderOutcome,
+    outcome: OperatorVerdict,
 ) -> Result<SettleResult, StoreUnavailable> {
     for kind in [RecordKind::IdempotencyKey, RecordKind::PaidCreate] {
         let mut after: Arc<str> = "".into();
@@ -64,11 +64,11 @@ async fn apply(
     kind: RecordKind,
     stored: Record,
     mut record: CreateRecord,
-    outcome: ProviderOutcome,
+    outcome: OperatorVerdict,
 ) -> Result<SettleResult, StoreUnavailable> {
     let (records, version) = (store.records(), stored.version);
     let settled = match (kind, outcome) {
-        (RecordKind::IdempotencyKey, ProviderOutcome::Made) => {
+        (RecordKind::IdempotencyKey, OperatorVerdict::Made) => {
             record.state = CreateState::Accepted {
                 channel: record.state.channel().unwrap_or_default().to_owned(),
                 response_id: None,

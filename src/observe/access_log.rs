@@ -5,7 +5,7 @@ use super::json_line::{FieldName, JsonLine, field_name};
 use super::line_writer::{LineWriter, LogSink};
 use super::recent_requests::RecentRequests;
 use super::token_path::without_token;
-use super::wait_times::WaitTimes;
+use super::wait_times::ExchangeWaitTimes;
 use crate::callout::CallOutcome;
 use crate::catalog::client_address::DownstreamClient;
 use crate::catalog::price::Cost;
@@ -62,7 +62,7 @@ pub struct AccessLogEntry<'a> {
     pub bytes_out: u64,
     pub first_byte: Option<Duration>,
     pub total: Duration,
-    pub wait_times: Option<WaitTimes>,
+    pub wait_times: Option<ExchangeWaitTimes>,
     pub usage: Option<&'a TokenUsage>,
     /// The cost, and its currency.
     pub cost: Option<(Cost, &'a str)>,
@@ -188,7 +188,7 @@ impl AccessLogEntry<'_> {
         line.number(field_name!("bytes_out"), self.bytes_out);
         write_milliseconds(line, field_name!("first_byte_ms"), self.first_byte);
         line.milliseconds(field_name!("total_ms"), self.total);
-        if let Some(WaitTimes {
+        if let Some(ExchangeWaitTimes {
             upstream,
             client,
             gateway,

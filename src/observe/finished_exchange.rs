@@ -2,7 +2,7 @@
 
 use super::access_log::FailedAttempt;
 use super::error_side::ErrorSide;
-use super::wait_times::WaitTimes;
+use super::wait_times::ExchangeWaitTimes;
 use crate::filter::settlement::Settlement;
 use crate::protocol::ChannelProtocol;
 use crate::protocol::fault::FaultKind;
@@ -23,7 +23,7 @@ pub struct FinishedExchange<'a> {
     pub first_byte: Option<Duration>,
     /// Time from the start of the last attempt to the first byte; `None` if the provider waited for the caller.
     pub upstream_first_byte: Option<Duration>,
-    pub wait_times: WaitTimes,
+    pub wait_times: ExchangeWaitTimes,
     pub usage: Option<&'a TokenUsage>,
     pub fault: Option<FaultKind>,
     /// Attempts whose responses were not passed on, in their order.

@@ -12,7 +12,7 @@ const BUCKETS: &[f64] = &[
 
 /// Wait times of an exchange by side; the three totals add up to its total time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WaitTimes {
+pub struct ExchangeWaitTimes {
     /// Waits for the provider to read or send data.
     pub upstream: WaitTime,
     /// Waits for the caller to read or send data.
@@ -75,8 +75,8 @@ impl WaitTimeMetrics {
 }
 
 impl WaitTimeSeries {
-    pub fn observe(&self, spent: &WaitTimes) {
-        let WaitTimes {
+    pub fn observe(&self, spent: &ExchangeWaitTimes) {
+        let ExchangeWaitTimes {
             upstream,
             client,
             gateway,

@@ -15,7 +15,7 @@ mod shared;
 pub use definition::{PluginDefinition, PluginDefinitions};
 pub use grants::MessageGrants;
 pub use headgate_wasm::{
-    MetricKind, MetricSample, MetricValue, PluginBodyStep, PluginCallback, PluginExchange,
+    ExchangeData, MetricKind, MetricSample, MetricValue, PluginBodyStep, PluginCallback,
     PluginFailure, PluginGrants, PluginLimits, PluginLogLevel, PluginReply, PluginRequestHead,
     PluginResponseHead, PluginSettings, PluginStep, PluginStream, PluginTimeLimits, PropertyValue,
 };

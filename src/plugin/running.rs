@@ -3,7 +3,7 @@
 use super::ignored_edit::{IgnoredEdit, IgnoredEditLog};
 use super::module::LoadedModule;
 use headgate_wasm::{
-    MetricSample, Plugin, PluginCallback, PluginExchange, PluginFailure, PluginStatus, PluginStream,
+    ExchangeData, MetricSample, Plugin, PluginCallback, PluginFailure, PluginStatus, PluginStream,
 };
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
@@ -68,7 +68,7 @@ impl RunningPlugin {
 
     /// Has the plugin end its part of an exchange. What takes more than a millisecond, or waits for the instance, goes on
     /// in the background.
-    pub fn finish(&self, stream: PluginStream, mut exchange: PluginExchange) {
+    pub fn finish(&self, stream: PluginStream, mut exchange: ExchangeData) {
         let plugin = self.plugin.clone();
         let recorder = self.recorder.clone();
         let mut end = Box::pin(async move {

@@ -39,7 +39,7 @@ pub struct RouteResponses {
 }
 
 /// A lookup of one request.
-pub struct CacheLookup {
+pub struct CacheQuery {
     pub key: CacheKey,
     pub freshness: FreshnessLimits,
     /// How long the request waits for another one that records the response.
@@ -99,7 +99,7 @@ impl RouteResponses {
     }
 
     /// The recorded response, after a wait for another request that is recording it; or a miss.
-    pub async fn find(&self, lookup: &CacheLookup) -> CacheLookupResult {
+    pub async fn find(&self, lookup: &CacheQuery) -> CacheLookupResult {
         let until = Instant::now() + lookup.wait_max;
         for _ in 0..LEADERS_MAX {
             let mut follower = match self.in_flight.join(lookup.key) {
@@ -121,7 +121,7 @@ impl RouteResponses {
     }
 
     /// Looks once more, since another leader may have ended before this one began, and then into the shared records.
-    async fn lead(&self, lookup: &CacheLookup, leader: CoalescingLeader) -> CacheLookupResult {
+    async fn lead(&self, lookup: &CacheQuery, leader: CoalescingLeader) -> CacheLookupResult {
         if let Some(response) = self.fresh(lookup.key, lookup.freshness) {
             leader.finish(CoalescingOutcome::Recorded(response.clone()));
             return CacheLookupResult::Hit(response);

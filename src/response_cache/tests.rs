@@ -35,8 +35,8 @@ fn limits(ttl_ms: u64, age_max_ms: Option<u64>) -> FreshnessLimits {
     }
 }
 
-fn lookup(wait_max: Duration, records: Option<SharedResponseRecords>) -> CacheLookup {
-    CacheLookup {
+fn lookup(wait_max: Duration, records: Option<SharedResponseRecords>) -> CacheQuery {
+    CacheQuery {
         key: KEY,
         freshness: limits(60_000, None),
         wait_max,
@@ -47,7 +47,7 @@ fn lookup(wait_max: Duration, records: Option<SharedResponseRecords>) -> CacheLo
 /// The body of a hit; the leader of a miss.
 async fn find(
     responses: &RouteResponses,
-    lookup: &CacheLookup,
+    lookup: &CacheQuery,
 ) -> Result<Bytes, Option<CoalescingLeader>> {
     let found = timeout(MAX_WAIT, responses.find(lookup)).await;
     match found.expect("a lookup ends") {

@@ -19,7 +19,7 @@ const COUNTERS_KEPT: usize = 1_024;
 
 /// Counters by caller, model and kind of limit.
 #[derive(Debug, Default)]
-pub struct LimitCounters {
+pub struct LocalLimitCounters {
     values: HashMap<CounterKey, CounterValue, RandomState>,
     /// The number of counters at which idle ones are removed: callers come and go with the configuration.
     prune_at: usize,
@@ -41,7 +41,7 @@ struct BudgetUsage {
     unsaved: i64,
 }
 
-impl LimitCounters {
+impl LocalLimitCounters {
     /// Charges `demand` to all of its limits, or to none.
     pub fn admit(&mut self, demand: &AdmissionRequest<'_>, now: ClockReading) -> AdmissionResult {
         self.prune(now);

@@ -3,7 +3,7 @@
 use super::StoreFuture;
 use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
 use super::clock::Clock;
-use super::limit_counters::LimitCounters;
+use super::limit_counters::LocalLimitCounters;
 use super::lock::lock;
 use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
 use std::sync::{Arc, Mutex};
@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 pub(super) struct LocalLimits {
     /// Shared with the writer of a state file, which saves the budgets.
-    pub counters: Arc<Mutex<LimitCounters>>,
+    pub counters: Arc<Mutex<LocalLimitCounters>>,
     limiter: Mutex<PerSecondLimiter>,
     clock: Clock,
 }
 
 impl LocalLimits {
-    pub fn new(counters: LimitCounters, clock: Clock) -> Self {
+    pub fn new(counters: LocalLimitCounters, clock: Clock) -> Self {
         Self {
             counters: Arc::new(Mutex::new(counters)),
             limiter: Mutex::default(),

@@ -12,7 +12,7 @@ use super::records::memory::MemoryRecords;
 use super::records::unavailable::UnavailableRecords;
 use super::{StateStore, StoreFuture};
 #[cfg(test)]
-use super::{clock::Clock, limit_counters::LimitCounters};
+use super::{clock::Clock, limit_counters::LocalLimitCounters};
 use bytes::Bytes;
 use std::sync::{Arc, Mutex};
 
@@ -32,7 +32,7 @@ impl MemoryStore {
     #[cfg(test)]
     pub fn with_clock(clock: Clock) -> Self {
         Self {
-            limits: LocalLimits::new(LimitCounters::default(), clock.clone()),
+            limits: LocalLimits::new(LocalLimitCounters::default(), clock.clone()),
             records: MemoryRecords::with_clock(clock),
             ..Self::default()
         }

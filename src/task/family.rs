@@ -20,7 +20,7 @@ pub use media::{FamilyMediaRole, MediaUrl};
 pub use media_rule::{MediaRoleRule, OutputDuration};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
 pub use requested_video::RequestedVideo;
-pub use response::{UnreadableResponse, UpstreamError};
+pub use response::{TaskResponseError, UpstreamError};
 
 use super::generic::GenericField;
 use super::state::TaskState;

@@ -12,7 +12,7 @@ use http::{HeaderMap, Method, StatusCode};
 ///
 /// If the future of a call is dropped before it completes, the value that was lent is left empty.
 #[derive(Default)]
-pub struct PluginExchange {
+pub struct ExchangeData {
     pub request: PluginRequestHead,
     pub request_trailers: Option<Box<HeaderMap>>,
     /// `None` until there is a response.
@@ -110,9 +110,9 @@ pub struct PluginReply {
 }
 
 /// Without what may be a secret.
-impl fmt::Debug for PluginExchange {
+impl fmt::Debug for ExchangeData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PluginExchange")
+        f.debug_struct("ExchangeData")
             .field("request", &self.request)
             .field("response", &self.response)
             .finish_non_exhaustive()

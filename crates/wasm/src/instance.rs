@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, Notify, OwnedMappedMutexGuard, OwnedMutexGuard};
 
 use crate::environment::PluginLogLevel;
 use crate::error::{PluginFailure, PluginStartError};
-use crate::exchange::PluginExchange;
+use crate::exchange::ExchangeData;
 use crate::guest::{EventOutcome, Guest, GuestEvent};
 use crate::guest_state::{BackgroundCall, BackgroundCalls, ROOT_CONTEXT, StreamSide};
 use crate::module::PluginModule;
@@ -203,7 +203,7 @@ impl GuestGuard {
         mut self,
         context: u32,
         wake: Arc<Notify>,
-        exchange: PluginExchange,
+        exchange: ExchangeData,
         event: GuestEvent,
     ) -> EventOutcome {
         let outcome = self.guest.on_event(context, &wake, exchange, event).await;
@@ -220,8 +220,8 @@ impl GuestGuard {
         mut self,
         place: StreamPlace,
         new: Option<Arc<Notify>>,
-        exchange: PluginExchange,
-    ) -> (PluginExchange, Result<(), PluginFailure>) {
+        exchange: ExchangeData,
+    ) -> (ExchangeData, Result<(), PluginFailure>) {
         let context = place.context;
         let (exchange, result) = self.guest.on_end(context, new, exchange).await;
         self.settle(result.as_ref().err());
@@ -257,7 +257,7 @@ impl GuestGuard {
     pub fn surrender_event(
         &mut self,
         context: u32,
-        exchange: PluginExchange,
+        exchange: ExchangeData,
         event: GuestEvent,
     ) -> EventOutcome {
         let lost = PluginFailure::InstanceLost;
@@ -265,7 +265,7 @@ impl GuestGuard {
     }
 
     /// Keeps the exchange of a paused stream in the instance.
-    pub async fn run_park(mut self, context: u32, exchange: PluginExchange) {
+    pub async fn run_park(mut self, context: u32, exchange: ExchangeData) {
         let result = self.guest.park(context, exchange).await;
         self.settle_background(result).await;
     }
@@ -321,7 +321,7 @@ fn forget_later(place: StreamPlace) {
 
 impl EventOutcome {
     /// What a stream gets back whose instance never had it.
-    pub fn unknown(failure: PluginFailure, exchange: PluginExchange) -> Self {
+    pub fn unknown(failure: PluginFailure, exchange: ExchangeData) -> Self {
         Self {
             exchange: Some(exchange),
             result: Err(failure),

@@ -4,7 +4,7 @@
 //! - A [`PluginModule`] is compiled code whose interface was checked. Load it away from requests.
 //! - A [`Plugin`] is a module with a configuration, started; it owns instances and divides streams between them.
 //! - A [`PluginStream`] is one HTTP exchange within a plugin. Each of its methods is one callback of the ABI, to which
-//!   the exchange's data is lent as a [`PluginExchange`].
+//!   the exchange's data is lent as a [`ExchangeData`].
 //! - A [`PluginEnvironment`] is what the program around the plugins implements: a log and HTTP calls.
 //!
 //! A plugin runs on a fiber inside the future of the call: it yields to the runtime at least every millisecond, and
@@ -42,7 +42,7 @@ pub use environment::{
 };
 pub use error::{PluginFailure, PluginHostError, PluginModuleError, PluginStartError};
 pub use exchange::{
-    PluginBodyStep, PluginExchange, PluginReply, PluginRequestHead, PluginResponseHead, PluginStep,
+    ExchangeData, PluginBodyStep, PluginReply, PluginRequestHead, PluginResponseHead, PluginStep,
     PropertySource, PropertyValue,
 };
 pub use host::PluginHost;

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::callback::PluginCallback;
 use crate::error::PluginFailure;
-use crate::exchange::{PluginBodyStep, PluginExchange, PluginStep};
+use crate::exchange::{ExchangeData, PluginBodyStep, PluginStep};
 use crate::guest::{EventOutcome, GuestEvent, Reaction};
 use crate::guest_state::StreamSide;
 use crate::instance::{GuestGuard, StreamPlace, UninterruptedCall};
@@ -57,7 +57,7 @@ impl PluginStream {
     /// The plugin failed; the stream gets no more callbacks.
     pub async fn on_request_headers(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
         end_of_stream: bool,
     ) -> Result<PluginStep, PluginFailure> {
         self.head(exchange, PluginCallback::RequestHeaders, end_of_stream)
@@ -70,7 +70,7 @@ impl PluginStream {
     /// The plugin failed, or more than [`crate::PluginLimits::body`] is held.
     pub async fn on_request_body(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
         piece: Bytes,
         end_of_stream: bool,
     ) -> Result<PluginBodyStep, PluginFailure> {
@@ -78,25 +78,25 @@ impl PluginStream {
         self.body(exchange, callback, piece, end_of_stream).await
     }
 
-    /// `proxy_on_request_trailers`, of [`PluginExchange::request_trailers`].
+    /// `proxy_on_request_trailers`, of [`ExchangeData::request_trailers`].
     ///
     /// # Errors
     /// As [`Self::on_request_headers`].
     pub async fn on_request_trailers(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
     ) -> Result<PluginStep, PluginFailure> {
         self.head(exchange, PluginCallback::RequestTrailers, true)
             .await
     }
 
-    /// `proxy_on_response_headers`, of [`PluginExchange::response`].
+    /// `proxy_on_response_headers`, of [`ExchangeData::response`].
     ///
     /// # Errors
     /// As [`Self::on_request_headers`].
     pub async fn on_response_headers(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
         end_of_stream: bool,
     ) -> Result<PluginStep, PluginFailure> {
         self.head(exchange, PluginCallback::ResponseHeaders, end_of_stream)
@@ -109,7 +109,7 @@ impl PluginStream {
     /// As [`Self::on_request_body`].
     pub async fn on_response_body(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
         piece: Bytes,
         end_of_stream: bool,
     ) -> Result<PluginBodyStep, PluginFailure> {
@@ -124,20 +124,20 @@ impl PluginStream {
     /// As [`Self::on_request_body`].
     pub async fn on_response_event(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
         event: Bytes,
     ) -> Result<PluginBodyStep, PluginFailure> {
         let callback = PluginCallback::ResponseEvent;
         self.body(exchange, callback, event, false).await
     }
 
-    /// `proxy_on_response_trailers`, of [`PluginExchange::response_trailers`].
+    /// `proxy_on_response_trailers`, of [`ExchangeData::response_trailers`].
     ///
     /// # Errors
     /// As [`Self::on_request_headers`].
     pub async fn on_response_trailers(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
     ) -> Result<PluginStep, PluginFailure> {
         self.head(exchange, PluginCallback::ResponseTrailers, true)
             .await
@@ -150,7 +150,7 @@ impl PluginStream {
     /// The plugin failed, or did not continue within [`crate::PluginLimits::pause`].
     pub async fn resumed(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
     ) -> Result<PluginBodyStep, PluginFailure> {
         let place = self.place()?;
         if let Some(guard) = place.instance.lock().await
@@ -177,7 +177,7 @@ impl PluginStream {
     ///
     /// # Errors
     /// The plugin failed.
-    pub async fn finish(mut self, exchange: &mut PluginExchange) -> Result<(), PluginFailure> {
+    pub async fn finish(mut self, exchange: &mut ExchangeData) -> Result<(), PluginFailure> {
         let Some(place) = &self.place else {
             return Ok(());
         };
@@ -196,7 +196,7 @@ impl PluginStream {
 
     async fn head(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
         callback: PluginCallback,
         end_of_stream: bool,
     ) -> Result<PluginStep, PluginFailure> {
@@ -215,7 +215,7 @@ impl PluginStream {
 
     async fn body(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
         callback: PluginCallback,
         piece: Bytes,
         end_of_stream: bool,
@@ -230,7 +230,7 @@ impl PluginStream {
 
     async fn drive(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
         event: GuestEvent,
     ) -> Result<Reaction, PluginFailure> {
         let side = event.side();
@@ -281,14 +281,14 @@ impl PluginStream {
     async fn wait(&self, side: StreamSide) -> EventOutcome {
         let lost = PluginFailure::InstanceLost;
         let Ok(place) = self.place() else {
-            return EventOutcome::unknown(lost, PluginExchange::default());
+            return EventOutcome::unknown(lost, ExchangeData::default());
         };
         let limit = place.instance.resources().settings.limits.pause;
         let deadline = Instant::now() + limit;
         let mut is_over = false;
         loop {
             let Some(mut guard) = place.instance.lock().await else {
-                return EventOutcome::unknown(lost, PluginExchange::default());
+                return EventOutcome::unknown(lost, ExchangeData::default());
             };
             if !guard.is_usable() {
                 return guard.surrender(place.context, lost);
@@ -307,7 +307,7 @@ impl PluginStream {
 
     fn settle(
         &mut self,
-        exchange: &mut PluginExchange,
+        exchange: &mut ExchangeData,
         outcome: EventOutcome,
         side: StreamSide,
     ) -> Result<Reaction, PluginFailure> {
@@ -347,7 +347,7 @@ impl Drop for PluginStream {
                 && guard.is_usable()
             {
                 let instance = Arc::clone(&place.instance);
-                let (_, result) = guard.run_end(place, None, PluginExchange::default()).await;
+                let (_, result) = guard.run_end(place, None, ExchangeData::default()).await;
                 instance.report(&result);
             }
         });

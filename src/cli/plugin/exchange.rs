@@ -7,7 +7,7 @@ use super::outcome::{CaseEnd, CaseOutcome, ReceivedMessage};
 use super::rules::RouteRules;
 use bytes::Bytes;
 use headgate_wasm::{
-    Plugin, PluginBodyStep, PluginExchange, PluginFailure, PluginGrants, PluginLimits,
+    ExchangeData, Plugin, PluginBodyStep, PluginFailure, PluginGrants, PluginLimits,
     PluginLogLevel, PluginModule, PluginReply, PluginRequestHead, PluginSettings, PluginStartError,
     PluginStep, PluginStream,
 };
@@ -83,10 +83,10 @@ async fn complete(
             return;
         }
     };
-    let mut exchange = PluginExchange {
+    let mut exchange = ExchangeData {
         request: rules.visible_request(&request_head(&case.request)),
         properties: Some(Arc::new(case.properties.clone())),
-        ..PluginExchange::default()
+        ..ExchangeData::default()
     };
     match exchange_messages(&mut stream, &mut exchange, case, rules, outcome).await {
         Ok(()) => {}
@@ -117,7 +117,7 @@ fn note_traps(plugin: &Plugin, outcome: &mut CaseOutcome) {
 /// Passes the messages of the case to the plugin. The outcome has the messages that were passed on as a whole.
 async fn exchange_messages(
     stream: &mut PluginStream,
-    exchange: &mut PluginExchange,
+    exchange: &mut ExchangeData,
     case: &PluginCase,
     rules: &RouteRules,
     outcome: &mut CaseOutcome,
@@ -146,7 +146,7 @@ async fn exchange_messages(
 /// Passes the response of the case to the plugin.
 async fn respond(
     stream: &mut PluginStream,
-    exchange: &mut PluginExchange,
+    exchange: &mut ExchangeData,
     response: &CaseMessage,
     rules: &RouteRules,
     outcome: &mut CaseOutcome,

@@ -2,10 +2,10 @@
 
 use super::CacheFilter;
 use crate::filter::view::{EventAction, ResponseBodyKind};
+use crate::protocol::Protocol;
 use crate::protocol::ids::{self, CreatedIds};
 use crate::protocol::json::{JsonDocument, JsonLimits, ValueKind};
 use crate::protocol::sse::SseEvent;
-use crate::protocol::Protocol;
 use crate::response_cache::{
     CacheKey, CachedResponse, CoalescingLeader, CoalescingOutcome, RecordingReservation,
 };

@@ -2,7 +2,7 @@
 
 use super::{CallbackMode, CallbacksFilter};
 use crate::callbacks::{
-    BindResult, CALLBACK_PATH, CallbackToken, NewSubscription, SubscriptionRefusal,
+    BindResult, CALLBACK_PATH, CallbackToken, SubscriptionRefusal, UnboundSubscription,
 };
 use crate::catalog::caller::Caller;
 use crate::filter::fetch::FetchError;
@@ -151,7 +151,7 @@ impl CallbacksFilter {
             CallbackToken::new(caller, &channel.name, token_expires_ms).map_err(internal)?;
         let called_back = sends_callbacks(attempt);
         let requested = request.state.get::<RequestedCallback>();
-        let new = NewSubscription {
+        let new = UnboundSubscription {
             caller,
             channel: &channel.name,
             url: requested.map(|RequestedCallback(url)| url.as_str()),

@@ -35,7 +35,7 @@ pub struct CalloutConfig {
     /// these limits. `{}` is for the defaults. Only in the response chain. Default: none.
     hold: Option<HoldConfig>,
     /// What happens to requests for streams, instead of `hold`. Only in the response chain. Default: none.
-    streams: Option<StreamsConfig>,
+    streams: Option<StreamPolicyConfig>,
 }
 
 /// What is sent to a service.
@@ -99,7 +99,7 @@ struct HoldConfig {
 /// What happens to requests for streams.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum StreamsConfig {
+enum StreamPolicyConfig {
     /// They get 400.
     Refuse,
 }
@@ -190,7 +190,7 @@ impl AllowConfig {
 /// An output check must not be skipped by streaming.
 fn output_check(
     hold: Option<&HoldConfig>,
-    streams: Option<StreamsConfig>,
+    streams: Option<StreamPolicyConfig>,
     context: &BuildContext<'_>,
 ) -> Result<OutputCheck, InvalidSettings> {
     if context.side == ChainSide::Request {
@@ -212,7 +212,7 @@ fn output_check(
         )
         .at("/streams")),
         (Some(hold), None) => hold.window().map(OutputCheck::Streams),
-        (None, Some(StreamsConfig::Refuse)) => Ok(OutputCheck::WholeBodies),
+        (None, Some(StreamPolicyConfig::Refuse)) => Ok(OutputCheck::WholeBodies),
         (None, None) if streams_exist => Err(InvalidSettings::new(
             "streams of this route would pass without a check",
         )

@@ -3,12 +3,12 @@
 use super::lending;
 use crate::catalog::model::Candidate;
 use crate::filter::view::{RequestView, ResponseView};
-use crate::plugin::{MessageGrants, PluginExchange, PluginStream, RunningPlugin};
+use crate::plugin::{ExchangeData, MessageGrants, PluginStream, RunningPlugin};
 
 /// A plugin that takes part in an exchange.
 pub struct ActivePlugin {
     pub stream: PluginStream,
-    pub exchange: PluginExchange,
+    pub exchange: ExchangeData,
     /// Whether the plugin has had the headers of the response that it is granted.
     has_granted_headers: bool,
     /// Whether the exchange has the request as it was sent, so that nothing is taken back from it.
@@ -24,9 +24,9 @@ impl ActivePlugin {
     pub fn new(stream: PluginStream, request: &RequestView, grants: &MessageGrants) -> Box<Self> {
         Box::new(Self {
             stream,
-            exchange: PluginExchange {
+            exchange: ExchangeData {
                 request: lending::request_head(request, grants),
-                ..PluginExchange::default()
+                ..ExchangeData::default()
             },
             has_granted_headers: false,
             shows_sent_request: false,

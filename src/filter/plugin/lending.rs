@@ -4,7 +4,7 @@ use crate::catalog::model::Candidate;
 use crate::filter::chain::GrantedResponseHeaders;
 use crate::filter::view::{RequestView, ResponseView};
 use crate::plugin::{
-    ExchangeProperties, IgnoredEdit, MessageGrants, PluginExchange, PluginRequestHead,
+    ExchangeData, ExchangeProperties, IgnoredEdit, MessageGrants, PluginRequestHead,
     PluginResponseHead, RunningPlugin,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -44,7 +44,7 @@ pub fn request_head(request: &RequestView, grants: &MessageGrants) -> PluginRequ
 /// Moves the request's headers into the exchange, all but credentials.
 pub fn lend_request(
     request: &mut RequestView,
-    exchange: &mut PluginExchange,
+    exchange: &mut ExchangeData,
     grants: &MessageGrants,
 ) -> WithheldHeaders {
     let withheld = WithheldHeaders::take(&mut request.headers, grants);
@@ -56,7 +56,7 @@ pub fn lend_request(
 /// Moves the headers back.
 pub fn take_back_request(
     request: &mut RequestView,
-    exchange: &mut PluginExchange,
+    exchange: &mut ExchangeData,
     withheld: WithheldHeaders,
     grants: &MessageGrants,
     plugin: &RunningPlugin,
@@ -101,7 +101,7 @@ pub fn take_over_head(
 pub fn show_request(
     request: &RequestView,
     candidate: Option<&Candidate>,
-    exchange: &mut PluginExchange,
+    exchange: &mut ExchangeData,
     grants: &MessageGrants,
 ) {
     let visible = |(name, _): &(&HeaderName, &HeaderValue)| !grants.hides(name);
@@ -113,7 +113,7 @@ pub fn show_request(
 }
 
 /// Copies the response's head into the exchange.
-pub fn show_response(response: &ResponseView<'_>, exchange: &mut PluginExchange) {
+pub fn show_response(response: &ResponseView<'_>, exchange: &mut ExchangeData) {
     exchange.response = Some(PluginResponseHead {
         status: response.status,
         headers: response.headers.clone(),
@@ -123,7 +123,7 @@ pub fn show_response(response: &ResponseView<'_>, exchange: &mut PluginExchange)
 /// Adds the headers of the provider's response that the plugin is granted.
 pub fn show_granted_headers(
     request: &RequestView,
-    exchange: &mut PluginExchange,
+    exchange: &mut ExchangeData,
     grants: &MessageGrants,
 ) {
     let granted = request.state.get::<GrantedResponseHeaders>();
@@ -144,7 +144,7 @@ pub fn show_granted_headers(
 /// Takes over the status and the headers as the plugin left them.
 pub fn take_over_response(
     response: &mut ResponseView<'_>,
-    exchange: &PluginExchange,
+    exchange: &ExchangeData,
     plugin: &RunningPlugin,
 ) {
     let Some(head) = &exchange.response else {

@@ -24,7 +24,7 @@ pub(super) struct ReplacementBudget {
 
 /// A text, or what replaces it, exceeds a budget.
 #[derive(Debug)]
-pub(super) struct TextTooLong;
+pub(super) struct TextBudgetError;
 
 /// Maximum size of all texts of a body that are searched, in bytes.
 const SEARCHED_BYTES_MAX: usize = 8 << 20;
@@ -71,26 +71,26 @@ impl Replacement {
         &self,
         text: &str,
         budget: &mut ReplacementBudget,
-    ) -> Result<Option<String>, TextTooLong> {
+    ) -> Result<Option<String>, TextBudgetError> {
         let left = budget.searched_bytes.checked_sub(text.len());
-        budget.searched_bytes = left.ok_or(TextTooLong)?;
+        budget.searched_bytes = left.ok_or(TextBudgetError)?;
         let most = text.len() + budget.added_bytes;
         let (mut replaced, mut end) = (String::new(), None);
         for captures in self.pattern.captures_iter(text) {
-            budget.matches = budget.matches.checked_sub(1).ok_or(TextTooLong)?;
+            budget.matches = budget.matches.checked_sub(1).ok_or(TextBudgetError)?;
             let range = captures.get_match().range();
             replaced.push_str(&text[end.unwrap_or(0)..range.start]);
             captures.expand(&self.template, &mut replaced);
             end = Some(range.end);
             if replaced.len() > most {
-                return Err(TextTooLong);
+                return Err(TextBudgetError);
             }
         }
         let Some(end) = end else { return Ok(None) };
         replaced.push_str(&text[end..]);
         let added = replaced.len().saturating_sub(text.len());
         let left = budget.added_bytes.checked_sub(added);
-        budget.added_bytes = left.ok_or(TextTooLong)?;
+        budget.added_bytes = left.ok_or(TextBudgetError)?;
         Ok(Some(replaced))
     }
 }
@@ -102,7 +102,7 @@ impl Replacement {
 pub(super) fn edits(
     replacements: &[(JsonPointer, Replacement)],
     document: &JsonDocument,
-) -> Result<JsonEdits, (String, TextTooLong)> {
+) -> Result<JsonEdits, (String, TextBudgetError)> {
     let mut budget = ReplacementBudget::of_body();
     // The new texts, by the start of the text in the document.
     let mut texts: BTreeMap<usize, (Range<usize>, String)> = BTreeMap::new();

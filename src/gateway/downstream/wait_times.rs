@@ -4,7 +4,7 @@
 
 use crate::observe::captures::exchange_capture::ExchangeCapture;
 use crate::observe::open_requests::{OpenRequest, WaitSide};
-use crate::observe::wait_times::{WaitTime, WaitTimes};
+use crate::observe::wait_times::{ExchangeWaitTimes, WaitTime};
 use crate::telemetry::SideWaits;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -65,7 +65,7 @@ impl ExchangeWaitRecorder {
     }
 
     /// The wait times of an exchange that started at `began` and ends at `end`.
-    pub fn settle(&self, began: Instant, end: Instant) -> WaitTimes {
+    pub fn settle(&self, began: Instant, end: Instant) -> ExchangeWaitTimes {
         let Self {
             upstream,
             client,
@@ -76,7 +76,7 @@ impl ExchangeWaitRecorder {
         } = self;
         let total = end - began;
         let since = end - last_ended.unwrap_or(began);
-        WaitTimes {
+        ExchangeWaitTimes {
             upstream: *upstream,
             client: *client,
             gateway: WaitTime {
@@ -161,7 +161,7 @@ impl Drop for WaitGuard<'_> {
 #[cfg(test)]
 mod tests {
     use super::ExchangeWaitRecorder;
-    use crate::observe::wait_times::{WaitTime, WaitTimes};
+    use crate::observe::wait_times::{ExchangeWaitTimes, WaitTime};
     use std::time::{Duration, Instant};
     use tokio::time::sleep;
 
@@ -178,7 +178,7 @@ mod tests {
         wait_times.upstream(sleep(LONG), |()| true).await;
         wait_times.client(sleep(SHORT)).await;
         assert_eq!(wait_times.client(async { 7 }).await, 7);
-        let WaitTimes {
+        let ExchangeWaitTimes {
             upstream,
             client,
             gateway,

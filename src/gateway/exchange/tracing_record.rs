@@ -6,7 +6,7 @@ use crate::gateway::downstream::Downstream;
 use crate::observe::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
 use crate::observe::error_side::ErrorSide;
 use crate::observe::token_path::without_token;
-use crate::observe::wait_times::WaitTimes;
+use crate::observe::wait_times::ExchangeWaitTimes;
 use crate::protocol::fault::Fault;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::snapshot::Snapshot;
@@ -27,7 +27,7 @@ pub(super) struct FinishedExchangeView<'a> {
     pub is_streamed: bool,
     pub first_byte: Option<Duration>,
     pub total: Duration,
-    pub wait_times: WaitTimes,
+    pub wait_times: ExchangeWaitTimes,
 }
 
 impl FinishedExchangeView<'_> {

@@ -31,11 +31,11 @@ pub struct ConnectionKey {
 /// A bounded set of idle connections.
 pub struct IdleConnections {
     connections_max: usize,
-    pool: Mutex<Pool>,
+    pool: Mutex<OriginPool>,
 }
 
 #[derive(Default)]
-struct Pool {
+struct OriginPool {
     by_key: HashMap<ConnectionKey, VecDeque<IdleConnection>, foldhash::fast::RandomState>,
     count: usize,
     is_swept: bool,
@@ -88,12 +88,12 @@ impl IdleConnections {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pool> {
+    fn lock(&self) -> MutexGuard<'_, OriginPool> {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Pool {
+impl OriginPool {
     fn pop(&mut self, key: &ConnectionKey) -> Option<IdleConnection> {
         let connection = self.by_key.get_mut(key)?.pop_back()?;
         self.count -= 1;

@@ -23,7 +23,7 @@ fn unknown_outcome() -> CreateState {
 
 #[tokio::test]
 async fn a_settlement_whose_result_was_lost_is_no_error() {
-    for outcome in [ProviderOutcome::Made, ProviderOutcome::NotMade] {
+    for outcome in [OperatorVerdict::Made, OperatorVerdict::NotMade] {
         let store = store_without_results_of(&[RecordCall::Replace, RecordCall::Remove]);
         let setup = JournalSetup::on(store.clone());
         setup.leave("key", unknown_outcome()).await;
@@ -32,7 +32,7 @@ async fn a_settlement_whose_result_was_lost_is_no_error() {
             other => panic!("{outcome:?}: {other:?}"),
         }
         let is_kept = setup.stored("key").await.is_some();
-        assert_eq!(is_kept, outcome == ProviderOutcome::Made);
+        assert_eq!(is_kept, outcome == OperatorVerdict::Made);
     }
 }
 
@@ -43,5 +43,5 @@ async fn a_settlement_that_cannot_be_confirmed_is_an_error() {
     JournalSetup::on(store.clone())
         .leave("key", unknown_outcome())
         .await;
-    assert!(settle(&*store, "key", ProviderOutcome::Made).await.is_err());
+    assert!(settle(&*store, "key", OperatorVerdict::Made).await.is_err());
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::observe::access_log::FailedAttempt;
-use crate::observe::wait_times::{WaitTime, WaitTimes};
+use crate::observe::wait_times::{ExchangeWaitTimes, WaitTime};
 use crate::protocol::fault::FaultKind;
 
 fn request(caller: &str, settlement: Settlement, status: u16) -> FinishedExchange<'_> {
@@ -17,12 +17,12 @@ fn request(caller: &str, settlement: Settlement, status: u16) -> FinishedExchang
         total: Duration::from_millis(50),
         first_byte: Some(Duration::from_millis(20)),
         upstream_first_byte: Some(Duration::from_millis(15)),
-        wait_times: WaitTimes {
+        wait_times: ExchangeWaitTimes {
             upstream: WaitTime {
                 total: Duration::from_millis(30),
                 longest: Duration::from_millis(30),
             },
-            ..WaitTimes::default()
+            ..ExchangeWaitTimes::default()
         },
         usage: None,
         fault: None,

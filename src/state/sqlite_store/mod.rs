@@ -14,7 +14,7 @@ use super::affinity::{AffinityCache, IdOwnership};
 use super::calendar::period;
 use super::clock::Clock;
 use super::health::{StoreCounters, StoreHealthReport};
-use super::limit_counters::LimitCounters;
+use super::limit_counters::LocalLimitCounters;
 use super::local_limits::LocalLimits;
 use super::lock::lock;
 use super::note_cache::NOTE_BYTES_MAX;
@@ -48,7 +48,7 @@ impl SqliteStore {
     /// The file cannot be created or used.
     pub fn open(path: &Path, id_ttl: Duration, clock: Clock) -> Result<Self, StateFileError> {
         let file = StateDatabase::open(path)?;
-        let mut counts = LimitCounters::default();
+        let mut counts = LocalLimitCounters::default();
         for (counter, since, tokens) in file.budgets(clock.now().unix_ms)? {
             counts.restore(counter, since, tokens);
         }

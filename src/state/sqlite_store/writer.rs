@@ -4,7 +4,7 @@ use super::file::{BudgetTotal, FileWrite, StateDatabase, is_broken};
 use crate::state::calendar::whole_ms;
 use crate::state::clock::Clock;
 use crate::state::health::{StoreCounters, StoreOperation};
-use crate::state::limit_counters::LimitCounters;
+use crate::state::limit_counters::LocalLimitCounters;
 use crate::state::lock::lock;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub struct StateFileWriter {
     pub file: StateDatabase,
     pub id_ttl: Duration,
     pub queue: Arc<WriteQueue>,
-    pub counts: Arc<Mutex<LimitCounters>>,
+    pub counts: Arc<Mutex<LocalLimitCounters>>,
     /// The clock of the counters: by another one, pruning would remove budgets that they still charge.
     pub clock: Clock,
     pub tally: Arc<StoreCounters>,

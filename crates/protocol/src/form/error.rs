@@ -29,9 +29,9 @@ pub enum FormErrorKind {
     BadDisposition,
     /// The name contains escapes, or is in another charset.
     BadName,
-    Encoded,
+    TransferEncoding,
     /// A part is itself a multipart.
-    Nested,
+    NestedMultipart,
 }
 
 impl FormError {
@@ -67,10 +67,10 @@ impl fmt::Display for FormError {
             FormErrorKind::BadName => {
                 "the name of a part has escapes or control characters; send it unescaped"
             }
-            FormErrorKind::Encoded => {
+            FormErrorKind::TransferEncoding => {
                 "a part has a `Content-Transfer-Encoding` or a charset; send files as they are, and text in UTF-8"
             }
-            FormErrorKind::Nested => {
+            FormErrorKind::NestedMultipart => {
                 "a part is itself multipart; send each file as a separate part"
             }
         };

@@ -64,17 +64,17 @@ impl PartHeaders {
                 "content-disposition" => disposition = Some(ContentDisposition::parse(value)?),
                 "content-type" => content_type = Some(value.to_owned()),
                 "content-transfer-encoding" if !is_identity(value) => {
-                    return Err(FormErrorKind::Encoded);
+                    return Err(FormErrorKind::TransferEncoding);
                 }
                 _ => {}
             }
             seen.push(name);
         }
         if content_type.as_deref().is_some_and(is_in_other_charset) {
-            return Err(FormErrorKind::Encoded);
+            return Err(FormErrorKind::TransferEncoding);
         }
         if content_type.as_deref().is_some_and(is_multipart) {
-            return Err(FormErrorKind::Nested);
+            return Err(FormErrorKind::NestedMultipart);
         }
         let ContentDisposition {
             name,

@@ -230,9 +230,12 @@ fn the_head_of_a_part_has_one_meaning() {
         (named("; size"), Kind::BadDisposition),
         (
             named("\r\nContent-Type: multipart/mixed; boundary=c"),
-            Kind::Nested,
+            Kind::NestedMultipart,
         ),
-        (named("\r\nContent-Type: Multipart/Form-Data"), Kind::Nested),
+        (
+            named("\r\nContent-Type: Multipart/Form-Data"),
+            Kind::NestedMultipart,
+        ),
         (
             named("\r\nContent-Disposition: form-data; name=m"),
             Kind::RepeatedHeader,
@@ -259,11 +262,11 @@ fn the_head_of_a_part_has_one_meaning() {
         (named("\r\nX-Own: \x01"), Kind::BadHeader),
         (
             named("\r\nContent-Transfer-Encoding: base64"),
-            Kind::Encoded,
+            Kind::TransferEncoding,
         ),
         (
             named("\r\nContent-Type: text/plain; charset=utf-16"),
-            Kind::Encoded,
+            Kind::TransferEncoding,
         ),
         (
             named(&format!("\r\nX-Own: {}", "x".repeat(9000))),

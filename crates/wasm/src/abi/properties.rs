@@ -9,7 +9,7 @@ use super::env::ENV;
 use super::memory::{GuestCaller, give, parts, slice, text};
 use super::pairs::{encode, encode_texts};
 use crate::abi_status::{AbiStatus, report};
-use crate::exchange::{PluginExchange, PropertyValue};
+use crate::exchange::{ExchangeData, PropertyValue};
 use crate::guest_state::{GuestState, HeaderMapKind, MapView};
 
 /// Properties that plugins may set in one exchange.
@@ -114,7 +114,7 @@ fn serialise(value: PropertyValue) -> Bytes {
     }
 }
 
-fn of_request(state: &GuestState, exchange: &PluginExchange, path: &[&str]) -> Option<Bytes> {
+fn of_request(state: &GuestState, exchange: &ExchangeData, path: &[&str]) -> Option<Bytes> {
     let request = &exchange.request;
     let (url_path, query) = match request.path.split_once('?') {
         Some((path, query)) => (path, query),
@@ -139,7 +139,7 @@ fn of_request(state: &GuestState, exchange: &PluginExchange, path: &[&str]) -> O
     Some(Bytes::copy_from_slice(text.as_bytes()))
 }
 
-fn of_response(state: &GuestState, exchange: &PluginExchange, path: &[&str]) -> Option<Bytes> {
+fn of_response(state: &GuestState, exchange: &ExchangeData, path: &[&str]) -> Option<Bytes> {
     match path {
         ["code"] => {
             let code = i64::from(exchange.response.as_ref()?.status.as_u16());
@@ -154,7 +154,7 @@ fn of_response(state: &GuestState, exchange: &PluginExchange, path: &[&str]) -> 
 /// One header of a map, or all of them.
 fn of_map(
     state: &GuestState,
-    exchange: &PluginExchange,
+    exchange: &ExchangeData,
     kind: HeaderMapKind,
     name: &[&str],
 ) -> Option<Bytes> {

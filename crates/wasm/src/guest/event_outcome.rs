@@ -3,13 +3,13 @@
 use bytes::Bytes;
 
 use crate::error::PluginFailure;
-use crate::exchange::{PluginExchange, PluginReply};
+use crate::exchange::{ExchangeData, PluginReply};
 use crate::guest_state::{StreamSide, StreamState};
 
 /// What became of a callback.
 pub(crate) struct EventOutcome {
     /// `None` while the instance keeps it, since the stream waits.
-    pub exchange: Option<PluginExchange>,
+    pub exchange: Option<ExchangeData>,
     pub result: Result<Reaction, PluginFailure>,
     /// After a failure: what the plugin was given of the two bodies, and has not passed on.
     pub held: [Bytes; 2],
@@ -40,7 +40,7 @@ impl EventOutcome {
 
 impl StreamState {
     /// Takes back the exchange. Its edits stay; while the stream is held, they can still be undone.
-    pub fn take_exchange(&mut self, reaction: &Reaction) -> PluginExchange {
+    pub fn take_exchange(&mut self, reaction: &Reaction) -> ExchangeData {
         if !matches!(reaction, Reaction::Hold) {
             self.edits.clear();
         }

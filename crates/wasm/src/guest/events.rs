@@ -11,7 +11,7 @@ use super::{Guest, length};
 use crate::callback::PluginCallback;
 use crate::environment::PluginHttpResponse;
 use crate::error::PluginFailure;
-use crate::exchange::PluginExchange;
+use crate::exchange::ExchangeData;
 use crate::guest_state::{HeaderMapKind, HeldBody, ROOT_CONTEXT, StreamSide, StreamState};
 
 /// The actions of the ABI's relatives that hold back everything until the plugin continues.
@@ -34,7 +34,7 @@ impl Guest {
         &mut self,
         context: u32,
         wake: &Arc<Notify>,
-        exchange: PluginExchange,
+        exchange: ExchangeData,
         event: GuestEvent,
     ) -> EventOutcome {
         let result = self.run_event(context, wake, exchange, event).await;
@@ -69,7 +69,7 @@ impl Guest {
     pub fn surrender_event(
         &mut self,
         context: u32,
-        exchange: PluginExchange,
+        exchange: ExchangeData,
         event: GuestEvent,
         failure: PluginFailure,
     ) -> EventOutcome {
@@ -92,7 +92,7 @@ impl Guest {
     pub async fn park(
         &mut self,
         context: u32,
-        exchange: PluginExchange,
+        exchange: ExchangeData,
     ) -> Result<(), PluginFailure> {
         if let Some(stream) = self.state_mut().streams.get_mut(&context) {
             stream.exchange = Some(exchange);
@@ -148,8 +148,8 @@ impl Guest {
         &mut self,
         context: u32,
         new: Option<Arc<Notify>>,
-        exchange: PluginExchange,
-    ) -> (PluginExchange, Result<(), PluginFailure>) {
+        exchange: ExchangeData,
+    ) -> (ExchangeData, Result<(), PluginFailure>) {
         if let Some(wake) = new {
             let stream = Box::new(StreamState::new(wake));
             self.state_mut().streams.insert(context, stream);
@@ -195,7 +195,7 @@ impl Guest {
         &mut self,
         context: u32,
         wake: &Arc<Notify>,
-        exchange: PluginExchange,
+        exchange: ExchangeData,
         event: GuestEvent,
     ) -> Result<Reaction, PluginFailure> {
         let side = event.side();

@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use super::map_kind::HeaderMapKind;
-use crate::exchange::PluginExchange;
+use crate::exchange::ExchangeData;
 
 /// What a plugin changed of an exchange since its stream last went on.
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl EditLog {
     }
 
     /// Call before a pseudo header of the request changes.
-    pub fn note_head(&mut self, exchange: &PluginExchange) {
+    pub fn note_head(&mut self, exchange: &ExchangeData) {
         let request = &exchange.request;
         self.head.get_or_insert_with(|| {
             Box::new(FormerHead {
@@ -82,7 +82,7 @@ impl EditLog {
         self.status.get_or_insert(status);
     }
 
-    pub fn undo(&mut self, exchange: &mut PluginExchange) {
+    pub fn undo(&mut self, exchange: &mut ExchangeData) {
         let log = std::mem::take(self);
         if let Some(head) = log.head {
             exchange.request.method = head.method;

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use super::edits::EditLog;
 use super::map_kind::HeaderMapKind;
 use crate::abi_status::AbiStatus;
-use crate::exchange::{PluginExchange, PluginRequestHead};
+use crate::exchange::{ExchangeData, PluginRequestHead};
 use crate::settings::PluginSettings;
 
 /// A map that is read.
@@ -26,14 +26,14 @@ enum PseudoHeaders<'a> {
 /// A map of an exchange that is changed.
 pub(crate) struct MapEdit<'a> {
     kind: HeaderMapKind,
-    exchange: &'a mut PluginExchange,
+    exchange: &'a mut ExchangeData,
     log: &'a mut EditLog,
     settings: &'a PluginSettings,
 }
 
 impl<'a> MapView<'a> {
     pub fn of(
-        exchange: &'a PluginExchange,
+        exchange: &'a ExchangeData,
         kind: HeaderMapKind,
         hidden: &'a [HeaderName],
     ) -> Option<Self> {
@@ -138,7 +138,7 @@ impl<'a> MapView<'a> {
 
 impl<'a> MapEdit<'a> {
     pub fn of(
-        exchange: &'a mut PluginExchange,
+        exchange: &'a mut ExchangeData,
         log: &'a mut EditLog,
         kind: HeaderMapKind,
         settings: &'a PluginSettings,

@@ -14,7 +14,7 @@ use super::edits::EditLog;
 use super::map::{MapEdit, MapView};
 use super::map_kind::HeaderMapKind;
 use crate::environment::PluginHttpResponse;
-use crate::exchange::{PluginExchange, PluginReply};
+use crate::exchange::{ExchangeData, PluginReply};
 use crate::memory_budget::MemoryShare;
 use crate::plugin_resources::PluginResources;
 use crate::settings::TABLE_ELEMENTS_MAX;
@@ -56,7 +56,7 @@ pub(crate) struct GuestState {
 /// One stream within an instance.
 pub(crate) struct StreamState {
     /// Present during a callback of this stream, and while the stream is paused and waits.
-    pub exchange: Option<PluginExchange>,
+    pub exchange: Option<ExchangeData>,
     pub edits: EditLog,
     pub bodies: [HeldBody; 2],
     /// Whether the plugin continued the request's or the response's side since the last callback.
@@ -167,7 +167,7 @@ impl GuestState {
     }
 
     /// The data of the exchange, if the current context has it now.
-    pub fn exchange(&self) -> Option<&PluginExchange> {
+    pub fn exchange(&self) -> Option<&ExchangeData> {
         self.stream()?.exchange.as_ref()
     }
 
@@ -247,7 +247,7 @@ impl StreamState {
     }
 
     /// Takes back the exchange as it was before the edits since the stream last went on.
-    pub fn take_unedited(&mut self) -> PluginExchange {
+    pub fn take_unedited(&mut self) -> ExchangeData {
         let mut exchange = self.exchange.take().unwrap_or_default();
         self.edits.undo(&mut exchange);
         exchange

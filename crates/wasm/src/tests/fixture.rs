@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::environment::TestEnvironment;
 use crate::{
-    Plugin, PluginExchange, PluginHost, PluginHostSettings, PluginModule, PluginModuleSettings,
+    ExchangeData, Plugin, PluginHost, PluginHostSettings, PluginModule, PluginModuleSettings,
     PluginRequestHead, PluginResponseHead, PluginSettings, PluginStartError,
 };
 
@@ -193,8 +193,8 @@ pub(super) async fn until(what: &str, is_true: impl Fn() -> bool) {
 }
 
 /// A request with these headers.
-pub(super) fn request(headers: &[(&str, &str)]) -> PluginExchange {
-    PluginExchange {
+pub(super) fn request(headers: &[(&str, &str)]) -> ExchangeData {
+    ExchangeData {
         request: PluginRequestHead {
             scheme: "https".to_owned(),
             authority: "gate.example".to_owned(),
@@ -202,13 +202,13 @@ pub(super) fn request(headers: &[(&str, &str)]) -> PluginExchange {
             headers: header_map(headers),
             ..PluginRequestHead::default()
         },
-        ..PluginExchange::default()
+        ..ExchangeData::default()
     }
 }
 
 /// As [`request`], with a response without headers.
-pub(super) fn answered(headers: &[(&str, &str)]) -> PluginExchange {
-    PluginExchange {
+pub(super) fn answered(headers: &[(&str, &str)]) -> ExchangeData {
+    ExchangeData {
         response: Some(PluginResponseHead::default()),
         ..request(headers)
     }

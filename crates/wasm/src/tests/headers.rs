@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderName, StatusCode};
 
 use super::fixture::{answered, header_map, headers_of, request, started, started_with};
-use crate::{PluginExchange, PluginStep, PropertySource, PropertyValue};
+use crate::{ExchangeData, PluginStep, PropertySource, PropertyValue};
 
 #[tokio::test]
 async fn a_plugin_edits_request_headers() {
@@ -241,7 +241,7 @@ async fn several_values_of_a_name_are_one_value_to_a_plugin() {
     run(r#"(call $expect {"x-a"} {"1,2"})"#, &mut exchange).await;
 }
 
-async fn run(code: &str, exchange: &mut PluginExchange) {
+async fn run(code: &str, exchange: &mut ExchangeData) {
     let (plugin, _) = started(&on_request_headers(code)).await;
     let mut stream = plugin.open_stream().await.unwrap();
     let step = stream.on_request_headers(exchange, true).await;

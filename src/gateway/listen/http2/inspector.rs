@@ -55,7 +55,7 @@ pub(super) struct Http2Inspector {
 }
 
 /// Kind and length of the segment at the start of the received bytes.
-enum FrameOrPassthrough {
+enum InputSegment {
     Uninspected(usize),
     Discarded(usize),
     HeaderFrame(usize),
@@ -108,7 +108,7 @@ impl Http2Inspector {
             return in_place;
         }
         if self.partial.is_empty() {
-            while let Some(FrameOrPassthrough::Uninspected(bytes)) =
+            while let Some(InputSegment::Uninspected(bytes)) =
                 self.next_piece(&received[in_place..])
             {
                 in_place += bytes;
@@ -123,17 +123,17 @@ impl Http2Inspector {
         let mut used = 0;
         while let Some(piece) = self.next_piece(&rest[used..]) {
             match piece {
-                FrameOrPassthrough::Uninspected(bytes) => {
+                InputSegment::Uninspected(bytes) => {
                     ready.extend_from_slice(&rest[used..used + bytes]);
                     self.passed(bytes);
                     used += bytes;
                 }
-                FrameOrPassthrough::Discarded(bytes) => {
+                InputSegment::Discarded(bytes) => {
                     ready.append(&mut self.substitute);
                     self.discard -= bytes;
                     used += bytes;
                 }
-                FrameOrPassthrough::HeaderFrame(bytes) => {
+                InputSegment::HeaderFrame(bytes) => {
                     self.header_frame(&rest[used..used + bytes], ready);
                     used += bytes;
                 }
@@ -169,7 +169,7 @@ impl Http2Inspector {
     }
 
     /// The segment at the start of `bytes`; `None` if it is incomplete.
-    fn next_piece(&mut self, bytes: &[u8]) -> Option<FrameOrPassthrough> {
+    fn next_piece(&mut self, bytes: &[u8]) -> Option<InputSegment> {
         if bytes.is_empty() || self.is_over {
             return None;
         }
@@ -178,7 +178,7 @@ impl Http2Inspector {
             let frame = FRAME_HEAD_BYTES + head.payload;
             let is_inspected = matches!(head.kind, HEADERS | CONTINUATION) || self.block.is_some();
             if is_inspected && head.payload <= FRAME_BYTES_MAX {
-                return (bytes.len() >= frame).then_some(FrameOrPassthrough::HeaderFrame(frame));
+                return (bytes.len() >= frame).then_some(InputSegment::HeaderFrame(frame));
             }
             match self.takes(&head) {
                 true => self.pass = frame,
@@ -186,8 +186,8 @@ impl Http2Inspector {
             }
         }
         Some(match self.discard {
-            0 => FrameOrPassthrough::Uninspected(self.pass.min(bytes.len())),
-            discard => FrameOrPassthrough::Discarded(discard.min(bytes.len())),
+            0 => InputSegment::Uninspected(self.pass.min(bytes.len())),
+            discard => InputSegment::Discarded(discard.min(bytes.len())),
         })
     }
 

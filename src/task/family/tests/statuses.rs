@@ -99,33 +99,33 @@ fn a_response_without_a_task_status_is_unreadable() {
         (
             "family-a",
             json!({"id": "up-2", "status": "running"}),
-            UnreadableResponse::OtherTask,
+            TaskResponseError::OtherTask,
         ),
         (
             "family-a",
             json!({"id": "up-1"}),
-            UnreadableResponse::NoStatus,
+            TaskResponseError::NoStatus,
         ),
         (
             "family-a",
             json!({"id": "up-1", "status": ""}),
-            UnreadableResponse::NoStatus,
+            TaskResponseError::NoStatus,
         ),
         (
             "family-a",
             json!({"error": {"code": "C"}}),
-            UnreadableResponse::NoStatus,
+            TaskResponseError::NoStatus,
         ),
-        ("family-a", json!("busy"), UnreadableResponse::NoStatus),
+        ("family-a", json!("busy"), TaskResponseError::NoStatus),
         (
             "family-b",
             json!({"code": "Throttling", "message": "m"}),
-            UnreadableResponse::NoStatus,
+            TaskResponseError::NoStatus,
         ),
         (
             "family-b",
             json!({"output": {"task_id": "up-1", "task_status": null}}),
-            UnreadableResponse::NoStatus,
+            TaskResponseError::NoStatus,
         ),
     ];
     for (name, response, unreadable) in table {
