@@ -143,7 +143,7 @@ fn shapes_of_file(path: &Path) -> Shapes {
         let mut rows = file
             .prepare(&format!("SELECT {kind}, * FROM {table}"))
             .unwrap();
-        let names: Vec<String> = rows.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = rows.column_names().map(str::to_owned).collect();
         let mut rows = rows.query([]).unwrap();
         while let Some(row) = rows.next().unwrap() {
             let mut found = BTreeSet::new();
