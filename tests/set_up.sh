@@ -98,7 +98,8 @@ newer_node() {
     found=${found#v}
     if [ "${found%%.*}" -ge 20 ] || [ -x .clients/node/node_modules/.bin/node ]; then return; fi
     echo "set_up: installs node 22 in .clients: 20 or newer is needed, and this machine's is $found"
-    npm install --prefix .clients/node --no-audit --no-fund --loglevel=error node@22 </dev/null
+    # With its own npm: version 9 cannot read a lock file in which a package replaces another one.
+    npm install --prefix .clients/node --no-audit --no-fund --loglevel=error node@22 npm@10 </dev/null
 }
 
 install_debian() {
