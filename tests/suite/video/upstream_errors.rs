@@ -7,7 +7,8 @@ use crate::harness::video::{
 use crate::harness::{Gateway, ScriptedProvider, ScriptedResponse, Simulator};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::sleep;
 
 const SHAPES: [(&str, &str, Protocol); 4] = [
     (GENERIC, "demo-video-a", Protocol::Video),
@@ -79,6 +80,8 @@ async fn an_error_that_is_not_in_the_familys_format_gets_the_callers() {
             assert!(text.contains(words), "{path} {body}: {text}");
 
             let id = id_of(path, &create(&gateway, path, model).await);
+            // The provider gives each task the same id, and a status is fresh for a millisecond.
+            sleep(Duration::from_millis(5)).await;
             provider.next(reply(status, body));
             let queried = ask(&gateway, path, &id).await;
             let expected = if body == "oops" { 502 } else { code };
