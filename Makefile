@@ -3,9 +3,12 @@
 .PHONY: demo test bench budget plugins set-up schema format package static book
 
 # The demo is built without plugins and traces, which it does not run, and without what only developers need: about half of
-# the processor time of a whole build.
+# the processor time of a whole build. It panics as releases do.
 demo: export CARGO_INCREMENTAL = 0
 demo: export CARGO_PROFILE_DEV_DEBUG = 0
+demo: export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS = false
+demo: export CARGO_PROFILE_DEV_OVERFLOW_CHECKS = false
+demo: export CARGO_PROFILE_DEV_PANIC = abort
 demo: set-up
 	cargo run --quiet --locked --package headgate --no-default-features --features simulator \
 	    --config profile.dev.package.antlr4rust.opt-level=0 --config profile.dev.package.cel.opt-level=0 -- demo $(ARGS)
