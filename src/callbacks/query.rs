@@ -267,7 +267,7 @@ impl SubscribedTask {
             .clone()
             .ok_or(TaskNotQueryable::FamilyUnset)?;
         Ok(Self {
-            candidate: Candidate::of_task(channel.clone(), &task),
+            candidate: Candidate::of_task(channel.clone(), &task, None),
             family,
             id,
             task,

@@ -143,14 +143,18 @@ impl Candidate {
 
     /// The channel of a task, for its queries, with the credential that created it, or any if that one is not configured
     /// now.
-    pub fn of_task(channel: Arc<Channel>, task: &TaskId) -> Self {
+    pub fn of_task(
+        channel: Arc<Channel>,
+        task: &TaskId,
+        protocol: Option<ChannelProtocol>,
+    ) -> Self {
         let key = channel.credentials.iter().position(|credential| {
             credential_fingerprint(credential.secret.expose()) == task.credential
         });
         Self {
             key,
             endpoint: EndpointClass::TaskQuery,
-            ..Self::bound_to(channel, None)
+            ..Self::bound_to(channel, protocol)
         }
     }
 }

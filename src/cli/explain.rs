@@ -298,15 +298,12 @@ fn print_request(args: &ExplainArgs, preview: &UpstreamRequestPreview) {
 }
 
 fn refused(request: &RequestView, fault: &Fault) -> CommandError {
-    let body = Protocol::descriptor_for(request.protocol)
-        .errors
-        .render(fault, &request.id);
+    let errors = &Protocol::descriptor_for(request.protocol).errors;
+    let body = errors.render(fault, &request.id);
     CommandError::new(format!(
         "verdict   {} with {}\n{}",
         styled(style::BAD, "refused"),
-        Protocol::descriptor_for(request.protocol)
-            .errors
-            .status(fault),
+        errors.status(fault),
         String::from_utf8_lossy(&body)
     ))
 }

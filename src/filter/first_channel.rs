@@ -51,10 +51,10 @@ impl Filter for FirstChannelFilter {
 
 impl FirstChannelFilter {
     fn first(&self, request: &RequestView) -> Result<Arc<Channel>, Fault> {
-        // On routes without `protocol`, a header shows callers of a protocol with headers of its own.
-        let shown = || Protocol::with_headers_of(&request.headers);
-        let protocol = self.protocol.or_else(shown);
-        let protocol = protocol.or_else(Protocol::with_stored_objects);
+        let protocol = self
+            .protocol
+            .or_else(|| Protocol::detect_version(&request.headers))
+            .or_else(Protocol::find_storing);
         let may_use = |name: &str| {
             let caller = request.caller.as_ref();
             caller.is_none_or(|caller| caller.may_use_model(name))

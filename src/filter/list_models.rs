@@ -65,7 +65,7 @@ impl Filter for ListModelsFilter {
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         if request.headers.contains_key(&self.version_header) {
-            request.protocol = Protocol::with_version_header();
+            request.protocol = Protocol::find_versioned();
         }
         match self.render(request) {
             Ok(body) => HookResult::reply(LocalReply {

@@ -310,7 +310,7 @@ impl Exchange<'_> {
         if is_unread || self.downstream.is_committed() {
             self.record.broken = true;
         } else {
-            let guessed = || Protocol::with_headers_of(&self.request.headers);
+            let guessed = || Protocol::detect(&self.request.headers);
             let protocol = self.request.protocol.or_else(guessed);
             let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
             reply::complete_head(&mut answer.headers, protocol, &self.request);

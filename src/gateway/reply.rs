@@ -16,7 +16,8 @@ const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The reply for `fault`, in the error format of the caller's protocol.
 pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> LocalReply {
-    let status = Protocol::descriptor_for(protocol).errors.status(fault);
+    let errors = &Protocol::descriptor_for(protocol).errors;
+    let status = errors.status(fault);
     let mut headers = HeaderMap::with_capacity(6);
     headers.insert(
         header::CONTENT_TYPE,
@@ -34,9 +35,7 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     LocalReply {
         status: StatusCode::from_u16(status).expect("every fault has a valid status"),
         headers,
-        body: Protocol::descriptor_for(protocol)
-            .errors
-            .render(fault, request_id),
+        body: errors.render(fault, request_id),
     }
 }
 

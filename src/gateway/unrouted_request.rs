@@ -96,7 +96,7 @@ impl<'a> UnroutedRequest<'a> {
     /// The protocol that the caller probably uses, from the path or the headers.
     pub(super) fn protocol_of(&self, request: &RequestHeader) -> Option<Protocol> {
         let family = self.snapshot.router.family_near(request.uri.path());
-        family.or_else(|| Protocol::with_headers_of(&request.headers))
+        family.or_else(|| Protocol::detect(&request.headers))
     }
 
     /// Logs a request that the HTTP/2 library rejected for the size of its header list.

@@ -39,6 +39,17 @@ pub struct CustomError<'a> {
     pub code: Option<&'a str>,
 }
 
+impl<'a> From<&'a Fault> for CustomError<'a> {
+    /// The message of a fault, with the type and the code of its kind.
+    fn from(fault: &'a Fault) -> Self {
+        Self {
+            message: &fault.message,
+            class: None,
+            code: None,
+        }
+    }
+}
+
 impl ErrorShape {
     /// The HTTP status of a local reply.
     pub fn status(&self, fault: &Fault) -> u16 {

@@ -103,27 +103,29 @@ impl Protocol {
         known.filter_map(|known| known.descriptor().headers.api_key.as_ref())
     }
 
-    /// The protocol that only its own headers show, for requests without a route.
-    pub fn with_headers_of(headers: &HeaderMap) -> Option<Self> {
-        let is_shown = |protocol: &Self| {
-            let own = protocol.descriptor().headers;
-            let version = own.version.as_ref().map(|(name, _)| name);
-            let mut names = version.into_iter().chain(&own.api_key);
-            names.any(|name| headers.contains_key(name))
-        };
-        Self::ALL.iter().copied().find(is_shown)
+    /// The protocol of a request that no route shows, by headers that only its callers send.
+    pub fn detect(headers: &HeaderMap) -> Option<Self> {
+        Self::find(|known| known.headers.has_version(headers) || known.headers.has_key(headers))
     }
 
-    /// The protocol whose providers keep responses, files and conversations under ids.
-    pub fn with_stored_objects() -> Option<Self> {
-        let cost = RequestCost::Tokens(ResponseStorage::ByDefault);
-        let stores = |protocol: &Self| protocol.descriptor().cost == cost;
-        Self::ALL.iter().copied().find(stores)
+    /// The protocol of which the request names a version.
+    pub fn detect_version(headers: &HeaderMap) -> Option<Self> {
+        Self::find(|known| known.headers.has_version(headers))
     }
 
     /// The protocol whose callers name its version in a header.
-    pub fn with_version_header() -> Option<Self> {
-        let has_version = |protocol: &Self| protocol.descriptor().headers.version.is_some();
-        Self::ALL.iter().copied().find(has_version)
+    pub fn find_versioned() -> Option<Self> {
+        Self::find(|known| known.headers.version.is_some())
+    }
+
+    /// The protocol whose providers keep responses, files and conversations under ids.
+    pub fn find_storing() -> Option<Self> {
+        let cost = RequestCost::Tokens(ResponseStorage::ByDefault);
+        Self::find(|known| known.cost == cost)
+    }
+
+    fn find(is_meant: impl Fn(&ProtocolDescriptor) -> bool) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|protocol| is_meant(protocol.descriptor()))
     }
 }

@@ -54,7 +54,7 @@ pub enum StreamEnding {
 
 impl StreamShape {
     /// The meaning of an event, by its name and its data.
-    pub fn class_of(&self, name: Option<&[u8]>, data: &[u8]) -> EventClass {
+    pub fn event_class(&self, name: Option<&[u8]>, data: &[u8]) -> EventClass {
         match data.is_empty() {
             true => EventClass::Ping,
             false => (self.classify)(name, data),

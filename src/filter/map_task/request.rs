@@ -4,6 +4,7 @@ use super::mapped_create::{self, MappedCreateRequest, create_for};
 use super::{MapTaskFilter, PARAMETERS, no_family};
 use crate::catalog::model::Candidate;
 use crate::filter::view::{AttemptView, RequestView, RouteDestination};
+use crate::protocol::ChannelProtocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{DocumentNode, JsonDocument, quoted};
 use crate::task::family::{MappedRequest, RequestTemplate, VideoFamily};
@@ -33,9 +34,10 @@ impl MapTaskFilter {
         if *family.name != *task.family || !speaks {
             return Err(unknown());
         }
+        let protocol = request.protocol.map(ChannelProtocol::same_as);
         request.destination = Some(RouteDestination {
             model: self.catalog.get(&task.model).cloned(),
-            candidates: [Candidate::of_task(channel.clone(), &task)].into(),
+            candidates: [Candidate::of_task(channel.clone(), &task, protocol)].into(),
         });
         request.info.subrequest_candidate = request
             .destination

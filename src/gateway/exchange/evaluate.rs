@@ -350,7 +350,7 @@ fn is_bare_end(protocol: ChannelProtocol, event: &SseEvent) -> bool {
         && protocol
             .descriptor()
             .streams
-            .class_of(event.name(), event.data())
+            .event_class(event.name(), event.data())
             == EventClass::Terminal { failed: false }
 }
 
@@ -363,7 +363,7 @@ fn classify_first_event(
     match protocol
         .descriptor()
         .streams
-        .class_of(event.name(), event.data())
+        .event_class(event.name(), event.data())
     {
         EventClass::Framing | EventClass::Ping => None,
         EventClass::Error | EventClass::Terminal { failed: true } => {

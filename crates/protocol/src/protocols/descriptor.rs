@@ -12,7 +12,7 @@ use crate::response_verdict::SuccessShape;
 use crate::sealed_content::SealedContentPlaces;
 use crate::stream::StreamShape;
 use crate::usage::UsageShape;
-use http::HeaderName;
+use http::{HeaderMap, HeaderName};
 
 /// What differs between protocols.
 #[derive(Debug)]
@@ -118,6 +118,18 @@ impl ProtocolDescriptor {
 }
 
 impl ProtocolHeaders {
+    /// Whether a request names a version of the protocol.
+    pub fn has_version(&self, headers: &HeaderMap) -> bool {
+        let name = self.version.as_ref().map(|(name, _)| name);
+        name.is_some_and(|name| headers.contains_key(name))
+    }
+
+    /// Whether a request has a key where only callers of the protocol send it.
+    pub fn has_key(&self, headers: &HeaderMap) -> bool {
+        let name = self.api_key.as_ref();
+        name.is_some_and(|name| headers.contains_key(name))
+    }
+
     /// None beside those that all protocols have.
     pub const NONE: Self = Self {
         api_key: None,

@@ -4,7 +4,7 @@ use super::chat;
 use super::descriptor::{ProtocolDescriptor, TaskApi, TraceNames};
 use super::video::TASKS;
 use crate::error_body::{CustomError, ErrorShape, error_json};
-use crate::fault::{DenialStatus, Fault, FaultKind};
+use crate::fault::{DenialStatus, FaultKind};
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     path: "/api/v1/services/aigc/video-generation/video-synthesis",
     tasks: Some(TaskApi::Native),
     errors: ErrorShape {
-        body: error_body,
-        custom_body,
+        body: |fault, request_id| error_body(fault.kind, &fault.into(), request_id),
+        custom_body: error_body,
         required_texts: &[&["code"], &["message"]],
         schema_name: "FamilyBError",
         schema: error_schema,
@@ -37,15 +37,7 @@ struct FamilyBErrorBody<'a> {
     request_id: &'a str,
 }
 
-fn error_body(fault: &Fault, request_id: &str) -> Bytes {
-    error_json(&FamilyBErrorBody {
-        code: error_code(fault.kind),
-        message: &fault.message,
-        request_id,
-    })
-}
-
-fn custom_body(kind: FaultKind, error: &CustomError<'_>, request_id: &str) -> Bytes {
+fn error_body(kind: FaultKind, error: &CustomError<'_>, request_id: &str) -> Bytes {
     error_json(&FamilyBErrorBody {
         code: error.code.unwrap_or_else(|| error_code(kind)),
         message: error.message,

@@ -117,7 +117,7 @@ impl StreamProgress {
     }
 
     fn classify(&self, name: Option<&[u8]>, data: &[u8]) -> EventClass {
-        self.shape.class_of(name, data)
+        self.shape.event_class(name, data)
     }
 
     fn end_by(&mut self, name: Option<&[u8]>, data: &[u8]) -> StreamEndState {
@@ -206,7 +206,7 @@ fn end_of_oversize(shape: &StreamShape, raw: &[u8]) -> StreamEndState {
     });
     match name {
         Some(name) if shape.ending != Some(StreamEnding::DoneMarker) => {
-            StreamEndState::of(shape.class_of(Some(name), b"{}"))
+            StreamEndState::of(shape.event_class(Some(name), b"{}"))
         }
         _ => StreamEndState::Finished,
     }

@@ -7,7 +7,7 @@ use crate::Protocol;
 use crate::sse::SseDecoder;
 
 fn classify(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> EventClass {
-    protocol.descriptor().streams.class_of(name, data)
+    protocol.descriptor().streams.event_class(name, data)
 }
 
 const END: EventClass = EventClass::Terminal { failed: false };

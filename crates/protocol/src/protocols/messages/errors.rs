@@ -1,7 +1,7 @@
 //! Errors of the messages protocol, which have the request id in the body and no codes.
 
 use crate::error_body::{CustomError, ErrorShape, error_json};
-use crate::fault::{DenialStatus, Fault, FaultKind};
+use crate::fault::{DenialStatus, FaultKind};
 use crate::sse;
 use bytes::Bytes;
 use serde::Serialize;
@@ -10,13 +10,11 @@ use serde_json::{Value, json};
 /// Errors of the messages protocol.
 pub(super) const ERRORS: ErrorShape = ErrorShape {
     overload_status: Some(529),
-    body: |fault, request_id| error_json(&MessagesErrorBody::new(fault, request_id)),
-    custom_body,
+    body: |fault, request_id| error_body(fault.kind, &fault.into(), request_id),
+    custom_body: error_body,
     event: |fault, request_id, _| {
-        sse::encode_event(
-            Some("error"),
-            &error_json(&MessagesErrorBody::new(fault, request_id)),
-        )
+        let body = error_body(fault.kind, &fault.into(), request_id);
+        sse::encode_event(Some("error"), &body)
     },
     required_texts: &[&["type"], &["error", "type"], &["error", "message"]],
     schema_name: "MessagesError",
@@ -39,21 +37,7 @@ struct MessagesErrorBody<'a> {
     request_id: &'a str,
 }
 
-impl<'a> MessagesErrorBody<'a> {
-    fn new(fault: &'a Fault, request_id: &'a str) -> Self {
-        let error = MessagesErrorObject {
-            class: error_type(fault.kind),
-            message: &fault.message,
-        };
-        Self {
-            kind: "error",
-            error,
-            request_id,
-        }
-    }
-}
-
-fn custom_body(kind: FaultKind, error: &CustomError<'_>, request_id: &str) -> Bytes {
+fn error_body(kind: FaultKind, error: &CustomError<'_>, request_id: &str) -> Bytes {
     error_json(&MessagesErrorBody {
         kind: "error",
         error: MessagesErrorObject {
