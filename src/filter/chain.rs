@@ -354,7 +354,7 @@ async fn on_replaced_events(
     let mut replaced = replaced;
     for filter in filters {
         let mut passed: Vec<Bytes> = Vec::new();
-        for event in sse::events_of(&replaced, usize::MAX) {
+        for event in sse::decode_events(&replaced, usize::MAX) {
             let mut view = EventView {
                 request: &mut *request,
                 candidate,

@@ -260,7 +260,7 @@ fn file_ids(request: &RequestView) -> Vec<ReferencedId> {
 }
 
 fn is_of_files(path: &str) -> bool {
-    ResourceIdKind::of_path(path) == ResourceIdKind::File
+    ResourceIdKind::from_path(path) == ResourceIdKind::File
 }
 
 /// Whether the request deletes a file.

@@ -272,7 +272,7 @@ fn warn_once(view: &mut EventView<'_>, place: &str, error: &EvaluationError) {
 mod tests {
     use super::*;
     use crate::filter::view::RequestView;
-    use crate::protocol::sse::events_of;
+    use crate::protocol::sse::decode_events;
     use http::{HeaderMap, Method};
     use serde_json::json;
 
@@ -285,7 +285,7 @@ mod tests {
         let (method, headers) = (Method::POST, HeaderMap::new());
         let mut request =
             RequestView::new("id".into(), method, "/".into(), None, headers, vec![], None);
-        let [event] = &events_of(&Bytes::from_static(raw.as_bytes()), usize::MAX)[..] else {
+        let [event] = &decode_events(&Bytes::from_static(raw.as_bytes()), usize::MAX)[..] else {
             panic!("{raw:?} is no single event");
         };
         let mut view = EventView {

@@ -236,7 +236,7 @@ fn named_in_head(request: &RequestView) -> Vec<ReferencedId> {
     if let Some(id) = request.param(PARAMETER) {
         return vec![ReferencedId {
             id: id.to_string(),
-            kind: ResourceIdKind::of_path(&request.path),
+            kind: ResourceIdKind::from_path(&request.path),
             at: String::new(),
         }];
     }
@@ -247,7 +247,7 @@ fn named_in_head(request: &RequestView) -> Vec<ReferencedId> {
         .filter(|(key, value)| CURSORS.contains(key) && !value.is_empty())
         .map(|(key, value)| ReferencedId {
             id: decoded(value).into_owned(),
-            kind: ResourceIdKind::of_path(&request.path),
+            kind: ResourceIdKind::from_path(&request.path),
             at: key.to_string(),
         })
         .collect()

@@ -162,7 +162,7 @@ impl RateLimitFilter {
         let counts_tokens = |limit: &AdmissionLimit| limit.measure().counts_tokens();
         match request.body.document() {
             Some(body) if limits.iter().any(counts_tokens) => {
-                TokenEstimate::of(body, self.default_output_tokens)
+                TokenEstimate::from_body(body, self.default_output_tokens)
             }
             _ => TokenEstimate::default(),
         }

@@ -14,7 +14,7 @@ use crate::protocol::fault::Fault;
 use crate::protocol::form::MultipartForm;
 use crate::protocol::images::field_of_image;
 use crate::protocol::json::JsonDocument;
-use crate::protocol::schema::{CompiledSchema, violations_of};
+use crate::protocol::schema::{CompiledSchema, find_violations};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;
@@ -105,7 +105,7 @@ impl ValidateFilter {
         form: Option<&MultipartForm>,
     ) -> Result<(), Fault> {
         let schemas = [Some(&*self.schema), profile];
-        let violations = violations_of(schemas.into_iter().flatten(), body, VIOLATIONS_MAX);
+        let violations = find_violations(schemas.into_iter().flatten(), body, VIOLATIONS_MAX);
         let path_of = |pointer: &str| match form {
             None => spelled(pointer, self.protocol),
             Some(form) => field_at(pointer, form),

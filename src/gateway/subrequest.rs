@@ -293,8 +293,8 @@ fn for_subrequest(subrequest: &Subrequest) -> Candidate {
 
 /// Stores the provider's request id for the log, unless it contains the channel's credential.
 fn record_upstream_id(subrequest: &Subrequest, response: &BufferedResponse, lease: &ChannelLease) {
-    let id = upstream_request_id::of_headers(&response.headers).cloned();
-    let id = id.or_else(|| upstream_request_id::of_body(&response.body));
+    let id = upstream_request_id::from_headers(&response.headers).cloned();
+    let id = id.or_else(|| upstream_request_id::from_body(&response.body));
     let id = id.filter(|id| !lease.reveals(id.as_bytes()));
     let last = subrequest.upstream_request_id.lock();
     *last.unwrap_or_else(PoisonError::into_inner) = id;

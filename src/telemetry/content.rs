@@ -2,7 +2,7 @@
 
 use crate::protocol::Protocol;
 use crate::protocol::conversation::{
-    ConversationShape, ConversationText, StreamedMessages, of_request, of_response,
+    ConversationShape, ConversationText, StreamedMessages, request_messages, response_text,
 };
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::sse::SseDecoder;
@@ -69,7 +69,7 @@ impl TracedMessages {
 impl ExchangeMessages {
     /// Adds those of the request.
     pub fn add_input(&mut self, shape: &ConversationShape, body: &JsonDocument, bytes_max: usize) {
-        let found = of_request(shape, body, bytes_max);
+        let found = request_messages(shape, body, bytes_max);
         self.system = found.system;
         self.input = Some(found.messages);
     }
@@ -151,7 +151,7 @@ impl ResponseMessageRecorder {
             RecordedMessages::Body { bytes, .. } => {
                 let bytes = Bytes::copy_from_slice(bytes);
                 let body = JsonDocument::parse(bytes, &JsonLimits::default()).ok()?;
-                Some(of_response(self.shape, &body, self.bytes_max))
+                Some(response_text(self.shape, &body, self.bytes_max))
             }
         }
     }

@@ -139,7 +139,7 @@ fn main() -> ExitCode {
             reference,
             what,
         } = measured;
-        let budget = budget_of(&text, name);
+        let budget = read_budget(&text, name);
         let shown = budget.map_or_else(|| "-".to_owned(), |budget| budget.to_string());
         let ratio = ours / reference;
         table.push_str(&format!(
@@ -233,7 +233,7 @@ impl Figure {
 }
 
 /// The number after `name` in a file of lines `NAME NUMBER`; `#` begins a comment.
-fn budget_of(text: &str, name: &str) -> Option<f64> {
+fn read_budget(text: &str, name: &str) -> Option<f64> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;

@@ -28,7 +28,7 @@ struct Options {
 }
 
 fn main() {
-    let options = Options::of(std::env::args().skip(1));
+    let options = Options::from_arguments(std::env::args().skip(1));
     // The programs are in the same folder as this one.
     let programs: PathBuf = std::env::current_exe()
         .expect("a program knows where it is")
@@ -71,7 +71,7 @@ fn main() {
 }
 
 impl Options {
-    fn of(mut arguments: impl Iterator<Item = String>) -> Self {
+    fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Self {
         let mut options = Self {
             scale: 1.0,
             report: None,

@@ -77,7 +77,7 @@ impl EvaluationAllowance {
     /// Charges for a list of `elements`, which must not be too long.
     pub fn charge_list(&mut self, elements: usize) -> Charged {
         if elements > LIST_ELEMENTS {
-            return Err(EvaluationFailure::of(format!(
+            return Err(EvaluationFailure::new(format!(
                 "a list has more than {LIST_ELEMENTS} elements"
             )));
         }
@@ -94,7 +94,7 @@ impl EvaluationAllowance {
 /// The error of a text that is too long to be read or made.
 pub(crate) fn long_text() -> EvaluationFailure {
     let kib = TEXT_BYTES >> 10;
-    EvaluationFailure::of(format!("a string is longer than {kib} KiB"))
+    EvaluationFailure::new(format!("a string is longer than {kib} KiB"))
 }
 
 fn used_up() -> EvaluationFailure {

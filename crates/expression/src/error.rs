@@ -47,7 +47,7 @@ impl fmt::Display for CompileError {
 }
 
 impl EvaluationFailure {
-    pub fn of(message: impl Into<Cow<'static, str>>) -> Self {
+    pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             message: message.into(),
             is_final: false,

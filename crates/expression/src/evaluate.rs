@@ -89,7 +89,7 @@ impl<'v> Evaluation<'v> {
             CelNode::HasMember(operand, name) => self.has_member(operand, name),
             CelNode::Matches(text, regex) => {
                 let text = self.value(text)?;
-                let text = arguments::text_of(&text, "matches")?;
+                let text = arguments::text_argument(&text, "matches")?;
                 self.allowance.charge(text.len() / MATCHED_BYTES_PER_STEP)?;
                 Ok(regex.is_match(text))
             }
@@ -99,7 +99,7 @@ impl<'v> Evaluation<'v> {
                     return Ok(client.is_some_and(|ip| network.contains(&ip.to_canonical())));
                 }
                 let text = self.value(operand)?;
-                let text = arguments::text_of(&text, "in_network")?;
+                let text = arguments::text_argument(&text, "in_network")?;
                 Ok(address(text).is_some_and(|ip| network.contains(&ip)))
             }
             CelNode::Sample(percent, key) => self.sample(percent, key.as_deref()),
@@ -111,7 +111,7 @@ impl<'v> Evaluation<'v> {
     fn condition(&mut self, node: &'v CelNode, of: &str) -> Result<bool, EvaluationFailure> {
         match self.value(node)? {
             CelValue::Bool(value) => Ok(value),
-            other => Err(EvaluationFailure::of(format!(
+            other => Err(EvaluationFailure::new(format!(
                 "`{of}` needs a bool, not {}",
                 other.type_name()
             ))),
@@ -181,7 +181,7 @@ impl<'v> Evaluation<'v> {
             CelNode::Text(key) => self.values.entry(map, key),
             computed => {
                 let key = self.value(computed)?;
-                let key = arguments::text_of(&key, map.name())?;
+                let key = arguments::text_argument(&key, map.name())?;
                 self.allowance.charge_bytes(key.len())?;
                 match map.is_headers() {
                     true => self.values.entry(map, &key.to_ascii_lowercase()),
@@ -234,11 +234,11 @@ impl<'v> Evaluation<'v> {
         let mut entries: Vec<(CelText<'v>, CelValue<'v>)> = Vec::with_capacity(nodes.len());
         for (key, value) in nodes {
             let CelValue::Text(key) = self.value(key)? else {
-                return Err(EvaluationFailure::of("the key of a map must be a string"));
+                return Err(EvaluationFailure::new("the key of a map must be a string"));
             };
             self.allowance.charge(entries.len() / 4)?;
             if entries.iter().any(|(other, _)| **other == *key) {
-                return Err(EvaluationFailure::of("a map has a key twice"));
+                return Err(EvaluationFailure::new("a map has a key twice"));
             }
             let value = self.value(value)?;
             entries.push((key, value));

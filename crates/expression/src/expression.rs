@@ -174,7 +174,7 @@ impl Expression {
             other => {
                 let found = other.type_name();
                 let message = format!("the value must be a string, number or bool, not {found}");
-                return Err(EvaluationFailure::of(message).into());
+                return Err(EvaluationFailure::new(message).into());
             }
         })
     }

@@ -51,7 +51,7 @@ pub(crate) fn write(
 pub(crate) fn double_text(value: f64) -> Result<String, EvaluationFailure> {
     if !value.is_finite() {
         let message = "a double that is infinite or not a number has no text";
-        return Err(EvaluationFailure::of(message));
+        return Err(EvaluationFailure::new(message));
     }
     let is_plain = value == 0.0 || PLAIN_DOUBLES.contains(&value.abs());
     Ok(match is_plain {

@@ -248,7 +248,7 @@ impl DocumentKind {
 impl Variable {
     /// The name in expressions.
     pub fn name(self) -> &'static str {
-        name_of(KnownName::Variable(self))
+        display_name(KnownName::Variable(self))
     }
 
     /// Whether the value is a whole number or null; the others are texts.
@@ -274,7 +274,7 @@ impl Variable {
 impl MapVariable {
     /// The name in expressions.
     pub fn name(self) -> &'static str {
-        name_of(KnownName::Map(self))
+        display_name(KnownName::Map(self))
     }
 
     /// Whether the names of the entries are the same in any case.
@@ -283,7 +283,7 @@ impl MapVariable {
     }
 }
 
-fn name_of(known: KnownName) -> &'static str {
+fn display_name(known: KnownName) -> &'static str {
     let mut names = NAMES.iter();
     let found = names.find(|(_, other, _)| *other == known);
     found.expect("every variable has a name").0

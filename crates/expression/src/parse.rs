@@ -88,7 +88,7 @@ fn syntax_error(text: &str, tokens: &[SourceToken], errors: &ParseErrors) -> Com
     let Some(error) = errors.errors.first() else {
         return error_at(text, 0, "the expression is not valid CEL");
     };
-    let offset = offset_of(text, error.pos);
+    let offset = byte_offset(text, error.pos);
     let at_end = tokens.last().is_none_or(|last| offset >= last.end);
     if !error.msg.starts_with("Syntax error") {
         let message = error.msg.split(": I").next().unwrap_or_default();
@@ -103,7 +103,7 @@ fn syntax_error(text: &str, tokens: &[SourceToken], errors: &ParseErrors) -> Com
 }
 
 /// The byte at a line and column of the parser, which count characters from 1.
-fn offset_of(text: &str, (line, column): (isize, isize)) -> usize {
+fn byte_offset(text: &str, (line, column): (isize, isize)) -> usize {
     let (line, column) = (line.max(1) as usize, column.max(1) as usize);
     let mut offset = 0;
     for whole in text.split_inclusive('\n').take(line - 1) {

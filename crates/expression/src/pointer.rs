@@ -94,7 +94,7 @@ pub(crate) fn charge_elements(
     allowance: &mut EvaluationAllowance,
 ) -> Result<(), EvaluationFailure> {
     if count > LIST_ELEMENTS {
-        return Err(EvaluationFailure::of(format!(
+        return Err(EvaluationFailure::new(format!(
             "an array or object of a document has more than {LIST_ELEMENTS} elements"
         )));
     }

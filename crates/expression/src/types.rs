@@ -36,23 +36,24 @@ impl TypeSet {
     const NONE: Self = Self(0);
 
     /// The types that a node can have. `element` are those of the variable of the macro around.
-    pub fn of(node: &CelNode, element: Self) -> Self {
+    pub fn for_node(node: &CelNode, element: Self) -> Self {
         match node {
             CelNode::Null => Self::NULL,
             CelNode::Bool(_) => Self::BOOL,
             CelNode::Int(_) => Self::INT,
             CelNode::Double(_) => Self::DOUBLE,
             CelNode::Text(_) | CelNode::Entry(..) => Self::TEXT,
-            CelNode::Variable(variable) => Self::of_variable(*variable),
+            CelNode::Variable(variable) => Self::for_variable(*variable),
             CelNode::Element => element,
             CelNode::Document(..) | CelNode::Member(..) | CelNode::Index(..) => Self::ANY,
-            CelNode::Negate(operand) => Self::of(operand, element) & Self::NUMBER,
+            CelNode::Negate(operand) => Self::for_node(operand, element) & Self::NUMBER,
             CelNode::Conditional(parts) => {
-                Self::of(&parts[1], element) | Self::of(&parts[2], element)
+                Self::for_node(&parts[1], element) | Self::for_node(&parts[2], element)
             }
-            CelNode::Binary(operator, left, right) => {
-                operator.result(Self::of(left, element), Self::of(right, element))
-            }
+            CelNode::Binary(operator, left, right) => operator.result(
+                Self::for_node(left, element),
+                Self::for_node(right, element),
+            ),
             CelNode::List(_) => Self::LIST,
             CelNode::Map(_) => Self::MAP,
             CelNode::Macro(of) => match of.kind {
@@ -73,27 +74,27 @@ impl TypeSet {
     }
 
     /// The types of the elements of a list, or of the keys of a map.
-    pub fn of_elements(range: &CelNode, element: Self) -> Self {
+    pub fn for_elements(range: &CelNode, element: Self) -> Self {
         match range {
             CelNode::List(nodes) if nodes.is_empty() => Self::ANY,
             CelNode::List(nodes) => nodes
                 .iter()
-                .fold(Self::NONE, |all, node| all | Self::of(node, element)),
+                .fold(Self::NONE, |all, node| all | Self::for_node(node, element)),
             CelNode::Map(_) | CelNode::Call(CelFunction::Split, _) => Self::TEXT,
-            CelNode::Macro(of) => Self::of_results(of, element),
+            CelNode::Macro(of) => Self::for_results(of, element),
             _ => Self::ANY,
         }
     }
 
-    fn of_results(of: &CelMacro, element: Self) -> Self {
-        let elements = Self::of_elements(&of.range, element);
+    fn for_results(of: &CelMacro, element: Self) -> Self {
+        let elements = Self::for_elements(&of.range, element);
         match of.kind {
             MacroKind::Filter => elements,
-            _ => Self::of(&of.body, elements),
+            _ => Self::for_node(&of.body, elements),
         }
     }
 
-    fn of_variable(variable: Variable) -> Self {
+    fn for_variable(variable: Variable) -> Self {
         match variable {
             Variable::Hour | Variable::Minute | Variable::Weekday | Variable::UnixTime => Self::INT,
             _ if variable.is_number() => Self::INT | Self::NULL,
@@ -167,7 +168,7 @@ impl CelFunction {
             Self::Split => TypeSet::LIST,
             Self::ToDouble => TypeSet::DOUBLE,
             Self::Min | Self::Max => arguments.iter().fold(TypeSet::NONE, |all, argument| {
-                all | TypeSet::of(argument, element) & TypeSet::NUMBER
+                all | TypeSet::for_node(argument, element) & TypeSet::NUMBER
             }),
             Self::LowerAscii
             | Self::UpperAscii

@@ -20,7 +20,7 @@ impl<'h> CallerKeyToStrip<'h> {
     /// Minimum length of a key in bytes: a shorter one could match the end of any value.
     const BYTES_MIN: usize = 6;
 
-    pub fn of(from_caller: &'h HeaderMap) -> Self {
+    pub fn from_headers(from_caller: &'h HeaderMap) -> Self {
         let bytes = |name: &HeaderName| from_caller.get(name).map(HeaderValue::as_bytes);
         let bearer = bytes(&header::AUTHORIZATION).map(|value| {
             let scheme_ends = value.iter().position(|byte| *byte == b' ').unwrap_or(0);
@@ -129,7 +129,7 @@ mod tests {
             "authorization",
             HeaderValue::from_static("Bearer sk-caller"),
         );
-        let key = CallerKeyToStrip::of(&headers);
+        let key = CallerKeyToStrip::from_headers(&headers);
         for (text, masked) in [
             ("sk-caller", "[secret]"),
             (
@@ -147,7 +147,7 @@ mod tests {
     fn the_key_is_masked_in_json_however_it_is_written() {
         let mut headers = HeaderMap::new();
         headers.insert("x-api-key", HeaderValue::from_static("sk-a\"b/ller"));
-        let key = CallerKeyToStrip::of(&headers);
+        let key = CallerKeyToStrip::from_headers(&headers);
         for (json, masked) in [
             (r#"{"a": 1}"#, r#"{"a": 1}"#),
             (r#"["sk-a\"b/ller", "\u0041"]"#, r#"["[secret]", "\u0041"]"#),

@@ -10,8 +10,8 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use request::{RequestMessages, of_request};
-pub use response::of_response;
+pub use request::{RequestMessages, request_messages};
+pub use response::response_text;
 pub use stream::StreamedMessages;
 pub(crate) use stream::{StreamedForm, number, text};
 

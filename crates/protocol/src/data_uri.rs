@@ -98,7 +98,7 @@ impl DataUri {
     }
 
     /// Takes the text of a JSON string that is base64 alone.
-    pub fn of_base64(text: Bytes) -> Self {
+    pub fn from_base64(text: Bytes) -> Self {
         Self {
             media_type: String::new(),
             head: Bytes::new(),

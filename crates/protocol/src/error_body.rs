@@ -69,7 +69,7 @@ impl ErrorShape {
 
     /// The JSON body of an error that the operator words, as [`Self::render`] makes that of a fault.
     pub fn render_custom(&self, status: u16, error: &CustomError<'_>, request_id: &str) -> Bytes {
-        (self.custom_body)(kind_of(status), error, request_id)
+        (self.custom_body)(fault_kind_for_status(status), error, request_id)
     }
 
     /// The event that ends a stream with an error.
@@ -90,7 +90,7 @@ impl ErrorShape {
 }
 
 /// The kind of fault whose type and code fit a status.
-fn kind_of(status: u16) -> FaultKind {
+fn fault_kind_for_status(status: u16) -> FaultKind {
     match status {
         401 => FaultKind::Unauthenticated,
         403 => FaultKind::Forbidden,

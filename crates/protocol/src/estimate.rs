@@ -39,7 +39,7 @@ impl TokenEstimate {
     /// Input: a quarter of the body's bytes, with each base64 string counted as 1,000 tokens. Output: the largest cap that
     /// the body has, since nobody knows which one a provider obeys, for each of its choices. A budget of reasoning counts
     /// as a cap beside others, and in addition to `output_default` without any.
-    pub fn of(body: &JsonDocument, output_default: u64) -> Self {
+    pub fn from_body(body: &JsonDocument, output_default: u64) -> Self {
         let root = body.root();
         let mut media = EncodedMediaTotal::default();
         media.look_at(root);
@@ -118,7 +118,7 @@ mod tests {
 
     fn estimate(body: &str) -> TokenEstimate {
         let body = JsonDocument::parse(body.to_string().into(), &JsonLimits::default()).unwrap();
-        TokenEstimate::of(&body, 1024)
+        TokenEstimate::from_body(&body, 1024)
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn is_forwarded_to_callers(name: &str) -> bool {
 /// The headers of an upstream request, derived from the caller's.
 pub fn request_headers_for_provider(from_caller: &HeaderMap) -> HeaderMap {
     let nominated = ConnectionHeaderTokens::by(from_caller);
-    let key = CallerKeyToStrip::of(from_caller);
+    let key = CallerKeyToStrip::from_headers(from_caller);
     let mut headers = HeaderMap::with_capacity(from_caller.len() + 6);
     for (name, value) in from_caller {
         let text = name.as_str();
@@ -141,7 +141,7 @@ pub fn query_without_credentials<'q>(
     from_caller: &HeaderMap,
     granted: &[String],
 ) -> Cow<'q, str> {
-    let key = CallerKeyToStrip::of(from_caller);
+    let key = CallerKeyToStrip::from_headers(from_caller);
     let mut folded = Vec::new();
     let is_granted = |name: &str| {
         let mut names = granted.iter();

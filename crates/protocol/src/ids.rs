@@ -63,7 +63,7 @@ pub struct CreatedIds {
 
 impl ResourceIdKind {
     /// The kind of a path's collection, such as `/v1/files`.
-    pub fn of_path(path: &str) -> Self {
+    pub fn from_path(path: &str) -> Self {
         let mut segments = path.split('/');
         segments
             .find_map(|segment| match segment {

@@ -10,7 +10,7 @@ mod to_json;
 mod tests;
 
 pub use field_name::{TEXT_FIELDS, field_of_image, name_as_list};
-pub use media::{encode_onto, type_of};
+pub use media::{detect_type, encode_onto};
 pub use response::{ImageToConvert, RequestedImageDelivery, complete, image_count, is_image_event};
 pub use to_form::{EncodedForm, encode_form, fits_form};
 pub use to_json::{FileRepresentation, FileUrl, encode_json, fits_json};

@@ -63,7 +63,7 @@ impl PageQuery {
     /// The page of `entries`, and whether there are more entries in the direction of paging.
     ///
     /// With an id that is not in the list, the page is empty.
-    pub(crate) fn of<'a>(&self, entries: &'a [ListedModel]) -> (&'a [ListedModel], bool) {
+    pub(crate) fn select<'a>(&self, entries: &'a [ListedModel]) -> (&'a [ListedModel], bool) {
         let place = |id: &String| entries.iter().position(|entry| entry.id == *id);
         let start = self
             .after_id

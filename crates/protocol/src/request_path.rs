@@ -36,7 +36,7 @@ pub fn normalised(path: &str) -> Result<Cow<'_, str>, RequestPathError> {
     let mut normal = String::with_capacity(path.len());
     let mut segments = path.split('/').skip(1).peekable();
     while let Some(segment) = segments.next() {
-        let text = text_of(segment)?;
+        let text = decode_segment(segment)?;
         let is_empty = text.is_empty() && segments.peek().is_some();
         if is_empty || matches!(&*text, "." | "..") {
             return Err(RequestPathError::Segment);
@@ -71,7 +71,7 @@ fn is_plain(path: &str) -> bool {
     })
 }
 
-fn text_of(segment: &str) -> Result<Cow<'_, str>, RequestPathError> {
+fn decode_segment(segment: &str) -> Result<Cow<'_, str>, RequestPathError> {
     let is_allowed = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
     if !segment.bytes().all(is_allowed) {
         return Err(RequestPathError::Character);

@@ -54,7 +54,7 @@ impl CompiledSchema {
     pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
         let mut merged = schema.clone();
         constants::merge(&mut merged);
-        let built = validator_of(&merged);
+        let built = build_validator(&merged);
         built
             .map(|validator| Self {
                 validator,
@@ -143,7 +143,9 @@ impl CompiledSchema {
 ///
 /// # Errors
 /// The schema is invalid, or has a pattern that takes longer.
-fn validator_of(schema: &Value) -> Result<Validator<JsonSchemaTapeAdapter>, ValidationError<'_>> {
+fn build_validator(
+    schema: &Value,
+) -> Result<Validator<JsonSchemaTapeAdapter>, ValidationError<'_>> {
     jsonschema::options_for::<JsonSchemaTapeAdapter>()
         .with_pattern_options(PatternOptions::regex())
         .build(schema)
@@ -152,7 +154,7 @@ fn validator_of(schema: &Value) -> Result<Validator<JsonSchemaTapeAdapter>, Vali
 /// The first violations of several schemas by a body, at most `at_most`.
 ///
 /// If an earlier schema reports a value, later ones do not report the same value again.
-pub fn violations_of<'s>(
+pub fn find_violations<'s>(
     schemas: impl IntoIterator<Item = &'s CompiledSchema>,
     body: &JsonDocument,
     at_most: usize,
@@ -314,7 +316,7 @@ mod tests {
         let narrow = json!({"properties": {"a": {"enum": [1]}, "b": {"enum": [1]}}});
         let schemas = [general, narrow].map(|schema| CompiledSchema::compile(&schema).unwrap());
         let reported = |body, at_most| {
-            let found = violations_of(&schemas, &document(body), at_most).into_iter();
+            let found = find_violations(&schemas, &document(body), at_most).into_iter();
             found
                 .map(|violation| format!("{} {}", violation.pointer, violation.rule))
                 .collect::<Vec<_>>()

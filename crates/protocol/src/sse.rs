@@ -10,7 +10,7 @@ pub use fields::{SseEvent, encode_event};
 use bytes::Bytes;
 
 /// The events of a complete text; the last one may lack its blank line. `event_bytes_max` is as in [`SseDecoder::new`].
-pub fn events_of(text: &Bytes, event_bytes_max: usize) -> Vec<SseEvent> {
+pub fn decode_events(text: &Bytes, event_bytes_max: usize) -> Vec<SseEvent> {
     let mut decoder = SseDecoder::new(event_bytes_max);
     decoder.push(text);
     let mut events: Vec<SseEvent> = std::iter::from_fn(|| decoder.next()).collect();

@@ -19,7 +19,7 @@ const HEADERS: [&str; 11] = [
 ];
 
 /// The id in a response's headers; empty values are ignored.
-pub fn of_headers(headers: &HeaderMap) -> Option<&HeaderValue> {
+pub fn from_headers(headers: &HeaderMap) -> Option<&HeaderValue> {
     // A response has few headers, so that comparing each with all names costs less than a lookup of each name.
     let rank = |name: &str| HEADERS.iter().position(|known| *known == name);
     let ids = headers
@@ -31,7 +31,7 @@ pub fn of_headers(headers: &HeaderMap) -> Option<&HeaderValue> {
 }
 
 /// The id in a JSON body, if it has one.
-pub fn of_body(body: &[u8]) -> Option<HeaderValue> {
+pub fn from_body(body: &[u8]) -> Option<HeaderValue> {
     let found = skim::find(body, &["request_id"])?;
     let id = skim::plain_string(body, found)?;
     HeaderValue::from_str(id).ok().filter(|id| !id.is_empty())
@@ -61,7 +61,7 @@ mod tests {
                 .collect::<Vec<(HeaderName, HeaderValue)>>()
                 .into_iter()
                 .collect();
-            let found = of_headers(&map).and_then(|id| id.to_str().ok());
+            let found = from_headers(&map).and_then(|id| id.to_str().ok());
             assert_eq!(found, expected, "{headers:?}");
         }
     }
@@ -81,7 +81,7 @@ mod tests {
             ("<html>", None),
             ("", None),
         ] {
-            let found = of_body(body.as_bytes());
+            let found = from_body(body.as_bytes());
             let found = found.as_ref().and_then(|id| id.to_str().ok());
             assert_eq!(found, expected, "{body}");
         }

@@ -28,17 +28,17 @@ pub fn respond(provider: &ProviderState, request: &Request<Bytes>) -> SimulatedR
                 .iter()
                 .map(|record| record.json())
                 .collect();
-            ok(JsonText::of(&records))
+            ok(JsonText::serialize(&records))
         }
         (&Method::DELETE, ["requests"]) => {
             request_log.clear();
-            ok(JsonText::of(&[NULL; 0]))
+            ok(JsonText::serialize(&[NULL; 0]))
         }
         (&Method::GET, ["requests", n]) => record(provider, n, false),
         (&Method::GET, ["requests", n, "body"]) => record(provider, n, true),
         (&Method::GET, ["tasks"]) => ok(provider.tasks.records()),
         (&Method::GET, ["media"]) => ok(provider.media_downloads.json()),
-        (&Method::GET, ["open"]) => ok(JsonText::of(&request_log.open())),
+        (&Method::GET, ["open"]) => ok(JsonText::serialize(&request_log.open())),
         _ => refuse(StatusCode::NOT_FOUND, "unknown control endpoint"),
     }
 }

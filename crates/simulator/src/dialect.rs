@@ -15,7 +15,7 @@ pub enum ApiDialect {
 
 impl ApiDialect {
     /// The dialect of the response to a request for `path`.
-    pub fn of(path: &str, headers: &HeaderMap) -> Self {
+    pub fn for_request(path: &str, headers: &HeaderMap) -> Self {
         if path.contains("/contents/generations/tasks") {
             return Self::FamilyA;
         }

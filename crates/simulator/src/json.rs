@@ -25,7 +25,7 @@ pub(super) use object;
 
 impl JsonText {
     /// The JSON text of a value, such as a list.
-    pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
+    pub fn serialize<T: Serialize + ?Sized>(value: &T) -> Self {
         Self(to_raw_value(value).expect("plain data serialises into memory"))
     }
 
@@ -46,7 +46,7 @@ impl JsonObject {
     }
 
     pub fn member<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) {
-        self.0.push((key, JsonText::of(value)));
+        self.0.push((key, JsonText::serialize(value)));
     }
 
     /// Adds a member and returns the object, for method chains.
@@ -56,7 +56,7 @@ impl JsonObject {
     }
 
     pub fn end(self) -> JsonText {
-        JsonText::of(&self)
+        JsonText::serialize(&self)
     }
 }
 

@@ -55,7 +55,7 @@ impl MediaDownloads {
     pub fn json(&self) -> JsonText {
         let downloads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let records: Vec<_> = downloads.iter().map(MediaDownload::json).collect();
-        JsonText::of(&records)
+        JsonText::serialize(&records)
     }
 }
 

@@ -89,14 +89,14 @@ fn generated(
             );
         }
         (OutputFormat::Prose, None) => {
-            text::reply_text(&ask.last_user_text, text::bytes_of(ordinary_tokens))
+            text::reply_text(&ask.last_user_text, text::response_bytes(ordinary_tokens))
         }
         (OutputFormat::AnyObject, _) => {
             json!({"answer": text::reply_text(&ask.last_user_text, 120)}).to_string()
         }
         (OutputFormat::Fitting(schema), _) => schema_value::value(schema).to_string(),
     };
-    let limit = ask.max_tokens.map_or(usize::MAX, text::bytes_of);
+    let limit = ask.max_tokens.map_or(usize::MAX, text::response_bytes);
     let truncated = text.len() > limit;
     text.truncate(text.floor_char_boundary(limit));
     (OutputContent::Text(text), truncated)

@@ -35,7 +35,7 @@ pub async fn respond(provider: &ProviderState, request: Request<Bytes>) -> Simul
     let head = Arc::new(head);
     let open_request = provider.request_log.enter(&head, &body);
     let (_, path) = directive_resolver::split_path(head.uri.path());
-    let dialect = ApiDialect::of(path, &head.headers);
+    let dialect = ApiDialect::for_request(path, &head.headers);
     let received = ReceivedRequest {
         provider,
         head: &head,
@@ -217,7 +217,7 @@ impl ReceivedRequest<'_> {
                 .input_items(account, id)
                 .map(SuccessfulResponse::Whole),
             Endpoint::Resource(kind, operation) => {
-                let form = resource_store::UploadBody::of(self.head, raw);
+                let form = resource_store::UploadBody::parse(self.head, raw);
                 resources.respond(kind, operation, form, self.dialect, account, ids)
             }
             Endpoint::Video(family, operation) => video::respond(family, operation, body, &call),
@@ -317,7 +317,7 @@ impl ReceivedRequest<'_> {
         tokio::spawn(run_stream(
             stream_response,
             stream,
-            StreamStartBehavior::of(directives),
+            StreamStartBehavior::from_directives(directives),
         ));
         let mut answer = SimulatedResponse::stream("text/event-stream; charset=utf-8", receiver);
         self.add_headers(&mut answer);
@@ -341,7 +341,7 @@ enum StreamStartBehavior {
 }
 
 impl StreamStartBehavior {
-    fn of(directives: &Directives) -> Self {
+    fn from_directives(directives: &Directives) -> Self {
         if directives.cut {
             Self::Cut
         } else if directives.error_event_first {

@@ -196,7 +196,7 @@ impl ResourceStore {
 
 impl UploadBody {
     /// Parses a body by its content type; a body that is neither a form nor JSON counts as empty.
-    pub fn of(head: &Parts, raw: &Bytes) -> Self {
+    pub fn parse(head: &Parts, raw: &Bytes) -> Self {
         let Some(boundary) = form_boundary(&head.headers) else {
             return Self::json(serde_json::from_slice(raw).unwrap_or_default());
         };
@@ -352,14 +352,14 @@ fn named(body: &Value) -> Vec<(ResourceKind, &str)> {
     }
     let mut found = Vec::new();
     files(body, &mut found);
-    fn id_of(value: &Value) -> Option<&str> {
+    fn resource_id(value: &Value) -> Option<&str> {
         value.get("id").unwrap_or(value).as_str()
     }
-    let conversation = body.get("conversation").and_then(id_of);
+    let conversation = body.get("conversation").and_then(resource_id);
     found.extend(conversation.map(|id| (ResourceKind::Conversations, id)));
     let tools = model_request::list_at(body, "tools").iter();
     let containers = tools.filter_map(|tool| tool.get("container")?.as_str());
-    let container = body.get("container").and_then(id_of);
+    let container = body.get("container").and_then(resource_id);
     found.extend(
         containers
             .chain(container)

@@ -37,13 +37,13 @@ impl<'s> SchemaValueGenerator<'s> {
             }
         }
         if let Some(all) = schema.get("allOf").and_then(Value::as_array) {
-            return self.all_of(schema, all, name, depth);
+            return self.merge_all(schema, all, name, depth);
         }
         self.typed(schema, name, depth)
     }
 
     fn typed(&self, schema: &'s Value, name: &str, depth: usize) -> Value {
-        match type_of(schema) {
+        match first_type(schema) {
             "object" => self.object(schema, depth),
             "array" => self.array(schema, name, depth),
             "integer" => json!(number(schema).ceil() as i64),
@@ -58,7 +58,7 @@ impl<'s> SchemaValueGenerator<'s> {
         self.root.pointer(target.as_str()?.strip_prefix('#')?)
     }
 
-    fn all_of(&self, schema: &'s Value, all: &'s [Value], name: &str, depth: usize) -> Value {
+    fn merge_all(&self, schema: &'s Value, all: &'s [Value], name: &str, depth: usize) -> Value {
         let mut merged = Map::new();
         for part in all {
             match self.value(part, name, depth + 1) {
@@ -98,7 +98,7 @@ impl<'s> SchemaValueGenerator<'s> {
 }
 
 /// The first type that is not `null`; without `type` it is inferred from other keywords.
-fn type_of(schema: &Value) -> &str {
+fn first_type(schema: &Value) -> &str {
     match schema.get("type") {
         Some(Value::String(name)) => name,
         Some(Value::Array(names)) => {

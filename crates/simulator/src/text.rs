@@ -32,7 +32,7 @@ pub fn reply_text(last_user_text: &str, bytes: usize) -> String {
 }
 
 /// The number of bytes of a response with `tokens` tokens.
-pub fn bytes_of(tokens: u64) -> usize {
+pub fn response_bytes(tokens: u64) -> usize {
     usize::try_from(tokens).map_or(usize::MAX, |tokens| tokens.saturating_mul(TOKEN_BYTES))
 }
 

@@ -42,7 +42,7 @@ struct Members<'b> {
 
 impl<'b> Members<'b> {
     fn add(&mut self, body: &'b str, path: &[Step<'b>], value: Value) {
-        let Some(place) = Place::of(path).filter(|_| value.kind == ValueKind::String) else {
+        let Some(place) = Place::from_path(path).filter(|_| value.kind == ValueKind::String) else {
             return;
         };
         match path {
@@ -86,7 +86,7 @@ impl<'b> Members<'b> {
 }
 
 impl<'b> Place<'b> {
-    fn of(path: &[Step<'b>]) -> Option<Self> {
+    fn from_path(path: &[Step<'b>]) -> Option<Self> {
         let (Step::Key(root), below) = path.split_first()? else {
             return None;
         };

@@ -80,7 +80,7 @@ fn payload(
         return json.finish().into();
     }
     // Callers may repeat their key anywhere, with escapes, too.
-    let key = CallerKeyToStrip::of(&request.headers);
+    let key = CallerKeyToStrip::from_headers(&request.headers);
     key.masked_json(json.finish()).into()
 }
 
@@ -113,7 +113,7 @@ fn request_json(
 
 /// The chosen headers that the request has. A header with several values is a list.
 fn headers(sent: &SentParts, request: &RequestView) -> Vec<u8> {
-    let key = CallerKeyToStrip::of(&request.headers);
+    let key = CallerKeyToStrip::from_headers(&request.headers);
     let mut json = JsonObjectWriter::default();
     for name in &sent.headers {
         let values = request.headers.get_all(name).iter();

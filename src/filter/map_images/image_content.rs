@@ -144,7 +144,7 @@ mod tests {
         let mut base64 = Vec::new();
         crate::protocol::images::encode_onto(&mut base64, &file);
         for content in [
-            ImageContent::Base64(DataUri::of_base64(base64.into())),
+            ImageContent::Base64(DataUri::from_base64(base64.into())),
             ImageContent::File(file.clone().into()),
         ] {
             let identified = content.identify().unwrap();
@@ -163,7 +163,7 @@ mod tests {
             ("", "must be an image"),
             ("A", "base64 is invalid"),
         ] {
-            let content = ImageContent::Base64(DataUri::of_base64(text.into()));
+            let content = ImageContent::Base64(DataUri::from_base64(text.into()));
             for error in [
                 content.check().unwrap_err(),
                 content.identify().unwrap_err(),

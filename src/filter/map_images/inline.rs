@@ -2,7 +2,7 @@
 
 use crate::catalog::egress::EgressPolicy;
 use crate::filter::fetch::{FetchLimits, FetchedFile, ResponseFileFetcher};
-use crate::protocol::images::{ImageToConvert, encode_onto, type_of};
+use crate::protocol::images::{ImageToConvert, detect_type, encode_onto};
 use crate::protocol::json::edit::JsonEdits;
 use bytes::Bytes;
 use std::future::{Future, poll_fn};
@@ -56,7 +56,7 @@ pub(super) async fn inline(
 /// The image in base64, as a JSON string.
 fn base64_of(fetched: &FetchedFile) -> Result<Bytes, String> {
     let declared = fetched.content_type.as_deref();
-    let found = type_of(&fetched.content, declared);
+    let found = detect_type(&fetched.content, declared);
     if !found.starts_with("image/") {
         return Err(format!("expected an image, received {found}"));
     }

@@ -68,7 +68,7 @@ async fn store_all(
             .map(|span| body.slice(span))
             .ok_or(UnstoredImage::NotAnImage)?;
         let content = ImageContent::Base64(match DataUri::read(&text) {
-            None => DataUri::of_base64(text),
+            None => DataUri::from_base64(text),
             Some(uri) => uri.map_err(|_| UnstoredImage::NotAnImage)?,
         });
         let identified = content.identify().map_err(|_| UnstoredImage::NotAnImage)?;

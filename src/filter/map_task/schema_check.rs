@@ -7,7 +7,7 @@ use crate::filter::schema_fault::{self, VIOLATIONS_MAX};
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::protocol::json::{JsonDocument, JsonLimits};
-use crate::protocol::schema::{CompiledSchema, violations_of};
+use crate::protocol::schema::{CompiledSchema, find_violations};
 use crate::task::family::{MappedRequest, VideoFamily};
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl MapTaskFilter {
         let profile = model.and_then(|model| model.profile(protocol));
         let schemas = [self.rules.schema(protocol), profile.map(|schema| &**schema)];
         let body = JsonDocument::parse(mapped.body.clone(), &JsonLimits::default())?;
-        let mut violations = violations_of(schemas.into_iter().flatten(), &body, VIOLATIONS_MAX);
+        let mut violations = find_violations(schemas.into_iter().flatten(), &body, VIOLATIONS_MAX);
         // A field that is missing in the family's request may have no counterpart in the caller's protocol.
         violations.iter_mut().for_each(|one| one.missing = None);
         let path_of = |pointer: &str| mapped.param_of(pointer).unwrap_or(pointer).to_owned();

@@ -258,7 +258,7 @@ impl Attempts<'_> {
             Ok(response) => {
                 capture::upstream_response(&self.wait_times, &lease, &response);
                 self.trace_response(&response);
-                let id = upstream_request_id::of_headers(response.headers());
+                let id = upstream_request_id::from_headers(response.headers());
                 self.record_upstream_id(id.cloned(), &lease);
                 self.has_response = true;
                 self.evaluate(response, lease).await

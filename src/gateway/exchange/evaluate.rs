@@ -211,7 +211,7 @@ impl Attempts<'_> {
     ) -> AttemptVerdict {
         let status = response.status;
         if self.request.info.upstream_request_id.is_none() {
-            self.record_upstream_id(upstream_request_id::of_body(body), &lease);
+            self.record_upstream_id(upstream_request_id::from_body(body), &lease);
         }
         let errors = &lease.candidate.channel.errors;
         let mut error = errors.classify_response(status.as_u16(), body, self.error_subject());

@@ -158,7 +158,7 @@ impl Attempts<'_> {
         had_cost: bool,
     ) -> AttemptVerdict {
         if self.request.info.upstream_request_id.is_none() {
-            self.record_upstream_id(upstream_request_id::of_body(body), &lease);
+            self.record_upstream_id(upstream_request_id::from_body(body), &lease);
         }
         let sent = response.status;
         let errors = &lease.candidate.channel.errors;

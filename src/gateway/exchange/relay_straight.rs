@@ -94,7 +94,7 @@ impl Exchange<'_> {
             .is_some_and(|it| it.descriptor().has_request_id_in_body);
         let recorded = &mut self.request.info.upstream_request_id;
         if is_named && recorded.is_none() {
-            *recorded = upstream_request_id::of_body(body);
+            *recorded = upstream_request_id::from_body(body);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use headgate::protocol::json::{JsonDocument, JsonLimits};
-use headgate::protocol::schema::{CompiledSchema, SchemaViolation, violations_of};
+use headgate::protocol::schema::{CompiledSchema, SchemaViolation, find_violations};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fs;
@@ -62,7 +62,7 @@ fn every_rule_of_the_tables_is_kept_to() {
         for row in &table.accept {
             for case in row.cases(&table.body) {
                 cases += 1;
-                let found = violations_of(&schemas, &document(&case.body), 8);
+                let found = find_violations(&schemas, &document(&case.body), 8);
                 if !found.is_empty() {
                     reported(&case.what, &found);
                 }
@@ -76,7 +76,7 @@ fn every_rule_of_the_tables_is_kept_to() {
             );
             for case in row.cases(&table.body) {
                 cases += 1;
-                let found = violations_of(&schemas, &document(&case.body), 100);
+                let found = find_violations(&schemas, &document(&case.body), 100);
                 if !row.is_broken(&case, &found) || found.len() > 3 {
                     reported(&case.what, &found);
                 }

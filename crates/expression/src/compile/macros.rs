@@ -42,7 +42,7 @@ impl<'t> Compilation<'t> {
         let range = self.node(range_part)?;
         self.check_argument(range_part, name, TypeSet::CONTAINER, &range)?;
         self.element = Some(self.variable(variable)?);
-        self.element_types = TypeSet::of_elements(&range, TypeSet::ANY);
+        self.element_types = TypeSet::for_elements(&range, TypeSet::ANY);
         let condition = condition
             .map(|part| self.condition(part, name))
             .transpose()?;

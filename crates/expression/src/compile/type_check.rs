@@ -31,7 +31,7 @@ impl<'t> Compilation<'t> {
 
     /// The types that a compiled part can have.
     pub(super) fn types(&self, node: &CelNode) -> TypeSet {
-        TypeSet::of(node, self.element_types)
+        TypeSet::for_node(node, self.element_types)
     }
 
     /// A part that must be a bool; `sign` is what asks for it, such as `!`.
@@ -134,7 +134,7 @@ impl<'t> Compilation<'t> {
         }
         let (key, elements) = (
             self.types(key),
-            TypeSet::of_elements(range, self.element_types),
+            TypeSet::for_elements(range, self.element_types),
         );
         if BinaryOperator::Equal.applies(key, elements) {
             return Ok(());

@@ -5,14 +5,14 @@ use crate::error::EvaluationFailure;
 use crate::values::CelValue;
 
 /// The text of an argument that must be one.
-pub(super) fn text_of<'l>(
+pub(super) fn text_argument<'l>(
     value: &'l CelValue<'_>,
     function: &str,
 ) -> Result<&'l str, EvaluationFailure> {
     match value {
         CelValue::Text(text) => Ok(text),
         _ if value.is_long_text() => Err(long_text()),
-        other => Err(EvaluationFailure::of(format!(
+        other => Err(EvaluationFailure::new(format!(
             "`{function}` needs a string, not {}",
             other.type_name()
         ))),

@@ -32,7 +32,7 @@ pub(super) fn negate<'v>(operand: &CelValue<'v>) -> Evaluated<'v> {
             negated.ok_or_else(|| out_of_range("-"))
         }
         CelValue::Double(value) => Ok(CelValue::Double(-value)),
-        other => Err(EvaluationFailure::of(format!(
+        other => Err(EvaluationFailure::new(format!(
             "`-` needs a number, not {}",
             other.type_name()
         ))),
@@ -46,7 +46,7 @@ fn ints<'v>(operator: BinaryOperator, left: i64, right: i64) -> Evaluated<'v> {
         BinaryOperator::Multiply => left.checked_mul(right),
         BinaryOperator::Divide | BinaryOperator::Remainder if right == 0 => {
             let message = format!("`{}` by zero", operator.sign());
-            return Err(EvaluationFailure::of(message));
+            return Err(EvaluationFailure::new(message));
         }
         BinaryOperator::Divide => left.checked_div(right),
         _ => left.checked_rem(right),
@@ -94,7 +94,7 @@ fn add<'v>(
 }
 
 fn out_of_range(sign: &str) -> EvaluationFailure {
-    EvaluationFailure::of(format!("the result of `{sign}` is beyond the range of int"))
+    EvaluationFailure::new(format!("the result of `{sign}` is beyond the range of int"))
 }
 
 fn not_applicable(
@@ -102,7 +102,7 @@ fn not_applicable(
     left: &CelValue<'_>,
     right: &CelValue<'_>,
 ) -> EvaluationFailure {
-    EvaluationFailure::of(format!(
+    EvaluationFailure::new(format!(
         "`{}` cannot be applied to {} and {}",
         operator.sign(),
         left.type_name(),

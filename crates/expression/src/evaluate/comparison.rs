@@ -68,7 +68,7 @@ pub(super) fn ordered(
         }
         _ if left.is_long_text() || right.is_long_text() => return Err(long_text()),
         _ => {
-            return Err(EvaluationFailure::of(format!(
+            return Err(EvaluationFailure::new(format!(
                 "`{}` cannot compare {} with {}",
                 operator.sign(),
                 left.type_name(),
@@ -110,7 +110,7 @@ pub(super) fn contains<'v>(
         }
         (_, CelValue::Map(_)) => Ok(false),
         (_, CelValue::Document(node)) if node.kind() == ValueKind::Object => Ok(false),
-        _ => Err(EvaluationFailure::of(format!(
+        _ => Err(EvaluationFailure::new(format!(
             "`in` needs a list or map, not {}",
             container.type_name()
         ))),

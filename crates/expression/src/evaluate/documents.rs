@@ -45,7 +45,7 @@ impl<'v> Evaluation<'v> {
     pub(super) fn member(&mut self, operand: &'v CelNode, name: &str) -> Evaluated<'v> {
         let operand = self.value(operand)?;
         self.find_member(&operand, name)?.ok_or_else(|| {
-            EvaluationFailure::of(format!("a {} has no member `{name}`", operand.type_name()))
+            EvaluationFailure::new(format!("a {} has no member `{name}`", operand.type_name()))
         })
     }
 
@@ -81,12 +81,12 @@ impl<'v> Evaluation<'v> {
             _ => {
                 let (operand, index) = (operand.type_name(), index.type_name());
                 let message = format!("a {operand} cannot be indexed by {index}");
-                return Err(EvaluationFailure::of(message));
+                return Err(EvaluationFailure::new(message));
             }
         };
         found.ok_or_else(|| match index {
-            CelValue::Int(_) => EvaluationFailure::of("the index is beyond the end of the list"),
-            _ => EvaluationFailure::of("the map has no member of that name"),
+            CelValue::Int(_) => EvaluationFailure::new("the index is beyond the end of the list"),
+            _ => EvaluationFailure::new("the map has no member of that name"),
         })
     }
 
@@ -108,7 +108,7 @@ impl<'v> Evaluation<'v> {
                     .map(|node| value(node, &mut self.allowance))
                     .transpose()
             }
-            other => Err(EvaluationFailure::of(format!(
+            other => Err(EvaluationFailure::new(format!(
                 "a value of type {} has no member `{name}`",
                 other.type_name()
             ))),
@@ -121,6 +121,6 @@ fn number<'v>(node: DocumentNode<'v>, allowance: &mut EvaluationAllowance) -> Ev
     let int = node.as_i64().map(CelValue::Int);
     int.or_else(|| node.as_f64().map(CelValue::Double))
         .ok_or_else(|| {
-            EvaluationFailure::of("a number of the document is beyond the range of double")
+            EvaluationFailure::new("a number of the document is beyond the range of double")
         })
 }

@@ -36,7 +36,7 @@ impl<'v> Evaluation<'v> {
                 let Some(elements) = elements(&arguments[0], allowance)? else {
                     let found = arguments[0].type_name();
                     let message = format!("`join` needs a list, not {found}");
-                    return Err(EvaluationFailure::of(message));
+                    return Err(EvaluationFailure::new(message));
                 };
                 texts::join(elements, arguments.get(1), allowance)
             }
@@ -63,7 +63,7 @@ impl<'v> Evaluation<'v> {
                     "`size` needs a string, list or map, not {}",
                     other.type_name()
                 );
-                return Err(EvaluationFailure::of(message));
+                return Err(EvaluationFailure::new(message));
             }
         };
         Ok(CelValue::Int(i64::try_from(size).unwrap_or(i64::MAX)))
@@ -89,10 +89,12 @@ fn to_int<'v>(value: &CelValue<'v>) -> Evaluated<'v> {
         CelValue::Double(value) if (-BOUND..BOUND).contains(value) => {
             Ok(CelValue::Int(value.trunc() as i64))
         }
-        CelValue::Double(_) => Err(EvaluationFailure::of("a double is beyond the range of int")),
+        CelValue::Double(_) => Err(EvaluationFailure::new(
+            "a double is beyond the range of int",
+        )),
         CelValue::Text(text) => {
             let parsed = text.parse().map(CelValue::Int);
-            parsed.map_err(|_| EvaluationFailure::of("a string is not a whole number"))
+            parsed.map_err(|_| EvaluationFailure::new("a string is not a whole number"))
         }
         other => Err(not_convertible(other, "int")),
     }
@@ -106,7 +108,7 @@ fn to_double<'v>(value: &CelValue<'v>) -> Evaluated<'v> {
             let parsed: Option<f64> = text.parse().ok();
             let finite = parsed.filter(|value| value.is_finite());
             let finite = finite.map(CelValue::Double);
-            finite.ok_or_else(|| EvaluationFailure::of("a string is not a number"))
+            finite.ok_or_else(|| EvaluationFailure::new("a string is not a number"))
         }
         other => Err(not_convertible(other, "double")),
     }
@@ -117,7 +119,7 @@ fn bound<'v>(function: CelFunction, left: &CelValue<'v>, right: &CelValue<'v>) -
     let number = |value: &CelValue<'v>| match value {
         CelValue::Int(value) => Ok(*value as f64),
         CelValue::Double(value) => Ok(*value),
-        other => Err(EvaluationFailure::of(format!(
+        other => Err(EvaluationFailure::new(format!(
             "`min` and `max` need numbers, not {}",
             other.type_name()
         ))),
@@ -135,5 +137,5 @@ fn bound<'v>(function: CelFunction, left: &CelValue<'v>, right: &CelValue<'v>) -
 }
 
 fn not_convertible(value: &CelValue<'_>, to: &str) -> EvaluationFailure {
-    EvaluationFailure::of(format!("{to}() cannot convert {}", value.type_name()))
+    EvaluationFailure::new(format!("{to}() cannot convert {}", value.type_name()))
 }

@@ -133,7 +133,7 @@ impl<'v> Evaluation<'v> {
                 }
                 Ok(keys)
             }
-            other => Err(EvaluationFailure::of(format!(
+            other => Err(EvaluationFailure::new(format!(
                 "`{name}` needs a list or map, not {}",
                 other.type_name()
             ))),

@@ -20,18 +20,18 @@ impl<'v> Evaluation<'v> {
             CelValue::Double(percent) => percent,
             other => {
                 let message = format!("`sample` needs a number, not {}", other.type_name());
-                return Err(EvaluationFailure::of(message));
+                return Err(EvaluationFailure::new(message));
             }
         };
         if !(0.0..=100.0).contains(&percent) {
             let message = "the percentage of sample is not from 0 to 100";
-            return Err(EvaluationFailure::of(message));
+            return Err(EvaluationFailure::new(message));
         }
         let key = match key {
             Some(key) => self.value(key)?,
             None => CelValue::Text(CelText::Borrowed(self.values.request_id())),
         };
-        let key = arguments::text_of(&key, "sample")?;
+        let key = arguments::text_argument(&key, "sample")?;
         self.allowance.charge(key.len() / 32)?;
         Ok(position(key) < percent)
     }

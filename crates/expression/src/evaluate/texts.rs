@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::Evaluated;
-use super::arguments::text_of;
+use super::arguments::text_argument;
 use super::elements::ListElements;
 
 use crate::allowance::{EvaluationAllowance, LIST_ELEMENTS, TEXT_BYTES};
@@ -21,7 +21,7 @@ pub(super) fn call<'v>(
 ) -> Evaluated<'v> {
     use CelFunction as F;
     let name = name(function);
-    let text = text_of(&arguments[0], name)?;
+    let text = text_argument(&arguments[0], name)?;
     allowance.charge_bytes(text.len())?;
     match function {
         F::LowerAscii | F::UpperAscii => {
@@ -32,18 +32,21 @@ pub(super) fn call<'v>(
             }))
         }
         F::Substring => {
-            let end = arguments.get(2).map(|end| int_of(end, name)).transpose()?;
-            let range = substring(text, int_of(&arguments[1], name)?, end)?;
+            let end = arguments
+                .get(2)
+                .map(|end| int_argument(end, name))
+                .transpose()?;
+            let range = substring(text, int_argument(&arguments[1], name)?, end)?;
             slice(&arguments[0], range, allowance)
         }
         F::Split => {
             let limit = arguments
                 .get(2)
-                .map(|limit| int_of(limit, name))
+                .map(|limit| int_argument(limit, name))
                 .transpose()?;
             split(
                 &arguments[0],
-                text_of(&arguments[1], name)?,
+                text_argument(&arguments[1], name)?,
                 limit,
                 allowance,
             )
@@ -51,13 +54,16 @@ pub(super) fn call<'v>(
         F::Replace => {
             let limit = arguments
                 .get(3)
-                .map(|limit| int_of(limit, name))
+                .map(|limit| int_argument(limit, name))
                 .transpose()?;
-            let (from, to) = (text_of(&arguments[1], name)?, text_of(&arguments[2], name)?);
+            let (from, to) = (
+                text_argument(&arguments[1], name)?,
+                text_argument(&arguments[2], name)?,
+            );
             replace(text, from, to, limit, allowance)
         }
         _ => {
-            let part = text_of(&arguments[1], name)?;
+            let part = text_argument(&arguments[1], name)?;
             Ok(CelValue::Bool(match function {
                 F::StartsWith => text.starts_with(part),
                 F::EndsWith => text.ends_with(part),
@@ -73,11 +79,11 @@ pub(super) fn join<'v>(
     separator: Option<&CelValue<'v>>,
     allowance: &mut EvaluationAllowance,
 ) -> Evaluated<'v> {
-    let separator = separator.map_or(Ok(""), |separator| text_of(separator, "join"))?;
+    let separator = separator.map_or(Ok(""), |separator| text_argument(separator, "join"))?;
     let mut joined = String::new();
     for (index, element) in elements.enumerate() {
         let element = element.value(allowance)?;
-        let text = text_of(&element, "join")?;
+        let text = text_argument(&element, "join")?;
         let separator = if index == 0 { "" } else { separator };
         allowance.charge(1)?;
         allowance.charge_bytes(separator.len() + text.len())?;
@@ -101,10 +107,10 @@ fn name(function: CelFunction) -> &'static str {
     }
 }
 
-fn int_of(value: &CelValue<'_>, function: &str) -> Result<i64, EvaluationFailure> {
+fn int_argument(value: &CelValue<'_>, function: &str) -> Result<i64, EvaluationFailure> {
     match value {
         CelValue::Int(value) => Ok(*value),
-        other => Err(EvaluationFailure::of(format!(
+        other => Err(EvaluationFailure::new(format!(
             "`{function}` needs an int, not {}",
             other.type_name()
         ))),
@@ -113,7 +119,7 @@ fn int_of(value: &CelValue<'_>, function: &str) -> Result<i64, EvaluationFailure
 
 /// The bytes between two positions that count code points.
 fn substring(text: &str, start: i64, end: Option<i64>) -> Result<Range<usize>, EvaluationFailure> {
-    let beyond = || EvaluationFailure::of("the range of `substring` is beyond the string");
+    let beyond = || EvaluationFailure::new("the range of `substring` is beyond the string");
     let mut offsets = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     let start = usize::try_from(start).map_err(|_| beyond())?;
     let from = offsets.nth(start).ok_or_else(beyond)?;
@@ -152,7 +158,7 @@ fn split<'v>(
     limit: Option<i64>,
     allowance: &mut EvaluationAllowance,
 ) -> Evaluated<'v> {
-    let text = text_of(value, "split")?;
+    let text = text_argument(value, "split")?;
     // A negative limit is none, as in CEL's extension.
     let limit = limit.and_then(|limit| usize::try_from(limit).ok());
     let mut ranges = Vec::new();
@@ -160,7 +166,7 @@ fn split<'v>(
     let mut cut = |range: Range<usize>, allowance: &mut EvaluationAllowance| {
         if ranges.len() == LIST_ELEMENTS {
             let message = format!("a list has more than {LIST_ELEMENTS} elements");
-            return Err(EvaluationFailure::of(message));
+            return Err(EvaluationFailure::new(message));
         }
         allowance.charge(1)?;
         ranges.push(range);

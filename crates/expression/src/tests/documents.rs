@@ -1,6 +1,6 @@
 //! Values of documents.
 
-use super::exchange::{RecordedExchange, assert_values, json_of};
+use super::exchange::{RecordedExchange, assert_values, evaluate_to_json};
 use crate::allowance::TEXT_BYTES;
 use crate::{Expression, Phase};
 
@@ -66,16 +66,19 @@ fn a_pointer_alone_passes_the_original_bytes() {
         ),
     ]);
     let body = format!(r#"{{"long": ["{}"]}}"#, "a".repeat(1 << 20));
-    let long = RecordedExchange::of_body(&body);
-    assert_eq!(json_of(r#"json("/long")"#, &long).len(), (1 << 20) + 4);
+    let long = RecordedExchange::with_body(&body);
+    assert_eq!(
+        evaluate_to_json(r#"json("/long")"#, &long).len(),
+        (1 << 20) + 4
+    );
     let error = "error: a string is longer than 64 KiB";
-    assert_eq!(json_of(r#"[json("/long")]"#, &long), error);
+    assert_eq!(evaluate_to_json(r#"[json("/long")]"#, &long), error);
 }
 
 #[test]
 fn a_long_string_is_only_counted_and_compared_with_other_types() {
     let body = format!(r#"{{"long":"{}"}}"#, "ü".repeat(TEXT_BYTES));
-    let long = RecordedExchange::of_body(&body);
+    let long = RecordedExchange::with_body(&body);
     let error = "error: a string is longer than 64 KiB";
     let table = [
         (r#"size(json("/long"))"#, "65536"),
@@ -91,7 +94,7 @@ fn a_long_string_is_only_counted_and_compared_with_other_types() {
         (r#"[json("/long")] == ["a"]"#, error),
     ];
     for (text, expected) in table {
-        assert_eq!(json_of(text, &long), expected, "{text}");
+        assert_eq!(evaluate_to_json(text, &long), expected, "{text}");
     }
     let expression = Expression::compile(r#"json("/long")"#, Phase::Body).unwrap();
     let refused = expression.text_value(&long).unwrap_err();
@@ -101,7 +104,7 @@ fn a_long_string_is_only_counted_and_compared_with_other_types() {
 #[test]
 fn a_list_is_gone_through_up_to_its_limit() {
     let of_elements = |count: usize| {
-        RecordedExchange::of_body(&format!(r#"{{"l":[{}]}}"#, vec!["1"; count].join(",")))
+        RecordedExchange::with_body(&format!(r#"{{"l":[{}]}}"#, vec!["1"; count].join(",")))
     };
     let (full, beyond) = (of_elements(1_000), of_elements(1_001));
     let table = [
@@ -124,16 +127,16 @@ fn a_list_is_gone_through_up_to_its_limit() {
         ),
     ];
     for (text, expected, expected_beyond) in table {
-        assert_eq!(json_of(text, &full), expected, "{text}");
-        assert_eq!(json_of(text, &beyond), expected_beyond, "{text}");
+        assert_eq!(evaluate_to_json(text, &full), expected, "{text}");
+        assert_eq!(evaluate_to_json(text, &beyond), expected_beyond, "{text}");
     }
 }
 
 #[test]
 fn a_number_beyond_double_is_an_error_without_its_digits() {
-    let body = RecordedExchange::of_body(r#"{"n":1e999,"m":-0}"#);
+    let body = RecordedExchange::with_body(r#"{"n":1e999,"m":-0}"#);
     let error = "error: a number of the document is beyond the range of double";
-    assert_eq!(json_of(r#"json("/n") > 1"#, &body), error);
-    assert_eq!(json_of(r#"json("/n")"#, &body), "1e999");
-    assert_eq!(json_of(r#"json("/m") == 0"#, &body), "true");
+    assert_eq!(evaluate_to_json(r#"json("/n") > 1"#, &body), error);
+    assert_eq!(evaluate_to_json(r#"json("/n")"#, &body), "1e999");
+    assert_eq!(evaluate_to_json(r#"json("/m") == 0"#, &body), "true");
 }

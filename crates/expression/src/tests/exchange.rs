@@ -116,7 +116,7 @@ impl ExpressionValues for RecordedExchange {
 
 impl RecordedExchange {
     /// An exchange whose request has this body.
-    pub fn of_body(body: &str) -> Self {
+    pub fn with_body(body: &str) -> Self {
         Self {
             body: Some(document(body)),
             ..Self::default()
@@ -133,7 +133,7 @@ pub fn document(text: &str) -> JsonDocument {
 }
 
 /// The value of an expression as JSON, or `error: ` and the message, at load or at run time.
-pub fn json_of(text: &str, exchange: &RecordedExchange) -> String {
+pub fn evaluate_to_json(text: &str, exchange: &RecordedExchange) -> String {
     let phase = match text.contains("event") {
         true => Phase::Event,
         false => Phase::ResponseBody,
@@ -154,7 +154,7 @@ pub fn assert_values(table: &[(&str, &str)]) {
     let wrong: Vec<String> = table
         .iter()
         .filter_map(|(text, expected)| {
-            let found = json_of(text, &exchange);
+            let found = evaluate_to_json(text, &exchange);
             (found != *expected)
                 .then(|| format!("{text}\n  is       {found}\n  expected {expected}"))
         })

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::exchange::{RecordedExchange, assert_values, json_of};
+use super::exchange::{RecordedExchange, assert_values, evaluate_to_json};
 use crate::{Expression, Phase};
 
 #[test]
@@ -159,7 +159,7 @@ fn a_sample_is_stable_and_has_its_share() {
     for round in 0..2 {
         for index in 0..10_000 {
             exchange.request_id = format!("req-{index}");
-            let is_sampled = json_of("sample(5)", &exchange) == "true";
+            let is_sampled = evaluate_to_json("sample(5)", &exchange) == "true";
             if round == 0 && is_sampled {
                 sampled.insert(index);
             }
@@ -175,14 +175,18 @@ fn a_sample_is_stable_and_has_its_share() {
     let by_key: HashSet<String> = (0..100)
         .map(|index| {
             exchange.request_id = format!("req-{index}");
-            json_of("sample(50, caller)", &exchange)
+            evaluate_to_json("sample(50, caller)", &exchange)
         })
         .collect();
     assert_eq!(by_key.len(), 1);
     // What the share was before is part of a larger share.
     for index in sampled {
         exchange.request_id = format!("req-{index}");
-        assert_eq!(json_of("sample(10.5)", &exchange), "true", "{index}");
+        assert_eq!(
+            evaluate_to_json("sample(10.5)", &exchange),
+            "true",
+            "{index}"
+        );
     }
 }
 

@@ -134,7 +134,7 @@ pub fn hostile_bodies() -> Vec<(&'static str, RecordedExchange)> {
         members.join(",")
     };
     let body = |s: &str, l: &str, o: &str| {
-        RecordedExchange::of_body(&format!(r#"{{"s":"{s}","l":[{l}],"o":{{{o}}}}}"#))
+        RecordedExchange::with_body(&format!(r#"{{"s":"{s}","l":[{l}],"o":{{{o}}}}}"#))
     };
     vec![
         (

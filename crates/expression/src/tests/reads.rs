@@ -70,7 +70,7 @@ fn observed_lists_each_name_once_with_its_value() {
 fn errors_never_contain_values_of_the_request() {
     let exchange = RecordedExchange {
         tier: "s3cret".into(),
-        ..RecordedExchange::of_body(r#"{"s":"s3cret","o":{"s3cret":1},"l":["s3cret"]}"#)
+        ..RecordedExchange::with_body(r#"{"s":"s3cret","o":{"s3cret":1},"l":["s3cret"]}"#)
     };
     let table = [
         r#"json("/s") > 1"#,

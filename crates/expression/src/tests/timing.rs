@@ -47,7 +47,7 @@ fn the_time_of_hostile_expressions() {
             let Ok(expression) = Expression::compile(&text, Phase::ResponseBody) else {
                 continue;
             };
-            let (time, result) = time_of(&expression, &exchange);
+            let (time, result) = shortest_time(&expression, &exchange);
             let start: String = text.chars().take(70).collect();
             println!("{time:>10?}  {name}: {start} {result}");
         }
@@ -80,7 +80,7 @@ fn the_time_of_random_expressions() {
         let start = Instant::now();
         let _ = black_box(expression.json(&exchange));
         if start.elapsed() > evaluating {
-            let shortest = time_of(&expression, &exchange).0;
+            let shortest = shortest_time(&expression, &exchange).0;
             if shortest > evaluating {
                 evaluating = shortest;
                 println!("{evaluating:>10?} to evaluate {text}");
@@ -91,7 +91,7 @@ fn the_time_of_random_expressions() {
 }
 
 /// The shortest time of several, because others use the machine, too.
-fn time_of(expression: &Expression, exchange: &RecordedExchange) -> (Duration, String) {
+fn shortest_time(expression: &Expression, exchange: &RecordedExchange) -> (Duration, String) {
     let mut best = Duration::MAX;
     let mut result = String::new();
     for _ in 0..5 {

@@ -1,6 +1,6 @@
 //! Every variable.
 
-use super::exchange::{NOW, RecordedExchange, assert_values, json_of};
+use super::exchange::{NOW, RecordedExchange, assert_values, evaluate_to_json};
 
 #[test]
 fn every_variable_has_the_value_of_the_exchange() {
@@ -65,7 +65,7 @@ fn what_does_not_exist_reads_as_empty_text_or_null() {
         (r#"in_network(client.address, "0.0.0.0/0")"#, "false"),
     ];
     for (text, expected) in table {
-        assert_eq!(json_of(text, &nothing), expected, "{text}");
+        assert_eq!(evaluate_to_json(text, &nothing), expected, "{text}");
     }
 }
 
@@ -75,7 +75,7 @@ fn a_mapped_address_is_that_of_the_older_protocol() {
         address: "::ffff:10.1.2.3".parse().ok(),
         ..RecordedExchange::default()
     };
-    assert_eq!(json_of("client.address", &mapped), r#""10.1.2.3""#);
+    assert_eq!(evaluate_to_json("client.address", &mapped), r#""10.1.2.3""#);
     let inside = r#"in_network(client.address, "10.0.0.0/8")"#;
-    assert_eq!(json_of(inside, &mapped), "true");
+    assert_eq!(evaluate_to_json(inside, &mapped), "true");
 }

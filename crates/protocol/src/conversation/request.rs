@@ -12,7 +12,7 @@ pub struct RequestMessages {
 }
 
 /// The messages of a request, oldest first, as far as they fit in `bytes_max` together with the instructions.
-pub fn of_request(
+pub fn request_messages(
     shape: &ConversationShape,
     body: &JsonDocument,
     bytes_max: usize,

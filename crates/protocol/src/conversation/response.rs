@@ -6,7 +6,7 @@ use super::{
 use crate::json::{DocumentNode, JsonDocument};
 
 /// The messages of a whole response, as far as they fit in `bytes_max`.
-pub fn of_response(
+pub fn response_text(
     shape: &ConversationShape,
     body: &JsonDocument,
     bytes_max: usize,

@@ -1,7 +1,8 @@
 //! Tests of the messages of requests and responses.
 
 use super::{
-    ConversationShape, ConversationText, RequestMessages, StreamedMessages, of_request, of_response,
+    ConversationShape, ConversationText, RequestMessages, StreamedMessages, request_messages,
+    response_text,
 };
 use crate::Protocol;
 use crate::json::{JsonDocument, JsonLimits};
@@ -22,7 +23,7 @@ fn read(text: &ConversationText) -> Value {
 }
 
 fn request(protocol: Protocol, body: &Value, bytes_max: usize) -> RequestMessages {
-    of_request(shape(protocol), &document(body), bytes_max)
+    request_messages(shape(protocol), &document(body), bytes_max)
 }
 
 fn text(role: &str, content: &str) -> Value {
@@ -112,7 +113,7 @@ fn each_protocol_has_its_response_messages() {
             message(hello, "completed"),
         ),
     ] {
-        let found = of_response(shape(protocol), &document(&body), ROOM);
+        let found = response_text(shape(protocol), &document(&body), ROOM);
         assert_eq!(read(&found), expected, "{body}");
     }
 }

@@ -129,7 +129,7 @@ mod tests {
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
 
-    fn index_of(uri: &DataUri) -> DataUriIndex {
+    fn build_index(uri: &DataUri) -> DataUriIndex {
         let (mut index, mut decoder) = (DataUriIndex::default(), uri.decoder());
         let mut piece = Vec::new();
         loop {
@@ -158,7 +158,7 @@ mod tests {
             .collect();
         for escape in [false, true] {
             let uri = data_uri(&content, escape);
-            let index = index_of(&uri);
+            let index = build_index(&uri);
             let mut reader = DataUriReader::new(&uri, &index);
             assert_eq!(reader.len(), 700_000);
             for (at, count) in [
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_reader_that_seeks_back_and_forth_without_end_gets_an_error() {
         let uri = data_uri(&[7; 200_000], false);
-        let index = index_of(&uri);
+        let index = build_index(&uri);
         let mut reader = DataUriReader::new(&uri, &index);
         let mut byte = [0];
         let mut read = |at| {

@@ -126,7 +126,7 @@ fn the_field_decides_which_resource_an_id_names() {
         ("/v1/conversations/x", ResourceIdKind::Conversation),
         ("/elsewhere/x", ResourceIdKind::Other),
     ] {
-        assert_eq!(ResourceIdKind::of_path(path), kind, "{path}");
+        assert_eq!(ResourceIdKind::from_path(path), kind, "{path}");
     }
 }
 

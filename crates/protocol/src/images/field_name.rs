@@ -19,7 +19,7 @@ pub enum ImageFieldNameSyntax {
 
 impl ImageFieldNameSyntax {
     /// `None` for fields that are not images.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn parse(name: &str) -> Option<Self> {
         match name.strip_prefix("image")? {
             "" => Some(Self::Plain),
             "[]" => Some(Self::List),
@@ -97,5 +97,5 @@ pub fn field_of_image(form: &MultipartForm, index: Option<usize>) -> &str {
 
 fn images(form: &MultipartForm) -> impl Iterator<Item = (&FormPart, ImageFieldNameSyntax)> {
     let parts = form.parts().iter();
-    parts.filter_map(|part| Some((part, ImageFieldNameSyntax::of(&part.name)?)))
+    parts.filter_map(|part| Some((part, ImageFieldNameSyntax::parse(&part.name)?)))
 }

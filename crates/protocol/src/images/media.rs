@@ -17,7 +17,7 @@ const UNKNOWN: &str = "application/octet-stream";
 /// The media type of a file by its first bytes, else the declared one.
 ///
 /// SDKs declare `application/octet-stream` for content without a file name, and providers detect the type.
-pub fn type_of<'t>(content: &[u8], declared: Option<&'t str>) -> &'t str {
+pub fn detect_type<'t>(content: &[u8], declared: Option<&'t str>) -> &'t str {
     match content {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
         [0xFF, 0xD8, 0xFF, ..] => "image/jpeg",
@@ -42,7 +42,7 @@ pub fn type_of<'t>(content: &[u8], declared: Option<&'t str>) -> &'t str {
 }
 
 /// The file name extension of a type.
-pub fn ending_of(content_type: &str) -> &str {
+pub fn file_extension(content_type: &str) -> &str {
     match content_type {
         "image/png" => "png",
         "image/jpeg" | "image/jpg" => "jpg",

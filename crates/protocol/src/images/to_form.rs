@@ -1,6 +1,6 @@
 //! Converts an image edit from JSON to a form, with its data URLs as files.
 
-use super::media::{decode_onto, decoded_len, ending_of};
+use super::media::{decode_onto, decoded_len, file_extension};
 use super::{ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField};
 use crate::data_uri::split_data_uri;
 use crate::form::is_plain_name;
@@ -167,7 +167,7 @@ impl<'d> OutgoingPart<'d> {
                 let (content_type, base64) = split_data_uri(url).unwrap_or_default();
                 let file = format!(
                     "; filename=\"image.{}\"\r\nContent-Type: {content_type}\r\n\r\n",
-                    ending_of(&content_type)
+                    file_extension(&content_type)
                 );
                 body.extend_from_slice(file.as_bytes());
                 decode_onto(body, base64).map_err(|_| no_base64(&self.at))?;

@@ -1,7 +1,7 @@
 //! Converts an image edit from a form to JSON.
 
 use super::field_name::{ImageFieldNameSyntax, is_member_of_field};
-use super::media::{encode_onto, encoded_len, type_of};
+use super::media::{detect_type, encode_onto, encoded_len};
 use super::{ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField};
 use crate::form::{FormPart, MultipartForm};
 use crate::json::quoted;
@@ -52,7 +52,7 @@ struct EditFormFields<'f> {
 pub fn fits_json(form: &MultipartForm) -> Result<(), UnconvertibleField> {
     let nested = form.parts().iter().find(|part| {
         let name = part.name.strip_suffix("[]").unwrap_or(&part.name);
-        name.contains(['[', ']']) && ImageFieldNameSyntax::of(&part.name).is_none()
+        name.contains(['[', ']']) && ImageFieldNameSyntax::parse(&part.name).is_none()
     });
     match nested {
         None => Ok(()),
@@ -75,7 +75,7 @@ pub fn encode_json(
     files: FileRepresentation<'_>,
     rewrite: ImageRequestRewrite<'_>,
 ) -> Result<Bytes, UnconvertibleField> {
-    let members = EditFormFields::of(form)?;
+    let members = EditFormFields::from_form(form)?;
     let mut json = ImageEditJsonWriter::new(form, files);
     for (name, parts) in &members.texts {
         match (*name, rewrite.model) {
@@ -97,10 +97,10 @@ pub fn encode_json(
 }
 
 impl<'f> EditFormFields<'f> {
-    fn of(form: &'f MultipartForm) -> Result<Self, UnconvertibleField> {
+    fn from_form(form: &'f MultipartForm) -> Result<Self, UnconvertibleField> {
         let mut members = Self::default();
         for part in form.parts() {
-            let image = ImageFieldNameSyntax::of(&part.name);
+            let image = ImageFieldNameSyntax::parse(&part.name);
             match (part.name.as_str(), part.is_file()) {
                 (_, true) if let Some(name) = image => members.add_image(part, name)?,
                 ("mask", true) => once(&mut members.mask, part)?,
@@ -226,7 +226,9 @@ impl<'f> ImageEditJsonWriter<'f> {
             .iter()
             .map(|part| match (part.is_file(), files) {
                 (true, FileRepresentation::StandIns) => ROOM,
-                (true, FileRepresentation::Urls(urls)) if let Some(url) = url_of(part, urls) => {
+                (true, FileRepresentation::Urls(urls))
+                    if let Some(url) = url_for_part(part, urls) =>
+                {
                     url.len() + ROOM
                 }
                 (_, _) => encoded_len(part.value.len()) + ROOM,
@@ -250,7 +252,7 @@ impl<'f> ImageEditJsonWriter<'f> {
     fn text(&mut self, name: &str, parts: &[&FormPart]) -> Result<(), UnconvertibleField> {
         let texts: Vec<&str> = parts
             .iter()
-            .map(|part| text_of(self.form, part))
+            .map(|part| part_text(self.form, part))
             .collect::<Result<_, _>>()?;
         let is_list = parts[0].name.ends_with("[]");
         self.member(name, |out| match (is_list, texts.as_slice()) {
@@ -311,7 +313,7 @@ fn data_url(
         FileRepresentation::StandIns => {
             return out.extend_from_slice(b"\"data:image/png;base64,\"");
         }
-        FileRepresentation::Urls(urls) if let Some(url) = url_of(part, urls) => {
+        FileRepresentation::Urls(urls) if let Some(url) = url_for_part(part, urls) => {
             return out.extend_from_slice(&quoted(url));
         }
         FileRepresentation::Urls(_) | FileRepresentation::DataUrls => {}
@@ -319,7 +321,7 @@ fn data_url(
     let content = &form.body()[part.value.clone()];
     let beginning = format!(
         "data:{};base64,",
-        type_of(content, part.content_type.as_deref())
+        detect_type(content, part.content_type.as_deref())
     );
     out.extend_from_slice(&quoted(&beginning));
     // The closing quote is written after the base64, which needs no escapes.
@@ -328,7 +330,7 @@ fn data_url(
     out.push(b'"');
 }
 
-fn url_of<'u>(part: &FormPart, urls: &'u [FileUrl]) -> Option<&'u str> {
+fn url_for_part<'u>(part: &FormPart, urls: &'u [FileUrl]) -> Option<&'u str> {
     let mut urls = urls.iter();
     let found = urls.find(|file| file.span == part.value)?;
     Some(&found.url)
@@ -345,7 +347,7 @@ fn list<T>(out: &mut Vec<u8>, items: &[T], mut write: impl FnMut(&mut Vec<u8>, &
     out.push(b']');
 }
 
-fn text_of<'f>(form: &'f MultipartForm, part: &FormPart) -> Result<&'f str, UnconvertibleField> {
+fn part_text<'f>(form: &'f MultipartForm, part: &FormPart) -> Result<&'f str, UnconvertibleField> {
     let unfit = |what: &str| {
         let message = format!("form field `{}` {what}", part.name);
         UnconvertibleField::new(&part.name, message)

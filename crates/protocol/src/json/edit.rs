@@ -123,13 +123,13 @@ impl JsonEdits {
         child: EditedChild<'_>,
     ) -> Option<Bytes> {
         match child {
-            EditedChild::Original(value) => self.replacement_of(value),
+            EditedChild::Original(value) => self.replacement(value),
             added => self.container_edit(container)?.added(added).cloned(),
         }
     }
 
     /// The text that replaces a value.
-    pub(super) fn replacement_of(&self, value: DocumentNode<'_>) -> Option<Bytes> {
+    pub(super) fn replacement(&self, value: DocumentNode<'_>) -> Option<Bytes> {
         let span = value.span();
         let mut latest_first = self.replaced.iter().rev();
         let found = latest_first.find(|change| change.range == span);

@@ -78,7 +78,7 @@ impl<'a> DocumentNode<'a> {
         let entry = self.entry();
         let spelling = entry.spelling()?;
         let content = entry.content(&self.document.body);
-        let start = text::start_of(content, spelling, max);
+        let start = text::content_prefix(content, spelling, max);
         Some(text::decode(start, spelling))
     }
 
@@ -169,7 +169,7 @@ impl<'a> DocumentNode<'a> {
     /// The text of a string as written; `None` for other values.
     #[inline]
     pub(crate) fn raw_text(self) -> Option<RawText<'a>> {
-        RawText::of(self.entry(), &self.document.body)
+        RawText::from_entry(self.entry(), &self.document.body)
     }
 
     /// The elements of an array; empty for other values.
@@ -309,7 +309,7 @@ struct ContainerChildren<'a> {
 
 impl<'a> RawText<'a> {
     #[inline]
-    fn of(entry: &TapeEntry, body: &'a [u8]) -> Option<Self> {
+    fn from_entry(entry: &TapeEntry, body: &'a [u8]) -> Option<Self> {
         let spelling = entry.spelling()?;
         let bytes = entry.content(body);
         Some(Self { bytes, spelling })
@@ -331,7 +331,7 @@ impl<'a> ObjectMembers<'a> {
     #[inline]
     pub(crate) fn next_raw(&mut self) -> Option<(RawText<'a>, DocumentNode<'a>)> {
         let (key, value) = self.step()?;
-        let key = RawText::of(key, &value.document.body);
+        let key = RawText::from_entry(key, &value.document.body);
         Some((key.expect("a key stands before a member's value"), value))
     }
 

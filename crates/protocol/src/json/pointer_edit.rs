@@ -75,7 +75,7 @@ impl JsonEdits {
             steps: pointer.steps(),
             depth: 0,
         };
-        match self.replacement_of(root) {
+        match self.replacement(root) {
             Some(text) => {
                 let text = edit.edited_text(&text, path)?;
                 self.replace(root.span(), text);
@@ -88,7 +88,7 @@ impl JsonEdits {
     /// Whether there is a value at the pointer in the document as the edits so far leave it; `null` is one.
     pub fn has_value_at(&self, document: &JsonDocument, pointer: &JsonPointer) -> bool {
         let root = document.root();
-        match self.replacement_of(root) {
+        match self.replacement(root) {
             Some(text) => has_value_in(&text, pointer.steps()),
             None => self.has_value_below(root, pointer.steps()),
         }

@@ -46,7 +46,7 @@ impl Json for JsonSchemaTapeAdapter {
         string: &str,
         f: impl FnOnce(DocumentNode<'_>) -> T,
     ) -> T {
-        buffer.0 = JsonDocument::of_name(string);
+        buffer.0 = JsonDocument::from_name(string);
         f(buffer.0.root())
     }
 }
@@ -185,13 +185,13 @@ impl JsonNumber for NumberText<'_> {
 
 impl Default for PropertyNameStringBuffer {
     fn default() -> Self {
-        Self(JsonDocument::of_name(""))
+        Self(JsonDocument::from_name(""))
     }
 }
 
 impl JsonDocument {
     /// A document of one string. `name` is already decoded, so that it is not read as JSON.
-    fn of_name(name: &str) -> Self {
+    fn from_name(name: &str) -> Self {
         let body = Bytes::from(format!("\"{name}\""));
         let spelling = StringFlags {
             escaped: false,

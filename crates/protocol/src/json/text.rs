@@ -202,7 +202,7 @@ pub(super) fn decode(content: &[u8], spelling: StringFlags) -> Cow<'_, str> {
 }
 
 /// The start of a scanned string's content: at most `max` bytes, without a part of a character or of an escape.
-pub(super) fn start_of(content: &[u8], spelling: StringFlags, max: usize) -> &[u8] {
+pub(super) fn content_prefix(content: &[u8], spelling: StringFlags, max: usize) -> &[u8] {
     if content.len() <= max {
         return content;
     }

@@ -26,7 +26,7 @@ pub struct ChannelSecrets {
 impl ChannelSecrets {
     /// The secrets in header values, each with or without a scheme before its token.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        let secrets: Vec<Vec<u8>> = values.into_iter().flat_map(secrets_of).collect();
+        let secrets: Vec<Vec<u8>> = values.into_iter().flat_map(secrets_in_value).collect();
         let plain = SecretMatcher::new(secrets.iter().map(Vec::as_slice));
         let encoded: Vec<String> = secrets
             .iter()
@@ -76,7 +76,7 @@ impl ChannelSecrets {
 }
 
 /// The secrets in a header value: its token without the scheme, or the whole value if the token is too short.
-fn secrets_of(value: &str) -> Vec<Vec<u8>> {
+fn secrets_in_value(value: &str) -> Vec<Vec<u8>> {
     let value = value.trim();
     let Some((scheme, token)) = value.split_once([' ', '\t']) else {
         return vec![value.into()];

@@ -95,21 +95,21 @@ enum Branch {
 impl AcceptProgram {
     /// The verdict on a document by its root. Never wrong, but perhaps unknown.
     pub fn verdict(&self, root: DocumentNode<'_>) -> SchemaVerdict {
-        self.of_node(0, root)
+        self.check_node(0, root)
     }
 
     #[inline]
-    fn of_node(&self, index: NodeIndex, value: DocumentNode<'_>) -> SchemaVerdict {
+    fn check_node(&self, index: NodeIndex, value: DocumentNode<'_>) -> SchemaVerdict {
         let node = &self.nodes[index as usize];
         match node.free_kinds.contains(value.kind()) {
             true => SchemaVerdict::Yes,
-            false => self.of_rules(node, value),
+            false => self.check_rules(node, value),
         }
     }
 
     // Apart from the question above, which most values end at: together they are too large to be inlined.
     #[inline(never)]
-    fn of_rules<'p>(&'p self, mut node: &'p Node, value: DocumentNode<'_>) -> SchemaVerdict {
+    fn check_rules<'p>(&'p self, mut node: &'p Node, value: DocumentNode<'_>) -> SchemaVerdict {
         let kind = value.kind();
         loop {
             if !node.kinds.contains(kind) {
@@ -122,33 +122,33 @@ impl AcceptProgram {
                 Some(switch) if kind == ValueKind::Object => {
                     node = &self.nodes[switch.target(value) as usize];
                 }
-                _ => return self.of_kind(node, kind, value),
+                _ => return self.check_kind(node, kind, value),
             }
         }
     }
 
     /// The verdict of a node's rules on a value of a kind that it admits. Stops at the first rule that does not say
     /// yes.
-    fn of_kind(&self, node: &Node, kind: ValueKind, value: DocumentNode<'_>) -> SchemaVerdict {
+    fn check_kind(&self, node: &Node, kind: ValueKind, value: DocumentNode<'_>) -> SchemaVerdict {
         let mut lists = node.enumerations.iter();
         if !lists.all(|list| list.contains(value)) {
             return SchemaVerdict::No;
         }
         let own = match kind {
             ValueKind::Null | ValueKind::Bool => SchemaVerdict::Yes,
-            ValueKind::Number => node.of_number(value),
+            ValueKind::Number => node.check_number(value),
             ValueKind::String => SchemaVerdict::from(node.length.admits_length(value)),
             ValueKind::Array => match &node.array {
-                Some(rules) => self.of_array(rules, value),
+                Some(rules) => self.check_array(rules, value),
                 None => SchemaVerdict::Yes,
             },
             ValueKind::Object => match &node.object {
-                Some(rules) => self.of_object(rules, value),
+                Some(rules) => self.check_object(rules, value),
                 None => SchemaVerdict::Yes,
             },
         };
         let branches = node.branches.iter();
-        let of_branches = || all_of(branches.map(|branch| self.of_branch(branch, value)));
+        let of_branches = || all_pass(branches.map(|branch| self.check_branch(branch, value)));
         own.and_then(of_branches).and_then(|| {
             let judges = node.judges.iter();
             let mut relevant = judges.filter(|(kinds, _)| kinds.contains(kind));
@@ -157,32 +157,32 @@ impl AcceptProgram {
         })
     }
 
-    fn of_array(&self, rules: &ArrayRules, value: DocumentNode<'_>) -> SchemaVerdict {
+    fn check_array(&self, rules: &ArrayRules, value: DocumentNode<'_>) -> SchemaVerdict {
         if !rules.count.contains(value.len()) {
             return SchemaVerdict::No;
         }
         for element in value.elements() {
-            match self.of_node(rules.items, element) {
+            match self.check_node(rules.items, element) {
                 SchemaVerdict::Yes => {}
                 verdict => return verdict,
             }
         }
-        all_of(rules.contains.iter().map(|(node, count)| {
+        all_pass(rules.contains.iter().map(|(node, count)| {
             let elements = value.elements();
-            count.verdict_of(elements.map(|element| self.of_node(*node, element)))
+            count.check_count(elements.map(|element| self.check_node(*node, element)))
         }))
     }
 
-    fn of_object(&self, rules: &ObjectRules, value: DocumentNode<'_>) -> SchemaVerdict {
+    fn check_object(&self, rules: &ObjectRules, value: DocumentNode<'_>) -> SchemaVerdict {
         if !rules.count.contains(value.len()) {
             return SchemaVerdict::No;
         }
         let mut present = 0;
         let mut members = value.members();
         while let Some((key, member)) = members.next_raw() {
-            let (node, required) = rules.of_member(key);
+            let (node, required) = rules.find_member(key);
             present |= required;
-            match self.of_node(node, member) {
+            match self.check_node(node, member) {
                 SchemaVerdict::Yes => {}
                 verdict => return verdict,
             }
@@ -190,29 +190,31 @@ impl AcceptProgram {
         SchemaVerdict::from(present == rules.required)
     }
 
-    fn of_branch(&self, branch: &Branch, value: DocumentNode<'_>) -> SchemaVerdict {
+    fn check_branch(&self, branch: &Branch, value: DocumentNode<'_>) -> SchemaVerdict {
         match branch {
             Branch::If {
                 test,
                 then,
                 otherwise,
-            } => match self.of_node(*test, value) {
-                SchemaVerdict::Yes => self.of_node(*then, value),
-                SchemaVerdict::No => self.of_node(*otherwise, value),
+            } => match self.check_node(*test, value) {
+                SchemaVerdict::Yes => self.check_node(*then, value),
+                SchemaVerdict::No => self.check_node(*otherwise, value),
                 SchemaVerdict::Unknown => SchemaVerdict::Unknown,
             },
-            Branch::AnyOf(nodes) => any_of(nodes.iter().map(|node| self.of_node(*node, value))),
-            Branch::OneOf(nodes) => {
-                let verdicts = nodes.iter().map(|node| self.of_node(*node, value));
-                CountRange { min: 1, max: 1 }.verdict_of(verdicts)
+            Branch::AnyOf(nodes) => {
+                any_passes(nodes.iter().map(|node| self.check_node(*node, value)))
             }
-            Branch::Not(node) => !self.of_node(*node, value),
+            Branch::OneOf(nodes) => {
+                let verdicts = nodes.iter().map(|node| self.check_node(*node, value));
+                CountRange { min: 1, max: 1 }.check_count(verdicts)
+            }
+            Branch::Not(node) => !self.check_node(*node, value),
         }
     }
 }
 
 impl Node {
-    fn of_number(&self, value: DocumentNode<'_>) -> SchemaVerdict {
+    fn check_number(&self, value: DocumentNode<'_>) -> SchemaVerdict {
         let is_whole = !self.integer || is_integer(value);
         SchemaVerdict::from(is_whole && self.numbers.admits(value))
     }
@@ -221,7 +223,7 @@ impl Node {
 impl Switch {
     /// The node for an object.
     fn target(&self, object: DocumentNode<'_>) -> NodeIndex {
-        let Some(value) = self.member.of_object(object) else {
+        let Some(value) = self.member.find_in(object) else {
             return self.absent;
         };
         let probe = Probe::new(value);
@@ -235,7 +237,7 @@ impl Switch {
 }
 
 /// The verdict of several parts that must all say yes: no, if one says no.
-fn all_of(verdicts: impl Iterator<Item = SchemaVerdict>) -> SchemaVerdict {
+fn all_pass(verdicts: impl Iterator<Item = SchemaVerdict>) -> SchemaVerdict {
     let mut whole = SchemaVerdict::Yes;
     for verdict in verdicts {
         match verdict {
@@ -248,8 +250,8 @@ fn all_of(verdicts: impl Iterator<Item = SchemaVerdict>) -> SchemaVerdict {
 }
 
 /// The verdict of several parts of which one must say yes.
-fn any_of(verdicts: impl Iterator<Item = SchemaVerdict>) -> SchemaVerdict {
-    !all_of(verdicts.map(|verdict| !verdict))
+fn any_passes(verdicts: impl Iterator<Item = SchemaVerdict>) -> SchemaVerdict {
+    !all_pass(verdicts.map(|verdict| !verdict))
 }
 
 impl SchemaVerdict {

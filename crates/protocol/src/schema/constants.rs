@@ -37,7 +37,7 @@ fn merge_within(schema: &mut Value) {
 fn merge_alternatives(keywords: &mut Map<String, Value>, keyword: &str) {
     let alternatives = keywords.get(keyword).and_then(Value::as_array);
     let long = alternatives.filter(|alternatives| alternatives.len() >= ALTERNATIVES_MIN);
-    let values = long.and_then(|alternatives| values_of(alternatives));
+    let values = long.and_then(|alternatives| admitted_values(alternatives));
     let Some(values) = values.filter(|values| keyword == "anyOf" || are_distinct(values)) else {
         return;
     };
@@ -48,7 +48,7 @@ fn merge_alternatives(keywords: &mut Map<String, Value>, keyword: &str) {
 }
 
 /// The values that the alternatives admit, if each is a list of scalars.
-fn values_of(alternatives: &[Value]) -> Option<Vec<Value>> {
+fn admitted_values(alternatives: &[Value]) -> Option<Vec<Value>> {
     let mut values = Vec::with_capacity(alternatives.len());
     for alternative in alternatives {
         let keywords = alternative.as_object()?;
@@ -90,7 +90,7 @@ fn are_distinct(values: &[Value]) -> bool {
 mod tests {
     use super::*;
     use crate::json::{JsonDocument, JsonLimits};
-    use crate::schema::{CompiledSchema, violations_of};
+    use crate::schema::{CompiledSchema, find_violations};
     use serde_json::json;
 
     fn merged(keyword: &str, alternatives: Vec<Value>) -> Value {
@@ -178,7 +178,7 @@ mod tests {
             ] {
                 let document = JsonDocument::parse(body.into(), &JsonLimits::default()).unwrap();
                 assert_eq!(schema.accepts(&document), is_valid, "{keyword} {body}");
-                let violations = violations_of([&schema], &document, 8);
+                let violations = find_violations([&schema], &document, 8);
                 assert_eq!(violations.is_empty(), is_valid, "{keyword} {body}");
                 for violation in violations {
                     let reason = &violation.reason;

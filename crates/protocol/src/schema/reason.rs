@@ -69,7 +69,7 @@ pub(super) fn with_received(
 /// What was received; `None` if the rule is not about the type or the size of one value.
 fn received(kind: &Kind, value: DocumentNode<'_>) -> Option<&'static str> {
     let needs_integer = |kind: &TypeKind| {
-        let types = types_of(kind);
+        let types = to_type_set(kind);
         types.contains(JsonType::Integer) && !types.contains(JsonType::Number)
     };
     Some(match (kind, value.kind()) {
@@ -137,7 +137,7 @@ fn reason_of_structure(kind: &Kind) -> Option<&'static str> {
 const NAMED_MAX: usize = 200;
 
 fn expected(options: &Value) -> String {
-    let named: Vec<String> = options_of(options).map(Value::to_string).collect();
+    let named: Vec<String> = iter_options(options).map(Value::to_string).collect();
     match named.as_slice() {
         [] => "absent or null".to_owned(),
         [only] => only.clone(),
@@ -160,18 +160,18 @@ fn hint(options: &Value, value: Option<DocumentNode<'_>>) -> String {
         .is_some_and(|options| options.len() > NAMED_MAX);
     let text = value.and_then(DocumentNode::as_str).filter(|_| !is_long);
     let text = text.filter(|text| is_word(text)).unwrap_or_default();
-    let near = nearest(&text, options_of(options).filter_map(Value::as_str), 1);
+    let near = nearest(&text, iter_options(options).filter_map(Value::as_str), 1);
     let near = near.first();
     near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"))
 }
 
-fn options_of(options: &Value) -> impl Iterator<Item = &Value> {
+fn iter_options(options: &Value) -> impl Iterator<Item = &Value> {
     let options = options.as_array().into_iter().flatten();
     options.filter(|option| !option.is_null() && option.as_str() != Some(""))
 }
 
 fn expected_types(kind: &TypeKind) -> String {
-    let types = types_of(kind).into_iter();
+    let types = to_type_set(kind).into_iter();
     named_types(types.map(|kind| kind.as_str()))
 }
 
@@ -189,7 +189,7 @@ fn named_types<'t>(types: impl Iterator<Item = &'t str>) -> String {
     names.collect::<Vec<_>>().join(" or ")
 }
 
-fn types_of(kind: &TypeKind) -> JsonTypeSet {
+fn to_type_set(kind: &TypeKind) -> JsonTypeSet {
     match *kind {
         TypeKind::Single(only) => only.into(),
         TypeKind::Multiple(several) => several,

@@ -138,9 +138,9 @@ impl StreamProgress {
         // The event of a partial image never ends a stream, and may have megabytes of data.
         let has_large_events = self.shape.ending == Some(StreamEnding::LastEventOfEach);
         if has_large_events && name.is_some() && !may_fail(name, data) {
-            return StreamEndState::of(self.classify(name, b"{}"));
+            return StreamEndState::from_class(self.classify(name, b"{}"));
         }
-        StreamEndState::of(self.classify(name, data))
+        StreamEndState::from_class(self.classify(name, data))
     }
 
     /// Whether a chat chunk finishes all choices that were begun. A chunk that finishes none costs one search.
@@ -156,12 +156,12 @@ impl StreamProgress {
                 .unwrap_or_default();
             !value.trim_ascii_start().starts_with(b"null")
         });
-        may && choices_of(data).any(|choice| is_finished(data, choice))
+        may && find_choices(data).any(|choice| is_finished(data, choice))
     }
 }
 
 impl StreamEndState {
-    fn of(class: EventClass) -> Self {
+    fn from_class(class: EventClass) -> Self {
         match class {
             EventClass::Terminal { failed: false } => Self::LastEvent,
             EventClass::Terminal { failed: true } => Self::FailedLastEvent,
@@ -177,8 +177,8 @@ impl StreamEndState {
 
 impl ChoiceBitmap {
     fn note(&mut self, data: &[u8]) {
-        for choice in choices_of(data) {
-            let bit = 1 << index_of(data, choice.clone()).min(u128::BITS - 1);
+        for choice in find_choices(data) {
+            let bit = 1 << choice_index(data, choice.clone()).min(u128::BITS - 1);
             self.seen |= bit;
             if is_finished(data, choice) {
                 self.finished |= bit;
@@ -206,18 +206,18 @@ fn end_of_oversize(shape: &StreamShape, raw: &[u8]) -> StreamEndState {
     });
     match name {
         Some(name) if shape.ending != Some(StreamEnding::DoneMarker) => {
-            StreamEndState::of(shape.event_class(Some(name), b"{}"))
+            StreamEndState::from_class(shape.event_class(Some(name), b"{}"))
         }
         _ => StreamEndState::Finished,
     }
 }
 
-fn choices_of(data: &[u8]) -> impl Iterator<Item = Range<usize>> {
+fn find_choices(data: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let choices = skim::find(data, &["choices"]).unwrap_or_default();
     skim::elements(data, choices)
 }
 
-fn index_of(data: &[u8], choice: Range<usize>) -> u32 {
+fn choice_index(data: &[u8], choice: Range<usize>) -> u32 {
     let index = skim::members(data, choice).find(|(key, _)| *key == b"index");
     index
         .and_then(|(_, value)| std::str::from_utf8(&data[value]).ok()?.parse().ok())

@@ -77,19 +77,19 @@ async fn what_one_account_has_is_unknown_to_another() {
     let simulator = simulator();
     let file = send(&simulator, form("/v1/files")).await.json();
     let path = format!("/v1/files/{}", file["id"].as_str().unwrap());
-    let of_other = |mut request: Request<bytes::Bytes>| {
+    let with_other_key = |mut request: Request<bytes::Bytes>| {
         let other = "Bearer sk-other".parse().unwrap();
         request.headers_mut().insert("authorization", other);
         request
     };
-    let read = of_other(request("GET", &path, ""));
+    let read = with_other_key(request("GET", &path, ""));
     assert_eq!(send(&simulator, read).await.status, 404);
-    let list = of_other(request("GET", "/v1/files", ""));
+    let list = with_other_key(request("GET", "/v1/files", ""));
     assert_eq!(send(&simulator, list).await.json()["data"], json!([]));
     let content = json!([{"type": "input_file", "file_id": file["id"]}]);
     let body = json!({"model": "m", "input": [{"role": "user", "content": content}]});
     assert_eq!(post(&simulator, "/v1/responses", &body).await.status, 200);
-    let ask = of_other(request("POST", "/v1/responses", body.to_string()));
+    let ask = with_other_key(request("POST", "/v1/responses", body.to_string()));
     assert_eq!(send(&simulator, ask).await.status, 404);
 }
 

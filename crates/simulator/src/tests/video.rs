@@ -84,7 +84,7 @@ fn asynchronous(path: &str, body: &Value) -> Request<Bytes> {
     request
 }
 
-fn of_other(mut request: Request<Bytes>) -> Request<Bytes> {
+fn with_other_key(mut request: Request<Bytes>) -> Request<Bytes> {
     let other = "Bearer sk-other".parse().unwrap();
     request.headers_mut().insert("authorization", other);
     request
@@ -334,21 +334,21 @@ async fn an_account_knows_its_own_tasks_only() {
     let [a, b] = FAMILIES;
     let path = a.made(&simulator, "").await;
     for request in [request("GET", &path, ""), request("DELETE", &path, "")] {
-        let seen = send(&simulator, of_other(request)).await;
+        let seen = send(&simulator, with_other_key(request)).await;
         assert_eq!(seen.status, 404);
         assert_eq!(seen.json()["error"]["type"], "NotFound");
     }
-    let list = send(&simulator, of_other(request("GET", A, "")))
+    let list = send(&simulator, with_other_key(request("GET", A, "")))
         .await
         .json();
     assert_eq!(list, json!({"items": [], "total": 0}));
     let path = b.made(&simulator, "").await;
-    let seen = send(&simulator, of_other(request("GET", &path, ""))).await;
+    let seen = send(&simulator, with_other_key(request("GET", &path, ""))).await;
     assert_eq!(
         (seen.status, &seen.json()["output"]["task_status"]),
         (200, &json!("UNKNOWN"))
     );
-    let cancel = of_other(request("POST", &format!("{path}/cancel"), ""));
+    let cancel = with_other_key(request("POST", &format!("{path}/cancel"), ""));
     assert_eq!(send(&simulator, cancel).await.status, 404);
 }
 

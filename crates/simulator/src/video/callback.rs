@@ -37,7 +37,7 @@ pub type CallbackBodyFn = fn(&VideoTask, &Parts) -> JsonObject;
 
 impl CallbackPlayer {
     /// `None` if the create has no `callback_url`.
-    pub fn of(
+    pub fn for_task(
         task: &VideoTask,
         create: &Value,
         call: &RequestContext,

@@ -53,7 +53,7 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
         members.extend(draft.map(|id| ("draft_task_id".to_owned(), id.into())));
     }
     let expires_after = expires_after(body);
-    let plan = TaskPlan::of(
+    let plan = TaskPlan::from_directives(
         call.directives,
         call.options,
         Duration::from_secs(expires_after),
@@ -67,7 +67,7 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
         json.member("safety_identifier", identifier);
     }
     let task = VideoTask::new(id, SimulatedFamily::A, echoed, plan, call.account);
-    let callbacks = callback::CallbackPlayer::of(&task, body, call, task_json);
+    let callbacks = callback::CallbackPlayer::for_task(&task, body, call, task_json);
     call.tasks.put(task);
     if let Some(callbacks) = callbacks {
         tokio::spawn(callbacks.play());

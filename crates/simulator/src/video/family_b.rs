@@ -59,7 +59,7 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
     if !call.directives.task.no_id {
         output.member("task_id", &id);
     }
-    let plan = TaskPlan::of(call.directives, call.options, Duration::MAX);
+    let plan = TaskPlan::from_directives(call.directives, call.options, Duration::MAX);
     call.tasks.put(VideoTask::new(
         id,
         SimulatedFamily::B,

@@ -27,7 +27,7 @@ pub struct TaskPlan {
 
 impl TaskPlan {
     /// The plan that `directives` ask for, with the defaults of `options`.
-    pub fn of(
+    pub fn from_directives(
         directives: &Directives,
         options: &SimulatorDefaults,
         expires_after: Duration,

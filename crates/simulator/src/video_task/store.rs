@@ -88,7 +88,7 @@ impl VideoTaskStore {
     pub fn records(&self) -> JsonText {
         let table = self.lock();
         let tasks = table.order.iter().filter_map(|id| table.tasks.get(id));
-        JsonText::of(&tasks.map(VideoTask::json).collect::<Vec<_>>())
+        JsonText::serialize(&tasks.map(VideoTask::json).collect::<Vec<_>>())
     }
 
     fn lock(&self) -> MutexGuard<'_, VideoTaskTable> {

@@ -63,8 +63,8 @@ fn property(caller: &mut GuestCaller<'_>, at: u32, length: u32) -> Result<Bytes,
     }
     let exchange = exchange.ok_or(AbiStatus::NotFound)?;
     let value = match &*path {
-        ["request", rest @ ..] => of_request(state, exchange, rest),
-        ["response", rest @ ..] => of_response(state, exchange, rest),
+        ["request", rest @ ..] => request_property(state, exchange, rest),
+        ["response", rest @ ..] => response_property(state, exchange, rest),
         _ => None,
     };
     value
@@ -114,13 +114,13 @@ fn serialise(value: PropertyValue) -> Bytes {
     }
 }
 
-fn of_request(state: &GuestState, exchange: &ExchangeData, path: &[&str]) -> Option<Bytes> {
+fn request_property(state: &GuestState, exchange: &ExchangeData, path: &[&str]) -> Option<Bytes> {
     let request = &exchange.request;
     let (url_path, query) = match request.path.split_once('?') {
         Some((path, query)) => (path, query),
         None => (request.path.as_str(), ""),
     };
-    let header = |name| of_map(state, exchange, HeaderMapKind::RequestHeaders, &[name]);
+    let header = |name| map_property(state, exchange, HeaderMapKind::RequestHeaders, &[name]);
     let text = match path {
         ["path"] => &request.path,
         ["url_path"] => url_path,
@@ -132,34 +132,38 @@ fn of_request(state: &GuestState, exchange: &ExchangeData, path: &[&str]) -> Opt
         ["useragent"] => return header("user-agent"),
         ["id"] => return header("x-request-id"),
         ["headers", name @ ..] => {
-            return of_map(state, exchange, HeaderMapKind::RequestHeaders, name);
+            return map_property(state, exchange, HeaderMapKind::RequestHeaders, name);
         }
         _ => return None,
     };
     Some(Bytes::copy_from_slice(text.as_bytes()))
 }
 
-fn of_response(state: &GuestState, exchange: &ExchangeData, path: &[&str]) -> Option<Bytes> {
+fn response_property(state: &GuestState, exchange: &ExchangeData, path: &[&str]) -> Option<Bytes> {
     match path {
         ["code"] => {
             let code = i64::from(exchange.response.as_ref()?.status.as_u16());
             Some(code.to_le_bytes().to_vec().into())
         }
-        ["headers", name @ ..] => of_map(state, exchange, HeaderMapKind::ResponseHeaders, name),
-        ["trailers", name @ ..] => of_map(state, exchange, HeaderMapKind::ResponseTrailers, name),
+        ["headers", name @ ..] => {
+            map_property(state, exchange, HeaderMapKind::ResponseHeaders, name)
+        }
+        ["trailers", name @ ..] => {
+            map_property(state, exchange, HeaderMapKind::ResponseTrailers, name)
+        }
         _ => None,
     }
 }
 
 /// One header of a map, or all of them.
-fn of_map(
+fn map_property(
     state: &GuestState,
     exchange: &ExchangeData,
     kind: HeaderMapKind,
     name: &[&str],
 ) -> Option<Bytes> {
     let hidden = &state.plugin.settings.grants.hidden_headers;
-    let map = MapView::of(exchange, kind, hidden)?;
+    let map = MapView::new(exchange, kind, hidden)?;
     match name {
         [] => Some(encode(&map).into()),
         [name] => Some(map.value(name.as_bytes())?.into_owned().into()),

@@ -29,7 +29,7 @@ pub(crate) enum Reaction {
 }
 
 impl EventOutcome {
-    pub fn of(reaction: Reaction) -> Self {
+    pub fn from_reaction(reaction: Reaction) -> Self {
         Self {
             exchange: None,
             result: Ok(reaction),

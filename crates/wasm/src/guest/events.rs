@@ -40,12 +40,12 @@ impl Guest {
         let result = self.run_event(context, wake, exchange, event).await;
         match result {
             Err(failure) => self.surrender(context, failure),
-            Ok(Reaction::Wait) => EventOutcome::of(Reaction::Wait),
+            Ok(Reaction::Wait) => EventOutcome::from_reaction(Reaction::Wait),
             Ok(reaction) => {
                 let stream = self.state_mut().streams.get_mut(&context);
                 EventOutcome {
                     exchange: stream.map(|stream| stream.take_exchange(&reaction)),
-                    ..EventOutcome::of(reaction)
+                    ..EventOutcome::from_reaction(reaction)
                 }
             }
         }
@@ -111,7 +111,7 @@ impl Guest {
         };
         Some(EventOutcome {
             exchange: Some(stream.take_exchange(&reaction)),
-            ..EventOutcome::of(reaction)
+            ..EventOutcome::from_reaction(reaction)
         })
     }
 

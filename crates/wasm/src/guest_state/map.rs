@@ -32,7 +32,7 @@ pub(crate) struct MapEdit<'a> {
 }
 
 impl<'a> MapView<'a> {
-    pub fn of(
+    pub fn new(
         exchange: &'a ExchangeData,
         kind: HeaderMapKind,
         hidden: &'a [HeaderName],
@@ -137,7 +137,7 @@ impl<'a> MapView<'a> {
 }
 
 impl<'a> MapEdit<'a> {
-    pub fn of(
+    pub fn new(
         exchange: &'a mut ExchangeData,
         log: &'a mut EditLog,
         kind: HeaderMapKind,

@@ -181,14 +181,14 @@ impl GuestState {
             HeaderMapKind::CallTrailers => {
                 Some(MapView::plain(&self.call_response.as_ref()?.trailers, &[]))
             }
-            kind => MapView::of(self.exchange()?, kind, hidden),
+            kind => MapView::new(self.exchange()?, kind, hidden),
         }
     }
 
     pub fn map_edit(&mut self, kind: HeaderMapKind) -> Option<MapEdit<'_>> {
         let stream = self.streams.get_mut(&self.current)?;
         let exchange = stream.exchange.as_mut()?;
-        MapEdit::of(exchange, &mut stream.edits, kind, &self.plugin.settings)
+        MapEdit::new(exchange, &mut stream.edits, kind, &self.plugin.settings)
     }
 
     /// The context that owns an HTTP call which is made now: it waits for the response, and its end cancels the call. The

@@ -224,7 +224,7 @@ pub(super) fn header_map(headers: &[(&str, &str)]) -> HeaderMap {
 }
 
 /// The headers of a request as text, in their order.
-pub(super) fn headers_of(map: &HeaderMap) -> Vec<String> {
+pub(super) fn header_lines(map: &HeaderMap) -> Vec<String> {
     map.iter()
         .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
         .collect()

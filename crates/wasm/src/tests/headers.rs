@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderName, StatusCode};
 
-use super::fixture::{answered, header_map, headers_of, request, started, started_with};
+use super::fixture::{answered, header_lines, header_map, request, started, started_with};
 use crate::{ExchangeData, PluginStep, PropertySource, PropertyValue};
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn a_plugin_edits_request_headers() {
     for (code, expected) in cases {
         let mut exchange = request(&[("x-a", "1"), ("x-b", "1")]);
         run(code, &mut exchange).await;
-        assert_eq!(headers_of(&exchange.request.headers), *expected, "{code}");
+        assert_eq!(header_lines(&exchange.request.headers), *expected, "{code}");
         assert_eq!(exchange.request.path, "/v1/chat?trace=1");
     }
 }
@@ -86,9 +86,9 @@ async fn response_headers_and_the_status_are_changed() {
         .unwrap();
     let response = exchange.response.unwrap();
     assert_eq!(response.status, StatusCode::IM_A_TEAPOT);
-    assert_eq!(headers_of(&response.headers), ["x-a: 1"]);
+    assert_eq!(header_lines(&response.headers), ["x-a: 1"]);
     let trailers = exchange.response_trailers.unwrap();
-    assert_eq!(headers_of(&trailers), ["x-trailer: 1"]);
+    assert_eq!(header_lines(&trailers), ["x-trailer: 1"]);
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn hidden_headers_are_neither_seen_nor_changed() {
     let mut exchange = request(&[("authorization", "secret"), ("x-a", "1")]);
     let step = stream.on_request_headers(&mut exchange, true).await;
     assert_eq!(step, Ok(PluginStep::Continue));
-    let mut headers = headers_of(&exchange.request.headers);
+    let mut headers = header_lines(&exchange.request.headers);
     headers.sort_unstable();
     assert_eq!(headers, ["authorization: secret", "x-a: 1"]);
 }

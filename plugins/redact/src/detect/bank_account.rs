@@ -12,7 +12,7 @@ pub fn find(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     while at + SHORTEST <= bytes.len() {
         let end = if begins(bytes, at) {
-            end_of(bytes, at)
+            account_number_end(bytes, at)
         } else {
             None
         };
@@ -35,7 +35,7 @@ fn begins(bytes: &[u8], at: usize) -> bool {
 }
 
 /// The end of the longest account number that begins at a place.
-fn end_of(bytes: &[u8], start: usize) -> Option<usize> {
+fn account_number_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut account = Vec::with_capacity(LONGEST);
     let mut end = None;
     for (at, &byte) in bytes.iter().enumerate().skip(start) {

@@ -248,7 +248,7 @@ impl Exchange<'_> {
             Ok(added) => added,
             Err(fault) => return Err(self.refused(fault, held).await),
         };
-        for event in sse::events_of(&added, EVENT_BYTES_MAX) {
+        for event in sse::decode_events(&added, EVENT_BYTES_MAX) {
             self.hold_event(&event, event.raw.clone(), held).await?;
         }
         Ok(())
@@ -260,7 +260,7 @@ impl Exchange<'_> {
             return checks.on_held_event(&mut self.request, event);
         }
         let mut waits = false;
-        for event in sse::events_of(sent, EVENT_BYTES_MAX) {
+        for event in sse::decode_events(sent, EVENT_BYTES_MAX) {
             waits |= checks.on_held_event(&mut self.request, &event);
         }
         waits

@@ -75,7 +75,7 @@ impl ContainerEdit {
     pub fn remove(&mut self, child: EditedChild<'_>) {
         match child {
             EditedChild::Original(value) => {
-                if let Some(index) = self.index_of(value) {
+                if let Some(index) = self.child_index(value) {
                     self.removed.insert(index);
                 }
             }
@@ -87,7 +87,7 @@ impl ContainerEdit {
     pub fn rename(&mut self, child: EditedChild<'_>, name: &str) {
         match child {
             EditedChild::Original(value) => {
-                if let (Some(index), Some(key)) = (self.index_of(value), value.key_span()) {
+                if let (Some(index), Some(key)) = (self.child_index(value), value.key_span()) {
                     self.renamed.insert(index, (key, name.to_owned()));
                 }
             }
@@ -221,7 +221,7 @@ impl ContainerEdit {
     }
 
     /// The index of an original child.
-    fn index_of(&self, value: DocumentNode<'_>) -> Option<usize> {
+    fn child_index(&self, value: DocumentNode<'_>) -> Option<usize> {
         let end = value.span().end;
         let children = &self.children;
         let found = children.binary_search_by_key(&end, |child| child.end as usize);

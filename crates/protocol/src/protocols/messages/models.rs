@@ -40,7 +40,7 @@ impl<'a> MessagesModelJson<'a> {
 }
 
 fn list(entries: &[ListedModel], page: &PageQuery) -> Bytes {
-    let (part, has_more) = page.of(entries);
+    let (part, has_more) = page.select(entries);
     json(&MessagesModelListJson {
         data: part.iter().map(MessagesModelJson::new).collect(),
         has_more,

@@ -10,7 +10,7 @@ use super::vocabulary::is_supported;
 use super::{AcceptProgram, ArrayRules, Branch, Node, NodeIndex, Switch};
 use crate::json::ValueKind;
 use crate::json::tape_values::JsonSchemaTapeAdapter;
-use crate::schema::validator_of;
+use crate::schema::build_validator;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -23,7 +23,7 @@ impl AcceptProgram {
             return None;
         }
         let mut compiler = Compiler::new(root);
-        compiler.index_of(vec![root], &Knowledge::default());
+        compiler.node_index(vec![root], &Knowledge::default());
         let mut nodes = Vec::new();
         while let Some(source) = compiler.pending.pop_front() {
             nodes.push(compiler.node(&source)?);
@@ -70,7 +70,7 @@ impl<'s> Compiler<'s> {
     }
 
     /// The index of the node for a source, which is built later if it is new.
-    fn index_of(&mut self, schemas: Vec<&'s Value>, knowledge: &Knowledge<'s>) -> NodeIndex {
+    fn node_index(&mut self, schemas: Vec<&'s Value>, knowledge: &Knowledge<'s>) -> NodeIndex {
         let addresses = schemas.iter().map(|schema| std::ptr::from_ref(*schema));
         let addresses: BTreeSet<*const Value> = addresses.collect();
         let key = (addresses.into_iter().collect(), knowledge.clone());
@@ -131,7 +131,7 @@ impl<'s> Compiler<'s> {
         let literals = literals.collect::<Option<Vec<_>>>()?;
         let mut target = |state| {
             let knowledge = knowledge.with(found.member, state);
-            self.index_of(schemas.to_vec(), &knowledge)
+            self.node_index(schemas.to_vec(), &knowledge)
         };
         let cases = found.literals.iter().copied().map(MemberState::Equal);
         let cases: Vec<NodeIndex> = cases.map(&mut target).collect();
@@ -153,9 +153,9 @@ impl<'s> Compiler<'s> {
             let contains = rules.contains.iter();
             Box::new(ArrayRules {
                 count: rules.item_count,
-                items: self.index_of(rules.items.clone(), &nothing),
+                items: self.node_index(rules.items.clone(), &nothing),
                 contains: contains
-                    .map(|(schema, count)| (self.index_of(vec![schema], &nothing), *count))
+                    .map(|(schema, count)| (self.node_index(vec![schema], &nothing), *count))
                     .collect(),
             })
         })
@@ -177,11 +177,14 @@ impl<'s> Compiler<'s> {
         names.extend(&rules.required);
         let nothing = Knowledge::default();
         let mut node_of = |name: Option<&str>| {
-            let schemas = rules.members.iter().filter_map(|part| part.schema_of(name));
+            let schemas = rules
+                .members
+                .iter()
+                .filter_map(|part| part.member_schema(name));
             let is_implied =
                 |schema| name.is_some_and(|name| knowledge.implies(self.root, name, schema));
             let schemas = schemas.filter(|schema| !is_implied(schema)).collect();
-            self.index_of(schemas, &nothing)
+            self.node_index(schemas, &nothing)
         };
         let members = names.into_iter();
         let members = members
@@ -200,7 +203,7 @@ impl<'s> Compiler<'s> {
         knowledge: &Knowledge<'s>,
     ) -> Box<[Branch]> {
         let mut node =
-            |schema: Option<&'s Value>| self.index_of(schema.into_iter().collect(), knowledge);
+            |schema: Option<&'s Value>| self.node_index(schema.into_iter().collect(), knowledge);
         let branches = branches.iter().map(|branch| match branch {
             BranchSchemas::If {
                 test,
@@ -226,7 +229,7 @@ impl<'s> Compiler<'s> {
     fn judges(&mut self, rules: &mut Conjunction<'s>) -> Box<[(KindSet, u32)]> {
         let mut judges = Vec::new();
         for (kinds, keyword, value) in std::mem::take(&mut rules.judge_keywords) {
-            match self.judge_of(keyword, value) {
+            match self.judge_index(keyword, value) {
                 Some(judge) => judges.push((kinds, judge)),
                 None => rules.unknown_kinds = rules.unknown_kinds.union(kinds),
             }
@@ -234,13 +237,13 @@ impl<'s> Compiler<'s> {
         judges.into()
     }
 
-    fn judge_of(&mut self, keyword: &str, value: &'s Value) -> Option<u32> {
+    fn judge_index(&mut self, keyword: &str, value: &'s Value) -> Option<u32> {
         let address = std::ptr::from_ref(value);
         if let Some(index) = self.judge_indices.get(&address) {
             return Some(*index);
         }
         let schema = Value::from_iter([(keyword, value.clone())]);
-        self.judges.push(validator_of(&schema).ok()?);
+        self.judges.push(build_validator(&schema).ok()?);
         let index = self.judges.len() as u32 - 1;
         self.judge_indices.insert(address, index);
         Some(index)
@@ -249,7 +252,7 @@ impl<'s> Compiler<'s> {
 
 impl<'s> MemberSchemas<'s> {
     /// The schema of the member with this name, or of members that no schema names.
-    fn schema_of(&self, name: Option<&str>) -> Option<&'s Value> {
+    fn member_schema(&self, name: Option<&str>) -> Option<&'s Value> {
         let named = name.and_then(|name| self.properties?.get(name));
         named.or(self.additional)
     }

@@ -109,7 +109,7 @@ impl<'s> Conjunction<'s> {
     }
 
     fn add_type(&mut self, words: &Value) {
-        match KindSet::of_type(words) {
+        match KindSet::from_type(words) {
             Some((kinds, integer)) => {
                 self.kinds = self.kinds.intersection(kinds);
                 self.integer |= integer;
@@ -145,7 +145,7 @@ impl<'s> Conjunction<'s> {
             "minItems" | "maxItems" => (&mut self.item_count, ValueKind::Array),
             _ => (&mut self.member_count, ValueKind::Object),
         };
-        match limit_of(value) {
+        match parse_limit(value) {
             Some(min) if keyword.starts_with("min") => count.min = count.min.max(min),
             Some(max) => count.max = count.max.min(max),
             None => self.add_unknown(kind),
@@ -153,7 +153,7 @@ impl<'s> Conjunction<'s> {
     }
 
     fn add_contains(&mut self, schema: &'s Map<String, Value>, of_element: &'s Value) {
-        let limit = |keyword, default| schema.get(keyword).map_or(Some(default), limit_of);
+        let limit = |keyword, default| schema.get(keyword).map_or(Some(default), parse_limit);
         match (
             limit("minContains", 1),
             limit("maxContains", CountRange::ALL.max),
@@ -270,6 +270,6 @@ impl<'s> Expansion<'s, '_> {
 }
 
 /// A limit of a count. Others than plain integers are left to `jsonschema`.
-fn limit_of(value: &Value) -> Option<usize> {
+fn parse_limit(value: &Value) -> Option<usize> {
     usize::try_from(value.as_u64()?).ok()
 }

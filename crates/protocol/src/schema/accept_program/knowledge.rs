@@ -2,7 +2,7 @@
 
 use super::scalar::KindSet;
 use super::vocabulary::{is_annotation, target};
-use super::{SchemaVerdict, all_of, any_of};
+use super::{SchemaVerdict, all_pass, any_passes};
 use crate::json::ValueKind;
 use serde_json::Value;
 use std::cell::Cell;
@@ -90,7 +90,7 @@ impl<'s> KnownValue<'s> for Knowledge<'s> {
             "type" => verdict_of_type(value, ValueKind::Object.into()),
             "required" => {
                 let names = value.as_array().into_iter().flatten();
-                all_of(
+                all_pass(
                     names
                         .filter_map(Value::as_str)
                         .map(|name| match state(name) {
@@ -102,7 +102,7 @@ impl<'s> KnownValue<'s> for Knowledge<'s> {
             }
             "properties" => {
                 let schemas = value.as_object().into_iter().flatten();
-                all_of(schemas.map(|(name, schema)| match state(name) {
+                all_pass(schemas.map(|(name, schema)| match state(name) {
                     Some(MemberState::Absent) => SchemaVerdict::Yes,
                     Some(state) => scope.verdict(state, schema),
                     None => SchemaVerdict::Unknown,
@@ -124,7 +124,7 @@ impl<'s> KnownValue<'s> for MemberState<'s> {
             ("const", _) => self.equals(value),
             ("enum", _) => {
                 let values = value.as_array().into_iter().flatten();
-                any_of(values.map(|value| self.equals(value)))
+                any_passes(values.map(|value| self.equals(value)))
             }
             ("type", MemberState::Equal(known)) => verdict_of_type(value, KindSet::from(*known)),
             _ => SchemaVerdict::Unknown,
@@ -151,15 +151,15 @@ impl<'s> Scope<'s, '_> {
             return SchemaVerdict::Unknown;
         };
         self.schemas_left.set(left);
-        all_of(keywords.iter().map(|(keyword, value)| {
+        all_pass(keywords.iter().map(|(keyword, value)| {
             let schemas = value.as_array().into_iter().flatten();
             let mut verdicts = schemas.map(|schema| self.verdict(known, schema));
             match keyword.as_str() {
                 "$ref" => target(self.root, value)
                     .map_or(SchemaVerdict::Unknown, |schema| self.verdict(known, schema)),
                 "not" => !self.verdict(known, value),
-                "allOf" => all_of(&mut verdicts),
-                "anyOf" => any_of(&mut verdicts),
+                "allOf" => all_pass(&mut verdicts),
+                "anyOf" => any_passes(&mut verdicts),
                 annotation if is_annotation(annotation) => SchemaVerdict::Yes,
                 keyword => known.verdict_of_keyword(self, keyword, value),
             }
@@ -168,7 +168,7 @@ impl<'s> Scope<'s, '_> {
 }
 
 fn verdict_of_type(words: &Value, kind: KindSet) -> SchemaVerdict {
-    match KindSet::of_type(words) {
+    match KindSet::from_type(words) {
         Some((kinds, _)) => SchemaVerdict::from(kinds.intersection(kind) != KindSet::NONE),
         None => SchemaVerdict::Unknown,
     }

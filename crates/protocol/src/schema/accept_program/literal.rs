@@ -51,7 +51,7 @@ const LITERAL_BYTES_MAX: usize = 4 << 10;
 impl Text {
     pub fn new(text: &str) -> Self {
         let bytes: Box<[u8]> = text.as_bytes().into();
-        let words = TextWords::of(&bytes);
+        let words = TextWords::from_bytes(&bytes);
         Self { bytes, words }
     }
 
@@ -68,7 +68,7 @@ impl Text {
 
 impl TextWords {
     #[inline]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         match (bytes.first_chunk(), bytes.last_chunk()) {
             (Some(first), Some(last)) => Self {
                 first: u64::from_le_bytes(*first),
@@ -127,7 +127,7 @@ impl<'a> Probe<'a> {
         let raw = value.raw_text().filter(|raw| !raw.is_escaped());
         Self {
             value,
-            text: raw.map(|raw| (raw.bytes, TextWords::of(raw.bytes))),
+            text: raw.map(|raw| (raw.bytes, TextWords::from_bytes(raw.bytes))),
         }
     }
 }

@@ -68,21 +68,21 @@ impl ObjectRules {
 
     /// The node of the member with this key, and its bit if it is required.
     #[inline]
-    pub fn of_member(&self, key: RawText<'_>) -> (NodeIndex, u64) {
+    pub fn find_member(&self, key: RawText<'_>) -> (NodeIndex, u64) {
         match key.is_escaped() {
-            false => self.of_key(key.bytes),
-            true => self.of_key(key.decode().as_bytes()),
+            false => self.find_key(key.bytes),
+            true => self.find_key(key.decode().as_bytes()),
         }
     }
 
     #[inline]
-    fn of_key(&self, key: &[u8]) -> (NodeIndex, u64) {
+    fn find_key(&self, key: &[u8]) -> (NodeIndex, u64) {
         let length = key.len();
         let Some([start, end]) = self.starts.get(length..length + 2) else {
             return (self.others, 0);
         };
         let same_length = self.members.get(*start as usize..*end as usize);
-        let words = TextWords::of(key);
+        let words = TextWords::from_bytes(key);
         for rule in same_length.unwrap_or_default() {
             if rule.name.0.equals(key, words) {
                 return (rule.node, rule.required);
@@ -104,10 +104,10 @@ impl MemberName {
     }
 
     /// The value of the member with this name.
-    pub fn of_object<'a>(&self, object: DocumentNode<'a>) -> Option<DocumentNode<'a>> {
+    pub fn find_in<'a>(&self, object: DocumentNode<'a>) -> Option<DocumentNode<'a>> {
         let mut members = object.members();
         while let Some((key, value)) = members.next_raw() {
-            if self.is_of(key) {
+            if self.matches(key) {
                 return Some(value);
             }
         }
@@ -115,11 +115,12 @@ impl MemberName {
     }
 
     #[inline]
-    fn is_of(&self, key: RawText<'_>) -> bool {
+    fn matches(&self, key: RawText<'_>) -> bool {
         let name = self.0.bytes();
         match key.is_escaped() {
             false => {
-                key.bytes.len() == name.len() && self.0.equals(key.bytes, TextWords::of(key.bytes))
+                key.bytes.len() == name.len()
+                    && self.0.equals(key.bytes, TextWords::from_bytes(key.bytes))
             }
             true => key.decode().as_bytes() == name,
         }

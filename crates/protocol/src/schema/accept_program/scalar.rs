@@ -57,7 +57,7 @@ impl KindSet {
     }
 
     /// The kinds that a `type` names, and whether numbers must be integers; `None` for a word that is no type.
-    pub fn of_type(words: &Value) -> Option<(Self, bool)> {
+    pub fn from_type(words: &Value) -> Option<(Self, bool)> {
         let one = std::slice::from_ref(words);
         let words = words.as_array().map_or(one, Vec::as_slice);
         let (mut kinds, mut integer, mut number) = (Self::NONE, false, false);
@@ -169,7 +169,7 @@ impl CountRange {
     }
 
     /// The verdict on the number of parts that say yes; those that are unknown may or may not count.
-    pub fn verdict_of(self, verdicts: impl Iterator<Item = SchemaVerdict>) -> SchemaVerdict {
+    pub fn check_count(self, verdicts: impl Iterator<Item = SchemaVerdict>) -> SchemaVerdict {
         let (mut least, mut most) = (0, 0);
         for verdict in verdicts {
             least += usize::from(verdict == SchemaVerdict::Yes);
