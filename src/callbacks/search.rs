@@ -63,7 +63,7 @@ impl CallbackWorker {
         let mut leases = JoinSet::new();
         for stored in found {
             let (worker, context, records) = (self.clone(), context.clone(), records.clone());
-            let receiver = self.sender.receiver_of(&stored.value.url);
+            let receiver = self.sender.receiver_authority(&stored.value.url);
             let receiver = receiver.unwrap_or_default();
             let permit = self.attempts.begin(&receiver, &stored.owner);
             leases.spawn(async move {

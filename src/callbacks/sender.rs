@@ -14,7 +14,7 @@ pub trait DeliveryClient: Send + Sync {
     fn post<'a>(&'a self, event: EventPost<'a>, egress: &'a EgressPolicy) -> SendEventFuture<'a>;
 
     /// The host and port of a URL, which deliveries are limited by; `None` if it is no URL that can be called.
-    fn receiver_of(&self, url: &str) -> Option<String>;
+    fn receiver_authority(&self, url: &str) -> Option<String>;
 }
 
 /// A POST to a receiver.

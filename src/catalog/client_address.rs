@@ -74,7 +74,7 @@ impl ClientAddressResolver {
 
     /// The client of a request from `peer`, which is the peer of the connection or the source address in the PROXY
     /// protocol's header.
-    pub fn client_of(&self, peer: SocketAddr, headers: &HeaderMap) -> DownstreamClient {
+    pub fn resolve_client(&self, peer: SocketAddr, headers: &HeaderMap) -> DownstreamClient {
         let syntax = match self.source {
             AddressSource::Forwarded => HopListSyntax::Forwarded,
             AddressSource::Socket | AddressSource::ProxyProtocol | AddressSource::XForwardedFor => {

@@ -93,7 +93,7 @@ impl AddressCache {
     ///
     /// # Errors
     /// Why the name does not resolve, if no lookup has succeeded.
-    pub async fn of(&self, host: &Arc<str>) -> io::Result<Arc<[IpAddr]>> {
+    pub async fn lookup(&self, host: &Arc<str>) -> io::Result<Arc<[IpAddr]>> {
         // A literal needs no entry, and callers can write any number of them.
         if let Ok(literal) = host.parse::<IpAddr>() {
             return Ok(Arc::new([literal]));
@@ -194,7 +194,7 @@ impl AddressCacheInner {
 
     /// Replaces the addresses; returns the time until the next lookup.
     fn resolved(&self, host: &str, name: &CachedName, resolution: ResolvedAddresses) -> Duration {
-        self.metrics.count_dns_lookup(self.label_of(host), true);
+        self.metrics.count_dns_lookup(self.host_label(host), true);
         let ResolvedAddresses { addresses, ttl } = resolution;
         let DnsRefreshPolicy {
             ttl_min, ttl_max, ..
@@ -221,7 +221,7 @@ impl AddressCacheInner {
         error: &io::Error,
         failures: u32,
     ) -> Duration {
-        self.metrics.count_dns_lookup(self.label_of(host), false);
+        self.metrics.count_dns_lookup(self.host_label(host), false);
         let known = matches!(*name.state.borrow(), LookupState::Known(_));
         match self.refresh_policy.is_configured {
             true => {
@@ -238,7 +238,7 @@ impl AddressCacheInner {
         self.refresh_policy.retry
     }
 
-    fn label_of<'h>(&self, host: &'h str) -> &'h str {
+    fn host_label<'h>(&self, host: &'h str) -> &'h str {
         match self.refresh_policy.is_configured {
             true => host,
             false => OTHER_HOST,

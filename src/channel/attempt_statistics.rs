@@ -60,18 +60,18 @@ impl AttemptStatistics {
             AttemptOutcome::ClientError => CLIENT_ERRORS,
             AttemptOutcome::Failure(_) => FAILURES,
         };
-        let period = period_of(now);
-        self.slots[slot_of(period)][index].add_one(period);
+        let period = period_at(now);
+        self.slots[slot_index(period)][index].add_one(period);
     }
 
     pub fn summary(&self, now: MonotonicTime) -> AttemptSummary {
-        let newest = period_of(now);
+        let newest = period_at(now);
         let oldest = newest.saturating_sub(SLOTS as u32 - 1);
         let mut counts = [0; COUNTS];
         for period in oldest..=newest {
-            let slot = &self.slots[slot_of(period)];
+            let slot = &self.slots[slot_index(period)];
             for (sum, count) in counts.iter_mut().zip(slot) {
-                *sum += count.of(period);
+                *sum += count.in_period(period);
             }
         }
         let attempts: u64 = counts.iter().sum();
@@ -80,7 +80,7 @@ impl AttemptStatistics {
             attempts,
             client_errors: counts[CLIENT_ERRORS],
             success_rate: (attempts > 0).then(|| share(attempts - counts[FAILURES])),
-            latency: LatencySummary::of(&counts[..LATENCY_COUNTS]),
+            latency: LatencySummary::from_counts(&counts[..LATENCY_COUNTS]),
         }
     }
 }
@@ -94,7 +94,7 @@ impl Default for AttemptStatistics {
 }
 
 impl LatencySummary {
-    fn of(counts: &[u64]) -> Option<Self> {
+    fn from_counts(counts: &[u64]) -> Option<Self> {
         Some(Self {
             p50: percentile(counts, 50)?,
             p95: percentile(counts, 95)?,
@@ -117,7 +117,7 @@ impl PeriodCount {
     }
 
     /// The count if it is of `period`, else 0.
-    fn of(&self, period: u32) -> u64 {
+    fn in_period(&self, period: u32) -> u64 {
         match split(self.0.load(Ordering::Relaxed)) {
             (of, count) if of == period => count.into(),
             _ => 0,
@@ -130,11 +130,11 @@ fn split(value: u64) -> (u32, u32) {
 }
 
 /// The number of half-minutes since the process started.
-fn period_of(now: MonotonicTime) -> u32 {
+fn period_at(now: MonotonicTime) -> u32 {
     u32::try_from(now.0 / SLOT_MS).unwrap_or(u32::MAX)
 }
 
-fn slot_of(period: u32) -> usize {
+fn slot_index(period: u32) -> usize {
     period as usize % SLOTS
 }
 

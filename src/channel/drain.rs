@@ -1,7 +1,7 @@
 //! Channels that an operator has drained, and resets of health: what operators do to channels while the process runs.
 
 use super::live::ChannelStates;
-use super::retained::fingerprints_of;
+use super::retained::health_fingerprints;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Catalog};
 
@@ -34,7 +34,7 @@ impl ChannelStates {
     /// number of cool-downs that ended.
     pub fn reset_health(&self, channel: &Channel, catalog: &Catalog) -> usize {
         let health = |fingerprint| self.health(fingerprint);
-        let found = fingerprints_of(channel, catalog).filter_map(health);
+        let found = health_fingerprints(channel, catalog).filter_map(health);
         let ended = found.filter(|health| health.reset()).count();
         self.freed.notify_waiters();
         ended

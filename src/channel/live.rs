@@ -188,7 +188,7 @@ impl ChannelLoad {
         now: MonotonicTime,
     ) -> impl Iterator<Item = ReachedLimit> + 'l {
         ReachedLimit::ALL.into_iter().filter(move |limit| {
-            let most = limit.of(limits);
+            let most = limit.configured_value(limits);
             most.is_some_and(|most| self.counted(*limit, now) >= most)
         })
     }
@@ -263,7 +263,7 @@ impl ReachedLimit {
     ];
 
     /// The configured value of the limit.
-    fn of(self, limits: &ChannelLimits) -> Option<u64> {
+    fn configured_value(self, limits: &ChannelLimits) -> Option<u64> {
         match self {
             Self::Concurrent => limits.concurrent.map(u64::from),
             Self::RequestsPerMinute => limits.requests_per_minute,

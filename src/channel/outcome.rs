@@ -84,7 +84,7 @@ impl AttemptOutcome {
     /// The outcome of an attempt with an error response, or with an error in its stream.
     ///
     /// Without a `request`, an error that it may have provoked does not count against the channel.
-    pub fn of(
+    pub fn from_error(
         error: ErrorClassification,
         status: StatusCode,
         retry_after: Option<Duration>,

@@ -51,7 +51,10 @@ impl CatalogsInUse {
 }
 
 /// The fingerprints of the health of a channel, its credentials, and the models on it, in every class of endpoints.
-pub(super) fn fingerprints_of(channel: &Channel, catalog: &Catalog) -> impl Iterator<Item = u64> {
+pub(super) fn health_fingerprints(
+    channel: &Channel,
+    catalog: &Catalog,
+) -> impl Iterator<Item = u64> {
     let models = catalog.models().flat_map(|model| {
         let candidates = model.all_candidates.iter();
         let of_channel = candidates.filter(|candidate| candidate.channel.name == channel.name);

@@ -70,7 +70,7 @@ impl DryRun {
         let tracing = snapshot.tracing.as_ref();
         let trace = tracing.map(|tracing| tracing.begin(&mut request.headers, Instant::now()));
         let client = &snapshot.server.client_addresses;
-        request.client = Some(client.client_of(peer, &request.headers));
+        request.client = Some(client.resolve_client(peer, &request.headers));
         let mut chain = route.request.clone();
         if caller.is_some() {
             chain = chain.without(FilterProvision::Caller);
@@ -128,7 +128,7 @@ async fn verdict(
     if body.len() as u64 > request.body_limit {
         return Err(too_large(Some(body.len() as u64), request.body_limit));
     }
-    let reading = RequestBodyFormat::of(request, &body, chain.body_need());
+    let reading = RequestBodyFormat::for_request(request, &body, chain.body_need());
     request.receive_body(reading.read(body)?);
     chain.on_body(request).await
 }

@@ -44,7 +44,7 @@ fn print_step(
         return;
     };
     let expression = &condition.expression;
-    let seen = expression.observed(ExchangeValues::of_request(request));
+    let seen = expression.observed(ExchangeValues::for_request(request));
     println!(
         "condition {} {}: {}{}",
         named.kind.name,
@@ -58,7 +58,7 @@ fn print_channels(route: &Route, request: &RequestView) {
     let (Some(model), Some(protocol)) = (request.model(), route.protocol) else {
         return;
     };
-    let read = ExchangeValues::of_request(request);
+    let read = ExchangeValues::for_request(request);
     for candidate in model.candidates(protocol).iter() {
         let Some(condition) = &candidate.channel.condition else {
             continue;

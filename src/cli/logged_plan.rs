@@ -37,7 +37,12 @@ fn outcome(
         Ok(caller) => caller,
         Err(plan) => return plan.outcome,
     };
-    if caller.is_none() && route.request.provider_of(FilterProvision::Caller).is_some() {
+    if caller.is_none()
+        && route
+            .request
+            .first_with_provision(FilterProvision::Caller)
+            .is_some()
+    {
         if line.route == *route.name && was_refused_before_its_caller_was_known(line) {
             return PlannedOutcome::NotJudged("refused before its caller was known");
         }
@@ -45,7 +50,7 @@ fn outcome(
         return PlannedOutcome::refused(FaultKind::Unauthenticated, message);
     }
     let (Some(_), Some(protocol)) = (
-        route.request.provider_of(FilterProvision::Model),
+        route.request.first_with_provision(FilterProvision::Model),
         route.protocol,
     ) else {
         return PlannedOutcome::NotJudged("the route needs more than the line has");

@@ -126,7 +126,10 @@ impl RequestPlan {
             return Ok(None);
         };
         let caller = snapshot.callers.by_name(Some(name)).cloned();
-        let asks = route.request.provider_of(FilterProvision::Caller).is_some();
+        let asks = route
+            .request
+            .first_with_provision(FilterProvision::Caller)
+            .is_some();
         match caller {
             None if asks => {
                 let message = format!("there is no caller `{name}`");

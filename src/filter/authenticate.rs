@@ -36,7 +36,7 @@ struct AuthenticateFilter {
 
 impl Filter for AuthenticateFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        let caller = self.caller_of(&request.headers, request.query.as_deref());
+        let caller = self.identify_caller(&request.headers, request.query.as_deref());
         HookResult::from(caller.map(|caller| {
             request.caller = Some(caller);
         }))
@@ -44,7 +44,11 @@ impl Filter for AuthenticateFilter {
 }
 
 impl AuthenticateFilter {
-    fn caller_of(&self, headers: &HeaderMap, query: Option<&str>) -> Result<Arc<Caller>, Fault> {
+    fn identify_caller(
+        &self,
+        headers: &HeaderMap,
+        query: Option<&str>,
+    ) -> Result<Arc<Caller>, Fault> {
         let key = self.key(headers, query)?;
         // SDKs and developers search for "Incorrect API key provided".
         self.callers.holder_of(key).ok_or_else(|| {
@@ -163,7 +167,7 @@ mod tests {
                 headers
             });
         filter
-            .caller_of(&headers, None)
+            .identify_caller(&headers, None)
             .map(|caller| caller.name.to_string())
             .map_err(|fault| fault.message.clone())
     }

@@ -24,7 +24,7 @@ pub enum RequestBodyFormat {
 
 impl RequestBodyFormat {
     /// How to parse `body` of `request`, given what the filters of the route need.
-    pub fn of(request: &RequestView, body: &[u8], need: RequestBodyNeed) -> Self {
+    pub fn for_request(request: &RequestView, body: &[u8], need: RequestBodyNeed) -> Self {
         match (need, request.form_boundary()) {
             (RequestBodyNeed::Scanned, Some(boundary)) if request.takes_form => Self::Form {
                 boundary: boundary.to_owned(),

@@ -245,7 +245,7 @@ impl Filter for CacheFilter {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        let directives = CallerDirectives::of(&request.headers);
+        let directives = CallerDirectives::from_headers(&request.headers);
         let Some(recording) = self.recording(request, directives) else {
             note(request, CacheOutcome::Bypass);
             return HookResult::next();
@@ -360,7 +360,7 @@ impl CacheFilter {
             // Without a key, callers cannot be told apart.
             (false, None) => return None,
         };
-        let key = key::of(request, &self.route_fingerprint, caller, &self.inputs)?;
+        let key = key::for_request(request, &self.route_fingerprint, caller, &self.inputs)?;
         Some(ResponseRecording::new(key, is_stream, request.protocol?))
     }
 }

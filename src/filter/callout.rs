@@ -25,7 +25,7 @@ use crate::protocol::fault::Fault;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::schema::CompiledSchema;
 use crate::protocol::sse::SseEvent;
-use body_text::text_of;
+use body_text::extract_text;
 use bytes::Bytes;
 use changes::AcceptedChanges;
 use held_text::HeldTexts;
@@ -121,7 +121,7 @@ impl Filter for CalloutFilter {
         let data = Bytes::copy_from_slice(event.data());
         let overlap = self.settings.overlap;
         let held = request.state.get_or_default::<HeldTexts>();
-        let held = held.of(self.identity());
+        let held = held.get_mut(self.identity());
         held.add(self.protocol, &data, overlap);
         held.waits()
     }
@@ -141,7 +141,7 @@ impl Filter for CalloutFilter {
 
     fn on_window<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
         let held = request.state.get_or_default::<HeldTexts>();
-        match held.of(self.identity()).waits() {
+        match held.get_mut(self.identity()).waits() {
             true => HookResult::later(self.call_for_window(request)),
             false => HookResult::done(),
         }
@@ -164,7 +164,7 @@ impl CalloutFilter {
         let edits_requests =
             context.side == ChainSide::Request && !settings.allowed.pointers.is_empty();
         let schema = context.protocol.filter(|_| edits_requests);
-        let schema = schema.map(|protocol| context.schemas.schema_of(protocol));
+        let schema = schema.map(|protocol| context.schemas.request_schema(protocol));
         Ok(Self {
             service: service.clone(),
             route: context.route.into(),
@@ -205,7 +205,7 @@ impl CalloutFilter {
             Some(edited) => Some(edited),
             None => request.body.document(),
         };
-        let payload = payload::of_request(&self.settings.sent, &self.route, request, document);
+        let payload = payload::for_request(&self.settings.sent, &self.route, request, document);
         let editable = document.filter(|_| request.body.form().is_none());
         let mut summary = request.info.callouts;
         let called = self
@@ -265,14 +265,14 @@ impl CalloutFilter {
     ) -> Result<(), Fault> {
         let document = JsonDocument::parse(body.clone(), &JsonLimits::default()).ok();
         let status = response.status;
-        let payload = text_of(self.protocol, body, document.as_ref()).and_then(|text| {
+        let payload = extract_text(self.protocol, body, document.as_ref()).and_then(|text| {
             let excerpt = ResponseExcerpt {
                 status,
                 text: &text,
                 document: document.as_ref(),
                 window: None,
             };
-            payload::of_response(&self.settings.sent, &self.route, response.request, &excerpt)
+            payload::for_response(&self.settings.sent, &self.route, response.request, &excerpt)
         });
         let mut summary = response.request.info.callouts;
         let id = response.request.id.clone();
@@ -296,7 +296,7 @@ impl CalloutFilter {
 
     async fn call_for_window(&self, request: &mut RequestView) -> Result<(), Fault> {
         let held = request.state.get_or_default::<HeldTexts>();
-        let held = held.of(self.identity());
+        let held = held.get_mut(self.identity());
         let (text, window) = (held.window(), held.windows + 1);
         let is_unreadable = held.is_unreadable;
         let payload = match is_unreadable {
@@ -308,7 +308,7 @@ impl CalloutFilter {
                     document: None,
                     window: Some(window),
                 };
-                payload::of_response(&self.settings.sent, &self.route, request, &excerpt)
+                payload::for_response(&self.settings.sent, &self.route, request, &excerpt)
             }
         };
         let mut summary = request.info.callouts;
@@ -318,7 +318,7 @@ impl CalloutFilter {
         request.info.callouts = summary;
         called?;
         let held = request.state.get_or_default::<HeldTexts>();
-        held.of(self.identity()).release(self.settings.overlap);
+        held.get_mut(self.identity()).release(self.settings.overlap);
         Ok(())
     }
 }

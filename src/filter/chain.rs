@@ -108,7 +108,10 @@ impl RequestChain {
     }
 
     /// The first filter with this provision.
-    pub fn provider_of(&self, provision: FilterProvision) -> Option<&'static FilterDescriptor> {
+    pub fn first_with_provision(
+        &self,
+        provision: FilterProvision,
+    ) -> Option<&'static FilterDescriptor> {
         let mut kinds = self.filters.iter().map(|named| named.kind);
         kinds.find(|kind| kind.provides(provision))
     }
@@ -211,7 +214,7 @@ impl ResponseChain {
             events: highest(|one| one.events),
             heartbeat: declared().filter_map(|one| one.heartbeat).min(),
             reads_body_during_stream: declared().any(|one| one.reads_body_during_stream),
-            output_checks: OutputChecks::of(&all),
+            output_checks: OutputChecks::from_filters(&all),
             filters,
             all,
         }

@@ -13,7 +13,7 @@ pub fn accepts(channel: &Channel, request: &RequestView) -> Result<bool, Fault> 
     let Some(condition) = &channel.condition else {
         return Ok(true);
     };
-    let accepted = condition.is_true(&ExchangeValues::of_request(request));
+    let accepted = condition.is_true(&ExchangeValues::for_request(request));
     accepted.map_err(|error| {
         evaluation_fault(&format!("condition of channel `{}`", channel.name), &error)
     })

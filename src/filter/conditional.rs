@@ -33,7 +33,7 @@ pub struct ConditionalFilter {
 
 impl ConditionalFilter {
     /// `filter` with a condition, for a request chain.
-    pub fn of_request(filter: Arc<dyn Filter>, condition: StepCondition) -> Self {
+    pub fn for_request_chain(filter: Arc<dyn Filter>, condition: StepCondition) -> Self {
         let phase = condition.expression.phase();
         Self {
             filter,
@@ -43,7 +43,7 @@ impl ConditionalFilter {
     }
 
     /// `filter` with a condition, for a response chain.
-    pub fn of_response(filter: Arc<dyn Filter>, condition: StepCondition) -> Self {
+    pub fn for_response_chain(filter: Arc<dyn Filter>, condition: StepCondition) -> Self {
         let phase = condition.expression.phase().max(Phase::ResponseHead);
         Self {
             filter,
@@ -62,7 +62,10 @@ impl ConditionalFilter {
         request: &'a mut RequestView,
         then: impl FnOnce(&'a mut RequestView) -> HookResult<'a>,
     ) -> HookResult<'a> {
-        match self.condition.evaluate(ExchangeValues::of_request(request)) {
+        match self
+            .condition
+            .evaluate(ExchangeValues::for_request(request))
+        {
             Ok(outcome) => {
                 let runs = outcome.runs;
                 self.condition.record(request, outcome);
@@ -157,7 +160,7 @@ impl Filter for ConditionalFilter {
     ) -> HookResult<'a, ()> {
         let runs = match self.phase {
             Phase::Attempt => {
-                let values = ExchangeValues::of_attempt(request, attempt);
+                let values = ExchangeValues::for_attempt(request, attempt);
                 match self.condition.evaluate(values) {
                     Ok(outcome) => outcome.runs,
                     Err(fault) => return HookResult::fail(fault),
@@ -176,7 +179,7 @@ impl Filter for ConditionalFilter {
             // Without an outcome the filter does not run: a condition with `refuse` has refused the attempt before.
             if let Ok(outcome) = self
                 .condition
-                .evaluate(ExchangeValues::of_response(response))
+                .evaluate(ExchangeValues::for_response(response))
             {
                 self.condition.record(response.request, outcome);
             }
@@ -194,7 +197,7 @@ impl Filter for ConditionalFilter {
     ) -> HookResult<'a, ()> {
         if self.phase == Phase::ResponseBody {
             let parsed = JsonDocument::parse(body.clone(), &JsonLimits::default()).ok();
-            let values = ExchangeValues::of_response(response);
+            let values = ExchangeValues::for_response(response);
             let values = match &parsed {
                 Some(document) => values.with_response_body(document),
                 None => values,

@@ -122,7 +122,8 @@ impl Filter for CopyFilesFilter {
 impl CopyFilesFilter {
     /// Copies the uploaded file. The upload has succeeded, so that it is delivered in any case.
     async fn copy(&self, request: &RequestView, id: &str) {
-        let (Some(caller), Some(upload)) = (&request.caller, UploadForm::of(request)) else {
+        let (Some(caller), Some(upload)) = (&request.caller, UploadForm::from_request(request))
+        else {
             return;
         };
         let copying = async {
@@ -227,7 +228,7 @@ struct UploadForm {
 }
 
 impl UploadForm {
-    fn of(request: &RequestView) -> Option<Self> {
+    fn from_request(request: &RequestView) -> Option<Self> {
         let RequestBody::Opaque(body) = &*request.body else {
             return None;
         };

@@ -59,7 +59,8 @@ mod tests {
             let mut request =
                 RequestView::new("id".into(), method, "/".into(), None, headers, vec![], None);
             request.client = peer.map(|peer| {
-                ClientAddressResolver::default().client_of(peer.parse().unwrap(), &request.headers)
+                ClientAddressResolver::default()
+                    .resolve_client(peer.parse().unwrap(), &request.headers)
             });
             let decided = deny.on_head(&mut request).decided().await;
             assert_eq!(decided.is_err(), is_denied, "{peer:?}");

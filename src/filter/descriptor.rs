@@ -275,7 +275,7 @@ pub trait SchemaLookup {
     ///
     /// # Errors
     /// As [`Self::schema`].
-    fn schema_of(&self, protocol: Protocol) -> Result<Arc<CompiledSchema>, InvalidSettings> {
+    fn request_schema(&self, protocol: Protocol) -> Result<Arc<CompiledSchema>, InvalidSettings> {
         self.schema(Path::new(&format!(
             "schemas/{}.schema.json",
             protocol.name()

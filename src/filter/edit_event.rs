@@ -212,7 +212,7 @@ impl EditEventFilter {
         };
         let data = Bytes::copy_from_slice(view.event.data());
         let document = JsonDocument::parse(data, &JsonLimits::default()).ok();
-        let values = ExchangeValues::of_event(view, document.as_ref());
+        let values = ExchangeValues::for_event(view, document.as_ref());
         if let Some(condition) = condition {
             let drops = condition.is_true(values);
             if drops.map_err(|error| ("`drop`".to_owned(), error))? {

@@ -71,7 +71,7 @@ impl Filter for EditJsonFilter {
             reads_body: is_response && self.edits.expressions().any(reads_request),
             changes_model: self.changes_model,
             value_names: match self.target {
-                EditTarget::Request(_) => ValueNames::of(self.edits.expressions()),
+                EditTarget::Request(_) => ValueNames::from_expressions(self.edits.expressions()),
                 EditTarget::Attempt | EditTarget::Response => ValueNames::default(),
             },
             response_body: match is_response {
@@ -125,9 +125,9 @@ impl EditJsonFilter {
             return Ok(());
         };
         let mut edits = request.edits.clone();
-        let values = ExchangeValues::of_request(request);
+        let values = ExchangeValues::for_request(request);
         let applied = self.edits.apply(document, &mut edits, values);
-        applied.map_err(fault_of)?;
+        applied.map_err(edit_fault)?;
         if !edits.is_empty() {
             let edited = edited_document(document.body(), &edits, request.body_limit)?;
             let checked = editor.check(request, edited)?;
@@ -141,9 +141,9 @@ impl EditJsonFilter {
             return Ok(());
         };
         let mut edits = attempt.edits.clone();
-        let values = ExchangeValues::of_attempt(request, attempt);
+        let values = ExchangeValues::for_attempt(request, attempt);
         let applied = self.edits.apply(document, &mut edits, values);
-        applied.map_err(fault_of)?;
+        applied.map_err(edit_fault)?;
         attempt.edits = edits;
         attempt.edited_by = Some(DESCRIPTOR.name);
         Ok(())
@@ -168,11 +168,11 @@ impl EditJsonFilter {
             }
         };
         let mut edits = JsonEdits::default();
-        let values = ExchangeValues::of_response(response).with_response_body(&document);
+        let values = ExchangeValues::for_response(response).with_response_body(&document);
         let applied = self
             .edits
             .apply_where_possible(&document, &mut edits, values);
-        if let Some(value) = applied.map_err(fault_of)? {
+        if let Some(value) = applied.map_err(edit_fault)? {
             let (at, reason) = (value.path, value.message);
             tracing::warn!(id, at, reason, "response has no place for an edit");
         }
@@ -183,7 +183,7 @@ impl EditJsonFilter {
     }
 }
 
-fn fault_of(failure: EditFailure) -> Fault {
+fn edit_fault(failure: EditFailure) -> Fault {
     match failure {
         EditFailure::Computation(pointer, error) => {
             evaluation_fault(&format!("`{}` at {pointer}", DESCRIPTOR.name), &error)

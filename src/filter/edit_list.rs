@@ -2,7 +2,7 @@
 
 use super::descriptor::InvalidSettings;
 use super::expression::{ExchangeValues, FilterExpression};
-use super::value_template::{JsonTemplate, phase_of, pointer_to};
+use super::value_template::{JsonTemplate, latest_phase, pointer_to};
 use crate::expression::{EvaluationError, Phase};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::JsonDocument;
@@ -122,7 +122,7 @@ impl EditList {
 
     /// The phase that knows all names of the edits' expressions.
     pub fn phase(&self) -> Phase {
-        phase_of(self.expressions())
+        latest_phase(self.expressions())
     }
 
     /// The top-level members that the edits may change, by the pointer that the settings have for each.

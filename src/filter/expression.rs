@@ -135,7 +135,7 @@ impl FilterExpression {
 
 impl ValueNames {
     /// The names of these expressions.
-    pub fn of<'e>(expressions: impl Iterator<Item = &'e FilterExpression>) -> Self {
+    pub fn from_expressions<'e>(expressions: impl Iterator<Item = &'e FilterExpression>) -> Self {
         expressions.fold(Self::default(), |names, expression| Self {
             caller: names.caller || expression.names(Variable::Caller),
             model: names.model || expression.names(Variable::Model),
@@ -154,7 +154,7 @@ pub fn evaluation_fault(place: &str, error: &EvaluationError) -> Fault {
 
 impl<'a> ExchangeValues<'a> {
     /// Before an attempt.
-    pub fn of_request(request: &'a RequestView) -> Self {
+    pub fn for_request(request: &'a RequestView) -> Self {
         Self {
             request,
             candidate: None,
@@ -165,28 +165,28 @@ impl<'a> ExchangeValues<'a> {
     }
 
     /// In an attempt, before the request is sent.
-    pub fn of_attempt(request: &'a RequestView, attempt: &'a AttemptView) -> Self {
+    pub fn for_attempt(request: &'a RequestView, attempt: &'a AttemptView) -> Self {
         Self {
             candidate: Some(&attempt.candidate),
-            ..Self::of_request(request)
+            ..Self::for_request(request)
         }
     }
 
     /// With the head of a response.
-    pub fn of_response(response: &'a ResponseView<'_>) -> Self {
+    pub fn for_response(response: &'a ResponseView<'_>) -> Self {
         Self {
             candidate: response.candidate,
             response: Some((response.status, response.headers)),
-            ..Self::of_request(response.request)
+            ..Self::for_request(response.request)
         }
     }
 
     /// With one event of a stream; `data` is its data as JSON.
-    pub fn of_event(event: &'a EventView<'_>, data: Option<&'a JsonDocument>) -> Self {
+    pub fn for_event(event: &'a EventView<'_>, data: Option<&'a JsonDocument>) -> Self {
         Self {
             candidate: event.candidate,
             event: Some((event_type(event), data)),
-            ..Self::of_request(event.request)
+            ..Self::for_request(event.request)
         }
     }
 
@@ -343,7 +343,7 @@ mod tests {
             ] {
                 let compiled = FilterExpression::compile(expression, Phase::Head);
                 let compiled = compiled.unwrap_or_else(|invalid| panic!("{}", invalid.reason));
-                let read = compiled.text_value(ExchangeValues::of_request(&request));
+                let read = compiled.text_value(ExchangeValues::for_request(&request));
                 assert_eq!(
                     read.ok().as_deref(),
                     Some(expected),

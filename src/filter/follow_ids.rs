@@ -160,13 +160,13 @@ impl FollowIdsFilter {
             if named[..index].iter().any(|before| before.id == this.id) {
                 continue;
             }
-            let channel =
-                self.channel_of(request, this)
-                    .await
-                    .map_err(|fault| match this.at.is_empty() {
-                        true => fault,
-                        false => fault.param(&this.at),
-                    })?;
+            let channel = self
+                .resolve_channel(request, this)
+                .await
+                .map_err(|fault| match this.at.is_empty() {
+                    true => fault,
+                    false => fault.param(&this.at),
+                })?;
             match &found {
                 None => found = Some((channel, this)),
                 Some((first, _)) if first.name == channel.name => {}
@@ -177,7 +177,7 @@ impl FollowIdsFilter {
         Ok(channel)
     }
 
-    async fn channel_of(
+    async fn resolve_channel(
         &self,
         request: &RequestView,
         named: &ReferencedId,

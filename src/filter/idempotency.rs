@@ -24,7 +24,7 @@ use crate::protocol::Protocol;
 use crate::scalar::HumanDuration;
 use crate::state::StateStore;
 use bytes::Bytes;
-use claim::{UndeliveredReplay, key_of};
+use claim::{UndeliveredReplay, idempotency_key};
 use create_end::{denied_end, is_delivered, unrecorded_end};
 use http::{HeaderName, HeaderValue};
 use recorded_response::{ResponseBodyStore, recorded_headers};
@@ -198,7 +198,7 @@ impl Filter for IdempotencyFilter {
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        HookResult::from(key_of(&request.headers).map(|_| ()))
+        HookResult::from(idempotency_key(&request.headers).map(|_| ()))
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
@@ -211,7 +211,7 @@ impl Filter for IdempotencyFilter {
             route: self.route.clone(),
             model: request.model().map(|model| model.name.clone()),
         };
-        match key_of(&request.headers) {
+        match idempotency_key(&request.headers) {
             Err(fault) => HookResult::fail(fault),
             Ok(None) => {
                 let journal = &self.journal;
@@ -222,7 +222,7 @@ impl Filter for IdempotencyFilter {
             Ok(Some(key)) => {
                 let keyed = KeyedRequest {
                     record_key: fingerprint::record_key(&create, key),
-                    fingerprint: fingerprint::of_request(request),
+                    fingerprint: fingerprint::for_request(request),
                     wait_max: self.wait_max,
                     body_bytes: request.body.len(),
                 };

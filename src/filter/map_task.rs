@@ -66,7 +66,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
                 UnsupportedFieldPolicyConfig::Ignore => UnsupportedFieldPolicy::Ignore,
             },
             is_generic: context.is_generic_task_route(),
-            rules: schema_check::FamilySchemas::of(context)?,
+            rules: schema_check::FamilySchemas::from_context(context)?,
             tasks: context.tasks.clone(),
             polls: context.polls.clone(),
             state: context.state.clone(),

@@ -80,13 +80,13 @@ impl MediaHosting {
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
     ) -> Result<String, Fault> {
         let stored = self.store.put(owner, content, pieces).await;
-        let stored = stored.map_err(fault_of)?;
-        self.url_of(&stored, &content.content_type).await
+        let stored = stored.map_err(store_fault)?;
+        self.media_url(&stored, &content.content_type).await
     }
 
-    async fn url_of(&self, stored: &StoredObject, content_type: &str) -> Result<String, Fault> {
+    async fn media_url(&self, stored: &StoredObject, content_type: &str) -> Result<String, Fault> {
         let presigned = self.store.presigned_url(stored, content_type).await;
-        if let Some(url) = presigned.map_err(fault_of)? {
+        if let Some(url) = presigned.map_err(store_fault)? {
             return Ok(url);
         }
         let keys = self
@@ -104,7 +104,7 @@ impl MediaHosting {
     }
 }
 
-fn fault_of(error: MediaStoreError) -> Fault {
+fn store_fault(error: MediaStoreError) -> Fault {
     if let MediaStoreError::OwnerFull = error {
         return Fault::new(
             FaultKind::TooManyRequests,

@@ -133,7 +133,7 @@ impl MirrorFilter {
             mirror: context.mirrors.of_route(context.route),
             channel,
             percent,
-            parts: parts_of(percent),
+            parts: percent_to_parts(percent),
             limits: MirrorLimits {
                 concurrent: usize::from(concurrent),
                 timeout: timeout.duration(),
@@ -149,7 +149,7 @@ impl MirrorFilter {
     clippy::cast_sign_loss,
     reason = "a percentage is within the range"
 )]
-fn parts_of(percent: f64) -> u64 {
+fn percent_to_parts(percent: f64) -> u64 {
     ((percent / 100.0 * PARTS as f64).round() as u64).max(1)
 }
 
@@ -201,7 +201,7 @@ impl Filter for MirrorFilter {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        if part_of(&request.id) < self.parts
+        if request_part(&request.id) < self.parts
             && let Ok(candidate) = self.candidate(request)
         {
             request.state.set(MirrorTarget {
@@ -222,7 +222,7 @@ impl Filter for MirrorFilter {
             // Filters after this one may have edited the body.
             && stateful_part(request).is_none()
             && !target.is_sent.swap(true, Ordering::Relaxed)
-            && let Some(copy) = RequestCopy::of(request, &target.candidate)
+            && let Some(copy) = RequestCopy::from_request(request, &target.candidate)
         {
             let bytes = copy.body.len();
             self.mirror.start(self.limits, bytes, move || copy.send());
@@ -256,7 +256,7 @@ impl MirrorFilter {
 }
 
 /// The part of the requests that one belongs to, by its id: the same on every gateway.
-fn part_of(request_id: &str) -> u64 {
+fn request_part(request_id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     request_id.hash(&mut hasher);
     hasher.finish() % PARTS
@@ -264,7 +264,7 @@ fn part_of(request_id: &str) -> u64 {
 
 impl RequestCopy {
     /// The request after the filters of the whole chain, with the model's name on the mirrored channel.
-    fn of(request: &RequestView, candidate: &Candidate) -> Option<Self> {
+    fn from_request(request: &RequestView, candidate: &Candidate) -> Option<Self> {
         let subrequests = request.subrequests.clone()?;
         let document = request.body.document()?;
         let mut headers = header_policy::request_headers_for_provider(&request.headers);
@@ -284,7 +284,7 @@ impl RequestCopy {
             subrequests,
             id: request.id.clone(),
             candidate: candidate.clone(),
-            path: path_of(request),
+            path: mirrored_path(request),
             headers,
             body: document.body().clone(),
             edits,
@@ -315,7 +315,7 @@ impl RequestCopy {
 }
 
 /// The path below the channel's base URL, with the query that may be forwarded.
-fn path_of(request: &RequestView) -> String {
+fn mirrored_path(request: &RequestView) -> String {
     let path = request.upstream_path.as_deref().unwrap_or(&request.path);
     let path = header_policy::path_for_provider(path);
     let query = request.query.as_deref();
@@ -338,11 +338,11 @@ mod tests {
             (50.0, 4_700..=5_300),
             (100.0, 10_000..=10_000),
         ] {
-            let parts = parts_of(percent);
+            let parts = percent_to_parts(percent);
             let ids = (0..10_000).map(|number| format!("req_{number}"));
-            let copied = ids.filter(|id| part_of(id) < parts).count();
+            let copied = ids.filter(|id| request_part(id) < parts).count();
             assert!(range.contains(&copied), "{percent} %: {copied}");
-            assert_eq!(part_of("req_7"), part_of("req_7"));
+            assert_eq!(request_part("req_7"), request_part("req_7"));
         }
     }
 }

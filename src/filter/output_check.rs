@@ -52,7 +52,7 @@ pub struct StreamChecks {
 
 impl OutputChecks {
     /// The checks among `filters`.
-    pub fn of(filters: &[Arc<dyn Filter>]) -> Self {
+    pub fn from_filters(filters: &[Arc<dyn Filter>]) -> Self {
         filters.iter().fold(Self::None, |checks, filter| {
             match (checks, filter.declare().output_check) {
                 (checks, OutputCheck::None) => checks,
@@ -173,7 +173,7 @@ mod tests {
             let filters = declared
                 .iter()
                 .map(|&check| Arc::new(CheckingFilter(check)) as _);
-            let checks = OutputChecks::of(&filters.collect::<Vec<_>>());
+            let checks = OutputChecks::from_filters(&filters.collect::<Vec<_>>());
             assert_eq!(checks.is_required(), expected != OutputCheck::None);
             let found = match checks {
                 OutputChecks::None => OutputCheck::None,

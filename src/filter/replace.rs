@@ -204,7 +204,7 @@ impl ReplaceFilter {
     fn replace_in_path(&self, request: &mut RequestView) -> Result<(), Fault> {
         for replacement in &self.path {
             let path = request.upstream_path.as_deref().unwrap_or(&request.path);
-            let mut budget = ReplacementBudget::of_line(path, LINE_BYTES_MAX);
+            let mut budget = ReplacementBudget::for_line(path, LINE_BYTES_MAX);
             let replaced = replacement.replaced(path, &mut budget);
             match replaced.map_err(|TextBudgetError| too_long("path"))? {
                 Some(path) if path.starts_with('/') && path.chars().all(is_forwarded) => {
@@ -272,7 +272,7 @@ fn replaced_header(
     let Ok(text) = value.to_str() else {
         return Ok(None);
     };
-    let mut budget = ReplacementBudget::of_line(text, LINE_BYTES_MAX);
+    let mut budget = ReplacementBudget::for_line(text, LINE_BYTES_MAX);
     let replaced = replacement.replaced(text, &mut budget)?;
     Ok(replaced.and_then(|text| HeaderValue::from_str(&text).ok()))
 }

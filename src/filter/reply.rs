@@ -9,7 +9,7 @@ use super::descriptor::{
 };
 use super::expression::{ExchangeValues, FilterExpression, ValueNames, evaluation_fault};
 use super::header_name::{header_name, header_value, invalid_value};
-use super::value_template::{TextTemplate, TextTemplateConfig, phase_of, pointer_to};
+use super::value_template::{TextTemplate, TextTemplateConfig, latest_phase, pointer_to};
 use super::view::RequestView;
 use super::{Filter, FilterDeclaration, HookResult, LocalReply};
 use crate::expression::{EvaluationError, Phase};
@@ -73,7 +73,7 @@ impl Filter for ReplyFilter {
         FilterDeclaration {
             reads_body: self.expressions().any(FilterExpression::reads_request_body),
             replies_always: true,
-            value_names: ValueNames::of(self.expressions()),
+            value_names: ValueNames::from_expressions(self.expressions()),
             ..FilterDeclaration::default()
         }
     }
@@ -119,7 +119,7 @@ impl ReplyFilter {
             content,
             needs_body_phase: false,
         };
-        filter.needs_body_phase = phase_of(filter.expressions()) != Phase::Head;
+        filter.needs_body_phase = latest_phase(filter.expressions()) != Phase::Head;
         Ok(filter)
     }
 
@@ -133,12 +133,12 @@ impl ReplyFilter {
     fn reply(&self, request: &RequestView) -> HookResult<'_> {
         match self.made_reply(request) {
             Ok(reply) => HookResult::reply(reply),
-            Err(error) => HookResult::fail(fault_of(&error)),
+            Err(error) => HookResult::fail(reply_fault(&error)),
         }
     }
 
     fn made_reply(&self, request: &RequestView) -> Result<LocalReply, EvaluationError> {
-        let values = ExchangeValues::of_request(request);
+        let values = ExchangeValues::for_request(request);
         let mut headers = HeaderMap::with_capacity(self.headers.len() + 2);
         let body = self.content.body(self.status, values, &mut headers)?;
         for (name, template) in &self.headers {
@@ -200,7 +200,7 @@ fn location_template(config: TextTemplateConfig) -> Result<TextTemplate, Invalid
     Ok(template)
 }
 
-fn fault_of(error: &EvaluationError) -> Fault {
+fn reply_fault(error: &EvaluationError) -> Fault {
     evaluation_fault(&format!("`{}`", DESCRIPTOR.name), error)
 }
 

@@ -89,7 +89,7 @@ impl RequireJsonContentTypeFilter {
         let mut sent = headers.get_all(header::CONTENT_TYPE).iter();
         let problem = match (sent.next(), sent.next()) {
             (Some(only), None) if only.to_str().is_ok_and(is_json) => return Ok(()),
-            (Some(only), None) => format!("is `{}`", start_of(only)),
+            (Some(only), None) => format!("is `{}`", value_excerpt(only)),
             (None, _) => "is missing".into(),
             (Some(_), Some(_)) => "was received more than once".into(),
         };
@@ -116,7 +116,7 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Fault> {
             FaultKind::UnsupportedMedia,
             format!(
                 "content-encoding `{}` is not accepted; send the body uncompressed",
-                start_of(coding)
+                value_excerpt(coding)
             ),
         )
         .param("content-encoding")),
@@ -124,7 +124,7 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Fault> {
 }
 
 /// The start of a header value, at most 100 characters: values in error messages are bounded.
-fn start_of(value: &HeaderValue) -> String {
+fn value_excerpt(value: &HeaderValue) -> String {
     const MOST: usize = 100;
     let text = String::from_utf8_lossy(value.as_bytes());
     text.chars().take(MOST).collect()

@@ -36,7 +36,7 @@ enum ResponseInput {
 
 impl ResponseInputs {
     /// What these filters read, each with its name.
-    pub fn of<'f>(filters: impl Iterator<Item = (&'static str, &'f dyn Filter)>) -> Self {
+    pub fn from_filters<'f>(filters: impl Iterator<Item = (&'static str, &'f dyn Filter)>) -> Self {
         let mut inputs = Self::default();
         for (name, filter) in filters {
             filter.add_response_inputs(&mut inputs);

@@ -40,7 +40,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             catalog: context.catalog.clone(),
             endpoints: context.endpoints.clone(),
             // Only for what an error says: `validate` reports a schema that cannot be read.
-            schema: context.schemas.schema_of(protocol).ok(),
+            schema: context.schemas.request_schema(protocol).ok(),
             protocol,
         }))
     },

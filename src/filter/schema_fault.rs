@@ -14,7 +14,10 @@ pub fn from_violations(
 ) -> Option<Fault> {
     let first = violations.first()?;
     let (kind, param) = match (&first.missing, first.pointer.as_str()) {
-        (Some(member), _) => (FaultKind::Missing, Some(path_of(&member_of(first, member)))),
+        (Some(member), _) => (
+            FaultKind::Missing,
+            Some(path_of(&member_pointer(first, member))),
+        ),
         (None, "") => (FaultKind::Invalid, None),
         (None, pointer) => (FaultKind::Invalid, Some(path_of(pointer))),
     };
@@ -59,7 +62,7 @@ fn missing_alone(violation: &SchemaViolation) -> Option<(String, &str)> {
     let start = format!("{MISSING_FIELD} `{member}`");
     let types = violation.reason.strip_prefix(&start)?;
     let is_plain = types.is_empty() || types.starts_with(" (");
-    is_plain.then(|| (member_of(violation, member), types))
+    is_plain.then(|| (member_pointer(violation, member), types))
 }
 
 /// What is wrong, with its place.
@@ -82,7 +85,7 @@ fn clause(violation: &SchemaViolation, path_of: &impl Fn(&str) -> String) -> Str
         let (member, rest) = rest.strip_prefix(" `")?.split_once('`')?;
         Some(format!(
             "{MISSING_FIELD} `{}`{rest}",
-            path_of(&member_of(violation, member))
+            path_of(&member_pointer(violation, member))
         ))
     });
     if let Some(named) = named {
@@ -97,7 +100,7 @@ fn clause(violation: &SchemaViolation, path_of: &impl Fn(&str) -> String) -> Str
 }
 
 /// The pointer to a member of the value at fault.
-fn member_of(violation: &SchemaViolation, member: &str) -> String {
+fn member_pointer(violation: &SchemaViolation, member: &str) -> String {
     let member = member.replace('~', "~0").replace('/', "~1");
     format!("{}/{member}", violation.pointer)
 }

@@ -102,7 +102,7 @@ impl ServeMediaFilter {
         let range = request.header("range").filter(|_| is_same);
         // RFC 9110, section 14.2: only GET has ranges.
         let range = range.filter(|_| request.method == Method::GET);
-        let (status, start, end) = match RequestedRange::of(range, object.size) {
+        let (status, start, end) = match RequestedRange::parse(range, object.size) {
             RequestedRange::Whole => (StatusCode::OK, 0, object.size),
             RequestedRange::Part(start, end) => {
                 let range = format!("bytes {start}-{}/{}", end - 1, object.size);

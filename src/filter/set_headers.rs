@@ -123,7 +123,7 @@ impl Filter for SetHeadersFilter {
         FilterDeclaration {
             reads_body: self.expressions().any(FilterExpression::reads_request_body),
             value_names: match self.side != ChainSide::Response && self.phase < Phase::Attempt {
-                true => ValueNames::of(self.expressions()),
+                true => ValueNames::from_expressions(self.expressions()),
                 false => ValueNames::default(),
             },
             ..FilterDeclaration::default()
@@ -159,7 +159,7 @@ impl Filter for SetHeadersFilter {
         if self.phase != Phase::Attempt {
             return HookResult::done();
         }
-        let edits = self.edits(ExchangeValues::of_attempt(request, attempt));
+        let edits = self.edits(ExchangeValues::for_attempt(request, attempt));
         HookResult::from(edits.and_then(|edits| edits.apply(&mut attempt.headers)))
     }
 
@@ -168,7 +168,7 @@ impl Filter for SetHeadersFilter {
             return HookResult::done();
         }
         for (name, source) in &self.headers {
-            match source.value(ExchangeValues::of_response(response)) {
+            match source.value(ExchangeValues::for_response(response)) {
                 Ok(Some(value)) => drop(response.headers.insert(name, value)),
                 Ok(None) => {}
                 Err(error) => {
@@ -188,7 +188,7 @@ impl SetHeadersFilter {
     }
 
     fn edit(&self, request: &mut RequestView) -> Result<(), Fault> {
-        let edits = self.edits(ExchangeValues::of_request(request))?;
+        let edits = self.edits(ExchangeValues::for_request(request))?;
         request.header_edits.extend(edits);
         Ok(())
     }

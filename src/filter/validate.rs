@@ -37,7 +37,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         let label = schema.as_ref().map(|path| path.display().to_string());
         let schema = match (schema, context.protocol) {
             (Some(path), _) => context.schemas.schema(&path),
-            (None, Some(protocol)) => context.schemas.schema_of(protocol),
+            (None, Some(protocol)) => context.schemas.request_schema(protocol),
             (None, None) => {
                 return Err(InvalidSettings::new(
                     "`validate` requires `schema` on a route without `protocol`",

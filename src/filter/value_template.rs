@@ -145,7 +145,7 @@ impl TextTemplate {
 }
 
 /// The latest of the phases that these expressions need; the head if there are none.
-pub fn phase_of<'e>(expressions: impl Iterator<Item = &'e FilterExpression>) -> Phase {
+pub fn latest_phase<'e>(expressions: impl Iterator<Item = &'e FilterExpression>) -> Phase {
     let phases = expressions.map(FilterExpression::phase);
     phases.max().unwrap_or(Phase::Head)
 }
@@ -274,7 +274,7 @@ mod tests {
         ] {
             let template = JsonTemplate::compile(&value, Phase::Head);
             let template = template.unwrap_or_else(|invalid| panic!("{}", invalid.reason));
-            let text = template.json(ExchangeValues::of_request(&request));
+            let text = template.json(ExchangeValues::for_request(&request));
             assert_eq!(
                 text.unwrap_or_else(|error| panic!("{}", error.message)),
                 expected

@@ -113,7 +113,7 @@ impl ConnectivityCheck {
     async fn connect_tcp(&self, channel: &Channel) -> Result<(), ConnectivityError> {
         let (host, port) = (&channel.origin.host, channel.origin.port);
         let addresses = self.upstream.addresses();
-        let resolved = timeout(self.step_timeout, addresses.of(host)).await;
+        let resolved = timeout(self.step_timeout, addresses.lookup(host)).await;
         let resolved = resolved
             .map_err(|_| self.no_end())
             .and_then(|resolved| resolved.map_err(|error| error.to_string()));

@@ -69,7 +69,7 @@ enum RequestBodyState {
 
 impl Downstream {
     pub fn new(mut session: Box<ServerSession>, drain_state: Arc<DrainState>) -> Self {
-        let inspection = Http1Reader::inspection_of(&session);
+        let inspection = Http1Reader::inspection(&session);
         // Read before the body, since a malformed body is reported as empty afterwards.
         let body = match body_reader::take_over_body(&mut session, inspection.as_ref()) {
             true => RequestBodyState::Unread,

@@ -196,7 +196,8 @@ impl Exchange<'_> {
                 }),
             )
             .await?;
-        let reading = RequestBodyFormat::of(&self.request, &body, self.route.request.body_need());
+        let reading =
+            RequestBodyFormat::for_request(&self.request, &body, self.route.request.body_need());
         self.request.receive_body(parse_body(reading, body).await?);
         self.capture_body();
         Ok(())

@@ -54,7 +54,7 @@ pub fn check(session: &ServerSession) -> Result<RequestTarget, Fault> {
         http2::check(uri, &session.req_header().headers)?;
         return target(uri);
     }
-    let Some(inspection) = Http1Reader::inspection_of(session) else {
+    let Some(inspection) = Http1Reader::inspection(session) else {
         return target(uri);
     };
     let checked = check_http1(session, &inspection).and_then(|framing| Ok((target(uri)?, framing)));

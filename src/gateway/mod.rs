@@ -139,8 +139,12 @@ impl Gateway {
     }
 
     /// The client of a request that `peer` sent with these headers.
-    fn client_of(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<DownstreamClient> {
-        Some(self.client_addresses.client_of(peer?, headers))
+    fn resolve_client(
+        &self,
+        peer: Option<SocketAddr>,
+        headers: &HeaderMap,
+    ) -> Option<DownstreamClient> {
+        Some(self.client_addresses.resolve_client(peer?, headers))
     }
 
     /// The address cache of provider hosts, for other users such as the prober.

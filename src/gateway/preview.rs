@@ -8,7 +8,7 @@ use crate::catalog::channel::{Channel, TimeoutOverrides};
 use crate::catalog::model::Candidate;
 use crate::filter::view::RequestView;
 #[cfg(feature = "wasm")]
-pub(crate) use crate::gateway::upstream::body_kind::body_kind_of;
+pub(crate) use crate::gateway::upstream::body_kind::response_body_kind;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::router::Route;
 use crate::subrequest::{Subrequest, SubrequestClient, SubrequestFuture, SubrequestSender};
@@ -40,11 +40,14 @@ pub async fn preview(
 ) -> Result<UpstreamRequestPreview, Fault> {
     let credential = candidate.channel.credentials.first();
     let prepared = prepare(route, request, candidate, credential, trace).await?;
-    Ok(UpstreamRequestPreview::of(&prepared, &candidate.channel))
+    Ok(UpstreamRequestPreview::from_prepared(
+        &prepared,
+        &candidate.channel,
+    ))
 }
 
 impl UpstreamRequestPreview {
-    fn of(prepared: &PreparedRequest, channel: &Channel) -> Self {
+    fn from_prepared(prepared: &PreparedRequest, channel: &Channel) -> Self {
         let headers = prepared
             .headers
             .iter()
@@ -100,7 +103,8 @@ impl SubrequestSender for SubrequestRecorder {
             credential: channel.credentials.get(key.unwrap_or(0)),
         };
         let prepared = prepare_subrequest(target, &subrequest, timeouts);
-        let preview = prepared.map(|prepared| UpstreamRequestPreview::of(&prepared, channel));
+        let preview =
+            prepared.map(|prepared| UpstreamRequestPreview::from_prepared(&prepared, channel));
         let mut previews = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         previews.push((channel.clone(), preview));
         Box::pin(async {

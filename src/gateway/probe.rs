@@ -233,7 +233,7 @@ fn health_of_body(
         return Ok(());
     }
     let error = errors.classify_response(status.as_u16(), body, ErrorSubject::Resource);
-    match AttemptOutcome::of(error, status, None, None) {
+    match AttemptOutcome::from_error(error, status, None, None) {
         AttemptOutcome::Failure(failure) => Err(failure),
         AttemptOutcome::Success | AttemptOutcome::ClientError => Ok(()),
     }

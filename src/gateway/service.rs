@@ -82,7 +82,7 @@ impl HttpServerApp for GatewayConnection {
             idle: keep_alive_timeout,
             deadline,
         };
-        let inspection = Http1Reader::inspection_of(&session);
+        let inspection = Http1Reader::inspection(&session);
         if let Some(inspection) = &inspection {
             inspection.begin_message(head_size);
         }
@@ -92,8 +92,9 @@ impl HttpServerApp for GatewayConnection {
             Some(Err(error)) => {
                 let fault = fault_from::downstream_read(error);
                 let snapshot = self.gateway.reloader.current();
-                let client = self.gateway.client_of(self.peer, &HeaderMap::new());
-                let refusal = UnroutedRequest::of_head(&self.gateway, &snapshot, client);
+                let client = self.gateway.resolve_client(self.peer, &HeaderMap::new());
+                let refusal =
+                    UnroutedRequest::for_unreadable_head(&self.gateway, &snapshot, client);
                 refusal.send_unread(session, &fault).await;
                 return None;
             }
@@ -166,7 +167,7 @@ impl GatewayConnection {
         let id = request_id::new();
         let client = self
             .gateway
-            .client_of(self.peer, &session.req_header().headers);
+            .resolve_client(self.peer, &session.req_header().headers);
         let refusal = |id| UnroutedRequest {
             gateway: &self.gateway,
             snapshot: &snapshot,

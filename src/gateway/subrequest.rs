@@ -7,7 +7,7 @@ use super::exchange::response_fault::{
     foreign_body_fault, refused_account_fault, unexpected_status_fault,
 };
 use super::upstream::ChannelWithCredential;
-use super::upstream::body_kind::body_kind_of;
+use super::upstream::body_kind::response_body_kind;
 use super::upstream::bounded_body::BodyEnd;
 use super::upstream::client::{SendProgress, failure_reason};
 use super::upstream::request::{PreparedBody, PreparedRequest};
@@ -112,7 +112,7 @@ impl Gateway {
         body_use: ResponseBodyUse,
     ) -> Result<SubrequestResponse, Fault> {
         let mut lease = self.lease_for(subrequest).await?;
-        let target = ChannelWithCredential::of(&lease);
+        let target = ChannelWithCredential::from_lease(&lease);
         let prepared = prepare_subrequest(target, subrequest, timeouts)?;
         let sent = self
             .upstream
@@ -229,12 +229,12 @@ impl Gateway {
         } = response;
         let channel = lease.candidate.channel.clone();
         let is_error = status.is_client_error() || status.is_server_error();
-        let kind = body_kind_of(&headers, false);
+        let kind = response_body_kind(&headers, false);
         let outcome = if is_error {
             let errors = &channel.errors;
             let error = errors.classify_response(status.as_u16(), &body, ErrorSubject::Resource);
             let wait = retry_after::from_headers(&headers, SystemTime::now());
-            AttemptOutcome::of(error, status, wait, None)
+            AttemptOutcome::from_error(error, status, wait, None)
         } else if !status.is_success()
             || kind == ResponseBodyKind::Foreign
             || is_unreadable(subrequest, status, &body)

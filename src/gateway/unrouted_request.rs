@@ -30,7 +30,7 @@ pub(super) struct UnroutedRequest<'a> {
 
 impl<'a> UnroutedRequest<'a> {
     /// A request whose head could not be read; assigns the request id.
-    pub fn of_head(
+    pub fn for_unreadable_head(
         gateway: &'a Gateway,
         snapshot: &'a Snapshot,
         client: Option<DownstreamClient>,
@@ -51,7 +51,7 @@ impl<'a> UnroutedRequest<'a> {
         headers: HeaderMap,
     ) -> ConnectionAfterExchange {
         let request = session.req_header();
-        let protocol = self.protocol_of(request);
+        let protocol = self.guess_protocol(request);
         let mut answer = reply::from_fault(protocol, &fault, &self.id);
         answer.headers.extend(headers);
         reply::add_request_id(&mut answer.headers, protocol, &self.id);
@@ -94,7 +94,7 @@ impl<'a> UnroutedRequest<'a> {
     }
 
     /// The protocol that the caller probably uses, from the path or the headers.
-    pub(super) fn protocol_of(&self, request: &RequestHeader) -> Option<Protocol> {
+    pub(super) fn guess_protocol(&self, request: &RequestHeader) -> Option<Protocol> {
         let family = self.snapshot.router.family_near(request.uri.path());
         family.or_else(|| Protocol::detect(&request.headers))
     }
@@ -106,7 +106,7 @@ impl<'a> UnroutedRequest<'a> {
             "the header list is larger than `server.limits.header_size`, or has more than {FIELDS_MAX} fields"
         );
         let fault = Fault::new(FaultKind::HeadTooLarge, message);
-        let refusal = UnroutedRequest::of_head(gateway, &snapshot, client);
+        let refusal = UnroutedRequest::for_unreadable_head(gateway, &snapshot, client);
         refusal.log_and_count(None, None, fault.kind.status(), 0, &fault);
     }
 

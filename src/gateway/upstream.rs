@@ -96,7 +96,7 @@ pub enum ConnectionReusePolicy {
 
 impl<'a> ChannelWithCredential<'a> {
     /// The channel and credential of `lease`.
-    pub fn of(lease: &'a ChannelLease) -> Self {
+    pub fn from_lease(lease: &'a ChannelLease) -> Self {
         Self {
             channel: &lease.candidate.channel,
             credential: lease.credential(),
@@ -195,7 +195,7 @@ impl UpstreamClient {
                 let peer = &provider.peers[index];
                 Ok(UpstreamConnection::new(session, &self.dialer, peer, false))
             }
-            Err(faults) => Err(all_of(faults)),
+            Err(faults) => Err(combine_faults(faults)),
         }
     }
 
@@ -217,7 +217,7 @@ impl UpstreamClient {
         {
             return Ok(provider.clone());
         }
-        let addresses = self.addresses.of(host).await.map_err(|error| {
+        let addresses = self.addresses.lookup(host).await.map_err(|error| {
             no_connection(format!("DNS lookup of `{host}` failed: {error}")).source(error)
         })?;
         if let Some(provider) = &known
@@ -321,7 +321,7 @@ impl Drop for DialDeadlineLogGuard<'_> {
 }
 
 /// One error for the failures of all addresses.
-fn all_of(faults: Vec<Fault>) -> Fault {
+fn combine_faults(faults: Vec<Fault>) -> Fault {
     let details: Vec<String> = faults
         .iter()
         .filter_map(|fault| fault.detail.clone())

@@ -51,7 +51,7 @@ impl UnroutedRequest<'_> {
             ),
         );
         let request = session.req_header();
-        let protocol = self.protocol_of(request);
+        let protocol = self.guess_protocol(request);
         let mut answer = reply::from_fault(protocol, &fault, &self.id);
         reply::add_request_id(&mut answer.headers, protocol, &self.id);
         let headers = &mut answer.headers;

@@ -83,7 +83,7 @@ impl CallerMetrics {
 
     /// Counts a finished exchange of `caller`, a name from the configuration.
     pub fn count(&self, caller: &str, total: Duration, usage: Option<&TokenUsage>) {
-        let series = self.series_of(caller);
+        let series = self.caller_series(caller);
         series.requests.inc();
         series.seconds.inc_by(total.as_secs_f64());
         if let Some(usage) = usage {
@@ -93,7 +93,7 @@ impl CallerMetrics {
         }
     }
 
-    fn series_of(&self, caller: &str) -> Arc<CallerSeries> {
+    fn caller_series(&self, caller: &str) -> Arc<CallerSeries> {
         let known = self.series.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(series) = known.get(caller) {
             return series.clone();

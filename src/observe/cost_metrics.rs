@@ -111,7 +111,7 @@ impl CostSums {
     fn add(&self, labels: CostLabels<'_>, Cost(nanos): Cost) {
         let hash = labels.hash();
         let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sum) = sums.get(&hash).and_then(|sums| sum_of(sums, labels)) {
+        if let Some(sum) = sums.get(&hash).and_then(|sums| find_sum(sums, labels)) {
             sum.nanos.fetch_add(nanos, Ordering::Relaxed);
             return;
         }
@@ -119,7 +119,7 @@ impl CostSums {
         let mut sums = self.sums.write().unwrap_or_else(PoisonError::into_inner);
         let sums = sums.entry(hash).or_default();
         // Another thread may have been faster.
-        match sum_of(sums, labels) {
+        match find_sum(sums, labels) {
             Some(sum) => {
                 sum.nanos.fetch_add(nanos, Ordering::Relaxed);
             }
@@ -135,7 +135,7 @@ impl CostSums {
 }
 
 /// The sum of these labels among those with the same hash.
-fn sum_of<'s>(sums: &'s [CostSum], labels: CostLabels<'_>) -> Option<&'s CostSum> {
+fn find_sum<'s>(sums: &'s [CostSum], labels: CostLabels<'_>) -> Option<&'s CostSum> {
     sums.iter().find(|sum| {
         *sum.caller == *labels.caller.unwrap_or(OTHER)
             && *sum.model == *labels.model

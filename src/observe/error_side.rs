@@ -24,7 +24,11 @@ impl ErrorSide {
     }
 
     /// The side that caused the failure of a request; `None` if it succeeded.
-    pub fn of(settlement: Settlement, status: u16, fault: Option<FaultKind>) -> Option<Self> {
+    pub fn from_settlement(
+        settlement: Settlement,
+        status: u16,
+        fault: Option<FaultKind>,
+    ) -> Option<Self> {
         match settlement {
             Settlement::Complete | Settlement::UsageMissing => None,
             Settlement::ClientCancelled | Settlement::WriteTimeout | Settlement::Denied => {
@@ -117,7 +121,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                ErrorSide::of(settlement, status, fault),
+                ErrorSide::from_settlement(settlement, status, fault),
                 side,
                 "{settlement:?} {status}"
             );

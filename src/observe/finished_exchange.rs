@@ -37,7 +37,7 @@ pub struct FinishedExchange<'a> {
 impl FinishedExchange<'_> {
     /// The side that caused its failure; `None` if it succeeded.
     pub(super) fn error_side(&self) -> Option<ErrorSide> {
-        ErrorSide::of(self.settlement, self.status, self.fault)
+        ErrorSide::from_settlement(self.settlement, self.status, self.fault)
     }
 
     /// Whether a limit of its caller refused it.

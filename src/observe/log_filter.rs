@@ -64,7 +64,7 @@ impl LogFilter {
     /// # Errors
     /// A sentence that says why the filter cannot be used.
     pub fn set(&self, filter: &str, duration: Option<Duration>) -> Result<LogFilterChange, String> {
-        let directives = directives_of(filter)?;
+        let directives = expand_directives(filter)?;
         let mut state = self.lock();
         state.changes += 1;
         let at = SystemTime::now();
@@ -107,7 +107,7 @@ impl LogFilter {
 }
 
 /// The directives of a filter: a level alone applies to the gateway's own events.
-fn directives_of(filter: &str) -> Result<String, String> {
+fn expand_directives(filter: &str) -> Result<String, String> {
     let expected = format!(
         "expected a level ({}), or targets with levels such as `{OWN_TARGET}::gateway=debug,{OWN_TARGET}=info`",
         LEVELS.join(", ")
@@ -165,12 +165,12 @@ mod tests {
             ("h2=debug", None),
             ("debug,", None),
         ] {
-            let directives = directives_of(filter);
+            let directives = expand_directives(filter);
             assert_eq!(directives.ok().as_deref(), expected, "{filter}");
         }
-        let refused = directives_of("h2=debug").expect_err("an error");
+        let refused = expand_directives("h2=debug").expect_err("an error");
         assert!(refused.contains("contain credentials"), "{refused}");
-        let long = directives_of(&"debug,".repeat(50)).expect_err("an error");
+        let long = expand_directives(&"debug,".repeat(50)).expect_err("an error");
         assert!(long.contains("256 bytes"), "{long}");
     }
 

@@ -234,7 +234,7 @@ impl Metrics {
 
     /// Counts a finished exchange.
     pub fn count_exchange(&self, exchange: &FinishedExchange<'_>) {
-        let series = self.series_of(exchange);
+        let series = self.exchange_series(exchange);
         series.requests.inc();
         series.settlements.inc();
         series.duration.observe(exchange.total.as_secs_f64());
@@ -328,7 +328,7 @@ impl Metrics {
         text
     }
 
-    fn series_of(&self, exchange: &FinishedExchange<'_>) -> Arc<ExchangeSeries> {
+    fn exchange_series(&self, exchange: &FinishedExchange<'_>) -> Arc<ExchangeSeries> {
         let key = ExchangeSeriesKey {
             route: exchange.route.into(),
             channel: exchange.channel.unwrap_or(OTHER).into(),
@@ -373,8 +373,8 @@ impl Metrics {
                 .with_label_values(&[&**route, settlement.name()]),
             duration: self.durations.with_label_values(&labels),
             first_byte: self.first_bytes.with_label_values(&labels),
-            time: self.time.of(channel),
-            tokens: self.tokens.of(channel, model, *protocol),
+            time: self.time.series(channel),
+            tokens: self.tokens.series(channel, model, *protocol),
         }
     }
 }

@@ -29,7 +29,12 @@ impl TokenMetrics {
         ))
     }
 
-    pub fn of(&self, channel: &str, model: &str, protocol: Option<ChannelProtocol>) -> TokenSeries {
+    pub fn series(
+        &self,
+        channel: &str,
+        model: &str,
+        protocol: Option<ChannelProtocol>,
+    ) -> TokenSeries {
         let of_kind = |kind: &str| self.0.with_label_values(&[channel, model, kind]);
         let usage = protocol.map(ChannelProtocol::usage);
         let details = usage.map_or(UsageDetailNames::MOST, UsageShape::detail_names);

@@ -188,13 +188,13 @@ impl TrafficInterval {
         if error.is_none() {
             self.count_served_elsewhere(request);
         }
-        if let Some(caller) = entry_of(&mut self.callers, request.caller) {
+        if let Some(caller) = find_or_add(&mut self.callers, request.caller) {
             caller.requests += 1;
             caller.rate_limited += rate_limited;
             caller.tokens += tokens[0] + tokens[1];
         }
         for attempt in request.failed_attempts {
-            if let Some(channel) = entry_of(&mut self.channels, Some(&attempt.channel)) {
+            if let Some(channel) = find_or_add(&mut self.channels, Some(&attempt.channel)) {
                 channel.requests += 1;
                 channel.upstream_errors += 1;
                 let is_success = attempt
@@ -203,7 +203,7 @@ impl TrafficInterval {
                 channel.false_successes += u64::from(is_success);
             }
         }
-        if let Some(channel) = entry_of(&mut self.channels, request.channel) {
+        if let Some(channel) = find_or_add(&mut self.channels, request.channel) {
             if !request.has_last_attempt_failed {
                 channel.requests += 1;
                 channel.upstream_errors += u64::from(error == Some(ErrorSide::Upstream));
@@ -225,7 +225,7 @@ impl TrafficInterval {
             return;
         };
         let name = refusals_name(channel, model);
-        if let Some(refusals) = entry_of(&mut self.refusals, Some(&name)) {
+        if let Some(refusals) = find_or_add(&mut self.refusals, Some(&name)) {
             let caller = FixedState::default().hash_one(request.caller);
             refusals.merge(ModelRefusals {
                 requests: 1,
@@ -249,7 +249,7 @@ impl TrafficInterval {
             .filter(|attempt| classes.iter().any(|class| class.name() == attempt.outcome));
         for attempt in refused {
             let name = refusals_name(&attempt.channel, model);
-            if let Some(refusals) = entry_of(&mut self.refusals, Some(&name)) {
+            if let Some(refusals) = find_or_add(&mut self.refusals, Some(&name)) {
                 refusals.served_elsewhere += 1;
             }
         }
@@ -274,19 +274,19 @@ impl TrafficInterval {
             *wait += more;
         }
         for (name, more) in &other.callers {
-            if let Some(caller) = entry_of(&mut self.callers, Some(name)) {
+            if let Some(caller) = find_or_add(&mut self.callers, Some(name)) {
                 caller.requests += more.requests;
                 caller.rate_limited += more.rate_limited;
                 caller.tokens += more.tokens;
             }
         }
         for (name, more) in &other.refusals {
-            if let Some(refusals) = entry_of(&mut self.refusals, Some(name)) {
+            if let Some(refusals) = find_or_add(&mut self.refusals, Some(name)) {
                 refusals.merge(*more);
             }
         }
         for (name, more) in &other.channels {
-            if let Some(channel) = entry_of(&mut self.channels, Some(name)) {
+            if let Some(channel) = find_or_add(&mut self.channels, Some(name)) {
                 channel.requests += more.requests;
                 channel.upstream_errors += more.upstream_errors;
                 channel.false_successes += more.false_successes;
@@ -299,7 +299,7 @@ impl TrafficInterval {
 }
 
 /// The entry of `name`, which is added if there is room.
-fn entry_of<'m, T: Default>(
+fn find_or_add<'m, T: Default>(
     entries: &'m mut HashMap<Box<str>, T, RandomState>,
     name: Option<&str>,
 ) -> Option<&'m mut T> {

@@ -63,7 +63,7 @@ impl WaitTimeMetrics {
         }
     }
 
-    pub fn of(&self, channel: &str) -> WaitTimeSeries {
+    pub fn series(&self, channel: &str) -> WaitTimeSeries {
         WaitTimeSeries(["upstream", "client", "gateway"].map(|side| {
             let labels = [channel, side];
             (

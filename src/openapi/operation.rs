@@ -189,7 +189,7 @@ fn security(route: &Route) -> Value {
 }
 
 fn provides(route: &Route, provision: FilterProvision) -> bool {
-    route.request.provider_of(provision).is_some()
+    route.request.first_with_provision(provision).is_some()
 }
 
 fn tag(protocol: Option<Protocol>) -> &'static str {

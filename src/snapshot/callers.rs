@@ -74,7 +74,12 @@ pub(crate) fn check_enforced(
     problems: &mut ProblemCollector<'_>,
 ) {
     let mut routes = router.routes().iter();
-    if routes.any(|route| route.request.provider_of(FilterProvision::Limits).is_some()) {
+    if routes.any(|route| {
+        route
+            .request
+            .first_with_provision(FilterProvision::Limits)
+            .is_some()
+    }) {
         return;
     }
     let keeper = registry::providers(FilterProvision::Limits);

@@ -335,7 +335,9 @@ impl RouteBuilder<'_> {
         let warnings = RefCell::default();
         let response_inputs = || {
             let built = purpose.responding.iter().chain(into.iter());
-            ResponseInputs::of(built.map(|step| (step.named.kind.name, &*step.named.filter)))
+            ResponseInputs::from_filters(
+                built.map(|step| (step.named.kind.name, &*step.named.filter)),
+            )
         };
         let earlier_filters = || into.iter().map(|step| step.named.filter.clone()).collect();
         let parts = BuildContext {

@@ -225,7 +225,12 @@ impl UnusedSettingsCheck<'_> {
         let mut names = HashSet::new();
         let routes = self
             .routes_with(FilterProvision::Model)
-            .filter(|(route, _)| route.request.provider_of(FilterProvision::Caller).is_some());
+            .filter(|(route, _)| {
+                route
+                    .request
+                    .first_with_provision(FilterProvision::Caller)
+                    .is_some()
+            });
         for (route, _) in routes {
             let Some(protocol) = route.protocol.filter(|_| names.insert(&route.name)) else {
                 continue;
@@ -255,7 +260,8 @@ impl UnusedSettingsCheck<'_> {
         provision: FilterProvision,
     ) -> impl Iterator<Item = (&Route, &'static FilterDescriptor)> {
         let routes = self.router.routes().iter().map(|route| &**route);
-        routes.filter_map(move |route| Some((route, route.request.provider_of(provision)?)))
+        routes
+            .filter_map(move |route| Some((route, route.request.first_with_provision(provision)?)))
     }
 }
 

@@ -21,7 +21,7 @@ fn addresses(source: AddressSource) -> ClientAddressResolver {
 }
 
 fn client(source: AddressSource, peer: &str, headers: &HeaderMap) -> String {
-    let client = addresses(source).client_of(peer.parse().unwrap(), headers);
+    let client = addresses(source).resolve_client(peer.parse().unwrap(), headers);
     match client.port {
         Some(port) => SocketAddr::new(client.address, port).to_string(),
         None => client.address.to_string(),
@@ -165,7 +165,7 @@ fn forwarded_headers_follow_the_operators_policy() {
         (Socket, PEER, Append, Some("10.0.0.1")),
         (Socket, PEER, Replace, Some("10.0.0.1")),
     ] {
-        let client = addresses(source).client_of(peer.parse().unwrap(), &sent);
+        let client = addresses(source).resolve_client(peer.parse().unwrap(), &sent);
         let reported = client.forwarded(policy, &sent);
         let value = reported.as_ref().map(|(_, value)| value.to_str().unwrap());
         assert_eq!(value, expected, "{source:?} {peer} {policy:?}");

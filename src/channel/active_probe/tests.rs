@@ -31,7 +31,7 @@ fn probed(keys: u64) -> Arc<Channel> {
     Arc::new(channel)
 }
 
-fn key_of(probing: Option<ProbeAttempt>) -> Option<usize> {
+fn probed_key(probing: Option<ProbeAttempt>) -> Option<usize> {
     probing.expect("a probe is of use").key
 }
 
@@ -63,18 +63,18 @@ fn credentials_are_probed_in_turn_and_a_refused_one_after_its_cool_down() {
     let (channels, channel) = (channels(), probed(2));
     let now = MonotonicTime::now();
     for (turn, key) in [(0, 0), (1, 1), (2, 0), (usize::MAX, 1)] {
-        assert_eq!(key_of(channels.probe(&channel, turn, now)), Some(key));
+        assert_eq!(probed_key(channels.probe(&channel, turn, now)), Some(key));
     }
     let refused = channels.probe(&channel, 0, now).expect("it is well");
     refused.report(failed(FailureReason::RefusedCredential), "req_1");
-    assert_eq!(key_of(channels.probe(&channel, 0, now)), Some(1));
+    assert_eq!(probed_key(channels.probe(&channel, 0, now)), Some(1));
     let later = MonotonicTime::now().after(Duration::from_secs(1));
     let first = channels
         .probe(&channel, 0, later)
         .expect("its time is over");
     assert_eq!(first.key, Some(0));
     let another = channels.probe(&channel, 0, later);
-    assert_eq!(key_of(another), Some(1), "the first is being tried");
+    assert_eq!(probed_key(another), Some(1), "the first is being tried");
     first.report(Ok(()), "req_1");
     let fingerprint = channel.credentials[0].fingerprint;
     assert_eq!(channels.status(fingerprint, later), HealthStatus::Healthy);

@@ -121,7 +121,10 @@ async fn an_address_needs_no_lookup() {
     let script = ScriptedLookup::new([ScriptedAnswer::Failure]);
     let addresses = script.addresses(PACE);
     for host in ["127.0.0.1", "::1"] {
-        assert_eq!(*addresses.of(&host.into()).await.unwrap(), *ips(&[host]));
+        assert_eq!(
+            *addresses.lookup(&host.into()).await.unwrap(),
+            *ips(&[host])
+        );
     }
     assert_eq!(script.lookups(), 0);
 }
@@ -134,7 +137,7 @@ async fn concurrent_requests_share_one_lookup() {
     let mut asking = tokio::task::JoinSet::new();
     for _ in 0..100 {
         let addresses = addresses.clone();
-        asking.spawn(async move { addresses.of(&"a.test".into()).await.unwrap() });
+        asking.spawn(async move { addresses.lookup(&"a.test".into()).await.unwrap() });
     }
     for found in asking.join_all().await {
         assert_eq!(*found, *ips(&["192.0.2.1"]));
@@ -152,9 +155,9 @@ async fn expired_addresses_are_refreshed_and_serve_meanwhile() {
         ]);
         let addresses = script.addresses(PACE);
         let host = "a.test".into();
-        let first = addresses.of(&host).await.unwrap();
+        let first = addresses.lookup(&host).await.unwrap();
         eventually("the second lookup", async || script.lookups() == 2).await;
-        let second = addresses.of(&host).await.unwrap();
+        let second = addresses.lookup(&host).await.unwrap();
         assert!(Arc::ptr_eq(&first, &second), "{ttl:?}");
     }
 }
@@ -170,11 +173,11 @@ async fn removed_addresses_are_no_longer_returned() {
     let addresses = script.addresses(PACE);
     let host = "a.test".into();
     assert_eq!(
-        *addresses.of(&host).await.unwrap(),
+        *addresses.lookup(&host).await.unwrap(),
         *ips(&["192.0.2.1", "192.0.2.2"])
     );
     eventually("the change", async || {
-        *addresses.of(&host).await.unwrap() == *ips(&["192.0.2.2"])
+        *addresses.lookup(&host).await.unwrap() == *ips(&["192.0.2.2"])
     })
     .await;
     assert!(script.lookups() >= 3);
@@ -190,10 +193,10 @@ async fn a_failed_lookup_leaves_the_old_addresses() {
     ]);
     let addresses = script.addresses(PACE);
     let host = "a.test".into();
-    addresses.of(&host).await.unwrap();
+    addresses.lookup(&host).await.unwrap();
     eventually("the next success", async || {
         // After the first success, lookups never fail.
-        *addresses.of(&host).await.unwrap() == *ips(&["192.0.2.2"])
+        *addresses.lookup(&host).await.unwrap() == *ips(&["192.0.2.2"])
     })
     .await;
     let metrics = String::from_utf8(
@@ -215,9 +218,9 @@ async fn a_name_without_addresses_fails_at_once_until_it_resolves() {
     ]);
     let addresses = script.addresses(PACE);
     let host = "a.test".into();
-    let error = addresses.of(&host).await.unwrap_err();
+    let error = addresses.lookup(&host).await.unwrap_err();
     assert_eq!(error.to_string(), "no such name");
-    eventually("the name", async || addresses.of(&host).await.is_ok()).await;
+    eventually("the name", async || addresses.lookup(&host).await.is_ok()).await;
 }
 
 #[tokio::test]
@@ -225,11 +228,11 @@ async fn an_idle_name_is_evicted() {
     let script = ScriptedLookup::new([ScriptedAnswer::Of(&["192.0.2.1"], None)]);
     let idle = Duration::from_millis(100);
     let addresses = script.addresses(DnsRefreshPolicy { idle, ..PACE });
-    addresses.of(&"a.test".into()).await.unwrap();
+    addresses.lookup(&"a.test".into()).await.unwrap();
     let forgotten = async || addresses.shared.names.read().unwrap().is_empty();
     eventually("the end of the task", forgotten).await;
     let lookups = script.lookups();
-    addresses.of(&"a.test".into()).await.unwrap();
+    addresses.lookup(&"a.test".into()).await.unwrap();
     assert!(script.lookups() > lookups);
 }
 
@@ -239,7 +242,7 @@ async fn a_literal_needs_no_entry() {
     let cache = lookup.addresses(PACE);
     for n in 1..1_000 {
         let literal = format!("fd00::{n:x}").into();
-        let found = cache.of(&literal).await.unwrap();
+        let found = cache.lookup(&literal).await.unwrap();
         assert_eq!(found[0].to_string(), &*literal);
     }
     assert_eq!(lookup.lookups(), 0);
@@ -256,7 +259,7 @@ async fn a_name_beyond_the_maximum_takes_the_place_of_the_one_that_was_not_used_
         ..PACE
     });
     let used = async |host: &str| {
-        cache.of(&host.into()).await.unwrap();
+        cache.lookup(&host.into()).await.unwrap();
         // Uses are told apart by the millisecond.
         sleep(Duration::from_millis(5)).await;
     };
@@ -284,7 +287,7 @@ async fn a_name_is_refused_while_as_many_as_permitted_are_looked_up() {
         ..PACE
     });
     let (first, other) = ("a.test".into(), "b.test".into());
-    let (refused, first) = (cache.of(&other), cache.of(&first));
+    let (refused, first) = (cache.lookup(&other), cache.lookup(&first));
     tokio::select! {
         biased;
         _ = first => panic!("the lookup takes longer"),
@@ -303,10 +306,10 @@ async fn a_name_that_is_not_kept_is_looked_up_once_for_each_use() {
         ..PACE
     });
     let host = "x.example".into();
-    cache.of(&host).await.unwrap();
+    cache.lookup(&host).await.unwrap();
     sleep(Duration::from_millis(200)).await;
     assert_eq!(lookup.lookups(), 1);
-    cache.of(&host).await.unwrap();
+    cache.lookup(&host).await.unwrap();
     sleep(Duration::from_millis(200)).await;
     assert_eq!(lookup.lookups(), 2);
 }

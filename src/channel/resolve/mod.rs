@@ -50,7 +50,7 @@ impl DnsResolver {
         }
     }
 
-    async fn addresses_of(&self, host: &str) -> io::Result<ResolvedAddresses> {
+    async fn lookup_addresses(&self, host: &str) -> io::Result<ResolvedAddresses> {
         let name = Name::from_ascii(host)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let listed = match name.is_localhost() {
@@ -82,7 +82,7 @@ impl DnsResolver {
 
 impl HostResolver for DnsResolver {
     fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a> {
-        Box::pin(self.addresses_of(host))
+        Box::pin(self.lookup_addresses(host))
     }
 }
 

@@ -70,13 +70,13 @@ impl ResolvConf {
 pub async fn hosts(name: &Name) -> Vec<IpAddr> {
     let hosts = tokio::task::spawn_blocking(Hosts::from_system).await;
     match hosts {
-        Ok(Ok(hosts)) => addresses_of(name, &hosts),
+        Ok(Ok(hosts)) => addresses_from_hosts(name, &hosts),
         // A system without the file has no such names.
         _ => Vec::new(),
     }
 }
 
-fn addresses_of(name: &Name, hosts: &Hosts) -> Vec<IpAddr> {
+fn addresses_from_hosts(name: &Name, hosts: &Hosts) -> Vec<IpAddr> {
     let mut addresses = Vec::new();
     for family in [RecordType::AAAA, RecordType::A] {
         let lookup = hosts.lookup_static_host(&Query::query(name.clone(), family));
@@ -95,7 +95,7 @@ fn address(server: &NameServerConfig) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ResolvConf, addresses_of};
+    use super::{ResolvConf, addresses_from_hosts};
     use hickory_resolver::Hosts;
     use hickory_resolver::proto::rr::Name;
     use std::net::IpAddr;
@@ -114,9 +114,13 @@ mod tests {
         let expected = ["2001:db8::1", "192.0.2.1", "192.0.2.2"]
             .map(|address| address.parse::<IpAddr>().unwrap());
         for written in ["provider.test", "provider.test.", "PROVIDER.test"] {
-            assert_eq!(addresses_of(&name(written), &hosts), expected, "{written}");
+            assert_eq!(
+                addresses_from_hosts(&name(written), &hosts),
+                expected,
+                "{written}"
+            );
         }
-        assert!(addresses_of(&name("not"), &hosts).is_empty());
+        assert!(addresses_from_hosts(&name("not"), &hosts).is_empty());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::case_message::{CaseBody, CaseMessage};
 use crate::filter::view::ResponseBodyKind;
-use crate::gateway::preview::body_kind_of;
+use crate::gateway::preview::response_body_kind;
 use crate::plugin::MessageGrants;
 use crate::protocol::header_policy::{
     granted_response_headers, request_headers_for_provider, response_headers_for_caller,
@@ -178,7 +178,7 @@ impl RouteRules {
 
     /// Whether the plugin sees the body of a response: pages and encoded bodies pass unread.
     pub fn shows_body(&self, headers: &HeaderMap) -> bool {
-        self.0.is_none() || body_kind_of(headers, false) != ResponseBodyKind::Foreign
+        self.0.is_none() || response_body_kind(headers, false) != ResponseBodyKind::Foreign
     }
 }
 

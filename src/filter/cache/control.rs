@@ -15,15 +15,15 @@ pub(super) enum CallerDirectives {
 }
 
 impl CallerDirectives {
-    pub fn of(headers: &HeaderMap) -> Self {
+    pub fn from_headers(headers: &HeaderMap) -> Self {
         let lines = headers.get_all(header::CACHE_CONTROL).iter();
         // A line that cannot be read may be one that forbids something.
         let texts = lines.map(|line| line.to_str().unwrap_or("no-store"));
-        let each = texts.flat_map(|line| line.split(',')).map(Self::of_one);
+        let each = texts.flat_map(|line| line.split(',')).map(Self::parse);
         each.fold(Self::ReadAndRecord { age_max: None }, Self::strictest)
     }
 
-    fn of_one(directive: &str) -> Self {
+    fn parse(directive: &str) -> Self {
         let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
         match &*name.trim().to_ascii_lowercase() {
             "no-store" => Self::Bypass,
@@ -99,7 +99,11 @@ mod tests {
                 let value = HeaderValue::from_bytes(line.as_bytes()).unwrap();
                 headers.append(header::CACHE_CONTROL, value);
             }
-            assert_eq!(CallerDirectives::of(&headers), expected, "{lines:?}");
+            assert_eq!(
+                CallerDirectives::from_headers(&headers),
+                expected,
+                "{lines:?}"
+            );
         }
     }
 }

@@ -20,7 +20,7 @@ use std::borrow::Cow;
 const CACHE_HEADERS: [HeaderName; 2] = [header::CACHE_CONTROL, header::PRAGMA];
 
 /// The key of a request for `caller`, or for all callers; `None` without a body or a destination.
-pub(super) fn of(
+pub(super) fn for_request(
     request: &RequestView,
     route_fingerprint: &str,
     caller: Option<&str>,
@@ -42,7 +42,7 @@ pub(super) fn of(
     }
     digest.text(request.method.as_str());
     digest.text(request.upstream_path.as_deref().unwrap_or(&request.path));
-    digest.optional(query_of(request).as_deref().map(str::as_bytes));
+    digest.optional(forwarded_query(request).as_deref().map(str::as_bytes));
     add_headers(&mut digest, request)?;
     add_body(&mut digest, body, &request.edits);
     for runs in condition::outcomes(request) {
@@ -69,7 +69,7 @@ fn add_body(digest: &mut FieldDigest, body: &Bytes, edits: &JsonEdits) {
 }
 
 /// The query that is forwarded; `None` if there is none, or only parameters that are not forwarded.
-fn query_of(request: &RequestView) -> Option<Cow<'_, str>> {
+fn forwarded_query(request: &RequestView) -> Option<Cow<'_, str>> {
     let query = request.query.as_deref()?;
     let forwarded = header_policy::query_for_provider(query, &request.headers);
     (!forwarded.is_empty() || query.is_empty()).then_some(forwarded)

@@ -58,7 +58,7 @@ impl PendingSubscriptions {
     }
 
     /// The nonce of the last subscription, if it is of this channel: the last attempt may have had none.
-    fn take_of(&self, channel: &str) -> Option<String> {
+    fn take_for_channel(&self, channel: &str) -> Option<String> {
         let last = self.lock().pop_if(|last| *last.channel == *channel);
         last.map(|last| last.nonce)
     }
@@ -193,7 +193,8 @@ impl CallbacksFilter {
             return;
         };
         let pending = request.state.get::<PendingSubscriptions>();
-        let Some(nonce) = pending.and_then(|pending| pending.take_of(&task.channel)) else {
+        let Some(nonce) = pending.and_then(|pending| pending.take_for_channel(&task.channel))
+        else {
             return;
         };
         if request.state.get::<RequestedCallback>().is_some() {

@@ -7,7 +7,7 @@ use crate::protocol::response_text::{TextForm, visit_document};
 use bytes::Bytes;
 
 /// The texts of a whole body, in lines of their own.
-pub(super) fn text_of(
+pub(super) fn extract_text(
     protocol: Option<Protocol>,
     body: &Bytes,
     document: Option<&JsonDocument>,
@@ -88,7 +88,7 @@ mod tests {
         ] {
             let body = Bytes::from_static(body.as_bytes());
             let document = JsonDocument::parse(body.clone(), &JsonLimits::default()).unwrap();
-            let shown = text_of(Some(protocol), &body, Some(&document));
+            let shown = extract_text(Some(protocol), &body, Some(&document));
             assert_eq!(shown.as_deref(), Ok(text), "{protocol:?}");
         }
     }

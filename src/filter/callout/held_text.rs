@@ -41,7 +41,7 @@ struct PartText {
 
 impl HeldTexts {
     /// The texts of the filter with this identity.
-    pub fn of(&mut self, filter: usize) -> &mut HeldText {
+    pub fn get_mut(&mut self, filter: usize) -> &mut HeldText {
         let known = self.0.iter().position(|(known, _)| *known == filter);
         let index = known.unwrap_or_else(|| {
             self.0.push((filter, HeldText::default()));
@@ -85,7 +85,7 @@ impl HeldText {
             if let Some(part) = self.parts.get_mut(&part) {
                 let fresh = std::mem::take(&mut part.fresh);
                 part.tail.push_str(&fresh);
-                part.tail = end_of(&part.tail, overlap).to_owned();
+                part.tail = text_suffix(&part.tail, overlap).to_owned();
                 part.is_fresh = false;
             }
         }
@@ -113,7 +113,7 @@ impl HeldText {
         known.length += text.len();
         known.hasher.write(text.as_bytes());
         if is_repeated {
-            known.tail = end_of(&text, overlap).to_owned();
+            known.tail = text_suffix(&text, overlap).to_owned();
             return;
         }
         if !known.is_fresh {
@@ -141,7 +141,7 @@ impl HeldText {
 }
 
 /// The end of a text, of at least `bytes` bytes if it has as many.
-fn end_of(text: &str, bytes: usize) -> &str {
+fn text_suffix(text: &str, bytes: usize) -> &str {
     let start = text.len().saturating_sub(bytes);
     &text[text.floor_char_boundary(start)..]
 }

@@ -23,7 +23,7 @@ pub struct ResponseExcerpt<'a> {
 ///
 /// # Errors
 /// The payload is too large.
-pub fn of_request(
+pub fn for_request(
     sent: &SentParts,
     route: &str,
     request: &RequestView,
@@ -38,7 +38,7 @@ pub fn of_request(
 ///
 /// # Errors
 /// The payload is too large.
-pub fn of_response(
+pub fn for_response(
     sent: &SentParts,
     route: &str,
     request: &RequestView,
@@ -231,7 +231,7 @@ mod tests {
         let document = JsonDocument::parse(body, &JsonLimits::default()).unwrap();
         let mut from_caller = request("/v1/x");
         from_caller.caller = Some(Arc::new(Caller::new("ann", &[])));
-        let payload = of_request(&sent(100), "chat", &from_caller, Some(&document));
+        let payload = for_request(&sent(100), "chat", &from_caller, Some(&document));
         let payload: Value = serde_json::from_slice(&payload.unwrap()).unwrap();
         let expected = json!({
             "version": 1, "phase": "request",
@@ -241,7 +241,7 @@ mod tests {
             },
         });
         assert_eq!(payload, expected);
-        assert!(of_request(&sent(5), "chat", &request("/v1/x"), Some(&document)).is_err());
+        assert!(for_request(&sent(5), "chat", &request("/v1/x"), Some(&document)).is_err());
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
             window: Some(3),
         };
         let path = "/_headgate/media/token";
-        let payload = of_response(&sent(100), "chat", &request(path), &response).unwrap();
+        let payload = for_response(&sent(100), "chat", &request(path), &response).unwrap();
         let payload: Value = serde_json::from_slice(&payload).unwrap();
         assert_eq!(payload["phase"], "stream");
         assert_eq!(payload["request"]["path"], "/_headgate/");

@@ -98,7 +98,7 @@ impl IdempotencyFilter {
 }
 
 /// The caller's key, if it sent one.
-pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
     const BYTES_MAX: usize = 255;
     let mut keys = headers.get_all(KEY).iter();
     let Some(key) = keys.next() else {

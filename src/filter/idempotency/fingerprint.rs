@@ -28,7 +28,7 @@ pub(super) fn upstream_key(record_key: &str, fingerprint: &Fingerprint) -> Heade
 
 /// Equal for the same method, path parameters and query with equal bodies: the same bytes of JSON, or the same parts of
 /// a form in the same order, whatever the boundary between them.
-pub(super) fn of_request(request: &RequestView) -> Fingerprint {
+pub(super) fn for_request(request: &RequestView) -> Fingerprint {
     let mut hasher = Sha256::new();
     let query = request.query.as_deref().unwrap_or_default();
     for text in [request.method.as_str(), query] {

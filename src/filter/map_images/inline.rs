@@ -38,7 +38,7 @@ pub(super) async fn inline(
         let url = mismatched.url.as_deref().unwrap_or_default();
         let fetched = fetch.fetch(url, egress, bounds).await;
         let image = fetched.map_err(|unfetched| unfetched.to_string())?;
-        base64_of(&image)
+        encode_image(&image)
     });
     let mut all_are_in = true;
     for (mismatched, base64) in mismatched.iter().zip(all(fetches).await) {
@@ -54,7 +54,7 @@ pub(super) async fn inline(
 }
 
 /// The image in base64, as a JSON string.
-fn base64_of(fetched: &FetchedFile) -> Result<Bytes, String> {
+fn encode_image(fetched: &FetchedFile) -> Result<Bytes, String> {
     let declared = fetched.content_type.as_deref();
     let found = detect_type(&fetched.content, declared);
     if !found.starts_with("image/") {

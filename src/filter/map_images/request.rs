@@ -69,7 +69,10 @@ pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> 
             (body, content_type.expect("our boundary is plain text"))
         }
         (BodyConversion::Json, Some(form)) => {
-            let files = urls.map_or(FileRepresentation::DataUrls, RequestImageUrls::of_files);
+            let files = urls.map_or(
+                FileRepresentation::DataUrls,
+                RequestImageUrls::file_representation,
+            );
             let json = images::encode_json(form, files, rewrite)?;
             (json, HeaderValue::from_static("application/json"))
         }

@@ -27,7 +27,7 @@ pub(super) struct RequestImage {
 
 impl RequestImageUrls {
     /// The URLs in place of the files of a form.
-    pub fn of_files(&self) -> FileRepresentation<'_> {
+    pub fn file_representation(&self) -> FileRepresentation<'_> {
         FileRepresentation::Urls(&self.0)
     }
 

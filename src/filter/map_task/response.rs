@@ -30,7 +30,7 @@ impl MapTaskFilter {
         response: &mut ResponseView<'_>,
         body: &Bytes,
     ) -> Result<Bytes, Fault> {
-        let family = family_of(response)?;
+        let family = video_family(response)?;
         self.note_video(response, &family);
         let (document, upstream) = JsonDocument::parse(body.clone(), &JsonLimits::default())
             .ok()
@@ -76,7 +76,7 @@ impl MapTaskFilter {
 
     /// Translates a provider's error to the caller's protocol.
     pub(super) fn translate_error(&self, response: &mut ResponseView<'_>, body: &mut Bytes) {
-        let Ok(family) = family_of(response) else {
+        let Ok(family) = video_family(response) else {
             return;
         };
         let request = &*response.request;
@@ -148,7 +148,7 @@ pub(super) fn native(
     edits.apply(document.body()).to_bytes()
 }
 
-fn family_of(response: &ResponseView<'_>) -> Result<Arc<VideoFamily>, Fault> {
+fn video_family(response: &ResponseView<'_>) -> Result<Arc<VideoFamily>, Fault> {
     let candidate = response.candidate.ok_or_else(no_family)?;
     candidate.channel.family.clone().ok_or_else(no_family)
 }

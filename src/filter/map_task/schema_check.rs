@@ -17,7 +17,7 @@ pub(super) struct FamilySchemas(Vec<(Protocol, Arc<CompiledSchema>)>);
 impl FamilySchemas {
     /// # Errors
     /// A schema cannot be read.
-    pub(super) fn of(context: &BuildContext<'_>) -> Result<Self, InvalidSettings> {
+    pub(super) fn from_context(context: &BuildContext<'_>) -> Result<Self, InvalidSettings> {
         let families = context
             .catalog
             .channels()
@@ -26,7 +26,7 @@ impl FamilySchemas {
         protocols.sort_unstable();
         protocols.dedup();
         let read = |protocol: Protocol| {
-            let schema = context.schemas.schema_of(protocol);
+            let schema = context.schemas.request_schema(protocol);
             schema.map(|schema| (protocol, schema))
         };
         protocols

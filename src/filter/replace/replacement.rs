@@ -33,7 +33,7 @@ const ADDED_BYTES_MAX: usize = 1 << 20;
 const MATCHES_MAX: usize = 100_000;
 
 impl ReplacementBudget {
-    fn of_body() -> Self {
+    fn for_body() -> Self {
         Self {
             searched_bytes: SEARCHED_BYTES_MAX,
             added_bytes: ADDED_BYTES_MAX,
@@ -42,10 +42,10 @@ impl ReplacementBudget {
     }
 
     /// For a text that may have at most `bytes_max` bytes with its replacements.
-    pub fn of_line(text: &str, bytes_max: usize) -> Self {
+    pub fn for_line(text: &str, bytes_max: usize) -> Self {
         Self {
             added_bytes: bytes_max.saturating_sub(text.len()),
-            ..Self::of_body()
+            ..Self::for_body()
         }
     }
 }
@@ -103,7 +103,7 @@ pub(super) fn edits(
     replacements: &[(JsonPointer, Replacement)],
     document: &JsonDocument,
 ) -> Result<JsonEdits, (String, TextBudgetError)> {
-    let mut budget = ReplacementBudget::of_body();
+    let mut budget = ReplacementBudget::for_body();
     // The new texts, by the start of the text in the document.
     let mut texts: BTreeMap<usize, (Range<usize>, String)> = BTreeMap::new();
     for (pointer, replacement) in replacements {
@@ -211,7 +211,7 @@ mod tests {
             replaced(&[("/a/*", "a", &long)], body),
             Err("a[1]".to_owned())
         );
-        let mut budget = ReplacementBudget::of_line("abc", 5);
+        let mut budget = ReplacementBudget::for_line("abc", 5);
         let replacement = Replacement::build("b", "12").unwrap_or_else(|_| panic!());
         assert_eq!(
             replacement.replaced("abc", &mut budget).unwrap().unwrap(),

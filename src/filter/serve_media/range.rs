@@ -11,7 +11,7 @@ pub(super) enum RequestedRange {
 }
 
 impl RequestedRange {
-    pub fn of(range: Option<&str>, size: u64) -> Self {
+    pub fn parse(range: Option<&str>, size: u64) -> Self {
         let spec = range.and_then(|range| range.trim().strip_prefix("bytes="));
         let Some((first, last)) = spec.and_then(|spec| spec.trim().split_once('-')) else {
             return Self::Whole;
@@ -59,9 +59,9 @@ mod tests {
             ("items=0-9", Whole),
             ("", Whole),
         ] {
-            assert_eq!(RequestedRange::of(Some(range), 100), expected, "{range}");
+            assert_eq!(RequestedRange::parse(Some(range), 100), expected, "{range}");
         }
-        assert_eq!(RequestedRange::of(None, 100), Whole);
-        assert_eq!(RequestedRange::of(Some("bytes=0-"), 0), Unsatisfiable);
+        assert_eq!(RequestedRange::parse(None, 100), Whole);
+        assert_eq!(RequestedRange::parse(Some("bytes=0-"), 0), Unsatisfiable);
     }
 }

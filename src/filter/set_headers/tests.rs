@@ -12,7 +12,7 @@ fn value(config: serde_json::Value, path: &str) -> Option<String> {
     )]);
     let (method, path) = (http::Method::POST, path.to_owned());
     let request = RequestView::new("id".into(), method, path, None, headers, vec![], None);
-    let value = source.value(ExchangeValues::of_request(&request));
+    let value = source.value(ExchangeValues::for_request(&request));
     Some(value.ok().unwrap()?.to_str().unwrap().to_string())
 }
 
@@ -64,7 +64,7 @@ fn a_value_that_a_header_must_not_have_is_an_error() {
     ] {
         let read = serde_json::from_value(config.clone()).unwrap();
         let source = source(read, ChainSide::Request).ok().unwrap();
-        let value = source.value(ExchangeValues::of_request(&request));
+        let value = source.value(ExchangeValues::for_request(&request));
         assert!(value.is_err(), "{config}");
     }
 }

@@ -74,8 +74,9 @@ pub(super) fn data_uris(
 /// The strings that are data URIs and too large for anything but media.
 fn long_data_uris(document: &JsonDocument) -> Vec<DocumentNode<'_>> {
     let long = document.long_strings(LONG_STRING_BYTES);
-    let is_data_uri =
-        |node: &DocumentNode<'_>| matches!(DataUri::read(&text_of(*node, document)), Some(Ok(_)));
+    let is_data_uri = |node: &DocumentNode<'_>| {
+        matches!(DataUri::read(&string_content(*node, document)), Some(Ok(_)))
+    };
     long.filter(is_data_uri).collect()
 }
 
@@ -87,7 +88,7 @@ fn add(
     document: &JsonDocument,
 ) -> Result<(), Fault> {
     let MediaUrl { node, param, role } = url;
-    let Some(read) = DataUri::read(&text_of(node, document)) else {
+    let Some(read) = DataUri::read(&string_content(node, document)) else {
         return Ok(());
     };
     let Some(FamilyMediaRole { name, rule }) = role else {
@@ -112,7 +113,7 @@ fn add(
 }
 
 /// The text of a string, without its quotes.
-fn text_of(node: DocumentNode<'_>, document: &JsonDocument) -> Bytes {
+fn string_content(node: DocumentNode<'_>, document: &JsonDocument) -> Bytes {
     let span = node.span();
     document.body().slice(span.start + 1..span.end - 1)
 }

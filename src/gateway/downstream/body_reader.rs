@@ -129,7 +129,7 @@ mod tests {
         let (mut client, server) = duplex(1 << 20);
         let stream = InterceptedConnection::boxed(Box::new(server), Http1Reader::default());
         let mut session = ServerSession::new_http1(stream);
-        let inspection = Http1Reader::inspection_of(&session).unwrap();
+        let inspection = Http1Reader::inspection(&session).unwrap();
         inspection.begin_message(1000);
         client.write_all(HEAD).await.unwrap();
         assert!(session.read_request().await.unwrap());

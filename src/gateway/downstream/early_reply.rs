@@ -112,7 +112,7 @@ pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<
 /// Discards the body after an HTTP/1.1 reply. If the connection closed with unread input, the kernel would send a reset
 /// and the client could lose the reply.
 pub(super) async fn discard_h1(session: &mut ServerSession) {
-    let inspection = Http1Reader::inspection_of(session);
+    let inspection = Http1Reader::inspection(session);
     let discarded = async {
         let mut seen = 0;
         loop {
@@ -130,7 +130,7 @@ pub(super) async fn discard_h1(session: &mut ServerSession) {
 /// Closes an HTTP/1.1 connection after its last reply, and discards the client's input until the client closes its
 /// side.
 pub(in crate::gateway) async fn close_and_discard_h1(session: &mut ServerSession) {
-    let Some(inspection) = Http1Reader::inspection_of(session) else {
+    let Some(inspection) = Http1Reader::inspection(session) else {
         return;
     };
     inspection.discard(DISCARD_BYTES_MAX);

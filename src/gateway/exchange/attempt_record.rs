@@ -67,7 +67,12 @@ impl Exchange<'_> {
         let outcome = match (relayed, self.request.info.stream_error) {
             (_, Some(error)) => {
                 let request = suspect_request(&self.request, &self.snapshot.callers, None);
-                Some(AttemptOutcome::of(error, status, None, Some(request)))
+                Some(AttemptOutcome::from_error(
+                    error,
+                    status,
+                    None,
+                    Some(request),
+                ))
             }
             (Ok(()), None) => Some(AttemptOutcome::Success),
             (Err(fault), None) => failure_reason(fault.kind).map(|reason| {

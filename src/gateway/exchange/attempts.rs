@@ -287,7 +287,7 @@ impl Attempts<'_> {
     async fn send(&mut self, lease: &ChannelLease) -> Result<UpstreamResponse, SendError> {
         self.progress = SendProgress::Unsent;
         self.has_response = false;
-        let target = ChannelWithCredential::of(lease);
+        let target = ChannelWithCredential::from_lease(lease);
         let prepared = prepare(
             self.route,
             self.request,

@@ -194,7 +194,7 @@ impl Attempts<'_> {
         error: ErrorClassification,
     ) -> AttemptVerdict {
         let suspect = self.suspect(None);
-        let outcome = AttemptOutcome::of(error, response.status, None, Some(suspect));
+        let outcome = AttemptOutcome::from_error(error, response.status, None, Some(suspect));
         let detail = "error in the first event of the stream";
         self.record_outcome(&mut lease, outcome, Some(detail));
         let end = AttemptFailureClass::ErrorEvent(error.class);
@@ -223,7 +223,7 @@ impl Attempts<'_> {
         }
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
         let suspect = self.suspect(Some(body));
-        let outcome = AttemptOutcome::of(error, status, retry_after, Some(suspect));
+        let outcome = AttemptOutcome::from_error(error, status, retry_after, Some(suspect));
         self.record_outcome(&mut lease, outcome, None);
         let decided_as = match self.policy.safety {
             // Another channel may have sealed it. What this one did is right: its health is not in question.

@@ -165,7 +165,7 @@ impl Attempts<'_> {
         let error = errors.classify_response(sent.as_u16(), body, self.error_subject());
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
         let suspect = self.suspect(Some(body));
-        let outcome = AttemptOutcome::of(error, sent, retry_after, Some(suspect));
+        let outcome = AttemptOutcome::from_error(error, sent, retry_after, Some(suspect));
         let detail = "error under a success status";
         self.record_outcome(&mut lease, outcome, Some(detail));
         response.status = status_for(error.class, body);

@@ -37,7 +37,7 @@ impl FinishedExchangeView<'_> {
         let tracing = self.snapshot.tracing.as_ref()?;
         let status = self.status.map_or(499, |status| status.as_u16());
         let kind = self.fault.map(|fault| fault.kind);
-        let side = ErrorSide::of(self.settlement, status, kind);
+        let side = ErrorSide::from_settlement(self.settlement, status, kind);
         let callers_fault = side.map(|side| side == ErrorSide::Caller);
         let id = trace.trace_id;
         if !tracing.exports(&trace, callers_fault) {

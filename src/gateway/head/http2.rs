@@ -8,7 +8,7 @@ use http::{HeaderMap, Uri, header};
 pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Fault> {
     if let Some(digit) = headers.get(MALFORMED) {
         // The inspection of the connection has appended this field; no client has a reason to send it.
-        let malformed = MalformedHead::of_digit(digit.as_bytes());
+        let malformed = MalformedHead::from_digit(digit.as_bytes());
         let message = malformed.map_or(
             "malformed HTTP/2 request: invalid header section",
             MalformedHead::message,

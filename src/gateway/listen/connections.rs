@@ -46,7 +46,10 @@ impl ConnectionService {
         let limits = &snapshot.server.limits;
         let gateway = self.gateway.clone();
         Http2Reader::new(limits.header_bytes, limits.header_timeout, move || {
-            UnroutedRequest::log_large_head(&gateway, gateway.client_of(peer, &HeaderMap::new()))
+            UnroutedRequest::log_large_head(
+                &gateway,
+                gateway.resolve_client(peer, &HeaderMap::new()),
+            )
         })
     }
 }
@@ -60,7 +63,7 @@ impl ServerApp for ConnectionService {
     ) -> Option<Stream> {
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
         let (gateway, options) = (self.gateway.clone(), self.options.clone());
-        let peer = peer_of(&connection);
+        let peer = peer_address(&connection);
         let app = Arc::new(GatewayConnection::new(gateway, options, peer));
         let connection = match is_h2 {
             true => InterceptedConnection::boxed(connection, self.http2_reader(peer)),
@@ -75,7 +78,7 @@ impl ServerApp for ConnectionService {
 }
 
 /// The address of the peer: from the PROXY header if there is one.
-fn peer_of(connection: &Stream) -> Option<SocketAddr> {
+fn peer_address(connection: &Stream) -> Option<SocketAddr> {
     let digest = connection.get_socket_digest()?;
     digest.peer_addr()?.as_inet().copied()
 }

@@ -48,7 +48,7 @@ struct SlowHead {
 
 impl Http1Reader {
     /// The inspection of the connection that `session` reads; `None` for HTTP/2.
-    pub fn inspection_of(session: &ServerSession) -> Option<Http1Inspection> {
+    pub fn inspection(session: &ServerSession) -> Option<Http1Inspection> {
         let reader = InterceptedConnection::<Self>::interceptor(session.stream()?)?;
         Some(reader.inspection.clone())
     }

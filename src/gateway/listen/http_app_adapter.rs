@@ -162,7 +162,7 @@ impl<A: HttpApp> HttpServerApp for AppConnection<A> {
         // The reads below have deadlines of their own.
         session.set_keepalive(Some(0));
         session.set_read_timeout(None);
-        let inspection = Http1Reader::inspection_of(&session);
+        let inspection = Http1Reader::inspection(&session);
         if let Some(inspection) = &inspection {
             inspection.begin_message(limits.header_bytes);
         }

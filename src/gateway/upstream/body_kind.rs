@@ -15,7 +15,7 @@ pub(in crate::gateway) fn body_kind_for(
     is_decoded: bool,
 ) -> ResponseBodyKind {
     let has_streams = protocol.is_none_or(|protocol| protocol.descriptor().has_streams());
-    match body_kind_of(headers, is_decoded) {
+    match response_body_kind(headers, is_decoded) {
         ResponseBodyKind::Stream if !has_streams => ResponseBodyKind::Other,
         kind => kind,
     }
@@ -38,7 +38,7 @@ pub(in crate::gateway) fn is_media(headers: &HeaderMap) -> bool {
     })
 }
 
-pub(crate) fn body_kind_of(headers: &HeaderMap, is_decoded: bool) -> ResponseBodyKind {
+pub(crate) fn response_body_kind(headers: &HeaderMap, is_decoded: bool) -> ResponseBodyKind {
     // The gateway requests no content coding; a body in an unknown one can neither be parsed nor masked.
     let is_coded = || {
         let coding = headers.get(header::CONTENT_ENCODING);

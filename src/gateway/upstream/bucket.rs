@@ -36,7 +36,7 @@ impl UpstreamBucketClient {
 
     async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, BucketRequestError> {
         let (parts, body) = request.into_parts();
-        let server = server_of(&parts.uri)?;
+        let server = server_from_uri(&parts.uri)?;
         let mut headers = parts.headers;
         headers.insert(header::HOST, server.origin.authority.clone());
         // Servers require the length of a request with an empty body, too.
@@ -86,7 +86,7 @@ impl BucketClient for UpstreamBucketClient {
 }
 
 /// The server that a URI names, as the upstream client knows servers.
-fn server_of(uri: &Uri) -> Result<Channel, BucketRequestError> {
+fn server_from_uri(uri: &Uri) -> Result<Channel, BucketRequestError> {
     let authority = uri.authority().ok_or_else(|| invalid("the endpoint"))?;
     let is_https = uri.scheme() == Some(&Scheme::HTTPS);
     let host = authority

@@ -142,8 +142,8 @@ where
             return Err(failed.into_iter().map(|(_, error)| error).collect());
         }
         let outcome = match waiting.peek() {
-            Some(_) => timeout(HEAD_START, first_of(&mut running)).await.ok(),
-            None => Some(first_of(&mut running).await),
+            Some(_) => timeout(HEAD_START, first_finished(&mut running)).await.ok(),
+            None => Some(first_finished(&mut running).await),
         };
         match outcome {
             Some((_, Ok(won))) => return Ok(won),
@@ -154,7 +154,7 @@ where
 }
 
 /// Waits for the first attempt that ends, and removes it from `running`.
-async fn first_of<F: Future>(running: &mut Vec<(usize, Pin<Box<F>>)>) -> (usize, F::Output) {
+async fn first_finished<F: Future>(running: &mut Vec<(usize, Pin<Box<F>>)>) -> (usize, F::Output) {
     poll_fn(|context| {
         for index in 0..running.len() {
             let (place, attempt) = &mut running[index];

@@ -96,7 +96,7 @@ impl HttpFileFetcher {
         target: &FetchUrl,
         egress: &EgressPolicy,
     ) -> Result<Vec<IpAddr>, FetchError> {
-        let found = self.addresses.of(&target.host).await;
+        let found = self.addresses.lookup(&target.host).await;
         let found = found.map_err(|error| FetchError {
             reason: format!("DNS lookup failed: {error}"),
             is_temporary: !is_final(error.kind()),

@@ -52,7 +52,7 @@ impl FetchUrl {
         Ok(Self {
             is_https,
             host: host.into(),
-            port: port_of(authority, if is_https { 443 } else { 80 })?,
+            port: parse_port(authority, if is_https { 443 } else { 80 })?,
             authority: value.map_err(|_| unfetched("the host is not ASCII text"))?,
             path_and_query: uri
                 .path_and_query()
@@ -129,7 +129,7 @@ impl FetchUrl {
 
 /// # Errors
 /// The port is not a number from 1 to 65535.
-fn port_of(authority: &Authority, default: u16) -> Result<u16, FetchError> {
+fn parse_port(authority: &Authority, default: u16) -> Result<u16, FetchError> {
     let text = authority.as_str().rsplit_once(']');
     let text = text.map_or(authority.as_str(), |(_, rest)| rest);
     match text.split_once(':') {

@@ -129,7 +129,7 @@ impl Http1Session {
             if !self.received.is_empty()
                 && let Some(head) = ResponseHead::take(&mut self.received)?
             {
-                self.body = ResponseBody::of(&head, self.is_head_request);
+                self.body = ResponseBody::for_head(&head, self.is_head_request);
                 self.head = Some(Box::new(head));
                 return Ok(());
             }

@@ -31,7 +31,7 @@ impl DeliveryClient for HttpFileFetcher {
         })
     }
 
-    fn receiver_of(&self, url: &str) -> Option<String> {
+    fn receiver_authority(&self, url: &str) -> Option<String> {
         let target = FetchUrl::parse(url).ok()?;
         // All spellings of a name are one receiver.
         let host = target.host.trim_end_matches('.').to_ascii_lowercase();

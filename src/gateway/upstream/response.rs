@@ -90,7 +90,7 @@ impl UpstreamResponse {
         deadline: Instant,
         secrets: Arc<ChannelSecrets>,
     ) -> Self {
-        let (status, headers) = head_of(&connection);
+        let (status, headers) = response_head(&connection);
         Self {
             status,
             names_coding: headers.contains_key(header::CONTENT_ENCODING),
@@ -111,7 +111,7 @@ impl UpstreamResponse {
     }
 
     pub fn headers(&self) -> &HeaderMap {
-        head_of(&self.connection).1
+        response_head(&self.connection).1
     }
 
     /// The kind of the body: what it turned out to be, or else what the head says.
@@ -381,7 +381,7 @@ impl UpstreamResponse {
     }
 }
 
-fn head_of(connection: &UpstreamConnection) -> (StatusCode, &HeaderMap) {
+fn response_head(connection: &UpstreamConnection) -> (StatusCode, &HeaderMap) {
     let head = connection.session().head();
     head.expect("the response's head was read")
 }

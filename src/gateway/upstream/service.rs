@@ -2,7 +2,7 @@
 //!
 //! The operator names the server, as the base URL of a channel, so that the egress policy does not apply to it.
 
-use super::body_kind::body_kind_of;
+use super::body_kind::response_body_kind;
 use super::bounded_body::BodyEnd;
 use super::client::SendProgress;
 use super::request::{PreparedBody, PreparedRequest};
@@ -69,7 +69,7 @@ impl UpstreamServiceClient {
                 response.give_back().await;
                 Ok(ServiceResponse {
                     status,
-                    is_json: body_kind_of(&headers, false) == ResponseBodyKind::Json,
+                    is_json: response_body_kind(&headers, false) == ResponseBodyKind::Json,
                     headers,
                     body: content.bytes,
                 })

@@ -22,7 +22,7 @@ impl Default for LatencyCounts {
 
 impl LatencyCounts {
     pub fn add(&mut self, duration: Duration) {
-        let count = &mut self.0[bucket_of(duration)];
+        let count = &mut self.0[bucket_index(duration)];
         *count = count.saturating_add(1);
     }
 
@@ -50,11 +50,11 @@ impl LatencyCounts {
             seen += u64::from(*count);
             seen >= wanted
         });
-        bucket.map(middle_of)
+        bucket.map(bucket_midpoint)
     }
 }
 
-fn bucket_of(duration: Duration) -> usize {
+fn bucket_index(duration: Duration) -> usize {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     if micros < 1 << FIRST_OCTAVE {
         return 0;
@@ -65,7 +65,7 @@ fn bucket_of(duration: Duration) -> usize {
     bucket.min(BUCKETS - 1)
 }
 
-fn middle_of(bucket: usize) -> Duration {
+fn bucket_midpoint(bucket: usize) -> Duration {
     let (octave, quarter) = (
         bucket as u64 / 4 + u64::from(FIRST_OCTAVE),
         bucket as u64 % 4,

@@ -65,10 +65,14 @@ pub(super) fn with_condition(
 ) -> NamedFilter {
     let filter: Arc<dyn Filter> = match (&condition, side) {
         (None, _) => filter,
-        (Some(condition), ChainSide::Response) => {
-            Arc::new(ConditionalFilter::of_response(filter, condition.clone()))
-        }
-        (Some(condition), _) => Arc::new(ConditionalFilter::of_request(filter, condition.clone())),
+        (Some(condition), ChainSide::Response) => Arc::new(ConditionalFilter::for_response_chain(
+            filter,
+            condition.clone(),
+        )),
+        (Some(condition), _) => Arc::new(ConditionalFilter::for_request_chain(
+            filter,
+            condition.clone(),
+        )),
     };
     NamedFilter {
         kind,

@@ -53,7 +53,7 @@ fn set_body(request: &mut RequestView, body: &str) {
 fn key_after(change: Change) -> CacheKey {
     let mut request = request();
     change(&mut request);
-    of(&request, "route", Some("ann"), &ResponseInputs::default()).unwrap()
+    for_request(&request, "route", Some("ann"), &ResponseInputs::default()).unwrap()
 }
 
 fn set_header(request: &mut RequestView, name: &'static str, value: &'static str) {
@@ -141,7 +141,7 @@ fn whatever_reaches_a_provider_makes_another_key() {
         ("route", Some("")),
         ("other", Some("ann")),
     ] {
-        let key = of(&request(), route, caller, &ResponseInputs::default()).unwrap();
+        let key = for_request(&request(), route, caller, &ResponseInputs::default()).unwrap();
         assert!(keys.insert(key), "{route} {caller:?}");
     }
 }
@@ -190,12 +190,12 @@ fn a_request_without_body_or_destination_has_no_key() {
         let mut request = request();
         change(&mut request);
         let inputs = ResponseInputs::default();
-        assert_eq!(of(&request, "route", None, &inputs), None);
+        assert_eq!(for_request(&request, "route", None, &inputs), None);
     }
 }
 
 /// What one step of a response chain with `value` reads.
-fn inputs_of(value: &str) -> ResponseInputs {
+fn response_inputs(value: &str) -> ResponseInputs {
     let expression = FilterExpression::compile(value, Phase::ResponseHead);
     let expression = expression.unwrap_or_else(|invalid| panic!("{}", invalid.reason));
     let mut inputs = ResponseInputs::default();
@@ -211,7 +211,7 @@ fn what_a_later_step_reads_makes_another_key() {
         }),
         ("client.address", |request| {
             let peer = "192.0.2.1:9".parse().unwrap();
-            let client = ClientAddressResolver::default().client_of(peer, &request.headers);
+            let client = ClientAddressResolver::default().resolve_client(peer, &request.headers);
             request.client = Some(client);
         }),
         ("request.headers[\"X-Tenant\"]", |request| {
@@ -246,8 +246,8 @@ fn what_a_later_step_reads_makes_another_key() {
                 .header_edits
                 .remove(&HeaderName::from_static("x-tenant"));
             keys.insert((
-                of(&request, "route", None, &ResponseInputs::default()).unwrap(),
-                of(&request, "route", None, &inputs_of(value)).unwrap(),
+                for_request(&request, "route", None, &ResponseInputs::default()).unwrap(),
+                for_request(&request, "route", None, &response_inputs(value)).unwrap(),
             ));
         }
         let plain: HashSet<_> = keys.iter().map(|(plain, _)| *plain).collect();

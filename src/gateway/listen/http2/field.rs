@@ -48,7 +48,7 @@ pub(super) struct FieldBlockTotals {
 }
 
 impl FieldNameKind {
-    pub fn of(name: &[u8]) -> Self {
+    pub fn classify(name: &[u8]) -> Self {
         match name {
             b":path" => Self::Path,
             b":scheme" => Self::Scheme,
@@ -75,7 +75,7 @@ impl MalformedHead {
     }
 
     /// The error of a digit in [`super::MALFORMED`].
-    pub(in crate::gateway) fn of_digit(digit: &[u8]) -> Option<Self> {
+    pub(in crate::gateway) fn from_digit(digit: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|known| [known.digit()] == digit)
     }
 

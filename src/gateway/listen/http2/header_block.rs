@@ -5,7 +5,7 @@ use super::frame::{
 };
 
 /// The header block fragment of a HEADERS frame; `None` if its padding is malformed.
-pub(super) fn fragment_of(frame: &[u8]) -> Option<&[u8]> {
+pub(super) fn header_fragment(frame: &[u8]) -> Option<&[u8]> {
     let flags = frame[4];
     let mut payload = &frame[FRAME_HEAD_BYTES..];
     let mut padding = 0;

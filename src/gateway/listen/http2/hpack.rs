@@ -16,7 +16,7 @@ static STATIC_FIELDS: LazyLock<Vec<HeaderFieldSummary>> = LazyLock::new(|| {
         .iter()
         .map(|(name, value)| {
             inspect(
-                FieldNameKind::of(name.as_bytes()),
+                FieldNameKind::classify(name.as_bytes()),
                 name.len(),
                 value.as_bytes(),
             )
@@ -138,7 +138,9 @@ impl HpackFieldInspector {
                     return Ok(None);
                 };
                 let (name, name_bytes) = match text {
-                    HpackStringResult::Decoded => (FieldNameKind::of(&self.text), self.text.len()),
+                    HpackStringResult::Decoded => {
+                        (FieldNameKind::classify(&self.text), self.text.len())
+                    }
                     HpackStringResult::Skipped(bytes) => (FieldNameKind::Regular, bytes),
                 };
                 self.next = HpackPosition::Value {

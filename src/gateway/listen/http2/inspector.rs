@@ -10,7 +10,7 @@ use super::frame::{
     CONTINUATION, DATA, END_HEADERS, ErrorCode, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, FrameHead,
     HEADERS, RST_STREAM, push_connection_window, push_goaway, push_reset,
 };
-use super::header_block::{append_extended, fragment_of, literal};
+use super::header_block::{append_extended, header_fragment, literal};
 use super::hpack::{CompressionError, HpackFieldInspector};
 use super::stream_states::{ClientStreamState, ClientStreamStates};
 
@@ -247,7 +247,7 @@ impl Http2Inspector {
         let stream = FrameHead::parse(frame).map_or(0, |head| head.stream);
         let block = self.block.take();
         let fragment = match (&block, frame[3]) {
-            (None, HEADERS) => fragment_of(frame),
+            (None, HEADERS) => header_fragment(frame),
             (Some(block), CONTINUATION) if block.stream == stream => {
                 Some(&frame[FRAME_HEAD_BYTES..])
             }
@@ -282,7 +282,7 @@ impl Http2Inspector {
             self.block = Some(block);
             return;
         }
-        if let Some(refusal) = self.refusal_of(&block) {
+        if let Some(refusal) = self.rejection_fields(&block) {
             self.pending_frames
                 .truncate(self.pending_frames.len() - frame.len());
             append_extended(&mut self.pending_frames, frame, &refusal);
@@ -336,7 +336,7 @@ impl Http2Inspector {
     }
 
     /// The fields to append to a block that is to be rejected.
-    fn refusal_of(&mut self, block: &UnfinishedHeaderBlock) -> Option<Vec<u8>> {
+    fn rejection_fields(&mut self, block: &UnfinishedHeaderBlock) -> Option<Vec<u8>> {
         let list = &block.list;
         let is_large =
             block.is_passing || list.fields > FIELDS_MAX || list.bytes >= self.list_bytes_max;

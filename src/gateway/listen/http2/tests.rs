@@ -134,7 +134,7 @@ fn only_malformed_heads_are_marked() {
         for size in [1, 10, sent.len()] {
             assert!(passed(&sent, size) == marked, "{expected:?} {field:x?}");
         }
-        assert_eq!(MalformedHead::of_digit(&digit), Some(expected));
+        assert_eq!(MalformedHead::from_digit(&digit), Some(expected));
     }
 }
 

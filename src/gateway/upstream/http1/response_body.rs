@@ -56,7 +56,7 @@ pub enum DecodedBody {
 
 impl ResponseBody {
     /// The body of a response with this head (RFC 9112, section 6.3).
-    pub fn of(head: &ResponseHead, is_head_request: bool) -> Self {
+    pub fn for_head(head: &ResponseHead, is_head_request: bool) -> Self {
         let is_empty = head.status.is_informational()
             || is_head_request
             || matches!(
@@ -268,7 +268,7 @@ mod tests {
 
     /// The data of a body that arrives in pieces of `size` bytes, how it ends, and the bytes after its end.
     fn decode(field: &str, body: &str, size: usize) -> (String, Ending, usize) {
-        let mut decoder = ResponseBody::of(&head(field), false);
+        let mut decoder = ResponseBody::for_head(&head(field), false);
         let mut received = BytesMut::new();
         let mut data = Vec::new();
         for piece in body.as_bytes().chunks(size) {
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn the_last_chunk_is_known_to_be_the_last_if_the_end_has_arrived() {
-        let mut decoder = ResponseBody::of(&head(CHUNKED), false);
+        let mut decoder = ResponseBody::for_head(&head(CHUNKED), false);
         let mut received = BytesMut::from(&b"2\r\n{}\r\n0\r\n\r\n"[..]);
         let decoded = decoder.decode(&mut received).unwrap();
         assert!(matches!(decoded, DecodedBody::Chunk(chunk) if chunk == "{}"));
@@ -378,11 +378,11 @@ mod tests {
             (304, false, true),
             (103, false, true),
         ] {
-            let body = ResponseBody::of(&head(status), is_head_request);
+            let body = ResponseBody::for_head(&head(status), is_head_request);
             assert_eq!(body.has_ended(), has_ended, "{status} {is_head_request}");
         }
         assert_eq!(
-            super::ResponseBody::of(&self::head("A: b"), false).left(),
+            super::ResponseBody::for_head(&self::head("A: b"), false).left(),
             None
         );
         assert_eq!(self::head("A: b").framing, ResponseFraming::Connection);

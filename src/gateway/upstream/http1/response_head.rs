@@ -55,11 +55,11 @@ impl ResponseHead {
         // A copy, so that a response does not keep the memory of its whole first read.
         let raw = Bytes::copy_from_slice(&received[..length]);
         let is_plain = is_plain(&raw);
-        let headers = headers_of(response.headers, received.as_ptr(), &raw, is_plain)?;
+        let headers = build_headers(response.headers, received.as_ptr(), &raw, is_plain)?;
         received.advance(length);
         let mut head = Self {
             status: status.map_err(|_| invalid("the status is not a number from 100 to 999"))?,
-            framing: framing_of(&headers)?,
+            framing: parse_framing(&headers)?,
             headers,
             is_http11,
             is_plain,
@@ -128,7 +128,7 @@ fn parser() -> ParserConfig {
 
 /// The fields of a head that begins at `base`, and of which `raw` is a copy. Only a head that is not plain has folded
 /// lines.
-fn headers_of(
+fn build_headers(
     fields: &[Header<'_>],
     base: *const u8,
     raw: &Bytes,
@@ -169,7 +169,7 @@ fn unfolded(value: Bytes) -> Bytes {
 
 /// # Errors
 /// The lengths are not one number.
-fn framing_of(headers: &HeaderMap) -> Result<ResponseFraming, Box<Error>> {
+fn parse_framing(headers: &HeaderMap) -> Result<ResponseFraming, Box<Error>> {
     if let Some(coding) = headers
         .get_all(header::TRANSFER_ENCODING)
         .iter()
@@ -186,7 +186,7 @@ fn framing_of(headers: &HeaderMap) -> Result<ResponseFraming, Box<Error>> {
     let mut declared = None;
     let lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     for length in lengths.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')) {
-        let length = length_of(length.trim_ascii());
+        let length = parse_length(length.trim_ascii());
         let length = length.ok_or_else(|| invalid("`content-length` is not a number"))?;
         if declared.is_some_and(|declared| declared != length) {
             return Err(invalid("two values of `content-length` differ"));
@@ -196,7 +196,7 @@ fn framing_of(headers: &HeaderMap) -> Result<ResponseFraming, Box<Error>> {
     Ok(declared.map_or(ResponseFraming::Connection, ResponseFraming::Length))
 }
 
-fn length_of(digits: &[u8]) -> Option<u64> {
+fn parse_length(digits: &[u8]) -> Option<u64> {
     // `parse` would accept a sign.
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let digits = is_number.then(|| std::str::from_utf8(digits).ok())?;
