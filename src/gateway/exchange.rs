@@ -15,6 +15,7 @@ pub(super) mod record;
 pub(super) mod relay;
 mod relay_straight;
 mod relay_stream;
+mod reply_plan;
 pub(super) mod response_fault;
 pub(super) mod retry_policy;
 #[cfg(test)]
@@ -46,6 +47,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use parse_body::parse_body;
 use record::ExchangeRecord;
+use reply_plan::ReplyPlan;
 use retry_policy::{RetryPolicy, RetrySafety};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -140,13 +142,14 @@ impl Exchange<'_> {
         let LeasedResponse {
             response,
             mut lease,
-            decision,
+            plan,
             ..
         } = *self.attempt_each(candidates).await?;
         let status = response.status;
         self.channel_permit = lease.take_permit();
-        let relayed = self.relay(response, &lease, decision).await;
-        if decision.is_none() {
+        let is_outcome_open = matches!(plan, ReplyPlan::Response);
+        let relayed = self.relay(response, &lease, plan).await;
+        if is_outcome_open {
             self.record_outcome(&mut lease, status, &relayed);
         }
         // Usage that a stream reported before it broke off counts too.

@@ -1,7 +1,8 @@
 //! What a response leads to: it is kept, or given up for another channel.
 
 use super::attempts::{AttemptVerdict, FallbackReply, LeasedResponse};
-use super::retry_policy::{NextAttempt, RetryDecision};
+use super::reply_plan::ReplyPlan;
+use super::retry_policy::NextAttempt;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::AttemptOutcome;
 use crate::gateway::upstream::response::UpstreamResponse;
@@ -12,25 +13,26 @@ impl AttemptVerdict {
         Self::Keep(Box::new(LeasedResponse {
             response,
             lease,
-            decision: None,
+            plan: ReplyPlan::Response,
             reason: None,
         }))
     }
 
-    /// The verdict on a response that is not good, by the decision of the retry policy.
+    /// The verdict on a response that is not good: what is tried next, and what the caller gets otherwise.
     pub(super) fn from_failed_response(
         response: UpstreamResponse,
         lease: ChannelLease,
-        decision: RetryDecision,
+        next: NextAttempt,
+        plan: ReplyPlan,
         outcome: AttemptOutcome,
     ) -> Self {
         let kept = Box::new(LeasedResponse {
             response,
             lease,
-            decision: Some(decision),
+            plan,
             reason: outcome.conclusive_reason(),
         });
-        match decision.next {
+        match next {
             NextAttempt::Candidate => Self::Next(FallbackReply::Responded(kept)),
             NextAttempt::FreshConnection | NextAttempt::Stop => Self::Keep(kept),
         }

@@ -4,7 +4,8 @@
 
 use super::prepare::prepare;
 use super::record::ExchangeRecord;
-use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetryPolicy};
+use super::reply_plan::ReplyPlan;
+use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryPolicy};
 use super::{Exchange, capture};
 use crate::catalog::endpoint::EndpointClass;
 use crate::catalog::model::Candidate;
@@ -43,8 +44,8 @@ pub(in crate::gateway) const CAPACITY_POLL_INTERVAL: Duration = Duration::from_m
 pub(super) struct LeasedResponse {
     pub response: UpstreamResponse,
     pub lease: ChannelLease,
-    /// The retry policy's verdict; `None` for a good response.
-    pub decision: Option<RetryDecision>,
+    /// What the caller gets of it.
+    pub plan: ReplyPlan,
     /// Why the response counts against the channel's health.
     pub reason: Option<FailureReason>,
 }

@@ -6,6 +6,7 @@
 
 use super::attempts::{AttemptVerdict, Attempts, processing_by};
 use super::examine_body::{BodyExamination, protocol_to_examine};
+use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetrySafety};
 use super::suspect_request::suspect_request;
 use crate::channel::evidence::SuspectRequest;
@@ -45,8 +46,8 @@ enum FirstEvent {
 
 /// What the start of a response turned out to be.
 enum ResponseStart {
-    /// The body of an error, read whole.
-    Error(Bytes),
+    /// The body of an error, read to its end or to its limit.
+    Error(CollectedBody),
     /// Nothing of the protocol, by its head.
     Foreign(AttemptFailureClass),
     /// JSON under a success status, as far as it was examined.
@@ -71,11 +72,11 @@ impl Attempts<'_> {
         self.request.info.may_have_cost |= status.is_success();
         self.request.info.processing = processing_by(status);
         match self.read_start(&mut response, &lease).await {
-            Ok(ResponseStart::Error(body)) => self.fail_with_error(response, lease, &body),
+            Ok(ResponseStart::Error(body)) => self.fail_with_error(response, lease, body),
             Ok(ResponseStart::Foreign(end)) => self.fail_foreign(response, lease, end, None),
             Ok(ResponseStart::Json(examined)) => self.keep_body(response, lease, examined),
             Ok(ResponseStart::EmbeddedError(body)) => {
-                self.fail_embedded(response, lease, &body, had_cost)
+                self.fail_embedded(response, lease, body, had_cost)
             }
             Ok(ResponseStart::Unreadable) => {
                 // Nothing of it can be shown to the caller.
@@ -149,10 +150,10 @@ impl Attempts<'_> {
     }
 
     /// Reads an error's body to its end, or to its limit.
-    async fn read_error(&mut self, response: &mut UpstreamResponse) -> Bytes {
+    async fn read_error(&mut self, response: &mut UpstreamResponse) -> CollectedBody {
         response.sniff_coding();
         let reading = response.read_bounded(ERROR_BYTES_MAX);
-        let mut body = self.wait_times.upstream(pin!(reading), |_| true).await;
+        let body = self.wait_times.upstream(pin!(reading), |_| true).await;
         if let BodyEnd::Broken(fault) = &body.end {
             tracing::debug!(
                 id = &*self.request.id,
@@ -160,16 +161,16 @@ impl Attempts<'_> {
                 "the provider's error response was cut off"
             );
         }
-        // What cannot be decoded says as little as a page of a proxy.
-        if matches!(&body.end, BodyEnd::Broken(fault) if fault.kind == FaultKind::UnreadableResponse)
-        {
-            body = CollectedBody {
-                bytes: Bytes::new(),
-                end: BodyEnd::Complete,
-            };
+        match &body.end {
+            // What cannot be decoded says as little as a page of a proxy.
+            BodyEnd::Broken(fault) if fault.kind == FaultKind::UnreadableResponse => {
+                CollectedBody {
+                    bytes: Bytes::new(),
+                    end: BodyEnd::Complete,
+                }
+            }
+            _ => body,
         }
-        response.put_back(&body);
-        body.bytes
     }
 
     /// Gives up a response that is nothing of the protocol.
@@ -183,7 +184,8 @@ impl Attempts<'_> {
         let outcome = AttemptOutcome::invalid_response(response.status);
         self.record_outcome(&mut lease, outcome, detail);
         let decision = self.policy.decision(end);
-        AttemptVerdict::from_failed_response(response, lease, decision, outcome)
+        let plan = ReplyPlan::for_foreign_response(decision, response.status);
+        AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
     }
 
     /// Gives up a stream that begins with an error of the provider.
@@ -199,7 +201,8 @@ impl Attempts<'_> {
         self.record_outcome(&mut lease, outcome, Some(detail));
         let end = AttemptFailureClass::ErrorEvent(error.class);
         let decision = self.decision_about(end, error.evidence);
-        AttemptVerdict::from_failed_response(response, lease, decision, outcome)
+        let plan = ReplyPlan::for_error_event(decision, response.status);
+        AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
     }
 
     /// Classifies an error response by its body, and decides what follows.
@@ -207,34 +210,36 @@ impl Attempts<'_> {
         &mut self,
         response: UpstreamResponse,
         mut lease: ChannelLease,
-        body: &Bytes,
+        body: CollectedBody,
     ) -> AttemptVerdict {
-        let status = response.status;
+        let (status, bytes) = (response.status, &body.bytes);
         if self.request.info.upstream_request_id.is_none() {
-            self.record_upstream_id(upstream_request_id::from_body(body), &lease);
+            self.record_upstream_id(upstream_request_id::from_body(bytes), &lease);
         }
         let errors = &lease.candidate.channel.errors;
-        let mut error = errors.classify_response(status.as_u16(), body, self.error_subject());
-        if error.class.is_callers() && is_refused_by_account(&lease, body) {
+        let mut error = errors.classify_response(status.as_u16(), bytes, self.error_subject());
+        if error.class.is_callers() && is_refused_by_account(&lease, bytes) {
             error = ErrorClassification {
                 class: ErrorClass::ModelNotFound,
                 evidence: ErrorEvidence::Code,
             };
         }
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
-        let suspect = self.suspect(Some(body));
+        let suspect = self.suspect(Some(bytes));
         let outcome = AttemptOutcome::from_error(error, status, retry_after, Some(suspect));
         self.record_outcome(&mut lease, outcome, None);
         let decided_as = match self.policy.safety {
             // Another channel may have sealed it. What this one did is right: its health is not in question.
-            RetrySafety::Free if sealed_content::is_refused(status.as_u16(), body) => {
+            RetrySafety::Free if sealed_content::is_refused(status.as_u16(), bytes) => {
                 ErrorClass::ModelNotFound
             }
             _ => error.class,
         };
         let end = AttemptFailureClass::of_error(status, decided_as);
         let decision = self.decision_about(end, error.evidence);
-        AttemptVerdict::from_failed_response(response, lease, decision, outcome)
+        let reply = ErrorReplyBody::for_response(response.kind(), body);
+        let plan = ReplyPlan::for_error(decision, status, reply);
+        AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
     }
 
     /// What a 404 may be about: a request that generates, without ids of its own, names nothing but its model.
@@ -346,12 +351,9 @@ impl Attempts<'_> {
 
 /// Whether an event ends a stream without having anything of it.
 fn is_bare_end(protocol: ChannelProtocol, event: &SseEvent) -> bool {
-    !protocol.descriptor().streams.last_event_has_response
-        && protocol
-            .descriptor()
-            .streams
-            .event_class(event.name(), event.data())
-            == EventClass::Terminal { failed: false }
+    let streams = &protocol.descriptor().streams;
+    !streams.last_event_has_response
+        && streams.event_class(event.name(), event.data()) == EventClass::Terminal { failed: false }
 }
 
 /// Classifies an event; `None` if it only frames the stream.
@@ -360,11 +362,8 @@ fn classify_first_event(
     event: &SseEvent,
     errors: &ErrorClassifier,
 ) -> Option<FirstEvent> {
-    match protocol
-        .descriptor()
-        .streams
-        .event_class(event.name(), event.data())
-    {
+    let streams = &protocol.descriptor().streams;
+    match streams.event_class(event.name(), event.data()) {
         EventClass::Framing | EventClass::Ping => None,
         EventClass::Error | EventClass::Terminal { failed: true } => {
             Some(FirstEvent::Error(errors.classify_event(event.data())))

@@ -6,6 +6,7 @@
 use super::Exchange;
 use super::attempts::{AttemptVerdict, Attempts};
 use super::peeked_body::PeekedBody;
+use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::response_fault::failed_response_fault;
 use super::retry_policy::{AttemptFailureClass, RetrySafety};
 use crate::catalog::model::Candidate;
@@ -22,7 +23,9 @@ use crate::protocol::error_class::{
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::response_verdict::{self, ResponseVerdict, reported_status};
 use crate::protocol::sse::is_event_stream_start;
-use crate::protocol::{ChannelProtocol, GenerationMedium, retry_after, upstream_request_id};
+use crate::protocol::{
+    ChannelProtocol, GenerationMedium, Protocol, retry_after, upstream_request_id,
+};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use std::pin::pin;
@@ -154,22 +157,23 @@ impl Attempts<'_> {
         &mut self,
         mut response: UpstreamResponse,
         mut lease: ChannelLease,
-        body: &[u8],
+        body: Bytes,
         had_cost: bool,
     ) -> AttemptVerdict {
         if self.request.info.upstream_request_id.is_none() {
-            self.record_upstream_id(upstream_request_id::from_body(body), &lease);
+            self.record_upstream_id(upstream_request_id::from_body(&body), &lease);
         }
         let sent = response.status;
         let errors = &lease.candidate.channel.errors;
-        let error = errors.classify_response(sent.as_u16(), body, self.error_subject());
+        let error = errors.classify_response(sent.as_u16(), &body, self.error_subject());
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
-        let suspect = self.suspect(Some(body));
+        let suspect = self.suspect(Some(&body));
         let outcome = AttemptOutcome::from_error(error, sent, retry_after, Some(suspect));
         let detail = "error under a success status";
         self.record_outcome(&mut lease, outcome, Some(detail));
-        response.status = status_for(error.class, body);
+        response.status = status_for(error.class, &body);
         response.examined = ExaminedBody::EmbeddedError;
+        response.drop_peeked();
         // An image or a video may have been made nevertheless.
         if self.policy.safety != RetrySafety::Paid {
             self.request.info.may_have_cost = had_cost;
@@ -180,7 +184,15 @@ impl Attempts<'_> {
         }
         let end = AttemptFailureClass::EmbeddedError(error.class);
         let decision = self.decision_about(end, error.evidence);
-        AttemptVerdict::from_failed_response(response, lease, decision, outcome)
+        let body = match Protocol::descriptor_for(self.request.protocol)
+            .errors
+            .is_rendered(&body)
+        {
+            true => ErrorReplyBody::Provider(body),
+            false => ErrorReplyBody::Gateway(failed_response_fault(response.status)),
+        };
+        let plan = ReplyPlan::for_error(decision, response.status, Ok(body));
+        AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
     }
 }
 

@@ -3,11 +3,9 @@
 use super::Exchange;
 use super::evaluate::ERROR_BYTES_MAX;
 use super::keep_alive::KEEP_ALIVE_COMMENT;
-use super::response_fault::{
-    failed_response_fault, foreign_body_fault, refused_account_fault, too_slow,
-    unexpected_status_fault,
-};
-use super::retry_policy::{AttemptFailureClass, FinalReplyKind, RetryDecision};
+use super::reply_plan::{ErrorReply, ErrorReplyBody, ReplyPlan};
+use super::response_fault::{foreign_body_fault, too_slow};
+use super::retry_policy::{AttemptFailureClass, RetryDecision};
 use crate::catalog::model::Candidate;
 use crate::channel::lease::ChannelLease;
 use crate::filter::ResponseBodyAccess;
@@ -16,8 +14,7 @@ use crate::gateway::deadline::DeadlineElapsed;
 use crate::gateway::reply;
 use crate::gateway::upstream::bounded_body::{BodyEnd, CollectedBody};
 use crate::gateway::upstream::client::SendProgress;
-use crate::gateway::upstream::response::{ExaminedBody, UpstreamResponse};
-use crate::protocol::Protocol;
+use crate::gateway::upstream::response::UpstreamResponse;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::header_policy;
 use crate::protocol::redact::redact;
@@ -33,15 +30,15 @@ const REPLACED_BYTES_MAX: usize = 128 << 20;
 const REPLACED_WITHIN: Duration = Duration::from_secs(60);
 
 impl Exchange<'_> {
-    /// Relays the response to its end.
+    /// Relays the response to its end, or what `plan` has in place of it.
     ///
     /// # Errors
-    /// The response broke off. `Downstream::is_committed` shows whether the caller has received part of it.
+    /// The response broke off, or an error replaces it. `Downstream::is_committed` shows whether the caller has received part of it.
     pub(super) async fn relay(
         &mut self,
         mut response: UpstreamResponse,
         lease: &ChannelLease,
-        decision: Option<RetryDecision>,
+        plan: ReplyPlan,
     ) -> Result<(), Fault> {
         let candidate = &lease.candidate;
         let mut headers = header_policy::response_headers_for_caller(
@@ -84,14 +81,21 @@ impl Exchange<'_> {
         // A filter may have changed it. What the response means for retries and health is decided by the provider's.
         self.record.status = Some(view.status);
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
-        let relayed = match decision {
-            Some(decision) => {
-                self.relay_failed(&mut response, headers, kind, candidate, decision)
-                    .await
-            }
-            None => {
+        let relayed = match plan {
+            ReplyPlan::Response | ReplyPlan::FailedStream => {
                 self.relay_good(&mut response, headers, kind, candidate)
                     .await
+            }
+            ReplyPlan::ProviderError(error) => {
+                self.relay_error(&response, headers, kind, candidate, *error)
+                    .await
+            }
+            ReplyPlan::ForeignBody(decision) => {
+                Err(self.foreign_body_fault(&mut response, decision).await)
+            }
+            ReplyPlan::Fault(fault) => {
+                response.discard().await;
+                return Err(*fault);
             }
         };
         if let Some(at) = response.first_chunk() {
@@ -103,33 +107,6 @@ impl Exchange<'_> {
             Err(_) => response.discard().await,
         }
         relayed
-    }
-
-    /// Relays a response that is not good, or the error in its place.
-    async fn relay_failed(
-        &mut self,
-        response: &mut UpstreamResponse,
-        headers: HeaderMap,
-        kind: ResponseBodyKind,
-        candidate: &Candidate,
-        decision: RetryDecision,
-    ) -> Result<(), Fault> {
-        let status = response.status;
-        let is_error = status.is_client_error() || status.is_server_error();
-        match decision.reply {
-            FinalReplyKind::ProviderError if is_error => self
-                .relay_error(response, headers, kind, candidate, decision)
-                .await
-                .map_err(|fault| decision.fault(fault)),
-            // The error event is part of a stream, which is relayed as it is.
-            FinalReplyKind::ProviderError => {
-                self.relay_good(response, headers, kind, candidate).await
-            }
-            FinalReplyKind::AccountRefused => Err(decision.fault(refused_account_fault(status))),
-            _ if is_error => Err(decision.fault(failed_response_fault(status))),
-            _ if status.is_success() => Err(self.foreign_body_fault(response, decision).await),
-            _ => Err(decision.fault(unexpected_status_fault(status))),
-        }
     }
 
     async fn relay_good(
@@ -180,58 +157,48 @@ impl Exchange<'_> {
         }
     }
 
-    /// Relays a provider's error with its status and body, redacted of credentials.
-    ///
-    /// An error that is not in the protocol's format comes from a proxy in front of the provider. SDKs could not parse
-    /// it, so the body is replaced by an error in the protocol's format.
+    /// Relays a provider's error with its status, its body redacted of credentials.
     async fn relay_error(
         &mut self,
-        response: &mut UpstreamResponse,
+        response: &UpstreamResponse,
         mut headers: HeaderMap,
         kind: ResponseBodyKind,
         candidate: &Candidate,
-        decision: RetryDecision,
+        error: ErrorReply,
     ) -> Result<(), Fault> {
-        let (body, complete) = self.read_bounded(response, ERROR_BYTES_MAX).await?;
+        let ErrorReply { body, decision } = error;
         let mut status = self.caller_status(response);
-        let is_usable = match response.examined {
-            ExaminedBody::EmbeddedError => Protocol::descriptor_for(self.request.protocol)
-                .errors
-                .is_rendered(&body),
-            _ => kind.is_protocols_error(&body),
-        };
-        let body = if is_usable && complete {
-            let mut body = Bytes::from(redact(&body, &[]).into_owned());
-            let mut view = ResponseView {
-                request: &mut self.request,
-                candidate: Some(candidate),
-                status,
-                headers: &mut headers,
-                kind,
-            };
-            let replaced = self.route.response.replace_body(&mut view, &mut body);
-            let max_wait = response.time_left().max(REPLACED_WITHIN);
-            match self
-                .downstream
-                .until_client_gone_within(max_wait, replaced)
-                .await
-            {
-                Ok(Ok(replaced)) => replaced?,
-                Ok(Err(DeadlineElapsed)) => return Err(too_slow(max_wait)),
-                Err(interrupted) => return Err(interrupted.into()),
+        let body = match body {
+            ErrorReplyBody::Provider(body) => {
+                let mut body = Bytes::from(redact(&body, &[]).into_owned());
+                let mut view = ResponseView {
+                    request: &mut self.request,
+                    candidate: Some(candidate),
+                    status,
+                    headers: &mut headers,
+                    kind,
+                };
+                let max_wait = response.time_left().max(REPLACED_WITHIN);
+                let replaced = self.route.response.replace_body(&mut view, &mut body);
+                let replaced = match self
+                    .downstream
+                    .until_client_gone_within(max_wait, pin!(replaced))
+                    .await
+                {
+                    Ok(Ok(replaced)) => replaced,
+                    Ok(Err(DeadlineElapsed)) => Err(too_slow(max_wait)),
+                    Err(interrupted) => Err(interrupted.into()),
+                };
+                replaced.map_err(|fault| decision.fault(fault))?;
+                status = view.status;
+                body
             }
-            status = view.status;
-            body
-        } else {
-            let fault = match response.examined {
-                ExaminedBody::EmbeddedError => failed_response_fault(status),
-                _ => foreign_body_fault(&body),
-            };
-            let request_override =
-                reply::from_fault(self.request.protocol, &fault, &self.request.id);
-            headers.extend(request_override.headers);
-            self.record.fault = Some(fault);
-            request_override.body
+            ErrorReplyBody::Gateway(fault) => {
+                let rendered = reply::from_fault(self.request.protocol, &fault, &self.request.id);
+                headers.extend(rendered.headers);
+                self.record.fault = Some(fault);
+                rendered.body
+            }
         };
         // SDKs retry these statuses by themselves.
         let is_retried_by_sdks =
@@ -239,7 +206,8 @@ impl Exchange<'_> {
         if is_retried_by_sdks && !decision.sdk_may_retry {
             reply::forbid_retry(&mut headers);
         }
-        self.send_whole(status, headers, body).await
+        let sent = self.send_whole(status, headers, body).await;
+        sent.map_err(|fault| decision.fault(fault))
     }
 
     /// Relays a response that filters may change: the whole body is read before the head is sent.

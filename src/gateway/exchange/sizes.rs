@@ -4,6 +4,7 @@
 
 use super::Exchange;
 use super::attempts::Attempts;
+use super::reply_plan::ReplyPlan;
 use crate::channel::lease::ChannelLease;
 use crate::gateway::upstream::response::UpstreamResponse;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ fn exchange_futures_stay_within_their_size_limits() {
         (
             "relay",
             future_bytes(|(exchange, response, lease): Relayed| {
-                exchange.relay(response, lease, None)
+                exchange.relay(response, lease, ReplyPlan::Response)
             }),
             3_220,
         ),

@@ -18,12 +18,6 @@ impl PeekedChunks {
         }
     }
 
-    pub fn push_front(&mut self, chunk: Bytes) {
-        if let Some(second) = self.first.replace(chunk) {
-            self.more.push_front(second);
-        }
-    }
-
     pub fn pop_front(&mut self) -> Option<Bytes> {
         let next = self.more.pop_front();
         std::mem::replace(&mut self.first, next)

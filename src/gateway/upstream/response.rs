@@ -253,11 +253,10 @@ impl UpstreamResponse {
         }
     }
 
-    /// Returns a body that was read to the response, so that [`Self::next_chunk`] returns it.
-    pub fn put_back(&mut self, body: &CollectedBody) {
-        self.peeked.push_front(body.bytes.clone());
-        self.has_ended = matches!(body.end, BodyEnd::Complete);
-        self.first_chunk = None;
+    /// Drops the chunks that were peeked, since they were read while they arrived.
+    pub fn drop_peeked(&mut self) {
+        self.peeked = PeekedChunks::default();
+        self.first_chunk.get_or_insert_with(Instant::now);
     }
 
     /// Returns the connection to its pool if the response was read to its end and its framing is unambiguous; otherwise
