@@ -80,7 +80,7 @@ impl AdminAccess {
         if let Some(wait) = self.failed_keys.wait(client.address, now) {
             return Err(AdminRefusal::TooManyFailures { wait });
         }
-        if let Some(key) = rules.key(&KeyDigest::of(key)) {
+        if let Some(key) = rules.key(&KeyDigest::from_key(key)) {
             return Ok(key.clone());
         }
         self.failed_keys.record(client.address, now);
@@ -115,7 +115,7 @@ impl AdminAccess {
         let now = Instant::now();
         let mut digests = self
             .session_ids(headers)
-            .filter_map(|id| self.sessions.key_of(id, now));
+            .filter_map(|id| self.sessions.key_digest(id, now));
         digests.find_map(|digest| rules.key(&digest).cloned())
     }
 }

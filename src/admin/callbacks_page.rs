@@ -61,7 +61,7 @@ pub(super) async fn page(reloader: &Reloader, query: &str) -> AppResponse {
 /// Makes the dead letter that the query names due again, `id=evt_…`, or a page of all of them, `all=true`.
 pub(super) async fn redrive(reloader: &Reloader, query: &str) -> AppResponse {
     let records = CallbackRecords::new(reloader.state().clone());
-    let redriven = match RedriveSelection::of(query) {
+    let redriven = match RedriveSelection::from_query(query) {
         Some(RedriveSelection::One(id)) => redrive_one(&records, id).await,
         Some(RedriveSelection::PageAfter(after)) => redrive_page(&records, after).await,
         None => {
@@ -75,7 +75,7 @@ pub(super) async fn redrive(reloader: &Reloader, query: &str) -> AppResponse {
 }
 
 impl<'a> RedriveSelection<'a> {
-    fn of(query: &'a str) -> Option<Self> {
+    fn from_query(query: &'a str) -> Option<Self> {
         if query == "all=true" {
             return Some(Self::PageAfter(""));
         }
@@ -178,7 +178,7 @@ mod tests {
             ("id=", None),
             ("", None),
         ] {
-            assert_eq!(RedriveSelection::of(query), expected, "{query}");
+            assert_eq!(RedriveSelection::from_query(query), expected, "{query}");
         }
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn start(app: &AdminApp, request: &AdminRequest) -> AppResponse {
         exchanges: 10,
         bytes: 1 << 20,
     };
-    let limits = match limits_of(request, limits) {
+    let limits = match parse_limits(request, limits) {
         Ok(limits) => limits,
         Err(error) => return refused(StatusCode::BAD_REQUEST, &error),
     };
@@ -94,7 +94,7 @@ pub(super) fn start(app: &AdminApp, request: &AdminRequest) -> AppResponse {
 }
 
 /// The limits of the query, by default those that are given.
-fn limits_of(request: &AdminRequest, defaults: CaptureLimits) -> Result<CaptureLimits, String> {
+fn parse_limits(request: &AdminRequest, defaults: CaptureLimits) -> Result<CaptureLimits, String> {
     let number = |name: &str, range: RangeInclusive<u64>| {
         let is_named = request.query().contains(&format!("{name}="));
         let number = request

@@ -65,9 +65,9 @@ impl<'p> ChannelsPage<'p> {
 
     fn channel(&self, channel: &Channel) -> Value {
         let mut entry = self.summary(channel);
-        entry.insert("models".into(), self.models_of(channel));
-        entry.insert("sole_channel_of".into(), self.sole_channel_of(channel));
-        entry.insert("credentials".into(), self.credentials_of(channel));
+        entry.insert("models".into(), self.channel_models(channel));
+        entry.insert("sole_channel_of".into(), self.exclusive_models(channel));
+        entry.insert("credentials".into(), self.channel_credentials(channel));
         entry.into()
     }
 
@@ -120,7 +120,7 @@ impl<'p> ChannelsPage<'p> {
         summary.insert("unhealthy".into(), json!(unhealthy));
     }
 
-    fn models_of(&self, channel: &Channel) -> Value {
+    fn channel_models(&self, channel: &Channel) -> Value {
         let models = self.snapshot.catalog.models().flat_map(|model| {
             let candidates = model.all_candidates.iter();
             candidates.map(|candidate| (&model.name, candidate))
@@ -142,7 +142,7 @@ impl<'p> ChannelsPage<'p> {
     }
 
     /// The models with the protocols that no other channel can serve now, so that they are unavailable without this one.
-    fn sole_channel_of(&self, channel: &Channel) -> Value {
+    fn exclusive_models(&self, channel: &Channel) -> Value {
         let is_usable =
             |one: &Candidate| self.channels.unusable_reason(one, &[], self.now).is_none();
         let is_sole = |candidates: &[Candidate]| {
@@ -162,7 +162,7 @@ impl<'p> ChannelsPage<'p> {
         models.collect()
     }
 
-    fn credentials_of(&self, channel: &Channel) -> Value {
+    fn channel_credentials(&self, channel: &Channel) -> Value {
         let credentials = channel.credentials.iter().enumerate();
         credentials
             .map(|(index, credential)| {

@@ -26,14 +26,14 @@ impl FailedKeyCounts {
     /// How long the client has to wait before its keys are looked at; `None` if it need not.
     pub fn wait(&self, client: Option<SocketAddr>, now: Instant) -> Option<Duration> {
         let counts = self.lock();
-        let window = counts.get(&network_of(client))?;
+        let window = counts.get(&client_network(client))?;
         let left = WINDOW.checked_sub(now.duration_since(window.since))?;
         (window.failures >= FAILURES_MAX).then_some(left)
     }
 
     /// Counts an invalid key.
     pub fn record(&self, client: Option<SocketAddr>, now: Instant) {
-        let address = network_of(client);
+        let address = client_network(client);
         let mut counts = self.lock();
         if !counts.contains_key(&address) && counts.len() >= ADDRESSES_MAX {
             let oldest = counts.iter().min_by_key(|(_, window)| window.since);
@@ -59,7 +59,7 @@ impl FailedKeyCounts {
     }
 }
 
-fn network_of(client: Option<SocketAddr>) -> IpAddr {
+fn client_network(client: Option<SocketAddr>) -> IpAddr {
     let address = client.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |client| client.ip());
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),

@@ -97,7 +97,7 @@ fn all(app: &AdminApp) -> Vec<Finding> {
     );
     findings.extend(of_process::findings(app));
     findings.extend(of_services::findings(app));
-    findings.extend(app.findings.of_counters());
+    findings.extend(app.findings.counter_findings());
     let faults: Vec<&str> = findings.iter().filter_map(own_fault).collect();
     let refused = findings.iter().filter(|one| one.code == "model_refused");
     let refused: Vec<&str> = refused.map(|finding| &*finding.subject).collect();

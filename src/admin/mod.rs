@@ -138,7 +138,7 @@ impl AdminApp {
 }
 
 fn is_key(value: &[u8], rules: &AdminRules) -> bool {
-    value.starts_with(KEY_PREFIX) || rules.key(&KeyDigest::of(value)).is_some()
+    value.starts_with(KEY_PREFIX) || rules.key(&KeyDigest::from_key(value)).is_some()
 }
 
 /// Whether a URL contains a key, or a parameter for one. URLs appear in logs of proxies and in histories of browsers.

@@ -18,7 +18,7 @@ pub(super) fn page(app: &AdminApp, pages: &'static [AdminPage]) -> AppResponse {
 
 /// The base URLs of a gateway with these listeners.
 pub fn servers(listeners: &ListenerSummary) -> ApiServers {
-    ApiServers::of_listeners(
+    ApiServers::from_listeners(
         (&listeners.listen, listeners.tls),
         (&listeners.admin, listeners.admin_tls),
     )

@@ -51,7 +51,7 @@ struct RequestFilter {
 }
 
 pub(super) fn page(app: &AdminApp, request: &AdminRequest) -> AppResponse {
-    match RequestFilter::of(request.query()) {
+    match RequestFilter::parse(request.query()) {
         Ok(filter) => {
             let page = json!({"requests": filter.select(app)});
             AppResponse::json(StatusCode::OK, &page)
@@ -61,7 +61,7 @@ pub(super) fn page(app: &AdminApp, request: &AdminRequest) -> AppResponse {
 }
 
 impl RequestFilter {
-    fn of(query: &str) -> Result<Self, String> {
+    fn parse(query: &str) -> Result<Self, String> {
         let mut filter = Self::default();
         for member in query.split('&').filter(|member| !member.is_empty()) {
             let (name, value) = member.split_once('=').unwrap_or((member, ""));
@@ -146,7 +146,7 @@ mod tests {
             ("model=gpt-4o%20mini", true),
             ("route=chat", false),
         ] {
-            let filter = RequestFilter::of(query).expect("a valid filter");
+            let filter = RequestFilter::parse(query).expect("a valid filter");
             assert_eq!(filter.matches(line), matches, "{query}");
         }
     }
@@ -162,7 +162,7 @@ mod tests {
             ("colour=red", "`colour`"),
             ("caller=%ff", "`caller`"),
         ] {
-            let error = RequestFilter::of(query).expect_err("an error");
+            let error = RequestFilter::parse(query).expect_err("an error");
             assert!(error.contains(named), "{query}: {error}");
         }
     }

@@ -44,20 +44,23 @@ impl AdminSessions {
             }
         }
         let until = now + SESSION_TTL;
-        open.insert(KeyDigest::of(id.as_bytes()), AdminSession { key, until });
+        open.insert(
+            KeyDigest::from_key(id.as_bytes()),
+            AdminSession { key, until },
+        );
         Ok(id)
     }
 
     /// The digest of the key that opened the session with this id.
-    pub fn key_of(&self, id: &str, now: Instant) -> Option<KeyDigest> {
+    pub fn key_digest(&self, id: &str, now: Instant) -> Option<KeyDigest> {
         let open = self.lock();
-        let session = open.get(&KeyDigest::of(id.as_bytes()))?;
+        let session = open.get(&KeyDigest::from_key(id.as_bytes()))?;
         (now < session.until).then_some(session.key)
     }
 
     /// Ends the session with this id.
     pub fn close(&self, id: &str) {
-        self.lock().remove(&KeyDigest::of(id.as_bytes()));
+        self.lock().remove(&KeyDigest::from_key(id.as_bytes()));
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<KeyDigest, AdminSession>> {
@@ -72,30 +75,32 @@ mod tests {
     #[test]
     fn a_session_lasts_until_it_expires_or_is_closed() {
         let (sessions, now) = (AdminSessions::default(), Instant::now());
-        let key = KeyDigest::of(b"sk-ops");
+        let key = KeyDigest::from_key(b"sk-ops");
         let [one, other] = [(); 2].map(|()| sessions.open(key, now).unwrap());
         assert_ne!(one, other);
         let just_before = now + SESSION_TTL - Duration::from_millis(1);
-        assert!(sessions.key_of(&one, just_before) == Some(key));
-        assert!(sessions.key_of(&one, now + SESSION_TTL).is_none());
-        assert!(sessions.key_of(&one[1..], now).is_none());
-        assert!(sessions.key_of("", now).is_none());
+        assert!(sessions.key_digest(&one, just_before) == Some(key));
+        assert!(sessions.key_digest(&one, now + SESSION_TTL).is_none());
+        assert!(sessions.key_digest(&one[1..], now).is_none());
+        assert!(sessions.key_digest("", now).is_none());
         sessions.close(&one);
-        assert!(sessions.key_of(&one, now).is_none());
-        assert!(sessions.key_of(&other, now).is_some());
+        assert!(sessions.key_digest(&one, now).is_none());
+        assert!(sessions.key_digest(&other, now).is_some());
     }
 
     #[test]
     fn a_session_above_the_maximum_ends_the_oldest() {
         let (sessions, now) = (AdminSessions::default(), Instant::now());
-        let key = KeyDigest::of(b"sk-ops");
+        let key = KeyDigest::from_key(b"sk-ops");
         let open = |second: usize| {
             let at = now + Duration::from_secs(second as u64);
             sessions.open(key, at).unwrap()
         };
         let ids: Vec<String> = (0..=SESSIONS_MAX).map(open).collect();
         let later = now + Duration::from_secs(600);
-        let are_open = ids.iter().map(|id| sessions.key_of(id, later).is_some());
+        let are_open = ids
+            .iter()
+            .map(|id| sessions.key_digest(id, later).is_some());
         let closed: Vec<usize> = are_open
             .enumerate()
             .filter(|(_, open)| !open)

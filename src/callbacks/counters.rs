@@ -79,7 +79,7 @@ impl DeliveryOutcome {
 
 impl CallbackCounters {
     /// How often attempts ended so.
-    pub fn of(&self, outcome: DeliveryOutcome) -> u64 {
+    pub fn total(&self, outcome: DeliveryOutcome) -> u64 {
         self.deliveries[outcome as usize].load(Ordering::Relaxed)
     }
 

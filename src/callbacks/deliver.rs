@@ -49,7 +49,7 @@ impl CallbackWorker {
         mut leased: StoredRecord<Delivery>,
         receiver: &str,
     ) -> Result<(), StoreUnavailable> {
-        match order_of(records, &leased).await? {
+        match decide_order(records, &leased).await? {
             OrderDecision::Send {
                 has_overtaken: true,
             } => {
@@ -210,7 +210,7 @@ impl CallbackWorker {
 
 /// At most two events are stored for a task: that it runs, and that it has ended. The first is not sent once the
 /// subscription has the second's state, and the second not while the first is being sent.
-pub(super) async fn order_of(
+pub(super) async fn decide_order(
     records: &CallbackRecords,
     leased: &StoredRecord<Delivery>,
 ) -> Result<OrderDecision, StoreUnavailable> {

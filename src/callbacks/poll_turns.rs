@@ -22,7 +22,7 @@ impl PollTurns {
     pub async fn take(&self, state: &dyn StateStore, channel: &str, per_second: u16) -> bool {
         let key = format!("callbacks:{channel}");
         let half = (per_second / 2).max(1);
-        let turn = self.turn_of(channel);
+        let turn = self.channel_turn(channel);
         let taken = timeout(TURN_MAX_WAIT, async {
             let _turn = turn.lock().await;
             while let Ok(PerSecondDecision::RetryAfter(wait)) =
@@ -34,7 +34,7 @@ impl PollTurns {
         taken.await.is_ok()
     }
 
-    fn turn_of(&self, channel: &str) -> Arc<tokio::sync::Mutex<()>> {
+    fn channel_turn(&self, channel: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut turns = self
             .of_channel
             .lock()

@@ -66,7 +66,7 @@ impl CallbackWorker {
         records: &CallbackRecords,
         leased: StoredRecord<Subscription>,
     ) -> Result<(), StoreUnavailable> {
-        let subscribed = match SubscribedTask::of(context, &leased) {
+        let subscribed = match SubscribedTask::from_subscription(context, &leased) {
             Ok(subscribed) => subscribed,
             Err(reason) => return self.blocked(records, &leased, &reason.to_string()).await,
         };
@@ -248,7 +248,7 @@ impl TaskQueryResult {
 }
 
 impl SubscribedTask {
-    fn of(
+    fn from_subscription(
         context: &CallbackContext,
         leased: &StoredRecord<Subscription>,
     ) -> Result<Self, TaskNotQueryable> {
@@ -267,7 +267,7 @@ impl SubscribedTask {
             .clone()
             .ok_or(TaskNotQueryable::FamilyUnset)?;
         Ok(Self {
-            candidate: Candidate::of_task(channel.clone(), &task, None),
+            candidate: Candidate::for_task(channel.clone(), &task, None),
             family,
             id,
             task,

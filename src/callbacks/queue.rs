@@ -148,7 +148,7 @@ mod tests {
         for n in 0..WAITING_MAX {
             queue.bind_later(n.to_string(), format!("task_{n}"), task.clone());
         }
-        let lost = |queue: &CallbackQueue| queue.counters().of(DeliveryOutcome::Lost);
+        let lost = |queue: &CallbackQueue| queue.counters().total(DeliveryOutcome::Lost);
         let bound = WAITING_MAX - REMOVALS_MAX;
         assert_eq!(lost(&queue), (WAITING_MAX - bound) as u64);
         // Only tasks are lost with the process, and each of them is counted.

@@ -62,7 +62,7 @@ pub(super) struct DueRecords<V> {
 
 impl<V: Serialize + DeserializeOwned> StoredRecord<V> {
     /// `None` for a record that is not of this type.
-    pub(super) fn of(record: Record) -> Option<Self> {
+    pub(super) fn from_record(record: Record) -> Option<Self> {
         let Record {
             key,
             version,
@@ -228,7 +228,7 @@ impl CallbackRecords {
     ) -> Result<Vec<(Arc<str>, Arc<str>, Delivery)>, StoreUnavailable> {
         let records = self.store().list(RecordKind::DeadLetter, after, limit);
         let records = records.get().await?.into_iter();
-        let stored = records.filter_map(StoredRecord::<Delivery>::of);
+        let stored = records.filter_map(StoredRecord::<Delivery>::from_record);
         Ok(stored
             .map(|stored| (stored.key, stored.owner, stored.value))
             .collect())
@@ -269,7 +269,7 @@ impl CallbackRecords {
         let is_full = due.len() == limit;
         let mut found = Vec::with_capacity(due.len());
         for record in due {
-            match StoredRecord::of(record.clone()) {
+            match StoredRecord::from_record(record.clone()) {
                 Some(stored) => found.push(stored),
                 None => self.postpone_unreadable(kind, record).await?,
             }
@@ -326,7 +326,7 @@ impl CallbackRecords {
         key: &str,
     ) -> Result<Option<StoredRecord<V>>, StoreUnavailable> {
         let record = self.store().get(kind, key).get().await?;
-        Ok(record.and_then(StoredRecord::of))
+        Ok(record.and_then(StoredRecord::from_record))
     }
 }
 

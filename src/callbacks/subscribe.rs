@@ -167,7 +167,7 @@ impl CallbackRecords {
         let Some(record) = self.store().get(kind, nonce).get().await? else {
             return Ok(());
         };
-        let stored = StoredRecord::<Subscription>::of(record);
+        let stored = StoredRecord::<Subscription>::from_record(record);
         if let Some(stored) = stored.filter(|stored| stored.value.task.is_none()) {
             let removed = self.store().remove(kind, nonce, stored.version);
             removed.get().await?;

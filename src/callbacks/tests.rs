@@ -1,7 +1,7 @@
 //! Tests of subscriptions, deliveries and dead letters in a store in memory.
 
 use super::counters::DeliveryOutcome;
-use super::deliver::{OrderDecision, order_of};
+use super::deliver::{OrderDecision, decide_order};
 use super::delivery::{Delivery, DeliveryPhase};
 use super::queue::CallbackQueue;
 use super::queued_work::{do_queued_work, note_ended_tasks};
@@ -101,12 +101,12 @@ async fn an_event_that_a_task_has_ended_ends_its_subscription_and_overtakes_the_
         .await
         .unwrap()
         .unwrap();
-    let waits = order_of(&records, &ended).await.unwrap();
+    let waits = decide_order(&records, &ended).await.unwrap();
     assert!(matches!(waits, OrderDecision::WaitUntil(u64::MAX)));
     let subscription = records.subscription(&nonce).await.unwrap().unwrap();
     assert_eq!(subscription.value.state, TaskState::Failed);
     assert!(matches!(
-        order_of(&records, &running).await.unwrap(),
+        decide_order(&records, &running).await.unwrap(),
         OrderDecision::Overtaken
     ));
     let mut free = running;
@@ -117,7 +117,7 @@ async fn an_event_that_a_task_has_ended_ends_its_subscription_and_overtakes_the_
         .unwrap()
         .unwrap();
     assert!(matches!(
-        order_of(&records, &ended).await.unwrap(),
+        decide_order(&records, &ended).await.unwrap(),
         OrderDecision::Send { .. }
     ));
     assert!(records.delivery(&free.key).await.unwrap().is_none());
@@ -128,7 +128,7 @@ async fn an_event_whose_subscription_has_expired_is_sent() {
     let (_, records) = records();
     let running = stored(&records, &event("gone", TaskState::Running)).await;
     assert!(matches!(
-        order_of(&records, &running).await.unwrap(),
+        decide_order(&records, &running).await.unwrap(),
         OrderDecision::Send { .. }
     ));
 }
@@ -196,7 +196,7 @@ async fn a_task_whose_subscription_is_gone_is_counted_as_lost() {
     let queue = Arc::new(CallbackQueue::default());
     queue.bind_later(nonce, "task_x".into(), task());
     assert!(do_queued_work(&queue, &records).await);
-    assert_eq!(queue.counters().of(DeliveryOutcome::Lost), 1);
+    assert_eq!(queue.counters().total(DeliveryOutcome::Lost), 1);
 }
 
 #[tokio::test]

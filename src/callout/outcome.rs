@@ -40,7 +40,7 @@ pub trait CallRecorder: Send + Sync {
 
 impl CallOutcome {
     /// The outcome of a call.
-    pub fn of<T>(called: &Result<Verdict<T>, CallFailure>) -> Self {
+    pub fn from_result<T>(called: &Result<Verdict<T>, CallFailure>) -> Self {
         match called {
             Ok(Verdict::Continue(_)) => Self::Continue,
             Ok(Verdict::Deny(_)) => Self::Deny,

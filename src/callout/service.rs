@@ -66,7 +66,7 @@ impl CalloutService {
         let mut hasher = DefaultHasher::new();
         (&name, endpoint.server.fingerprint, &endpoint.path).hash(&mut hasher);
         (limits.concurrent, limits.breaker).hash(&mut hasher);
-        let state = shared.state_of(hasher.finish(), limits.concurrent, limits.breaker);
+        let state = shared.service_state(hasher.finish(), limits.concurrent, limits.breaker);
         Self {
             name,
             endpoint,
@@ -117,7 +117,7 @@ impl CalloutService {
         let called = received.and_then(|verdict| {
             accept(verdict).map_err(|reason| CallFailure::new(CallOutcome::InvalidResponse, reason))
         });
-        self.record(CallOutcome::of(&called), began);
+        self.record(CallOutcome::from_result(&called), began);
         called
     }
 

@@ -40,7 +40,7 @@ impl SharedServiceState {
     }
 
     /// The state of the service with these settings, created if there is none.
-    pub(super) fn state_of(
+    pub(super) fn service_state(
         &self,
         fingerprint: u64,
         concurrent: u32,

@@ -41,7 +41,7 @@ pub struct ModelPattern {
 
 impl KeyDigest {
     /// The digest of a key as the caller sends it.
-    pub fn of(key: &[u8]) -> Self {
+    pub fn from_key(key: &[u8]) -> Self {
         Self(Sha256::digest(key).into())
     }
 
@@ -110,17 +110,17 @@ impl Callers {
     /// The caller whose key is `key`.
     ///
     /// The digest of a key is computed at its first use; it is compared in constant time, also if no caller has the key.
-    pub fn holder_of(&self, key: &[u8]) -> Option<Arc<Caller>> {
-        if let Some(caller) = self.verified.holder_of(key) {
+    pub fn find_by_key(&self, key: &[u8]) -> Option<Arc<Caller>> {
+        if let Some(caller) = self.verified.find_by_key(key) {
             return Some(caller);
         }
-        let caller = self.by_digest_of(key)?;
+        let caller = self.find_by_digest(key)?;
         self.verified.add(key, caller);
         Some(caller.clone())
     }
 
-    fn by_digest_of(&self, key: &[u8]) -> Option<&Arc<Caller>> {
-        let digest = KeyDigest::of(key);
+    fn find_by_digest(&self, key: &[u8]) -> Option<&Arc<Caller>> {
+        let digest = KeyDigest::from_key(key);
         let (held, caller) = match self.by_digest.get_key_value(&digest) {
             Some((held, caller)) => (*held, Some(caller)),
             None => (KeyDigest([0; 32]), None),
@@ -206,15 +206,18 @@ mod tests {
     #[test]
     fn only_the_holder_of_a_key_is_found() {
         let mut callers = Callers::default();
-        callers.insert(KeyDigest::of(b"sk-a"), Arc::new(Caller::new("a", &[])));
-        assert_eq!(&*callers.holder_of(b"sk-a").unwrap().name, "a");
-        assert!(callers.holder_of(b"sk-b").is_none());
-        assert!(callers.holder_of(b"").is_none());
+        callers.insert(
+            KeyDigest::from_key(b"sk-a"),
+            Arc::new(Caller::new("a", &[])),
+        );
+        assert_eq!(&*callers.find_by_key(b"sk-a").unwrap().name, "a");
+        assert!(callers.find_by_key(b"sk-b").is_none());
+        assert!(callers.find_by_key(b"").is_none());
     }
 
     #[test]
     fn digests_survive_the_way_through_hex() {
-        let digest = KeyDigest::of(b"sk-a");
+        let digest = KeyDigest::from_key(b"sk-a");
         assert!(KeyDigest::from_hex(&digest.to_hex()) == Some(digest));
         assert!(KeyDigest::from_hex("zz").is_none());
         assert!(KeyDigest::from_hex(&"g".repeat(64)).is_none());

@@ -168,7 +168,7 @@ impl TimeoutOverrides {
 
 impl Channel {
     /// A server that the operator names, and that is no provider: it has no credentials, models, limits and health.
-    pub fn of_server(
+    pub fn for_server(
         name: Arc<str>,
         origin: Origin,
         timeouts: Timeouts,

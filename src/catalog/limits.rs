@@ -40,7 +40,7 @@ impl CallerLimits {
     }
 
     /// All limits of a request for `model`, always in the same order.
-    pub fn of(&self, model: Option<&str>) -> &[AdmissionLimit] {
+    pub fn for_model(&self, model: Option<&str>) -> &[AdmissionLimit] {
         model
             .and_then(|model| self.on_model.get(model))
             .unwrap_or(&self.everywhere)
@@ -73,7 +73,7 @@ mod tests {
         );
         limits.add_model(&ann, &"large".into(), &[(LimitKind::Concurrent, Some(2))]);
         let reported = |model| {
-            let all = limits.of(model).iter();
+            let all = limits.for_model(model).iter();
             all.map(|limit| {
                 (
                     limit.measure(),

@@ -143,7 +143,7 @@ impl Candidate {
 
     /// The channel of a task, for its queries, with the credential that created it, or any if that one is not configured
     /// now.
-    pub fn of_task(
+    pub fn for_task(
         channel: Arc<Channel>,
         task: &TaskId,
         protocol: Option<ChannelProtocol>,

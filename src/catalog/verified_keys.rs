@@ -24,7 +24,7 @@ impl<H> Default for VerifiedKeys<H> {
 
 impl<H> VerifiedKeys<H> {
     /// The holder of a key that was added before.
-    pub fn holder_of(&self, key: &[u8]) -> Option<Arc<H>> {
+    pub fn find_by_key(&self, key: &[u8]) -> Option<Arc<H>> {
         let fingerprint = self.fingerprint(key);
         let holders = self.holders.read().unwrap_or_else(PoisonError::into_inner);
         holders.get(&fingerprint).cloned()
@@ -49,11 +49,11 @@ mod tests {
     #[test]
     fn only_a_key_that_was_added_has_a_holder() {
         let keys = VerifiedKeys::<&str>::default();
-        assert!(keys.holder_of(b"sk-a").is_none());
+        assert!(keys.find_by_key(b"sk-a").is_none());
         keys.add(b"sk-a", &Arc::new("ann"));
-        assert_eq!(keys.holder_of(b"sk-a").as_deref(), Some(&"ann"));
+        assert_eq!(keys.find_by_key(b"sk-a").as_deref(), Some(&"ann"));
         for other in [&b"sk-b"[..], b"sk-a ", b"sk-", b""] {
-            assert!(keys.holder_of(other).is_none());
+            assert!(keys.find_by_key(other).is_none());
         }
     }
 }

@@ -41,7 +41,7 @@ impl WebhookSecret {
     }
 
     /// The written form of a key of 32 bytes.
-    pub fn of(key: [u8; 32]) -> String {
+    pub fn encode(key: [u8; 32]) -> String {
         format!("{PREFIX}{}", STANDARD.encode(key))
     }
 

@@ -165,7 +165,9 @@ fn compare_requests(
 
 async fn plan(snapshot: &Snapshot, request: &RecordedRequest, caller: Option<&str>) -> RequestPlan {
     match &request.content {
-        RecordedContent::Whole(sample, _) => RequestPlan::of(snapshot, sample, caller).await,
+        RecordedContent::Whole(sample, _) => {
+            RequestPlan::for_sample(snapshot, sample, caller).await
+        }
         RecordedContent::Logged(line) => logged_plan::plan(snapshot, line, caller),
     }
 }

@@ -50,7 +50,7 @@ pub struct DryRun {
 
 impl DryRun {
     /// Runs the request filters of `route`.
-    pub async fn of(snapshot: &Snapshot, route: &Route, request: DryRunRequest) -> Self {
+    pub async fn run(snapshot: &Snapshot, route: &Route, request: DryRunRequest) -> Self {
         let DryRunRequest {
             method,
             path,

@@ -282,12 +282,12 @@ mod tests {
     use clap::{Command, CommandFactory};
 
     /// The commands below this one and itself, by their full names.
-    fn commands_of(command: &Command, name: String) -> Vec<(String, Command)> {
+    fn list_commands(command: &Command, name: String) -> Vec<(String, Command)> {
         let nested = command
             .get_subcommands()
             .filter(|nested| nested.get_name() != "help");
         let below: Vec<_> = nested
-            .flat_map(|nested| commands_of(nested, format!("{name} {}", nested.get_name())))
+            .flat_map(|nested| list_commands(nested, format!("{name} {}", nested.get_name())))
             .collect();
         [vec![(name, command.clone())], below].concat()
     }
@@ -295,7 +295,7 @@ mod tests {
     fn all_commands() -> Vec<(String, Command)> {
         let mut command = Cli::command();
         command.build();
-        commands_of(&command, "headgate".into())
+        list_commands(&command, "headgate".into())
     }
 
     fn help_end(command: &Command) -> String {

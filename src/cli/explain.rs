@@ -108,7 +108,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     println!("request   {}", names(route.request.filters()));
     println!("response  {}", names(route.response.filters()));
     let sent = headers(args, route.protocol, has_body)?;
-    let run = DryRun::of(
+    let run = DryRun::run(
         snapshot,
         route,
         DryRunRequest {

@@ -59,7 +59,7 @@ impl SocketOffer {
     ) -> io::Result<Self> {
         let name = match inherited {
             Some(name) => name,
-            None => UnixListener::bind_addr(&name_of(address)?)?,
+            None => UnixListener::bind_addr(&socket_name(address)?)?,
         };
         name.set_nonblocking(true)?;
         Ok(Self {
@@ -119,7 +119,7 @@ impl InheritedSockets {
     /// # Errors
     /// There is one, but the handover fails.
     pub fn take(address: SocketAddr) -> io::Result<Option<Self>> {
-        let predecessor = match UnixStream::connect_addr(&name_of(address)?) {
+        let predecessor = match UnixStream::connect_addr(&socket_name(address)?) {
             Ok(predecessor) => predecessor,
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
             Err(error) => return Err(error),
@@ -146,7 +146,7 @@ impl InheritedSockets {
     }
 }
 
-fn name_of(address: SocketAddr) -> io::Result<std::os::unix::net::SocketAddr> {
+fn socket_name(address: SocketAddr) -> io::Result<std::os::unix::net::SocketAddr> {
     let name = format!("headgate/{}/{address}", Uid::effective());
     std::os::unix::net::SocketAddr::from_abstract_name(name)
 }

@@ -40,7 +40,10 @@ pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
         KeyCommand::New => {
             let key = format!("sk-hg-{}", random::<KEY_BYTES>()?);
             println!("key:        {key}");
-            println!("key_sha256: {}", KeyDigest::of(key.as_bytes()).to_hex());
+            println!(
+                "key_sha256: {}",
+                KeyDigest::from_key(key.as_bytes()).to_hex()
+            );
             println!("Give `key` to the caller and put `key_sha256` into routes.yaml.");
         }
         KeyCommand::Digest => {
@@ -53,7 +56,7 @@ pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
             if key.is_empty() {
                 return Err(CommandError::new(NO_KEY));
             }
-            println!("{}", KeyDigest::of(key.as_bytes()).to_hex());
+            println!("{}", KeyDigest::from_key(key.as_bytes()).to_hex());
         }
         KeyCommand::Task => {
             println!("{}", new_task_key()?);
@@ -64,7 +67,7 @@ pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
         KeyCommand::Webhook => {
             println!(
                 "{}",
-                WebhookSecret::of(random_bytes::<WEBHOOK_KEY_BYTES>()?)
+                WebhookSecret::encode(random_bytes::<WEBHOOK_KEY_BYTES>()?)
             );
             eprintln!(
                 "Give it to the caller, set it as an environment variable and refer to it in the caller's `webhook_secrets`. Anyone who has it can forge deliveries."

@@ -106,7 +106,7 @@ pub fn connections(wanted: u32) -> usize {
     let Some(files) = open_files() else {
         return wanted;
     };
-    let room = connections_of(files);
+    let room = connections_for_files(files);
     if wanted - wanted / 10 > room {
         tracing::warn!(
             files,
@@ -118,7 +118,7 @@ pub fn connections(wanted: u32) -> usize {
     wanted.min(room)
 }
 
-fn connections_of(files: usize) -> usize {
+fn connections_for_files(files: usize) -> usize {
     (files.saturating_sub(RESERVED_FILES) / 2).max(1)
 }
 
@@ -146,7 +146,7 @@ mod tests {
             (20_000, 9_968),
             (usize::MAX, (usize::MAX - RESERVED_FILES) / 2),
         ] {
-            assert_eq!(connections_of(files), connections, "{files} files");
+            assert_eq!(connections_for_files(files), connections, "{files} files");
         }
     }
 }

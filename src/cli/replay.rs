@@ -80,7 +80,7 @@ async fn plan<'r>(
 ) -> (RequestPlan, RecordedEnd<'r>) {
     match &request.content {
         RecordedContent::Whole(sample, status) => {
-            let plan = RequestPlan::of(snapshot, sample, caller).await;
+            let plan = RequestPlan::for_sample(snapshot, sample, caller).await;
             (plan, RecordedEnd::Status(*status))
         }
         RecordedContent::Logged(line) => {

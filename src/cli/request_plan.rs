@@ -68,7 +68,11 @@ pub struct PlannedAttempt {
 
 impl RequestPlan {
     /// Dry-runs a request; `caller` is the name of the caller of requests without a key.
-    pub async fn of(snapshot: &Snapshot, sample: &RequestSample, caller: Option<&str>) -> Self {
+    pub async fn for_sample(
+        snapshot: &Snapshot,
+        sample: &RequestSample,
+        caller: Option<&str>,
+    ) -> Self {
         let (path, query) = split_query(&sample.path);
         let (route, params) = match find_route(snapshot, &sample.method, &path) {
             Ok(found) => found,
@@ -98,7 +102,7 @@ impl RequestPlan {
             id: Some(REQUEST_ID),
             without: STATEFUL,
         };
-        let run = DryRun::of(snapshot, route, request).await;
+        let run = DryRun::run(snapshot, route, request).await;
         let outcome = outcome(route, run).await;
         Self::on(route, outcome)
     }
@@ -213,7 +217,7 @@ impl PlannedAttempt {
 }
 
 impl PlannedRefusal {
-    fn of(protocol: Option<Protocol>, fault: &Fault) -> Self {
+    fn from_fault(protocol: Option<Protocol>, fault: &Fault) -> Self {
         Self {
             status: Protocol::descriptor_for(protocol).errors.status(fault),
             code: fault.kind.code(),
@@ -235,13 +239,13 @@ async fn outcome(route: &Route, run: DryRun) -> PlannedOutcome {
         let attempts = subrequests
             .into_iter()
             .map(|(channel, sent)| PlannedAttempt {
-                request: Some(sent.map_err(|fault| PlannedRefusal::of(protocol, &fault))),
+                request: Some(sent.map_err(|fault| PlannedRefusal::from_fault(protocol, &fault))),
                 ..PlannedAttempt::on(&channel)
             });
         return PlannedOutcome::Sent(attempts.collect());
     }
     match verdict {
-        Err(fault) => return PlannedOutcome::Refused(PlannedRefusal::of(protocol, &fault)),
+        Err(fault) => return PlannedOutcome::Refused(PlannedRefusal::from_fault(protocol, &fault)),
         Ok(FilterAction::LocalReply(reply)) => {
             return PlannedOutcome::LocalReply {
                 status: reply.status.as_u16(),
@@ -262,7 +266,7 @@ async fn outcome(route: &Route, run: DryRun) -> PlannedOutcome {
     for candidate in candidates.iter() {
         let sent = preview(route, &request, candidate, None).await;
         attempts.push(PlannedAttempt {
-            request: Some(sent.map_err(|fault| PlannedRefusal::of(protocol, &fault))),
+            request: Some(sent.map_err(|fault| PlannedRefusal::from_fault(protocol, &fault))),
             ..PlannedAttempt::new(candidate)
         });
     }

@@ -42,8 +42,8 @@ impl StepChange {
 
 /// The differences in the order of the new list, removed steps first.
 pub fn step_changes(old: &[Value], new: &[Value]) -> Vec<StepChange> {
-    let old: Vec<String> = old.iter().map(name_of).collect();
-    let new: Vec<String> = new.iter().map(name_of).collect();
+    let old: Vec<String> = old.iter().map(step_name).collect();
+    let new: Vec<String> = new.iter().map(step_name).collect();
     let pairs = pairs(&old, &new);
     let mut removed: Vec<(usize, &String)> = old.iter().enumerate().collect();
     removed.retain(|(index, _)| !pairs.iter().any(|(old, _)| old == index));
@@ -79,7 +79,7 @@ pub fn step_changes(old: &[Value], new: &[Value]) -> Vec<StepChange> {
 }
 
 /// The filter of a step, or `use` and the name of the chain.
-fn name_of(step: &Value) -> String {
+fn step_name(step: &Value) -> String {
     match step {
         Value::String(name) => name.clone(),
         Value::Object(keys) => match keys.get("use").and_then(Value::as_str) {

@@ -109,7 +109,7 @@ fn checks(snapshot: &Snapshot, check: &Arc<ConnectivityCheck>) -> Vec<ServerChec
     let mut checks: Vec<ServerCheck> = Vec::new();
     for channel in snapshot.catalog.channels() {
         let (check, channel) = (check.clone(), channel.clone());
-        let models = models_of(snapshot, &channel);
+        let models = channel_models(snapshot, &channel);
         checks.push(Box::pin(async move {
             let (status, text) = check_channel(&check, &channel, &models).await;
             ServerFinding {
@@ -172,7 +172,7 @@ async fn check_channel(
     for (index, credential) in credentials.into_iter().enumerate() {
         result = match check.list_models(channel, credential).await {
             Err(error) => (ServerStatus::Failed, with_hint(&error, &key)),
-            Ok(response) => of_response(channel, index + 1, &response, models),
+            Ok(response) => check_response(channel, index + 1, &response, models),
         };
         if result.0 == ServerStatus::Failed {
             break;
@@ -182,7 +182,7 @@ async fn check_channel(
 }
 
 /// What the response to a request with credential `number` says.
-fn of_response(
+fn check_response(
     channel: &Channel,
     number: usize,
     response: &ModelListResponse,
@@ -211,7 +211,7 @@ fn of_response(
             ServerStatus::Failed,
             format!("the provider responded with {status}; try again, or ask the provider"),
         ),
-        StatusCode::OK => of_list(connected, &response.body, models),
+        StatusCode::OK => check_list(connected, &response.body, models),
         status => {
             let text = format!(
                 "{connected}; no list of models ({status}); check `channels.{name}.base_url` if requests fail"
@@ -222,7 +222,11 @@ fn of_response(
 }
 
 /// Whether the list has all models of the channel. Lists that have further pages are not compared.
-fn of_list(connected: String, body: &[u8], models: &BTreeSet<Arc<str>>) -> (ServerStatus, String) {
+fn check_list(
+    connected: String,
+    body: &[u8],
+    models: &BTreeSet<Arc<str>>,
+) -> (ServerStatus, String) {
     let list: Value = serde_json::from_slice(body).unwrap_or_default();
     let Some(items) = list["data"].as_array() else {
         let text = format!("{connected}; the response is not a list of models; check `base_url`");
@@ -258,7 +262,7 @@ fn of_list(connected: String, body: &[u8], models: &BTreeSet<Arc<str>>) -> (Serv
 }
 
 /// The names that the channel has for its models.
-fn models_of(snapshot: &Snapshot, channel: &Channel) -> BTreeSet<Arc<str>> {
+fn channel_models(snapshot: &Snapshot, channel: &Channel) -> BTreeSet<Arc<str>> {
     let models = snapshot.catalog.models();
     let candidates = models.flat_map(|model| model.all_candidates.iter());
     candidates

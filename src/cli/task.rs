@@ -87,7 +87,10 @@ pub fn run(command: &TaskCommand) -> Result<(), CommandError> {
 fn list_unknown(args: &UnknownArgs) -> Result<(), CommandError> {
     let (creates, unreadable) =
         with_store(&args.config.path(), async |store| unsettled(store).await)?;
-    let creates: Vec<_> = creates.iter().map(UnsettledCreateJson::of).collect();
+    let creates: Vec<_> = creates
+        .iter()
+        .map(UnsettledCreateJson::from_create)
+        .collect();
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&creates)?),
         false => print_lines(&creates),
@@ -207,7 +210,7 @@ fn print_lines(creates: &[UnsettledCreateJson<'_>]) {
 }
 
 impl<'c> UnsettledCreateJson<'c> {
-    fn of(create: &'c UnsettledCreate) -> Self {
+    fn from_create(create: &'c UnsettledCreate) -> Self {
         let record = &create.record;
         let (upstream_request_id, response_id) = match &record.state {
             CreateState::OutcomeUnknown {

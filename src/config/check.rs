@@ -45,7 +45,7 @@ pub fn check(
         }
     }
     let errors: Vec<_> = validator.iter_errors(value).collect();
-    let consequences = FollowOnErrors::of(&errors, schema);
+    let consequences = FollowOnErrors::from_errors(&errors, schema);
     let mut broken: Vec<BrokenSchemaRule<'_>> = Vec::new();
     for error in errors.iter().filter(|error| !consequences.has(error)) {
         let pointer = error.instance_path().as_str();
@@ -130,7 +130,7 @@ struct FollowOnErrors<'schema> {
 }
 
 impl<'schema> FollowOnErrors<'schema> {
-    fn of(errors: &[ValidationError<'_>], schema: &'schema Value) -> Self {
+    fn from_errors(errors: &[ValidationError<'_>], schema: &'schema Value) -> Self {
         let mut meant = HashMap::new();
         let mut compared = 0;
         for error in errors {

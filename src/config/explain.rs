@@ -1,7 +1,7 @@
 //! Schema errors in plain words: what is wrong with this value, and what to write instead.
 
 use super::document::{ConfigDocument, PointerProblem};
-use super::hint::{did_you_mean, one_of};
+use super::hint::{did_you_mean, list_names};
 use super::pointer;
 use super::renamed_keys::{new_key, new_value};
 use super::schema::{KEY_NOUN, PATTERN_WORDS, REFUSAL, REFUSAL_HINT};
@@ -182,7 +182,7 @@ impl SchemaErrorContext<'_> {
             }
             (Value::Null, _) => Some("give it a value, or remove it".into()),
             _ if self.wanted[KEY_NOUN].is_string() => None,
-            _ if self.wanted["enum"].is_array() => one_of(&texts(&self.wanted["enum"])),
+            _ if self.wanted["enum"].is_array() => list_names(&texts(&self.wanted["enum"])),
             (Value::Bool(_) | Value::Number(_), None) => Some("put it in quotes".into()),
             (Value::Bool(_) | Value::Number(_), Some(quoted)) if wanted.contains(&"string") => {
                 Some(match self.pointer {
@@ -203,7 +203,7 @@ impl SchemaErrorContext<'_> {
             }
             _ if wanted == ["object"] => {
                 let known: Vec<&str> = keys(self.wanted).collect();
-                let listed = one_of(&known)?;
+                let listed = list_names(&known)?;
                 Some(match known.as_slice() {
                     [first, _, ..] if known.len() <= EXAMPLE_KEYS_MAX => {
                         format!("{listed}, as in `{{{first}: …}}`")
@@ -241,7 +241,7 @@ impl SchemaErrorContext<'_> {
     fn unknown_word(&self, options: &Value, keyed: &[&str]) -> PointerProblem {
         let options = texts(options);
         let Some(word) = &self.quoted else {
-            return self.finding("unknown value", one_of(&options));
+            return self.finding("unknown value", list_names(&options));
         };
         if keyed.contains(&word.as_str()) {
             let reason = format!("`{word}` requires settings");
@@ -300,7 +300,7 @@ impl SchemaErrorContext<'_> {
             // A step with a condition has further keys besides its filter.
             let found = (found + 1).saturating_sub(wanted as usize);
             let hint = match noun {
-                "key" => one_of(&keys(self.wanted).collect::<Vec<_>>()),
+                "key" => list_names(&keys(self.wanted).collect::<Vec<_>>()),
                 _ => Some(format!("give each {noun} its own `- `")),
             };
             return self.finding(format!("expected exactly one {noun}, found {found}"), hint);

@@ -18,11 +18,11 @@ pub fn did_you_mean<'known>(
     if !near.is_empty() {
         return Some(format!("did you mean {}?", near.join(" or ")));
     }
-    one_of(&known)
+    list_names(&known)
 }
 
 /// All names, if they are few.
-pub fn one_of(names: &[&str]) -> Option<String> {
+pub fn list_names(names: &[&str]) -> Option<String> {
     match names {
         [] => None,
         [only] => Some(format!("expected `{only}`")),
@@ -46,6 +46,6 @@ mod tests {
             assert_eq!(did_you_mean(name, known).unwrap(), hint);
         }
         assert_eq!(did_you_mean("other", []), None);
-        assert_eq!(one_of(&["name"; LISTED + 1]), None);
+        assert_eq!(list_names(&["name"; LISTED + 1]), None);
     }
 }

@@ -69,7 +69,7 @@ impl YamlLine<'_> {
 
 impl YamlDelimiters {
     /// Reads a text up to the byte `until`, and a quote that is open there to its end.
-    pub fn of(text: &str, until: usize) -> Self {
+    pub fn parse(text: &str, until: usize) -> Self {
         let mut reader = YamlDelimiterScanner {
             text,
             layout: Self::default(),
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn quotes_and_brackets_are_found_where_tokens_begin() {
         let text = "a: it's {x}\nb: \"two\nlines\" # \"no\nc: [x, 'y']\nd: |\n  \"z\ne: [u\nf: v\n";
-        let layout = YamlDelimiters::of(text, text.len());
+        let layout = YamlDelimiters::parse(text, text.len());
         let quoted: Vec<_> = layout
             .quoted
             .iter()
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_quote_that_is_never_closed_reaches_to_the_end() {
         for text in ["a: \"x\nb: c\n", "a: 'it''s\nb: c\n", "a: \"x\\\"\n"] {
-            let layout = YamlDelimiters::of(text, text.len());
+            let layout = YamlDelimiters::parse(text, text.len());
             let [quoted] = &layout.quoted[..] else {
                 panic!("{text}");
             };

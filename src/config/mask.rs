@@ -154,7 +154,7 @@ impl SecretContext {
     }
 
     /// Those of the items of a list.
-    fn of_items(self) -> Self {
+    fn for_items(self) -> Self {
         match self {
             Self::Callers => Self::Caller,
             other => other,
@@ -177,7 +177,7 @@ impl SecretSpans {
             }
             YamlContent::List(items) => {
                 for item in items {
-                    self.collect(item, text, surroundings.of_items());
+                    self.collect(item, text, surroundings.for_items());
                 }
             }
             YamlContent::Null | YamlContent::Bool(_) => {}

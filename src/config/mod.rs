@@ -124,7 +124,7 @@ pub fn parse(
     Ok(LoadedConfig {
         config: typed(checked.value, &checked.document)?,
         document: checked.document,
-        revision: revision_of(text.as_bytes()),
+        revision: compute_revision(text.as_bytes()),
         files: checked.files,
     })
 }
@@ -148,13 +148,13 @@ pub fn parse_comparable(
 }
 
 /// The first 12 hex digits of a file's SHA-256: its name in logs, metrics and on the admin page.
-pub fn revision_of(bytes: &[u8]) -> String {
+pub fn compute_revision(bytes: &[u8]) -> String {
     Hex(&Sha256::digest(bytes)[..6]).to_string()
 }
 
 fn read_text(path: &Path) -> Result<String, InvalidConfig> {
     let of_file = |reason, hint| {
-        let problem = ConfigProblem::of_file(reason, hint);
+        let problem = ConfigProblem::for_file(reason, hint);
         InvalidConfig::new(path.to_owned(), ConfigText::default(), vec![problem])
     };
     regular_file::read_text(path, CONFIG_BYTES_MAX).map_err(|error| match error {
@@ -237,7 +237,7 @@ fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfi
     }
     if is_empty {
         let hint = "add at least `channels` and `routes`";
-        let problem = ConfigProblem::of_file("the file is empty", Some(hint.into()));
+        let problem = ConfigProblem::for_file("the file is empty", Some(hint.into()));
         return Err(document.invalid(vec![problem]));
     }
     Ok(document)

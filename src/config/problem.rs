@@ -61,7 +61,7 @@ pub struct InvalidConfig {
 
 impl ConfigProblem {
     /// A problem of the whole file, without a place in it.
-    pub fn of_file(reason: impl Into<String>, hint: Option<String>) -> Self {
+    pub fn for_file(reason: impl Into<String>, hint: Option<String>) -> Self {
         Self {
             path: String::new(),
             line: 0,

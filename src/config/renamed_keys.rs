@@ -75,17 +75,17 @@ pub const RENAMED_KEYS: &[RenamedKey] = &[
 
 /// All renamed values.
 pub const RENAMED_VALUES: &[RenamedValue] = &[
-    value_of("state.redis", "on_store_failure", "open", "allow"),
-    value_of("state.redis", "on_store_failure", "closed", "deny"),
-    value_of("channels.*.image_edit", "body", "as_sent", "unchanged"),
-    value_of("channels.*.image_edit", "body", "form", "multipart"),
-    value_of(
+    renamed_value("state.redis", "on_store_failure", "open", "allow"),
+    renamed_value("state.redis", "on_store_failure", "closed", "deny"),
+    renamed_value("channels.*.image_edit", "body", "as_sent", "unchanged"),
+    renamed_value("channels.*.image_edit", "body", "form", "multipart"),
+    renamed_value(
         "channels.*.image_edit",
         "response_format",
         "consume",
         "convert",
     ),
-    value_of(
+    renamed_value(
         "channels.*.image_edit",
         "response_format",
         "pass",
@@ -153,7 +153,7 @@ const fn in_filter(path: &'static str, old: &'static str, new: &'static str) -> 
     RenamedKey { scope, old, new }
 }
 
-const fn value_of(
+const fn renamed_value(
     path: &'static str,
     key: &'static str,
     old: &'static str,

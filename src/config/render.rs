@@ -111,7 +111,7 @@ mod tests {
             line,
             column,
             length: 2,
-            ..ConfigProblem::of_file("it is wrong", hint.map(str::to_owned))
+            ..ConfigProblem::for_file("it is wrong", hint.map(str::to_owned))
         }
     }
 
@@ -164,7 +164,7 @@ warning: it is wrong
 
     #[test]
     fn a_problem_of_the_whole_file_needs_no_line() {
-        let problem = ConfigProblem::of_file("no such file", Some("name one".into()));
+        let problem = ConfigProblem::for_file("no such file", Some("name one".into()));
         let invalid = InvalidConfig::new("f.yaml".into(), ConfigText::default(), vec![problem]);
         let expected = "\
 error: no such file

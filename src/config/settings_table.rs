@@ -114,7 +114,7 @@ fn row(root: &Value, key: &str, property: &Value, is_required: bool) -> SettingR
     let default = match (is_required, default) {
         (true, _) => "required".into(),
         (_, Some(default)) => in_markdown(default),
-        _ => default_of(property),
+        _ => default_text(property),
     };
     let sentences = [before.to_owned(), after.to_owned(), words(root, property)];
     let sentences = sentences.iter().filter(|text| !text.is_empty());
@@ -147,7 +147,7 @@ fn in_markdown(default: &str) -> String {
 }
 
 /// The default of the schema, if it says more than that there is nothing.
-fn default_of(property: &Value) -> String {
+fn default_text(property: &Value) -> String {
     match &property["default"] {
         Value::Null => "none".into(),
         Value::Array(items) if items.is_empty() => "none".into(),

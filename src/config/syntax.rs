@@ -48,7 +48,7 @@ fn finding(error: &Error, source: &ConfigText) -> PointerProblem {
     }
     let first = match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            first_line_of(key, range.start, source.text())
+            find_first_line(key, range.start, source.text())
         }
         _ => None,
     };
@@ -57,7 +57,7 @@ fn finding(error: &Error, source: &ConfigText) -> PointerProblem {
 }
 
 /// The line in which a key of a block mapping was written for the first time; `at` is where it begins again.
-fn first_line_of(key: &str, at: usize, text: &str) -> Option<usize> {
+fn find_first_line(key: &str, at: usize, text: &str) -> Option<usize> {
     let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let indent = at - line_start;
     let before: Vec<YamlLine<'_>> = lines(&text[..line_start]).collect();

@@ -60,7 +60,7 @@ impl<'text> SyntaxErrorContext<'text> {
 
     /// A quoted scalar that goes on over lines, in which or right behind which the parser stopped.
     fn quote(&self) -> Option<PointerProblem> {
-        let layout = YamlDelimiters::of(self.text, self.at.start);
+        let layout = YamlDelimiters::parse(self.text, self.at.start);
         let quoted = layout.quoted.iter().rev().find(|quoted| {
             let between = self.text.get(quoted.range.end..self.at.start);
             let is_right_behind = between.is_some_and(|between| !between.contains('\n'));
@@ -83,7 +83,7 @@ impl<'text> SyntaxErrorContext<'text> {
 
     /// A bracket that was open when a line of the block around it followed, or when the file ended.
     fn bracket(&self) -> Option<PointerProblem> {
-        let layout = YamlDelimiters::of(self.text, self.at.end);
+        let layout = YamlDelimiters::parse(self.text, self.at.end);
         let is_bracket = self.text[self.at.start..].starts_with(['[', '{']);
         let at_end = self.message.starts_with("unclosed bracket") && is_bracket;
         let (start, until) = match layout.unclosed_brackets.last() {

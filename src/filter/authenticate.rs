@@ -51,7 +51,7 @@ impl AuthenticateFilter {
     ) -> Result<Arc<Caller>, Fault> {
         let key = self.key(headers, query)?;
         // SDKs and developers search for "Incorrect API key provided".
-        self.callers.holder_of(key).ok_or_else(|| {
+        self.callers.find_by_key(key).ok_or_else(|| {
             refuse(
                 "Incorrect API key provided; check it, or ask the operator of this gateway for one",
             )
@@ -148,7 +148,7 @@ mod tests {
         for name in ["ann", "bob"] {
             let key = format!("sk-{name}");
             callers.insert(
-                KeyDigest::of(key.as_bytes()),
+                KeyDigest::from_key(key.as_bytes()),
                 Arc::new(Caller::new(name, &[])),
             );
         }

@@ -160,7 +160,7 @@ impl CacheFilter {
             SharedResponseRecords::new(state, context.route, ttl, config.records_max, bounds)
         });
         Ok(Self {
-            responses: context.responses.of_route(context.route),
+            responses: context.responses.for_route(context.route),
             records,
             route_fingerprint: context.route_fingerprint.into(),
             ttl,

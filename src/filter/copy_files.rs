@@ -7,7 +7,9 @@ use super::descriptor::{
 use super::view::{RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::images::ImageBodyFormat;
-use crate::media::{FileCopy, MediaStore, MediaStoreError, content_type_of, off_workers, within};
+use crate::media::{
+    FileCopy, MediaStore, MediaStoreError, detect_content_type, off_workers, within,
+};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids::{self, ReferencedId, ResourceIdKind};
 use crate::state::StateStore;
@@ -201,7 +203,7 @@ impl CopyFilesFilter {
     ) -> bool {
         let mut first: Option<Arc<str>> = None;
         for ReferencedId { id, .. } in named {
-            let Ok(Some(channel)) = self.state.channel_of(owner, id).get().await else {
+            let Ok(Some(channel)) = self.state.find_channel(owner, id).get().await else {
                 return false;
             };
             if first.get_or_insert_with(|| channel.clone()) != &channel {
@@ -245,7 +247,7 @@ impl UploadForm {
             return None;
         };
         let start = &content[..content.len().min(START_BYTES)];
-        let content_type = content_type_of(MediaKind::Image, start, "").ok()?;
+        let content_type = detect_content_type(MediaKind::Image, start, "").ok()?;
         let content = self.body.slice_ref(content);
         (content.len() <= FILE_BYTES_MAX).then_some((content, content_type))
     }

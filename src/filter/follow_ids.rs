@@ -130,7 +130,7 @@ impl FollowIdsFilter {
             return Ok(FilterAction::Continue);
         };
         for key in &keys {
-            match self.state.channel_of(&caller.name, key).get().await {
+            match self.state.find_channel(&caller.name, key).get().await {
                 Ok(Some(channel)) => {
                     destination.prefer(&channel);
                     break;
@@ -184,7 +184,7 @@ impl FollowIdsFilter {
     ) -> Result<Arc<Channel>, Fault> {
         let ReferencedId { id, kind, .. } = named;
         let caller = request.caller.as_ref().ok_or_else(|| unknown(named))?;
-        let made_on = self.state.channel_of(&caller.name, id).get().await;
+        let made_on = self.state.find_channel(&caller.name, id).get().await;
         match (made_on.map_err(store_fault)?, &request.pinned) {
             (Some(name), _) => self.catalog.channel(&name).cloned().ok_or_else(|| {
                 gone(*kind).detail(format!(
@@ -202,7 +202,7 @@ impl FollowIdsFilter {
             let is_theirs = other.name != caller.name
                 && self
                     .state
-                    .channel_of(&other.name, id)
+                    .find_channel(&other.name, id)
                     .get()
                     .await
                     .map_err(store_fault)?

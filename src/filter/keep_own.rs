@@ -82,7 +82,7 @@ impl KeepOwnEntriesFilter {
             let Some(id) = entry.get("id").and_then(|id| id.as_str()) else {
                 continue;
             };
-            let made_on = self.state.channel_of(&caller.name, &id).get().await;
+            let made_on = self.state.find_channel(&caller.name, &id).get().await;
             let made_on = made_on.map_err(|unavailable| {
                 Fault::new(
                     FaultKind::Overloaded,

@@ -130,7 +130,7 @@ impl MirrorFilter {
             return Err(InvalidSettings::new("`timeout` must be 100ms to 1h").at("/timeout"));
         }
         Ok(Self {
-            mirror: context.mirrors.of_route(context.route),
+            mirror: context.mirrors.for_route(context.route),
             channel,
             percent,
             parts: percent_to_parts(percent),

@@ -91,7 +91,7 @@ impl Filter for RateLimitFilter {
         };
         let caller = caller.clone();
         let model = request.model().map(|model| model.name.clone());
-        let limits = caller.limits.of(model.as_deref());
+        let limits = caller.limits.for_model(model.as_deref());
         if limits.is_empty() || request.state.get::<Reservation>().is_some() {
             return HookResult::next();
         }
@@ -104,7 +104,7 @@ impl Filter for RateLimitFilter {
             return HookResult::Ready(self.decide(request, limits, estimate, admission));
         }
         HookResult::later(async move {
-            let limits = caller.limits.of(model.as_deref());
+            let limits = caller.limits.for_model(model.as_deref());
             let demand = AdmissionRequest {
                 limits,
                 tokens: estimate.total(),

@@ -49,13 +49,13 @@ pub async fn unsettled(
                     continue;
                 };
                 let has_key = kind == RecordKind::IdempotencyKey;
-                found.extend(
-                    UnsettledReason::of(&record.state).map(|reason| UnsettledCreate {
+                found.extend(UnsettledReason::from_state(&record.state).map(|reason| {
+                    UnsettledCreate {
                         reason,
                         key: has_key.then(|| stored.key.clone()),
                         record,
-                    }),
-                );
+                    }
+                }));
             }
         }
     }
@@ -64,7 +64,7 @@ pub async fn unsettled(
 }
 
 impl UnsettledReason {
-    pub(super) fn of(state: &CreateState) -> Option<Self> {
+    pub(super) fn from_state(state: &CreateState) -> Option<Self> {
         match state {
             CreateState::OutcomeUnknown { .. } => Some(Self::OutcomeUnknown),
             CreateState::Sending { lease_ms, .. } if *lease_ms <= unix_ms() => {

@@ -200,7 +200,7 @@ impl CreateJournal {
 
     /// The memory of a new recording of a streamed response.
     pub fn recording_memory(&self) -> RecordingMemory {
-        RecordingMemory::of(&self.recordings)
+        RecordingMemory::from_total(&self.recordings)
     }
 
     /// Waits until the ends of all creates so far are stored.

@@ -16,7 +16,7 @@ pub struct RecordingMemory {
 }
 
 impl RecordingMemory {
-    pub(super) fn of(all: &RecordingsTotal) -> Self {
+    pub(super) fn from_total(all: &RecordingsTotal) -> Self {
         Self {
             all: all.clone(),
             bytes: 0,

@@ -49,7 +49,7 @@ pub async fn settle(
                     continue;
                 };
                 let is_meant = record.request_id == id || *stored.key == *id;
-                let reason = UnsettledReason::of(&record.state);
+                let reason = UnsettledReason::from_state(&record.state);
                 if is_meant && reason == Some(UnsettledReason::OutcomeUnknown) {
                     return apply(store, kind, stored, record, outcome).await;
                 }

@@ -31,7 +31,7 @@ impl ContentDigest {
         Self(bytes)
     }
 
-    pub fn of(content: &[u8]) -> Self {
+    pub fn from_content(content: &[u8]) -> Self {
         Self(Sha256::digest(content).into())
     }
 
@@ -63,7 +63,7 @@ impl ContentHasher {
 }
 
 /// Content that is in memory or in a mapped file, in the pieces that are read and written at a time.
-pub fn pieces_of(mut content: Bytes) -> impl Iterator<Item = Bytes> + Send {
+pub fn split_pieces(mut content: Bytes) -> impl Iterator<Item = Bytes> + Send {
     std::iter::from_fn(move || {
         let piece = content.split_to(PIECE_BYTES.min(content.len()));
         (!piece.is_empty()).then_some(piece)

@@ -58,12 +58,12 @@ struct SniffedContent {
 ///
 /// # Errors
 /// The content is not of `kind`: the kind that it is of, if that is known.
-pub fn content_type_of(
+pub fn detect_content_type(
     kind: MediaKind,
     start: &[u8],
     declared: &str,
 ) -> Result<&'static str, Option<MediaKind>> {
-    let sniffed = SniffedContent::of(start);
+    let sniffed = SniffedContent::detect(start);
     let known = match kind {
         MediaKind::Image => sniffed.image,
         MediaKind::Video => sniffed.video,
@@ -100,9 +100,9 @@ fn document_kind(start: &[u8]) -> Option<MediaKind> {
 }
 
 impl SniffedContent {
-    fn of(start: &[u8]) -> Self {
+    fn detect(start: &[u8]) -> Self {
         if start.get(4..8) == Some(b"ftyp") {
-            return Self::of_brand(start.get(8..12).unwrap_or_default());
+            return Self::from_brand(start.get(8..12).unwrap_or_default());
         }
         match start {
             // A movie of QuickTime without a brand.
@@ -134,13 +134,13 @@ impl SniffedContent {
                 ..,
             ] => Self::audio("audio/x-wav"),
             [b'I', b'D', b'3', ..] => Self::audio("audio/mpeg"),
-            [0xFF, second, third, ..] if second & 0xE0 == 0xE0 => Self::of_sync(*second, *third),
-            _ => Self::of_table(start),
+            [0xFF, second, third, ..] if second & 0xE0 == 0xE0 => Self::from_sync(*second, *third),
+            _ => Self::from_table(start),
         }
     }
 
     /// Files of the ISO base media format, by their major brand.
-    fn of_brand(brand: &[u8]) -> Self {
+    fn from_brand(brand: &[u8]) -> Self {
         match brand {
             b"heic" | b"heix" | b"heim" | b"heis" | b"hevc" | b"hevx" | b"mif1" | b"msf1" => {
                 Self::image("image/heif")
@@ -154,7 +154,7 @@ impl SniffedContent {
     }
 
     /// A frame of MPEG audio: of AAC if its layer is 0.
-    fn of_sync(second: u8, third: u8) -> Self {
+    fn from_sync(second: u8, third: u8) -> Self {
         let (version, layer) = (second >> 3 & 3, second >> 1 & 3);
         let (bitrate, rate) = (third >> 4, third >> 2 & 3);
         match (layer, version) {
@@ -165,7 +165,7 @@ impl SniffedContent {
         }
     }
 
-    fn of_table(start: &[u8]) -> Self {
+    fn from_table(start: &[u8]) -> Self {
         let Some(found) = infer::get(start) else {
             return Self::default();
         };
@@ -270,7 +270,7 @@ mod tests {
             (Audio, MP4, "audio/mp4"),
             (Audio, b"OggS\x00", "audio/ogg"),
         ] {
-            assert_eq!(content_type_of(kind, start, ""), Ok(shown), "{start:?}");
+            assert_eq!(detect_content_type(kind, start, ""), Ok(shown), "{start:?}");
         }
     }
 
@@ -306,7 +306,7 @@ mod tests {
             ),
             (Document, OFFICE_97, DOCUMENTS[4].0, Some(Document)),
         ] {
-            let refused = content_type_of(kind, start, declared);
+            let refused = detect_content_type(kind, start, declared);
             assert_eq!(refused, Err(found), "{kind:?} {declared} {start:?}");
         }
     }
@@ -315,7 +315,10 @@ mod tests {
     fn a_document_is_of_one_of_nine_formats_and_served_as_what_it_declares() {
         for (declared, begin) in DOCUMENTS {
             let start = [begin, b"more"].concat();
-            assert_eq!(content_type_of(Document, &start, declared), Ok(declared));
+            assert_eq!(
+                detect_content_type(Document, &start, declared),
+                Ok(declared)
+            );
             assert_eq!(declared_kind(declared), Some(Document));
         }
     }

@@ -3,7 +3,7 @@
 //! A copy is an object of its own, which no URL and no other upload of the same bytes shares: its digest is salted.
 //! Therefore it can be removed as soon as its file is deleted.
 
-use super::content::{ContentDigest, ContentHasher, ContentInfo, pieces_of};
+use super::content::{ContentDigest, ContentHasher, ContentInfo, split_pieces};
 use super::error::MediaStoreError;
 use super::object::{StoredObject, random_write};
 use super::reader::ObjectReader;
@@ -74,7 +74,7 @@ impl MediaStore {
         content: Bytes,
         content_type: String,
     ) -> Result<(), MediaStoreError> {
-        let (size, pieces) = (content.len() as u64, pieces_of(content.clone()));
+        let (size, pieces) = (content.len() as u64, split_pieces(content.clone()));
         let digest = spawn_blocking(move || salted_digest(&content)).await;
         let digest = digest.map_err(|_| MediaStoreError::ContentChanged)?;
         let info = ContentInfo {

@@ -59,7 +59,7 @@ impl MediaStore {
             if replaced.get().await?.is_none() {
                 continue;
             }
-            self.count_removal_of(&known);
+            self.count_removal(&known);
             let Some(found) = records.get(RecordKind::MediaObject, &key).get().await? else {
                 return Ok(());
             };

@@ -44,8 +44,8 @@ mod write;
 pub const MEDIA_PATH: &str = "/_headgate/media/";
 
 pub use bucket_client::{BucketClient, BucketRequestError, BucketResponseFuture};
-pub use content::{ContentDigest, ContentHasher, ContentInfo, pieces_of};
-pub use content_type::{content_type_of, declared_kind, runs_in_browsers};
+pub use content::{ContentDigest, ContentHasher, ContentInfo, split_pieces};
+pub use content_type::{declared_kind, detect_content_type, runs_in_browsers};
 pub use counters::{MediaCounters, RemovalReason, StoredTotals, WriteOutcome};
 pub use error::MediaStoreError;
 pub use file_copy::FileCopy;

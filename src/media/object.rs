@@ -61,7 +61,7 @@ impl ObjectRecord {
 
     /// The name of the object in the object store.
     pub fn location(&self, key: &str) -> Path {
-        Path::from(format!("{}/{}", folder_of(key), self.name(key)))
+        Path::from(format!("{}/{}", object_folder(key), self.name(key)))
     }
 
     /// The name within its folder.
@@ -89,7 +89,7 @@ impl ObjectRecord {
         };
         RecordContent {
             value: self.value(),
-            owner: format!("media/{}", folder_of(key)).into(),
+            owner: format!("media/{}", object_folder(key)).into(),
             expires_ms: expires_ms + whole_ms(RECORD_GRACE),
             due_ms: Some(due_ms),
         }
@@ -106,7 +106,7 @@ impl ObjectRecord {
 }
 
 /// The folder of an object: the first two digits of its digest.
-fn folder_of(key: &str) -> &str {
+fn object_folder(key: &str) -> &str {
     key.get(..2).unwrap_or("00")
 }
 

@@ -29,7 +29,7 @@ pub struct MediaProperties {
 
 impl MediaProperties {
     /// Reads the properties of a file of a content type that
-    /// [`content_type_of`](super::content_type_of) has returned. What is damaged, or has a format that is not read, has
+    /// [`detect_content_type`](super::detect_content_type) has returned. What is damaged, or has a format that is not read, has
     /// no properties. Nothing may panic here, since release builds abort then.
     ///
     /// Readers loop and allocate as files tell them to. `file` must bound its reads, and they bound both.
@@ -38,9 +38,9 @@ impl MediaProperties {
             "video/mp4" | "audio/mp4" | "video/quicktime" | "video/3gpp" | "audio/3gpp" => {
                 mp4::read(file).unwrap_or_default()
             }
-            "audio/x-wav" => Self::of_audio::<WavFile>(file),
-            "audio/mpeg" => Self::of_audio::<MpegFile>(file),
-            "audio/x-flac" => Self::of_audio::<FlacFile>(file),
+            "audio/x-wav" => Self::from_audio::<WavFile>(file),
+            "audio/mpeg" => Self::from_audio::<MpegFile>(file),
+            "audio/x-flac" => Self::from_audio::<FlacFile>(file),
             "audio/aac" => Self {
                 kind: Some(MediaKind::Audio),
                 duration: adts::duration(file),
@@ -51,7 +51,7 @@ impl MediaProperties {
                 ebml::read(file).unwrap_or_default()
             }
             "image/avif" | "image/heif" => Self::default(),
-            image if image.starts_with("image/") => Self::of_image(file),
+            image if image.starts_with("image/") => Self::from_image(file),
             _ => Self::default(),
         }
     }
@@ -64,8 +64,8 @@ impl MediaProperties {
         file.seek(SeekFrom::Start(0)).ok()?;
         let names = |codec: &[u8]| memchr::memmem::find(&start, codec).is_some();
         match () {
-            () if names(b"\x01vorbis") => Some(Self::of_audio::<VorbisFile>(file)),
-            () if names(b"OpusHead") => Some(Self::of_audio::<OpusFile>(file)),
+            () if names(b"\x01vorbis") => Some(Self::from_audio::<VorbisFile>(file)),
+            () if names(b"OpusHead") => Some(Self::from_audio::<OpusFile>(file)),
             () => None,
         }
     }
@@ -83,7 +83,7 @@ impl MediaProperties {
         is_unstated && self.duration.is_none()
     }
 
-    fn of_image(file: &mut (impl Read + Seek)) -> Self {
+    fn from_image(file: &mut (impl Read + Seek)) -> Self {
         let size = imagesize::reader_size(BufReader::new(file)).ok();
         let dimensions = size.and_then(|size| {
             let (width, height) = (size.width.try_into().ok()?, size.height.try_into().ok()?);
@@ -96,7 +96,7 @@ impl MediaProperties {
         }
     }
 
-    fn of_audio<F: AudioFile>(file: &mut (impl Read + Seek)) -> Self
+    fn from_audio<F: AudioFile>(file: &mut (impl Read + Seek)) -> Self
     where
         F::Properties: Clone + Into<FileProperties>,
     {

@@ -109,14 +109,14 @@ impl MediaStore {
         let Some(version) = marked.get().await? else {
             return Ok(false);
         };
-        self.count_removal_of(&known);
+        self.count_removal(&known);
         self.storage.delete(&known.location(&found.key)).await?;
         let removed = records.remove(RecordKind::MediaObject, &found.key, version);
         Ok(removed.get().await?)
     }
 
     /// Counts an object whose record was changed to one that is being removed.
-    pub(super) fn count_removal_of(&self, known: &ObjectRecord) {
+    pub(super) fn count_removal(&self, known: &ObjectRecord) {
         if known.state == ObjectState::Stored {
             let counters = &self.shared.counters;
             counters.count_removal(RemovalReason::Expired, known.size);

@@ -1,6 +1,6 @@
 //! Bodies of responses that are kept for retries. No URL leads to them.
 
-use super::content::{ContentDigest, ContentInfo, pieces_of};
+use super::content::{ContentDigest, ContentInfo, split_pieces};
 use super::error::MediaStoreError;
 use super::object::StoredObject;
 use super::reader::ObjectReader;
@@ -47,7 +47,7 @@ impl MediaStore {
     ) -> Result<StoredObject, MediaStoreError> {
         let began = Instant::now();
         let hashed = body.clone();
-        let digest = spawn_blocking(move || ContentDigest::of(&hashed)).await;
+        let digest = spawn_blocking(move || ContentDigest::from_content(&hashed)).await;
         let digest = digest.map_err(|_| MediaStoreError::ContentChanged)?;
         let content = ContentInfo {
             digest,
@@ -57,7 +57,13 @@ impl MediaStore {
         let owner = format!("{caller}\u{1f}responses").into();
         loop {
             let turns = self.shared.response_writes.clone();
-            let put = self.put_for(&owner, &content, pieces_of(body.clone()), turns, lifetime);
+            let put = self.put_for(
+                &owner,
+                &content,
+                split_pieces(body.clone()),
+                turns,
+                lifetime,
+            );
             let remaining = deadline.max_wait.saturating_sub(began.elapsed());
             let error = match timeout(remaining, put).await {
                 Ok(Ok(object)) => return Ok(object),

@@ -51,7 +51,7 @@ mod tests {
     fn a_token_holds_until_it_expires() {
         let keys = TaskIdKeyRing::new(TaskIdKey::new(&"k".repeat(32)).unwrap(), Vec::new());
         let token = MediaToken {
-            digest: ContentDigest::of(b"content"),
+            digest: ContentDigest::from_content(b"content"),
             expires_s: 1000,
             content_type: "image/png".into(),
         };

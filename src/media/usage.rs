@@ -31,7 +31,7 @@ impl MediaStore {
         content: &ContentInfo,
         expires_s: u64,
     ) -> Result<RecordedUse, MediaStoreError> {
-        let key = format!("{}{}", prefix_of(owner), content.digest);
+        let key = format!("{}{}", key_prefix(owner), content.digest);
         let record = RecordContent {
             value: Bytes::from(content.size.to_string()),
             owner: owner.clone(),
@@ -97,7 +97,7 @@ impl MediaStore {
         digest: ContentDigest,
     ) -> Result<(), MediaStoreError> {
         let (key, records) = (
-            format!("{}{digest}", prefix_of(owner)),
+            format!("{}{digest}", key_prefix(owner)),
             self.state.records(),
         );
         let Some(found) = records.get(RecordKind::MediaUse, &key).get().await? else {
@@ -125,7 +125,7 @@ impl MediaStore {
 
     async fn sum_uses(&self, owner: &str) -> Result<u64, MediaStoreError> {
         let records = self.state.records();
-        let prefix = prefix_of(owner);
+        let prefix = key_prefix(owner);
         let (mut after, mut sum) = (prefix.clone(), 0_u64);
         loop {
             let page = records
@@ -148,6 +148,6 @@ impl MediaStore {
 }
 
 /// What the keys of a caller's records begin with. Names may have any characters, keys may not.
-fn prefix_of(owner: &str) -> String {
-    format!("{}/", ContentDigest::of(owner.as_bytes()))
+fn key_prefix(owner: &str) -> String {
+    format!("{}/", ContentDigest::from_content(owner.as_bytes()))
 }

@@ -59,7 +59,7 @@ struct MirrorLease {
 
 impl MirroredRequests {
     /// The copies of a route.
-    pub fn of_route(&self, route: &str) -> Arc<RouteMirror> {
+    pub fn for_route(&self, route: &str) -> Arc<RouteMirror> {
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = routes.get(route) {
             return known.clone();
@@ -84,7 +84,7 @@ impl MirroredRequests {
 
 impl RouteMirror {
     /// The number of copies with this outcome since the process started.
-    pub fn count_of(&self, outcome: MirrorOutcome) -> u64 {
+    pub fn total(&self, outcome: MirrorOutcome) -> u64 {
         self.counts[outcome as usize].load(Ordering::Relaxed)
     }
 
@@ -115,7 +115,9 @@ impl RouteMirror {
             let outcome = timeout(limits.timeout, sending).await;
             lease
                 .mirror
-                .count(outcome.map_or(MirrorOutcome::Failed, |sent| MirrorOutcome::of(&sent)));
+                .count(outcome.map_or(MirrorOutcome::Failed, |sent| {
+                    MirrorOutcome::from_result(&sent)
+                }));
         });
     }
 
@@ -136,7 +138,7 @@ impl MirrorOutcome {
         }
     }
 
-    fn of(sent: &Result<SubrequestResponse, Fault>) -> Self {
+    fn from_result(sent: &Result<SubrequestResponse, Fault>) -> Self {
         match sent {
             Ok(response) if response.status.is_success() => Self::Completed,
             Err(fault) if fault.kind == FaultKind::NoChannel => Self::Dropped,
@@ -190,7 +192,7 @@ mod tests {
     }
 
     async fn counts_reach(mirror: &RouteMirror, expected: [u64; 3]) {
-        let counts = || MirrorOutcome::ALL.map(|outcome| mirror.count_of(outcome));
+        let counts = || MirrorOutcome::ALL.map(|outcome| mirror.total(outcome));
         for _ in 0..1_000 {
             if counts() == expected {
                 return;
@@ -203,7 +205,7 @@ mod tests {
     #[tokio::test]
     async fn copies_are_counted_by_their_outcome() {
         let mirrors = MirroredRequests::default();
-        let mirror = mirrors.of_route("chat");
+        let mirror = mirrors.for_route("chat");
         mirror.start(LIMITS, 0, || responds(200));
         counts_reach(&mirror, [1, 0, 0]).await;
         mirror.start(LIMITS, 0, || responds(500));
@@ -226,7 +228,7 @@ mod tests {
     #[tokio::test]
     async fn copies_above_the_bounds_are_dropped() {
         let mirrors = MirroredRequests::default();
-        let (mirror, other) = (mirrors.of_route("chat"), mirrors.of_route("other"));
+        let (mirror, other) = (mirrors.for_route("chat"), mirrors.for_route("other"));
         for _ in 0..5 {
             mirror.start(LIMITS, 0, || Box::pin(pending()));
         }
@@ -235,6 +237,6 @@ mod tests {
         other.start(LIMITS, BYTES_MAX, || Box::pin(pending()));
         other.start(LIMITS, 1, || Box::pin(pending()));
         counts_reach(&other, [0, 0, 1]).await;
-        assert_eq!(mirrors.of_route("chat").count_of(MirrorOutcome::Dropped), 3);
+        assert_eq!(mirrors.for_route("chat").total(MirrorOutcome::Dropped), 3);
     }
 }

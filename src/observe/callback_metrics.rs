@@ -71,7 +71,7 @@ impl CallbackMetrics {
         }
         for outcome in DeliveryOutcome::ALL {
             let counter = self.deliveries.with_label_values(&[outcome.name()]);
-            raise(&counter, counters.of(outcome));
+            raise(&counter, counters.total(outcome));
         }
         let totals = counters.totals();
         let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);

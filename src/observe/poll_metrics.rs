@@ -31,7 +31,7 @@ impl PollMetrics {
     pub fn update(&self, tally: &PollCounters) {
         for outcome in PollOutcome::ALL {
             let counter = self.queries.with_label_values(&[outcome.name()]);
-            raise(&counter, tally.of(outcome));
+            raise(&counter, tally.total(outcome));
         }
     }
 }

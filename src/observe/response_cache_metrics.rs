@@ -56,7 +56,7 @@ impl MirrorMetrics {
         mirrors.for_each_route(|route, mirror| {
             for outcome in MirrorOutcome::ALL {
                 let counter = self.copies.with_label_values(&[route, outcome.name()]);
-                raise(&counter, mirror.count_of(outcome));
+                raise(&counter, mirror.total(outcome));
             }
         });
     }

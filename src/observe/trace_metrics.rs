@@ -30,7 +30,7 @@ impl TraceMetrics {
     pub fn update(&self, queue: &TraceQueue) {
         for outcome in SpanOutcome::ALL {
             let counter = self.spans.with_label_values(&[outcome.name()]);
-            raise(&counter, queue.count_of(outcome));
+            raise(&counter, queue.total(outcome));
         }
         self.queued
             .set(i64::try_from(queue.len()).unwrap_or(i64::MAX));

@@ -18,12 +18,12 @@ pub(super) fn success(contract: &RouteContract, has_parameter: bool) -> Value {
         Some(ContractContent::VideoTask) => {
             json_response("The task and its status.", reference("VideoTask"))
         }
-        None => of_provider(streams(contract)),
+        None => provider_response(streams(contract)),
     }
 }
 
 /// A response of the provider, also as a stream of events if callers can ask for one.
-pub(super) fn of_provider(streams: bool) -> Value {
+pub(super) fn provider_response(streams: bool) -> Value {
     let mut response = json_response("What the provider responds.", json!({"type": "object"}));
     if streams {
         response["description"] = json!(

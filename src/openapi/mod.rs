@@ -30,7 +30,7 @@ pub struct ApiServers {
 
 impl ApiServers {
     /// The URLs of listeners: their addresses, and whether they have TLS.
-    pub fn of_listeners(gateway: (&str, bool), admin: (&str, bool)) -> Self {
+    pub fn from_listeners(gateway: (&str, bool), admin: (&str, bool)) -> Self {
         let url = |(address, has_tls): (&str, bool)| {
             let scheme = if has_tls { "https" } else { "http" };
             format!("{scheme}://{address}")
@@ -76,7 +76,7 @@ pub fn document(
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}
         },
         "servers": [{"url": servers.gateway}],
-        "tags": tags_of(tags),
+        "tags": build_tags(tags),
         "paths": paths,
         "components": {
             "schemas": schemas.into_map(),
@@ -91,7 +91,7 @@ pub fn document(
     })
 }
 
-fn tags_of(names: Vec<&str>) -> Value {
+fn build_tags(names: Vec<&str>) -> Value {
     let routes = names.into_iter().map(|name| {
         let description = match name {
             operation::WITHOUT_PROTOCOL => "Routes without a protocol.".to_owned(),

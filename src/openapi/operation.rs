@@ -76,7 +76,7 @@ impl RouteOperations {
 
 fn operation(route: &Route, method: &Method, path: &str, schemas: &mut ComponentSchemas) -> Value {
     let contract = route.request.contract();
-    let names: Vec<&str> = parameters_of(path).collect();
+    let names: Vec<&str> = path_parameters(path).collect();
     let takes_body = matches!(*method, Method::POST | Method::PUT | Method::PATCH);
     let mut operation = json!({
         "tags": [tag(route.protocol)],
@@ -208,7 +208,7 @@ fn nameless(path: &str) -> String {
 }
 
 /// The names of the parameters of a path.
-fn parameters_of(path: &str) -> impl Iterator<Item = &str> {
+fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
     let segments = path.split('/');
     segments.filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
 }

@@ -6,14 +6,14 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
-fn of_demo() -> Value {
+fn demo_document() -> Value {
     let state = SharedState {
         variables: Arc::new(|name: &str| (name == "HEADGATE_TASK_KEY").then(|| "0".repeat(64))),
         ..SharedState::default()
     };
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("routes.yaml");
     let snapshot = snapshot::build(&file, &state).unwrap().snapshot;
-    let servers = ApiServers::of_listeners(("gate:80", false), ("gate:9091", true));
+    let servers = ApiServers::from_listeners(("gate:80", false), ("gate:9091", true));
     document(&snapshot, &servers, &[])
 }
 
@@ -29,7 +29,7 @@ fn each<'a>(value: &'a Value, visit: &mut impl FnMut(&'a Value)) {
 
 #[test]
 fn every_reference_leads_somewhere_and_every_operation_has_its_own_id() {
-    let document = of_demo();
+    let document = demo_document();
     let (mut references, mut ids) = (0, Vec::new());
     each(&document, &mut |value| {
         if let Some(target) = value["$ref"].as_str() {
@@ -50,7 +50,7 @@ fn every_reference_leads_somewhere_and_every_operation_has_its_own_id() {
 
 #[test]
 fn a_route_has_the_schema_that_it_validates_by_its_errors_and_its_security() {
-    let document = of_demo();
+    let document = demo_document();
     let chat = &document["paths"]["/v1/chat/completions"]["post"];
     let schema =
         |operation: &Value, kind: &str| operation["requestBody"]["content"][kind]["schema"].clone();
@@ -80,7 +80,7 @@ fn a_route_has_the_schema_that_it_validates_by_its_errors_and_its_security() {
 
 #[test]
 fn schemas_have_no_members_that_only_the_gateway_reads() {
-    let document = of_demo();
+    let document = demo_document();
     each(&document["components"]["schemas"], &mut |value| {
         for member in ["$id", "$schema", "errorMessage", "$defs"] {
             assert!(!value[member].is_string(), "{member}");

@@ -39,7 +39,7 @@ impl PollCounters {
     }
 
     /// The number of polls with this outcome.
-    pub fn of(&self, outcome: PollOutcome) -> u64 {
+    pub fn total(&self, outcome: PollOutcome) -> u64 {
         self.0[outcome as usize].load(Ordering::Relaxed)
     }
 }

@@ -206,7 +206,7 @@ impl TaskStatusFetcher {
         }
         let (_, cached) = self.query(key, status_query, subrequest).await;
         let report = cached?;
-        let poll_after = query.cache_ttl_of(report.state);
+        let poll_after = query.cache_ttl(report.state);
         Ok(PolledStatus::until(report, poll_after))
     }
 
@@ -268,7 +268,7 @@ impl TaskStatusFetcher {
                 return None;
             }
         };
-        let report = StatusReport::of_note(&status_query.family, &status_query.task, &note)?;
+        let report = StatusReport::from_note(&status_query.family, &status_query.task, &note)?;
         let age = Duration::from_millis(unix_ms().saturating_sub(report.reported_ms));
         let now = Instant::now();
         // The monotonic clock may have started after the report.
@@ -285,7 +285,7 @@ impl TaskStatusFetcher {
         status_query: &CallerStatusPoll,
     ) -> Option<PolledStatus> {
         let report = self.terminal_status_noted(key, status_query).await?;
-        let poll_after = status_query.family.query.cache_ttl_of(report.state);
+        let poll_after = status_query.family.query.cache_ttl(report.state);
         Some(PolledStatus::until(report, poll_after))
     }
 

@@ -49,7 +49,7 @@ impl StatusReport {
     }
 
     /// Parses what [`Self::to_note`] wrote; `None` unless it is the final status of this task.
-    pub fn of_note(family: &VideoFamily, task: &TaskId, note: &Bytes) -> Option<Self> {
+    pub fn from_note(family: &VideoFamily, task: &TaskId, note: &Bytes) -> Option<Self> {
         let line = note.iter().position(|byte| *byte == b'\n')?;
         let reported_ms = std::str::from_utf8(&note[..line]).ok()?.parse().ok()?;
         let report = Self::read(family, task, note.slice(line + 1..), reported_ms).ok()?;

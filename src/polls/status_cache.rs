@@ -40,7 +40,7 @@ impl StatusCache {
             return (age < ERROR_TTL.min(query.cache_ttl)).then(|| Err(error.clone()));
         }
         let report = entry.report.as_ref()?;
-        let fresh = query.cache_ttl_of(report.state);
+        let fresh = query.cache_ttl(report.state);
         (age < fresh).then(|| Ok(PolledStatus::until(report.clone(), fresh - age)))
     }
 

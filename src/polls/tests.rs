@@ -67,7 +67,7 @@ fn memory() -> Arc<dyn StateStore> {
     Arc::new(MemoryStore::default())
 }
 
-fn state_of(reported: &PollResult) -> TaskState {
+fn task_state(reported: &PollResult) -> TaskState {
     reported.as_ref().map(|known| known.report.state).unwrap()
 }
 
@@ -96,7 +96,7 @@ async fn a_status_never_goes_back() {
                     .await,
             );
         }
-        assert_eq!(state_of(&last.unwrap()), reported, "{words:?}");
+        assert_eq!(task_state(&last.unwrap()), reported, "{words:?}");
         assert_eq!(provider.asked(), 3, "{words:?}");
     }
 }
@@ -144,10 +144,10 @@ async fn over_budget_a_cached_status_is_served_or_the_poll_waits() {
         let reported = polls
             .status(status_query.clone(), provider.responds("RUNNING"))
             .await;
-        assert_eq!(state_of(&reported), TaskState::Running);
+        assert_eq!(task_state(&reported), TaskState::Running);
     }
     assert!(provider.asked() as u64 <= 1 + began.elapsed().as_secs());
-    assert!(polls.counters().of(PollOutcome::OverBudget) >= 5 - provider.asked() as u64);
+    assert!(polls.counters().total(PollOutcome::OverBudget) >= 5 - provider.asked() as u64);
     let mut other = status_query;
     other.task.upstream = "up-2".into();
     let reported = polls.status(other, provider.responds("404")).await;
@@ -204,7 +204,7 @@ async fn without_the_store_polls_are_limited_locally_or_denied() {
                 .status(status_query.clone(), provider.responds("RUNNING"))
                 .await;
             match on_store_failure {
-                OnStoreFailure::Allow => assert_eq!(state_of(&reported), TaskState::Running),
+                OnStoreFailure::Allow => assert_eq!(task_state(&reported), TaskState::Running),
                 OnStoreFailure::Deny => {
                     let error = reported.unwrap_err();
                     let QueryError::Failed(fault) = &*error else {
@@ -214,7 +214,7 @@ async fn without_the_store_polls_are_limited_locally_or_denied() {
                 }
             }
         }
-        let own = polls.counters().of(PollOutcome::OverBudget);
+        let own = polls.counters().total(PollOutcome::OverBudget);
         match on_store_failure {
             OnStoreFailure::Allow => assert_eq!(provider.asked() as u64 + own, 3),
             OnStoreFailure::Deny => assert_eq!((provider.asked(), own), (0, 3)),
@@ -231,7 +231,7 @@ async fn a_terminal_status_is_noted_in_the_store() {
         let status_query = question(state.clone(), |family| {
             family.query.final_cache_ttl = Duration::from_secs(3600);
         });
-        state_of(&polls.status(status_query, provider.responds(word)).await)
+        task_state(&polls.status(status_query, provider.responds(word)).await)
     };
     assert_eq!(ask("RUNNING").await, TaskState::Running);
     assert_eq!(ask("SUCCEEDED").await, TaskState::Succeeded);
@@ -300,7 +300,7 @@ async fn a_terminal_status_of_another_gateway_replaces_a_fresh_one() {
     let provider = FakeProvider::default();
     let status_query = question(state, cache_for_an_hour);
     let poll = async |polls: &Arc<TaskStatusFetcher>, word: &str| {
-        state_of(
+        task_state(
             &polls
                 .status(status_query.clone(), provider.responds(word))
                 .await,
@@ -325,7 +325,7 @@ async fn status_now_updates_the_cache_for_all_polls() {
     );
     let status_query = question(memory(), cache_for_an_hour);
     let poll = async |word: &str| {
-        state_of(
+        task_state(
             &polls
                 .status(status_query.clone(), provider.responds(word))
                 .await,

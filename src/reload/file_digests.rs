@@ -1,6 +1,6 @@
 //! Digests of the files of a configuration: they show whether a file has changed, and whether a reload changes anything.
 
-use crate::config::revision_of;
+use crate::config::compute_revision;
 use crate::regular_file;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -37,11 +37,11 @@ struct FileVersion {
 
 impl FileDigests {
     /// Reads the files. The order of `files` does not matter.
-    pub fn of(files: &[PathBuf]) -> Self {
+    pub fn read(files: &[PathBuf]) -> Self {
         Self::with(files, |_| None)
     }
 
-    /// Like [`Self::of`], but reads only files that were written since: modules of plugins have megabytes.
+    /// Like [`Self::read`], but reads only files that were written since: modules of plugins have megabytes.
     pub fn renewed(&self, files: &[PathBuf]) -> Self {
         Self::with(files, |path| {
             let found = self
@@ -68,19 +68,19 @@ impl FileDigest {
         // Before the file is read, so that a write meanwhile is noticed.
         let version = fs::metadata(path)
             .ok()
-            .and_then(|found| FileVersion::of(&found));
+            .and_then(|found| FileVersion::from_metadata(&found));
         Self {
             path: path.to_owned(),
             digest: regular_file::read(path, FILE_BYTES_MAX)
                 .ok()
-                .map(|bytes| revision_of(&bytes)),
+                .map(|bytes| compute_revision(&bytes)),
             version,
         }
     }
 
     fn is_current(&self) -> bool {
         let found = fs::metadata(&self.path).ok();
-        let found = found.as_ref().and_then(FileVersion::of);
+        let found = found.as_ref().and_then(FileVersion::from_metadata);
         found.is_some() && found == self.version
     }
 }
@@ -95,7 +95,7 @@ impl Eq for FileDigest {}
 
 impl FileVersion {
     /// None if the last change is so recent that the next one might have the same time.
-    fn of(found: &Metadata) -> Option<Self> {
+    fn from_metadata(found: &Metadata) -> Option<Self> {
         let since = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .ok()?;
@@ -120,16 +120,16 @@ mod tests {
         let files = [folder.join("a"), folder.join("b")];
         std::fs::write(&files[0], "1").unwrap();
         std::fs::write(&files[1], "2").unwrap();
-        let before = FileDigests::of(&files);
+        let before = FileDigests::read(&files);
         let reversed = [files[1].clone(), files[0].clone()];
-        assert_eq!(FileDigests::of(&reversed), before);
-        assert_ne!(FileDigests::of(&files[..1]), before);
+        assert_eq!(FileDigests::read(&reversed), before);
+        assert_ne!(FileDigests::read(&files[..1]), before);
         std::fs::write(&files[1], "3").unwrap();
-        assert_ne!(FileDigests::of(&files), before);
+        assert_ne!(FileDigests::read(&files), before);
         std::fs::write(&files[1], "2").unwrap();
-        assert_eq!(FileDigests::of(&files), before);
+        assert_eq!(FileDigests::read(&files), before);
         std::fs::remove_file(&files[1]).unwrap();
-        assert_ne!(FileDigests::of(&files), before);
+        assert_ne!(FileDigests::read(&files), before);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -141,7 +141,7 @@ mod tests {
         for file in &files {
             std::fs::write(file, "1").unwrap();
         }
-        let fresh = FileDigests::of(&files);
+        let fresh = FileDigests::read(&files);
         assert!(fresh.0.iter().all(|file| file.version.is_none()));
         std::thread::sleep(CLOCK_TICK_MAX * 5 / 2);
         let mut settled = fresh.renewed(&files);

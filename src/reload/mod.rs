@@ -7,7 +7,7 @@ pub mod watch;
 use crate::callbacks::CallbackQueue;
 use crate::callout::SharedServiceState;
 use crate::config::problem::InvalidConfig;
-use crate::config::{CONFIG_BYTES_MAX, revision_of};
+use crate::config::{CONFIG_BYTES_MAX, compute_revision};
 use crate::media::SharedMediaState;
 use crate::mirroring::MirroredRequests;
 use crate::observe::metrics::Metrics;
@@ -96,12 +96,12 @@ impl Reloader {
         ] {
             let expiry = files
                 .as_ref()
-                .and_then(|tls| certificate_expiry::of_listener(tls, folder));
+                .and_then(|tls| certificate_expiry::listener_expiry(tls, folder));
             if let Some(expiry) = expiry {
                 metrics.certificates.set_listener(setting, expiry);
             }
         }
-        let of_channels = certificate_expiry::of_channels(&snapshot.catalog);
+        let of_channels = certificate_expiry::channel_expiries(&snapshot.catalog);
         metrics.certificates.set_channels(of_channels);
         let running = RunningSettings {
             server: snapshot.server.clone(),
@@ -114,7 +114,7 @@ impl Reloader {
             shared,
             metrics,
             running,
-            loading: Mutex::new(FileDigests::of(&snapshot.files)),
+            loading: Mutex::new(FileDigests::read(&snapshot.files)),
             current: ArcSwap::from_pointee(snapshot),
             refused: ArcSwapOption::empty(),
             replaced: Mutex::default(),
@@ -139,7 +139,7 @@ impl Reloader {
     /// The revision of the file on disk; `None` if the file cannot be read.
     pub fn revision_on_disk(&self) -> Option<String> {
         let bytes = regular_file::read(&self.path, CONFIG_BYTES_MAX).ok()?;
-        Some(revision_of(&bytes))
+        Some(compute_revision(&bytes))
     }
 
     /// Waits until the ends of all paid creates so far are stored.
@@ -252,13 +252,13 @@ impl Reloader {
         let old = self.current();
         let needing_restart = self.running.needing_restart(&snapshot);
         let revision = snapshot.revision.clone();
-        let files = FileDigests::of(&snapshot.files);
+        let files = FileDigests::read(&snapshot.files);
         let unchanged = revision == old.revision && *loaded == files;
         *loaded = files;
         for setting in needing_restart.iter().filter(|_| !unchanged) {
             tracing::warn!(setting, "this setting has changed; restart to apply it");
         }
-        let of_channels = certificate_expiry::of_channels(&snapshot.catalog);
+        let of_channels = certificate_expiry::channel_expiries(&snapshot.catalog);
         self.metrics.certificates.set_channels(of_channels);
         self.current.store(Arc::new(snapshot));
         self.replaced

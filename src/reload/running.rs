@@ -41,10 +41,10 @@ pub struct ListenerSummary {
 impl ListenerSummary {
     /// The listener settings of a snapshot.
     pub fn wanted_by(snapshot: &Snapshot) -> Self {
-        Self::of(&snapshot.server)
+        Self::from_settings(&snapshot.server)
     }
 
-    fn of(server: &ServerSettings) -> Self {
+    fn from_settings(server: &ServerSettings) -> Self {
         Self {
             listen: server.listen.clone(),
             admin: server.admin.clone(),
@@ -59,7 +59,7 @@ impl ListenerSummary {
 impl RunningSettings {
     /// The settings of the process, with the addresses that it listens on.
     pub fn settings(&self) -> ListenerSummary {
-        let mut settings = ListenerSummary::of(&self.server);
+        let mut settings = ListenerSummary::from_settings(&self.server);
         if let Some(ListenerAddresses { listen, admin, .. }) = self.listeners.get() {
             settings.listen.clone_from(listen);
             settings.admin.clone_from(admin);

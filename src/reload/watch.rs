@@ -35,7 +35,7 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
     let mut watched = BTreeSet::new();
     watch_folders(&mut watcher, &reloader, &mut watched)?;
     // The first check finds changes between the first load and the start of the watch.
-    let mut seen = FileDigests::of(&files(&reloader));
+    let mut seen = FileDigests::read(&files(&reloader));
     if reloader.revision_on_disk().as_deref() != Some(&*reloader.current().revision) {
         reloader.reload();
     }

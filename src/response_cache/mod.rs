@@ -71,7 +71,7 @@ pub struct RecordingReservation {
 
 impl ResponseCache {
     /// The responses of a route.
-    pub fn of_route(&self, route: &str) -> Arc<RouteResponses> {
+    pub fn for_route(&self, route: &str) -> Arc<RouteResponses> {
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = routes.get(route).and_then(Weak::upgrade) {
             return known;

@@ -56,7 +56,7 @@ async fn find(
     }
 }
 
-async fn leader_of(responses: &RouteResponses) -> CoalescingLeader {
+async fn coalescing_leader(responses: &RouteResponses) -> CoalescingLeader {
     let found = find(responses, &lookup(MAX_WAIT, None)).await;
     found.err().flatten().expect("the first lookup leads")
 }
@@ -79,7 +79,7 @@ async fn followers(
 #[tokio::test]
 async fn followers_get_what_the_leader_records() {
     let responses = Arc::new(RouteResponses::default());
-    let leader = leader_of(&responses).await;
+    let leader = coalescing_leader(&responses).await;
     let waiting = followers(&responses, 100, MAX_WAIT).await;
     let recorded = response("one");
     responses.insert(KEY, recorded.clone(), BOUNDS);
@@ -99,7 +99,7 @@ async fn followers_get_what_the_leader_records() {
 #[tokio::test]
 async fn followers_of_a_leader_that_recorded_nothing_send_their_own_requests() {
     let responses = Arc::new(RouteResponses::default());
-    let leader = leader_of(&responses).await;
+    let leader = coalescing_leader(&responses).await;
     let waiting = followers(&responses, 20, MAX_WAIT).await;
     leader.finish(CoalescingOutcome::NotRecorded);
     for found in waiting.join_all().await {
@@ -110,7 +110,7 @@ async fn followers_of_a_leader_that_recorded_nothing_send_their_own_requests() {
 #[tokio::test]
 async fn one_follower_leads_after_the_leader_left() {
     let responses = Arc::new(RouteResponses::default());
-    let leader = leader_of(&responses).await;
+    let leader = coalescing_leader(&responses).await;
     let mut waiting = followers(&responses, 20, MAX_WAIT).await;
     drop(leader);
     let first = timeout(MAX_WAIT, waiting.join_next()).await.unwrap();
@@ -127,7 +127,7 @@ async fn one_follower_leads_after_the_leader_left() {
 #[tokio::test]
 async fn a_follower_waits_until_its_deadline() {
     let responses = Arc::new(RouteResponses::default());
-    let _leader = leader_of(&responses).await;
+    let _leader = coalescing_leader(&responses).await;
     let wait_max = Duration::from_millis(30);
     let found = find(&responses, &lookup(wait_max, None)).await;
     assert!(matches!(found, Err(None)));
@@ -176,20 +176,20 @@ fn the_entries_of_a_route_stay_within_their_bytes() {
 #[test]
 fn the_entries_of_a_route_end_with_the_last_snapshot_that_uses_them() {
     let cache = ResponseCache::default();
-    let first = cache.of_route("chat");
+    let first = cache.for_route("chat");
     first.insert(KEY, response("x"), BOUNDS);
-    let again = cache.of_route("chat");
+    let again = cache.for_route("chat");
     assert!(again.fresh(KEY, limits(60_000, None)).is_some());
     assert!(
         cache
-            .of_route("other")
+            .for_route("other")
             .fresh(KEY, limits(60_000, None))
             .is_none()
     );
     drop((first, again));
     assert!(
         cache
-            .of_route("chat")
+            .for_route("chat")
             .fresh(KEY, limits(60_000, None))
             .is_none()
     );

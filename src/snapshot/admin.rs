@@ -87,7 +87,7 @@ pub(crate) fn build(
     callers: &[CallerConfig],
     problems: &mut ProblemCollector<'_>,
 ) -> AdminRules {
-    let host = host_of(&config.admin);
+    let host = address_host(&config.admin);
     let is_loopback = host.is_some_and(is_loopback);
     if !is_loopback && config.admin_keys.is_empty() && !config.admin_without_keys {
         problems.error("/server/admin", KEYS_REQUIRED, Some(KEYS_REQUIRED_HINT));
@@ -108,7 +108,7 @@ pub(crate) fn build(
 }
 
 /// The host of a configured address, without the brackets of IPv6.
-fn host_of(address: &str) -> Option<&str> {
+fn address_host(address: &str) -> Option<&str> {
     let (host, _) = address.rsplit_once(':')?;
     Some(host.trim_start_matches('[').trim_end_matches(']'))
 }
@@ -168,7 +168,9 @@ fn build_keys(
         let digest = KeyDigest::from_hex(&config.key_sha256);
         let reason = match digest {
             None => "expected a SHA-256 digest of 64 hex digits",
-            Some(digest) if digest == KeyDigest::of(b"") => "this is the digest of an empty key",
+            Some(digest) if digest == KeyDigest::from_key(b"") => {
+                "this is the digest of an empty key"
+            }
             Some(digest) if of_callers.contains(&digest) => "a caller has the same key",
             Some(digest) if !digests.insert(digest) => "another admin key is the same",
             Some(digest) => {
@@ -237,7 +239,7 @@ mod tests {
             ("localhost.example.com:9091", false),
             ("gate.internal:9091", false),
         ] {
-            let host = host_of(address).unwrap();
+            let host = address_host(address).unwrap();
             assert_eq!(is_loopback(host), expected, "{address}");
         }
     }

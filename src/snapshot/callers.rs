@@ -40,7 +40,7 @@ pub(crate) fn build(
             );
             continue;
         };
-        if digest == KeyDigest::of(b"") {
+        if digest == KeyDigest::from_key(b"") {
             problems.error(
                 &format!("{at}/key_sha256"),
                 "this is the digest of an empty key",

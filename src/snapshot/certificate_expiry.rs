@@ -12,13 +12,13 @@ pub const LISTENER: &str = "server.tls";
 pub const ADMIN_LISTENER: &str = "server.admin_tls";
 
 /// When the first certificate of a listener's chain expires, in Unix seconds; `None` if the file cannot be read.
-pub fn of_listener(files: &ServerTlsPaths, folder: &Path) -> Option<i64> {
+pub fn listener_expiry(files: &ServerTlsPaths, folder: &Path) -> Option<i64> {
     let chain = pem::certificates(&folder.join(&files.certificate)).ok()?;
     first_expiry(&chain)
 }
 
 /// The same for the client certificates of channels, each with its setting, such as `channels.primary.tls`.
-pub fn of_channels(catalog: &Catalog) -> impl Iterator<Item = (String, i64)> + '_ {
+pub fn channel_expiries(catalog: &Catalog) -> impl Iterator<Item = (String, i64)> + '_ {
     catalog.channels().filter_map(|channel| {
         let identity = channel.origin.tls.as_ref()?.identity.as_ref()?;
         let expiry = first_expiry(&identity.chain)?;

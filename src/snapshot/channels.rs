@@ -111,7 +111,7 @@ fn build_one(
             .map_err(|invalid| problems.error(&pointer, invalid.reason, None))
             .ok()
     });
-    let family = families.of_channel(family.as_deref(), protocols, at, problems);
+    let family = families.for_channel(family.as_deref(), protocols, at, problems);
     check_image_edits(*image_edit, protocols, at, problems);
     let condition = r#if
         .as_deref()

@@ -51,7 +51,7 @@ pub(crate) struct FamilyLookup<'a> {
 impl FamilyLookup<'_> {
     /// The family of a channel: the one it names, or else the built-in one of its protocols if there is exactly one.
     /// `at` is the pointer to the channel.
-    pub fn of_channel(
+    pub fn for_channel(
         &self,
         name: Option<&str>,
         protocols: &[Protocol],

@@ -85,7 +85,7 @@ impl Router {
     pub fn find(&self, method: &Method, path: &str) -> RouteMatch<'_> {
         let literal = self.literal.get(path).map_or(&[][..], Vec::as_slice);
         if let ([only], []) = (literal, &*self.templated) {
-            return self.first_of(&[*only], method, path);
+            return self.first_match(&[*only], method, path);
         }
         let templated = self
             .templated
@@ -93,11 +93,11 @@ impl Router {
             .filter(|index| self.routes[**index].pattern.matches_path(path));
         let mut on_path: Vec<usize> = literal.iter().chain(templated).copied().collect();
         on_path.sort_unstable();
-        self.first_of(&on_path, method, path)
+        self.first_match(&on_path, method, path)
     }
 
     /// The first of the routes at `on_path` that takes `method`.
-    fn first_of(&self, on_path: &[usize], method: &Method, path: &str) -> RouteMatch<'_> {
+    fn first_match(&self, on_path: &[usize], method: &Method, path: &str) -> RouteMatch<'_> {
         let taking = on_path
             .iter()
             .map(|index| &self.routes[*index])

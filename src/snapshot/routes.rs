@@ -140,7 +140,7 @@ impl RouteBuilder<'_> {
             traced_messages,
         } = config;
         let patterns = patterns(config, at, problems);
-        let route_fingerprint = fingerprint::of(config, self.chains);
+        let route_fingerprint = fingerprint::for_route(config, self.chains);
         let purpose = |side| ChainContext {
             side,
             route: name,

@@ -145,7 +145,7 @@ fn compile(path: &Path, text: &str) -> Result<CompiledSchema, InvalidSettings> {
             reason,
             hint,
         } = &invalid;
-        let place = place_of(text, pointer);
+        let place = line_and_column(text, pointer);
         let reason = format!("invalid JSON Schema `{path}{place}`, at `{pointer}`: {reason}");
         let hint = hint.clone();
         InvalidSettings::new(reason).hint(hint.unwrap_or_else(|| format!("fix `{path}{place}`")))
@@ -172,7 +172,7 @@ fn path_hint(folder: &Path, path: &Path) -> String {
 }
 
 /// The line and column of a value in a schema, as text that follows the file name.
-fn place_of(text: &str, pointer: &str) -> String {
+fn line_and_column(text: &str, pointer: &str) -> String {
     let text = text.to_owned();
     let document = JsonDocument::parse(text.clone().into(), &JsonLimits::default()).ok();
     let value = document

@@ -76,6 +76,6 @@ where
     };
     // The timeout of each call replaces these.
     let timeouts = Timeouts::default();
-    let server = Channel::of_server(name.into(), origin, timeouts, headers, hasher.finish());
+    let server = Channel::for_server(name.into(), origin, timeouts, headers, hasher.finish());
     Some(ServiceEndpoint { server, path })
 }

@@ -26,7 +26,7 @@ impl AffinityCache {
     }
 
     /// The owner of `id` if `caller` received it. The lookup counts as a use.
-    pub fn owner_of(&mut self, caller: &Arc<str>, id: &str) -> Option<IdOwnership> {
+    pub fn find_owner(&mut self, caller: &Arc<str>, id: &str) -> Option<IdOwnership> {
         self.owners.get(&(caller.clone(), id.into())).cloned()
     }
 
@@ -67,10 +67,10 @@ mod tests {
         let mut affinity = AffinityCache::default();
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
         affinity.remember(&ann, "resp_1", primary());
-        assert_eq!(affinity.owner_of(&ann, "resp_1"), Some(primary()));
-        assert_eq!(affinity.owner_of(&bob, "resp_1"), None);
-        assert_eq!(affinity.owner_of(&ann, "resp_2"), None);
+        assert_eq!(affinity.find_owner(&ann, "resp_1"), Some(primary()));
+        assert_eq!(affinity.find_owner(&bob, "resp_1"), None);
+        assert_eq!(affinity.find_owner(&ann, "resp_2"), None);
         affinity.forget(&ann, "resp_1");
-        assert_eq!(affinity.owner_of(&ann, "resp_1"), None);
+        assert_eq!(affinity.find_owner(&ann, "resp_1"), None);
     }
 }

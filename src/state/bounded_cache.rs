@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     /// A cache of these bounds, after each of `entries` was inserted in turn.
-    fn cache_of(bounds: (usize, usize), entries: &[(u8, usize)]) -> BoundedCache<u8, usize> {
+    fn filled_cache(bounds: (usize, usize), entries: &[(u8, usize)]) -> BoundedCache<u8, usize> {
         let (entry_count, bytes) = bounds;
         let mut cache = BoundedCache::new(CacheBounds {
             entries: entry_count,
@@ -96,7 +96,7 @@ mod tests {
             ((9, 10), &[(1, 4), (2, 4), (1, 6), (2, 4)], &[1, 2]),
             ((2, 10), &[(1, 4), (2, 4), (1, 4), (3, 1)], &[1, 3]),
         ] {
-            let mut cache = cache_of(bounds, entries);
+            let mut cache = filled_cache(bounds, entries);
             let kept: Vec<u8> = (1..=3).filter(|key| cache.get(key).is_some()).collect();
             assert_eq!(kept, expected, "{bounds:?}: {entries:?}");
         }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_used_stays() {
-        let mut cache = cache_of((2, 10), &[(1, 1), (2, 1)]);
+        let mut cache = filled_cache((2, 10), &[(1, 1), (2, 1)]);
         assert_eq!(cache.get(&1), Some(&1));
         cache.insert(3, 1, 1);
         assert_eq!(cache.get(&1), Some(&1));
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_removed_entry_makes_room() {
-        let mut cache = cache_of((9, 10), &[(1, 6), (2, 4)]);
+        let mut cache = filled_cache((9, 10), &[(1, 6), (2, 4)]);
         cache.remove(&1);
         cache.remove(&1);
         cache.insert(3, 6, 6);

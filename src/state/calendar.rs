@@ -34,11 +34,11 @@ fn month(now_ms: u64) -> Option<(u64, u64)> {
     let now = DateTime::from_timestamp_millis(i64::try_from(now_ms).ok()?)?;
     let first = now.date_naive().with_day(1)?;
     let next = first.checked_add_months(Months::new(1))?;
-    Some((unix_ms_of(first)?, unix_ms_of(next)?))
+    Some((day_start_unix_ms(first)?, day_start_unix_ms(next)?))
 }
 
 /// Midnight at the start of `day`, in Unix milliseconds.
-fn unix_ms_of(day: NaiveDate) -> Option<u64> {
+fn day_start_unix_ms(day: NaiveDate) -> Option<u64> {
     let midnight = day.and_time(NaiveTime::MIN).and_utc();
     u64::try_from(midnight.timestamp_millis()).ok()
 }

@@ -28,7 +28,7 @@ impl ClockReading {
     }
 
     /// A moment on the only clock of another machine (Redis).
-    pub fn of_server(unix_ms: u64) -> Self {
+    pub fn from_server(unix_ms: u64) -> Self {
         Self {
             steady_ms: unix_ms,
             unix_ms,

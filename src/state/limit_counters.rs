@@ -47,7 +47,7 @@ impl LocalLimitCounters {
         self.prune(now);
         let mut refused: Option<(usize, Duration)> = None;
         for (index, limit) in demand.limits.iter().enumerate() {
-            let values = self.value_of(limit);
+            let values = self.counter_value(limit);
             let wait = values.wait_for(limit, demand.tokens, now);
             if wait > refused.map_or(Duration::ZERO, |(_, longest)| longest) {
                 refused = Some((index, wait));
@@ -57,7 +57,7 @@ impl LocalLimitCounters {
             .limits
             .iter()
             .map(|limit| {
-                let values = self.value_of(limit);
+                let values = self.counter_value(limit);
                 if refused.is_none() {
                     values.take(limit.measure(), demand.tokens, now);
                 }
@@ -83,7 +83,7 @@ impl LocalLimitCounters {
     pub fn settle(&mut self, ticket: &AdmissionTicket, tokens_used: u64, now: ClockReading) {
         for limit in &ticket.limits {
             // A counter may have been removed as idle since the admission.
-            let values = self.value_of(limit);
+            let values = self.counter_value(limit);
             values.settle(limit.measure(), ticket, tokens_used, now);
         }
     }
@@ -123,7 +123,7 @@ impl LocalLimitCounters {
         self.values.len()
     }
 
-    fn value_of(&mut self, limit: &AdmissionLimit) -> &mut CounterValue {
+    fn counter_value(&mut self, limit: &AdmissionLimit) -> &mut CounterValue {
         self.values
             .entry(limit.counter.clone())
             .or_insert_with(|| CounterValue::new(limit.measure()))
@@ -145,7 +145,7 @@ impl CounterValue {
 
     /// The time until a request for `tokens` fits; zero if it fits now.
     fn wait_for(&mut self, limit: &AdmissionLimit, tokens: u64, now: ClockReading) -> Duration {
-        let room = room_of(limit.measure(), tokens);
+        let room = added_amount(limit.measure(), tokens);
         match self {
             // A request that alone exceeds the limit is admitted when the window is empty: its estimate may be wrong.
             Self::Minute(window) => window
@@ -171,7 +171,7 @@ impl CounterValue {
 
     fn take(&mut self, measure: LimitKind, tokens: u64, now: ClockReading) {
         match self {
-            Self::Minute(window) => window.add(now.steady_ms, room_of(measure, tokens)),
+            Self::Minute(window) => window.add(now.steady_ms, added_amount(measure, tokens)),
             Self::Now(leases) => *leases += 1,
             Self::Period(budget) => budget.change(0, tokens),
         }
@@ -237,7 +237,7 @@ impl BudgetUsage {
 }
 
 /// What a request adds to a counter of one minute.
-fn room_of(measure: LimitKind, tokens: u64) -> u64 {
+fn added_amount(measure: LimitKind, tokens: u64) -> u64 {
     match measure {
         LimitKind::TokensPerMinute => tokens,
         _ => 1,

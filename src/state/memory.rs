@@ -57,12 +57,12 @@ impl StateStore for MemoryStore {
         lock(&self.affinity).remember(caller, id, IdOwnership::Channel(channel.clone()));
     }
 
-    fn channel_of<'a>(
+    fn find_channel<'a>(
         &'a self,
         caller: &'a Arc<str>,
         id: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>> {
-        let owner = lock(&self.affinity).owner_of(caller, id);
+        let owner = lock(&self.affinity).find_owner(caller, id);
         StoreFuture::Ready(Ok(owner.and_then(IdOwnership::channel)))
     }
 

@@ -43,7 +43,7 @@ pub trait StateStore: Send + Sync {
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>);
 
     /// The channel that created `id` for `caller`; `None` for unknown ids and for ids of other callers.
-    fn channel_of<'a>(
+    fn find_channel<'a>(
         &'a self,
         caller: &'a Arc<str>,
         id: &'a str,

@@ -124,12 +124,12 @@ impl StateStore for InterceptedStore {
         self.memory.remember(caller, id, channel);
     }
 
-    fn channel_of<'a>(
+    fn find_channel<'a>(
         &'a self,
         caller: &'a Arc<str>,
         id: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>> {
-        self.memory.channel_of(caller, id)
+        self.memory.find_channel(caller, id)
     }
 
     fn forget(&self, caller: &Arc<str>, id: &str) {
@@ -179,7 +179,11 @@ impl StateStore for UnreachableStore {
 
     fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}
 
-    fn channel_of<'a>(&'a self, _: &'a Arc<str>, _: &'a str) -> StoreFuture<'a, Option<Arc<str>>> {
+    fn find_channel<'a>(
+        &'a self,
+        _: &'a Arc<str>,
+        _: &'a str,
+    ) -> StoreFuture<'a, Option<Arc<str>>> {
         unreachable_store()
     }
 

@@ -80,7 +80,7 @@ pub struct TaskQueryCall {
 
 impl TaskQueryCall {
     /// How long a response about a task in this state is cached.
-    pub fn cache_ttl_of(&self, state: TaskState) -> Duration {
+    pub fn cache_ttl(&self, state: TaskState) -> Duration {
         match state.is_terminal() {
             true => self.final_cache_ttl,
             false => self.cache_ttl,

@@ -135,12 +135,13 @@ impl GenericField {
                 (seconds, "an integer number of seconds, at least 1, or -1")
             }
             Self::Seed => (whole_number(node), "an integer"),
-            Self::GenerateAudio | Self::Watermark => {
-                (node.as_bool().map(|_| JsonFragment::of(node)), "a boolean")
-            }
+            Self::GenerateAudio | Self::Watermark => (
+                node.as_bool().map(|_| JsonFragment::from_node(node)),
+                "a boolean",
+            ),
             Self::Prompt | Self::NegativePrompt | Self::Ratio | Self::CallbackUrl => {
                 let is_string = node.kind() == ValueKind::String;
-                (is_string.then(|| JsonFragment::of(node)), "a string")
+                (is_string.then(|| JsonFragment::from_node(node)), "a string")
             }
         };
         let name = self.name();
@@ -169,7 +170,7 @@ fn lower_case(tier: Cow<'_, str>) -> JsonFragment<'_> {
 /// The number as written; `5.0` is an integer in JSON Schema, and is written as 5 for the provider.
 fn whole_number(node: DocumentNode<'_>) -> Option<JsonFragment<'_>> {
     if node.as_i64().is_some() {
-        return Some(JsonFragment::of(node));
+        return Some(JsonFragment::from_node(node));
     }
     let number = node.as_f64()?;
     // Above 2^53 a double does not identify one integer.

@@ -44,7 +44,7 @@ pub struct TraceFlags(u8);
 
 impl TraceContext {
     /// The trace context in the headers of a request; `None` if there is none, or if it is invalid.
-    pub fn of_headers(headers: &HeaderMap) -> Option<Self> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(TRACEPARENT).iter();
         let value = values.next()?;
         // Two headers name two traces.
@@ -56,14 +56,14 @@ impl TraceContext {
             trace_id,
             span_id,
             flags,
-            state: state_of(headers),
+            state: trace_state(headers),
         })
     }
 }
 
 impl TraceFlags {
     /// Of a new trace, whose id is random.
-    pub fn of_new_trace() -> Self {
+    pub fn for_new_trace() -> Self {
         Self(RANDOM)
     }
 
@@ -118,7 +118,7 @@ fn parse(value: &[u8]) -> Option<(TraceId, SpanId, TraceFlags)> {
 }
 
 /// All `tracestate` headers as one, shortened if it is too long; `None` without a valid member.
-fn state_of(headers: &HeaderMap) -> Option<HeaderValue> {
+fn trace_state(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut members = Vec::new();
     for value in headers.get_all(TRACESTATE) {
         for member in value.to_str().ok()?.split(',') {
@@ -126,7 +126,7 @@ fn state_of(headers: &HeaderMap) -> Option<HeaderValue> {
             if member.is_empty() {
                 continue;
             }
-            let key = key_of(member)?;
+            let key = member_key(member)?;
             let is_repeated = members.iter().any(|(known, _)| *known == key);
             if is_repeated || members.len() == MEMBERS_MAX {
                 return None;
@@ -152,7 +152,7 @@ fn state_of(headers: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// The key of a valid member of a `tracestate`.
-fn key_of(member: &str) -> Option<&str> {
+fn member_key(member: &str) -> Option<&str> {
     let (key, value) = member.split_once('=')?;
     let first = key.bytes().next()?;
     let is_key = key.len() <= KEY_BYTES_MAX

@@ -84,7 +84,7 @@ impl ExchangeTrace {
                 } = parent;
                 (trace_id, Some(span_id), flags, state)
             }
-            None => (TraceId::random(), None, TraceFlags::of_new_trace(), None),
+            None => (TraceId::random(), None, TraceFlags::for_new_trace(), None),
         };
         Self {
             trace_id,

@@ -215,7 +215,7 @@ async fn send(client: &dyn ServiceClient, tracing: &Tracing, body: Bytes) -> Exp
         response_bytes_max: RESPONSE_BYTES_MAX,
     };
     match timeout(settings.timeout, client.send(request)).await {
-        Ok(Ok(response)) => end_of(&response),
+        Ok(Ok(response)) => classify_response(&response),
         Ok(Err(error)) => unavailable(error.to_string()),
         Err(_) => unavailable(format!("no response within {:?}", settings.timeout)),
     }
@@ -229,7 +229,7 @@ fn unavailable(reason: String) -> ExportEnd {
 }
 
 /// What a response to an export means.
-fn end_of(response: &ServiceResponse) -> ExportEnd {
+fn classify_response(response: &ServiceResponse) -> ExportEnd {
     let status = response.status;
     if status.is_success() {
         let (refused, reason) = match partial_refusal(&response.body) {

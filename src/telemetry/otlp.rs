@@ -32,7 +32,7 @@ pub(super) struct PartialRefusal {
 
 /// The request of an export.
 pub(super) fn encode(finished: &[FinishedTrace], settings: &TraceSettings) -> Bytes {
-    let spans = finished.iter().flat_map(spans_of).collect();
+    let spans = finished.iter().flat_map(export_spans).collect();
     let mut resource = AttributeList::default();
     resource.text("service.name", settings.service_name.clone());
     resource.text("service.version", env!("CARGO_PKG_VERSION"));
@@ -67,7 +67,7 @@ pub(super) fn partial_refusal(response: &[u8]) -> Option<PartialRefusal> {
 }
 
 /// The spans of an exchange, that of the server first.
-fn spans_of(finished: &FinishedTrace) -> impl Iterator<Item = ExportedSpan> {
+fn export_spans(finished: &FinishedTrace) -> impl Iterator<Item = ExportedSpan> {
     let FinishedTrace { trace, summary } = finished;
     let last = trace.attempts.len().wrapping_sub(1);
     let attempts = trace.attempts.iter().enumerate();
@@ -89,7 +89,7 @@ fn exchange_span(trace: &ExchangeTrace, summary: &ExchangeSummary) -> ExportedSp
     ExportedSpan {
         trace_id: Bytes::copy_from_slice(trace.trace_id.bytes()),
         span_id: Bytes::copy_from_slice(trace.span_id.bytes()),
-        trace_state: state_of(trace),
+        trace_state: trace_state_bytes(trace),
         parent_span_id: trace
             .parent
             .map_or_else(Bytes::new, |parent| Bytes::copy_from_slice(parent.bytes())),
@@ -156,14 +156,14 @@ fn attempt_span(
         attempt.waits,
         ended.saturating_sub(attempt.began),
     );
-    attributes.text("headgate.longest_wait.side", longest_of(attempt.waits));
+    attributes.text("headgate.longest_wait.side", longest_wait(attempt.waits));
     if let Some(id) = &attempt.upstream_request_id {
         attributes.text("headgate.upstream_request_id", id.clone());
     }
     ExportedSpan {
         trace_id: Bytes::copy_from_slice(trace.trace_id.bytes()),
         span_id: Bytes::copy_from_slice(attempt.span_id.bytes()),
-        trace_state: state_of(trace),
+        trace_state: trace_state_bytes(trace),
         parent_span_id: Bytes::copy_from_slice(trace.span_id.bytes()),
         flags: u32::from(trace.flags.bits()) | HAS_IS_REMOTE,
         name: attempt_name(summary, target.model.as_deref()).into(),
@@ -300,7 +300,7 @@ const CLIENT_SIDE: &str = "client";
 const GATEWAY: &str = "gateway";
 
 /// The side that an attempt waited for the longest.
-fn longest_of(waits: SideWaits) -> &'static str {
+fn longest_wait(waits: SideWaits) -> &'static str {
     match waits.client > waits.upstream {
         true => CLIENT_SIDE,
         false => UPSTREAM,
@@ -324,7 +324,7 @@ fn attempt_name(summary: &ExchangeSummary, model: Option<&str>) -> String {
     }
 }
 
-fn state_of(trace: &ExchangeTrace) -> Bytes {
+fn trace_state_bytes(trace: &ExchangeTrace) -> Bytes {
     let state = trace.state.as_ref();
     state.map_or_else(Bytes::new, |state| Bytes::copy_from_slice(state.as_bytes()))
 }

@@ -82,7 +82,7 @@ impl TraceQueue {
     }
 
     /// The number of spans with this outcome.
-    pub fn count_of(&self, outcome: SpanOutcome) -> u64 {
+    pub fn total(&self, outcome: SpanOutcome) -> u64 {
         self.counts[outcome as usize].load(Ordering::Relaxed)
     }
 
@@ -115,7 +115,7 @@ impl TraceQueue {
     /// The number of spans that the collector does not have.
     pub fn lost(&self) -> u64 {
         let lost = SpanOutcome::ALL.into_iter().filter(|one| one.is_loss());
-        lost.map(|outcome| self.count_of(outcome)).sum()
+        lost.map(|outcome| self.total(outcome)).sum()
     }
 
     /// The last loss, if spans were lost.

@@ -119,7 +119,7 @@ mod tests {
         let value = format!("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-{flags}");
         let mut headers = HeaderMap::new();
         headers.insert("traceparent", HeaderValue::from_str(&value).unwrap());
-        TraceContext::of_headers(&headers).unwrap()
+        TraceContext::from_headers(&headers).unwrap()
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Tracing {
     /// The trace of an exchange that began at `now`. Takes the trace context out of the headers, so that nothing but an
     /// attempt passes on its own.
     pub fn begin(&self, headers: &mut HeaderMap, now: Instant) -> Box<ExchangeTrace> {
-        let parent = TraceContext::of_headers(headers);
+        let parent = TraceContext::from_headers(headers);
         headers.remove(TRACEPARENT);
         headers.remove(TRACESTATE);
         let is_sampled = self.settings.sampling.decide(parent.as_ref(), now);

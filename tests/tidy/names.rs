@@ -59,6 +59,9 @@ const IRREGULAR: &[&str] = &[
 const NOUNS: &[&str] = &["Embed", "Feed", "Need", "Seed", "Speed"];
 /// Errors of the standard library's form, which state what happened: `std::time::Elapsed`, `tokio::time::error::Elapsed`.
 const CUSTOMARY: &[&str] = &["DeadlineElapsed"];
+static FUNCTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bfn (\w+)"));
+/// Functions with `of` in front or at the end that read as English, with the reason.
+const PHRASES: &[(&str, &str)] = &[("is_one_of", "asks whether a value is in a list")];
 /// Files of which each build has one.
 const ALTERNATIVES: &[[&str; 2]] = &[["src/cli/handover.rs", "src/cli/handover_unsupported.rs"]];
 
@@ -122,7 +125,38 @@ fn no_name_has_a_word_of_the_private_vocabulary() {
 }
 
 #[test]
+fn no_function_is_only_of_something() {
+    let mut offenders = Vec::new();
+    for folder in ["src", "crates", "plugins", "benches"] {
+        for file in files_below(folder)
+            .iter()
+            .filter(|file| file.has_extension(&["rs"]))
+        {
+            for (line, code) in file.lines() {
+                let names = FUNCTION
+                    .captures_iter(code)
+                    .map(|found| found[1].to_owned());
+                let vague = names.filter(|name| is_only_of(name));
+                offenders.extend(vague.map(|name| format!("{}:{line}: {name}", file.path)));
+            }
+        }
+    }
+    let rule = "a function is a verb, a noun phrase, or a constructor `from_x`, `for_x` or `new`";
+    assert_none(rule, &offenders);
+}
+
+#[test]
 fn the_rules_find_what_they_are_for() {
+    for (name, is_bad) in [
+        ("of", true),
+        ("caller_of", true),
+        ("of_headers", true),
+        ("is_one_of", false),
+        ("offset", false),
+        ("of_two_refused_channels_the_last_is_tried", false),
+    ] {
+        assert_eq!(is_only_of(name), is_bad, "{name}");
+    }
     for (name, is_bad) in [
         ("Held", true),
         ("PerhapsTaken", true),
@@ -178,6 +212,13 @@ fn is_participle(name: &str) -> bool {
     let last = words(name).pop().unwrap_or_default();
     let ends_so = last.ends_with("ed") || IRREGULAR.contains(&&*last.to_lowercase());
     ends_so && !NOUNS.contains(&last) && !CUSTOMARY.contains(&name)
+}
+
+/// Whether a function is named by nothing but what it belongs to. Names of more than five words are sentences of tests.
+fn is_only_of(name: &str) -> bool {
+    let words: Vec<&str> = name.split('_').collect();
+    let is_vague = words.first() == Some(&"of") || words.last() == Some(&"of");
+    is_vague && words.len() <= 5 && PHRASES.iter().all(|(phrase, _)| *phrase != name)
 }
 
 /// What to write instead of a name or path that has a word of the private vocabulary.

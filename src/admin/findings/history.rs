@@ -39,7 +39,7 @@ impl FindingHistory {
     }
 
     /// The findings of the counters.
-    pub(super) fn of_counters(&self) -> Vec<Finding> {
+    pub(super) fn counter_findings(&self) -> Vec<Finding> {
         lock(&self.of_counters).clone()
     }
 

@@ -33,8 +33,8 @@ pub(super) fn findings(
         findings.extend(unavailable(model, channels, now));
     }
     for channel in catalog.channels() {
-        of_channel(channel, channels, now, &mut findings);
-        findings.extend(of_limits(channel, channels, open, now));
+        add_channel_findings(channel, channels, now, &mut findings);
+        findings.extend(limit_findings(channel, channels, open, now));
     }
     for model in catalog.models() {
         let is_served = is_served(model, channels, now);
@@ -44,7 +44,7 @@ pub(super) fn findings(
             };
             let report = channels.health_report(there.fingerprint, now);
             let name = model_on_channel(&model.name, &candidate.channel.name);
-            findings.extend(of_health(name, &report));
+            findings.extend(health_finding(name, &report));
             let summary = channels.attempt_summary(there.fingerprint, now);
             let refusals = traffic.refusals(&candidate.channel.name, &model.name);
             let named = (&*model.name, &*candidate.channel.name);
@@ -113,18 +113,18 @@ fn unavailable(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> O
     })
 }
 
-fn of_channel(
+fn add_channel_findings(
     channel: &Channel,
     channels: &ChannelStates,
     now: MonotonicTime,
     findings: &mut Vec<Finding>,
 ) {
     let report = channels.health_report(channel.fingerprint, now);
-    findings.extend(of_health(format!("channel {}", channel.name), &report));
+    findings.extend(health_finding(format!("channel {}", channel.name), &report));
     for (index, credential) in channel.credentials.iter().enumerate() {
         let report = channels.health_report(credential.fingerprint, now);
         let name = format!("credential {} of channel {}", index + 1, channel.name);
-        findings.extend(of_health(name, &report));
+        findings.extend(health_finding(name, &report));
     }
     findings.extend(other_endpoint_findings(channel, channels, now));
     if channels.is_drained(channel) {
@@ -159,7 +159,7 @@ fn other_endpoint_findings(
         parts.filter_map(move |part| {
             let report = channels.health_report(class.health_fingerprint(part), now);
             let is_cooling = matches!(report.status, HealthStatus::CoolingDown { .. });
-            is_cooling.then(|| of_health(name(requests), &report))?
+            is_cooling.then(|| health_finding(name(requests), &report))?
         })
     });
     found.collect()
@@ -178,7 +178,7 @@ fn requests_in_words(class: EndpointClass) -> Option<(EndpointClass, &'static st
 }
 
 /// The limits of a channel that are reached, and who has most of the requests in flight on it.
-fn of_limits(
+fn limit_findings(
     channel: &Channel,
     channels: &ChannelStates,
     open: &[OpenRequestState],
@@ -277,7 +277,7 @@ fn refused(
 }
 
 /// The finding about an unhealthy channel, model or credential.
-fn of_health(name: String, report: &HealthReport) -> Option<Finding> {
+fn health_finding(name: String, report: &HealthReport) -> Option<Finding> {
     let reason = report.status.reason()?;
     let state = match report.status {
         HealthStatus::Healthy => return None,

@@ -28,7 +28,7 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
     Channel {
         weight,
         tier,
-        ..Channel::of_server(name.into(), origin, timeouts, Vec::new(), fingerprint)
+        ..Channel::for_server(name.into(), origin, timeouts, Vec::new(), fingerprint)
     }
 }
 

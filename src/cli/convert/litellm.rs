@@ -31,7 +31,7 @@ pub fn read(config: &Value) -> Result<Conversion, String> {
     if !config.is_object() || config.get("model_list").is_none_or(|list| !list.is_array()) {
         return Err("a LiteLLM configuration has a list `model_list`".into());
     }
-    let mut settings = SourceSettings::of(config);
+    let mut settings = SourceSettings::from_file(config);
     let global = GlobalSettings::read(config, &mut settings);
     let deployments = deployments::read(&config["model_list"], &global, &mut settings);
     let mut channels = grouped(deployments);

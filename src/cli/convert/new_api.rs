@@ -49,10 +49,10 @@ const RECORDS_OF_KEYS: [&str; 5] = [
 /// # Errors
 /// A sentence, if the file has no list of channels.
 pub fn read(export: Value) -> Result<Conversion, String> {
-    let rows = rows_of(export)
+    let rows = channel_rows(export)
         .ok_or("expected the response of GET /api/channel/, or an array of channels")?;
     let (names, rows): (Vec<String>, Vec<Value>) = rows.into_iter().map(without_records).unzip();
-    let mut settings = SourceSettings::of(&json!({"channels": rows}));
+    let mut settings = SourceSettings::from_file(&json!({"channels": rows}));
     let mut channels = rows::read(&names, &rows, &mut settings);
     name_all(&mut channels, &mut settings);
     settings.remark_unread(|_| 2);
@@ -69,7 +69,7 @@ pub fn read(export: Value) -> Result<Conversion, String> {
     Ok(Conversion { routes, settings })
 }
 
-fn rows_of(export: Value) -> Option<Vec<Value>> {
+fn channel_rows(export: Value) -> Option<Vec<Value>> {
     let list = match export {
         Value::Array(rows) => rows,
         Value::Object(mut response) => match response.remove("data")? {

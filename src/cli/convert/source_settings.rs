@@ -34,7 +34,7 @@ pub enum RemarkContent {
 
 impl SourceSettings {
     /// The settings of a file: its scalars, and its empty lists and mappings.
-    pub fn of(file: &Value) -> Self {
+    pub fn from_file(file: &Value) -> Self {
         let mut leaves = BTreeMap::new();
         collect(file, String::new(), &mut leaves);
         Self {

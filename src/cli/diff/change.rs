@@ -48,7 +48,7 @@ impl SettingGroup {
     }
 
     /// The group of the setting `path` in a section.
-    pub fn of(section: &str, path: &str) -> Self {
+    pub fn for_setting(section: &str, path: &str) -> Self {
         let key = path.split('.').next().unwrap_or_default();
         match (section, key) {
             ("callers" | "channels", "limits") => Self::Limits,

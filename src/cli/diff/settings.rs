@@ -287,7 +287,7 @@ impl SettingsComparison<'_> {
 
     fn add(&mut self, section: &str, path: &str, text: String) {
         self.changes.push(SettingChange {
-            group: SettingGroup::of(section, path),
+            group: SettingGroup::for_setting(section, path),
             text,
         });
     }

@@ -140,7 +140,7 @@ fn plugin_name(module: &Path) -> String {
 /// A configuration with the plugin last in the request chain of the text routes.
 fn routes_yaml(name: &str, configuration: &Value, simulator: SocketAddr) -> String {
     ROUTES
-        .replace("KEY_SHA256", &KeyDigest::of(KEY.as_bytes()).to_hex())
+        .replace("KEY_SHA256", &KeyDigest::from_key(KEY.as_bytes()).to_hex())
         .replace("SIMULATOR", &simulator.to_string())
         .replace("PLUGIN", name)
         // Last, since it may contain the other words.

@@ -33,8 +33,8 @@ pub fn judge(plan: &RequestPlan, end: &RecordedEnd<'_>) -> ReplayJudgement {
         RecordedEnd::Status(None) => {
             return ReplayJudgement::NotJudged("the file has no response to compare with");
         }
-        RecordedEnd::Status(Some(status)) => of_status(plan, *status),
-        RecordedEnd::Line(line) => of_line(plan, line),
+        RecordedEnd::Status(Some(status)) => status_difference(plan, *status),
+        RecordedEnd::Line(line) => line_difference(plan, line),
     };
     match judged {
         Some(recorded) => ReplayJudgement::Differs {
@@ -52,7 +52,7 @@ pub fn judge(plan: &RequestPlan, end: &RecordedEnd<'_>) -> ReplayJudgement {
 }
 
 /// The recorded end in words, if the plan is another one.
-fn of_status(plan: &RequestPlan, status: u16) -> Option<String> {
+fn status_difference(plan: &RequestPlan, status: u16) -> Option<String> {
     let is_same = match &plan.outcome {
         PlannedOutcome::Refused(refusal) => refusal.status == status,
         PlannedOutcome::LocalReply { status: reply, .. } => *reply == status,
@@ -66,7 +66,7 @@ fn of_status(plan: &RequestPlan, status: u16) -> Option<String> {
 }
 
 /// The recorded end in words, if the plan is another one.
-fn of_line(plan: &RequestPlan, line: &AccessLogLine) -> Option<String> {
+fn line_difference(plan: &RequestPlan, line: &AccessLogLine) -> Option<String> {
     let is_same_route = plan.route.as_deref().unwrap_or("-") == line.route;
     let is_same = is_same_route
         && match &plan.outcome {

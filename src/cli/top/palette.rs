@@ -12,15 +12,15 @@ pub(super) enum TopPalette {
 
 impl TopPalette {
     pub fn good(self) -> Style {
-        self.of(Color::Green)
+        self.style(Color::Green)
     }
 
     pub fn warning(self) -> Style {
-        self.of(Color::Yellow)
+        self.style(Color::Yellow)
     }
 
     pub fn bad(self) -> Style {
-        self.of(Color::Red).add_modifier(Modifier::BOLD)
+        self.style(Color::Red).add_modifier(Modifier::BOLD)
     }
 
     /// The style of a finding.
@@ -45,7 +45,7 @@ impl TopPalette {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    fn of(self, colour: Color) -> Style {
+    fn style(self, colour: Color) -> Style {
         match self {
             Self::Coloured => Style::new().fg(colour),
             Self::Plain => Style::new(),

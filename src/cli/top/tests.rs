@@ -76,7 +76,7 @@ fn bad_reload() -> Value {
     overview
 }
 
-fn state_of(overview: Value) -> TopState {
+fn parse_state(overview: Value) -> TopState {
     let mut state = TopState::new("http://127.0.0.1:9091".into(), TopPalette::Plain);
     state.apply(TopUpdate::Overview(overview));
     state
@@ -111,7 +111,7 @@ fn assert_shows(shown: &[String], expected: &[&str]) {
 
 #[test]
 fn an_idle_gateway_fits_into_a_small_terminal() {
-    let shown = lines(&mut state_of(overview()), 80, 24);
+    let shown = lines(&mut parse_state(overview()), 80, 24);
     let dots = "·".repeat(60);
     let expected = [
         "healthy  http://127.0.0.1:9091                                      03:45:10 UTC",
@@ -140,7 +140,7 @@ fn an_idle_gateway_fits_into_a_small_terminal() {
 
 #[test]
 fn a_channel_that_is_down_is_named_with_the_rest_of_its_cool_down_and_who_is_silent() {
-    let mut state = state_of(channel_down());
+    let mut state = parse_state(channel_down());
     let shown = lines(&mut state, 80, 40);
     assert_shows(
         &shown,
@@ -168,7 +168,7 @@ fn a_channel_that_is_down_is_named_with_the_rest_of_its_cool_down_and_who_is_sil
 
 #[test]
 fn a_refused_configuration_is_shown_with_its_report() {
-    let mut state = state_of(bad_reload());
+    let mut state = parse_state(bad_reload());
     let shown = lines(&mut state, 80, 40);
     assert_shows(
         &shown,
@@ -190,7 +190,7 @@ fn a_refused_configuration_is_shown_with_its_report() {
 
 #[test]
 fn a_gateway_that_is_gone_keeps_its_last_state_until_it_is_back() {
-    let mut state = state_of(channel_down());
+    let mut state = parse_state(channel_down());
     let message = "error: cannot reach the admin pages at http://127.0.0.1:9091: Connection refused\n  start the gateway";
     state.apply(TopUpdate::Disconnected(message.into()));
     assert_shows(
@@ -210,7 +210,7 @@ fn a_gateway_that_is_gone_keeps_its_last_state_until_it_is_back() {
 
 #[test]
 fn recent_requests_cannot_control_the_terminal() {
-    let mut state = state_of(overview());
+    let mut state = parse_state(overview());
     let recent = json!({"requests": [{
         "time": "2026-11-22T03:45:09.000Z", "status": 404, "settlement": "local_reply", "caller": "ann",
         "model": "x\u{1b}]0;title\u{7}", "total_ms": 0.4, "error_code": "model_not_found", "id": "req_2",
@@ -225,7 +225,7 @@ fn recent_requests_cannot_control_the_terminal() {
 
 #[test]
 fn keys_switch_views_open_help_and_quit() {
-    let mut state = state_of(overview());
+    let mut state = parse_state(overview());
     for (key, view) in [
         (KeyCode::Tab, TopView::Channels),
         (KeyCode::Char('4'), TopView::Recent),
@@ -258,7 +258,7 @@ fn colours_are_used_only_where_they_are_wanted() {
 #[test]
 fn no_size_of_a_terminal_is_too_small() {
     for overview in [overview(), channel_down(), bad_reload(), Value::Null] {
-        let mut state = state_of(overview);
+        let mut state = parse_state(overview);
         for (columns, rows) in [(1, 1), (5, 2), (20, 5), (79, 3), (300, 100)] {
             for view in TopView::ALL {
                 state.view = view;

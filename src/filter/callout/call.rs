@@ -39,7 +39,7 @@ impl CalloutFilter {
                 Err(CallFailure::new(CallOutcome::NotSent, reason))
             }
         };
-        summary.note(CallOutcome::of(&called), began.elapsed());
+        summary.note(CallOutcome::from_result(&called), began.elapsed());
         match called {
             Ok(Verdict::Continue(accepted)) => Ok(Some(accepted)),
             Ok(Verdict::Deny(denial)) => Err(self.denied(denial)),

@@ -1,6 +1,6 @@
 //! The content of an image within a body, read piece by piece.
 
-use crate::media::{ContentHasher, ContentInfo, content_type_of, pieces_of};
+use crate::media::{ContentHasher, ContentInfo, detect_content_type, split_pieces};
 use crate::protocol::data_uri::{DataUri, InvalidDataUri};
 use crate::task::media_kind::MediaKind;
 use bytes::Bytes;
@@ -53,7 +53,7 @@ impl ImageContent {
                 start.extend_from_slice(&content[..START_BYTES.min(content.len())])
             }
         }
-        match content_type_of(MediaKind::Image, &start, "") {
+        match detect_content_type(MediaKind::Image, &start, "") {
             Ok(_) => Ok(()),
             Err(_) => Err(InvalidImage::NotAnImage),
         }
@@ -99,7 +99,7 @@ impl ImageContent {
     pub fn pieces(self) -> Box<dyn Iterator<Item = Bytes> + Send> {
         match self {
             Self::Base64(uri) => Box::new(uri.decoded_pieces()),
-            Self::File(content) => Box::new(pieces_of(content)),
+            Self::File(content) => Box::new(split_pieces(content)),
         }
     }
 }
@@ -123,7 +123,7 @@ impl Identification {
     /// `None` if the content is no image.
     fn end(self) -> Option<ContentInfo> {
         Some(ContentInfo {
-            content_type: content_type_of(MediaKind::Image, &self.start, "")
+            content_type: detect_content_type(MediaKind::Image, &self.start, "")
                 .ok()?
                 .to_owned(),
             digest: self.hasher.digest(),
@@ -148,7 +148,7 @@ mod tests {
             ImageContent::File(file.clone().into()),
         ] {
             let identified = content.identify().unwrap();
-            assert_eq!(identified.digest, ContentDigest::of(&file));
+            assert_eq!(identified.digest, ContentDigest::from_content(&file));
             assert_eq!(identified.size, file.len() as u64);
             assert_eq!(identified.content_type, "image/png");
             let pieces: Vec<Bytes> = content.pieces().collect();

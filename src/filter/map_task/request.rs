@@ -37,7 +37,7 @@ impl MapTaskFilter {
         let protocol = request.protocol.map(ChannelProtocol::same_as);
         request.destination = Some(RouteDestination {
             model: self.catalog.get(&task.model).cloned(),
-            candidates: [Candidate::of_task(channel.clone(), &task, protocol)].into(),
+            candidates: [Candidate::for_task(channel.clone(), &task, protocol)].into(),
         });
         request.info.subrequest_candidate = request
             .destination

@@ -63,7 +63,7 @@ impl MapTaskFilter {
         let mut violations = find_violations(schemas.into_iter().flatten(), &body, VIOLATIONS_MAX);
         // A field that is missing in the family's request may have no counterpart in the caller's protocol.
         violations.iter_mut().for_each(|one| one.missing = None);
-        let path_of = |pointer: &str| mapped.param_of(pointer).unwrap_or(pointer).to_owned();
+        let path_of = |pointer: &str| mapped.param_at(pointer).unwrap_or(pointer).to_owned();
         let Some(mut fault) = schema_fault::from_violations(&violations, path_of) else {
             return Ok(());
         };

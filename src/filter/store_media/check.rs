@@ -1,7 +1,9 @@
 //! Checks data URIs: size, kind and base64, in one pass that keeps nothing but a digest.
 
 use super::found::{FoundDataUri, invalid};
-use crate::media::{ContentHasher, ContentInfo, MediaProperties, content_type_of, declared_kind};
+use crate::media::{
+    ContentHasher, ContentInfo, MediaProperties, declared_kind, detect_content_type,
+};
 use crate::protocol::data_uri::{DataUriIndex, DataUriReader};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::task::media_kind::MediaKind;
@@ -70,7 +72,7 @@ fn check(found: &FoundDataUri) -> Result<(ContentInfo, MediaProperties), Fault> 
             text.push(&piece);
         }
     }
-    let shown = content_type_of(rule.kind, &start, &uri.media_type);
+    let shown = detect_content_type(rule.kind, &start, &uri.media_type);
     let content_type = shown.map_err(|received| match received {
         Some(received) if received != rule.kind => wrong_content(found, received),
         Some(_) => wrong_kind(

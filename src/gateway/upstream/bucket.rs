@@ -112,7 +112,7 @@ fn server_from_uri(uri: &Uri) -> Result<Channel, BucketRequestError> {
         }),
     };
     let fingerprint = hasher.finish();
-    Ok(Channel::of_server(
+    Ok(Channel::for_server(
         "media".into(),
         origin,
         TIMEOUTS,

@@ -4,7 +4,7 @@ use super::*;
 use crate::state::test_stores::{InterceptedStore, RecordCall};
 
 /// A store in memory that makes all changes, and loses the results of these operations.
-fn store_without_results_of(lost: &'static [RecordCall]) -> Arc<InterceptedStore> {
+fn store_without_results(lost: &'static [RecordCall]) -> Arc<InterceptedStore> {
     Arc::new(InterceptedStore::new(move |call| {
         let result = match lost.contains(&call) {
             true => Err(StoreUnavailable("the connection was lost".into())),
@@ -24,7 +24,7 @@ fn unknown_outcome() -> CreateState {
 #[tokio::test]
 async fn a_settlement_whose_result_was_lost_is_no_error() {
     for outcome in [OperatorVerdict::Made, OperatorVerdict::NotMade] {
-        let store = store_without_results_of(&[RecordCall::Replace, RecordCall::Remove]);
+        let store = store_without_results(&[RecordCall::Replace, RecordCall::Remove]);
         let setup = JournalSetup::on(store.clone());
         setup.leave("key", unknown_outcome()).await;
         match settle(&*store, "key", outcome).await.unwrap() {
@@ -39,7 +39,7 @@ async fn a_settlement_whose_result_was_lost_is_no_error() {
 #[tokio::test]
 async fn a_settlement_that_cannot_be_confirmed_is_an_error() {
     let lost = &[RecordCall::Replace, RecordCall::Remove, RecordCall::Get];
-    let store = store_without_results_of(lost);
+    let store = store_without_results(lost);
     JournalSetup::on(store.clone())
         .leave("key", unknown_outcome())
         .await;

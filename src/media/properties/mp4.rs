@@ -104,7 +104,7 @@ impl Movie {
             (None, Some(_)) => (MediaKind::Audio, b"soun"),
             (None, None) => return MediaProperties::default(),
         };
-        let durations = of(track_type).filter_map(|track| self.duration_of(track));
+        let durations = of(track_type).filter_map(|track| self.track_duration(track));
         let dimensions = video.map(|track| track.dimensions);
         MediaProperties {
             kind: Some(kind),
@@ -115,7 +115,7 @@ impl Movie {
     }
 
     /// As it is played, with its edits; else as it is stored, else that of all fragments or of their samples.
-    fn duration_of(&self, track: &Track) -> Option<Duration> {
+    fn track_duration(&self, track: &Track) -> Option<Duration> {
         let played = seconds(track.duration, self.timescale);
         let stored = || seconds(track.media_duration, track.timescale);
         let fragments = || seconds(self.fragment_duration?, self.timescale);

@@ -91,7 +91,7 @@ async fn put_for(
     content: &Bytes,
 ) -> Result<(), MediaStoreError> {
     let pieces: Vec<Bytes> = content.chunks(70_001).map(Bytes::copy_from_slice).collect();
-    let info = info(ContentDigest::of(content), content.len() as u64);
+    let info = info(ContentDigest::from_content(content), content.len() as u64);
     let stored = store.put(&owner.into(), &info, pieces.into_iter()).await;
     stored.map(drop)
 }
@@ -141,13 +141,13 @@ async fn leave_record(state: &Arc<dyn StateStore>, digest: ContentDigest, record
 
 /// Makes a stored object due for its removal.
 async fn expire(state: &Arc<dyn StateStore>, digest: ContentDigest) {
-    let record = record_of(state, digest).await.unwrap();
+    let record = load_record(state, digest).await.unwrap();
     let mut record = ObjectRecord::read(&record.content.value).unwrap();
     record.expires_s = unix_ms() / 1000 - 60 * 60;
     leave_record(state, digest, &record).await;
 }
 
-async fn record_of(state: &Arc<dyn StateStore>, digest: ContentDigest) -> Option<Record> {
+async fn load_record(state: &Arc<dyn StateStore>, digest: ContentDigest) -> Option<Record> {
     let key = digest.to_string();
     let found = state.records().get(RecordKind::MediaObject, &key);
     found.get().await.unwrap()
@@ -158,10 +158,13 @@ async fn content_is_read_as_it_was_stored() {
     let (_directory, _, store) = new_store();
     for content in [content(1), Bytes::from_static(b"small")] {
         put(&store, &content).await.unwrap();
-        let found = read(&store, ContentDigest::of(&content)).await;
+        let found = read(&store, ContentDigest::from_content(&content)).await;
         assert!(found.as_deref() == Some(&content[..]));
     }
-    assert_eq!(read(&store, ContentDigest::of(b"never")).await, None);
+    assert_eq!(
+        read(&store, ContentDigest::from_content(b"never")).await,
+        None
+    );
 }
 
 #[tokio::test]
@@ -220,7 +223,7 @@ async fn the_store_has_a_limited_number_of_bytes() {
         let full = put_for("tim", &store, &content(seed)).await;
         assert!(matches!(full, Err(MediaStoreError::StoreFull)), "{full:?}");
     }
-    expire(&state, ContentDigest::of(&content(1))).await;
+    expire(&state, ContentDigest::from_content(&content(1))).await;
     assert_eq!(store.remove_expired().await.unwrap(), 1);
     put_for("tim", &store, &content(6)).await.unwrap();
     let counted = store.shared.counters.totals();
@@ -248,7 +251,7 @@ async fn a_response_that_nobody_waits_for_is_stored_once_the_store_works_again()
     let body = Bytes::from_static(b"a response");
     let lifetime = Duration::from_secs(60);
     // No folder for the object can be created where a file is.
-    let digest = ContentDigest::of(&body).to_string();
+    let digest = ContentDigest::from_content(&body).to_string();
     let folder = directory.0.join(&digest[..2]);
     std::fs::create_dir_all(&directory.0).unwrap();
     std::fs::write(&folder, "").unwrap();
@@ -291,7 +294,7 @@ async fn a_count_keeps_what_was_stored_meanwhile() {
 async fn what_was_not_stored_is_not_charged() {
     let (_directory, _, store) = new_store();
     for _ in 0..10 {
-        let announced = info(ContentDigest::of(b"announced"), 3_000_001);
+        let announced = info(ContentDigest::from_content(b"announced"), 3_000_001);
         let owner = "ann".into();
         let failed = store.put(&owner, &announced, [content(1)].into_iter());
         assert!(matches!(failed.await, Err(MediaStoreError::ContentChanged)));
@@ -330,7 +333,10 @@ async fn is_ready(future: &mut (impl Future + Unpin)) -> bool {
 async fn an_object_whose_file_is_gone_or_cut_is_not_opened() {
     let (directory, _, store) = new_store();
     put(&store, &content(1)).await.unwrap();
-    let object = store.find(ContentDigest::of(&content(1))).await.unwrap();
+    let object = store
+        .find(ContentDigest::from_content(&content(1)))
+        .await
+        .unwrap();
     let object = object.unwrap();
     let path = directory.0.join(object.location.to_string());
     std::fs::OpenOptions::new()
@@ -348,7 +354,7 @@ async fn an_object_whose_file_is_gone_or_cut_is_not_opened() {
 async fn content_of_another_size_is_not_stored() {
     let (directory, _, store) = new_store();
     for size in [10, 3_000_001] {
-        let digest = ContentDigest::of(b"announced");
+        let digest = ContentDigest::from_content(b"announced");
         let (owner, announced) = ("ann".into(), info(digest, size));
         let failed = store.put(&owner, &announced, [content(1)].into_iter());
         let failed = failed.await;
@@ -368,7 +374,7 @@ async fn what_a_killed_gateway_left_is_taken_over_and_removed() {
     ] {
         let (directory, state, store) = new_store();
         let content = content(4);
-        let digest = ContentDigest::of(&content);
+        let digest = ContentDigest::from_content(&content);
         let left = ObjectRecord {
             state: state_left,
             write: 7,

@@ -1,6 +1,6 @@
 //! Tests of removals: races with them leave no URL without a file, and no file is left for ever.
 
-use super::{content, expire, leave_record, new_store, put, read, record_of, store_in};
+use super::{content, expire, leave_record, load_record, new_store, put, read, store_in};
 use crate::media::object::{ObjectRecord, ObjectState};
 use crate::media::{
     BucketClient, BucketResponseFuture, BucketSettings, ContentDigest, MediaLimits, MediaLocation,
@@ -19,11 +19,11 @@ use std::time::{Duration, SystemTime};
 async fn files_that_nobody_knows_of_are_removed_when_they_are_old() {
     let (directory, state, store) = new_store();
     put(&store, &content(1)).await.unwrap();
-    let key = ContentDigest::of(&content(1)).to_string();
+    let key = ContentDigest::from_content(&content(1)).to_string();
     let folder = directory.0.join(&key[..2]);
     let day = Duration::from_secs(24 * 60 * 60);
     let minute = Duration::from_secs(60);
-    let lost = ContentDigest::of(b"lost").to_string();
+    let lost = ContentDigest::from_content(b"lost").to_string();
     for folder in [&lost[..2], "check"] {
         std::fs::create_dir_all(directory.0.join(folder)).unwrap();
     }
@@ -55,8 +55,12 @@ async fn files_that_nobody_knows_of_are_removed_when_they_are_old() {
         assert_eq!(removed, usize::from(is_removed), "{}", path.display());
         assert_eq!(path.exists(), !is_removed, "{}", path.display());
     }
-    assert!(read(&store, ContentDigest::of(&content(1))).await.is_some());
-    let known = record_of(&state, ContentDigest::of(&content(1))).await;
+    assert!(
+        read(&store, ContentDigest::from_content(&content(1)))
+            .await
+            .is_some()
+    );
+    let known = load_record(&state, ContentDigest::from_content(&content(1))).await;
     assert!(known.is_some());
 }
 
@@ -64,7 +68,7 @@ async fn files_that_nobody_knows_of_are_removed_when_they_are_old() {
 async fn a_removal_does_not_end_a_reading() {
     let (_directory, state, store) = new_store();
     put(&store, &content(1)).await.unwrap();
-    let digest = ContentDigest::of(&content(1));
+    let digest = ContentDigest::from_content(&content(1));
     let object = store.find(digest).await.unwrap().unwrap();
     let mut reader = store.open(&object, 0, object.size).await.unwrap().unwrap();
     let first = reader.next_piece().await.unwrap().unwrap();
@@ -83,14 +87,18 @@ async fn only_expired_files_are_removed_and_by_one_gateway() {
     let (kept, expired) = (content(1), content(2));
     put(&store, &kept).await.unwrap();
     put(&store, &expired).await.unwrap();
-    let digest = ContentDigest::of(&expired);
+    let digest = ContentDigest::from_content(&expired);
     expire(&state, digest).await;
     assert!(store.find(digest).await.unwrap().is_none(), "expired");
     let other_gateway = store_in(&directory, &state);
     let (one, other) = tokio::join!(store.remove_expired(), other_gateway.remove_expired());
     assert_eq!(one.unwrap() + other.unwrap(), 1);
     assert_eq!(directory.files(), 1);
-    assert!(read(&store, ContentDigest::of(&kept)).await.is_some());
+    assert!(
+        read(&store, ContentDigest::from_content(&kept))
+            .await
+            .is_some()
+    );
     put(&store, &expired).await.unwrap();
     assert!(read(&store, digest).await.is_some(), "stored again");
 }
@@ -98,7 +106,7 @@ async fn only_expired_files_are_removed_and_by_one_gateway() {
 #[tokio::test]
 async fn a_write_that_broke_off_is_removed_without_a_second_request() {
     let (_directory, state, store) = new_store();
-    let digest = ContentDigest::of(b"content");
+    let digest = ContentDigest::from_content(b"content");
     let left = ObjectRecord {
         state: ObjectState::Writing { lease_until_ms: 1 },
         write: 7,
@@ -107,18 +115,18 @@ async fn a_write_that_broke_off_is_removed_without_a_second_request() {
     };
     leave_record(&state, digest, &left).await;
     assert_eq!(store.remove_expired().await.unwrap(), 1);
-    assert_eq!(record_of(&state, digest).await, None);
+    assert_eq!(load_record(&state, digest).await, None);
 }
 
 #[tokio::test]
 async fn a_late_removal_does_not_hit_a_later_write() {
     let (_directory, state, store) = new_store();
     let content = content(5);
-    let digest = ContentDigest::of(&content);
+    let digest = ContentDigest::from_content(&content);
     put(&store, &content).await.unwrap();
     let expired = store.find(digest).await.unwrap().unwrap();
     // A gateway marks the record, is suspended, and removes the object after the same bytes were stored again.
-    let record = record_of(&state, digest).await.unwrap();
+    let record = load_record(&state, digest).await.unwrap();
     let mut record = ObjectRecord::read(&record.content.value).unwrap();
     record.state = ObjectState::Removing;
     leave_record(&state, digest, &record).await;
@@ -184,7 +192,12 @@ async fn some_objects_are_removed_at_a_time() {
             size: 1,
             expires_s: unix_ms() / 1000 - 60 * 60,
         };
-        leave_record(&state, ContentDigest::of(&number.to_be_bytes()), &expired).await;
+        leave_record(
+            &state,
+            ContentDigest::from_content(&number.to_be_bytes()),
+            &expired,
+        )
+        .await;
     }
     assert_eq!(store.remove_expired().await.unwrap(), OBJECTS);
     assert_eq!(bucket.removed.load(Ordering::SeqCst), OBJECTS);

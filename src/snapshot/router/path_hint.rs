@@ -23,7 +23,7 @@ impl Router {
         let given: Vec<&str> = path.split('/').filter(|text| !text.is_empty()).collect();
         let patterns = || self.routes.iter().map(|route| &route.pattern);
         let taking = patterns().filter(|pattern| pattern.methods.contains(method));
-        nearest_of(taking, &given).or_else(|| nearest_of(patterns(), &given))
+        nearest_pattern(taking, &given).or_else(|| nearest_pattern(patterns(), &given))
     }
 
     /// A few endpoints, for callers whose path is near no route: the first pattern of each protocol with POST and
@@ -42,7 +42,7 @@ impl Router {
     }
 }
 
-fn nearest_of<'p>(
+fn nearest_pattern<'p>(
     patterns: impl Iterator<Item = &'p MethodPathPattern> + Clone,
     given: &[&str],
 ) -> Option<&'p MethodPathPattern> {

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 /// The SHA-256 of the route's steps and of all chains as they are written, in hex. A changed chain that the route does
 /// not use changes it, too.
-pub(super) fn of(route: &RouteConfig, chains: &BTreeMap<String, Vec<ChainStepConfig>>) -> String {
+pub(super) fn for_route(
+    route: &RouteConfig,
+    chains: &BTreeMap<String, Vec<ChainStepConfig>>,
+) -> String {
     let RouteConfig {
         name,
         protocol,

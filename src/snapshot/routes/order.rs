@@ -29,7 +29,7 @@ pub(super) fn check(
         );
     }
     for (index, step) in filters.iter().enumerate() {
-        let is_repeated = order.position_of(step.name()) != Some(index);
+        let is_repeated = order.find_position(step.name()) != Some(index);
         let placement = &step.named.kind.placement;
         if !is_repeated {
             order.check_place(index, placement, problems);
@@ -66,12 +66,12 @@ struct FilterOrderCheck<'a> {
 }
 
 impl FilterOrderCheck<'_> {
-    fn position_of(&self, wanted: &str) -> Option<usize> {
+    fn find_position(&self, wanted: &str) -> Option<usize> {
         let mut filters = self.filters.iter();
         filters.position(|step| step.name() == wanted)
     }
 
-    fn last_position_of(&self, wanted: &str) -> Option<usize> {
+    fn find_last_position(&self, wanted: &str) -> Option<usize> {
         let mut filters = self.filters.iter();
         filters.rposition(|step| step.name() == wanted)
     }
@@ -171,7 +171,7 @@ impl FilterOrderCheck<'_> {
         let named = placement
             .after
             .iter()
-            .filter_map(|name| self.last_position_of(name));
+            .filter_map(|name| self.find_last_position(name));
         for earlier in providers.chain(named).filter(|earlier| *earlier > index) {
             self.report(earlier, index, placement.reason, placement.hint, problems);
         }
@@ -193,7 +193,7 @@ impl FilterOrderCheck<'_> {
         problems: &mut ProblemCollector<'_>,
     ) {
         let followers = placement.before.iter();
-        let followers = followers.filter_map(|name| self.position_of(name));
+        let followers = followers.filter_map(|name| self.find_position(name));
         for later in followers.filter(|later| *later < index) {
             self.report(index, later, placement.reason, placement.hint, problems);
         }

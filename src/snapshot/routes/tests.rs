@@ -115,7 +115,7 @@ routes:
 }
 
 /// The errors and warnings of a file whose only route has these steps.
-fn problems_of(request: &str, response: &str) -> Vec<ConfigProblem> {
+fn check_route(request: &str, response: &str) -> Vec<ConfigProblem> {
     let text = format!(
         "channels: {{c: {{base_url: 'https://p.example/v1', protocols: [chat], models: {{m: n}}}}}}
 callers: [{{name: ann, key_sha256: 'f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7', models: ['*']}}]
@@ -170,7 +170,7 @@ fn computed_values_name_only_what_earlier_filters_set() {
             None,
         ),
     ] {
-        let problems = problems_of(request, "[]");
+        let problems = check_route(request, "[]");
         let found: Vec<_> = problems
             .iter()
             .map(|problem| (&*problem.reason, &*problem.path))
@@ -230,7 +230,7 @@ fn a_condition_by_which_callers_avoid_a_check_is_a_warning() {
             None,
         ),
     ] {
-        let problems = problems_of(&format!("[authenticate, route_model, {step}]"), "[]");
+        let problems = check_route(&format!("[authenticate, route_model, {step}]"), "[]");
         let found: Vec<_> = problems.iter().map(|problem| &problem.reason).collect();
         assert_eq!(found, expected.iter().collect::<Vec<_>>(), "{step}");
         let at_condition = |problem: &ConfigProblem| problem.path == "routes[0].request[2].if";
@@ -242,7 +242,7 @@ fn a_condition_by_which_callers_avoid_a_check_is_a_warning() {
         ("response.status == 200", None),
     ] {
         let step = format!("[{{if: '{condition}', callout: {{service: s, hold: {{}}}}}}]");
-        let problems = problems_of(request, &step);
+        let problems = check_route(request, &step);
         let found: Vec<_> = problems.iter().map(|problem| &problem.reason).collect();
         assert_eq!(found, expected.iter().collect::<Vec<_>>(), "{condition}");
     }

@@ -18,7 +18,7 @@ impl RedisKeys {
 
     /// The key of the channel that created `id` for `caller`.
     pub fn affinity(&self, caller: &str, id: &str) -> String {
-        let mut key = self.of(caller, "made");
+        let mut key = self.key(caller, "made");
         key.push(':');
         key.push_str(id);
         key
@@ -26,7 +26,7 @@ impl RedisKeys {
 
     /// The key of a limit's counter.
     pub fn limit(&self, limit: &AdmissionLimit) -> String {
-        let mut key = self.of(limit.counter.caller(), limit.measure().name());
+        let mut key = self.key(limit.counter.caller(), limit.measure().name());
         if let Some(model) = limit.counter.model() {
             key.push(':');
             key.push_str(model);
@@ -36,7 +36,7 @@ impl RedisKeys {
 
     /// The key under which an admission of `caller` is noted; `lease` is the name of its lease.
     pub fn admission(&self, caller: &str, lease: &str) -> String {
-        let mut key = self.of(caller, "admitted");
+        let mut key = self.key(caller, "admitted");
         key.push(':');
         key.push_str(lease);
         key
@@ -44,20 +44,20 @@ impl RedisKeys {
 
     /// The key of the uses in the last second.
     pub fn per_second(&self, budget_key: &str) -> String {
-        self.of(budget_key, "pace")
+        self.key(budget_key, "pace")
     }
 
     /// The key of a note.
     pub fn note(&self, key: &str) -> String {
-        self.of(key, "note")
+        self.key(key, "note")
     }
 
     /// The beginning of the keys of one kind of records.
     pub fn records(&self, kind: RecordKind) -> String {
-        self.of(kind.name(), "records")
+        self.key(kind.name(), "records")
     }
 
-    fn of(&self, caller: &str, what: &str) -> String {
+    fn key(&self, caller: &str, what: &str) -> String {
         let mut key = String::with_capacity(self.prefix.len() + caller.len() + what.len() + 64);
         key.push_str(&self.prefix);
         key.push_str(":{");

@@ -106,15 +106,15 @@ impl StateStore for RedisStore {
         });
     }
 
-    fn channel_of<'a>(
+    fn find_channel<'a>(
         &'a self,
         caller: &'a Arc<str>,
         id: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>> {
-        match self.inner.outbox.owner_of(caller, id) {
+        match self.inner.outbox.find_owner(caller, id) {
             Some(owner) => StoreFuture::Ready(Ok(owner.channel())),
             None => {
-                let asked = self.inner.channel_of(caller, id);
+                let asked = self.inner.find_channel(caller, id);
                 StoreFuture::Later(Box::pin(
                     self.inner.count_failure(StoreOperation::ChannelOf, asked),
                 ))
@@ -192,7 +192,7 @@ impl Drop for RedisStore {
 }
 
 impl RedisStoreInner {
-    async fn channel_of(
+    async fn find_channel(
         &self,
         caller: &Arc<str>,
         id: &str,
@@ -212,7 +212,7 @@ impl RedisStoreInner {
         let connection = self.connector.connection()?;
         let lease = self.leases.next();
         let name = self.leases.name(lease);
-        let mut keys = self.keys_of(demand.limits);
+        let mut keys = self.limit_keys(demand.limits);
         keys.extend(self.note_key(demand, &name));
         let command = self.scripts.admit(&keys, &name, demand);
         let mut guard = CancelGuard {
@@ -291,7 +291,7 @@ impl RedisStoreInner {
             return;
         };
         let lease = self.leases.name(ticket.lease);
-        let mut keys = self.keys_of(&ticket.limits);
+        let mut keys = self.limit_keys(&ticket.limits);
         let mut measures = ticket.limits.iter().map(AdmissionLimit::measure);
         // The end of a lease may be repeated without a note.
         if measures.clone().any(LimitKind::counts_tokens) {
@@ -309,7 +309,7 @@ impl RedisStoreInner {
         });
     }
 
-    fn keys_of(&self, limits: &[AdmissionLimit]) -> Vec<String> {
+    fn limit_keys(&self, limits: &[AdmissionLimit]) -> Vec<String> {
         limits.iter().map(|limit| self.keys.limit(limit)).collect()
     }
 

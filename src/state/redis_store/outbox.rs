@@ -114,7 +114,7 @@ impl RedisOutbox {
     }
 
     /// The owner of `id` if it is queued but not yet written.
-    pub fn owner_of(&self, caller: &Arc<str>, id: &str) -> Option<IdOwnership> {
+    pub fn find_owner(&self, caller: &Arc<str>, id: &str) -> Option<IdOwnership> {
         let waiting = lock(&self.waiting);
         if waiting.unwritten.is_empty() {
             return None;

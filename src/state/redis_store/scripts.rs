@@ -135,7 +135,7 @@ pub fn admission(
         1 => AdmissionDecision::Granted(AdmissionTicket {
             limits: demand.limits.to_vec(),
             tokens: demand.tokens,
-            taken_at: ClockReading::of_server(count(now)),
+            taken_at: ClockReading::from_server(count(now)),
             lease,
         }),
         _ => AdmissionDecision::Refused {

@@ -137,7 +137,7 @@ impl StateDatabase {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn channel_of(&self, caller: &str, id: &str) -> rusqlite::Result<Option<Arc<str>>> {
+    pub fn find_channel(&self, caller: &str, id: &str) -> rusqlite::Result<Option<Arc<str>>> {
         let mut statement = self
             .connection
             .prepare("SELECT channel FROM made WHERE caller = ?1 AND id = ?2")?;

@@ -111,13 +111,13 @@ impl SqliteStore {
         caller: &Arc<str>,
         id: &str,
     ) -> Result<Option<Arc<str>>, StoreUnavailable> {
-        let Some(channel) = self.reader.channel_of(caller, id).await? else {
+        let Some(channel) = self.reader.find_channel(caller, id).await? else {
             return Ok(None);
         };
         self.used(caller, id);
         let mut affinity = lock(&self.affinity);
         // An owner that was recorded or deleted meanwhile is newer.
-        let owner = affinity.owner_of(caller, id).unwrap_or_else(|| {
+        let owner = affinity.find_owner(caller, id).unwrap_or_else(|| {
             let owner = IdOwnership::Channel(channel);
             affinity.remember(caller, id, owner.clone());
             owner
@@ -136,12 +136,12 @@ impl StateStore for SqliteStore {
         });
     }
 
-    fn channel_of<'a>(
+    fn find_channel<'a>(
         &'a self,
         caller: &'a Arc<str>,
         id: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>> {
-        let known = lock(&self.affinity).owner_of(caller, id);
+        let known = lock(&self.affinity).find_owner(caller, id);
         match known {
             Some(IdOwnership::Forgotten) => StoreFuture::Ready(Ok(None)),
             Some(IdOwnership::Channel(channel)) => {

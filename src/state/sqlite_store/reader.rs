@@ -62,7 +62,7 @@ impl StateReaderThread {
     ///
     /// # Errors
     /// The file cannot be read, or not in time.
-    pub async fn channel_of(
+    pub async fn find_channel(
         &self,
         caller: &Arc<str>,
         id: &str,
@@ -142,7 +142,7 @@ impl ReadRequest {
                 caller,
                 id,
                 responder,
-            } => respond_with(responder, || file.channel_of(&caller, &id)),
+            } => respond_with(responder, || file.find_channel(&caller, &id)),
             Self::GetNote { key, responder } => respond_with(responder, || file.get_note(&key)),
         }
     }

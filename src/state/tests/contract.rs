@@ -39,11 +39,11 @@ async fn an_id_leads_to_the_channel_that_made_it(store: &dyn StateStore) {
     let (ann, bob) = (caller(), caller());
     store.remember(&ann, "resp_1", &Arc::from("primary"));
     assert_eq!(
-        channel_of(store, &ann, "resp_1").await.as_deref(),
+        find_channel(store, &ann, "resp_1").await.as_deref(),
         Some("primary")
     );
-    assert_eq!(channel_of(store, &ann, "resp_2").await, None);
-    assert_eq!(channel_of(store, &bob, "resp_1").await, None);
+    assert_eq!(find_channel(store, &ann, "resp_2").await, None);
+    assert_eq!(find_channel(store, &bob, "resp_1").await, None);
 }
 
 async fn a_later_channel_takes_an_ids_place(store: &dyn StateStore) {
@@ -51,7 +51,7 @@ async fn a_later_channel_takes_an_ids_place(store: &dyn StateStore) {
     for channel in ["primary", "second"] {
         store.remember(&ann, "resp_1", &Arc::from(channel));
         assert_eq!(
-            channel_of(store, &ann, "resp_1").await.as_deref(),
+            find_channel(store, &ann, "resp_1").await.as_deref(),
             Some(channel)
         );
     }
@@ -62,12 +62,12 @@ async fn what_is_forgotten_is_unknown(store: &dyn StateStore) {
     store.remember(&ann, "resp_1", &Arc::from("primary"));
     store.flush(Duration::from_secs(10));
     store.forget(&ann, "resp_1");
-    assert_eq!(channel_of(store, &ann, "resp_1").await, None);
+    assert_eq!(find_channel(store, &ann, "resp_1").await, None);
     store.flush(Duration::from_secs(10));
-    assert_eq!(channel_of(store, &ann, "resp_1").await, None);
+    assert_eq!(find_channel(store, &ann, "resp_1").await, None);
     store.remember(&ann, "resp_1", &Arc::from("second"));
     assert_eq!(
-        channel_of(store, &ann, "resp_1").await.as_deref(),
+        find_channel(store, &ann, "resp_1").await.as_deref(),
         Some("second")
     );
 }

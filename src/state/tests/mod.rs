@@ -69,8 +69,8 @@ async fn refused(
     }
 }
 
-async fn channel_of(store: &dyn StateStore, caller: &Arc<str>, id: &str) -> Option<String> {
-    let pending: StoreFuture<'_, _> = store.channel_of(caller, id);
+async fn find_channel(store: &dyn StateStore, caller: &Arc<str>, id: &str) -> Option<String> {
+    let pending: StoreFuture<'_, _> = store.find_channel(caller, id);
     pending.get().await.unwrap().map(|name| name.to_string())
 }
 

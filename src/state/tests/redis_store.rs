@@ -43,7 +43,7 @@ pub fn command(server: &RedisServer, command: &str) {
 
 async fn is_unreachable(store: &dyn StateStore) -> Result<(), StoreUnavailable> {
     let nobody = Arc::from("nobody");
-    store.channel_of(&nobody, "resp_0").get().await.map(drop)
+    store.find_channel(&nobody, "resp_0").get().await.map(drop)
 }
 
 async fn wait_until_back(store: &dyn StateStore) {
@@ -147,12 +147,12 @@ async fn gateways_share_ids_limits_and_budgets() {
     one.remember(&ann, "resp_1", &Arc::from("primary"));
     one.flush(AT_ONCE);
     assert_eq!(
-        channel_of(&*other, &ann, "resp_1").await.as_deref(),
+        find_channel(&*other, &ann, "resp_1").await.as_deref(),
         Some("primary")
     );
     other.forget(&ann, "resp_1");
     other.flush(AT_ONCE);
-    assert_eq!(channel_of(&*one, &ann, "resp_1").await, None);
+    assert_eq!(find_channel(&*one, &ann, "resp_1").await, None);
 
     for (measure, tokens) in [
         (LimitKind::RequestsPerMinute, 0),
@@ -232,7 +232,7 @@ async fn a_killed_redis_is_unreachable_at_once_and_reconnected() {
         let id = format!("resp_{round}");
         store.remember(&ann, &id, &Arc::from("primary"));
         assert_eq!(
-            channel_of(&*store, &ann, &id).await.as_deref(),
+            find_channel(&*store, &ann, &id).await.as_deref(),
             Some("primary")
         );
 
@@ -241,7 +241,7 @@ async fn a_killed_redis_is_unreachable_at_once_and_reconnected() {
         store.flush(AT_ONCE);
         let other = open(site(&server.url()));
         assert_eq!(
-            channel_of(&*other, &ann, &id).await.as_deref(),
+            find_channel(&*other, &ann, &id).await.as_deref(),
             Some("primary")
         );
         // The lease that is still in use is renewed in a Redis that has lost its data.
@@ -363,10 +363,10 @@ async fn the_outbox_is_bounded_and_counts_dropped_writes() {
     wait_until_back(&*store).await;
     store.flush(Duration::from_secs(30));
     assert_eq!(
-        channel_of(&*store, &ann, "resp_49999").await.as_deref(),
+        find_channel(&*store, &ann, "resp_49999").await.as_deref(),
         Some("primary")
     );
-    assert_eq!(channel_of(&*store, &ann, "resp_50000").await, None);
+    assert_eq!(find_channel(&*store, &ann, "resp_50000").await, None);
 }
 
 #[test]

@@ -26,10 +26,10 @@ async fn writes_survive_reopening() {
     }
     let store = folder.store();
     assert_eq!(
-        channel_of(&*store, &ann, "resp_1").await.as_deref(),
+        find_channel(&*store, &ann, "resp_1").await.as_deref(),
         Some("primary")
     );
-    assert_eq!(channel_of(&*store, &ann, "resp_2").await, None);
+    assert_eq!(find_channel(&*store, &ann, "resp_2").await, None);
     refused(&*store, &budget, 1).await;
 }
 
@@ -104,7 +104,7 @@ async fn two_processes_share_ids_and_budgets() {
     old.remember(&ann, "resp_1", &Arc::from("primary"));
     old.flush(MAX_WAIT);
     assert_eq!(
-        channel_of(&*new, &ann, "resp_1").await.as_deref(),
+        find_channel(&*new, &ann, "resp_1").await.as_deref(),
         Some("primary")
     );
 
@@ -172,7 +172,7 @@ async fn what_was_written_survives_kill_minus_9() {
         for n in 0..=last {
             let id = format!("resp_{n}");
             assert_eq!(
-                channel_of(&*store, &ann, &id).await.as_deref(),
+                find_channel(&*store, &ann, &id).await.as_deref(),
                 Some("primary"),
                 "{id}"
             );
@@ -199,7 +199,7 @@ async fn a_corrupt_file_is_renamed_and_a_new_one_is_started() {
     let store = folder.store();
     let ann = caller();
     store.remember(&ann, "resp_1", &Arc::from("primary"));
-    assert!(channel_of(&*store, &ann, "resp_1").await.is_some());
+    assert!(find_channel(&*store, &ann, "resp_1").await.is_some());
     assert!(folder.path().join("state.sqlite.broken").exists());
 }
 
@@ -252,14 +252,18 @@ async fn failed_writes_are_reported_and_retried() {
         .unwrap();
     store.remember(&ann, "resp_2", &Arc::from("primary"));
     eventually("the store is away", async || !store.health().up).await;
-    assert!(channel_of(&*store, &ann, "resp_2").await.is_some());
+    assert!(find_channel(&*store, &ann, "resp_2").await.is_some());
     assert!(store.health().failed[0] > 0);
     file.execute_batch("ALTER TABLE elsewhere RENAME TO made")
         .unwrap();
     eventually("the store is back", async || store.health().up).await;
     store.flush(MAX_WAIT);
     drop(store);
-    assert!(channel_of(&*folder.store(), &ann, "resp_2").await.is_some());
+    assert!(
+        find_channel(&*folder.store(), &ann, "resp_2")
+            .await
+            .is_some()
+    );
 }
 
 #[tokio::test]
@@ -274,8 +278,8 @@ async fn a_locked_file_does_not_block_requests() {
     for n in 0..1_000 {
         let id = format!("resp_{n}");
         store.remember(&ann, &id, &Arc::from("primary"));
-        assert!(channel_of(&*store, &ann, &id).await.is_some());
-        assert_eq!(channel_of(&*store, &ann, "resp_unknown").await, None);
+        assert!(find_channel(&*store, &ann, &id).await.is_some());
+        assert_eq!(find_channel(&*store, &ann, "resp_unknown").await, None);
         let ticket = granted(&*store, &budget, 1).await;
         store.settle(ticket, 1);
     }
@@ -284,7 +288,7 @@ async fn a_locked_file_does_not_block_requests() {
     file.execute_batch("COMMIT").unwrap();
     store.flush(MAX_WAIT);
     assert!(
-        channel_of(&*folder.store(), &ann, "resp_999")
+        find_channel(&*folder.store(), &ann, "resp_999")
             .await
             .is_some()
     );
@@ -311,6 +315,6 @@ async fn ids_that_nobody_uses_are_removed() {
         count == 1
     })
     .await;
-    assert!(channel_of(&*store, &ann, "resp_new").await.is_some());
-    assert_eq!(channel_of(&*store, &ann, "resp_7").await, None);
+    assert!(find_channel(&*store, &ann, "resp_new").await.is_some());
+    assert_eq!(find_channel(&*store, &ann, "resp_7").await, None);
 }

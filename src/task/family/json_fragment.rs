@@ -10,7 +10,7 @@ pub struct JsonFragment<'a>(Cow<'a, [u8]>);
 
 impl<'a> JsonFragment<'a> {
     /// The value of a document's node.
-    pub fn of(node: DocumentNode<'a>) -> Self {
+    pub fn from_node(node: DocumentNode<'a>) -> Self {
         Self(Cow::Borrowed(node.raw()))
     }
 

@@ -100,7 +100,7 @@ impl MappedRequest {
     }
 
     /// The generic field that was set at a pointer in the body, to report an error there.
-    pub fn param_of(&self, pointer: &str) -> Option<&str> {
+    pub fn param_at(&self, pointer: &str) -> Option<&str> {
         let within = |outer: &str, inner: &str| {
             let rest = inner.strip_prefix(outer);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -96,7 +96,7 @@ fn read_one<'a>(
     let url = url.ok_or_else(|| FieldError::new(param, message))?;
     Ok(InputMedia {
         kind,
-        url: JsonFragment::of(url),
+        url: JsonFragment::from_node(url),
     })
 }
 

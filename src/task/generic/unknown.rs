@@ -135,7 +135,7 @@ impl<'a> UnknownField<'a> {
 
     /// The element of `medias` that has the meaning of the field's name.
     fn as_media(&self) -> String {
-        let words = words_of(&self.name);
+        let words = split_words(&self.name);
         let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
         let kind = match () {
             () if has(&["video", "videos", "clip"]) => "video",
@@ -160,7 +160,7 @@ impl<'a> UnknownField<'a> {
         };
         let close = nearest(&self.name, known.iter().copied(), 1);
         close.first().copied().or_else(|| {
-            let parts = words_of(&self.name);
+            let parts = split_words(&self.name);
             let has = |word: &str| parts.iter().any(|part| part == word);
             let named = known.iter().copied().find(|name| has(name));
             named.or_else(|| {
@@ -200,7 +200,7 @@ fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
 }
 
 /// The words of a name: `firstFrame_url` has `first`, `frame` and `url`.
-fn words_of(name: &str) -> Vec<String> {
+fn split_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for letter in name.chars().take(NAME_CHARS_MAX) {
         if letter.is_ascii_uppercase() || !letter.is_ascii_alphanumeric() {

@@ -15,7 +15,7 @@ fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
 }
 
 fn context(lines: &[(&'static str, &str)]) -> Option<TraceContext> {
-    TraceContext::of_headers(&headers(lines))
+    TraceContext::from_headers(&headers(lines))
 }
 
 fn state(lines: &[&str]) -> Option<String> {
@@ -165,7 +165,7 @@ fn a_state_that_is_too_long_loses_long_members_first_and_then_the_last_ones() {
 fn what_is_sent_is_read_again() {
     for is_sampled in [false, true] {
         let (trace, span) = (TraceId::random(), SpanId::random());
-        let flags = TraceFlags::of_new_trace().with_sampled(is_sampled);
+        let flags = TraceFlags::for_new_trace().with_sampled(is_sampled);
         let sent = traceparent(trace, span, flags);
         let text = format!("00-{trace}-{span}-0{}", if is_sampled { 3 } else { 2 });
         assert_eq!(sent.to_str().unwrap(), text);

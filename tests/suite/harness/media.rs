@@ -143,7 +143,7 @@ pub async fn downloads_within(
 /// The path of a URL of a file that is valid for an hour, whether or not the file is stored.
 pub fn path_of_content(content: &[u8], content_type: &str) -> String {
     let token = MediaToken {
-        digest: ContentDigest::of(content),
+        digest: ContentDigest::from_content(content),
         expires_s: unix_ms() / 1000 + 60 * 60,
         content_type: content_type.into(),
     };

@@ -155,7 +155,7 @@ async fn store_once_and_serve_everywhere(place: &SharedPlace, what: &str) {
 
     // A third gateway removes the file again and again, while the others store it.
     let member = Member::of(place);
-    let digest = ContentDigest::of(&content);
+    let digest = ContentDigest::from_content(&content);
     let (mut writes, mut made) = (BTreeSet::new(), 0);
     while writes.len() < 5 {
         let [left, right] = [&first, &second].map(|gateway| create(gateway, &body));

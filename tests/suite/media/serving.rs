@@ -138,7 +138,7 @@ async fn forged_expired_altered_and_foreign_tokens_get_one_and_the_same_404() {
         ..valid.clone()
     };
     let absent = MediaToken {
-        digest: ContentDigest::of(b"never stored"),
+        digest: ContentDigest::from_content(b"never stored"),
         ..valid.clone()
     };
     let foreign = TaskIdKeyRing::new(TaskIdKey::new(&"f".repeat(32)).unwrap(), Vec::new());

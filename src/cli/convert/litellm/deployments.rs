@@ -7,7 +7,7 @@ use super::super::source_settings::SourceSettings;
 use super::deployment::Deployment;
 use super::deployment_options;
 use super::global_settings::GlobalSettings;
-use super::providers::{LitellmProvider, of_model};
+use super::providers::{LitellmProvider, provider_for_model};
 use super::{VARIABLE, expanded, secret};
 use http::Uri;
 use serde_json::Value;
@@ -63,7 +63,7 @@ fn read_one(
         ));
     }
     let named = params["custom_llm_provider"].as_str();
-    let (provider, own) = of_model(model, named).map_err(|provider| {
+    let (provider, own) = provider_for_model(model, named).map_err(|provider| {
         let why = format!("Headgate does not speak the protocol of the provider of `{provider}`, or this command does not know the provider");
         unusable(why, "if the provider has an OpenAI-compatible URL, add a channel with it and `protocols: [chat]`")
     })?;

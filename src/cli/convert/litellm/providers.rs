@@ -152,7 +152,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
 ];
 
 /// The provider of a model and the provider's name for the model, or the name of a provider that is not known.
-pub fn of_model<'m>(
+pub fn provider_for_model<'m>(
     model: &'m str,
     named: Option<&'m str>,
 ) -> Result<(&'static LitellmProvider, &'m str), &'m str> {

@@ -100,12 +100,12 @@ static TYPES: &[ChannelType] = &[
 ];
 
 /// The type of this number, if the gateway speaks its protocol.
-pub fn of_number(number: u64) -> Option<&'static ChannelType> {
+pub fn find_by_number(number: u64) -> Option<&'static ChannelType> {
     TYPES.iter().find(|one| one.number == number)
 }
 
 /// What else to do about a type that the gateway does not speak.
-pub fn instead_of(number: u64) -> &'static str {
+pub fn alternative(number: u64) -> &'static str {
     match number {
         54 => {
             "the provider is one of video tasks: add a channel with `family: family-a`, see docs/routes.md"

@@ -56,11 +56,11 @@ fn read_one(
         ));
     }
     let number = row["type"].as_u64().unwrap_or_default();
-    let Some(channel_type) = channel_types::of_number(number) else {
+    let Some(channel_type) = channel_types::find_by_number(number) else {
         let why = format!(
             "Headgate does not speak the protocol of type {number}, or this command does not know the type"
         );
-        return Err(unusable(why, channel_types::instead_of(number)));
+        return Err(unusable(why, channel_types::alternative(number)));
     };
     let base_url = base_url(number, channel_type, row)?;
     let mut draft = ChannelDraft {

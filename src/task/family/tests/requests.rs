@@ -85,6 +85,6 @@ fn violations_of_the_mapped_request_name_the_callers_fields() {
         (&of_b, "", None),
     ];
     for (mapped, pointer, param) in table {
-        assert_eq!(mapped.param_of(pointer), param, "{pointer}");
+        assert_eq!(mapped.param_at(pointer), param, "{pointer}");
     }
 }
