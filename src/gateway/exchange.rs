@@ -119,13 +119,13 @@ impl Exchange<'_> {
                 self.begin_capture();
             }
         }
-        if let Some(settlement) = self.reply_of(flow).await? {
+        if let Some(settlement) = self.send_filter_reply(flow).await? {
             return Ok(settlement);
         }
         self.take_body().await?;
         route.response.output_checks().admit(&self.request)?;
         let flow = self.run_on_body(&route).await?;
-        if let Some(settlement) = self.reply_of(flow).await? {
+        if let Some(settlement) = self.send_filter_reply(flow).await? {
             return Ok(settlement);
         }
         self.open.request().update(|details| {
@@ -136,7 +136,7 @@ impl Exchange<'_> {
             None => Arc::from([]),
         };
         self.retry_policy = RetryPolicy {
-            safety: RetrySafety::of(&self.request),
+            safety: RetrySafety::for_request(&self.request),
             on_timeout: route.failover.on_timeout,
         };
         let LeasedResponse {
@@ -158,7 +158,7 @@ impl Exchange<'_> {
             lease.count_tokens(usage.total());
         }
         relayed?;
-        Ok(self.settlement_of(status))
+        Ok(self.settlement_for(status))
     }
 
     /// Counts the client's connection against the caller's quota, as soon as the caller is authenticated.
@@ -215,7 +215,7 @@ impl Exchange<'_> {
             && self.downstream.has_unread_body()
             && [Method::POST, Method::PUT, Method::PATCH].contains(&self.request.method)
             && length.is_none_or(|bytes| bytes > HELD_BYTES_MAX)
-            && RetrySafety::of(&self.request) != RetrySafety::Paid
+            && RetrySafety::for_request(&self.request) != RetrySafety::Paid
     }
 
     fn prepare_upload(&mut self, deadline: Duration) -> Result<(), Fault> {
@@ -246,7 +246,7 @@ impl Exchange<'_> {
     }
 
     /// Sends the local reply of a filter, if it made one.
-    async fn reply_of(&mut self, flow: FilterAction) -> Result<Option<Settlement>, Fault> {
+    async fn send_filter_reply(&mut self, flow: FilterAction) -> Result<Option<Settlement>, Fault> {
         match flow {
             FilterAction::Continue => Ok(None),
             FilterAction::LocalReply(reply) => self.reply(*reply).await.map(Some),
@@ -345,7 +345,7 @@ impl Exchange<'_> {
         }
     }
 
-    fn settlement_of(&self, status: StatusCode) -> Settlement {
+    fn settlement_for(&self, status: StatusCode) -> Settlement {
         let info = &self.request.info;
         match (
             status.is_success() && info.stream_error.is_none(),

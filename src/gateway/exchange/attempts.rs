@@ -159,11 +159,11 @@ impl Attempts<'_> {
         self.request.info.may_have_cost |=
             self.progress == SendProgress::Sent && !self.has_response;
         if self.request.info.processing == UpstreamProcessing::Unsent {
-            self.request.info.processing = processing_of(self.progress);
+            self.request.info.processing = upstream_processing(self.progress);
         }
         let is_drained = matches!(interrupted, UpstreamWaitInterruption::Ending);
         let fault = Fault::from(interrupted);
-        let end = AttemptFailureClass::of_fault(fault.kind, self.progress);
+        let end = AttemptFailureClass::from_fault(fault.kind, self.progress);
         match is_drained {
             true => self.policy.decision(end).fault(fault),
             false => fault,
@@ -267,7 +267,7 @@ impl Attempts<'_> {
             Err(error) => {
                 capture::failed_attempt(&self.wait_times, &lease, &error.fault);
                 self.request.info.may_have_cost |= error.progress == SendProgress::Sent;
-                self.request.info.processing = processing_of(error.progress);
+                self.request.info.processing = upstream_processing(error.progress);
                 self.record_failed_attempt(error, &mut lease)
             }
         };
@@ -331,7 +331,7 @@ impl Attempts<'_> {
         self.record_outcome(lease, outcome, fault.detail.as_deref());
         let decision = self
             .policy
-            .decision(AttemptFailureClass::of_fault(fault.kind, progress));
+            .decision(AttemptFailureClass::from_fault(fault.kind, progress));
         let fault = decision.fault(fault);
         match decision.next {
             NextAttempt::Candidate => AttemptVerdict::Next(FallbackReply::Failed { fault, reason }),
@@ -361,7 +361,7 @@ impl FallbackReply {
 }
 
 /// What a provider did with a request to which it did not respond.
-fn processing_of(progress: SendProgress) -> UpstreamProcessing {
+fn upstream_processing(progress: SendProgress) -> UpstreamProcessing {
     match progress {
         SendProgress::Unsent => UpstreamProcessing::Unsent,
         SendProgress::Sent => UpstreamProcessing::Unknown,

@@ -145,7 +145,7 @@ impl Attempts<'_> {
                 }
             },
         };
-        let first = self.first_event_of(response, kind, lease).await?;
+        let first = self.wait_for_first_event(response, kind, lease).await?;
         Ok(ResponseStart::Body(first))
     }
 
@@ -235,7 +235,7 @@ impl Attempts<'_> {
             }
             _ => error.class,
         };
-        let end = AttemptFailureClass::of_error(status, decided_as);
+        let end = AttemptFailureClass::from_error(status, decided_as);
         let decision = self.decision_about(end, error.evidence);
         let reply = ErrorReplyBody::for_response(response.kind(), body);
         let plan = ReplyPlan::for_error(decision, status, reply);
@@ -276,7 +276,7 @@ impl Attempts<'_> {
     }
 
     /// Waits for the first content of a good response, while it can still be given up for another channel.
-    async fn first_event_of(
+    async fn wait_for_first_event(
         &mut self,
         response: &mut UpstreamResponse,
         kind: ResponseBodyKind,

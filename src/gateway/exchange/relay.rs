@@ -150,7 +150,7 @@ impl Exchange<'_> {
     fn uncommitted_fault(&self, fault: Fault) -> Fault {
         match fault.kind {
             FaultKind::Upstream | FaultKind::UpstreamTimeout | FaultKind::Ending => {
-                let end = AttemptFailureClass::of_fault(fault.kind, SendProgress::Sent);
+                let end = AttemptFailureClass::from_fault(fault.kind, SendProgress::Sent);
                 self.retry_policy.decision(end).fault(fault)
             }
             _ => fault,

@@ -236,7 +236,7 @@ impl RetryPolicy {
 
 impl AttemptFailureClass {
     /// The end of an attempt that failed with `kind` before the caller received any of the response.
-    pub fn of_fault(kind: FaultKind, progress: SendProgress) -> Self {
+    pub fn from_fault(kind: FaultKind, progress: SendProgress) -> Self {
         match (progress, kind) {
             (SendProgress::Unsent, _) => Self::Unsent,
             (SendProgress::Sent, FaultKind::UpstreamTimeout) => Self::TimedOut,
@@ -246,7 +246,7 @@ impl AttemptFailureClass {
     }
 
     /// The end of an attempt whose response is an error.
-    pub fn of_error(status: StatusCode, error_class: ErrorClass) -> Self {
+    pub fn from_error(status: StatusCode, error_class: ErrorClass) -> Self {
         match status.is_server_error() {
             true => Self::ServerError(error_class),
             false => Self::ClientError(error_class),
@@ -283,7 +283,7 @@ const PAID_FAILURE: &str = "the provider returned an error and may have processe
 
 impl RetrySafety {
     /// The retry safety of a request, by its protocol and body.
-    pub fn of(request: &RequestView) -> Self {
+    pub fn for_request(request: &RequestView) -> Self {
         let is_post = request.method == Method::POST;
         let storage = match request.protocol.map(|it| it.descriptor().cost) {
             Some(RequestCost::PaidWork) => {
@@ -294,17 +294,20 @@ impl RetrySafety {
         };
         match &*request.body {
             RequestBody::Streamed(_) => Self::Streamed,
-            RequestBody::Opaque(_) => Self::of_unread(storage),
+            RequestBody::Opaque(_) => Self::for_unread_body(storage),
             body => {
                 let document = body.document();
                 let flags = document.map(|body| body.root().get_each(["store", "background"]));
                 let flags = flags.unwrap_or_default();
-                Self::of_flags(storage, flags.map(|flag| flag?.as_bool()))
+                Self::from_flags(storage, flags.map(|flag| flag?.as_bool()))
             }
         }
     }
 
-    fn of_flags(storage: Option<ResponseStorage>, [store, background]: [Option<bool>; 2]) -> Self {
+    fn from_flags(
+        storage: Option<ResponseStorage>,
+        [store, background]: [Option<bool>; 2],
+    ) -> Self {
         let stored = match storage {
             Some(ResponseStorage::Never) => false,
             Some(ResponseStorage::OnRequest) => store == Some(true),
@@ -319,7 +322,7 @@ impl RetrySafety {
     }
 
     /// The highest risk that an unread body may have.
-    fn of_unread(storage: Option<ResponseStorage>) -> Self {
+    fn for_unread_body(storage: Option<ResponseStorage>) -> Self {
         match storage {
             Some(ResponseStorage::Never) => Self::Free,
             Some(ResponseStorage::ByDefault) => Self::Background,
