@@ -104,7 +104,7 @@ enum CliCommand {
     #[command(subcommand)]
     #[command(after_help = examples::KEY)]
     Key(key::KeyCommand),
-    /// Prints the status of a running gateway in words; exits with 0 if it is fine, 1 if it is degraded, and 2 if it
+    /// Prints the status of a running gateway as text; exits with 0 if it is fine, 1 if it is degraded, and 2 if it
     /// cannot be reached.
     #[command(after_help = examples::STATUS)]
     Status(status::StatusArgs),

@@ -38,7 +38,7 @@ pub fn plan_changes(old: &RequestPlan, new: &RequestPlan) -> Vec<PlanChange> {
     changes.0
 }
 
-/// An outcome in words.
+/// An outcome as text.
 pub fn verdict(outcome: &PlannedOutcome) -> String {
     match outcome {
         PlannedOutcome::Refused(refusal) => refused(refusal),

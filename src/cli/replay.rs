@@ -1,4 +1,4 @@
-//! `headgate replay`: dry-runs recorded requests with a configuration, and compares with what became of them.
+//! `headgate replay`: dry-runs recorded requests with a configuration, and compares with the recorded outcomes.
 
 mod judgement;
 
@@ -53,7 +53,7 @@ struct ReplaySummary<'a> {
     not_judged: BTreeMap<&'static str, usize>,
 }
 
-/// Prints what became of the requests; returns whether any differs.
+/// Prints the outcomes of the requests; returns whether any differs.
 pub fn run(args: &ReplayArgs) -> Result<bool, CommandError> {
     let snapshot = snapshot::build(&args.config.path(), &SharedState::default())?.snapshot;
     let requests = request_file::read(&args.file)?;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// A request of a file, and what became of it when it was recorded.
+/// A request of a file, and its outcome when it was recorded.
 pub struct RecordedRequest {
     /// Where it stands in the file, as `line 7` or `entry 2`.
     pub place: String,

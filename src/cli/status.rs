@@ -1,4 +1,4 @@
-//! `headgate status`: what the admin pages of a running gateway contain, in words.
+//! `headgate status`: what the admin pages of a running gateway contain, as text.
 
 use super::CommandError;
 use super::admin_address::AdminAddressArgs;

@@ -1,4 +1,4 @@
-//! The status of a gateway in words, made from its admin pages.
+//! The status of a gateway as text, made from its admin pages.
 
 use super::style::{self, styled};
 use chrono::{DateTime, Utc};

@@ -25,7 +25,7 @@ pub enum StepChange {
 }
 
 impl StepChange {
-    /// The change in words; `None` for a pair.
+    /// The change as text; `None` for a pair.
     pub fn text(&self) -> Option<String> {
         let place = |after: &Option<String>| match after {
             Some(after) => format!("after {after}"),

@@ -135,13 +135,13 @@ impl YamlDelimiterScanner<'_> {
             let byte = bytes[at];
             match byte {
                 b'"' | b'\'' if is_token_start => {
-                    let (behind, is_closed) = closing_quote(bytes, at);
+                    let (after, is_closed) = closing_quote(bytes, at);
                     self.layout.quoted.push(QuotedScalarSpan {
-                        range: at..behind,
+                        range: at..after,
                         is_closed,
                     });
-                    line_end = end(behind.min(bytes.len()));
-                    at = behind;
+                    line_end = end(after.min(bytes.len()));
+                    at = after;
                     is_token_start = false;
                     continue;
                 }

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 /// Annotation: what the keys of a mapping name, where that is not just keys.
 pub(super) const KEY_NOUN: &str = "x-key-noun";
-/// Annotation that editors know, too: what a pattern wants, in words.
+/// Annotation that editors know, too: what a pattern wants, as text.
 pub(super) const PATTERN_WORDS: &str = "patternErrorMessage";
-/// Annotation next to `not`: why the value is refused, in words.
+/// Annotation next to `not`: why the value is refused, as text.
 pub(super) const REFUSAL: &str = "x-refusal";
 /// Annotation next to [`REFUSAL`]: what to do.
 pub(super) const REFUSAL_HINT: &str = "x-refusal-hint";

@@ -63,8 +63,8 @@ impl<'text> SyntaxErrorContext<'text> {
         let layout = YamlDelimiters::parse(self.text, self.at.start);
         let quoted = layout.quoted.iter().rev().find(|quoted| {
             let between = self.text.get(quoted.range.end..self.at.start);
-            let is_right_behind = between.is_some_and(|between| !between.contains('\n'));
-            quoted.range.contains(&self.at.start) || is_right_behind
+            let follows_directly = between.is_some_and(|between| !between.contains('\n'));
+            quoted.range.contains(&self.at.start) || follows_directly
         })?;
         let inner = self.text.get(quoted.range.clone())?;
         let ran_on = inner.contains('\n') || !quoted.is_closed;

@@ -93,8 +93,8 @@ fn mentioned(template: &str) -> Vec<&str> {
     let mut rest = template;
     while let Some(at) = rest.find('$') {
         let after = &rest[at + 1..];
-        if let Some(behind) = after.strip_prefix('$') {
-            rest = behind;
+        if let Some(remainder) = after.strip_prefix('$') {
+            rest = remainder;
             continue;
         }
         let name = match after.strip_prefix('{') {

@@ -78,8 +78,8 @@ fn request_usage(body: &JsonDocument, edits: &mut JsonEdits) -> bool {
             edits.replace(options.span(), ASKING)
         }
         Some(options) => match options.get("include_usage") {
-            Some(asked) if asked.as_bool() == Some(true) => return false,
-            Some(asked) => edits.replace(asked.span(), &b"true"[..]),
+            Some(requested) if requested.as_bool() == Some(true) => return false,
+            Some(requested) => edits.replace(requested.span(), &b"true"[..]),
             None => edits.insert_member(options, "include_usage", &b"true"[..]),
         },
     }
@@ -115,7 +115,7 @@ mod tests {
     use crate::protocol::json::JsonLimits;
     use bytes::Bytes;
 
-    fn asked(body: &'static str) -> Option<String> {
+    fn requested(body: &'static str) -> Option<String> {
         let body = JsonDocument::parse(Bytes::from_static(body.as_bytes()), &JsonLimits::default())
             .unwrap();
         let mut edits = JsonEdits::default();
@@ -149,7 +149,7 @@ mod tests {
                 Some(r#"{"stream":true,"stream_options":{"include_usage":true}}"#),
             ),
         ] {
-            assert_eq!(asked(body).as_deref(), expected, "{body}");
+            assert_eq!(requested(body).as_deref(), expected, "{body}");
         }
     }
 

@@ -40,7 +40,7 @@ struct PluginFilter {
     plugin: Arc<RunningPlugin>,
     grants: Arc<MessageGrants>,
     phases: PluginPhases,
-    /// Whether the plugin handles responses, logs what became of requests, or is in a response chain.
+    /// Whether the plugin handles responses, logs the outcomes of requests, or is in a response chain.
     shows_response: bool,
     on_failure: PluginFailurePolicy,
     side: ChainSide,

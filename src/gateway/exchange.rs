@@ -316,16 +316,16 @@ impl Exchange<'_> {
         } else {
             let guessed = || Protocol::detect(&self.request.headers);
             let protocol = self.request.protocol.or_else(guessed);
-            let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
-            reply::complete_head(&mut answer.headers, protocol, &self.request);
-            self.record.status = Some(answer.status);
+            let mut local_reply = reply::from_fault(protocol, &fault, &self.request.id);
+            reply::complete_head(&mut local_reply.headers, protocol, &self.request);
+            self.record.status = Some(local_reply.status);
             if fault.kind == FaultKind::BadHead {
                 self.downstream.close_after_response();
             }
             // If the end of a request body is in doubt, the bytes after it cannot be trusted either.
             let sent = match self.request.caller {
-                Some(_) => self.downstream.reply(answer).await,
-                None => self.downstream.refuse(answer).await,
+                Some(_) => self.downstream.reply(local_reply).await,
+                None => self.downstream.refuse(local_reply).await,
             };
             self.record.broken = sent.is_err() || fault.kind == FaultKind::BadHead;
         }

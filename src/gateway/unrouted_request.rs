@@ -52,16 +52,16 @@ impl<'a> UnroutedRequest<'a> {
     ) -> ConnectionAfterExchange {
         let request = session.req_header();
         let protocol = self.guess_protocol(request);
-        let mut answer = reply::from_fault(protocol, &fault, &self.id);
-        answer.headers.extend(headers);
-        reply::add_request_id(&mut answer.headers, protocol, &self.id);
-        let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
+        let mut local_reply = reply::from_fault(protocol, &fault, &self.id);
+        local_reply.headers.extend(headers);
+        reply::add_request_id(&mut local_reply.headers, protocol, &self.id);
+        let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
         self.log_and_count(protocol, Some(request), status, bytes, &fault);
         let mut downstream = Downstream::new(session, self.gateway.drain_state.clone());
         if fault.kind == FaultKind::BadHead {
             downstream.close_after_response();
         }
-        if downstream.refuse(answer).await.is_err() {
+        if downstream.refuse(local_reply).await.is_err() {
             return ConnectionAfterExchange::Nothing;
         }
         match fault.kind {
@@ -76,19 +76,20 @@ impl<'a> UnroutedRequest<'a> {
         if fault.kind == FaultKind::ClientGone {
             return;
         }
-        let mut answer = reply::from_fault(None, fault, &self.id);
-        reply::add_request_id(&mut answer.headers, None, &self.id);
-        answer
-            .headers
-            .insert(header::CONTENT_LENGTH, HeaderValue::from(answer.body.len()));
-        let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
+        let mut local_reply = reply::from_fault(None, fault, &self.id);
+        reply::add_request_id(&mut local_reply.headers, None, &self.id);
+        local_reply.headers.insert(
+            header::CONTENT_LENGTH,
+            HeaderValue::from(local_reply.body.len()),
+        );
+        let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
         self.log_and_count(None, None, status, bytes, fault);
         let (mut parts, ()) = http::Response::new(()).into_parts();
-        parts.status = answer.status;
-        parts.headers = answer.headers;
+        parts.status = local_reply.status;
+        parts.headers = local_reply.headers;
         // The client may already have disconnected.
         let _ = session
-            .write_error_response(ResponseHeader::from(parts), answer.body)
+            .write_error_response(ResponseHeader::from(parts), local_reply.body)
             .await;
         close_and_discard_h1(&mut session).await;
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Time for the client to read the response and to close the connection.
-const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+const REPLY_DEADLINE: Duration = Duration::from_secs(5);
 /// Maximum number of bytes that are read and discarded after the handshake.
 const DRAINED_BYTES_MAX: usize = 256 << 10;
 
@@ -25,10 +25,10 @@ pub(super) fn is_due(session: &ServerSession) -> bool {
         let name = protocol.split('/').next().unwrap_or_default();
         name.trim().eq_ignore_ascii_case("websocket")
     };
-    let mut asked = request.headers.get_all(header::UPGRADE).iter();
+    let mut requested = request.headers.get_all(header::UPGRADE).iter();
     request.method == Method::GET
         && request.version == Version::HTTP_11
-        && asked.any(|value| {
+        && requested.any(|value| {
             value
                 .to_str()
                 .is_ok_and(|list| list.split(',').any(is_websocket))
@@ -52,31 +52,31 @@ impl UnroutedRequest<'_> {
         );
         let request = session.req_header();
         let protocol = self.guess_protocol(request);
-        let mut answer = reply::from_fault(protocol, &fault, &self.id);
-        reply::add_request_id(&mut answer.headers, protocol, &self.id);
-        let headers = &mut answer.headers;
+        let mut local_reply = reply::from_fault(protocol, &fault, &self.id);
+        reply::add_request_id(&mut local_reply.headers, protocol, &self.id);
+        let headers = &mut local_reply.headers;
         headers.insert(header::ALLOW, allow);
         headers.insert(header::DATE, date::get_cached_date());
-        headers.insert(header::CONTENT_LENGTH, answer.body.len().into());
+        headers.insert(header::CONTENT_LENGTH, local_reply.body.len().into());
         // RFC 9110, section 15.5.22, requires `Upgrade`; `HTTP/1.1` is the version in use.
         headers.insert(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
         let connection = HeaderValue::from_static("upgrade, close");
         headers.insert(header::CONNECTION, connection);
-        let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
+        let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
         self.log_and_count(protocol, Some(request), status, bytes, &fault);
         // The client may already have disconnected.
-        let _ = fast_timeout(ANSWER_DEADLINE, write_and_close(*session, &answer)).await;
+        let _ = fast_timeout(REPLY_DEADLINE, write_and_close(*session, &local_reply)).await;
         ConnectionAfterExchange::Nothing
     }
 }
 
 /// Writes the response directly, since Pingora replaces `Connection` by a value without `upgrade`.
-async fn write_and_close(session: ServerSession, answer: &LocalReply) -> io::Result<()> {
+async fn write_and_close(session: ServerSession, local_reply: &LocalReply) -> io::Result<()> {
     let ServerSession::H1(session) = session else {
         return Ok(());
     };
     let mut stream = session.into_inner();
-    stream.write_all(&wire(answer)).await?;
+    stream.write_all(&wire(local_reply)).await?;
     stream.flush().await?;
     stream.shutdown().await?;
     // If the connection closed with unread input, the kernel would send a reset and the client could lose the response.
@@ -91,16 +91,16 @@ async fn write_and_close(session: ServerSession, answer: &LocalReply) -> io::Res
     Ok(())
 }
 
-fn wire(answer: &LocalReply) -> BytesMut {
+fn wire(local_reply: &LocalReply) -> BytesMut {
     let mut bytes = BytesMut::with_capacity(1024);
-    let reason = answer.status.canonical_reason().unwrap_or_default();
-    bytes.put_slice(format!("HTTP/1.1 {} {reason}\r\n", answer.status.as_str()).as_bytes());
-    for (name, value) in &answer.headers {
+    let reason = local_reply.status.canonical_reason().unwrap_or_default();
+    bytes.put_slice(format!("HTTP/1.1 {} {reason}\r\n", local_reply.status.as_str()).as_bytes());
+    for (name, value) in &local_reply.headers {
         for piece in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
             bytes.put_slice(piece);
         }
     }
     bytes.put_slice(b"\r\n");
-    bytes.put_slice(&answer.body);
+    bytes.put_slice(&local_reply.body);
     bytes
 }

@@ -17,7 +17,7 @@ pub struct MemoryTrim {
 }
 
 impl MemoryTrim {
-    /// Keeps freed memory with the process from here on, until a look gives it back.
+    /// Keeps freed memory with the process from here on, until a check gives it back.
     pub fn start() -> Self {
         Mimalloc::keep_freed_memory();
         Self::default()

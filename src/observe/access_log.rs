@@ -274,7 +274,7 @@ impl AccessLogEntry<'_> {
     }
 }
 
-/// The attempts in words, such as `main: upstream_5xx, status 503, after 12 ms`.
+/// The attempts as text, such as `main: upstream_5xx, status 503, after 12 ms`.
 fn failed_attempts(attempts: &[FailedAttempt]) -> String {
     let attempts = attempts.iter().map(|attempt| {
         let status = attempt

@@ -1,4 +1,4 @@
-//! Metrics of paid creates: what became of idempotency keys, and how the creates ended.
+//! Metrics of paid creates: the outcomes of idempotency keys, and how the creates ended.
 
 use super::registration::registered;
 use crate::filter::stream_info::StreamInfo;
@@ -29,7 +29,7 @@ impl CreateMetrics {
         Self {
             keys: counter(
                 "headgate_idempotency_requests_total",
-                "Requests with an idempotency key, by what became of them: the first with the key, a replay, or an error.",
+                "Requests with an idempotency key, by outcome: the first with the key, a replay, or an error.",
                 "outcome",
             ),
             ends: counter(

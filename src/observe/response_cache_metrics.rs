@@ -21,7 +21,7 @@ impl ResponseCacheMetrics {
     pub fn new(registry: &Registry) -> Self {
         let opts = Opts::new(
             "headgate_cache_requests_total",
-            "Requests on routes with a response cache, by what became of them: a recorded response, a request to the provider, or a request past the cache.",
+            "Requests on routes with a response cache, by outcome: a recorded response, a request to the provider, or a request past the cache.",
         );
         Self {
             requests: registered(registry, IntCounterVec::new(opts, &["route", "outcome"])),
@@ -44,7 +44,7 @@ impl MirrorMetrics {
     pub fn new(registry: &Registry) -> Self {
         let opts = Opts::new(
             "headgate_mirrored_requests_total",
-            "Copies of requests for other channels, by what became of them: completed, failed, or dropped above their bounds.",
+            "Copies of requests for other channels, by outcome: completed, failed, or dropped above their bounds.",
         );
         Self {
             copies: registered(registry, IntCounterVec::new(opts, &["route", "outcome"])),

@@ -21,7 +21,7 @@ pub struct SpoolMetrics {
 pub struct SpoolFailure {
     pub at: Instant,
     pub folder: Arc<Path>,
-    /// The error of the system, in words.
+    /// The error of the system, as text.
     pub error: Arc<str>,
     /// Size of the body, as far as it was known.
     bytes: u64,

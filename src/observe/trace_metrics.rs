@@ -4,7 +4,7 @@ use super::registration::{raise, registered};
 use crate::telemetry::{SpanOutcome, TraceQueue};
 use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
 
-/// Spans by what became of them, and the queue of the exporter.
+/// Spans by outcome, and the queue of the exporter.
 pub struct TraceMetrics {
     spans: IntCounterVec,
     queued: IntGauge,
@@ -14,7 +14,7 @@ impl TraceMetrics {
     pub fn new(registry: &Registry) -> Self {
         let opts = Opts::new(
             "headgate_trace_spans_total",
-            "Spans of traces, by what became of them: exported, dropped because the queue was full, refused by the collector, or undelivered.",
+            "Spans of traces, by outcome: exported, dropped because the queue was full, refused by the collector, or undelivered.",
         );
         let queued = IntGauge::new(
             "headgate_trace_queue_requests",

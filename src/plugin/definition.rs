@@ -84,7 +84,7 @@ impl PluginDefinition {
     /// The plugin with this configuration, started unless it runs already.
     ///
     /// # Errors
-    /// Why the plugin does not start, in words for the operator.
+    /// Why the plugin does not start, as text for the operator.
     pub fn start(&self, configuration: Bytes) -> Result<Arc<RunningPlugin>, String> {
         self.is_used.store(true, Ordering::Relaxed);
         let settings = PluginSettings {

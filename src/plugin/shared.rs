@@ -86,7 +86,7 @@ impl SharedPlugins {
     /// A started plugin: the one that was started with the same `key`, or a new one.
     ///
     /// # Errors
-    /// Why the plugin does not start, in words for the operator.
+    /// Why the plugin does not start, as text for the operator.
     pub fn start(
         &self,
         key: &str,

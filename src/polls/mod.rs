@@ -272,9 +272,9 @@ impl TaskStatusFetcher {
         let age = Duration::from_millis(unix_ms().saturating_sub(report.reported_ms));
         let now = Instant::now();
         // The monotonic clock may have started after the report.
-        let asked = now.checked_sub(age).unwrap_or(now);
+        let polled_at = now.checked_sub(age).unwrap_or(now);
         self.statuses()
-            .record(key, Ok(Arc::new(report)), asked)
+            .record(key, Ok(Arc::new(report)), polled_at)
             .ok()
     }
 

@@ -116,17 +116,17 @@ mod tests {
 
     #[tokio::test]
     async fn concurrent_calls_share_one_query() {
-        let (single_flight, asked) = (
+        let (single_flight, calls) = (
             Arc::new(SingleFlight::default()),
             Arc::new(AtomicUsize::new(0)),
         );
         let key: Arc<str> = "task".into();
         let pollers = (0..100).map(|_| {
-            let (single_flight, asked, key) = (single_flight.clone(), asked.clone(), key.clone());
+            let (single_flight, calls, key) = (single_flight.clone(), calls.clone(), key.clone());
             tokio::spawn(async move {
                 let work = || async move {
                     sleep(Duration::from_millis(20)).await;
-                    asked.fetch_add(1, Ordering::SeqCst)
+                    calls.fetch_add(1, Ordering::SeqCst)
                 };
                 single_flight.run(&key, work).await
             })
@@ -138,7 +138,7 @@ mod tests {
             assert_eq!(outcome, Some(0));
             first += usize::from(part == FlightRole::Leader);
         }
-        assert_eq!((first, asked.load(Ordering::SeqCst)), (1, 1));
+        assert_eq!((first, calls.load(Ordering::SeqCst)), (1, 1));
         assert!(single_flight.lock().is_empty());
     }
 
@@ -177,8 +177,8 @@ mod tests {
             let _held = held;
             std::future::pending().await
         };
-        let asked = timeout(Duration::from_millis(20), single_flight.run(&key, work)).await;
-        assert!(asked.is_err());
+        let outcome = timeout(Duration::from_millis(20), single_flight.run(&key, work)).await;
+        assert!(outcome.is_err());
         for _ in 0..1_000 {
             if Arc::strong_count(&alive) == 1 {
                 break;

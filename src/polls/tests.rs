@@ -16,9 +16,9 @@ struct FakeProvider(Arc<AtomicUsize>);
 impl FakeProvider {
     /// A response with `status`: a task status of the provider, or an HTTP status.
     fn responds(&self, status: &str) -> SubrequestFuture {
-        let (asked, status) = (self.0.clone(), status.to_owned());
+        let (poll_count, status) = (self.0.clone(), status.to_owned());
         Box::pin(async move {
-            asked.fetch_add(1, Ordering::SeqCst);
+            poll_count.fetch_add(1, Ordering::SeqCst);
             let output = r#"{"output":{"task_id":"up-1","task_status":"STATUS","video_url":"u"}}"#;
             let (code, body) = match status.parse::<u16>() {
                 Ok(code) => (code, "{}".to_owned()),
@@ -32,7 +32,7 @@ impl FakeProvider {
         })
     }
 
-    fn asked(&self) -> usize {
+    fn poll_count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 }
@@ -97,14 +97,14 @@ async fn a_status_never_goes_back() {
             );
         }
         assert_eq!(task_state(&last.unwrap()), reported, "{words:?}");
-        assert_eq!(provider.asked(), 3, "{words:?}");
+        assert_eq!(provider.poll_count(), 3, "{words:?}");
     }
 }
 
 #[tokio::test]
 async fn a_fresh_status_is_served_from_the_cache() {
     let hour = Duration::from_secs(3600);
-    for (word, under_way, when_done, asked) in [
+    for (word, under_way, when_done, poll_count) in [
         ("RUNNING", hour, Duration::ZERO, 1),
         ("RUNNING", Duration::ZERO, hour, 3),
         ("SUCCEEDED", Duration::ZERO, hour, 1),
@@ -128,7 +128,7 @@ async fn a_fresh_status_is_served_from_the_cache() {
                 assert!(known.poll_after <= hour);
             }
         }
-        assert_eq!(provider.asked(), asked, "{word}");
+        assert_eq!(provider.poll_count(), poll_count, "{word}");
     }
 }
 
@@ -146,8 +146,8 @@ async fn over_budget_a_cached_status_is_served_or_the_poll_waits() {
             .await;
         assert_eq!(task_state(&reported), TaskState::Running);
     }
-    assert!(provider.asked() as u64 <= 1 + began.elapsed().as_secs());
-    assert!(polls.counters().total(PollOutcome::OverBudget) >= 5 - provider.asked() as u64);
+    assert!(provider.poll_count() as u64 <= 1 + began.elapsed().as_secs());
+    assert!(polls.counters().total(PollOutcome::OverBudget) >= 5 - provider.poll_count() as u64);
     let mut other = status_query;
     other.task.upstream = "up-2".into();
     let reported = polls.status(other, provider.responds("404")).await;
@@ -176,15 +176,15 @@ async fn polls_over_budget_get_a_retry_after() {
         }));
     }
     let mut refused = 0;
-    for asked in asking {
-        let error = asked.await.unwrap().unwrap_err();
+    for poll in asking {
+        let error = poll.await.unwrap().unwrap_err();
         if let QueryError::Failed(fault) = &*error {
             assert_eq!(fault.kind, FaultKind::TooManyRequests);
             assert!(fault.retry_after.is_some());
             refused += 1;
         }
     }
-    assert_eq!(refused + provider.asked(), 12);
+    assert_eq!(refused + provider.poll_count(), 12);
     assert!(refused >= 8, "{refused}");
 }
 
@@ -216,8 +216,8 @@ async fn without_the_store_polls_are_limited_locally_or_denied() {
         }
         let own = polls.counters().total(PollOutcome::OverBudget);
         match on_store_failure {
-            OnStoreFailure::Allow => assert_eq!(provider.asked() as u64 + own, 3),
-            OnStoreFailure::Deny => assert_eq!((provider.asked(), own), (0, 3)),
+            OnStoreFailure::Allow => assert_eq!(provider.poll_count() as u64 + own, 3),
+            OnStoreFailure::Deny => assert_eq!((provider.poll_count(), own), (0, 3)),
         }
     }
 }
@@ -236,7 +236,7 @@ async fn a_terminal_status_is_noted_in_the_store() {
     assert_eq!(ask("RUNNING").await, TaskState::Running);
     assert_eq!(ask("SUCCEEDED").await, TaskState::Succeeded);
     assert_eq!(ask("UNKNOWN").await, TaskState::Succeeded);
-    assert_eq!(provider.asked(), 2, "the last was told by the note");
+    assert_eq!(provider.poll_count(), 2, "the last was told by the note");
 }
 
 fn cache_for_an_hour(family: &mut VideoFamily) {
@@ -269,7 +269,7 @@ async fn status_now_queries_the_provider() {
         TaskState::Succeeded,
         "nobody was asked"
     );
-    assert_eq!(provider.asked(), 4);
+    assert_eq!(provider.poll_count(), 4);
 }
 
 #[tokio::test]
@@ -314,7 +314,7 @@ async fn a_terminal_status_of_another_gateway_replaces_a_fresh_one() {
     assert_eq!(seen.unwrap().state, TaskState::Succeeded);
     assert_eq!(poll(&polls, "PENDING").await, TaskState::Succeeded);
     assert_eq!(poll(&polls, "PENDING").await, TaskState::Succeeded);
-    assert_eq!(provider.asked(), 2);
+    assert_eq!(provider.poll_count(), 2);
 }
 
 #[tokio::test]
@@ -342,5 +342,5 @@ async fn status_now_updates_the_cache_for_all_polls() {
         assert_eq!(now.unwrap().state, state);
         assert_eq!(poll("PENDING").await, state);
     }
-    assert_eq!(provider.asked(), 3);
+    assert_eq!(provider.poll_count(), 3);
 }

@@ -132,8 +132,8 @@ struct TaskStatusJson<'a> {
     usage: Option<TaskUsage>,
 }
 
-fn json(answer: &impl Serialize) -> Bytes {
-    serde_json::to_vec(answer)
+fn json(response: &impl Serialize) -> Bytes {
+    serde_json::to_vec(response)
         .expect("texts and numbers always serialise")
         .into()
 }

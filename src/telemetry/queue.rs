@@ -12,7 +12,7 @@ const MESSAGE_BYTES_MAX: usize = 64 << 20;
 /// Maximum bytes of messages in one export: collectors refuse large ones.
 const BATCH_MESSAGE_BYTES_MAX: usize = 8 << 20;
 
-/// Exchanges that wait for the export, with a limit, and what became of the spans so far.
+/// Exchanges that wait for the export, with a limit, and the outcomes of the spans so far.
 #[derive(Default)]
 pub struct TraceQueue {
     waiting: Mutex<WaitingTraces>,

@@ -22,9 +22,9 @@ pub fn names_credential(name: &[u8]) -> bool {
     let by_its_end = match name.last_chunk() {
         Some(b"key") => {
             JOINED_KEYS.iter().any(|joined| name.ends_with(joined))
-                || is_word(b"key") && !is_behind(name, b"key", &OTHER_KEYS)
+                || is_word(b"key") && !follows(name, b"key", &OTHER_KEYS)
         }
-        Some(b"ken") => name.ends_with(b"token") && !is_behind(name, b"token", &PAGES),
+        Some(b"ken") => name.ends_with(b"token") && !follows(name, b"token", &PAGES),
         Some(b"ion") => {
             name.ends_with(b"authorization")
                 || is_word(b"authentication")
@@ -69,16 +69,16 @@ pub fn member_names_credential(member: &str, folded: &mut Vec<u8>) -> bool {
 pub fn decoded(text: &[u8]) -> impl Iterator<Item = u8> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let (byte, behind) = match rest {
-            [b'%', high, low, behind @ ..]
+        let (byte, remainder) = match rest {
+            [b'%', high, low, remainder @ ..]
                 if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
             {
-                (digit(*high) << 4 | digit(*low), behind)
+                (digit(*high) << 4 | digit(*low), remainder)
             }
-            [byte, behind @ ..] => (*byte, behind),
+            [byte, remainder @ ..] => (*byte, remainder),
             [] => return None,
         };
-        rest = behind;
+        rest = remainder;
         Some(byte)
     })
 }
@@ -99,7 +99,7 @@ fn ends_with_word(name: &[u8], word: &[u8]) -> bool {
 }
 
 /// Whether one of `words` precedes the last word of a name.
-fn is_behind(name: &[u8], last: &[u8], words: &[&[u8]]) -> bool {
+fn follows(name: &[u8], last: &[u8], words: &[&[u8]]) -> bool {
     let before = name.strip_suffix(last).unwrap_or_default();
     let before = match before.split_last() {
         Some((byte, rest)) if !byte.is_ascii_alphanumeric() => rest,

@@ -20,11 +20,11 @@ pub fn from_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
         let text = text("retry-after")?;
         number(text, 1.0).or_else(|| Some(until(httpdate::parse_http_date(text).ok()?, now)))
     };
-    let asked = milliseconds
+    let requested = milliseconds
         .or_else(retry_after)
         .or_else(|| reset_of_what_is_used_up(headers, now))
         .or_else(|| unified_reset(headers, now));
-    asked.map(|asked| asked.min(RETRY_AFTER_MAX))
+    requested.map(|requested| requested.min(RETRY_AFTER_MAX))
 }
 
 fn reset_of_what_is_used_up(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {

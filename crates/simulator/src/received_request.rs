@@ -101,8 +101,8 @@ impl ReceivedRequest<'_> {
                 self.send_json(json.into(), directives, open_request)
             }
             Ok(SuccessfulResponse::Content(content_type, content)) => {
-                let answer = SimulatedResponse::full(StatusCode::OK, content_type, content);
-                self.send_whole(answer, directives, open_request)
+                let response = SimulatedResponse::full(StatusCode::OK, content_type, content);
+                self.send_whole(response, directives, open_request)
             }
             Ok(SuccessfulResponse::Stream(stream_response)) => {
                 self.send_stream(stream_response, directives, open_request)
@@ -252,8 +252,8 @@ impl ReceivedRequest<'_> {
         directives: &Directives,
         open_request: UnfinishedRequest,
     ) -> SimulatedResponse {
-        let answer = SimulatedResponse::full(StatusCode::OK, "application/json", json);
-        self.send_whole(answer, directives, open_request)
+        let response = SimulatedResponse::full(StatusCode::OK, "application/json", json);
+        self.send_whole(response, directives, open_request)
     }
 
     fn send_refusal(
@@ -263,28 +263,28 @@ impl ReceivedRequest<'_> {
         open_request: UnfinishedRequest,
     ) -> SimulatedResponse {
         let body = refusal.body(self.dialect, &self.request_id);
-        let mut answer = SimulatedResponse::full(refusal.status, "application/json", body);
-        add_refusal_headers(&mut answer.headers, refusal);
+        let mut response = SimulatedResponse::full(refusal.status, "application/json", body);
+        add_refusal_headers(&mut response.headers, refusal);
         if directives.echo_credential
             && let Some(credential) = credential(&self.head.headers)
             && let Ok(value) = credential.parse()
         {
-            answer.headers.insert("x-simulated-credential", value);
+            response.headers.insert("x-simulated-credential", value);
         }
-        self.send_whole(answer, directives, open_request)
+        self.send_whole(response, directives, open_request)
     }
 
     /// Sends a response that does not stream; with the directives `cut` and `stall` only half of it.
     fn send_whole(
         &self,
-        mut answer: SimulatedResponse,
+        mut response: SimulatedResponse,
         directives: &Directives,
         open_request: UnfinishedRequest,
     ) -> SimulatedResponse {
         open_request.first_byte();
-        self.add_headers(&mut answer);
-        let SimulatedBody::Full(body) = &mut answer.body else {
-            return answer;
+        self.add_headers(&mut response);
+        let SimulatedBody::Full(body) = &mut response.body else {
+            return response;
         };
         if directives.malformed {
             body.truncate(body.len() / 2);
@@ -292,12 +292,12 @@ impl ReceivedRequest<'_> {
         let half = body.slice(..body.len() / 2);
         let interruption = directives.interruption.map(|interruption| interruption.by);
         match interruption {
-            _ if directives.cut => answer.body = cut_off(half, open_request),
-            Some(InterruptionKind::Cut) => answer.body = cut_off(half, open_request),
-            Some(InterruptionKind::Stall) => answer.body = stalled(half, open_request),
+            _ if directives.cut => response.body = cut_off(half, open_request),
+            Some(InterruptionKind::Cut) => response.body = cut_off(half, open_request),
+            Some(InterruptionKind::Stall) => response.body = stalled(half, open_request),
             Some(InterruptionKind::ErrorEvent) | None => open_request.end(ResponseEnd::Complete),
         }
-        answer
+        response
     }
 
     fn send_stream(
@@ -319,15 +319,20 @@ impl ReceivedRequest<'_> {
             stream,
             StreamStartBehavior::from_directives(directives),
         ));
-        let mut answer = SimulatedResponse::stream("text/event-stream; charset=utf-8", receiver);
-        self.add_headers(&mut answer);
-        answer
+        let mut response = SimulatedResponse::stream("text/event-stream; charset=utf-8", receiver);
+        self.add_headers(&mut response);
+        response
     }
 
-    fn add_headers(&self, answer: &mut SimulatedResponse) {
+    fn add_headers(&self, response: &mut SimulatedResponse) {
         let millis = self.started.elapsed().as_millis();
         let millis = u64::try_from(millis).unwrap_or(u64::MAX);
-        add_provider_headers(&mut answer.headers, self.dialect, &self.request_id, millis);
+        add_provider_headers(
+            &mut response.headers,
+            self.dialect,
+            &self.request_id,
+            millis,
+        );
     }
 }
 

@@ -111,7 +111,7 @@ async fn respond(
     request: Request<Incoming>,
 ) -> Result<Response<HyperBody>, Box<dyn Error + Send + Sync>> {
     let (head, body) = request.into_parts();
-    let answer = match Limited::new(body, BODY_BYTES_MAX).collect().await {
+    let simulated = match Limited::new(body, BODY_BYTES_MAX).collect().await {
         Ok(body) => {
             let request = Request::from_parts(head, body.to_bytes());
             simulator.respond(request).await
@@ -123,9 +123,9 @@ async fn respond(
         ),
         Err(left) => return Err(left),
     };
-    let mut response = Response::new(answer.body.into());
-    *response.status_mut() = answer.status;
-    *response.headers_mut() = answer.headers;
+    let mut response = Response::new(simulated.body.into());
+    *response.status_mut() = simulated.status;
+    *response.headers_mut() = simulated.headers;
     Ok(response)
 }
 

@@ -1,4 +1,4 @@
-//! What differs between the settings of two configurations, in words and without secrets.
+//! What differs between the settings of two configurations, as text and without secrets.
 
 use super::ConfigSide;
 use super::change::{SettingChange, SettingGroup};

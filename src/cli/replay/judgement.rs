@@ -51,7 +51,7 @@ pub fn judge(plan: &RequestPlan, end: &RecordedEnd<'_>) -> ReplayJudgement {
     }
 }
 
-/// The recorded end in words, if the plan is another one.
+/// The recorded end as text, if the plan is another one.
 fn status_difference(plan: &RequestPlan, status: u16) -> Option<String> {
     let is_same = match &plan.outcome {
         PlannedOutcome::Refused(refusal) => refusal.status == status,
@@ -65,7 +65,7 @@ fn status_difference(plan: &RequestPlan, status: u16) -> Option<String> {
     })
 }
 
-/// The recorded end in words, if the plan is another one.
+/// The recorded end as text, if the plan is another one.
 fn line_difference(plan: &RequestPlan, line: &AccessLogLine) -> Option<String> {
     let is_same_route = plan.route.as_deref().unwrap_or("-") == line.route;
     let is_same = is_same_route

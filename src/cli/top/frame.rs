@@ -115,7 +115,7 @@ fn header(state: &TopState, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// The worst that is known, in words.
+/// The worst that is known, as text.
 fn condition(state: &TopState) -> (&'static str, Style) {
     let palette = state.palette;
     let worst = list(&state.overview["findings"]).next();

@@ -21,10 +21,13 @@ const RESPONSE_FORMAT: HeaderValue = HeaderValue::from_static(images::RESPONSE_F
 
 /// Reports `response_format` as ignored if it asks for URLs in a stream: streams always hold base64 images.
 pub(super) fn name_ignored_for_streams(request: &mut RequestView) {
-    let streams_urls = request.body.document().is_some_and(|asked| {
-        let streams = asked.root().get("stream").and_then(DocumentNode::as_bool);
+    let streams_urls = request.body.document().is_some_and(|requested| {
+        let streams = requested
+            .root()
+            .get("stream")
+            .and_then(DocumentNode::as_bool);
         streams == Some(true)
-            && RequestedImageDelivery::requested_by(asked) == Some(RequestedImageDelivery::Url)
+            && RequestedImageDelivery::requested_by(requested) == Some(RequestedImageDelivery::Url)
     });
     if streams_urls {
         request.response_headers.push((IGNORED, RESPONSE_FORMAT));
@@ -42,7 +45,7 @@ pub(super) async fn finish(
     hosting: Option<&MediaHosting>,
 ) -> Result<(), Fault> {
     let request = &*response.request;
-    let Some(asked) = request.body.document() else {
+    let Some(requested) = request.body.document() else {
         return Ok(());
     };
     let document = match JsonDocument::parse(body.clone(), &JsonLimits::default()) {
@@ -63,8 +66,8 @@ pub(super) async fn finish(
         return Err(no_images(body));
     }
     let mut edits = JsonEdits::default();
-    complete(&mut edits, &document, asked, unix_ms() / 1000);
-    let is_as_asked = match RequestedImageDelivery::requested_by(asked) {
+    complete(&mut edits, &document, requested, unix_ms() / 1000);
+    let is_as_requested = match RequestedImageDelivery::requested_by(requested) {
         None => true,
         Some(RequestedImageDelivery::Url) => {
             let mismatched = RequestedImageDelivery::Url.mismatched_images(&document);
@@ -76,7 +79,7 @@ pub(super) async fn finish(
             inline(&mismatched, fetch, egress, &mut edits, &request.id).await
         }
     };
-    if !is_as_asked {
+    if !is_as_requested {
         response.headers.insert(IGNORED, RESPONSE_FORMAT);
     }
     if !edits.is_empty() {

@@ -42,7 +42,7 @@ pub fn request_head(request: &RequestView, grants: &MessageGrants) -> PluginRequ
 }
 
 /// Moves the request's headers into the exchange, all but credentials.
-pub fn lend_request(
+pub fn borrow_request(
     request: &mut RequestView,
     exchange: &mut ExchangeData,
     grants: &MessageGrants,
@@ -54,7 +54,7 @@ pub fn lend_request(
 }
 
 /// Moves the headers back.
-pub fn take_back_request(
+pub fn return_request(
     request: &mut RequestView,
     exchange: &mut ExchangeData,
     withheld: WithheldHeaders,

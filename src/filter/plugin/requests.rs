@@ -26,12 +26,12 @@ impl PluginFilter {
             return Ok(FilterAction::Continue);
         }
         let ends = !lending::has_body(request);
-        let withheld = lending::lend_request(request, &mut active.exchange, &self.grants);
+        let withheld = lending::borrow_request(request, &mut active.exchange, &self.grants);
         let called = active
             .stream
             .on_request_headers(&mut active.exchange, ends)
             .await;
-        self.take_back_request(request, &mut active, withheld);
+        self.return_request(request, &mut active, withheld);
         match called {
             // A plugin that waits for the body gets it before anything is sent.
             Ok(PluginStep::Continue | PluginStep::Hold) => {
@@ -60,12 +60,12 @@ impl PluginFilter {
             }
             other => other.bytes().cloned().unwrap_or_default(),
         };
-        let withheld = lending::lend_request(request, &mut active.exchange, &self.grants);
+        let withheld = lending::borrow_request(request, &mut active.exchange, &self.grants);
         let called = active
             .stream
             .on_request_body(&mut active.exchange, given.clone(), true)
             .await;
-        self.take_back_request(request, &mut active, withheld);
+        self.return_request(request, &mut active, withheld);
         match called {
             Ok(PluginBodyStep::Continue(body)) => {
                 self.take_over_head(request, &active);
@@ -111,14 +111,14 @@ impl PluginFilter {
     }
 
     /// Moves the headers back from the plugin.
-    fn take_back_request(
+    fn return_request(
         &self,
         request: &mut RequestView,
         active: &mut ActivePlugin,
         withheld: WithheldHeaders,
     ) {
         let (grants, plugin) = (&self.grants, &self.plugin);
-        lending::take_back_request(request, &mut active.exchange, withheld, grants, plugin);
+        lending::return_request(request, &mut active.exchange, withheld, grants, plugin);
     }
 
     /// Takes over the path as the plugin left it.

@@ -153,14 +153,14 @@ impl RedisConnector {
         else {
             return PipelineResult::Unsent;
         };
-        let answers = pipeline.ignore_errors().query_async(&mut connection);
-        match timeout(WRITE_WAIT, answers).await {
-            Ok(Ok(answers)) => {
-                let answers: Vec<Result<redis::Value, RedisError>> = answers;
-                for error in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+        let replies = pipeline.ignore_errors().query_async(&mut connection);
+        match timeout(WRITE_WAIT, replies).await {
+            Ok(Ok(replies)) => {
+                let replies: Vec<Result<redis::Value, RedisError>> = replies;
+                for error in replies.iter().filter_map(|reply| reply.as_ref().err()) {
                     self.handle_error(error, number);
                 }
-                PipelineResult::Responded(answers)
+                PipelineResult::Responded(replies)
             }
             Ok(Err(error)) => {
                 self.drop_connection(number, &error.to_string());
@@ -257,8 +257,8 @@ impl RedisConnector {
                 continue;
             }
             let ping = redis::cmd("PING");
-            let answer = timeout(WRITE_WAIT, ping.query_async(&mut connection)).await;
-            match answer {
+            let reply = timeout(WRITE_WAIT, ping.query_async(&mut connection)).await;
+            match reply {
                 Ok(Ok(redis::Value::SimpleString(_))) => {}
                 Ok(Err(error)) => self.drop_connection(number, &error.to_string()),
                 Ok(Ok(_)) | Err(_) => self.drop_connection(number, SLOW),

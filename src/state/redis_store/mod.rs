@@ -114,9 +114,9 @@ impl StateStore for RedisStore {
         match self.inner.outbox.find_owner(caller, id) {
             Some(owner) => StoreFuture::Ready(Ok(owner.channel())),
             None => {
-                let asked = self.inner.find_channel(caller, id);
+                let pending = self.inner.find_channel(caller, id);
                 StoreFuture::Later(Box::pin(
-                    self.inner.count_failure(StoreOperation::ChannelOf, asked),
+                    self.inner.count_failure(StoreOperation::ChannelOf, pending),
                 ))
             }
         }
@@ -130,9 +130,9 @@ impl StateStore for RedisStore {
     }
 
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
-        let asked = self.inner.admit(demand);
+        let pending = self.inner.admit(demand);
         StoreFuture::Later(Box::pin(
-            self.inner.count_failure(StoreOperation::Admit, asked),
+            self.inner.count_failure(StoreOperation::Admit, pending),
         ))
     }
 
@@ -145,10 +145,10 @@ impl StateStore for RedisStore {
         budget_key: &'a str,
         per_second: u16,
     ) -> StoreFuture<'a, PerSecondDecision> {
-        let asked = self.inner.take_per_second(budget_key, per_second);
+        let pending = self.inner.take_per_second(budget_key, per_second);
         StoreFuture::Later(Box::pin(
             self.inner
-                .count_failure(StoreOperation::TakePerSecond, asked),
+                .count_failure(StoreOperation::TakePerSecond, pending),
         ))
     }
 
@@ -162,9 +162,9 @@ impl StateStore for RedisStore {
     }
 
     fn get_note<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<Bytes>> {
-        let asked = self.inner.get_note(key);
+        let pending = self.inner.get_note(key);
         StoreFuture::Later(Box::pin(
-            self.inner.count_failure(StoreOperation::GetNote, asked),
+            self.inner.count_failure(StoreOperation::GetNote, pending),
         ))
     }
 
@@ -220,13 +220,13 @@ impl RedisStoreInner {
             name,
             keys,
             demand,
-            is_answered: false,
+            has_reply: false,
         };
-        let answer: Vec<i64> = self.connector.query(connection, &command).await?;
-        let admission = scripts::admission(&answer, demand, lease).ok_or_else(|| {
+        let reply: Vec<i64> = self.connector.query(connection, &command).await?;
+        let admission = scripts::admission(&reply, demand, lease).ok_or_else(|| {
             StoreUnavailable("Redis returned an unexpected result of the script".into())
         })?;
-        guard.is_answered = true;
+        guard.has_reply = true;
         let taken = leases_among(demand.limits, &guard.keys);
         if matches!(admission.decision, AdmissionDecision::Granted(_)) && !taken.is_empty() {
             self.leases.hold(lease, taken);
@@ -272,9 +272,9 @@ impl RedisStoreInner {
     async fn count_failure<T>(
         &self,
         operation: StoreOperation,
-        asked: impl Future<Output = Result<T, StoreUnavailable>>,
+        pending: impl Future<Output = Result<T, StoreUnavailable>>,
     ) -> Result<T, StoreUnavailable> {
-        let outcome = asked.await;
+        let outcome = pending.await;
         if outcome.is_err() {
             self.tally.failed(operation);
         }
@@ -353,12 +353,12 @@ struct CancelGuard<'a> {
     name: String,
     keys: Vec<String>,
     demand: &'a AdmissionRequest<'a>,
-    is_answered: bool,
+    has_reply: bool,
 }
 
 impl Drop for CancelGuard<'_> {
     fn drop(&mut self) {
-        if !self.is_answered {
+        if !self.has_reply {
             let limits = self.demand.limits.iter();
             self.outbox.push(RedisWrite::Cancel {
                 keys: std::mem::take(&mut self.keys),

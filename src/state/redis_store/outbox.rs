@@ -161,10 +161,10 @@ impl RedisOutbox {
             pipeline.add_command(write.command(scripts, keys, id_ttl));
         }
         match connector.send(&mut pipeline).await {
-            PipelineResult::Responded(answers) => {
+            PipelineResult::Responded(replies) => {
                 let mut back = Vec::new();
-                for (write, answer) in batch.into_iter().zip(answers) {
-                    match answer {
+                for (write, reply) in batch.into_iter().zip(replies) {
+                    match reply {
                         Err(error) if is_unreachable(&error) => back.push(write),
                         Err(_) => self.done(&write, false),
                         Ok(_) => self.done(&write, true),

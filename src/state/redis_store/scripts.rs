@@ -115,11 +115,11 @@ impl LuaScripts {
 
 /// Parses the response of the admission script; `None` if it is malformed.
 pub fn admission(
-    answer: &[i64],
+    reply: &[i64],
     demand: &AdmissionRequest<'_>,
     lease: u64,
 ) -> Option<AdmissionResult> {
-    let (head, limit_statuses) = answer.split_at_checked(4)?;
+    let (head, limit_statuses) = reply.split_at_checked(4)?;
     let &[granted, in_the_way, wait, now] = head else {
         return None;
     };

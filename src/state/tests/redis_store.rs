@@ -317,11 +317,12 @@ async fn the_lease_of_an_abandoned_admission_is_released() {
             limits: &limits,
             tokens: 0,
         };
-        let StoreFuture::Later(mut asked) = store.admit(&demand) else {
+        let StoreFuture::Later(mut pending) = store.admit(&demand) else {
             panic!("Redis has to be asked");
         };
         // The request is sent, and dropped before its response.
-        let first_poll = std::future::poll_fn(|context| Poll::Ready(asked.as_mut().poll(context)));
+        let first_poll =
+            std::future::poll_fn(|context| Poll::Ready(pending.as_mut().poll(context)));
         // On a busy machine the response may already be there: then nothing was abandoned.
         if let Poll::Ready(Ok(admission)) = first_poll.await
             && let AdmissionDecision::Granted(ticket) = admission.decision

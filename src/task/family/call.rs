@@ -36,13 +36,13 @@ impl TaskCreateCall {
     }
 
     /// The path for a create that arrived on `asked`; `has` returns whether the body has a value at a JSON pointer.
-    pub fn path(&self, asked: &str, has: impl Fn(&str) -> bool) -> &str {
+    pub fn path(&self, requested: &str, has: impl Fn(&str) -> bool) -> &str {
         let own = &self.call.path;
         let others = || self.other_paths.iter();
-        if asked.ends_with(own.as_str()) {
+        if requested.ends_with(own.as_str()) {
             return own;
         }
-        if let Some((same, _)) = others().find(|(path, _)| asked.ends_with(path.as_str())) {
+        if let Some((same, _)) = others().find(|(path, _)| requested.ends_with(path.as_str())) {
             return same;
         }
         let taking = others().find(|(_, fields)| fields.pointers().any(&has));

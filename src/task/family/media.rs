@@ -114,9 +114,9 @@ impl VideoFamily {
             true => format!("/{}", GenericField::Duration.name()),
             false => rule.at.clone(),
         };
-        let asked = request.root().pointer(&pointer);
-        let asked = asked.filter(|node| !node.is_null());
-        let seconds = match asked {
+        let requested = request.root().pointer(&pointer);
+        let requested = requested.filter(|node| !node.is_null());
+        let seconds = match requested {
             Some(node) => node.as_f64().filter(|seconds| *seconds > 0.0)?,
             None => rule.default.as_secs_f64(),
         };

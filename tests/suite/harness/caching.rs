@@ -3,7 +3,7 @@
 use super::{Gateway, Request, Simulator, WholeResponse, config};
 use serde_json::{Value, json};
 
-/// The header with what became of a request.
+/// The header with the outcome of a request.
 pub const OUTCOME: &str = "x-headgate-cache";
 
 /// The routes that record responses.

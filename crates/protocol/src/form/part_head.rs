@@ -139,7 +139,7 @@ impl<'t> ContentDisposition<'t> {
         let (mut name, mut escaped) = (None, None);
         let mut file_name: Option<String> = None;
         loop {
-            let (parameter, value, behind) = parameter(rest)?;
+            let (parameter, value, remainder) = parameter(rest)?;
             if seen.contains(&parameter) {
                 return Err(FormErrorKind::BadDisposition);
             }
@@ -161,8 +161,8 @@ impl<'t> ContentDisposition<'t> {
                 _ => {}
             }
             seen.push(parameter);
-            match behind {
-                Some(behind) => rest = behind,
+            match remainder {
+                Some(remainder) => rest = remainder,
                 None => break,
             }
         }
@@ -182,30 +182,30 @@ fn parameter(text: &str) -> Result<(String, &str, Option<&str>), FormErrorKind> 
         return Err(FormErrorKind::BadDisposition);
     }
     let value = value.trim_start_matches([' ', '\t']);
-    let (value, behind) = match value.strip_prefix('"') {
+    let (value, remainder) = match value.strip_prefix('"') {
         Some(quoted) => {
             let end = quoted_end(quoted).ok_or(FormErrorKind::BadDisposition)?;
-            let (value, behind) = (&quoted[..end], &quoted[end + 1..]);
-            (value, behind.trim_matches([' ', '\t']))
+            let (value, remainder) = (&quoted[..end], &quoted[end + 1..]);
+            (value, remainder.trim_matches([' ', '\t']))
         }
         None => {
             let end = value.find([';', ' ', '\t']).unwrap_or(value.len());
-            let (value, behind) = value.split_at(end);
+            let (value, remainder) = value.split_at(end);
             if !is_token(value) {
                 return Err(FormErrorKind::BadDisposition);
             }
-            (value, behind.trim_matches([' ', '\t']))
+            (value, remainder.trim_matches([' ', '\t']))
         }
     };
-    let behind = match behind {
+    let remainder = match remainder {
         "" => None,
-        behind => Some(
-            behind
+        remainder => Some(
+            remainder
                 .strip_prefix(';')
                 .ok_or(FormErrorKind::BadDisposition)?,
         ),
     };
-    Ok((name.to_ascii_lowercase(), value, behind))
+    Ok((name.to_ascii_lowercase(), value, remainder))
 }
 
 /// The end of a quoted text after its opening quote: the offset of the first quote that is not escaped.
@@ -227,10 +227,10 @@ fn plain_name(name: &str) -> Result<&str, FormErrorKind> {
 
 /// Whether a parameter's value contains text that could be read as another parameter, `name=…`.
 fn has_name(value: &str) -> bool {
-    let behind = |at: usize| value[at + 4..].trim_start_matches([' ', '\t']);
+    let remainder = |at: usize| value[at + 4..].trim_start_matches([' ', '\t']);
     let bytes = value.as_bytes();
     (0..bytes.len().saturating_sub(3)).any(|at| {
-        bytes[at..at + 4].eq_ignore_ascii_case(b"name") && behind(at).starts_with(['=', '*'])
+        bytes[at..at + 4].eq_ignore_ascii_case(b"name") && remainder(at).starts_with(['=', '*'])
     })
 }
 

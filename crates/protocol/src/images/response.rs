@@ -42,14 +42,14 @@ impl RequestedImageDelivery {
     }
 
     /// The images of `answer` that are present only in the other format.
-    pub fn mismatched_images(self, answer: &JsonDocument) -> Vec<ImageToConvert<'_>> {
+    pub fn mismatched_images(self, response: &JsonDocument) -> Vec<ImageToConvert<'_>> {
         let text = |item: DocumentNode<'_>, name: &str| {
             let text = item
                 .get(name)
                 .filter(|text| text.kind() == ValueKind::String);
             text.is_some_and(|text| text.str_len() > Some(0))
         };
-        let items = answer
+        let items = response
             .root()
             .get("data")
             .into_iter()
@@ -115,8 +115,8 @@ pub fn is_image_event(name: Option<&[u8]>, data: &[u8]) -> bool {
 
 /// Adds what a response lacks: `created`, the fields that repeat the request's, and usage with its details, with zero
 /// for what the provider did not count. `now` is in Unix seconds.
-pub fn complete(edits: &mut JsonEdits, answer: &JsonDocument, request: &JsonDocument, now: u64) {
-    let root = answer.root();
+pub fn complete(edits: &mut JsonEdits, response: &JsonDocument, request: &JsonDocument, now: u64) {
+    let root = response.root();
     if root.kind() != ValueKind::Object {
         return;
     }
@@ -125,9 +125,9 @@ pub fn complete(edits: &mut JsonEdits, answer: &JsonDocument, request: &JsonDocu
         edits.insert_member(root, "created", now.to_string());
     }
     for name in ECHOES.into_iter().filter(|name| lacks(name)) {
-        let asked = request.root().get(name).and_then(DocumentNode::as_str);
-        if let Some(asked) = asked.filter(|asked| asked.len() <= ECHO_BYTES_MAX) {
-            edits.insert_member(root, name, quoted(&asked));
+        let requested = request.root().get(name).and_then(DocumentNode::as_str);
+        if let Some(requested) = requested.filter(|requested| requested.len() <= ECHO_BYTES_MAX) {
+            edits.insert_member(root, name, quoted(&requested));
         }
     }
     match root

@@ -235,49 +235,49 @@ fn what_has_no_place_in_a_form_is_named() {
     assert_eq!(unfit.param, "images[0].image_url");
 }
 
-fn completed(answer: &Value, request: &Value) -> Value {
-    let answer = document(answer);
+fn completed(response: &Value, request: &Value) -> Value {
+    let response = document(response);
     let mut edits = JsonEdits::default();
-    complete(&mut edits, &answer, &document(request), 7);
-    serde_json::from_slice(&edits.apply(answer.body()).to_bytes()).unwrap()
+    complete(&mut edits, &response, &document(request), 7);
+    serde_json::from_slice(&edits.apply(response.body()).to_bytes()).unwrap()
 }
 
 #[test]
 fn an_answer_gets_what_the_protocol_promises_and_keeps_what_it_has() {
     let zeros = json!({"image_tokens": 0, "text_tokens": 0});
     let request = json!({"size": "auto", "quality": "low", "background": "x".repeat(65)});
-    let answer = completed(&json!({"data": []}), &request);
+    let response = completed(&json!({"data": []}), &request);
     assert_eq!(
-        answer,
+        response,
         json!({"data": [], "created": 7, "size": "auto", "quality": "low", "usage": {
             "input_tokens": 0, "output_tokens": 0, "total_tokens": 0,
             "input_tokens_details": zeros, "output_tokens_details": zeros}})
     );
     let partly = json!({"created": 1, "size": "1024x1024", "quality": null, "usage":
         {"input_tokens": 3, "output_tokens": 4, "input_tokens_details": {"text_tokens": 3}}});
-    let answer = completed(&partly, &request);
+    let response = completed(&partly, &request);
     assert_eq!(
-        answer["usage"],
+        response["usage"],
         json!({"input_tokens": 3, "output_tokens": 4, "total_tokens": 7,
         "input_tokens_details": {"text_tokens": 3, "image_tokens": 0}, "output_tokens_details": zeros})
     );
     assert_eq!(
-        (&answer["created"], &answer["size"]),
+        (&response["created"], &response["size"]),
         (&json!(1), &json!("1024x1024"))
     );
-    assert_eq!(answer["quality"], "low");
-    assert_eq!(completed(&answer, &request), answer);
+    assert_eq!(response["quality"], "low");
+    assert_eq!(completed(&response, &request), response);
     assert_eq!(completed(&json!([1]), &request), json!([1]));
 }
 
 #[test]
 fn images_in_a_mismatched_format_are_found() {
-    let answer = document(
+    let response = document(
         &json!({"data": [{"url": "https://x.example/1"}, {"b64_json": "AAAA"},
         {"url": "https://x.example/2", "b64_json": ""}, {"url": "u", "b64_json": "b"}, {}]}),
     );
     let urls = |wanted: RequestedImageDelivery| {
-        let found = wanted.mismatched_images(&answer);
+        let found = wanted.mismatched_images(&response);
         found
             .iter()
             .map(|unlike| unlike.url.as_deref().map(str::to_owned))
@@ -287,12 +287,12 @@ fn images_in_a_mismatched_format_are_found() {
     assert_eq!(urls(RequestedImageDelivery::Base64), [url(1), url(2)]);
     assert_eq!(urls(RequestedImageDelivery::Url), [None]);
     let mut edits = JsonEdits::default();
-    for unlike in RequestedImageDelivery::Base64.mismatched_images(&answer) {
+    for unlike in RequestedImageDelivery::Base64.mismatched_images(&response) {
         unlike.inline(&mut edits, "\"QQ==\"".into());
     }
-    let answer: Value = serde_json::from_slice(&edits.apply(answer.body()).to_bytes()).unwrap();
-    assert_eq!(answer["data"][0], json!({"b64_json": "QQ=="}));
-    assert_eq!(answer["data"][2], json!({"b64_json": "QQ=="}));
+    let response: Value = serde_json::from_slice(&edits.apply(response.body()).to_bytes()).unwrap();
+    assert_eq!(response["data"][0], json!({"b64_json": "QQ=="}));
+    assert_eq!(response["data"][2], json!({"b64_json": "QQ=="}));
     for (format, wanted) in [
         ("url", Some(RequestedImageDelivery::Url)),
         ("b64_json", Some(RequestedImageDelivery::Base64)),

@@ -252,9 +252,9 @@ proptest! {
         let mut rest = body.as_bytes();
         let mut pieces = Vec::new();
         for cut in cuts {
-            let (piece, behind) = rest.split_at(cut.min(rest.len()));
+            let (piece, remainder) = rest.split_at(cut.min(rest.len()));
             pieces.push(piece);
-            rest = behind;
+            rest = remainder;
         }
         pieces.push(rest);
         let out = masked(&secrets(&[SECRET]), &pieces);

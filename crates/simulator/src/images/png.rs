@@ -97,12 +97,12 @@ mod tests {
     fn an_image_has_exactly_the_bytes_asked_for_if_it_needs_no_more() {
         let smallest = image(ImageSize::ORDINARY, 0).len();
         assert!(smallest < 2_000, "{smallest}");
-        for (asked, bytes) in [
+        for (requested, bytes) in [
             (smallest, smallest),
             (smallest + 12, smallest + 12),
             (100_000, 100_000),
         ] {
-            let image = image(ImageSize::ORDINARY, asked);
+            let image = image(ImageSize::ORDINARY, requested);
             assert_eq!(image.len(), bytes);
             let mut reader = png::Decoder::new(std::io::Cursor::new(image))
                 .read_info()

@@ -128,9 +128,9 @@ async fn malformed_responses_are_html_or_truncated_json() {
 #[tokio::test]
 async fn usage_can_be_left_out() {
     let simulator = simulator();
-    let asked = json!({"stream_options": {"include_usage": true}});
+    let requested = json!({"stream_options": {"include_usage": true}});
     for (path, body) in wholes("no_usage").into_iter().chain(streams("no_usage")) {
-        let seen = post(&simulator, &path, &with(&body, &asked)).await;
+        let seen = post(&simulator, &path, &with(&body, &requested)).await;
         let text = String::from_utf8_lossy(&seen.body);
         for member in [
             "\"prompt_tokens",
@@ -177,8 +177,8 @@ async fn models_fail_as_directed_too() {
         get(&simulator(), "/~status=500/v1/models").await.status,
         500
     );
-    let answer = simulator()
+    let response = simulator()
         .respond(request("GET", "/~cut/v1/models", ""))
         .await;
-    assert!(matches!(answer.body, SimulatedBody::Stream(_)));
+    assert!(matches!(response.body, SimulatedBody::Stream(_)));
 }

@@ -84,14 +84,14 @@ fn request(method: &str, path: &str, body: impl Into<Bytes>) -> Request<Bytes> {
         .unwrap()
 }
 
-async fn receive(answer: SimulatedResponse) -> ReadResponse {
+async fn receive(response: SimulatedResponse) -> ReadResponse {
     let mut seen = ReadResponse {
-        status: answer.status.as_u16(),
-        headers: answer.headers,
+        status: response.status.as_u16(),
+        headers: response.headers,
         body: Bytes::new(),
         was_cut: false,
     };
-    match answer.body {
+    match response.body {
         SimulatedBody::Full(body) => seen.body = body,
         SimulatedBody::Stream(mut chunks) => {
             let mut body = Vec::new();

@@ -105,16 +105,16 @@ async fn a_client_that_leaves_before_the_head_is_noticed_at_once() {
     for (n, directives) in [(1, "delay=1m"), (2, "stall")] {
         let [(path, body), ..] = ordinary();
         let path = format!("/~{directives}{path}");
-        let answer = simulator.respond(request("POST", &path, body.to_string()));
-        let mut answer = Box::pin(answer);
+        let response = simulator.respond(request("POST", &path, body.to_string()));
+        let mut response = Box::pin(response);
         assert!(
-            tokio::time::timeout(Duration::from_millis(5), &mut answer)
+            tokio::time::timeout(Duration::from_millis(5), &mut response)
                 .await
                 .is_err()
         );
         assert_eq!(record(&simulator, n).await["ended"], "open");
         assert_eq!(open(&simulator).await, 1);
-        drop(answer);
+        drop(response);
         assert_eq!(record(&simulator, n).await["ended"], "client_left");
         assert_eq!(open(&simulator).await, 0);
     }
@@ -127,14 +127,14 @@ async fn a_client_that_leaves_a_stream_is_noticed_at_once() {
     for (n, directives) in (1..).zip(directives) {
         let [(path, body), ..] = ordinary();
         let body = with(&body, &json!({"stream": true}));
-        let answer = simulator
+        let response = simulator
             .respond(request(
                 "POST",
                 &format!("/~{directives}{path}"),
                 body.to_string(),
             ))
             .await;
-        let SimulatedBody::Stream(mut chunks) = answer.body else {
+        let SimulatedBody::Stream(mut chunks) = response.body else {
             panic!("no stream");
         };
         assert!(chunks.recv().await.is_some());
@@ -154,12 +154,12 @@ async fn a_stream_not_yet_taken_to_its_end_is_not_complete() {
     let simulator = simulator();
     let [(path, body), ..] = ordinary();
     let body = with(&body, &json!({"stream": true, "max_tokens": 1}));
-    let answer = simulator
+    let response = simulator
         .respond(request("POST", path, body.to_string()))
         .await;
     settle().await;
     assert_eq!(record(&simulator, 1).await["ended"], "open");
-    drop(answer);
+    drop(response);
     settle().await;
     assert_eq!(record(&simulator, 1).await["ended"], "client_left");
 }

@@ -10,11 +10,11 @@ async fn delay_comes_before_the_head_and_pace_between_events() {
     let simulator = simulator();
     for (path, body) in streams("delay=700ms;pace=100ms;events=6") {
         let start = Instant::now();
-        let answer = simulator
+        let response = simulator
             .respond(request("POST", &path, body.to_string()))
             .await;
         assert_eq!(start.elapsed().as_millis(), 700, "{path}");
-        receive(answer).await;
+        receive(response).await;
         assert_eq!(start.elapsed().as_millis(), 1200, "{path}");
     }
 }
@@ -110,9 +110,9 @@ async fn an_error_event_comes_first_or_later_and_ends_the_stream() {
 async fn a_stall_holds_the_connection_open() {
     let simulator = simulator();
     for (path, body) in wholes("stall") {
-        let answer = simulator.respond(request("POST", &path, body.to_string()));
+        let response = simulator.respond(request("POST", &path, body.to_string()));
         assert!(
-            timeout(Duration::from_secs(3600), answer).await.is_err(),
+            timeout(Duration::from_secs(3600), response).await.is_err(),
             "{path}"
         );
     }
@@ -120,11 +120,11 @@ async fn a_stall_holds_the_connection_open() {
         .into_iter()
         .chain(wholes("stall_after=1"))
     {
-        let answer = simulator
+        let response = simulator
             .respond(request("POST", &path, body.to_string()))
             .await;
         assert!(
-            timeout(Duration::from_secs(3600), receive(answer))
+            timeout(Duration::from_secs(3600), receive(response))
                 .await
                 .is_err(),
             "{path}"

@@ -38,11 +38,11 @@ async fn the_deltas_put_together_are_the_whole_text() {
 async fn a_chat_stream_ends_with_usage_where_asked_and_done() {
     let [(path, body), ..] = ordinary();
     let simulator = simulator();
-    let asked = with(
+    let requested = with(
         &stream(&body),
         &json!({"stream_options": {"include_usage": true}}),
     );
-    let events = post(&simulator, path, &asked).await.events();
+    let events = post(&simulator, path, &requested).await.events();
     let [.., (_, finish), (_, usage), (_, done)] = events.as_slice() else {
         panic!("too few events");
     };

@@ -54,22 +54,22 @@ async fn a_forced_tool_is_called_with_fitting_arguments() {
 #[tokio::test]
 async fn a_tool_result_is_answered_with_text() {
     let [chat_tools, messages_tools, responses_tools] = tools();
-    let asked = json!({"role": "user", "content": "How is the weather?"});
+    let requested = json!({"role": "user", "content": "How is the weather?"});
     let histories = [
         (
             "/v1/chat/completions",
-            json!({"tools": chat_tools, "messages": [asked,
+            json!({"tools": chat_tools, "messages": [requested,
             {"role": "assistant", "tool_calls": []}, {"role": "tool", "tool_call_id": "c", "content": "wet"}]}),
         ),
         (
             "/v1/messages",
-            json!({"tools": messages_tools, "max_tokens": 99, "messages": [asked,
+            json!({"tools": messages_tools, "max_tokens": 99, "messages": [requested,
             {"role": "assistant", "content": []},
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "wet"}]}]}),
         ),
         (
             "/v1/responses",
-            json!({"tools": responses_tools, "input": [asked,
+            json!({"tools": responses_tools, "input": [requested,
             {"type": "function_call_output", "call_id": "c", "output": "wet"}]}),
         ),
     ];

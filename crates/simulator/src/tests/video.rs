@@ -285,9 +285,9 @@ async fn a_slow_query_takes_its_time_and_a_quick_one_none() {
     for family in FAMILIES {
         for (directives, takes) in [("slow_query=3s", 3), ("", 0)] {
             let path = family.made(&simulator, directives).await;
-            let asked = tokio::time::Instant::now();
+            let requested = tokio::time::Instant::now();
             get(&simulator, &path).await;
-            assert_eq!(asked.elapsed().as_secs(), takes, "{directives}");
+            assert_eq!(requested.elapsed().as_secs(), takes, "{directives}");
         }
     }
 }

@@ -9,13 +9,15 @@ pub const FRAMES_PER_SECOND: u64 = 24;
 const ORDINARY_SECONDS: u64 = 5;
 
 /// The requested length in seconds, or the model's choice.
-pub fn seconds(asked: Option<&Value>) -> u64 {
-    asked.and_then(Value::as_u64).unwrap_or(ORDINARY_SECONDS)
+pub fn seconds(requested: Option<&Value>) -> u64 {
+    requested
+        .and_then(Value::as_u64)
+        .unwrap_or(ORDINARY_SECONDS)
 }
 
 /// The requested ratio, or the model's choice.
-pub fn ratio(asked: &str) -> &str {
-    match asked {
+pub fn ratio(requested: &str) -> &str {
+    match requested {
         "" | "adaptive" => "16:9",
         ratio => ratio,
     }
@@ -39,8 +41,8 @@ mod tests {
 
     #[test]
     fn what_is_left_to_the_model_is_chosen() {
-        for (asked, chosen) in [(json!(-1), 5), (json!(12), 12), (json!(null), 5)] {
-            assert_eq!(seconds(Some(&asked)), chosen, "{asked}");
+        for (requested, chosen) in [(json!(-1), 5), (json!(12), 12), (json!(null), 5)] {
+            assert_eq!(seconds(Some(&requested)), chosen, "{requested}");
         }
         assert_eq!((ratio("adaptive"), ratio("9:16")), ("16:9", "9:16"));
         assert_eq!(tokens("720p", 5), 108_000);

@@ -49,16 +49,16 @@ async fn authorising(change: impl FnOnce(&mut PluginSettings)) -> (Plugin, Arc<T
     .await
 }
 
-fn answer(status: u16, body: &str) -> crate::PluginHttpResponse {
-    let mut answer = response(status, body);
-    answer.headers = header_map(&[("x-b", "2")]);
-    answer
+fn scripted_response(status: u16, body: &str) -> crate::PluginHttpResponse {
+    let mut scripted_response = response(status, body);
+    scripted_response.headers = header_map(&[("x-b", "2")]);
+    scripted_response
 }
 
 #[tokio::test]
 async fn a_stream_waits_for_the_response_and_sees_it() {
     let (plugin, environment) = authorising(|_| {}).await;
-    environment.script(CallScript::Response(answer(200, "yes")));
+    environment.script(CallScript::Response(scripted_response(200, "yes")));
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_headers(&mut exchange, false).await;
@@ -89,7 +89,7 @@ async fn a_call_without_a_response_is_reported_to_the_plugin() {
         ),
         (CallScript::Never, "no response within 20ms"),
         (
-            CallScript::Response(answer(200, &"a".repeat(101))),
+            CallScript::Response(scripted_response(200, &"a".repeat(101))),
             "the body exceeds 100 bytes",
         ),
     ] {
@@ -184,7 +184,7 @@ async fn a_response_that_comes_between_callbacks_is_delivered_with_the_next() {
         settings.grants.http_call.push("auth".to_owned());
     })
     .await;
-    environment.script(CallScript::Response(answer(204, "")));
+    environment.script(CallScript::Response(scripted_response(204, "")));
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_headers(&mut exchange, false).await;
@@ -208,7 +208,7 @@ async fn a_body_waits_for_a_call_of_its_stream() {
         settings.grants.http_call.push("auth".to_owned());
     })
     .await;
-    environment.script(CallScript::Response(answer(200, "")));
+    environment.script(CallScript::Response(scripted_response(200, "")));
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream
@@ -267,7 +267,10 @@ async fn a_body_that_is_paused_goes_on_with_the_response_to_a_call_of_the_header
     })
     .await;
     let release = Arc::new(Notify::new());
-    environment.script(CallScript::After(release.clone(), answer(200, "")));
+    environment.script(CallScript::After(
+        release.clone(),
+        scripted_response(200, ""),
+    ));
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     stream
@@ -293,8 +296,11 @@ async fn a_paused_stream_does_not_stop_others_of_its_instance() {
     })
     .await;
     let release = Arc::new(Notify::new());
-    environment.script(CallScript::After(release.clone(), answer(200, "first")));
-    environment.script(CallScript::Response(answer(200, "second")));
+    environment.script(CallScript::After(
+        release.clone(),
+        scripted_response(200, "first"),
+    ));
+    environment.script(CallScript::Response(scripted_response(200, "second")));
     let mut first = plugin.open_stream().await.unwrap();
     let mut second = plugin.open_stream().await.unwrap();
     let (mut one, mut two) = (request(&[]), request(&[]));

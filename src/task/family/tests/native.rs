@@ -93,7 +93,7 @@ fn a_create_goes_where_its_caller_sent_it_else_by_what_it_has() {
     const ORDINARY: &str = "/services/aigc/video-generation/video-synthesis";
     const FRAMES: &str = "/services/aigc/image2video/video-synthesis";
     let family = family("family-b");
-    for (asked, has, path) in [
+    for (requested, has, path) in [
         ("/v1/family-b/video/generations", "/input/prompt", ORDINARY),
         ("/v1/family-b/video/generations", "/input/img_url", ORDINARY),
         (
@@ -119,7 +119,7 @@ fn a_create_goes_where_its_caller_sent_it_else_by_what_it_has() {
         ("", "/input/first_frame_url", FRAMES),
         ("", "/input/prompt", ORDINARY),
     ] {
-        let found = family.create.path(asked, |pointer| pointer == has);
-        assert_eq!(found, path, "{asked} with {has}");
+        let found = family.create.path(requested, |pointer| pointer == has);
+        assert_eq!(found, path, "{requested} with {has}");
     }
 }
