@@ -168,7 +168,7 @@ async fn plan(snapshot: &Snapshot, request: &RecordedRequest, caller: Option<&st
         RecordedContent::Whole(sample, _) => {
             RequestPlan::for_sample(snapshot, sample, caller).await
         }
-        RecordedContent::Logged(line) => logged_plan::plan(snapshot, line, caller),
+        RecordedContent::LogLine(line) => logged_plan::plan(snapshot, line, caller),
     }
 }
 

@@ -211,8 +211,8 @@ fn fetch_live_status(
         is_tls: snapshot.server.admin_tls.is_some(),
     };
     let url = match address {
-        AdminAddressSource::Configured => &configured,
-        AdminAddressSource::Given(url) => url,
+        AdminAddressSource::Configuration => &configured,
+        AdminAddressSource::Argument(url) => url,
     };
     let live = LiveChannelStatuses::fetch(url, &args.admin)?;
     let (theirs, ours) = (live.revision(), &*snapshot.revision);

@@ -16,8 +16,8 @@ pub struct LiveChannelStatuses {
 #[derive(Clone, Debug)]
 pub enum AdminAddressSource {
     /// The address in the configuration.
-    Configured,
-    Given(AdminUrl),
+    Configuration,
+    Argument(AdminUrl),
 }
 
 impl FromStr for AdminAddressSource {
@@ -26,8 +26,8 @@ impl FromStr for AdminAddressSource {
     /// An option without a value gives an empty text.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "" => Ok(Self::Configured),
-            _ => text.parse().map(Self::Given).map_err(|expected: String| {
+            "" => Ok(Self::Configuration),
+            _ => text.parse().map(Self::Argument).map_err(|expected: String| {
                 format!("{expected}; to use `server.admin` of the configuration, put --live after the path")
             }),
         }

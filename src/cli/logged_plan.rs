@@ -72,7 +72,7 @@ fn outcome(
         let message = format!("no channel serves model `{name}` for {protocol} requests");
         return PlannedOutcome::refused(FaultKind::UnknownModel, message);
     }
-    PlannedOutcome::Sent(candidates.iter().map(PlannedAttempt::new).collect())
+    PlannedOutcome::Attempts(candidates.iter().map(PlannedAttempt::new).collect())
 }
 
 /// Whether a filter refused the request for something that lines do not have, such as its content type, and so did not

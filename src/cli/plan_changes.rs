@@ -25,7 +25,9 @@ pub fn plan_changes(old: &RequestPlan, new: &RequestPlan) -> Vec<PlanChange> {
         changes.filters(&old.filters, &new.filters);
     }
     match (&old.outcome, &new.outcome) {
-        (PlannedOutcome::Sent(old), PlannedOutcome::Sent(new)) => changes.attempts(old, new),
+        (PlannedOutcome::Attempts(old), PlannedOutcome::Attempts(new)) => {
+            changes.attempts(old, new)
+        }
         (
             PlannedOutcome::LocalReply { status, body },
             PlannedOutcome::LocalReply {
@@ -41,8 +43,8 @@ pub fn plan_changes(old: &RequestPlan, new: &RequestPlan) -> Vec<PlanChange> {
 /// An outcome as text.
 pub fn verdict(outcome: &PlannedOutcome) -> String {
     match outcome {
-        PlannedOutcome::Refused(refusal) => refused(refusal),
-        PlannedOutcome::Sent(attempts) => format!("accepted, for {}", channels(attempts)),
+        PlannedOutcome::Refusal(refusal) => refused(refusal),
+        PlannedOutcome::Attempts(attempts) => format!("accepted, for {}", channels(attempts)),
         other => other.class(),
     }
 }

@@ -83,7 +83,7 @@ async fn plan<'r>(
             let plan = RequestPlan::for_sample(snapshot, sample, caller).await;
             (plan, RecordedEnd::Status(*status))
         }
-        RecordedContent::Logged(line) => {
+        RecordedContent::LogLine(line) => {
             let plan = logged_plan::plan(snapshot, line, caller);
             (plan, RecordedEnd::Line(line))
         }
@@ -93,7 +93,7 @@ async fn plan<'r>(
 /// Prints what the requests can be judged by.
 fn print_basis(requests: &[RecordedRequest]) {
     let is_line =
-        |request: &&RecordedRequest| matches!(request.content, RecordedContent::Logged(_));
+        |request: &&RecordedRequest| matches!(request.content, RecordedContent::LogLine(_));
     let lines = requests.iter().filter(is_line).count();
     let whole = requests.len() - lines;
     if lines > 0 {

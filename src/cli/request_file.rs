@@ -24,7 +24,7 @@ pub enum RecordedContent {
     /// The whole request; of a HAR file also the status of its response.
     Whole(RequestSample, Option<u16>),
     /// What an access log has of it, which is not its headers and its body.
-    Logged(AccessLogLine),
+    LogLine(AccessLogLine),
 }
 
 /// A request as a caller sends it.
@@ -78,7 +78,7 @@ impl RecordedRequest {
                 let path = sample.path.split('?').next().unwrap_or_default();
                 (sample.method.as_str(), path, &sample.caller, &None)
             }
-            RecordedContent::Logged(line) => {
+            RecordedContent::LogLine(line) => {
                 (&*line.method, &*line.path, &line.caller, &line.model)
             }
         };
@@ -158,7 +158,7 @@ fn content(line: &str) -> Result<RecordedContent, String> {
     }
     match value.get("settlement") {
         Some(_) => serde_json::from_value(value)
-            .map(RecordedContent::Logged)
+            .map(RecordedContent::LogLine)
             .map_err(|error| format!("not a line of the access log: {error}")),
         None => Ok(RecordedContent::Whole(
             sample::parse(line, value, &JsonLimits::default())?,

@@ -36,13 +36,13 @@ pub struct RequestPlan {
 
 /// How the gateway responds to a request, or where it sends it.
 pub enum PlannedOutcome {
-    Refused(PlannedRefusal),
+    Refusal(PlannedRefusal),
     LocalReply {
         status: u16,
         body: Bytes,
     },
     /// The channels that may be tried, in order, or the subrequests that are made.
-    Sent(Vec<PlannedAttempt>),
+    Attempts(Vec<PlannedAttempt>),
     /// Too little is known of the request.
     NotJudged(&'static str),
 }
@@ -179,7 +179,7 @@ pub fn find_route<'s>(
 
 impl PlannedOutcome {
     pub fn refused(kind: FaultKind, message: String) -> Self {
-        Self::Refused(PlannedRefusal {
+        Self::Refusal(PlannedRefusal {
             status: kind.status(),
             code: kind.code(),
             message,
@@ -189,9 +189,9 @@ impl PlannedOutcome {
     /// The outcome in a few words, equal for requests of one kind.
     pub fn class(&self) -> String {
         match self {
-            Self::Refused(refusal) => format!("refused with {} {}", refusal.status, refusal.code),
+            Self::Refusal(refusal) => format!("refused with {} {}", refusal.status, refusal.code),
             Self::LocalReply { status, .. } => format!("local reply with {status}"),
-            Self::Sent(_) => "accepted".into(),
+            Self::Attempts(_) => "accepted".into(),
             Self::NotJudged(_) => "not judged".into(),
         }
     }
@@ -242,10 +242,10 @@ async fn outcome(route: &Route, run: DryRun) -> PlannedOutcome {
                 request: Some(sent.map_err(|fault| PlannedRefusal::from_fault(protocol, &fault))),
                 ..PlannedAttempt::on(&channel)
             });
-        return PlannedOutcome::Sent(attempts.collect());
+        return PlannedOutcome::Attempts(attempts.collect());
     }
     match verdict {
-        Err(fault) => return PlannedOutcome::Refused(PlannedRefusal::from_fault(protocol, &fault)),
+        Err(fault) => return PlannedOutcome::Refusal(PlannedRefusal::from_fault(protocol, &fault)),
         Ok(FilterAction::LocalReply(reply)) => {
             return PlannedOutcome::LocalReply {
                 status: reply.status.as_u16(),
@@ -270,5 +270,5 @@ async fn outcome(route: &Route, run: DryRun) -> PlannedOutcome {
             ..PlannedAttempt::new(candidate)
         });
     }
-    PlannedOutcome::Sent(attempts)
+    PlannedOutcome::Attempts(attempts)
 }

@@ -87,7 +87,7 @@ impl MultipartForm {
                 match next {
                     None => break line.end,
                     // Some parsers continue to read the form after the closing delimiter.
-                    Some(more) => return Err(FormError::at(more, FormErrorKind::BytesBehind)),
+                    Some(more) => return Err(FormError::at(more, FormErrorKind::TrailingBytes)),
                 }
             }
             if form.parts.len() == PARTS_MAX {
@@ -178,7 +178,7 @@ impl DelimiterLine {
                 end: padding.end,
                 padding,
             }),
-            _ if is_last => Err(FormError::at(padding.end, FormErrorKind::BytesBehind)),
+            _ if is_last => Err(FormError::at(padding.end, FormErrorKind::TrailingBytes)),
             _ => Err(FormError::at(padding.end, FormErrorKind::BadDelimiter)),
         }
     }

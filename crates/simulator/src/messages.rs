@@ -316,7 +316,7 @@ fn tool_choice(body: &Value) -> ToolChoice<'_> {
     {
         "none" => ToolChoice::Never,
         "any" => ToolChoice::Any,
-        "tool" => ToolChoice::Named(model_request::text_at(choice, "name")),
+        "tool" => ToolChoice::ByName(model_request::text_at(choice, "name")),
         _ => ToolChoice::Auto,
     }
 }

@@ -28,7 +28,7 @@ pub enum ToolChoice<'b> {
     Never,
     Auto,
     Any,
-    Named(&'b str),
+    ByName(&'b str),
 }
 
 /// The required format of the output.
@@ -46,7 +46,7 @@ impl<'b> ModelRequest<'b> {
         match self.tool_choice {
             ToolChoice::Never => None,
             ToolChoice::Any => first,
-            ToolChoice::Named(name) => self.tools.iter().copied().find(|tool| tool.name == name),
+            ToolChoice::ByName(name) => self.tools.iter().copied().find(|tool| tool.name == name),
             ToolChoice::Auto if self.tool_result_came => None,
             ToolChoice::Auto => first.filter(|_| speaks_of_tools(&self.last_user_text)),
         }
@@ -124,7 +124,7 @@ pub fn openai_tool_choice<'b>(body: &'b Value, name_at: &str) -> ToolChoice<'b> 
         Some(Value::String(word)) if word == "none" => ToolChoice::Never,
         Some(Value::String(word)) if word == "required" => ToolChoice::Any,
         Some(choice @ Value::Object(_)) => match choice.pointer(name_at).and_then(Value::as_str) {
-            Some(name) => ToolChoice::Named(name),
+            Some(name) => ToolChoice::ByName(name),
             None if choice.get("mode").is_some_and(|mode| mode == "required") => ToolChoice::Any,
             None => ToolChoice::Auto,
         },
@@ -187,8 +187,8 @@ mod tests {
             ("use the tool", ToolChoice::Auto, true, None),
             ("use the tool", ToolChoice::Never, false, None),
             ("hello", ToolChoice::Any, false, Some("first")),
-            ("hello", ToolChoice::Named("second"), false, Some("second")),
-            ("hello", ToolChoice::Named("third"), false, None),
+            ("hello", ToolChoice::ByName("second"), false, Some("second")),
+            ("hello", ToolChoice::ByName("third"), false, None),
         ] {
             let tool = ask(text, choice, came).tool_to_call();
             assert_eq!(tool.map(|tool| tool.name), called, "{text} {choice:?}");
@@ -204,7 +204,7 @@ mod tests {
             (json!({"tool_choice": "required"}), ToolChoice::Any),
             (
                 json!({"tool_choice": {"function": {"name": "f"}}}),
-                ToolChoice::Named("f"),
+                ToolChoice::ByName("f"),
             ),
             (
                 json!({"tool_choice": {"type": "allowed_tools", "mode": "required"}}),

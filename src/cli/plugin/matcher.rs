@@ -8,15 +8,15 @@ use std::fmt;
 #[derive(Debug)]
 pub enum TextMatcher {
     Equal(String),
-    Found(Regex),
-    NotFound(Regex),
+    Pattern(Regex),
+    NotPattern(Regex),
 }
 
 /// What the values of a header must be.
 #[derive(Debug)]
 pub enum HeaderMatcher {
     /// All values, joined by a comma and a space.
-    Joined(TextMatcher),
+    JoinedValues(TextMatcher),
     /// The values one by one, in order.
     Each(Vec<TextMatcher>),
 }
@@ -27,16 +27,16 @@ impl TextMatcher {
     pub fn matches(&self, text: &str) -> bool {
         match self {
             Self::Equal(expected) => text == expected,
-            Self::Found(regex) => regex.is_match(text),
-            Self::NotFound(regex) => !regex.is_match(text),
+            Self::Pattern(regex) => regex.is_match(text),
+            Self::NotPattern(regex) => !regex.is_match(text),
         }
     }
 
     /// Whether at least one of the lines matches; of `not_regex`, whether all do.
     pub fn matches_lines(&self, lines: &[String]) -> bool {
         match self {
-            Self::NotFound(_) => lines.iter().all(|line| self.matches(line)),
-            Self::Equal(_) | Self::Found(_) => lines.iter().any(|line| self.matches(line)),
+            Self::NotPattern(_) => lines.iter().all(|line| self.matches(line)),
+            Self::Equal(_) | Self::Pattern(_) => lines.iter().any(|line| self.matches(line)),
         }
     }
 }
@@ -46,7 +46,7 @@ impl HeaderMatcher {
     pub fn matches(&self, values: &[String]) -> bool {
         match self {
             _ if values.is_empty() => false,
-            Self::Joined(matcher) => matcher.matches(&values.join(", ")),
+            Self::JoinedValues(matcher) => matcher.matches(&values.join(", ")),
             Self::Each(matchers) => all_match(matchers, values),
         }
     }
@@ -62,8 +62,8 @@ impl fmt::Display for TextMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Equal(text) => write!(f, "{text:?}"),
-            Self::Found(regex) => write!(f, "text in which `{regex}` is found"),
-            Self::NotFound(regex) => write!(f, "text in which `{regex}` is not found"),
+            Self::Pattern(regex) => write!(f, "text in which `{regex}` is found"),
+            Self::NotPattern(regex) => write!(f, "text in which `{regex}` is not found"),
         }
     }
 }
@@ -71,7 +71,7 @@ impl fmt::Display for TextMatcher {
 impl fmt::Display for HeaderMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Joined(matcher) => matcher.fmt(f),
+            Self::JoinedValues(matcher) => matcher.fmt(f),
             Self::Each(matchers) => list(matchers).fmt(f),
         }
     }
@@ -115,8 +115,8 @@ impl<'de> Visitor<'de> for TextMatcherVisitor {
             ));
         };
         let matcher = match key.as_str() {
-            "regex" => TextMatcher::Found(regex(&map.next_value::<String>()?)?),
-            "not_regex" => TextMatcher::NotFound(regex(&map.next_value::<String>()?)?),
+            "regex" => TextMatcher::Pattern(regex(&map.next_value::<String>()?)?),
+            "not_regex" => TextMatcher::NotPattern(regex(&map.next_value::<String>()?)?),
             other => return Err(Error::unknown_field(other, KEYS)),
         };
         match map.next_key::<String>()? {
@@ -140,11 +140,13 @@ impl<'de> Visitor<'de> for HeaderMatcherVisitor {
     fn visit_str<E: Error>(self, text: &str) -> Result<HeaderMatcher, E> {
         TextMatcherVisitor
             .visit_str(text)
-            .map(HeaderMatcher::Joined)
+            .map(HeaderMatcher::JoinedValues)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<HeaderMatcher, A::Error> {
-        TextMatcherVisitor.visit_map(map).map(HeaderMatcher::Joined)
+        TextMatcherVisitor
+            .visit_map(map)
+            .map(HeaderMatcher::JoinedValues)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<HeaderMatcher, A::Error> {

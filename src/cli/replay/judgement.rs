@@ -43,7 +43,7 @@ pub fn judge(plan: &RequestPlan, end: &RecordedEnd<'_>) -> ReplayJudgement {
         },
         None => match (&plan.outcome, end) {
             (PlannedOutcome::NotJudged(reason), _) => ReplayJudgement::NotJudged(reason),
-            (PlannedOutcome::Sent(_), RecordedEnd::Line(line)) if was_refused(line) => {
+            (PlannedOutcome::Attempts(_), RecordedEnd::Line(line)) if was_refused(line) => {
                 ReplayJudgement::NotJudged("refused for headers or a body, which lines have not")
             }
             _ => ReplayJudgement::Same,
@@ -54,9 +54,9 @@ pub fn judge(plan: &RequestPlan, end: &RecordedEnd<'_>) -> ReplayJudgement {
 /// The recorded end as text, if the plan is another one.
 fn status_difference(plan: &RequestPlan, status: u16) -> Option<String> {
     let is_same = match &plan.outcome {
-        PlannedOutcome::Refused(refusal) => refusal.status == status,
+        PlannedOutcome::Refusal(refusal) => refusal.status == status,
         PlannedOutcome::LocalReply { status: reply, .. } => *reply == status,
-        PlannedOutcome::Sent(_) => status < 400 || is_transient(status),
+        PlannedOutcome::Attempts(_) => status < 400 || is_transient(status),
         PlannedOutcome::NotJudged(_) => true,
     };
     (!is_same).then(|| match status {
@@ -70,11 +70,11 @@ fn line_difference(plan: &RequestPlan, line: &AccessLogLine) -> Option<String> {
     let is_same_route = plan.route.as_deref().unwrap_or("-") == line.route;
     let is_same = is_same_route
         && match &plan.outcome {
-            PlannedOutcome::Refused(refusal) => {
+            PlannedOutcome::Refusal(refusal) => {
                 !was_accepted(line) && refusal.status == line.status
             }
             PlannedOutcome::LocalReply { status, .. } => *status == line.status,
-            PlannedOutcome::Sent(attempts) => is_among(attempts, line),
+            PlannedOutcome::Attempts(attempts) => is_among(attempts, line),
             PlannedOutcome::NotJudged(_) => true,
         };
     (!is_same).then(|| recorded(line))
@@ -127,7 +127,7 @@ fn recorded(line: &AccessLogLine) -> String {
 
 fn now(plan: &RequestPlan) -> String {
     let outcome = match &plan.outcome {
-        PlannedOutcome::Sent(attempts) if attempts.iter().any(|one| one.model.is_some()) => {
+        PlannedOutcome::Attempts(attempts) if attempts.iter().any(|one| one.model.is_some()) => {
             let models = attempts.iter().map(|attempt| {
                 let model = attempt.model.as_deref().unwrap_or("no model");
                 format!("{} ({model})", attempt.channel)
@@ -135,7 +135,7 @@ fn now(plan: &RequestPlan) -> String {
             let models: Vec<String> = models.collect();
             format!("accepted, for {}", models.join(", "))
         }
-        PlannedOutcome::Sent(attempts) => format!("accepted, for {}", channels(attempts)),
+        PlannedOutcome::Attempts(attempts) => format!("accepted, for {}", channels(attempts)),
         outcome => verdict(outcome),
     };
     match &plan.route {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn sent() -> PlannedOutcome {
-        PlannedOutcome::Sent(vec![PlannedAttempt {
+        PlannedOutcome::Attempts(vec![PlannedAttempt {
             channel: "one".into(),
             tier: 0,
             weight: 1,

@@ -29,7 +29,7 @@ enum RecordingState {
     /// No response yet.
     Waiting,
     /// A response that may be recorded has begun.
-    Begun {
+    InProgress {
         headers: HeaderMap,
         /// The events of a stream so far.
         events: BytesMut,
@@ -67,7 +67,7 @@ impl ResponseRecording {
         if status != StatusCode::OK || kind != expected {
             return self.exclude();
         }
-        self.state = RecordingState::Begun {
+        self.state = RecordingState::InProgress {
             headers: headers_to_record(headers),
             events: BytesMut::new(),
             reservation: None,
@@ -76,7 +76,7 @@ impl ResponseRecording {
 
     /// Adds an event as the caller gets it.
     pub fn append(&mut self, event: &SseEvent, action: &EventAction, filter: &CacheFilter) {
-        let RecordingState::Begun {
+        let RecordingState::InProgress {
             events,
             reservation,
             ..
@@ -106,7 +106,7 @@ impl ResponseRecording {
     /// Ends with a complete body.
     pub fn end_with_body(mut self, body: &Bytes, filter: &CacheFilter) {
         match std::mem::replace(&mut self.state, RecordingState::Excluded) {
-            RecordingState::Begun { headers, .. }
+            RecordingState::InProgress { headers, .. }
                 if !self.is_stream && is_recordable(body, filter.entry_bytes_max) =>
             {
                 self.record(headers, body, filter);
@@ -118,7 +118,7 @@ impl ResponseRecording {
     /// Ends with the last event of a stream.
     pub fn end_stream(mut self, filter: &CacheFilter) {
         match std::mem::replace(&mut self.state, RecordingState::Excluded) {
-            RecordingState::Begun {
+            RecordingState::InProgress {
                 headers, events, ..
             } if self.is_stream && !events.is_empty() => {
                 self.record(headers, &events, filter);

@@ -13,14 +13,14 @@ use crate::values::CelValue;
 
 /// The elements of a list in their order.
 pub(super) enum ListElements<'l, 'v> {
-    Made(slice::Iter<'l, CelValue<'v>>),
-    Read(ArrayElements<'v>),
+    Values(slice::Iter<'l, CelValue<'v>>),
+    Array(ArrayElements<'v>),
 }
 
 /// An element of a list before it is read.
 pub(super) enum UnreadElement<'l, 'v> {
-    Made(&'l CelValue<'v>),
-    Read(DocumentNode<'v>),
+    Value(&'l CelValue<'v>),
+    Node(DocumentNode<'v>),
 }
 
 /// The elements of a list; `None` for other values.
@@ -29,10 +29,10 @@ pub(super) fn elements<'l, 'v>(
     allowance: &mut EvaluationAllowance,
 ) -> Result<Option<ListElements<'l, 'v>>, EvaluationFailure> {
     match list {
-        CelValue::List(elements) => Ok(Some(ListElements::Made(elements.iter()))),
+        CelValue::List(elements) => Ok(Some(ListElements::Values(elements.iter()))),
         CelValue::Document(node) if node.kind() == ValueKind::Array => {
             charge_elements(node.len(), allowance)?;
-            Ok(Some(ListElements::Read(node.elements())))
+            Ok(Some(ListElements::Array(node.elements())))
         }
         _ => Ok(None),
     }
@@ -41,8 +41,8 @@ pub(super) fn elements<'l, 'v>(
 impl ListElements<'_, '_> {
     pub fn len(&self) -> usize {
         match self {
-            Self::Made(elements) => elements.len(),
-            Self::Read(elements) => elements.size_hint().0,
+            Self::Values(elements) => elements.len(),
+            Self::Array(elements) => elements.size_hint().0,
         }
     }
 }
@@ -52,8 +52,8 @@ impl<'l, 'v> Iterator for ListElements<'l, 'v> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Made(elements) => elements.next().map(UnreadElement::Made),
-            Self::Read(elements) => elements.next().map(UnreadElement::Read),
+            Self::Values(elements) => elements.next().map(UnreadElement::Value),
+            Self::Array(elements) => elements.next().map(UnreadElement::Node),
         }
     }
 }
@@ -61,8 +61,8 @@ impl<'l, 'v> Iterator for ListElements<'l, 'v> {
 impl<'v> UnreadElement<'_, 'v> {
     pub fn value(self, allowance: &mut EvaluationAllowance) -> Evaluated<'v> {
         match self {
-            Self::Made(value) => Ok(value.clone()),
-            Self::Read(node) => documents::value(node, allowance),
+            Self::Value(value) => Ok(value.clone()),
+            Self::Node(node) => documents::value(node, allowance),
         }
     }
 }

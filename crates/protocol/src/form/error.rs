@@ -19,7 +19,7 @@ pub enum FormErrorKind {
     NoBeginning,
     /// The boundary occurs where it is not a delimiter, or other bytes follow it before the line end.
     BadDelimiter,
-    BytesBehind,
+    TrailingBytes,
     NoEnd,
     TooManyParts,
     LongHead,
@@ -48,7 +48,7 @@ impl fmt::Display for FormError {
             FormErrorKind::BadDelimiter => {
                 "the boundary occurs inside a part; put CR LF before and after each boundary line, and use a boundary that no file contains"
             }
-            FormErrorKind::BytesBehind => {
+            FormErrorKind::TrailingBytes => {
                 "the boundary occurs after the end of the form, or its last line has more than `--` after it"
             }
             FormErrorKind::NoEnd => {

@@ -40,7 +40,7 @@ enum SecretMatchResult {
     /// A match, which ends at this offset.
     Match(usize),
     /// The text ends before the secret does.
-    Begun,
+    PartialMatch,
     Differs,
 }
 
@@ -144,7 +144,12 @@ impl SecretMatcher {
             .map_or(window, |at| window + at + 1);
         let begins = |start: &usize| {
             let mut secrets = self.secrets();
-            secrets.any(|secret| matches!(compare(text, *start, secret), SecretMatchResult::Begun))
+            secrets.any(|secret| {
+                matches!(
+                    compare(text, *start, secret),
+                    SecretMatchResult::PartialMatch
+                )
+            })
         };
         (may_begin..text.len())
             .find(begins)
@@ -189,7 +194,7 @@ fn around<'t>(
         }
         match compare(text, escape.end, &secret[place + 1..]) {
             SecretMatchResult::Match(end) => Some(run_start(text, escape.start - place)..end),
-            SecretMatchResult::Begun | SecretMatchResult::Differs => None,
+            SecretMatchResult::PartialMatch | SecretMatchResult::Differs => None,
         }
     })
 }
@@ -198,7 +203,7 @@ fn around<'t>(
 fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> SecretMatchResult {
     for &wanted in secret {
         let Some(&byte) = text.get(at) else {
-            return SecretMatchResult::Begun;
+            return SecretMatchResult::PartialMatch;
         };
         if byte != b'\\' {
             if byte != wanted {
@@ -212,7 +217,7 @@ fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> SecretMatchResult {
             Some((byte, end)) if byte == wanted => at = end,
             // A backslash of the secret, single or doubled.
             _ if wanted == b'\\' => at += (run_end - at).min(2),
-            None if may_go_on(text, at, run_end) => return SecretMatchResult::Begun,
+            None if may_go_on(text, at, run_end) => return SecretMatchResult::PartialMatch,
             _ => return SecretMatchResult::Differs,
         }
     }
