@@ -39,7 +39,7 @@ pub struct Candidate {
     pub channel: Arc<Channel>,
     /// `None` if an id binds the request to the channel and no model is named.
     pub model: Option<ChannelModel>,
-    /// The protocol in which the channel is asked; `None` for requests of no protocol.
+    /// The protocol in which requests are sent to the channel; `None` for requests of no protocol.
     pub protocol: Option<ChannelProtocol>,
     /// The index of the credential that must be used; any if `None`.
     pub key: Option<usize>,

@@ -32,7 +32,7 @@ pub struct AttemptStatistics {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttemptSummary {
     pub attempts: u64,
-    /// Attempts that the provider refused because of what the caller asked for.
+    /// Attempts that the provider refused because of what the caller requested.
     pub client_errors: u64,
     /// The share of attempts that did not fail, from 0 to 1; `None` without attempts.
     pub success_rate: Option<f64>,

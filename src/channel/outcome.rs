@@ -10,7 +10,7 @@ use std::time::Duration;
 pub enum AttemptOutcome {
     /// The provider served the request.
     Success,
-    /// The provider refused the request because of what the caller asked for; the channel is healthy.
+    /// The provider refused the request because of what the caller requested; the channel is healthy.
     ClientError,
     /// The channel did not serve the request; counts against its health.
     Failure(AttemptFailure),

@@ -1,6 +1,6 @@
 //! The layout of a YAML text that may be broken: its lines, and the quotes and brackets that are open in them.
 //!
-//! The parser tells where it could not go on, which is lines behind a quote or a bracket that was never closed.
+//! The parser tells where it could not go on, which is lines after a quote or a bracket that was never closed.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct YamlLine<'text> {
 
 /// A quoted scalar.
 pub struct QuotedScalarSpan {
-    /// From its opening quote to behind its closing one, or to the end of the text.
+    /// From its opening quote to after its closing one, or to the end of the text.
     pub range: Range<usize>,
     pub is_closed: bool,
 }
@@ -168,7 +168,7 @@ impl YamlDelimiterScanner<'_> {
     }
 }
 
-/// The byte behind the quote that closes the one at `start`, and whether there is one.
+/// The byte after the quote that closes the one at `start`, and whether there is one.
 fn closing_quote(bytes: &[u8], start: usize) -> (usize, bool) {
     let quote = bytes[start];
     let mut at = start + 1;

@@ -72,7 +72,7 @@ impl ConfigText {
         first.is_some_and(|secret| secret.start < range.end)
     }
 
-    /// The secrets that end behind this byte.
+    /// The secrets that end after this byte.
     fn secrets_from(&self, at: usize) -> &[Range<usize>] {
         let first = self.secrets.partition_point(|secret| secret.end <= at);
         &self.secrets[first..]

@@ -62,7 +62,7 @@ fn find_first_line(key: &str, at: usize, text: &str) -> Option<usize> {
     let indent = at - line_start;
     let before: Vec<YamlLine<'_>> = lines(&text[..line_start]).collect();
     for line in before.iter().rev() {
-        // The first key of a list item begins behind its `- `.
+        // The first key of a list item begins after its `- `.
         let written = line.content.trim_start_matches("- ");
         let key_indent = line.indent + line.content.len() - written.len();
         let is_key = written

@@ -29,7 +29,7 @@ struct SyntaxErrorContext<'text> {
 }
 
 impl<'text> SyntaxErrorContext<'text> {
-    /// A tab in the indentation, on the line that the parser names or the one behind.
+    /// A tab in the indentation, on the line that the parser names or the one after.
     fn tab(&self) -> Option<PointerProblem> {
         let line_start = self.line_start(self.at.start);
         let mut near = lines(&self.text[line_start..]).take(2);
@@ -58,7 +58,7 @@ impl<'text> SyntaxErrorContext<'text> {
         })
     }
 
-    /// A quoted scalar that goes on over lines, in which or right behind which the parser stopped.
+    /// A quoted scalar that goes on over lines, in which or right after which the parser stopped.
     fn quote(&self) -> Option<PointerProblem> {
         let layout = YamlDelimiters::parse(self.text, self.at.start);
         let quoted = layout.quoted.iter().rev().find(|quoted| {
@@ -98,7 +98,7 @@ impl<'text> SyntaxErrorContext<'text> {
         Some(finding(start..start + 1, &reason, &hint))
     }
 
-    /// `: ` where no key can end: twice in a line, or behind a line that lacks its own.
+    /// `: ` where no key can end: twice in a line, or after a line that lacks its own.
     fn misplaced_colon(&self) -> Option<PointerProblem> {
         if !self.message.starts_with("mapping values are not allowed") {
             return None;

@@ -182,7 +182,7 @@ impl RequestChain {
     }
 }
 
-/// Moves the filters that run last behind all others.
+/// Moves the filters that run last after all others.
 fn move_to_end(filters: &mut [Arc<dyn Filter>]) {
     filters.sort_by_key(|filter| filter.declare().runs_last);
 }

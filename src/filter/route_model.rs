@@ -46,9 +46,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     },
 };
 
-/// Nearest names in the answer to an unknown model.
+/// Nearest names in the response to an unknown model.
 const NEAREST_MAX: usize = 3;
-/// Models of the path in the answer to an unknown model that is near none.
+/// Models of the path in the response to an unknown model that is near none.
 const LISTED_MAX: usize = 6;
 
 struct RouteModelFilter {

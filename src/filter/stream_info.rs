@@ -38,7 +38,7 @@ pub struct StreamInfo {
     pub idempotency: Option<IdempotencyOutcome>,
     /// How the record of a paid create ended: a name of [`CreateEnd`](crate::journal::CreateEnd).
     pub create_end: Option<&'static str>,
-    /// What the response cache did for the request, if it was asked.
+    /// What the response cache did for the request, if it was consulted.
     pub cache: Option<CacheOutcome>,
     /// What became of the calls of services.
     pub callouts: CalloutSummary,

@@ -20,7 +20,7 @@ impl PollMetrics {
     pub fn new(registry: &Registry) -> Self {
         let opts = Opts::new(
             "headgate_task_queries_total",
-            "Status queries for video tasks, by how they were answered: by the provider, by a query already in flight, by the status cache, or over the channel's query limit.",
+            "Status queries for video tasks, by outcome: sent to the provider, shared with a query already in flight, from the status cache, or over the channel's query limit.",
         );
         Self {
             queries: registered(registry, IntCounterVec::new(opts, &["outcome"])),

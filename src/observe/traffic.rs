@@ -46,7 +46,7 @@ pub struct TrafficInterval {
     pub waits: [Duration; 3],
     pub callers: HashMap<Box<str>, CallerTraffic, RandomState>,
     pub channels: HashMap<Box<str>, ChannelTraffic, RandomState>,
-    /// Requests that a provider refused because of what they asked for, by channel and model.
+    /// Requests that a provider refused because of what they requested, by channel and model.
     pub refusals: HashMap<Box<str>, ModelRefusals, RandomState>,
 }
 
@@ -219,7 +219,7 @@ impl TrafficInterval {
         }
     }
 
-    /// Counts a request that the provider refused because of what it asked for.
+    /// Counts a request that the provider refused because of what it requested.
     fn count_refusal(&mut self, request: &FinishedExchange<'_>) {
         let (Some(channel), Some(model)) = (request.channel, request.model) else {
             return;

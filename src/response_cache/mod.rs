@@ -1,4 +1,4 @@
-//! Recorded responses of providers by the request that they answer: in memory of the process, bounded and least recently
+//! Recorded responses of providers by the request that they belong to: in memory of the process, bounded and least recently
 //! used first, and optionally in the records of the state store. Concurrent misses of one key share one request.
 //!
 //! Outlives snapshots: a reload keeps the entries, and the keys decide which of them still apply.

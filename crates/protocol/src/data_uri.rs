@@ -32,7 +32,7 @@ pub struct DataUri {
     pub media_type: String,
     /// The text up to the comma and with it, as JSON spells it.
     head: Bytes,
-    /// The text behind the comma, as JSON spells it.
+    /// The text after the comma, as JSON spells it.
     payload: Bytes,
 }
 
@@ -114,7 +114,7 @@ impl DataUri {
         is_other.then_some((self.head.len(), canonical))
     }
 
-    /// Bytes of the text behind the comma, as JSON spells it.
+    /// Bytes of the text after the comma, as JSON spells it.
     pub fn text_bytes(&self) -> usize {
         self.payload.len()
     }

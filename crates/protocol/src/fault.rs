@@ -24,7 +24,7 @@ pub enum FaultKind {
     Unauthenticated,
     /// The caller may not use this model or route.
     Forbidden,
-    /// A service that the gateway asked denied the request, or the response to it.
+    /// A service that the gateway called denied the request, or the response to it.
     Denied(DenialStatus),
     /// No route has this path.
     NoRoute,

@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 use std::time::Duration;
 use thiserror::Error;
 
-/// The maximum size of the response text that may be asked for, in bytes.
+/// The maximum size of the response text that may be requested, in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 << 20;
 
 /// One directive as written.

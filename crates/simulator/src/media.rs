@@ -8,7 +8,7 @@ use http::request::Parts;
 /// Their folder. As with signed URLs, no credential is required there.
 pub const FOLDER: &str = "media";
 
-/// The size of a video if no size was asked for, in bytes.
+/// The size of a video if no size was requested, in bytes.
 const ORDINARY_BYTES: usize = 16 << 10;
 
 /// The start of an MP4 file: a `ftyp` box of 24 bytes.

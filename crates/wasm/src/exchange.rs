@@ -51,7 +51,7 @@ pub struct PluginResponseHead {
 
 /// Properties that the program has of an exchange.
 ///
-/// After [`crate::PluginSettings::properties`], a source is asked. What it does not have comes from the exchange itself: `request.method`, `request.scheme`,
+/// After [`crate::PluginSettings::properties`], a source is consulted. What it does not have comes from the exchange itself: `request.method`, `request.scheme`,
 /// `request.host`, `request.path`, `request.url_path`, `request.query`, `request.headers[.<name>]`,
 /// `request.referer`, `request.useragent`, `request.id`, `response.code`, `response.headers[.<name>]`, `plugin_name`,
 /// `plugin_root_id`, `plugin_vm_id`; and then from what plugins set.

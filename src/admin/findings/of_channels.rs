@@ -242,7 +242,7 @@ impl RefusalConfirmation {
     }
 }
 
-/// All requests for a model were refused because of what they asked for: probably the provider does not serve the model,
+/// All requests for a model were refused because of what they requested: probably the provider does not serve the model,
 /// or not in this form.
 fn refused(
     (model, channel): (&str, &str),

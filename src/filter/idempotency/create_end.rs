@@ -39,7 +39,7 @@ pub(super) fn unrecorded_end(
 }
 
 /// How a create ended whose caller was denied the response: later requests with the key get the same denial, since the
-/// provider has made what was asked for.
+/// provider has made what was requested.
 pub(super) fn denied_end(
     info: &StreamInfo,
     denial: LocalReply,

@@ -19,7 +19,7 @@ const ALL_BYTES_MAX: usize = 96 << 20;
 /// How long a caller waits for images after the response.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// Inserts the images into a response whose caller asked for base64. Returns whether all of them were inserted.
+/// Inserts the images into a response whose caller requested base64. Returns whether all of them were inserted.
 pub(super) async fn inline(
     mismatched: &[ImageToConvert<'_>],
     fetch: Option<&dyn ResponseFileFetcher>,

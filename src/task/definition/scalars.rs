@@ -19,7 +19,7 @@ pub struct FieldMappingConfig {
     pub ignore: Option<String>,
 }
 
-/// Where something lies in an answer: the first of these that is there counts.
+/// Where something lies in a response: the first of these that is there counts.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(from = "OneOrMore")]
 pub struct ValueSourcesConfig(pub Vec<String>);

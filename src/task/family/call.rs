@@ -35,7 +35,7 @@ impl TaskCreateCall {
         Self { call, other_paths }
     }
 
-    /// The path for a create that arrived on `asked`; `has` returns whether the body has a value at a JSON pointer.
+    /// The path for a create that arrived on `requested`; `has` returns whether the body has a value at a JSON pointer.
     pub fn path(&self, requested: &str, has: impl Fn(&str) -> bool) -> &str {
         let own = &self.call.path;
         let others = || self.other_paths.iter();

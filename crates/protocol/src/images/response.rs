@@ -41,7 +41,7 @@ impl RequestedImageDelivery {
         }
     }
 
-    /// The images of `answer` that are present only in the other format.
+    /// The images of `response` that are present only in the other format.
     pub fn mismatched_images(self, response: &JsonDocument) -> Vec<ImageToConvert<'_>> {
         let text = |item: DocumentNode<'_>, name: &str| {
             let text = item

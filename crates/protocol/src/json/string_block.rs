@@ -10,7 +10,7 @@ const BLOCK_BYTES_MAX: usize = 64;
 /// The bytes of a block that matter to the scan of a string. Bit n is about byte n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StringBlock {
-    /// Quotes, backslashes and control characters, and what is behind the end of the text.
+    /// Quotes, backslashes and control characters, and what is after the end of the text.
     pub specials: u64,
     /// Bytes that are not ASCII.
     pub high: u64,

@@ -4,7 +4,7 @@ use super::{Protocol, ProtocolDescriptor};
 use crate::response_verdict::SuccessShape;
 use crate::usage::UsageShape;
 
-/// The protocol in which a channel is asked and responds.
+/// The protocol in which a channel gets requests and responds.
 ///
 /// It is another type than the caller's [`Protocol`], so that the compiler finds where one is taken for the other: what reads
 /// a provider's response takes this one.

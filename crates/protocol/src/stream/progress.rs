@@ -21,7 +21,7 @@ static FINISH_REASON: LazyLock<Finder<'static>> =
 pub struct StreamProgress {
     shape: &'static StreamShape,
     end: StreamEndState,
-    /// The choices of a chat stream, if the request asked for more than one.
+    /// The choices of a chat stream, if the request wants more than one.
     choices: Option<ChoiceBitmap>,
     /// The meaning of an oversize event that has not ended.
     oversize: Option<StreamEndState>,
@@ -49,7 +49,7 @@ struct ChoiceBitmap {
 }
 
 impl StreamProgress {
-    /// `choices` is the number that the request asked for; it matters only in the chat protocol.
+    /// `choices` is the number that the request wants; it matters only in the chat protocol.
     pub fn new(shape: &'static StreamShape, choices: u64) -> Self {
         Self {
             shape,

@@ -18,9 +18,9 @@ pub struct TaskPlan {
     pub slow_query: Duration,
     pub has_url: bool,
     pub has_usage: bool,
-    /// The size of the video in bytes, if one was asked for.
+    /// The size of the video in bytes, if one was requested.
     pub video_bytes: Option<usize>,
-    /// The code and message of a failure, if they were asked for.
+    /// The code and message of a failure, if they were requested.
     pub failure: (Option<String>, Option<String>),
     pub callbacks: Option<CallbackDisorder>,
 }

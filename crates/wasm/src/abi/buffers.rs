@@ -86,7 +86,7 @@ fn status(
     put(memory, flags_at, &0_u32.to_le_bytes())
 }
 
-/// Replaces a range of a body: an empty range at 0 prepends, one behind the end appends.
+/// Replaces a range of a body: an empty range at 0 prepends, one after the end appends.
 fn set(
     caller: &mut GuestCaller<'_>,
     kind: i32,
