@@ -37,6 +37,8 @@ pub mod plugin;
 
 pub mod filter;
 
+pub mod feature;
+
 pub mod config;
 pub mod snapshot;
 
@@ -49,5 +51,7 @@ pub mod gateway;
 pub mod openapi;
 
 pub mod admin;
+
+pub mod features;
 
 pub mod cli;

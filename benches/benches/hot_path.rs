@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use headgate::features::FEATURES;
 use headgate::filter::body::RequestBody;
 use headgate::filter::chain::RequestChain;
 use headgate::filter::view::RequestView;
@@ -96,7 +97,7 @@ fn tap_a_stream(criterion: &mut Criterion) {
 /// The request chain of the repository's chat route, from the head to the selection of a model.
 fn chain(criterion: &mut Criterion) {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../routes.yaml");
-    let snapshot = snapshot::build(&config, &SharedState::default())
+    let snapshot = snapshot::build(&config, &SharedState::new(FEATURES))
         .expect("it is good")
         .snapshot;
     let route = snapshot

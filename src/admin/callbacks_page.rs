@@ -1,5 +1,6 @@
 //! The page `/callbacks`: events that wait for their delivery, and dead letters, which can be redriven.
 
+use crate::callbacks::CallbackQueue;
 use crate::callbacks::{CallbackRecords, Delivery, RedriveOutcome};
 use crate::observe::timestamp::rfc3339;
 use crate::openapi::PageParameter;
@@ -70,7 +71,7 @@ pub(super) async fn redrive(reloader: &Reloader, query: &str) -> AppResponse {
         }
     };
     // Also after a failure: some may be due.
-    reloader.callbacks().wake_deliveries();
+    reloader.features().get::<CallbackQueue>().wake_deliveries();
     redriven.unwrap_or_else(|unavailable| failed(&unavailable))
 }
 

@@ -1,9 +1,13 @@
 //! `/metrics`: the metrics in Prometheus' text format.
 
 use super::AdminApp;
+use crate::callbacks::CallbackQueue;
 use crate::channel::clock::MonotonicTime;
+use crate::media::SharedMediaState;
 #[cfg(feature = "wasm")]
 use crate::observe::plugin_custom_metrics;
+use crate::plugin::SharedPlugins;
+use crate::polls::TaskStatusFetcher;
 use crate::serve::AppResponse;
 use http::StatusCode;
 
@@ -18,7 +22,7 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     let breakers = services.map(|service| (&*service.name, service.is_open()));
     metrics.services.update(breakers);
     #[cfg(feature = "wasm")]
-    let plugins = app.reloader.plugins().in_use();
+    let plugins = app.reloader.features().get::<SharedPlugins>().in_use();
     #[cfg(feature = "wasm")]
     metrics.plugins.update(&plugins);
     let catalog = &snapshot.catalog;
@@ -36,7 +40,7 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
         .filter_map(|open| open.details.caller.as_deref());
     let all = snapshot.callers.iter().map(|caller| &*caller.name);
     metrics.callers.set_in_flight(all, callers);
-    metrics.traces.update(app.reloader.traces());
+    metrics.traces.update(&app.reloader.features().get());
     follow_counts(app);
     let page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
     #[cfg(feature = "wasm")]
@@ -46,10 +50,15 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
 
 /// Raises the counters that follow counts which are kept elsewhere.
 pub(super) fn follow_counts(app: &AdminApp) {
-    let metrics = &app.metrics;
-    metrics.polls.update(app.reloader.polls().counters());
-    metrics.mirrors.update(app.reloader.mirrors());
-    let callbacks = app.reloader.callbacks().counters();
+    let (metrics, features) = (&app.metrics, app.reloader.features());
+    metrics
+        .polls
+        .update(features.get::<TaskStatusFetcher>().counters());
+    metrics.mirrors.update(&features.get());
+    let callbacks = features.get::<CallbackQueue>();
+    let callbacks = callbacks.counters();
     metrics.callbacks.update(callbacks);
-    metrics.media.update(&app.reloader.media().counters);
+    metrics
+        .media
+        .update(&features.get::<SharedMediaState>().counters);
 }

@@ -1,11 +1,13 @@
 //! `/overview`: the state of the gateway at one moment, on one page: traffic, channels, requests in flight, findings.
 
 use super::{AdminApp, channels_page, findings, log_filter_page};
+use crate::callbacks::CallbackQueue;
 use crate::observe::error_side::ErrorSide;
 use crate::observe::open_requests::OpenRequestState;
 use crate::observe::timestamp::rfc3339;
 use crate::observe::traffic::latency_counts::LatencyCounts;
 use crate::observe::traffic::{INTERVAL_SECONDS, TrafficInterval};
+use crate::polls::TaskStatusFetcher;
 use crate::serve::AppResponse;
 use crate::task::state::TaskState;
 use http::StatusCode;
@@ -23,7 +25,12 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
 pub(super) fn content(app: &AdminApp) -> Value {
     let snapshot = app.reloader.current();
     let store = app.reloader.state().health();
-    let callbacks = app.reloader.callbacks().counters().totals();
+    let callbacks = app
+        .reloader
+        .features()
+        .get::<CallbackQueue>()
+        .counters()
+        .totals();
     let open = app.metrics.open_requests.states();
     let minute = app.metrics.traffic.last(60);
     json!({
@@ -52,7 +59,12 @@ pub(super) fn content(app: &AdminApp) -> Value {
 
 /// The tasks that this process has seen, by their last known state, and creates of unknown outcome since the start.
 fn tasks(app: &AdminApp) -> Value {
-    let counts = app.reloader.polls().states().counts(Instant::now());
+    let counts = app
+        .reloader
+        .features()
+        .get::<TaskStatusFetcher>()
+        .states()
+        .counts(Instant::now());
     let states = TaskState::ALL.into_iter().zip(counts);
     let states = states.map(|(state, count)| (state.name().to_owned(), json!(count)));
     let mut tasks: Map<String, Value> = states.collect();

@@ -4,6 +4,7 @@ use super::CommandError;
 use super::admin_client::AdminUrl;
 use super::config_file::{DEFAULT_FILE, path_of_variable};
 use crate::config::CONFIG_BYTES_MAX;
+use crate::features::FEATURES;
 use crate::regular_file;
 use crate::snapshot::{self, SharedState};
 use serde_json::Value;
@@ -49,7 +50,7 @@ fn configured_url(file: &Path) -> Result<AdminUrl, CommandError> {
             "error: {reason}\n  {file} does not have the address of the admin pages; give it with --admin URL"
         ))
     };
-    let (admin, is_tls) = match snapshot::build(file, &SharedState::default()) {
+    let (admin, is_tls) = match snapshot::build(file, &SharedState::new(FEATURES)) {
         Ok(built) => {
             let server = built.snapshot.server;
             (server.admin, server.admin_tls.is_some())

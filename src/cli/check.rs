@@ -4,8 +4,10 @@ use super::CommandError;
 use super::config_file::ConfigFile;
 use super::strict_check;
 use super::style::{self, styled};
+use crate::features::FEATURES;
 use crate::gateway;
 use crate::media::MediaLocation;
+use crate::media::{MediaStore, SharedMediaState};
 use crate::observe::metrics::Metrics;
 use crate::snapshot::{self, BuiltSnapshot, SharedState, Snapshot};
 use std::sync::Arc;
@@ -36,7 +38,7 @@ impl CheckArgs {
 
 pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
     let file = &args.config.path();
-    let shared = SharedState::default();
+    let shared = SharedState::new(FEATURES);
     let BuiltSnapshot { snapshot, warnings } = snapshot::build(file, &shared)?;
     if !warnings.text.is_empty() {
         anstream::println!("{}", style::report(&warnings.text));
@@ -66,7 +68,8 @@ fn counted(count: usize, noun: &str) -> String {
 
 /// Warns if the bucket of the media store cannot be written. Nothing else here connects to anybody.
 fn check_bucket(snapshot: &Snapshot, shared: &SharedState) {
-    let MediaLocation::Bucket(settings) = &snapshot.media.settings.location else {
+    let MediaLocation::Bucket(settings) = &snapshot.features.get::<MediaStore>().settings.location
+    else {
         return;
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -77,8 +80,8 @@ fn check_bucket(snapshot: &Snapshot, shared: &SharedState) {
         .and_then(|runtime| {
             let metrics = Arc::new(Metrics::new());
             let client = gateway::bucket_client(&snapshot.server.dns, metrics);
-            shared.media.set_client(client);
-            let written = runtime.block_on(snapshot.media.check_bucket());
+            shared.features.get::<SharedMediaState>().set_client(client);
+            let written = runtime.block_on(snapshot.features.get::<MediaStore>().check_bucket());
             written.map_err(|error| error.to_string())
         });
     if let Err(reason) = written {

@@ -2,6 +2,7 @@
 
 use super::config_file::{ConfigFile, ConfigOption, DEFAULT_FILE};
 use super::{CommandError, key, run};
+use crate::features::FEATURES;
 use crate::observe::process_log;
 use crate::snapshot::SharedState;
 use headgate_simulator::server::SimulatorServer;
@@ -76,7 +77,7 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
             key::new_task_key()?,
             format!("sqlite:{}", folder.join(STATE_FILE).display()),
         )),
-        ..SharedState::default()
+        ..SharedState::new(FEATURES)
     };
     let run::ReadyGateway {
         process,

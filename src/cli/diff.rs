@@ -13,6 +13,7 @@ use super::request_plan::{PlannedOutcome, RequestPlan};
 use super::style::{self, styled};
 use crate::config::problem::InvalidConfig;
 use crate::config::{self, ComparableConfig};
+use crate::features::FEATURES;
 use crate::reload::running::RunningSettings;
 use crate::snapshot::{self, SharedState, Snapshot, filter_schemas};
 use change::{SettingChange, SettingGroup};
@@ -77,10 +78,14 @@ pub fn run(args: &DiffArgs) -> Result<bool, CommandError> {
 
 impl ConfigSide {
     fn read(file: &Path) -> Result<Self, InvalidConfig> {
-        let shared = SharedState::default();
+        let shared = SharedState::new(FEATURES);
         let snapshot = snapshot::build(file, &shared)?.snapshot;
         Ok(Self {
-            config: config::load_comparable(file, &filter_schemas(), &*shared.variables)?,
+            config: config::load_comparable(
+                file,
+                &filter_schemas(&FEATURES.filters()),
+                &*shared.variables,
+            )?,
             snapshot,
             folder: file.parent().unwrap_or(Path::new("")).to_owned(),
         })

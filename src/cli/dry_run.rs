@@ -13,6 +13,7 @@ use crate::protocol::fault::Fault;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use crate::telemetry::ExchangeTrace;
+use crate::telemetry::Tracing;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::SocketAddr;
@@ -67,7 +68,7 @@ impl DryRun {
         if let Some(id) = id {
             request.id = id.into();
         }
-        let tracing = snapshot.tracing.as_ref();
+        let tracing = snapshot.features.find::<Tracing>();
         let trace = tracing.map(|tracing| tracing.begin(&mut request.headers, Instant::now()));
         let client = &snapshot.server.client_addresses;
         request.client = Some(client.resolve_client(peer, &request.headers));

@@ -13,6 +13,7 @@ use super::style::{self, styled};
 use crate::catalog::caller::Caller;
 use crate::catalog::model::Candidate;
 use crate::config::hint::did_you_mean;
+use crate::features::FEATURES;
 use crate::filter::chain::NamedFilter;
 use crate::filter::streamed_reply::StreamedReply;
 use crate::filter::view::RequestView;
@@ -65,7 +66,7 @@ pub struct ExplainArgs {
 }
 
 pub fn run(args: &ExplainArgs) -> Result<(), CommandError> {
-    let snapshot = snapshot::build(&args.config.path(), &SharedState::default())?.snapshot;
+    let snapshot = snapshot::build(&args.config.path(), &SharedState::new(FEATURES))?.snapshot;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -4,8 +4,8 @@ use super::CommandError;
 use super::style::{self, styled};
 use crate::config::hint::did_you_mean;
 use crate::config::settings_table::{SettingRow, SettingsTable, settings_tables};
+use crate::features::FEATURES;
 use crate::filter::descriptor::{ChainSide, FilterDescriptor};
-use crate::filter::registry::FILTERS;
 
 #[derive(clap::Args)]
 pub struct FiltersArgs {
@@ -18,10 +18,11 @@ pub fn run(args: &FiltersArgs) -> Result<(), CommandError> {
         print_list();
         return Ok(());
     };
-    match FILTERS.iter().find(|kind| kind.name == name) {
+    let filters = FEATURES.filters();
+    match filters.find(name) {
         Some(kind) => print_filter(kind),
         None => {
-            let names = FILTERS.iter().map(|kind| kind.name);
+            let names = filters.iter().map(|kind| kind.name);
             let hint = did_you_mean(name, names);
             let hint = hint.unwrap_or_else(|| "`headgate filters` lists all".into());
             return Err(CommandError::new(format!(
@@ -33,9 +34,10 @@ pub fn run(args: &FiltersArgs) -> Result<(), CommandError> {
 }
 
 fn print_list() {
-    let width = FILTERS.iter().map(|kind| kind.name.len()).max();
+    let filters = FEATURES.filters();
+    let width = filters.iter().map(|kind| kind.name.len()).max();
     let width = width.unwrap_or_default();
-    for kind in FILTERS {
+    for kind in FEATURES.filters().iter() {
         println!("{:width$}  {:8}  {}", kind.name, side(kind), kind.summary);
     }
 }
@@ -101,7 +103,7 @@ mod tests {
     #[test]
     fn the_pages_of_filters_have_the_settings_of_their_types() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/filters");
-        for kind in FILTERS {
+        for kind in FEATURES.filters().iter() {
             let tables = kind.settings.map(|schema| settings_tables(&schema()));
             let tables = markdown(&tables.unwrap_or_default());
             let path = folder.join(format!("{}.md", kind.name));

@@ -9,6 +9,7 @@ use super::progress::ProgressLine;
 use super::request_file::{self, RecordedContent, RecordedRequest};
 use super::request_plan::RequestPlan;
 use super::style::{self, styled};
+use crate::features::FEATURES;
 use crate::snapshot::{self, SharedState, Snapshot};
 use judgement::{RecordedEnd, ReplayJudgement};
 use std::collections::BTreeMap;
@@ -55,7 +56,7 @@ struct ReplaySummary<'a> {
 
 /// Prints the outcomes of the requests; returns whether any differs.
 pub fn run(args: &ReplayArgs) -> Result<bool, CommandError> {
-    let snapshot = snapshot::build(&args.config.path(), &SharedState::default())?.snapshot;
+    let snapshot = snapshot::build(&args.config.path(), &SharedState::new(FEATURES))?.snapshot;
     let requests = request_file::read(&args.file)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

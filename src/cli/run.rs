@@ -9,6 +9,7 @@ use crate::admin::access::AdminAccess;
 use crate::admin::event_streams::EventStreams;
 use crate::admin::findings::watch::FindingWatch;
 use crate::channel::live::ChannelStates;
+use crate::features::FEATURES;
 use crate::gateway::Gateway;
 use crate::gateway::listen::{self, HttpAppServerLimits, ListenSocket, ServerRuntime};
 use crate::memory::trim::MemoryTrim;
@@ -51,7 +52,7 @@ const ADMIN_MEND: &str = "with `--admin` or `server.admin`";
 
 pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     let log = process_log::start();
-    gateway(args, SharedState::default(), log, Vec::new())?
+    gateway(args, SharedState::new(FEATURES), log, Vec::new())?
         .process
         .run()
 }

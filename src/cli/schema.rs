@@ -6,6 +6,7 @@ use super::examples;
 use crate::admin::openapi_page::servers;
 use crate::admin::router::page_descriptions;
 use crate::config::schema::routes_schema;
+use crate::features::FEATURES;
 use crate::openapi::document;
 use crate::reload::running::ListenerSummary;
 use crate::snapshot::{self, SharedState, filter_schemas};
@@ -32,9 +33,10 @@ struct OpenapiArgs {
 
 pub fn run(args: &SchemaArgs) -> Result<(), CommandError> {
     let printed = match &args.subject {
-        None => routes_schema(&filter_schemas()),
+        None => routes_schema(&filter_schemas(&FEATURES.filters())),
         Some(SchemaSubject::Openapi(args)) => {
-            let snapshot = snapshot::build(&args.config.path(), &SharedState::default())?.snapshot;
+            let snapshot =
+                snapshot::build(&args.config.path(), &SharedState::new(FEATURES))?.snapshot;
             let listeners = ListenerSummary::wanted_by(&snapshot);
             document(&snapshot, &servers(&listeners), &page_descriptions())
         }

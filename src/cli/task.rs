@@ -3,6 +3,7 @@
 use super::CommandError;
 use super::config_file::ConfigOption;
 use super::examples;
+use crate::features::FEATURES;
 use crate::journal::{
     CreateState, OperatorVerdict, SettleResult, UnsettledCreate, settle, unsettled,
 };
@@ -130,7 +131,7 @@ fn with_store<T>(
     config: &Path,
     work: impl AsyncFn(&dyn StateStore) -> Result<T, StoreUnavailable>,
 ) -> Result<T, CommandError> {
-    let shared = SharedState::default();
+    let shared = SharedState::new(FEATURES);
     let BuiltSnapshot { snapshot, .. } = snapshot::build(config, &shared)?;
     let store = open(&snapshot.state)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

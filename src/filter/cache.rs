@@ -16,7 +16,7 @@ use super::view::{EventView, RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, LocalReply, ResponseBodyAccess};
 use crate::protocol::{RequestCost, ResponseStorage};
 use crate::response_cache::{
-    CacheLookupResult, CacheQuery, CachedResponse, FreshnessLimits, RouteResponses,
+    CacheLookupResult, CacheQuery, CachedResponse, FreshnessLimits, ResponseCache, RouteResponses,
     SharedResponseRecords,
 };
 use crate::scalar::{ByteSize, HumanDuration};
@@ -160,7 +160,10 @@ impl CacheFilter {
             SharedResponseRecords::new(state, context.route, ttl, config.records_max, bounds)
         });
         Ok(Self {
-            responses: context.responses.for_route(context.route),
+            responses: context
+                .features
+                .get::<ResponseCache>()
+                .for_route(context.route),
             records,
             route_fingerprint: context.route_fingerprint.into(),
             ttl,

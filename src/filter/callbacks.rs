@@ -13,6 +13,7 @@ use crate::callbacks::{CallbackQueue, CallbackRecords, StatusFormat};
 use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::public_url::PublicUrl;
+use crate::filter::descriptor::FilterProvision;
 use crate::protocol::TaskApi;
 use crate::task::{NO_KEYS_HINT, TaskSettings};
 use bytes::Bytes;
@@ -74,7 +75,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             egress: context.egress.clone(),
             tasks: context.tasks.clone(),
             records: CallbackRecords::new(context.state.clone()),
-            queue: context.callbacks.clone(),
+            queue: context.features.get(),
         }))
     },
 };
@@ -214,7 +215,7 @@ fn warn_of_missing(mode: CallbackMode, context: &BuildContext<'_>) {
         .map(|caller| &*caller.name)
         .collect();
     unsigned.sort_unstable();
-    if !context.receives_callbacks {
+    if !(context.is_provided_at)(crate::callbacks::CALLBACK_PATH, FilterProvision::Callbacks) {
         let warning = InvalidSettings::new(
             "no route receives callbacks of providers, so that status changes are found by polls, after a minute",
         );

@@ -8,7 +8,7 @@ use super::view::{RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::images::ImageBodyFormat;
 use crate::media::{
-    FileCopy, MediaStore, MediaStoreError, detect_content_type, off_workers, within,
+    FileCopy, HostedCopies, MediaStore, MediaStoreError, detect_content_type, off_workers, within,
 };
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids::{self, ReferencedId, ResourceIdKind};
@@ -33,7 +33,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     settings: None,
     bare: true,
     build: |_, context| {
-        if let Err(reason) = context.media.check_directory() {
+        let media = context.features.get::<MediaStore>();
+        if let Err(reason) = media.check_directory() {
             context.warn(
                 InvalidSettings::new(format!("{reason}; uploaded files will not be copied"))
                     .hint("make `media.directory` writable for the user that runs headgate"),
@@ -41,7 +42,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         }
         Ok(Arc::new(CopyFilesFilter {
             state: context.state.clone(),
-            media: context.media.clone(),
+            media,
             is_edit: context.is_image_route(),
         }))
     },
@@ -191,7 +192,8 @@ impl CopyFilesFilter {
             })?;
             copies.extend(found);
         }
-        request.file_copies = copies;
+        request.hosted_files = copies.iter().map(|copy| copy.id.clone()).collect();
+        request.state.set(HostedCopies(copies));
         Ok(FilterAction::Continue)
     }
 

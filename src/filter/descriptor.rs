@@ -3,7 +3,6 @@
 use super::Filter;
 use super::body_edit::BodyEditor;
 use super::response_inputs::ResponseInputs;
-use crate::callbacks::CallbackQueue;
 use crate::callout::CalloutServices;
 use crate::catalog::caller::Callers;
 use crate::catalog::channel::TimeoutOverrides;
@@ -11,13 +10,9 @@ use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::catalog::public_url::PublicUrl;
 use crate::expression::Phase;
-use crate::journal::CreateJournal;
-use crate::media::MediaStore;
-use crate::mirroring::MirroredRequests;
-use crate::polls::TaskStatusFetcher;
+use crate::feature::FeatureValues;
 use crate::protocol::schema::CompiledSchema;
 use crate::protocol::{GenerationMedium, Protocol, TaskApi};
-use crate::response_cache::ResponseCache;
 use crate::state::StateStore;
 use crate::task::TaskSettings;
 use schemars::JsonSchema;
@@ -136,28 +131,16 @@ pub struct BuildContext<'a> {
     pub state_survives: bool,
     pub schemas: &'a dyn SchemaLookup,
     pub tasks: &'a Arc<TaskSettings>,
-    pub polls: &'a Arc<TaskStatusFetcher>,
-    pub journal: &'a Arc<CreateJournal>,
-    /// Recorded responses.
-    pub responses: &'a Arc<ResponseCache>,
-    /// Copies of requests for other channels.
-    pub mirrors: &'a Arc<MirroredRequests>,
-    pub callbacks: &'a Arc<CallbackQueue>,
+    /// What features share between snapshots, and what they built for this one.
+    pub features: &'a FeatureValues,
     pub egress: &'a Arc<EgressPolicy>,
     /// The URL that others reach this gateway by; `None` if it is not configured.
     pub public_url: Option<&'a PublicUrl>,
-    /// Files of callers.
-    pub media: &'a Arc<MediaStore>,
     /// Services that filters may ask.
     pub services: &'a CalloutServices,
-    /// Plugins that filters may run.
-    #[cfg(feature = "wasm")]
-    pub plugins: &'a crate::plugin::PluginDefinitions,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
-    /// Whether a route receives callbacks of providers.
-    pub receives_callbacks: bool,
-    /// Whether a route serves the files of the media store.
-    pub serves_media: bool,
+    /// Whether a route whose path has this part provides something: the reception of callbacks, or stored media.
+    pub is_provided_at: &'a dyn Fn(&str, FilterProvision) -> bool,
     /// Name of the route whose chain is built.
     pub route: &'a str,
     /// The SHA-256 of the route and of all chains as they are written: equal only if the filters are the same.

@@ -79,8 +79,8 @@ impl Filter for FollowIdsFilter {
             .document()
             .map_or_else(Vec::new, ids::named_in_body);
         named.extend(named_in_form(request));
-        let copies = &request.file_copies;
-        named.retain(|named| copies.iter().all(|copy| copy.id != named.id));
+        let hosted = &request.hosted_files;
+        named.retain(|named| !hosted.contains(&named.id));
         if named.is_empty() {
             return match sealed_keys(request) {
                 keys if keys.is_empty() => HookResult::next(),

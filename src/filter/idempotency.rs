@@ -132,8 +132,9 @@ impl IdempotencyFilter {
                 .hint("set `state` to a file or to Redis"),
             );
         }
+        let media = context.features.get::<MediaStore>();
         let has_urls = context.is_image_route();
-        if has_urls && keep.duration() > context.media.settings.ttl {
+        if has_urls && keep.duration() > media.settings.ttl {
             context.warn(
                 InvalidSettings::new(
                     "`keep` is longer than `media.ttl`: URLs in a replay may have expired",
@@ -144,8 +145,8 @@ impl IdempotencyFilter {
         }
         Ok(Self {
             state: context.state.clone(),
-            journal: context.journal.clone(),
-            media: context.media.clone(),
+            journal: context.features.get(),
+            media,
             route: context.route.into(),
             limits: JournalLimits {
                 keep: keep.duration(),

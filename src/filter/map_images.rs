@@ -57,7 +57,8 @@ impl MapImagesFilter {
         let hosting = MediaHosting::from_context(context);
         // Tokens in the gateway's own URLs are encrypted.
         let has_keys = context.tasks.keys.is_some();
-        let hosting = hosting.filter(|_| has_keys || context.media.is_presigned());
+        let media = context.features.get::<MediaStore>();
+        let hosting = hosting.filter(|_| has_keys || media.is_presigned());
         MediaHosting::warn_of_missing_route(context);
         let mut channels = context.catalog.channels();
         let wanting = channels
@@ -75,7 +76,7 @@ impl MapImagesFilter {
         Self {
             egress: context.egress.clone(),
             hosting,
-            media: context.media.clone(),
+            media,
             editor: context.body_editor(DESCRIPTOR.name),
         }
     }
@@ -92,7 +93,7 @@ impl Filter for MapImagesFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         response::name_ignored_for_streams(request);
         HookResult::later(async move {
-            if !request.file_copies.is_empty() {
+            if !request.hosted_files.is_empty() {
                 file_copies::insert(request, &self.media, &self.editor).await?;
             }
             request::retain_capable(request)?;

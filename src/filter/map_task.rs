@@ -68,7 +68,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             is_generic: context.is_generic_task_route(),
             rules: schema_check::FamilySchemas::from_context(context)?,
             tasks: context.tasks.clone(),
-            polls: context.polls.clone(),
+            polls: context.features.get(),
             state: context.state.clone(),
             catalog: context.catalog.clone(),
         }))

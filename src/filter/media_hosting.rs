@@ -1,6 +1,6 @@
 //! Stores files in the media store and makes the URLs by which providers and callers read them.
 
-use super::descriptor::{BuildContext, InvalidSettings};
+use super::descriptor::{BuildContext, FilterProvision, InvalidSettings};
 use crate::catalog::public_url::PublicUrl;
 use crate::media::token::MediaToken;
 use crate::media::{ContentInfo, MEDIA_PATH, MediaStore, MediaStoreError, StoredObject};
@@ -25,12 +25,13 @@ impl MediaHosting {
     /// `None` if nobody could reach the files: URLs do not lead to a bucket, and the gateway has no public URL or no
     /// route that serves them.
     pub fn from_context(context: &BuildContext<'_>) -> Option<Self> {
-        let is_served = context.public_url.is_some() && context.serves_media;
-        if !is_served && !context.media.is_presigned() {
+        let store = context.features.get::<MediaStore>();
+        let is_served = context.public_url.is_some() && serves_media(context);
+        if !is_served && !store.is_presigned() {
             return None;
         }
         Some(Self {
-            store: context.media.clone(),
+            store,
             tasks: context.tasks.clone(),
             public_url: context.public_url.cloned(),
         })
@@ -38,7 +39,8 @@ impl MediaHosting {
 
     /// Warns if files would have URLs, were there a route that serves them.
     pub fn warn_of_missing_route(context: &BuildContext<'_>) {
-        if context.public_url.is_some() && !context.serves_media && !context.media.is_presigned() {
+        let store = context.features.get::<MediaStore>();
+        if context.public_url.is_some() && !serves_media(context) && !store.is_presigned() {
             context.warn(
                 InvalidSettings::new("no route serves stored media, so that they have no URLs")
                     .hint("add a route with `match: GET|HEAD /_headgate/media/{token}` and `request: [serve_media]`"),
@@ -48,12 +50,13 @@ impl MediaHosting {
 
     /// Warns of settings by which files could not be stored, or would be lost.
     pub fn warn_of_settings(context: &BuildContext<'_>) {
-        if let Err(reason) = context.media.check_directory() {
+        let store = context.features.get::<MediaStore>();
+        if let Err(reason) = store.check_directory() {
             context.warn(
                 InvalidSettings::new(format!("{reason}; what is to be stored will get 503"))
                     .hint("make `media.directory` writable for the user that runs headgate"),
             );
-        } else if context.media.is_directory_open_to_others() {
+        } else if store.is_directory_open_to_others() {
             context.warn(
                 InvalidSettings::new("other users of this machine may read `media.directory`")
                     .hint("run `chmod 700` on it"),
@@ -121,4 +124,9 @@ fn unavailable() -> Fault {
         "the gateway cannot store media at the moment; try again later, or send http or https URLs",
     )
     .retry_after(STORE_RETRY)
+}
+
+/// Whether a route serves the files of the media store at the path that their URLs have.
+fn serves_media(context: &BuildContext<'_>) -> bool {
+    (context.is_provided_at)(MEDIA_PATH, FilterProvision::Media)
 }

@@ -9,7 +9,7 @@ use super::statefulness::stateful_part;
 use super::view::{AttemptView, RequestView};
 use super::{Filter, HookResult, PlannedCopy};
 use crate::catalog::model::Candidate;
-use crate::mirroring::{MirrorLimits, RouteMirror};
+use crate::mirroring::{MirrorLimits, MirroredRequests, RouteMirror};
 use crate::protocol::Protocol;
 use crate::protocol::header_policy;
 use crate::protocol::json::edit::JsonEdits;
@@ -130,7 +130,10 @@ impl MirrorFilter {
             return Err(InvalidSettings::new("`timeout` must be 100ms to 1h").at("/timeout"));
         }
         Ok(Self {
-            mirror: context.mirrors.for_route(context.route),
+            mirror: context
+                .features
+                .get::<MirroredRequests>()
+                .for_route(context.route),
             channel,
             percent,
             parts: percent_to_parts(percent),

@@ -1,9 +1,6 @@
 //! The `Filter` trait: one step of a route's chain, built once per snapshot and shared by all requests.
 //!
-//! Each built-in filter has its own file in this folder; only [`registry`] lists them all.
-
-#[macro_use]
-pub mod registry;
+//! Each built-in filter has its own file in this folder.
 
 pub mod body;
 pub mod body_edit;
@@ -34,11 +31,47 @@ pub mod streamed_reply;
 mod value_template;
 pub mod view;
 
-macro_rules! declare_modules {
-    ($($(#[$attribute:meta])? $filter:ident)*) => { $($(#[$attribute])? pub mod $filter;)* };
-}
-
-filters!(declare_modules);
+pub mod allow_ip;
+pub mod authenticate;
+pub mod cache;
+pub mod callbacks;
+pub mod callout;
+pub mod copy_files;
+pub mod deny_ip;
+pub mod edit_event;
+pub mod edit_json;
+pub mod first_channel;
+pub mod follow_ids;
+pub mod force_usage;
+pub mod heartbeat;
+pub mod idempotency;
+pub mod keep_own;
+pub mod limit_body;
+pub mod list_models;
+pub mod map_images;
+pub mod map_task;
+pub mod meter_usage;
+pub mod mirror;
+pub mod normalise;
+pub mod pass_sse;
+pub mod pin;
+#[cfg(feature = "wasm")]
+pub mod plugin;
+pub mod rate_limit;
+pub mod receive_callback;
+pub mod remember_ids;
+pub mod remove_headers;
+pub mod replace;
+pub mod reply;
+pub mod require_json;
+pub mod require_version;
+pub mod restore_model;
+pub mod rewrite_path;
+pub mod route_model;
+pub mod serve_media;
+pub mod set_headers;
+pub mod store_media;
+pub mod validate;
 
 use crate::callout::CalloutPreview;
 use crate::protocol::fault::Fault;

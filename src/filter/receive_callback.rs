@@ -43,7 +43,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         Ok(Arc::new(ReceiveCallbackFilter {
             tasks: context.tasks.clone(),
             records: CallbackRecords::new(context.state.clone()),
-            queue: context.callbacks.clone(),
+            queue: context.features.get(),
         }))
     },
 };

@@ -46,7 +46,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         }
         Ok(Arc::new(ServeMediaFilter {
             tasks: context.tasks.clone(),
-            store: context.media.clone(),
+            store: context.features.get(),
         }))
     },
 };

@@ -8,7 +8,6 @@ use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
 use crate::catalog::client_address::DownstreamClient;
 use crate::catalog::model::{Candidate, Model};
-use crate::media::FileCopy;
 use crate::protocol::fault::Fault;
 use crate::protocol::form;
 use crate::protocol::json::edit::JsonEdits;
@@ -57,8 +56,8 @@ pub struct RequestView {
     /// Path for the provider, if `rewrite_path` changed it.
     pub upstream_path: Option<String>,
     pub destination: Option<RouteDestination>,
-    /// Files of the request that the gateway sends itself, so that no channel needs to have them.
-    pub file_copies: Vec<FileCopy>,
+    /// Ids of files of the request that the gateway sends itself, so that no channel needs to have them.
+    pub hosted_files: Vec<String>,
     /// The channel of `pin`: for requests that name no id and no model, and for ids that the gateway did not issue.
     pub pinned: Option<Arc<Channel>>,
     /// Fetches files that a response names by URL; `None` if nothing may be sent (dry run).
@@ -316,7 +315,7 @@ impl RequestView {
             header_edits: UpstreamHeaderEdits::default(),
             upstream_path: None,
             destination: None,
-            file_copies: Vec::new(),
+            hosted_files: Vec::new(),
             pinned: None,
             fetch: None,
             response_headers: Vec::new(),

@@ -41,7 +41,7 @@ impl CallbackService {
             tasks: snapshot.tasks.clone(),
             egress: snapshot.egress.clone(),
             state: self.gateway.reloader.state().clone(),
-            polls: self.gateway.reloader.polls().clone(),
+            polls: self.gateway.reloader.features().get(),
         }
     }
 }
@@ -55,7 +55,7 @@ impl BackgroundService for CallbackService {
         let worker = Arc::new(CallbackWorker::new(
             SubrequestClient::new(self.gateway.clone(), QUERY_TIMEOUTS),
             self.gateway.fetcher.clone(),
-            self.gateway.reloader.callbacks().clone(),
+            self.gateway.reloader.features().get(),
             random_fraction,
         ));
         tokio::select! {

@@ -1,6 +1,7 @@
 //! Removes files of the media store that nobody needs, and counts the others, at intervals.
 
 use crate::media::MediaLocation;
+use crate::media::MediaStore;
 use crate::reload::Reloader;
 use async_trait::async_trait;
 use pingora_core::server::ShutdownWatch;
@@ -28,7 +29,7 @@ impl MediaRemover {
 
     /// Reports at the start what would otherwise fail with the first file of a caller.
     async fn check_bucket(&self) {
-        let media = self.reloader.current().media.clone();
+        let media = self.reloader.current().features.get::<MediaStore>();
         if let MediaLocation::Bucket(_) = &media.settings.location
             && let Err(error) = media.check_bucket().await
         {
@@ -37,7 +38,7 @@ impl MediaRemover {
     }
 
     async fn run_round(&self, round: u64) {
-        let media = self.reloader.current().media.clone();
+        let media = self.reloader.current().features.get::<MediaStore>();
         match media.remove_expired().await {
             Ok(0) => {}
             Ok(files) => tracing::info!(files, "expired media files were removed"),

@@ -30,8 +30,10 @@ use crate::channel::live::ChannelStates;
 use crate::channel::resolve::DnsResolver;
 use crate::channel::retry_budget::RetryBudget;
 use crate::media::BucketClient;
+use crate::media::SharedMediaState;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
+use crate::plugin::SharedPlugins;
 use crate::reload::Reloader;
 use crate::snapshot::server::DnsSettings;
 use http::HeaderMap;
@@ -86,13 +88,19 @@ impl Gateway {
         let others = addresses_of_others(&dns, metrics.clone());
         let upstream = Arc::new(UpstreamClient::new(addresses));
         let bucket = UpstreamBucketClient::new(upstream.clone());
-        reloader.media().set_client(Arc::new(bucket));
+        reloader
+            .features()
+            .get::<SharedMediaState>()
+            .set_client(Arc::new(bucket));
         let services = UpstreamServiceClient::new(upstream.clone());
         reloader
             .services()
             .connect(Arc::new(services), metrics.services.clone());
         #[cfg(feature = "wasm")]
-        reloader.plugins().connect(metrics.plugins.clone());
+        reloader
+            .features()
+            .get::<SharedPlugins>()
+            .connect(metrics.plugins.clone());
         Self {
             reloader,
             upstream,

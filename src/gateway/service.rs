@@ -18,6 +18,7 @@ use crate::observe::open_requests::OpenRequestDetails;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::{Route, RouteMatch};
 use crate::subrequest::SubrequestClient;
+use crate::telemetry::Tracing;
 use async_trait::async_trait;
 use http::HeaderMap;
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
@@ -234,7 +235,7 @@ impl GatewayConnection {
         view.subrequests = Some(SubrequestClient::new(self.gateway.clone(), route.timeouts));
         view.fetch = Some(self.gateway.fetcher.clone());
         let mut record = ExchangeRecord::new();
-        if let Some(tracing) = &snapshot.tracing {
+        if let Some(tracing) = snapshot.features.find::<Tracing>() {
             record.trace = Some(tracing.begin(&mut view.headers, record.started));
         }
         let details = OpenRequestDetails {

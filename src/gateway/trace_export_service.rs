@@ -5,7 +5,7 @@ use super::upstream::UpstreamClient;
 use super::upstream::service::UpstreamServiceClient;
 use crate::channel::address_cache::AddressCache;
 use crate::reload::Reloader;
-use crate::telemetry::TraceExporter;
+use crate::telemetry::{TraceExporter, Tracing};
 use async_trait::async_trait;
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
@@ -42,8 +42,8 @@ impl BackgroundService for TraceExportService {
     async fn start(&self, _: ShutdownWatch) {
         let upstream = Arc::new(UpstreamClient::new(self.addresses.clone()));
         let client = Box::new(UpstreamServiceClient::new(upstream));
-        let mut exporter = TraceExporter::new(self.reloader.traces().clone(), client);
-        let current = || self.reloader.current().tracing.clone();
+        let mut exporter = TraceExporter::new(self.reloader.features().get(), client);
+        let current = || self.reloader.current().features.find_shared::<Tracing>();
         tokio::select! {
             () = exporter.run(current) => {}
             () = until_set(self.drain_state.ending()) => {}

@@ -37,6 +37,9 @@ struct FileCopyRecord {
     content_type: String,
 }
 
+/// The copies of files that a request names, for the filter that puts them into it.
+pub struct HostedCopies(pub Vec<FileCopy>);
+
 impl FileCopy {
     /// Bytes of the file.
     pub fn size(&self) -> u64 {

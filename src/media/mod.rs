@@ -48,7 +48,7 @@ pub use content::{ContentDigest, ContentHasher, ContentInfo, split_pieces};
 pub use content_type::{declared_kind, detect_content_type, runs_in_browsers};
 pub use counters::{MediaCounters, RemovalReason, StoredTotals, WriteOutcome};
 pub use error::MediaStoreError;
-pub use file_copy::FileCopy;
+pub use file_copy::{FileCopy, HostedCopies};
 pub use object::StoredObject;
 pub use offload::{off_workers, within};
 pub use properties::MediaProperties;

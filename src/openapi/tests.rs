@@ -1,6 +1,7 @@
 //! Tests of documents, on the repository's routes.yaml.
 
 use super::{ApiServers, document};
+use crate::features::FEATURES;
 use crate::snapshot::{self, SharedState};
 use serde_json::Value;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 fn demo_document() -> Value {
     let state = SharedState {
         variables: Arc::new(|name: &str| (name == "HEADGATE_TASK_KEY").then(|| "0".repeat(64))),
-        ..SharedState::default()
+        ..SharedState::new(FEATURES)
     };
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("routes.yaml");
     let snapshot = snapshot::build(&file, &state).unwrap().snapshot;

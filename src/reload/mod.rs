@@ -4,20 +4,16 @@ mod file_digests;
 pub mod running;
 pub mod watch;
 
-use crate::callbacks::CallbackQueue;
 use crate::callout::SharedServiceState;
 use crate::config::problem::InvalidConfig;
 use crate::config::{CONFIG_BYTES_MAX, compute_revision};
-use crate::media::SharedMediaState;
-use crate::mirroring::MirroredRequests;
+use crate::feature::FeatureValues;
 use crate::observe::metrics::Metrics;
-use crate::polls::TaskStatusFetcher;
 use crate::regular_file;
 use crate::snapshot::certificate_expiry;
 use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot};
 use crate::state::StateStore;
 use crate::state::settings::StoreSettings;
-use crate::telemetry::TraceQueue;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use file_digests::FileDigests;
 use running::{ListenerAddresses, RunningSettings};
@@ -144,7 +140,11 @@ impl Reloader {
 
     /// Waits until the ends of all paid creates so far are stored.
     pub async fn until_creates_are_stored(&self) {
-        self.shared.journal.until_ends_are_stored().await;
+        self.shared
+            .features
+            .get::<crate::journal::CreateJournal>()
+            .until_ends_are_stored()
+            .await;
     }
 
     /// The state store of this process.
@@ -152,40 +152,14 @@ impl Reloader {
         &self.shared.state
     }
 
-    /// The poller of video tasks.
-    pub fn polls(&self) -> &Arc<TaskStatusFetcher> {
-        &self.shared.polls
-    }
-
-    /// Copies of requests in flight.
-    pub fn mirrors(&self) -> &Arc<MirroredRequests> {
-        &self.shared.mirrors
-    }
-
-    /// What the media stores of all configurations share.
-    pub fn media(&self) -> &Arc<SharedMediaState> {
-        &self.shared.media
-    }
-
-    /// What the plugins of all configurations share.
-    #[cfg(feature = "wasm")]
-    pub fn plugins(&self) -> &crate::plugin::SharedPlugins {
-        &self.shared.plugins
+    /// What features share between snapshots.
+    pub fn features(&self) -> &FeatureValues {
+        &self.shared.features
     }
 
     /// What the services of all configurations share.
     pub fn services(&self) -> &Arc<SharedServiceState> {
         &self.shared.services
-    }
-
-    /// Exchanges whose traces wait for the export.
-    pub fn traces(&self) -> &Arc<TraceQueue> {
-        &self.shared.traces
-    }
-
-    /// Work for the worker of callbacks.
-    pub fn callbacks(&self) -> &Arc<CallbackQueue> {
-        &self.shared.callbacks
     }
 
     pub fn path(&self) -> &Path {

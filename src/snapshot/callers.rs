@@ -7,8 +7,8 @@ use crate::catalog::limits::CallerLimits;
 use crate::catalog::model::Catalog;
 use crate::catalog::webhook_secret::WebhookSecret;
 use crate::config::routes::{CallerConfig, CallerLimitsConfig, CallerModelLimitsConfig};
+use crate::feature::FilterRegistry;
 use crate::filter::descriptor::FilterProvision;
-use crate::filter::registry;
 use crate::protocol::nearest::nearest;
 use crate::scalar::Secret;
 use crate::state::admission::LimitKind;
@@ -71,6 +71,7 @@ pub(crate) fn build(
 pub(crate) fn check_enforced(
     configs: &[CallerConfig],
     router: &Router,
+    filters: &FilterRegistry,
     problems: &mut ProblemCollector<'_>,
 ) {
     let mut routes = router.routes().iter();
@@ -82,7 +83,7 @@ pub(crate) fn check_enforced(
     }) {
         return;
     }
-    let keeper = registry::providers(FilterProvision::Limits);
+    let keeper = filters.providers(FilterProvision::Limits);
     for (index, config) in configs.iter().enumerate() {
         let of_connections = CallerLimitsConfig {
             connections: config.limits.connections,

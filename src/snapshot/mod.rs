@@ -29,7 +29,6 @@ mod state;
 mod tracing;
 mod usability;
 
-use crate::callbacks::CallbackQueue;
 use crate::callout::{CalloutServices, SharedServiceState};
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
@@ -37,17 +36,11 @@ use crate::catalog::model::Catalog;
 use crate::config::problem::{ConfigProblem, InvalidConfig};
 use crate::config::routes::GatewayConfig;
 use crate::config::{self, LoadedConfig};
-use crate::filter::registry::FILTERS;
-use crate::journal::CreateJournal;
-use crate::media::{MediaStore, SharedMediaState};
-use crate::mirroring::MirroredRequests;
-use crate::polls::TaskStatusFetcher;
-use crate::response_cache::ResponseCache;
+use crate::feature::{FeatureList, FeatureValues, FilterRegistry};
 use crate::state::StateStore;
 use crate::state::memory::MemoryStore;
 use crate::state::settings::StoreSettings;
 use crate::task::TaskSettings;
-use crate::telemetry::{TraceQueue, Tracing};
 use admin::AdminRules;
 use failover::RetryBudgetLimits;
 pub(crate) use problem_collector::ProblemCollector;
@@ -76,12 +69,10 @@ pub struct Snapshot {
     pub egress: Arc<EgressPolicy>,
     /// Families of video providers, and the keys of task ids.
     pub tasks: Arc<TaskSettings>,
-    /// Files of callers.
-    pub media: Arc<MediaStore>,
     /// Services that filters call.
     pub services: Arc<CalloutServices>,
-    /// Traces of exchanges; `None` if the configuration has no `tracing`.
-    pub tracing: Option<Arc<Tracing>>,
+    /// What features share between snapshots, and what they built for this one.
+    pub features: FeatureValues,
     pub router: Router,
     /// The maximum number of retries of all requests together.
     pub retries: RetryBudgetLimits,
@@ -94,25 +85,12 @@ pub struct Snapshot {
 pub struct SharedState {
     /// The state store: in memory, until the store that the first snapshot names is opened.
     pub state: Arc<dyn StateStore>,
-    /// The poller of video tasks, with its cache.
-    pub polls: Arc<TaskStatusFetcher>,
-    /// The journal of paid creates, with those in flight.
-    pub journal: Arc<CreateJournal>,
-    /// Recorded responses of providers, and requests that wait for them.
-    pub responses: Arc<ResponseCache>,
-    /// Copies of requests in flight.
-    pub mirrors: Arc<MirroredRequests>,
-    /// Work for the worker of callbacks.
-    pub callbacks: Arc<CallbackQueue>,
-    /// What the media stores of all configurations share.
-    pub media: Arc<SharedMediaState>,
+    /// The features of the program.
+    pub list: FeatureList,
+    /// What they share.
+    pub features: FeatureValues,
     /// What the services of all configurations share.
     pub services: Arc<SharedServiceState>,
-    /// Exchanges whose traces wait for the export.
-    pub traces: Arc<TraceQueue>,
-    /// What the plugins of all configurations share.
-    #[cfg(feature = "wasm")]
-    pub plugins: Arc<crate::plugin::SharedPlugins>,
     /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
@@ -142,14 +120,14 @@ pub struct ConfigWarnings {
 /// # Errors
 /// Every problem found, with line and column.
 pub fn build(path: &Path, shared: &SharedState) -> Result<BuiltSnapshot, InvalidConfig> {
-    let filters = filter_schemas();
+    let filters = filter_schemas(&shared.list.filters());
     let loaded = config::load(path, &filters, &*shared.variables)?;
     build_loaded(path, loaded, shared)
 }
 
 /// The filters' settings as the configuration's schema needs them.
-pub fn filter_schemas() -> Vec<config::schema::FilterSchema> {
-    FILTERS
+pub fn filter_schemas(filters: &FilterRegistry) -> Vec<config::schema::FilterSchema> {
+    filters
         .iter()
         .map(|kind| config::schema::FilterSchema {
             name: kind.name,
@@ -160,21 +138,14 @@ pub fn filter_schemas() -> Vec<config::schema::FilterSchema> {
         .collect()
 }
 
-impl Default for SharedState {
+impl SharedState {
     /// An empty store in memory; variables are those of the environment.
-    fn default() -> Self {
+    pub fn new(list: FeatureList) -> Self {
         Self {
             state: Arc::new(MemoryStore::default()),
-            polls: Arc::default(),
-            journal: Arc::default(),
-            responses: Arc::default(),
-            mirrors: Arc::default(),
-            callbacks: Arc::default(),
-            media: Arc::default(),
+            list,
+            features: list.shared_values(),
             services: Arc::default(),
-            traces: Arc::default(),
-            #[cfg(feature = "wasm")]
-            plugins: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -226,15 +197,25 @@ fn build_loaded(
     );
     let state = state::build(&state, &folder, &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
-    let media = media::build(&media, &folder, &shared.state, &shared.media, &mut problems);
+    let mut features = shared.features.clone();
+    features.set(media::build(
+        &media,
+        &folder,
+        &shared.state,
+        &features.get(),
+        &mut problems,
+    ));
     let services = services::build(&declared_services, &folder, &shared.services, &mut problems);
     let services = Arc::new(services);
-    let tracing = tracing::build(
+    let built = tracing::build(
         declared_tracing.as_ref(),
         &folder,
-        &shared.traces,
+        &features.get(),
         &mut problems,
     );
+    if let Some(tracing) = built {
+        features.set(tracing);
+    }
     tracing::warn_without(declared_tracing.as_ref(), &routes, &mut problems);
     #[cfg(feature = "wasm")]
     let plugin_memory = plugins::memory_total(
@@ -243,13 +224,13 @@ fn build_loaded(
         &mut problems,
     );
     #[cfg(feature = "wasm")]
-    let plugins = plugins::build(
+    features.set(Arc::new(plugins::build(
         &declared_plugins,
         &services,
         &folder,
-        &shared.plugins,
+        &features.get(),
         &mut problems,
-    );
+    )));
     #[cfg(not(feature = "wasm"))]
     refuse_plugins(&declared_plugins, &mut problems);
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
@@ -269,35 +250,35 @@ fn build_loaded(
     let catalog = Arc::new(models::build(channels, &models, &schemas, &mut problems));
     let declared = callers;
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
-    let router = routes::RouteBuilder {
+    let filters = shared.list.filters();
+    let declared_routes = routes::DeclaredRoutes {
+        routes: &routes,
         chains: &chains,
+        filters: &filters,
+    };
+    let router = routes::RouteBuilder {
+        declared: declared_routes,
         callers: &callers,
         catalog: &catalog,
         state: &shared.state,
         state_survives: state != StoreSettings::Memory,
         schemas: &schemas,
         tasks: &tasks,
-        polls: &shared.polls,
-        journal: &shared.journal,
-        responses: &shared.responses,
-        mirrors: &shared.mirrors,
-        callbacks: &shared.callbacks,
+        features: &features,
         egress: &egress,
         public_url: public_url.as_ref(),
-        media: &media,
         services: &services,
-        #[cfg(feature = "wasm")]
-        plugins: &plugins,
-        endpoints: &routes::endpoints(&routes, &chains),
-        receives_callbacks: routes::receive_callbacks(&routes, &chains),
-        serves_media: routes::serve_media(&routes, &chains),
+        endpoints: &declared_routes.endpoints(),
         conditions: routes::StepConditionBuilder::default(),
     }
-    .build(&routes, &mut problems);
+    .build(&mut problems);
     services::check_use(&declared_services, &services, &mut problems);
     #[cfg(feature = "wasm")]
-    plugins::check_use(&plugins, &mut problems);
-    callers::check_enforced(&declared, &router, &mut problems);
+    plugins::check_use(
+        &features.get::<crate::plugin::PluginDefinitions>(),
+        &mut problems,
+    );
+    callers::check_enforced(&declared, &router, &filters, &mut problems);
     usability::UnusedSettingsCheck {
         declared_callers: &declared,
         declared_channels: &declared_channels,
@@ -313,7 +294,10 @@ fn build_loaded(
         Err(invalid) => return Err(InvalidConfig { files, ..invalid }),
     };
     #[cfg(feature = "wasm")]
-    shared.plugins.set_memory_total(plugin_memory);
+    shared
+        .features
+        .get::<crate::plugin::SharedPlugins>()
+        .set_memory_total(plugin_memory);
     Ok(BuiltSnapshot {
         snapshot: Snapshot {
             revision: revision.into(),
@@ -326,9 +310,8 @@ fn build_loaded(
             catalog,
             egress,
             tasks,
-            media,
+            features,
             services,
-            tracing,
             router,
             retries: RetryBudgetLimits::new(&retries),
             files,

@@ -11,7 +11,6 @@ mod unused_chains;
 use super::failover::Failover;
 use super::router::{MethodPathPattern, Route, Router};
 use super::{ProblemCollector, channels, tracing};
-use crate::callbacks::CallbackQueue;
 use crate::callout::CalloutServices;
 use crate::catalog::caller::Callers;
 use crate::catalog::channel::TimeoutOverrides;
@@ -21,24 +20,19 @@ use crate::catalog::public_url::PublicUrl;
 use crate::config::hint::did_you_mean;
 use crate::config::pointer::child;
 use crate::config::routes::{ChainStepConfig, RouteConfig, StepConditionConfig};
+use crate::feature::FeatureValues;
 use crate::filter::chain::{NamedFilter, RequestChain, ResponseChain};
 use crate::filter::descriptor::{BuildContext, ChainSide, ModelEndpoint, SchemaLookup};
-use crate::filter::registry;
 use crate::filter::response_inputs::ResponseInputs;
-use crate::journal::CreateJournal;
-use crate::media::MediaStore;
-use crate::mirroring::MirroredRequests;
-use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
-use crate::response_cache::ResponseCache;
 use crate::state::StateStore;
 use crate::task::TaskSettings;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(super) use conditions::StepConditionBuilder;
-pub(super) use endpoints::{endpoints, receive_callbacks, serve_media};
+pub(super) use endpoints::DeclaredRoutes;
 use patterns::{all_have_parameter, patterns, warn_if_taken};
 
 /// The maximum depth of chains that use chains, to detect circular references.
@@ -46,7 +40,7 @@ const USE_DEPTH_MAX: usize = 8;
 
 /// Builds routes, with everything that their filters may need.
 pub(crate) struct RouteBuilder<'a> {
-    pub chains: &'a BTreeMap<String, Vec<ChainStepConfig>>,
+    pub declared: DeclaredRoutes<'a>,
     pub callers: &'a Arc<Callers>,
     pub catalog: &'a Arc<Catalog>,
     pub state: &'a Arc<dyn StateStore>,
@@ -54,20 +48,11 @@ pub(crate) struct RouteBuilder<'a> {
     pub state_survives: bool,
     pub schemas: &'a dyn SchemaLookup,
     pub tasks: &'a Arc<TaskSettings>,
-    pub polls: &'a Arc<TaskStatusFetcher>,
-    pub journal: &'a Arc<CreateJournal>,
-    pub responses: &'a Arc<ResponseCache>,
-    pub mirrors: &'a Arc<MirroredRequests>,
-    pub callbacks: &'a Arc<CallbackQueue>,
+    pub features: &'a FeatureValues,
     pub egress: &'a Arc<EgressPolicy>,
     pub public_url: Option<&'a PublicUrl>,
-    pub media: &'a Arc<MediaStore>,
     pub services: &'a CalloutServices,
-    #[cfg(feature = "wasm")]
-    pub plugins: &'a crate::plugin::PluginDefinitions,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
-    pub receives_callbacks: bool,
-    pub serves_media: bool,
     pub conditions: StepConditionBuilder,
 }
 
@@ -100,7 +85,8 @@ struct ChainContext<'a> {
 }
 
 impl RouteBuilder<'_> {
-    pub fn build(&self, configs: &[RouteConfig], problems: &mut ProblemCollector<'_>) -> Router {
+    pub fn build(&self, problems: &mut ProblemCollector<'_>) -> Router {
+        let configs = self.declared.routes;
         let mut names = HashSet::new();
         let mut routes = Vec::with_capacity(configs.len());
         for (index, config) in configs.iter().enumerate() {
@@ -118,7 +104,7 @@ impl RouteBuilder<'_> {
             }
             routes.extend(built);
         }
-        unused_chains::warn(self.chains, configs, problems);
+        unused_chains::warn(self.declared.chains, configs, problems);
         Router::new(routes)
     }
 
@@ -140,7 +126,7 @@ impl RouteBuilder<'_> {
             traced_messages,
         } = config;
         let patterns = patterns(config, at, problems);
-        let route_fingerprint = fingerprint::for_route(config, self.chains);
+        let route_fingerprint = fingerprint::for_route(config, self.declared.chains);
         let purpose = |side| ChainContext {
             side,
             route: name,
@@ -178,7 +164,14 @@ impl RouteBuilder<'_> {
         // The order is checked only if every filter was built.
         if whole {
             let at = format!("{at}/request");
-            order::check(&requesting, &patterns, *protocol, &at, problems);
+            order::check(
+                self.declared.filters,
+                &requesting,
+                &patterns,
+                *protocol,
+                &at,
+                problems,
+            );
             body_limits::check(&requesting, problems);
         }
         let named = |steps: Vec<BuiltFilter>| steps.into_iter().map(|step| step.named).collect();
@@ -262,8 +255,8 @@ impl RouteBuilder<'_> {
         problems: &mut ProblemCollector<'_>,
     ) {
         let at = trail.last().map_or("", String::as_str);
-        let Some(chain) = self.chains.get(name) else {
-            let hint = did_you_mean(name, self.chains.keys().map(String::as_str));
+        let Some(chain) = self.declared.chains.get(name) else {
+            let hint = did_you_mean(name, self.declared.chains.keys().map(String::as_str));
             let hint = hint.or_else(|| Some("add it to `chains`".to_owned()));
             return problems.error(
                 &format!("{at}/use"),
@@ -304,7 +297,7 @@ impl RouteBuilder<'_> {
         } = step;
         let at = trail.last().map_or("", String::as_str);
         // The schema check has already refused unknown names.
-        let Some(kind) = registry::find(name) else {
+        let Some(kind) = self.declared.filters.find(name) else {
             return problems.error(at, format!("unknown filter `{name}`"), None);
         };
         let belongs = match kind.side {
@@ -347,20 +340,12 @@ impl RouteBuilder<'_> {
             state_survives: self.state_survives,
             schemas: self.schemas,
             tasks: self.tasks,
-            polls: self.polls,
-            journal: self.journal,
-            responses: self.responses,
-            mirrors: self.mirrors,
-            callbacks: self.callbacks,
+            features: self.features,
             egress: self.egress,
             public_url: self.public_url,
-            media: self.media,
             services: self.services,
-            #[cfg(feature = "wasm")]
-            plugins: self.plugins,
             endpoints: self.endpoints,
-            receives_callbacks: self.receives_callbacks,
-            serves_media: self.serves_media,
+            is_provided_at: &|path, provision| self.declared.provide_at(path, provision),
             route: purpose.route,
             route_fingerprint: purpose.route_fingerprint,
             protocol: purpose.protocol,

@@ -4,6 +4,7 @@ use super::tree::{TextFile, assert_none, files_below, read, root, sources};
 use headgate::admin::openapi_page::servers;
 use headgate::admin::router::page_descriptions;
 use headgate::config::schema::routes_schema;
+use headgate::features::FEATURES;
 use headgate::openapi::document;
 use headgate::reload::running::ListenerSummary;
 use headgate::snapshot::{self, BuiltSnapshot, SharedState, Snapshot, filter_schemas};
@@ -15,7 +16,10 @@ use std::sync::Arc;
 
 #[test]
 fn the_schema_for_editors_is_that_of_the_program() {
-    let generated = format!("{:#}\n", routes_schema(&filter_schemas()));
+    let generated = format!(
+        "{:#}\n",
+        routes_schema(&filter_schemas(&FEATURES.filters()))
+    );
     assert!(
         read("schemas/routes.schema.json") == generated,
         "schemas/routes.schema.json is out of date; run: make schema"
@@ -225,7 +229,7 @@ fn every_metric_a_page_names_is_one_of_the_program() {
 pub fn build(path: &Path, variables: fn(&str) -> Option<String>) -> Result<Snapshot, String> {
     let lasting = SharedState {
         variables: Arc::new(variables),
-        ..SharedState::default()
+        ..SharedState::new(FEATURES)
     };
     let BuiltSnapshot { snapshot, warnings } =
         snapshot::build(path, &lasting).map_err(|invalid| invalid.to_string())?;

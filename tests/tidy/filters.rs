@@ -2,9 +2,9 @@
 
 use super::documents::{build, keys, yaml_blocks};
 use super::tree::{TextFile, assert_none, files_below, read, root, sources};
+use headgate::features::FEATURES;
 use headgate::filter::chain::NamedFilter;
 use headgate::filter::descriptor::{ChainSide, FilterDescriptor};
-use headgate::filter::registry::FILTERS;
 use headgate::snapshot::Snapshot;
 use regex::Regex;
 use serde_json::Value;
@@ -14,16 +14,17 @@ use std::process::Command;
 
 #[test]
 fn the_registry_is_alphabetic() {
-    let names: Vec<&str> = FILTERS.iter().map(|kind| kind.name).collect();
-    assert!(
-        names.is_sorted(),
-        "FILTERS of src/filter/registry.rs: {names:?}"
-    );
+    let names: Vec<&str> = FEATURES.filters().iter().map(|kind| kind.name).collect();
+    assert!(names.is_sorted(), "the filters of all features: {names:?}");
 }
 
 #[test]
 fn every_filter_has_a_file_a_page_and_a_fixture_and_none_of_them_is_without_a_filter() {
-    let registered: BTreeSet<String> = FILTERS.iter().map(|kind| kind.name.to_string()).collect();
+    let registered: BTreeSet<String> = FEATURES
+        .filters()
+        .iter()
+        .map(|kind| kind.name.to_string())
+        .collect();
     let defined = sources().into_iter().filter(defines_a_filter);
     let mut offenders = Vec::new();
     for (folder, extension, found) in [
@@ -43,7 +44,9 @@ fn every_filter_has_a_file_a_page_and_a_fixture_and_none_of_them_is_without_a_fi
         offenders.extend(missing.map(|name| format!("{folder}/{name}.{extension}:1: is missing")));
         let idle = found.difference(&registered);
         offenders.extend(
-            idle.map(|name| format!("{folder}/{name}.{extension}:1: is of no filter in FILTERS")),
+            idle.map(|name| {
+                format!("{folder}/{name}.{extension}:1: is of no filter of any feature")
+            }),
         );
     }
     assert_none("file, page and fixture go with each filter", &offenders);
@@ -52,7 +55,7 @@ fn every_filter_has_a_file_a_page_and_a_fixture_and_none_of_them_is_without_a_fi
 #[test]
 fn every_fixture_builds_without_a_warning_and_uses_its_filter() {
     let mut offenders = Vec::new();
-    for kind in FILTERS {
+    for kind in FEATURES.filters().iter() {
         let path = fixture(kind);
         match build(&root().join(&path), keys) {
             Ok(snapshot) if uses(&snapshot, kind) => {}
@@ -69,7 +72,7 @@ fn every_fixture_builds_without_a_warning_and_uses_its_filter() {
 #[test]
 fn every_page_names_all_settings_and_its_examples_are_part_of_the_fixture() {
     let mut offenders = Vec::new();
-    for kind in FILTERS {
+    for kind in FEATURES.filters().iter() {
         let path = format!("docs/filters/{}.md", kind.name);
         let page = fs::read_to_string(root().join(&path)).unwrap_or_default();
         // `cel` computes a value of a setting; the page on expressions explains it.
@@ -122,7 +125,7 @@ fn nobody_knows_a_filter_by_its_name() {
         ("crates/expression/src/evaluate/texts.rs", "replace"),
         ("src/state/redis_store/records.rs", "replace"),
     ];
-    let names: Vec<&str> = FILTERS.iter().map(|kind| kind.name).collect();
+    let names: Vec<&str> = FEATURES.filters().iter().map(|kind| kind.name).collect();
     let named = Regex::new(&format!(r#"["`]({})["`]"#, names.join("|"))).unwrap();
     // It names the filters whose settings had other names.
     let is_history = |file: &TextFile| file.path == "src/config/renamed_keys.rs";
@@ -158,7 +161,8 @@ fn nobody_knows_a_filter_by_its_name() {
 /// `cargo fmt` does not find modules that a macro declares.
 #[test]
 fn filters_are_formatted() {
-    let files = FILTERS
+    let filters = FEATURES.filters();
+    let files = filters
         .iter()
         .map(|kind| root().join(format!("src/filter/{}.rs", kind.name)));
     let Ok(checked) = Command::new("rustfmt")
@@ -178,7 +182,8 @@ fn filters_are_formatted() {
 #[test]
 fn the_list_of_filters_has_a_link_to_every_page() {
     let list = read("docs/filters/README.md");
-    let missing = FILTERS.iter().filter_map(|kind| {
+    let filters = FEATURES.filters();
+    let missing = filters.iter().filter_map(|kind| {
         let link = format!("[`{0}`]({0}.md)", kind.name);
         (!list.contains(&link)).then(|| format!("docs/filters/README.md:1: has no {link}"))
     });
@@ -190,7 +195,8 @@ fn the_list_of_filters_has_a_link_to_every_page() {
 
 #[test]
 fn every_page_begins_with_its_filters_name() {
-    let pages = FILTERS.iter().filter_map(|kind| {
+    let filters = FEATURES.filters();
+    let pages = filters.iter().filter_map(|kind| {
         let path = format!("docs/filters/{}.md", kind.name);
         let page = fs::read_to_string(root().join(&path)).ok()?;
         let title = format!("# `{}`\n", kind.name);

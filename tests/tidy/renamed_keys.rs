@@ -6,6 +6,7 @@ use headgate::config::problem::ConfigProblem;
 use headgate::config::renamed_keys::{
     KeyScope, RENAMED_KEYS, RENAMED_VALUES, RenamedKey, RenamedValue,
 };
+use headgate::features::FEATURES;
 use headgate::snapshot::filter_schemas;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -154,6 +155,11 @@ fn problems(scope: KeyScope, mapping: &Value) -> Vec<ConfigProblem> {
         rest = parent;
     }
     let file = Path::new("routes.yaml");
-    let parsed = config::parse(file, &value.to_string(), &filter_schemas(), &|_| None);
+    let parsed = config::parse(
+        file,
+        &value.to_string(),
+        &filter_schemas(&FEATURES.filters()),
+        &|_| None,
+    );
     parsed.map_or_else(|invalid| invalid.problems, |_| Vec::new())
 }

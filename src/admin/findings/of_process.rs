@@ -2,9 +2,11 @@
 
 use super::{Finding, FindingSeverity};
 use crate::admin::AdminApp;
+use crate::callbacks::CallbackQueue;
 use crate::observe::timestamp::rfc3339;
 use crate::state::OnStoreFailure;
 use crate::telemetry::SpanOutcome;
+use crate::telemetry::TraceQueue;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -222,7 +224,12 @@ fn draining(app: &AdminApp) -> Option<Finding> {
 }
 
 fn dead_letters(app: &AdminApp) -> Option<Finding> {
-    let totals = app.reloader.callbacks().counters().totals();
+    let totals = app
+        .reloader
+        .features()
+        .get::<CallbackQueue>()
+        .counters()
+        .totals();
     (totals.dead > 0).then(|| Finding {
         severity: FindingSeverity::Warning,
         code: "dead_letters",
@@ -252,7 +259,7 @@ fn dropped_log_lines(app: &AdminApp) -> Option<Finding> {
 
 /// Spans of traces that were lost in the last minutes.
 fn lost_spans(app: &AdminApp) -> Option<Finding> {
-    let traces = app.reloader.traces();
+    let traces = app.reloader.features().get::<TraceQueue>();
     let last = traces.last_loss()?;
     let ago = last.at.elapsed();
     let collector = |verb: &str| match &*last.reason {

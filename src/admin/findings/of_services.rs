@@ -2,8 +2,10 @@
 
 use super::{Finding, FindingSeverity};
 use crate::admin::AdminApp;
+use crate::callbacks::CallbackQueue;
 use crate::observe::process_metrics::FileDescriptors;
 use crate::observe::timestamp::rfc3339;
+use crate::plugin::SharedPlugins;
 use std::time::Duration;
 
 /// The share of file descriptors in use that is reported, in percent.
@@ -43,7 +45,12 @@ fn open_breakers(app: &AdminApp) -> Vec<Finding> {
 
 #[cfg(feature = "wasm")]
 fn disabled_plugins(app: &AdminApp) -> Vec<Finding> {
-    let plugins = app.reloader.plugins().in_use().into_iter();
+    let plugins = app
+        .reloader
+        .features()
+        .get::<SharedPlugins>()
+        .in_use()
+        .into_iter();
     let disabled = plugins.filter_map(|plugin| {
         let left = plugin.status().disabled_for?;
         Some(Finding {
@@ -68,7 +75,12 @@ fn disabled_plugins(_: &AdminApp) -> Vec<Finding> {
 
 /// Receivers of events to which the last attempts failed.
 fn failing_receivers(app: &AdminApp) -> Vec<Finding> {
-    let failing = app.reloader.callbacks().counters().failing_receivers();
+    let failing = app
+        .reloader
+        .features()
+        .get::<CallbackQueue>()
+        .counters()
+        .failing_receivers();
     let recent = failing.into_iter().filter(|(_, failure)| {
         let ago = failure.last.elapsed().unwrap_or_default();
         ago <= RECEIVER_SHOWN
@@ -90,7 +102,12 @@ fn failing_receivers(app: &AdminApp) -> Vec<Finding> {
 }
 
 fn late_deliveries(app: &AdminApp) -> Option<Finding> {
-    let totals = app.reloader.callbacks().counters().totals();
+    let totals = app
+        .reloader
+        .features()
+        .get::<CallbackQueue>()
+        .counters()
+        .totals();
     let oldest = Duration::from_millis(totals.oldest_ms);
     (totals.pending > 0 && oldest > LATE_MIN).then(|| Finding {
         severity: FindingSeverity::Warning,

@@ -5,6 +5,7 @@ use super::super::run as gateway_run;
 use super::CommandError;
 use crate::catalog::caller::KeyDigest;
 use crate::cli::input_file::{read, read_text};
+use crate::features::FEATURES;
 use crate::observe::process_log;
 use crate::snapshot::SharedState;
 use headgate_simulator::server::SimulatorServer;
@@ -60,7 +61,7 @@ pub fn run(args: &PluginRunArgs) -> Result<(), CommandError> {
             admin: Some(args.admin.clone()),
             upgrade: false,
         },
-        SharedState::default(),
+        SharedState::new(FEATURES),
         log,
         vec![folder.0.clone()],
     );

@@ -1,13 +1,22 @@
 //! Tests of the order in which the filters of a route run.
 
 use super::*;
-use crate::filter::registry::FILTERS;
+use crate::filter::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
 use crate::filter::view::ResponseBodyKind;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 /// Appends its name to each header that a hook may change, and to bodies.
 struct RecordingFilter(&'static str);
 
+const RECORDER: FilterDescriptor = FilterDescriptor {
+    name: "recorder",
+    summary: "",
+    side: ChainSide::Either,
+    placement: FilterPlacement::ANYWHERE,
+    settings: None,
+    bare: true,
+    build: |_, _| Ok(Arc::new(RecordingFilter(""))),
+};
 const SEEN: HeaderName = HeaderName::from_static("x-seen");
 
 impl Filter for RecordingFilter {
@@ -43,7 +52,7 @@ impl Filter for RecordingFilter {
 
 fn recorders(names: &[&'static str]) -> Vec<NamedFilter> {
     let named = |name: &&'static str| NamedFilter {
-        kind: &FILTERS[0],
+        kind: &RECORDER,
         filter: Arc::new(RecordingFilter(name)),
         condition: None,
     };

@@ -3,7 +3,7 @@
 use crate::filter::body::RequestBody;
 use crate::filter::body_edit::BodyEditor;
 use crate::filter::view::RequestView;
-use crate::media::{FileCopy, MediaStore, MediaStoreError, off_workers};
+use crate::media::{FileCopy, HostedCopies, MediaStore, MediaStoreError, off_workers};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::images::encode_onto;
 use crate::protocol::json::edit::JsonEdits;
@@ -34,7 +34,8 @@ pub(super) async fn insert(
     media: &Arc<MediaStore>,
     editor: &BodyEditor,
 ) -> Result<(), Fault> {
-    let copies = std::mem::take(&mut request.file_copies);
+    let copies = request.state.take::<HostedCopies>();
+    let copies = copies.map_or_else(Vec::new, |HostedCopies(copies)| copies);
     let RequestBody::Json(document) = &*request.body else {
         return Ok(());
     };

@@ -2,7 +2,7 @@
 
 use crate::filter::InspectionLimit;
 use crate::filter::descriptor::{BuildContext, ChainSide, InvalidSettings, read_settings};
-use crate::plugin::{MessageGrants, PluginCallback, RunningPlugin};
+use crate::plugin::{MessageGrants, PluginCallback, PluginDefinitions, RunningPlugin};
 use crate::protocol::nearest::nearest;
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -95,9 +95,10 @@ impl PluginFilterConfig {
         context: &BuildContext<'_>,
     ) -> Result<(Arc<RunningPlugin>, Arc<MessageGrants>), InvalidSettings> {
         let name = &self.r#use;
-        let Some(definition) = context.plugins.get(name) else {
+        let plugins = context.features.get::<PluginDefinitions>();
+        let Some(definition) = plugins.get(name) else {
             let reason = format!("no plugin `{name}`");
-            let hint = match nearest(name, context.plugins.names(), 1).first() {
+            let hint = match nearest(name, plugins.names(), 1).first() {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "declare it in `plugins`".to_owned(),
             };

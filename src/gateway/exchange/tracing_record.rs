@@ -11,6 +11,7 @@ use crate::protocol::fault::Fault;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
+use crate::telemetry::Tracing;
 use crate::telemetry::{ExchangeMessages, ExchangeSummary, ExchangeTrace, TraceId};
 use http::{StatusCode, header};
 use std::time::Duration;
@@ -34,7 +35,7 @@ impl FinishedExchangeView<'_> {
     /// Hands the trace over to the exporter, if it is sampled or if the exchange failed. Returns its id, and whether it
     /// is exported.
     pub fn export(&self, mut trace: Box<ExchangeTrace>) -> Option<(TraceId, bool)> {
-        let tracing = self.snapshot.tracing.as_ref()?;
+        let tracing = self.snapshot.features.find::<Tracing>()?;
         let status = self.status.map_or(499, |status| status.as_u16());
         let kind = self.fault.map(|fault| fault.kind);
         let side = ErrorSide::from_settlement(self.settlement, status, kind);

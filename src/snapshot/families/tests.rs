@@ -3,6 +3,7 @@
 use super::super::{BuiltSnapshot, SharedState, build_loaded, filter_schemas};
 use crate::config;
 use crate::config::problem::ConfigProblem;
+use crate::features::FEATURES;
 use crate::task::TaskSettings;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,11 +22,16 @@ fn parsed(text: &str) -> Result<BuiltSnapshot, Vec<ConfigProblem>> {
     let path = Path::new("routes.yaml");
     let shared = SharedState {
         variables: Arc::new(|_| None),
-        ..SharedState::default()
+        ..SharedState::new(FEATURES)
     };
-    config::parse(path, text, &filter_schemas(), &*shared.variables)
-        .and_then(|loaded| build_loaded(path, loaded, &shared))
-        .map_err(|invalid| invalid.problems)
+    config::parse(
+        path,
+        text,
+        &filter_schemas(&FEATURES.filters()),
+        &*shared.variables,
+    )
+    .and_then(|loaded| build_loaded(path, loaded, &shared))
+    .map_err(|invalid| invalid.problems)
 }
 
 /// Line, column, path and reason of each problem.

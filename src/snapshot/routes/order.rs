@@ -5,23 +5,24 @@ use super::super::router::MethodPathPattern;
 use super::BuiltFilter;
 use super::patterns::all_have_parameter;
 use crate::expression::Variable;
+use crate::feature::FilterRegistry;
 use crate::filter::condition::ConditionErrorAction;
 use crate::filter::descriptor::{FilterPlacement, FilterProvision};
-use crate::filter::registry::{self, FILTERS};
 use crate::protocol::Protocol;
 
 /// Reports filters of the list at `at` whose order cannot work.
 pub(super) fn check(
+    registry: &FilterRegistry,
     filters: &[BuiltFilter],
     patterns: &[MethodPathPattern],
     protocol: Option<Protocol>,
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) {
-    let order = FilterOrderCheck { filters };
+    let order = FilterOrderCheck { registry, filters };
     let identifies = [FilterProvision::Caller, FilterProvision::PathToken];
     if !identifies.iter().any(|way| order.provider(*way).is_some()) {
-        let knows = registry::providers(FilterProvision::Caller);
+        let knows = registry.providers(FilterProvision::Caller);
         problems.warning(
             at,
             format!("this route is open to everyone: it has no {knows}"),
@@ -45,7 +46,7 @@ pub(super) fn check(
         && !order.always_provides(FilterProvision::CreateRecord)
         && !filters.iter().any(FilterOrderCheck::replies_always)
     {
-        let records = registry::providers(FilterProvision::CreateRecord);
+        let records = registry.providers(FilterProvision::CreateRecord);
         problems.warning(
             at,
             format!("creates of this route can be made and paid for twice: it has no {records}"),
@@ -56,12 +57,13 @@ pub(super) fn check(
         problems.error(
             at,
             "this route has no filter that selects a channel or replies",
-            Some(&format!("add {}", ways_to_a_channel())),
+            Some(&format!("add {}", ways_to_a_channel(registry))),
         );
     }
 }
 
 struct FilterOrderCheck<'a> {
+    registry: &'a FilterRegistry,
     filters: &'a [BuiltFilter],
 }
 
@@ -139,7 +141,7 @@ impl FilterOrderCheck<'_> {
             };
             let mut earlier = self.filters[..index].iter();
             if !earlier.any(|step| step.named.kind.provides(provision)) {
-                let providers = registry::providers(provision);
+                let providers = self.registry.providers(provision);
                 problems.error(
                     &at,
                     format!("`{}` is not known before {providers}", variable.name()),
@@ -313,8 +315,8 @@ impl BuiltFilter {
 }
 
 /// The filters that find a channel or reply themselves, as text for a message.
-fn ways_to_a_channel() -> String {
-    let ways = FILTERS.iter().flat_map(|kind| {
+fn ways_to_a_channel(registry: &FilterRegistry) -> String {
+    let ways = registry.iter().flat_map(|kind| {
         let provided = kind.placement.provides.iter();
         provided.filter_map(|provision| match provision {
             FilterProvision::Channel | FilterProvision::Reply => Some(format!("`{}`", kind.name)),
