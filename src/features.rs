@@ -1,24 +1,20 @@
 //! The features of the program. A new one needs its crate and one line here.
 
-mod filters;
-mod media;
-mod paid;
-#[cfg(feature = "wasm")]
-mod plugins;
-mod tracing;
-mod video;
-
-use crate::feature::{Feature, FeatureList};
+use headgate_core::feature::{Feature, FeatureList};
 
 /// All features.
 pub const FEATURES: FeatureList = FeatureList(LIST);
 
 const LIST: &[&dyn Feature] = &[
-    &filters::FiltersFeature,
-    &video::VideoFeature,
-    &paid::PaidFeature,
-    &media::MediaFeature,
-    &tracing::TracingFeature,
+    &headgate_state::feature::StateFeature,
+    &headgate_filters::feature::FiltersFeature,
+    &headgate_video::feature::VideoFeature,
+    &headgate_paid::feature::PaidFeature,
+    &headgate_media::feature::MediaFeature,
+    &headgate_tracing::feature::TracingFeature,
     #[cfg(feature = "wasm")]
-    &plugins::PluginsFeature,
+    &headgate_plugins::feature::PluginsFeature,
 ];
+
+#[cfg(test)]
+mod tests;

@@ -3,16 +3,17 @@
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use headgate::features::FEATURES;
-use headgate::filter::body::RequestBody;
-use headgate::filter::chain::RequestChain;
-use headgate::filter::view::RequestView;
-use headgate::protocol::json::edit::JsonEdits;
-use headgate::protocol::json::{JsonDocument, JsonLimits};
-use headgate::protocol::schema::CompiledSchema;
-use headgate::protocol::sse::SseDecoder;
-use headgate::protocol::usage::StreamUsageMeter;
-use headgate::protocol::{ChannelProtocol, Protocol};
-use headgate::snapshot::{self, SharedState};
+use headgate_config::snapshot;
+use headgate_config::snapshot::SharedState;
+use headgate_core::filter::body::RequestBody;
+use headgate_core::filter::chain::RequestChain;
+use headgate_core::filter::view::RequestView;
+use headgate_protocol::json::edit::JsonEdits;
+use headgate_protocol::json::{JsonDocument, JsonLimits};
+use headgate_protocol::schema::CompiledSchema;
+use headgate_protocol::sse::SseDecoder;
+use headgate_protocol::usage::StreamUsageMeter;
+use headgate_protocol::{ChannelProtocol, Protocol};
 use http::{HeaderMap, HeaderValue, Method};
 use std::hint::black_box;
 use std::path::Path;
@@ -144,7 +145,7 @@ fn chat_view(body: Bytes) -> RequestView {
         Some(Protocol::Chat),
     );
     let document = JsonDocument::parse(body, &JsonLimits::default()).expect("the body is JSON");
-    request.body = RequestBody::Json(document);
+    request.body = RequestBody::Json(document).into();
     request
 }
 

@@ -1,7 +1,7 @@
 //! Masks events and does nothing else; `benches/run.sh mask` counts the instructions per event.
 
 use bytes::Bytes;
-use headgate::protocol::mask::{ChannelSecrets, SecretMasker};
+use headgate_protocol::mask::{ChannelSecrets, SecretMasker};
 use std::hint::black_box;
 use std::sync::Arc;
 

@@ -3,10 +3,11 @@
 use super::CommandError;
 use super::admin_client::AdminUrl;
 use super::config_file::{DEFAULT_FILE, path_of_variable};
-use crate::config::CONFIG_BYTES_MAX;
 use crate::features::FEATURES;
-use crate::regular_file;
-use crate::snapshot::{self, SharedState};
+use headgate_config::CONFIG_BYTES_MAX;
+use headgate_config::snapshot;
+use headgate_config::snapshot::SharedState;
+use headgate_core::regular_file;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

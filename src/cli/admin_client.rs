@@ -1,7 +1,7 @@
 //! A client of the admin pages of a running gateway.
 
 use super::CommandError;
-use crate::snapshot::pem;
+use headgate_config::snapshot::pem;
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};

@@ -5,11 +5,12 @@ use super::config_file::ConfigFile;
 use super::strict_check;
 use super::style::{self, styled};
 use crate::features::FEATURES;
-use crate::gateway;
-use crate::media::MediaLocation;
-use crate::media::{MediaStore, SharedMediaState};
-use crate::observe::metrics::Metrics;
-use crate::snapshot::{self, BuiltSnapshot, SharedState, Snapshot};
+use headgate_config::snapshot;
+use headgate_config::snapshot::{BuiltSnapshot, SharedState, Snapshot};
+use headgate_gateway as gateway;
+use headgate_media::MediaLocation;
+use headgate_media::{MediaStore, SharedMediaState};
+use headgate_observe::metrics::Metrics;
 use std::sync::Arc;
 
 const EXAMPLE: &str = "\

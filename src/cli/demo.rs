@@ -3,8 +3,8 @@
 use super::config_file::{ConfigFile, ConfigOption, DEFAULT_FILE};
 use super::{CommandError, key, run};
 use crate::features::FEATURES;
-use crate::observe::process_log;
-use crate::snapshot::SharedState;
+use headgate_config::snapshot::SharedState;
+use headgate_observe::process_log;
 use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorDefaults};
 use std::fs::DirBuilder;

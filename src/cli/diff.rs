@@ -11,12 +11,14 @@ use super::progress::ProgressLine;
 use super::request_file::{self, RecordedContent, RecordedRequest};
 use super::request_plan::{PlannedOutcome, RequestPlan};
 use super::style::{self, styled};
-use crate::config::problem::InvalidConfig;
-use crate::config::{self, ComparableConfig};
 use crate::features::FEATURES;
-use crate::reload::running::RunningSettings;
-use crate::snapshot::{self, SharedState, Snapshot, filter_schemas};
 use change::{SettingChange, SettingGroup};
+use headgate_config as config;
+use headgate_config::ComparableConfig;
+use headgate_config::problem::InvalidConfig;
+use headgate_config::reload::running::RunningSettings;
+use headgate_config::snapshot;
+use headgate_config::snapshot::{SharedState, Snapshot, filter_schemas};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 

@@ -1,20 +1,20 @@
 //! A dry run of a request: the filters of its route decide, and nothing is sent.
 
-use crate::catalog::caller::Caller;
-use crate::filter::FilterAction;
-use crate::filter::body_reading::RequestBodyFormat;
-use crate::filter::chain::RequestChain;
-use crate::filter::descriptor::FilterProvision;
-use crate::filter::limit_body::too_large;
-use crate::filter::view::RequestView;
-use crate::gateway::preview::{SubrequestPreview, SubrequestRecorder, request_view};
-use crate::protocol::Protocol;
-use crate::protocol::fault::Fault;
-use crate::snapshot::Snapshot;
-use crate::snapshot::router::Route;
-use crate::telemetry::ExchangeTrace;
-use crate::telemetry::Tracing;
 use bytes::Bytes;
+use headgate_config::snapshot::Snapshot;
+use headgate_config::snapshot::router::Route;
+use headgate_core::catalog::caller::Caller;
+use headgate_core::filter::FilterAction;
+use headgate_core::filter::body_reading::RequestBodyFormat;
+use headgate_core::filter::chain::RequestChain;
+use headgate_core::filter::descriptor::FilterProvision;
+use headgate_core::filter::view::RequestView;
+use headgate_filters::limit_body::too_large;
+use headgate_gateway::preview::{SubrequestPreview, SubrequestRecorder, request_view};
+use headgate_protocol::Protocol;
+use headgate_protocol::fault::Fault;
+use headgate_tracing::ExchangeTrace;
+use headgate_tracing::Tracing;
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::SocketAddr;
 use std::sync::Arc;

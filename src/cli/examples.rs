@@ -278,7 +278,7 @@ Exit status: 0 after a stop by a signal, 1 if it cannot start, 2 for wrong argum
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cli;
+    use crate::cli::Cli;
     use clap::{Command, CommandFactory};
 
     /// The commands below this one and itself, by their full names.

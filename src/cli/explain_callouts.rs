@@ -1,10 +1,10 @@
 //! The callouts of a route that `headgate explain` prints; no service is called.
 
 use super::explain_conditions::request_outcome;
-use crate::filter::chain::NamedFilter;
-use crate::filter::condition::StepCondition;
-use crate::filter::view::RequestView;
-use crate::snapshot::router::Route;
+use headgate_config::snapshot::router::Route;
+use headgate_core::filter::chain::NamedFilter;
+use headgate_core::filter::condition::StepCondition;
+use headgate_core::filter::view::RequestView;
 
 /// Prints a line for each filter of the route that calls a service.
 pub(super) fn print_callouts(route: &Route, request: &RequestView) {

@@ -1,11 +1,11 @@
 //! The conditions of a request that `headgate explain` prints: which held, and what they read.
 
-use crate::expression::Phase;
-use crate::filter::chain::NamedFilter;
-use crate::filter::condition::StepCondition;
-use crate::filter::expression::ExchangeValues;
-use crate::filter::view::RequestView;
-use crate::snapshot::router::Route;
+use headgate_config::snapshot::router::Route;
+use headgate_core::filter::chain::NamedFilter;
+use headgate_core::filter::condition::StepCondition;
+use headgate_core::filter::expression::ExchangeValues;
+use headgate_core::filter::view::RequestView;
+use headgate_expression::Phase;
 
 /// Prints a line for each condition of the route's filters and of the channels that serve the model.
 pub(super) fn print_conditions(route: &Route, request: &RequestView) {

@@ -1,6 +1,6 @@
 //! The trace that `headgate explain` prints: the caller's, or a new one.
 
-use crate::telemetry::{ExchangeTrace, TRACEPARENT};
+use headgate_tracing::{ExchangeTrace, TRACEPARENT};
 use http::HeaderMap;
 
 /// Prints a line if the configuration has `tracing`; `sent` are the headers of the caller.

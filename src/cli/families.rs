@@ -1,8 +1,8 @@
 //! `headgate families`: prints the definitions of the built-in video families.
 
 use super::CommandError;
-use crate::config::hint::did_you_mean;
-use crate::task::families::{SHIPPED, shipped};
+use headgate_config::hint::did_you_mean;
+use headgate_core::task::families::{SHIPPED, shipped};
 
 #[derive(clap::Args)]
 pub struct FamiliesArgs {

@@ -2,10 +2,10 @@
 
 use super::CommandError;
 use super::style::{self, styled};
-use crate::config::hint::did_you_mean;
-use crate::config::settings_table::{SettingRow, SettingsTable, settings_tables};
 use crate::features::FEATURES;
-use crate::filter::descriptor::{ChainSide, FilterDescriptor};
+use headgate_config::hint::did_you_mean;
+use headgate_config::settings_table::{SettingRow, SettingsTable, settings_tables};
+use headgate_core::filter::descriptor::{ChainSide, FilterDescriptor};
 
 #[derive(clap::Args)]
 pub struct FiltersArgs {
@@ -87,7 +87,7 @@ fn side(kind: &FilterDescriptor) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings_table::markdown;
+    use headgate_config::settings_table::markdown;
     use std::path::Path;
 
     const BEGIN: &str = "<!-- settings: generated from the type; HEADGATE_BLESS=1 cargo test --lib cli::filters -->\n";

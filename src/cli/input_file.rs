@@ -1,7 +1,8 @@
 //! Files that are named on the command line, and `-` for the standard input: read up to a limit.
 
 use super::CommandError;
-use crate::regular_file::{self, UnreadableFile};
+use headgate_core::regular_file;
+use headgate_core::regular_file::UnreadableFile;
 use std::io::stdin;
 use std::path::Path;
 

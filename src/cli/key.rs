@@ -2,10 +2,10 @@
 
 use super::CommandError;
 use super::examples;
-use crate::catalog::caller::KeyDigest;
-use crate::catalog::webhook_secret::WebhookSecret;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use headgate_core::catalog::caller::KeyDigest;
+use headgate_core::catalog::webhook_secret::WebhookSecret;
 use std::io::{BufRead, Read};
 
 #[derive(clap::Subcommand)]

@@ -2,15 +2,15 @@
 
 use super::handover::{InheritedSockets, SocketOffer};
 use super::supervisor;
-use crate::admin::findings::watch::FindingWatch;
-use crate::gateway::listen::drain_state::DrainState;
-use crate::gateway::service::LAST_REQUEST;
 use crate::memory::trim::MemoryTrim;
-use crate::observe::access_log::AccessLog;
-use crate::observe::line_writer::LineWriter;
-use crate::observe::metrics::Metrics;
-use crate::reload::Reloader;
-use crate::snapshot::server::ServerLimits;
+use headgate_admin::findings::watch::FindingWatch;
+use headgate_config::reload::Reloader;
+use headgate_config::snapshot::server::ServerLimits;
+use headgate_gateway::listen::drain_state::DrainState;
+use headgate_gateway::service::LAST_REQUEST;
+use headgate_observe::access_log::AccessLog;
+use headgate_observe::line_writer::LineWriter;
+use headgate_observe::metrics::Metrics;
 use std::future::pending;
 use std::io;
 use std::path::PathBuf;

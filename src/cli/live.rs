@@ -2,7 +2,7 @@
 
 use super::CommandError;
 use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl};
-use crate::catalog::model::Candidate;
+use headgate_core::catalog::model::Candidate;
 use serde_json::Value;
 use std::str::FromStr;
 

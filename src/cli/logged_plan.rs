@@ -2,10 +2,10 @@
 
 use super::request_file::AccessLogLine;
 use super::request_plan::{PlannedAttempt, PlannedOutcome, RequestPlan, find_route};
-use crate::filter::descriptor::FilterProvision;
-use crate::protocol::fault::FaultKind;
-use crate::snapshot::Snapshot;
-use crate::snapshot::router::Route;
+use headgate_config::snapshot::Snapshot;
+use headgate_config::snapshot::router::Route;
+use headgate_core::filter::descriptor::FilterProvision;
+use headgate_protocol::fault::FaultKind;
 use http::Method;
 
 /// The plan, as far as route, caller and model decide; `caller` is the name of the caller of requests without one.

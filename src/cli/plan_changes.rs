@@ -3,7 +3,7 @@
 use super::request_plan::{PlannedAttempt, PlannedOutcome, PlannedRefusal, RequestPlan};
 use super::step_changes::{StepChange, step_changes};
 use super::value_changes::value_changes;
-use crate::gateway::preview::UpstreamRequestPreview;
+use headgate_gateway::preview::UpstreamRequestPreview;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@ mod har;
 mod sample;
 
 use super::{CommandError, input_file};
-use crate::protocol::json::JsonLimits;
 use bytes::Bytes;
+use headgate_protocol::json::JsonLimits;
 use http::{HeaderMap, Method};
 use serde::Deserialize;
 use serde_json::Value;

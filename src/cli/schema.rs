@@ -3,14 +3,15 @@
 use super::CommandError;
 use super::config_file::ConfigFile;
 use super::examples;
-use crate::admin::openapi_page::servers;
-use crate::admin::router::page_descriptions;
-use crate::config::schema::routes_schema;
 use crate::features::FEATURES;
-use crate::openapi::document;
-use crate::reload::running::ListenerSummary;
-use crate::snapshot::{self, SharedState, filter_schemas};
 use clap::{Args, Subcommand};
+use headgate_admin::openapi::document;
+use headgate_admin::openapi_page::servers;
+use headgate_admin::router::page_descriptions;
+use headgate_config::reload::running::ListenerSummary;
+use headgate_config::schema::routes_schema;
+use headgate_config::snapshot;
+use headgate_config::snapshot::{SharedState, filter_schemas};
 
 #[derive(Args)]
 pub struct SchemaArgs {

@@ -1,7 +1,7 @@
 //! `headgate simulate`: a simulated provider without a model.
 
 use super::{CommandError, run};
-use crate::observe::process_log;
+use headgate_observe::process_log;
 use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorDefaults};
 

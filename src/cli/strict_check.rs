@@ -3,9 +3,9 @@
 use super::CommandError;
 use super::progress::ProgressLine;
 use super::style::{self, styled};
-use crate::catalog::channel::{Channel, Credential};
-use crate::gateway::connectivity::{ConnectivityCheck, ConnectivityError, ModelListResponse};
-use crate::snapshot::Snapshot;
+use headgate_config::snapshot::Snapshot;
+use headgate_core::catalog::channel::{Channel, Credential};
+use headgate_gateway::connectivity::{ConnectivityCheck, ConnectivityError, ModelListResponse};
 use http::StatusCode;
 use serde_json::Value;
 use std::collections::BTreeSet;

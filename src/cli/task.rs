@@ -4,14 +4,15 @@ use super::CommandError;
 use super::config_file::ConfigOption;
 use super::examples;
 use crate::features::FEATURES;
-use crate::journal::{
+use headgate_config::snapshot;
+use headgate_config::snapshot::{BuiltSnapshot, SharedState};
+use headgate_core::state::records::RecordKind;
+use headgate_core::state::settings::StoreSettings;
+use headgate_core::state::{StateStore, StoreUnavailable};
+use headgate_observe::timestamp::rfc3339;
+use headgate_paid::journal::{
     CreateState, OperatorVerdict, SettleResult, UnsettledCreate, settle, unsettled,
 };
-use crate::observe::timestamp::rfc3339;
-use crate::snapshot::{self, BuiltSnapshot, SharedState};
-use crate::state::records::RecordKind;
-use crate::state::settings::StoreSettings;
-use crate::state::{StateStore, StoreUnavailable};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -174,7 +175,7 @@ fn open(settings: &StoreSettings) -> Result<Arc<dyn StateStore>, CommandError> {
             "error: there is no state file {file}; run the command where the gateway runs"
         )));
     }
-    settings.open_existing().map_err(|reason| {
+    headgate_state::open::open_existing(settings).map_err(|reason| {
         CommandError::new(match file {
             Some(file) => format!(
                 "error: cannot open the state file {}: {reason}; run the command as the user of the gateway",

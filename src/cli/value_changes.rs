@@ -1,6 +1,6 @@
 //! What differs between two JSON values, one line for each place, for the terminal.
 
-use crate::protocol::secret_shape;
+use headgate_protocol::secret_shape;
 use serde_json::Value;
 
 /// The characters of a value that are printed.

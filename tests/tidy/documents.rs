@@ -1,13 +1,14 @@
 //! Checks the documentation against the program: examples build, tables are complete, links are valid.
 
 use super::tree::{TextFile, assert_none, files_below, read, root, sources};
-use headgate::admin::openapi_page::servers;
-use headgate::admin::router::page_descriptions;
-use headgate::config::schema::routes_schema;
 use headgate::features::FEATURES;
-use headgate::openapi::document;
-use headgate::reload::running::ListenerSummary;
-use headgate::snapshot::{self, BuiltSnapshot, SharedState, Snapshot, filter_schemas};
+use headgate_admin::openapi::document;
+use headgate_admin::openapi_page::servers;
+use headgate_admin::router::page_descriptions;
+use headgate_config::reload::running::ListenerSummary;
+use headgate_config::schema::routes_schema;
+use headgate_config::snapshot;
+use headgate_config::snapshot::{BuiltSnapshot, SharedState, Snapshot, filter_schemas};
 use regex::Regex;
 use serde_json::Value;
 use std::fs;

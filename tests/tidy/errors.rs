@@ -1,7 +1,7 @@
 //! The page on errors has every code, with its status and whether SDKs retry it.
 
 use super::tree::{assert_none, read};
-use headgate::protocol::fault::FaultKind;
+use headgate_protocol::fault::FaultKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 const PAGE: &str = "docs/errors.md";

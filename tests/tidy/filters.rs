@@ -3,9 +3,9 @@
 use super::documents::{build, keys, yaml_blocks};
 use super::tree::{TextFile, assert_none, files_below, read, root, sources};
 use headgate::features::FEATURES;
-use headgate::filter::chain::NamedFilter;
-use headgate::filter::descriptor::{ChainSide, FilterDescriptor};
-use headgate::snapshot::Snapshot;
+use headgate_config::snapshot::Snapshot;
+use headgate_core::filter::chain::NamedFilter;
+use headgate_core::filter::descriptor::{ChainSide, FilterDescriptor};
 use regex::Regex;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! Rules for protocols: what differs between them stands in their own files.
 
 use super::tree::{assert_none, sources};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use regex::Regex;
 
 const FOLDER: &str = "crates/protocol/src/protocols";

@@ -1,13 +1,13 @@
 //! Keys that were renamed: a problem with an old one gives the new one, and CHANGELOG.md lists them all.
 
 use super::tree::{assert_none, read};
-use headgate::config;
-use headgate::config::problem::ConfigProblem;
-use headgate::config::renamed_keys::{
+use headgate::features::FEATURES;
+use headgate_config as config;
+use headgate_config::problem::ConfigProblem;
+use headgate_config::renamed_keys::{
     KeyScope, RENAMED_KEYS, RENAMED_VALUES, RenamedKey, RenamedValue,
 };
-use headgate::features::FEATURES;
-use headgate::snapshot::filter_schemas;
+use headgate_config::snapshot::filter_schemas;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -3,8 +3,8 @@
 use super::ConfigSide;
 use super::change::{SettingChange, SettingGroup};
 use crate::cli::value_changes::value_changes;
-use crate::regular_file;
-use crate::snapshot::schema_cache::{SCHEMA_BYTES_MAX, built_in};
+use headgate_config::snapshot::schema_cache::{SCHEMA_BYTES_MAX, built_in};
+use headgate_core::regular_file;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -179,8 +179,8 @@ fn parse_name(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case_file::PluginCaseFile;
     use super::*;
+    use crate::cli::plugin::case_file::PluginCaseFile;
 
     #[test]
     fn every_language_has_a_source_a_build_script_cases_and_a_page() {

@@ -1,15 +1,15 @@
 //! The rules of a route as test cases apply them: what of a message the plugin sees, and which of its changes are kept.
 
 use super::case_message::{CaseBody, CaseMessage};
-use crate::filter::view::ResponseBodyKind;
-use crate::gateway::preview::response_body_kind;
-use crate::plugin::MessageGrants;
-use crate::protocol::header_policy::{
+use bytes::Bytes;
+use headgate_core::filter::view::ResponseBodyKind;
+use headgate_gateway::preview::response_body_kind;
+use headgate_plugins::MessageGrants;
+use headgate_protocol::header_policy::{
     granted_response_headers, request_headers_for_provider, response_headers_for_caller,
 };
-use crate::protocol::json::{JsonDocument, JsonLimits};
-use crate::protocol::mask::ChannelSecrets;
-use bytes::Bytes;
+use headgate_protocol::json::{JsonDocument, JsonLimits};
+use headgate_protocol::mask::ChannelSecrets;
 use headgate_wasm::{PluginRequestHead, PluginResponseHead};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::Deserialize;

@@ -3,11 +3,11 @@
 use super::super::config_file::ConfigFile;
 use super::super::run as gateway_run;
 use super::CommandError;
-use crate::catalog::caller::KeyDigest;
 use crate::cli::input_file::{read, read_text};
 use crate::features::FEATURES;
-use crate::observe::process_log;
-use crate::snapshot::SharedState;
+use headgate_config::snapshot::SharedState;
+use headgate_core::catalog::caller::KeyDigest;
+use headgate_observe::process_log;
 use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorDefaults};
 use serde_json::Value;

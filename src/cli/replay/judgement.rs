@@ -147,7 +147,7 @@ fn now(plan: &RequestPlan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::fault::FaultKind;
+    use headgate_protocol::fault::FaultKind;
     use serde_json::json;
 
     fn plan(outcome: PlannedOutcome) -> RequestPlan {

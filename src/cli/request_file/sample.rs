@@ -1,8 +1,8 @@
 //! A sample request: an object with method, path, headers, caller, client address and body.
 
 use super::RequestSample;
-use crate::protocol::json::{JsonDocument, JsonLimits};
 use bytes::Bytes;
+use headgate_protocol::json::{JsonDocument, JsonLimits};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Deserialize;
 use serde_json::Value;

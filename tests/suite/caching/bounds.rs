@@ -3,7 +3,7 @@
 use crate::harness::caching::{CachingSetup, add_step, caching_config, insert_step};
 use crate::harness::config::{caller, route};
 use crate::harness::{Gateway, Request, Simulator};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 
 fn request(text: &str, bytes: usize) -> Request {

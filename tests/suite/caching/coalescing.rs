@@ -3,7 +3,7 @@
 use crate::harness::caching::{CachingSetup, outcome};
 use crate::harness::paid::ask_at_once;
 use crate::harness::{Request, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};

@@ -2,7 +2,7 @@
 
 use crate::harness::caching::{CachingSetup, add_step, insert_step};
 use crate::harness::{Request, body_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::sleep;

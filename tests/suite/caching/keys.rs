@@ -3,7 +3,7 @@
 use crate::harness::caching::{CachingSetup, insert_step};
 use crate::harness::request::BOB;
 use crate::harness::{Request, path_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Requests of which no two are equal, with what distinguishes each.

@@ -3,7 +3,7 @@
 use crate::harness::caching::{CachingSetup, add_step};
 use crate::harness::config::route;
 use crate::harness::{Request, body_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// A setup in which streams are recorded, too, and routes accept whatever a test sends.

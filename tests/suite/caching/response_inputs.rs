@@ -5,7 +5,7 @@ use crate::harness::config::route;
 use crate::harness::request::BOB;
 use crate::harness::service::{CONTINUE, add_service, call_on_responses, payloads, respond};
 use crate::harness::{Request, ScriptedProvider, ScriptedResponse, body_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const CHAT: Protocol = Protocol::Chat;

@@ -3,7 +3,7 @@
 use crate::harness::caching::{CachingSetup, caching_config};
 use crate::harness::state_file::StateFile;
 use crate::harness::{Gateway, RedisServer, Request, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};

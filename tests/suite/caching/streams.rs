@@ -2,7 +2,7 @@
 
 use crate::harness::caching::{CachingSetup, insert_step};
 use crate::harness::{Request, ScriptedProvider, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 
 const STREAMED: [Protocol; 2] = [Protocol::Chat, Protocol::Messages];

@@ -4,9 +4,9 @@ use crate::harness::receiver::CallbackSetup;
 use crate::harness::state_file::{FileRecord, StateFile};
 use crate::harness::video::{GENERIC, ask, count};
 use crate::harness::{Request, eventually};
-use headgate::callbacks::CallbackToken;
-use headgate::task::id::{TaskIdKey, TaskIdKeyRing};
-use headgate::task::token::TokenPurpose;
+use headgate_core::task::id::{TaskIdKey, TaskIdKeyRing};
+use headgate_core::task::token::TokenPurpose;
+use headgate_video::callbacks::CallbackToken;
 use serde_json::json;
 use std::time::Duration;
 

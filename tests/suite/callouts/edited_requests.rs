@@ -5,7 +5,7 @@ use crate::harness::error_shape::assert_error_body;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::service::{CONTINUE, add_service, call_on_requests, respond};
 use crate::harness::{Gateway, Request, ScriptedProvider, Simulator};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// A gateway whose route `protocol` has `service` edit all that a service may edit, after `checks`.

@@ -3,7 +3,7 @@
 use crate::harness::process::BINARY;
 use crate::harness::service::{add_service, moderation};
 use crate::harness::{Gateway, Simulator, body_of, config, path_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::process::Command;
 

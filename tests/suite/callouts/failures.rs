@@ -5,7 +5,7 @@ use crate::harness::service::{CONTINUE, add_service, call_on_requests, json_resp
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;

@@ -6,7 +6,7 @@ use crate::harness::service::{
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, config, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::Notify;

@@ -4,7 +4,7 @@ use crate::harness::service::{CONTINUE, add_service, call_on_requests, json_resp
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::task::JoinSet;

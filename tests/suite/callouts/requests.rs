@@ -7,7 +7,7 @@ use crate::harness::service::{
     CONTINUE, SERVICE_KEY, add_service, call_on_requests, moderation, payloads, respond,
 };
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, body_of, path_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// A gateway whose text routes ask `service` about requests.

@@ -5,7 +5,7 @@ use crate::harness::service::{
     CONTINUE, gateway_with_checks, json_response, moderation, payloads, respond,
 };
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// A gateway whose text routes call `service` for responses of `provider`.

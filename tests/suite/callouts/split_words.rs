@@ -5,7 +5,7 @@ use crate::harness::service::{FORBIDDEN, STREAM_HEAD, gateway_with_checks, moder
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, WholeResponse,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use crate::harness::whole_streams::whole;
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, body_of, config, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Tests that channel state survives reloads, and ends with the last configuration that has the channel.
 
 use crate::harness::{Request, TestSetup, WholeResponse, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use crate::harness::config::{self, CREDENTIALS, channel};
 use crate::harness::{Gateway, Request, Simulator, eventually};
 use chrono::{DateTime, Utc};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::SystemTime;
 

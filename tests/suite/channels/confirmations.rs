@@ -4,8 +4,8 @@
 use crate::harness::config::{self, channel};
 use crate::harness::request::{ANN, BOB, body_of};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
-use headgate::protocol::Protocol;
-use headgate::protocol::error_class::{ErrorEvidence, ErrorSubject, classify_response};
+use headgate_protocol::Protocol;
+use headgate_protocol::error_class::{ErrorEvidence, ErrorSubject, classify_response};
 use serde_json::{Value, json};
 
 /// Errors whose message is a text of the caller, of every place for messages.

@@ -4,7 +4,7 @@ use crate::harness::error_shape::assert_error_body;
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, config};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use std::io::Write;
 
 const SUCCESS: &str = r#"{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}"#;

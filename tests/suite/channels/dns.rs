@@ -8,7 +8,7 @@ use crate::harness::request::ANN;
 use crate::harness::{
     Gateway, PATIENCE, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use crate::harness::config::admin_keys;
 use crate::harness::receiver::CallbackSetup;
 use crate::harness::video::{FAMILY_B, GENERIC, ask, cancel};
 use crate::harness::{Gateway, Request, Simulator, TestSetup, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// A gateway with admin keys, and a first channel `busy` with `directives`.

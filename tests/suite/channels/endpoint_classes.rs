@@ -3,7 +3,7 @@
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, config, eventually, path_of,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 
 fn reply(status: &str, body: &str) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use super::channels_page::with_busy_channel;
 use crate::harness::process::BINARY;
 use crate::harness::{Request, body_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::Value;
 use std::process::{Command, Output};
 

@@ -3,7 +3,7 @@
 
 use super::false_successes::{scripted_then_good, unstored};
 use crate::harness::{PROTOCOLS, ScriptedProvider, ScriptedResponse};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use std::time::Duration;
 
 const PAUSE: ScriptedResponse = ScriptedResponse::Wait(Duration::from_millis(30));

@@ -9,7 +9,7 @@ use crate::harness::{
     Gateway, PATIENCE, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, Simulator,
     eventually, eventually_within,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 

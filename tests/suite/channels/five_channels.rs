@@ -4,7 +4,7 @@
 
 use crate::harness::config::{self, channel};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Tests that invalid and hostile responses do not affect the next request, which uses a clean connection.
 
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use std::time::Duration;
 use tokio::time::sleep;
 

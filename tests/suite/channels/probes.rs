@@ -2,7 +2,7 @@
 
 use crate::harness::config::{self, channel};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::net::TcpSocket;

@@ -3,8 +3,8 @@
 use crate::harness::config::{self, channel};
 use crate::harness::request::body_of;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
-use headgate::protocol::Protocol;
-use headgate::protocol::error_class::ErrorClass;
+use headgate_protocol::Protocol;
+use headgate_protocol::error_class::ErrorClass;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::LazyLock;

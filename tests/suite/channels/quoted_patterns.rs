@@ -6,7 +6,7 @@
 use super::confirmations::{chat, chat_response, cool_downs, findings, start, with_status};
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Gateway, Request, eventually};
-use headgate::protocol::error_class::{
+use headgate_protocol::error_class::{
     ErrorClassification, ErrorEvidence, ErrorSubject, classify_response,
 };
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use crate::harness::config::{self, CREDENTIALS, channel};
 use crate::harness::{Gateway, Request, Simulator, TestSetup, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;

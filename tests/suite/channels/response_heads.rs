@@ -2,7 +2,7 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 
 /// A response with these header lines and the body `{}`.
 fn response(lines: &[&str]) -> String {

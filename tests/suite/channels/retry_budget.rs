@@ -2,7 +2,7 @@
 
 use crate::harness::config::{self, channel};
 use crate::harness::{Gateway, Request, Simulator};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 
 #[tokio::test]

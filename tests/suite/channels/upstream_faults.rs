@@ -6,7 +6,7 @@ use crate::harness::request::body_of;
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, Simulator, TestSetup,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::Instant;

@@ -6,7 +6,7 @@ use crate::harness::http2_provider::{Http2Provider, ScriptedStreamResponse};
 use crate::harness::process::Process;
 use crate::harness::{Gateway, PROTOCOLS, Request, TestSetup, config, eventually};
 use h2::Reason;
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 

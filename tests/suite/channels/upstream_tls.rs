@@ -6,7 +6,7 @@ use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::request::ANN;
 use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, body_of, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;

@@ -3,7 +3,7 @@
 use crate::harness::process::Process;
 use crate::harness::simulator::wait_for_listener;
 use crate::harness::{Gateway, PATIENCE, Request, TestSetup, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, recvmsg, sendmsg};
 use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::net::{SocketAddr, TcpListener};

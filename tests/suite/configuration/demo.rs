@@ -6,7 +6,7 @@ use crate::harness::process::Process;
 use crate::harness::receiver::Receiver;
 use crate::harness::simulator::wait_for_listener;
 use crate::harness::{Request, WholeResponse, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::PathBuf;

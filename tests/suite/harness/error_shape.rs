@@ -1,7 +1,7 @@
 //! Assertions about errors in the format of each protocol.
 
 use super::WholeResponse;
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::Value;
 
 /// Asserts that the response is an error in the protocol's format; returns its message.

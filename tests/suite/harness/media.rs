@@ -5,10 +5,10 @@ use super::video::{FAMILY_A, FAMILY_B, video_config};
 use super::{Gateway, PATIENCE, Simulator, eventually_within};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use headgate::media::token::MediaToken;
-use headgate::media::{ContentDigest, MEDIA_PATH};
-use headgate::state::calendar::unix_ms;
-use headgate::task::id::{TaskIdKey, TaskIdKeyRing};
+use headgate_core::state::calendar::unix_ms;
+use headgate_core::task::id::{TaskIdKey, TaskIdKeyRing};
+use headgate_media::token::MediaToken;
+use headgate_media::{ContentDigest, MEDIA_PATH};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -25,7 +25,7 @@ pub mod plugins;
 pub mod process;
 pub mod prometheus;
 pub mod receiver;
-#[path = "../../../src/state/tests/redis_server.rs"]
+#[path = "../../../crates/state/src/tests/redis_server.rs"]
 pub mod redis_server;
 pub mod request;
 pub mod s3;
@@ -52,7 +52,7 @@ pub use simulator::Simulator;
 pub use test_setup::TestSetup;
 pub use tls_setup::TlsTestSetup;
 
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 

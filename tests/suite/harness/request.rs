@@ -1,6 +1,6 @@
 //! Builds requests byte by byte.
 
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// The key of the caller `ann`, who may use every model.

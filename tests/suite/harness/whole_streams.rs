@@ -1,6 +1,6 @@
 //! Complete streams of each protocol, event by event.
 
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 
 /// The events of a complete stream without their blank lines, and the position (from 1) of the first event after which
 /// the stream is complete.

@@ -5,7 +5,7 @@ use crate::harness::{
     Connection, Http2, PROTOCOLS, Request, TlsTestSetup, body_of, eventually, monotonic_millis,
 };
 use h2::Reason;
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use tokio::task::JoinSet;
 

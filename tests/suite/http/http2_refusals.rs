@@ -3,7 +3,7 @@
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{PROTOCOLS, Request, TlsTestSetup};
 use h2::Reason;
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};

@@ -9,7 +9,7 @@ use crate::harness::http2_frames::{
 };
 use crate::harness::request::{ANN, body_of};
 use crate::harness::{Gateway, Simulator, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 

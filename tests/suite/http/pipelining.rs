@@ -1,7 +1,7 @@
 //! Tests of pipelined requests: each gets its response, in order.
 
 use crate::harness::{Request, TestSetup};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 

@@ -3,7 +3,7 @@
 use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{PROTOCOLS, Request, TestSetup, body_of, eventually, path_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const LIMIT: usize = 20_000;

@@ -7,7 +7,7 @@ use crate::harness::process::Process;
 use crate::harness::{
     Connection, Gateway, Http2, PROTOCOLS, Request, Simulator, config, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use tokio::io::AsyncReadExt;

@@ -4,7 +4,7 @@ use crate::harness::certificates::Authority;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::{Gateway, Http2, PROTOCOLS, Request, TestSetup, config, path_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 
 /// Handshakes as clients write them, in other cases and with other protocols in the list.
 const HANDSHAKES: &[(&str, &str)] = &[

@@ -5,7 +5,7 @@ use crate::harness::images::{FIELDS, MODEL, PATH, PNG, PNG_BASE64, form, image_c
 use crate::harness::{Gateway, Request, Simulator};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Contents that are no images.

@@ -5,8 +5,8 @@ use crate::harness::images::{
     CHANNEL_MODEL, FIELDS, MODEL, PATH, PNG, PNG_BASE64, form, image_config, json_body, written,
 };
 use crate::harness::{Gateway, Request, Simulator};
-use headgate::protocol::Protocol;
-use headgate::protocol::form::MultipartForm;
+use headgate_protocol::Protocol;
+use headgate_protocol::form::MultipartForm;
 use serde_json::{Value, json};
 
 /// The parts of a form that the provider received: names, types and values.

@@ -6,7 +6,7 @@ use crate::harness::images::{
 };
 use crate::harness::request::BOB;
 use crate::harness::{Gateway, Request, Simulator};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 #[tokio::test]

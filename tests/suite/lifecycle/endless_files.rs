@@ -3,7 +3,7 @@
 
 use crate::harness::folder::Folder;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;

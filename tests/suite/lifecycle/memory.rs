@@ -1,7 +1,7 @@
 //! Tests of the memory that a process gives back to the system.
 
 use crate::harness::{Request, TestSetup, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use tokio::task::JoinSet;
 

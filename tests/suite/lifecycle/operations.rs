@@ -7,7 +7,7 @@ use crate::harness::{
     Gateway, PATIENCE, Request, ScriptedProvider, ScriptedResponse, Simulator, TestSetup,
     eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};

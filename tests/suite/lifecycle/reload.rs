@@ -3,7 +3,7 @@
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, TestSetup, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;

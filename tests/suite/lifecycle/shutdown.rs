@@ -3,7 +3,7 @@
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
 use crate::harness::images::{PATH, image_config, json_body};
 use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, TestSetup, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::time::Duration;
 use tokio::net::TcpStream;

@@ -6,7 +6,7 @@ use crate::harness::{
     Connection, Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, Simulator,
     TestSetup, WholeResponse, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use std::net::SocketAddr;
 use std::os::linux::net::SocketAddrExt;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::harness::request::body_of;
 use crate::harness::{
     Connection, OpenResponse, PROTOCOLS, Request, TestSetup, WholeResponse, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

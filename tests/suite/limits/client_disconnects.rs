@@ -4,7 +4,7 @@ use crate::harness::connection::StreamPiece;
 use crate::harness::upload_provider::Plan;
 use crate::harness::upload_world::{CALLERS, Caller, MIB, UploadWorld, head, write};
 use crate::harness::{PROTOCOLS, Request, TestSetup, eventually, monotonic_millis};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use std::time::Duration;
 use tokio::time::timeout;
 

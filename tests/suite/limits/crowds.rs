@@ -3,7 +3,7 @@
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::{Connection, Gateway, Request, Simulator, TestSetup, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{PATIENCE, PROTOCOLS, Request, TestSetup};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};

@@ -5,7 +5,7 @@ use crate::harness::error_shape::assert_error_body;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::request::body_of;
 use crate::harness::{Connection, Gateway, PATIENCE, Request, Simulator, TestSetup, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};

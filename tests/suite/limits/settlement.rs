@@ -2,7 +2,7 @@
 
 use crate::harness::service::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::sleep;

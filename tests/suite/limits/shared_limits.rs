@@ -4,7 +4,7 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{Gateway, RedisServer, Request, Simulator, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;

@@ -4,7 +4,7 @@ use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::slow_client::{Flood, Version};
 use crate::harness::{Gateway, Http2, OpenResponse, Request, TestSetup, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::sleep;

@@ -4,7 +4,7 @@ use crate::harness::gateway::folder_with_schemas;
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

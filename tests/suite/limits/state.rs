@@ -6,7 +6,7 @@ use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::Process;
 use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

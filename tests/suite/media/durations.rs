@@ -4,8 +4,8 @@ use crate::harness::Request;
 use crate::harness::media::{create_with, data_uri, start};
 use crate::harness::media_files::video;
 use crate::harness::video::{FAMILY_B, creates};
-use headgate::media::MediaProperties;
-use headgate::task::media_kind::MediaKind;
+use headgate_core::task::media_kind::MediaKind;
+use headgate_media::MediaProperties;
 use std::io::Cursor;
 
 /// An element of Matroska with a size of eight bytes.

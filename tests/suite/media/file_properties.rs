@@ -1,8 +1,8 @@
 //! Tests of what is read of files: their properties, and that nothing in them does harm.
 
 use crate::harness::media_files::{mp3, mp4, png, video, wav};
-use headgate::media::MediaProperties;
-use headgate::task::media_kind::MediaKind;
+use headgate_core::task::media_kind::MediaKind;
+use headgate_media::MediaProperties;
 use std::io::{Cursor, Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use std::time::{Duration, Instant};
 

@@ -7,12 +7,14 @@ use crate::harness::media::{
 };
 use crate::harness::video::FAMILY_B;
 use crate::harness::{Gateway, RedisServer, Request, Simulator};
-use headgate::media::{
+use headgate_core::state::records::RecordKind;
+use headgate_core::state::settings::StoreOpener;
+use headgate_core::state::settings::{RedisSettings, SqliteSettings, StoreSettings};
+use headgate_core::state::{OnStoreFailure, StateStore};
+use headgate_media::{
     ContentDigest, MediaLimits, MediaLocation, MediaSettings, MediaStore, SharedMediaState,
 };
-use headgate::state::records::RecordKind;
-use headgate::state::settings::{RedisSettings, SqliteSettings, StoreSettings};
-use headgate::state::{OnStoreFailure, StateStore};
+use headgate_state::open::StateStores;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -84,7 +86,7 @@ struct Member {
 
 impl Member {
     fn of(place: &SharedPlace) -> Self {
-        let state = place.state.open();
+        let state = StateStores.open(&place.state);
         let settings = MediaSettings {
             location: MediaLocation::Directory(place.directory.clone()),
             ttl: TTL,

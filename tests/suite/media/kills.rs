@@ -7,8 +7,8 @@ use crate::harness::media::{
 };
 use crate::harness::video::FAMILY_B;
 use crate::harness::{Gateway, PATIENCE, Request, Simulator, WholeResponse, eventually};
-use headgate::media::{MediaLimits, MediaLocation, MediaSettings, MediaStore};
-use headgate::state::memory::MemoryStore;
+use headgate_core::state::memory::MemoryStore;
+use headgate_media::{MediaLimits, MediaLocation, MediaSettings, MediaStore};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

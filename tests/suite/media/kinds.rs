@@ -5,7 +5,7 @@ use crate::harness::media::{data_uri, downloads, start};
 use crate::harness::media_files;
 use crate::harness::video::{FAMILY_B, GENERIC, creates};
 use crate::harness::{Request, WholeResponse};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const IMAGE: &str = "image/png";

@@ -12,7 +12,7 @@ use crate::harness::video::{FAMILY_B, GENERIC};
 use crate::harness::{Gateway, Request, Simulator};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use headgate::media::ContentHasher;
+use headgate_media::ContentHasher;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -4,10 +4,10 @@ use crate::harness::config::sha256;
 use crate::harness::media::{create_with, data_uri, downloads, file, keys, path_of_url, start};
 use crate::harness::video::FAMILY_B;
 use crate::harness::{Gateway, Request, Simulator, WholeResponse};
-use headgate::media::ContentDigest;
-use headgate::media::token::MediaToken;
-use headgate::task::id::{TaskIdKey, TaskIdKeyRing};
-use headgate::task::token::TokenPurpose;
+use headgate_core::task::id::{TaskIdKey, TaskIdKeyRing};
+use headgate_core::task::token::TokenPurpose;
+use headgate_media::ContentDigest;
+use headgate_media::token::MediaToken;
 
 /// Stores a file, and returns the path of its URL.
 async fn stored(simulator: &Simulator, gateway: &Gateway, role: &str, uri: &str) -> String {

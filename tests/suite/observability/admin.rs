@@ -5,7 +5,7 @@ use crate::harness::gateway::Metrics;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{PROTOCOLS, Request, TestSetup, body_of, eventually};
 use chrono::{DateTime, Utc};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,7 @@ use crate::harness::admin::audit_lines;
 use crate::harness::config::{CREDENTIALS, admin_keys, channel, standard};
 use crate::harness::request::{ANN, BOB, VIEWER};
 use crate::harness::{Gateway, Request, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 async fn gateway() -> (Gateway, Simulator) {

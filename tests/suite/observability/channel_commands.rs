@@ -4,7 +4,7 @@ use super::command_setup::CommandSetup;
 use super::status::run;
 use crate::harness::request::{OPERATOR, VIEWER};
 use crate::harness::{Request, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 
 #[tokio::test]
 async fn a_channel_is_drained_undrained_and_reset() {

@@ -7,7 +7,7 @@ use crate::harness::video::{self, FAMILY_A, FAMILY_B, GENERIC, video_config};
 use crate::harness::{
     Gateway, Request, ScriptedProvider, Simulator, WholeResponse, body_of, config,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const COST: &str = "headgate_cost_total";

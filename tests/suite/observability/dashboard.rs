@@ -5,7 +5,7 @@ use crate::harness::config::{self, admin_keys};
 use crate::harness::request::{ANN, BOB, VIEWER};
 use crate::harness::video::{self, FAMILY_B, video_config};
 use crate::harness::{Connection, Gateway, Request, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 async fn gateway(change: impl FnOnce(&mut Value)) -> (Gateway, Simulator) {

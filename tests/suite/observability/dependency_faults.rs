@@ -9,7 +9,7 @@ use crate::harness::request::BOB;
 use crate::harness::service::{add_service, call_on_requests};
 use crate::harness::video::GENERIC;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Fails at its first request.

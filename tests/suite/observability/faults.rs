@@ -11,7 +11,7 @@ use crate::harness::process::Process;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::slow_client::{Flood, Version};
 use crate::harness::{Gateway, RedisServer, Request, Simulator, TestSetup, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use crate::harness::config::{self, channel};
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Gateway, Request, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// The finding with this code, once there is one.

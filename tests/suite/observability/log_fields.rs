@@ -7,7 +7,7 @@ use crate::harness::video::{FAMILY_B, GENERIC, ask, create, id_of, video_config}
 use crate::harness::{
     Connection, Gateway, Http2, Request, ScriptedProvider, TestSetup, config, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// The documented maximum length of a field, in bytes before JSON escapes.

@@ -5,7 +5,7 @@ use crate::harness::config::{admin_keys, standard, without_cool_downs};
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::request::VIEWER;
 use crate::harness::{Gateway, Request, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// A gateway with these directives as `RUST_LOG`, whose attempts fail.

@@ -9,7 +9,7 @@ use crate::harness::{
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 

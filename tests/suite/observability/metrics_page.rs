@@ -1,7 +1,7 @@
 //! Tests of the process metrics on `/metrics`.
 
 use crate::harness::{Request, TestSetup, TlsTestSetup, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 
 #[tokio::test]
 async fn the_metrics_describe_the_process_and_its_build() {

@@ -13,7 +13,7 @@ use crate::harness::request::{ANN, BOB};
 use crate::harness::service::{add_service, moderation};
 use crate::harness::video::{self, FAMILY_B, GENERIC};
 use crate::harness::{Gateway, Request, ScriptedProvider, Simulator, eventually_within};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

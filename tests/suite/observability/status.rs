@@ -7,7 +7,7 @@ use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::BINARY;
 use crate::harness::request::{OPERATOR, VIEWER};
 use crate::harness::{Gateway, Request, TestSetup};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::process::Command;
 

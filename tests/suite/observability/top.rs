@@ -4,7 +4,7 @@ use super::status::run;
 use crate::harness::config::{self, admin_keys, channel};
 use crate::harness::request::{OPERATOR, VIEWER};
 use crate::harness::{Gateway, Request, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 async fn gateway(change: impl FnOnce(&mut Value)) -> (Gateway, Simulator) {

@@ -5,7 +5,7 @@ use crate::harness::config;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Shows the caller, in headers of the response, what the plugin sees of the exchange.

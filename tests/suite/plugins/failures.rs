@@ -4,7 +4,7 @@ use crate::harness::config;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::plugins::{declare_plugin, folder_with_plugin};
 use crate::harness::{Gateway, PROTOCOLS, Request, Simulator};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 
 const TRAP_IN_REQUEST: &str = r#"

@@ -6,7 +6,7 @@ use crate::harness::gateway::folder_with_schemas;
 use crate::harness::plugins::declare_plugin;
 use crate::harness::service::respond;
 use crate::harness::{Gateway, Request, ScriptedProvider, Simulator};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;

@@ -6,7 +6,7 @@ use crate::harness::config;
 use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
 use crate::harness::process::{BINARY, Process};
 use crate::harness::{Gateway, Request, Simulator, body_of, eventually, path_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::process::Command;
 

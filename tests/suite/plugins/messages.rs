@@ -6,7 +6,7 @@ use crate::harness::plugins::{declare_plugin, folder_with_plugin};
 use crate::harness::request::ANN;
 use crate::harness::service::respond;
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Sets a header of requests, and one of responses.

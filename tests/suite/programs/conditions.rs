@@ -3,7 +3,7 @@
 use crate::harness::config::{self, route};
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{PROTOCOLS, Request, Simulator, TestSetup, body_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Appends a filter to the request chain of the chat route.

@@ -5,7 +5,7 @@ use crate::harness::whole_streams::whole;
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup, body_of,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use crate::harness::config::{self, route};
 use crate::harness::{
     Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, TestSetup, body_of,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Inserts a step into the request chain of a route, before the filter named `before`, or at its end.

@@ -5,7 +5,7 @@
 use crate::harness::config::{self, route};
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::{Gateway, Request, ScriptedProvider, Simulator, WholeResponse};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

@@ -2,7 +2,7 @@
 
 use crate::harness::config::{self, route};
 use crate::harness::{Gateway, Request, ScriptedProvider, TestSetup, body_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 fn with_step(config: &mut Value, side: &str, step: Value) {

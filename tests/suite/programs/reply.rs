@@ -2,7 +2,7 @@
 
 use crate::harness::config::route;
 use crate::harness::{PROTOCOLS, Request, TestSetup, body_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Inserts a step into the request chain of a route.

@@ -2,7 +2,7 @@
 
 use crate::harness::request::ANN;
 use crate::harness::{Request, TestSetup};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const CANARY: &str = "credential-canary";

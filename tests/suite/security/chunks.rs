@@ -2,7 +2,7 @@
 
 use crate::harness::request::{ANN, body_of};
 use crate::harness::{Connection, TestSetup};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use std::time::Duration;
 use tokio::time::timeout;
 

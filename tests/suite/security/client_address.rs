@@ -4,7 +4,7 @@ use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::BINARY;
 use crate::harness::{Connection, Gateway, Http2, Request, Simulator, TestSetup, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Duration;

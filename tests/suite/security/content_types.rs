@@ -2,7 +2,7 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{PROTOCOLS, Request, TestSetup};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 
 const JSON: &str = "application/json";
 

@@ -2,9 +2,9 @@
 
 use crate::harness::{Connection, OpenResponse, Request, eventually};
 use bytes::Bytes;
-use headgate::admin::event_streams::{EVENT_STREAMS_MAX, EventStreams};
-use headgate::gateway::listen::{HttpAppServerLimits, ListenSocket, ServerRuntime};
-use headgate::serve::{AppBodyStream, AppClient, AppResponse, HttpApp};
+use headgate_admin::event_streams::{EVENT_STREAMS_MAX, EventStreams};
+use headgate_core::serve::{AppBodyStream, AppClient, AppResponse, HttpApp};
+use headgate_gateway::listen::{HttpAppServerLimits, ListenSocket, ServerRuntime};
 use http::StatusCode;
 use std::future::Future;
 use std::net::SocketAddr;

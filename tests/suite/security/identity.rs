@@ -3,7 +3,7 @@
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{PROTOCOLS, Request, TestSetup, body_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 #[tokio::test]

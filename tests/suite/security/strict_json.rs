@@ -2,7 +2,7 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{PROTOCOLS, Request, TestSetup, body_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 
 /// What replaces `EXTRA` in an otherwise valid body.
 const REFUSED_MEMBERS: [(&str, &[u8]); 26] = [

@@ -4,7 +4,7 @@ use crate::harness::accounts::{ACCOUNTS, CALLERS, CAT, form};
 use crate::harness::error_shape::{assert_alike, assert_error_body};
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Accounts, Request};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Binary content that includes line ends and delimiters.

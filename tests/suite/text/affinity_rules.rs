@@ -5,7 +5,7 @@ use crate::harness::config::route;
 use crate::harness::error_shape::{assert_alike, assert_error_body};
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Accounts, Request};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 fn upload() -> Request {

@@ -5,7 +5,7 @@ use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::BOB;
 use crate::harness::video::video_config;
 use crate::harness::{PROTOCOLS, Request, TestSetup, body_of, path_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 
 /// A failing request, and the expected error.

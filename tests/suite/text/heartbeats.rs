@@ -2,7 +2,7 @@
 
 use crate::harness::error_shape::assert_error_event;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 

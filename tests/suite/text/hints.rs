@@ -3,7 +3,7 @@
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::ANN;
 use crate::harness::{Request, TestSetup, body_of, config, path_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 
 #[tokio::test]

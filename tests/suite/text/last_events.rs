@@ -1,7 +1,7 @@
 //! Tests of the first and the last event of streams: what a provider leaves out, and how long it keeps a stream open.
 
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::video::video_config;
 use crate::harness::{Request, TestSetup};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Bodies without a field, and the field in the protocol's spelling.

@@ -3,7 +3,7 @@
 use crate::harness::error_shape::assert_alike;
 use crate::harness::request::BOB;
 use crate::harness::{Gateway, Request, Simulator, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Two accounts at two providers, with equal weight.

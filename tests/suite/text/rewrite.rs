@@ -3,7 +3,7 @@
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::request::ANN;
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, TestSetup, path_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 
 /// Bodies with every kind of byte that re-encoding would change; MODEL is the model's value.

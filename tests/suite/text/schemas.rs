@@ -1,8 +1,8 @@
 //! Tests of the request schemas against their fixtures: accepted bodies, and refused ones with the place and the rule.
 
 use bytes::Bytes;
-use headgate::protocol::json::{JsonDocument, JsonLimits};
-use headgate::protocol::schema::CompiledSchema;
+use headgate_protocol::json::{JsonDocument, JsonLimits};
+use headgate_protocol::schema::CompiledSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::fs;

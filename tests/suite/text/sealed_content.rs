@@ -3,7 +3,7 @@
 use crate::harness::config;
 use crate::harness::service::json_response;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Turns of a conversation, and conversations.

@@ -4,7 +4,7 @@ use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_event;
 use crate::harness::whole_streams::whole;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const CHUNKED: &str =

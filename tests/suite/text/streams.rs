@@ -5,7 +5,7 @@ use crate::harness::{Gateway, WholeResponse};
 use crate::harness::{
     PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup, config, eventually,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 

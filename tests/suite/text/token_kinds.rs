@@ -1,7 +1,7 @@
 //! Tests of all kinds of tokens that a provider counts: in the log, and in the metric with the protocol's name.
 
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 
 fn response(body: &str) -> String {

@@ -6,7 +6,7 @@ use crate::harness::collector::CollectorProcess;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::otlp::TraceCollector;
 use crate::harness::{Gateway, Request, ScriptedProvider, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpStream};

@@ -2,7 +2,7 @@
 
 use super::{CHAT, TracingSetup, id_of, json_response};
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 
 /// Headers of a request: names with values.

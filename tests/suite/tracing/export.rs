@@ -4,7 +4,7 @@ use super::{CHAT, TracingSetup, id_of, json_response};
 use crate::harness::otlp::{ACCEPTED, TraceCollector, partial_success, respond};
 use crate::harness::receiver::free_address;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::time::{Duration, Instant};
 

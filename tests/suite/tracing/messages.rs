@@ -4,7 +4,7 @@ use super::{TracingSetup, id_of, json_response};
 use crate::harness::otlp::ReceivedSpan;
 use crate::harness::request::{ANN, body_of};
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const PROMPT: &str = "canary-prompt-77aa";

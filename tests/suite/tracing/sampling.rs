@@ -2,7 +2,7 @@
 
 use super::{CHAT, TracingSetup, id_of, json_response};
 use crate::harness::{Request, ScriptedProvider};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";

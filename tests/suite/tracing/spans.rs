@@ -5,7 +5,7 @@ use crate::harness::config::{CREDENTIALS, channel};
 use crate::harness::otlp::{COLLECTOR_KEY, ReceivedSpan};
 use crate::harness::request::{ANN, body_of};
 use crate::harness::{Request, ScriptedProvider, ScriptedResponse};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 

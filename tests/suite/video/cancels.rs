@@ -9,8 +9,8 @@ use crate::harness::video::{
 use crate::harness::{
     Gateway, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, eventually,
 };
-use headgate::protocol::Protocol;
-use headgate::task::families;
+use headgate_core::task::families;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// The routes for tasks, each with a model and the protocol of its errors.

@@ -5,7 +5,7 @@ use crate::harness::video::{
     FAMILY_A, GENERIC, ask, create, create_body, creates, id_of, video_config,
 };
 use crate::harness::{Gateway, Request, Simulator};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 /// Like `video_config`, with a profile for each model.

@@ -3,7 +3,7 @@
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::video::{FAMILY_A, FAMILY_B, video_config};
 use crate::harness::{Gateway, Request, Simulator};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const TASKS_A: &str = "/api/v3/contents/generations/tasks";

@@ -5,7 +5,7 @@ use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, ask, create, id_of, vid
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, TestSetup, config,
 };
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 

@@ -7,7 +7,7 @@ use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, count, create, fresh_for, id_of, video_config,
 };
 use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

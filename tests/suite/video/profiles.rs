@@ -5,7 +5,7 @@ use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
 use crate::harness::request::ANN;
 use crate::harness::{Gateway, Request, ScriptedProvider, body_of, path_of};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 12\r\n\r\n{\"id\":\"t-1\"}";

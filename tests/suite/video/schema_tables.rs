@@ -1,8 +1,8 @@
 //! Tests of the image and video schemas against tables of their rules: each row is accepted or refused.
 
 use bytes::Bytes;
-use headgate::protocol::json::{JsonDocument, JsonLimits};
-use headgate::protocol::schema::{CompiledSchema, SchemaViolation, find_violations};
+use headgate_protocol::json::{JsonDocument, JsonLimits};
+use headgate_protocol::schema::{CompiledSchema, SchemaViolation, find_violations};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fs;

@@ -6,7 +6,7 @@ use crate::harness::video::{
     FAMILY_B, GENERIC, ask, cancel, cancel_request, create, id_of, video_config,
 };
 use crate::harness::{Gateway, Request, Simulator, config};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -6,7 +6,7 @@ use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, create, create_body, creates, id_of, video_config,
 };
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, eventually};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, create, fresh_for, id_of, video_config,
 };
 use crate::harness::{Gateway, ScriptedProvider, ScriptedResponse, Simulator};
-use headgate::protocol::Protocol;
+use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::sleep;

@@ -6,7 +6,7 @@ use super::super::scalars;
 use super::super::source_settings::SourceSettings;
 use super::deployment::Deployment;
 use super::secret;
-use crate::filter::header_name::header_name;
+use headgate_core::filter::header_name::header_name;
 use serde_json::Value;
 
 /// Parts of the names of headers whose values are secrets.

@@ -1,0 +1,89 @@
+//! The audit log: one line for each action on the admin pages, with who did it and how it ended.
+
+use super::access::AdminUser;
+use super::page::{AdminAction, AdminRequest};
+use headgate_core::serve::AppClient;
+use headgate_protocol::secret_shape;
+use headgate_video::callbacks::Delivery;
+use http::StatusCode;
+
+/// The target of the lines. The process log writes them whatever `RUST_LOG` is.
+const TARGET: &str = "headgate::audit";
+/// The maximum length of the name of an object.
+const SUBJECT_BYTES_MAX: usize = 200;
+
+/// An action under way. Its line is written when it ends, also if the client disconnects before.
+pub(super) struct ActionRecord<'r> {
+    action: &'r AdminAction,
+    request: &'r AdminRequest,
+    status: Option<StatusCode>,
+}
+
+impl<'r> ActionRecord<'r> {
+    pub fn begin(action: &'r AdminAction, request: &'r AdminRequest) -> Self {
+        Self {
+            action,
+            request,
+            status: None,
+        }
+    }
+
+    /// The action has ended with this status.
+    pub fn end(mut self, status: StatusCode) {
+        self.status = Some(status);
+    }
+}
+
+impl Drop for ActionRecord<'_> {
+    fn drop(&mut self) {
+        let subject = self
+            .action
+            .subject
+            .and_then(|name| self.request.parameter(name));
+        let AdminRequest { client, user, .. } = self.request;
+        write_line(
+            self.action.name,
+            subject.as_deref(),
+            user,
+            client,
+            self.status,
+        );
+    }
+}
+
+/// Writes the line of an action; `status` is that of the response, if there was one.
+pub(super) fn write_line(
+    action: &str,
+    subject: Option<&str>,
+    user: &AdminUser,
+    client: &AppClient,
+    status: Option<StatusCode>,
+) {
+    let subject = subject.filter(|subject| subject.len() <= SUBJECT_BYTES_MAX);
+    let subject = subject.map(|subject| match Delivery::is_id(subject) {
+        true => subject.into(),
+        // Somebody may have typed a key where a name belongs.
+        false => secret_shape::masked(subject),
+    });
+    let peer = client.address.map(tracing::field::display);
+    tracing::info!(
+        target: TARGET,
+        action,
+        subject = subject.as_deref(),
+        key = user.name(),
+        peer,
+        outcome = outcome(status),
+        status = status.map(|status| status.as_u16()),
+        "admin action"
+    );
+}
+
+fn outcome(status: Option<StatusCode>) -> &'static str {
+    match status {
+        None => "client_disconnected",
+        Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => "denied",
+        Some(status) if status.is_client_error() => "refused",
+        Some(status) if status.is_server_error() => "failed",
+        Some(_) => "done",
+    }
+}

@@ -1,0 +1,397 @@
+//! Findings about channels, their credentials, and models that no channel can serve.
+
+use super::of_requests::most_frequent_caller;
+use super::{Finding, FindingSeverity};
+use headgate_config::snapshot::Snapshot;
+use headgate_core::catalog::channel::Channel;
+use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::model::{Candidate, Model};
+use headgate_gateway::channel::attempt_statistics::AttemptSummary;
+use headgate_gateway::channel::clock::MonotonicTime;
+use headgate_gateway::channel::health_status::{HealthReport, HealthStatus};
+use headgate_gateway::channel::live::ChannelStates;
+use headgate_gateway::channel::outcome::{ConnectFailure, FailureReason};
+use headgate_observe::open_requests::OpenRequestState;
+use headgate_observe::traffic::{ModelRefusals, TrafficInterval};
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+/// Fewer refused requests for a model than this say nothing about the model.
+const REFUSALS_MIN: u64 = 5;
+
+/// Channels and credentials that are not healthy, and models that cannot be used.
+pub(super) fn findings(
+    snapshot: &Snapshot,
+    channels: &ChannelStates,
+    open: &[OpenRequestState],
+    traffic: &TrafficInterval,
+    now: MonotonicTime,
+) -> Vec<Finding> {
+    let catalog = &snapshot.catalog;
+    let mut findings = Vec::new();
+    for model in catalog.models() {
+        findings.extend(unavailable(model, channels, now));
+    }
+    for channel in catalog.channels() {
+        add_channel_findings(channel, channels, now, &mut findings);
+        findings.extend(limit_findings(channel, channels, open, now));
+    }
+    for model in catalog.models() {
+        let is_served = is_served(model, channels, now);
+        for candidate in model.all_candidates.iter() {
+            let Some(there) = &candidate.model else {
+                continue;
+            };
+            let report = channels.health_report(there.fingerprint, now);
+            let name = model_on_channel(&model.name, &candidate.channel.name);
+            findings.extend(health_finding(name, &report));
+            let summary = channels.attempt_summary(there.fingerprint, now);
+            let refusals = traffic.refusals(&candidate.channel.name, &model.name);
+            let named = (&*model.name, &*candidate.channel.name);
+            let credentials = candidate.channel.credentials.iter();
+            let reports = credentials
+                .map(|credential| channels.health_report(credential.fingerprint, now))
+                .chain([report]);
+            let confirmation = RefusalConfirmation::find(reports, refusals, is_served);
+            findings.extend(confirmation.and_then(|by| refused(named, &summary, by)));
+        }
+    }
+    findings
+}
+
+/// Whether any channel has served the model within the span of the statistics.
+fn is_served(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> bool {
+    let mut there = (model.all_candidates.iter()).filter_map(|candidate| candidate.model.as_ref());
+    there.any(|there| {
+        let summary = channels.attempt_summary(there.fingerprint, now);
+        summary.latency.is_some()
+    })
+}
+
+/// The subject of findings about a model on a channel.
+pub(super) fn model_on_channel(model: &str, channel: &str) -> String {
+    format!("model {model} on channel {channel}")
+}
+
+/// The finding about a model that no channel can serve now, in all or in some of its protocols.
+fn unavailable(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> Option<Finding> {
+    // `None` if a candidate is usable.
+    let reasons = |candidates: &[Candidate]| {
+        let reasons = candidates.iter().map(|candidate| {
+            let reason = channels.unusable_reason(candidate, &[], now)?;
+            Some(format!("{}: {reason}", candidate.channel.name))
+        });
+        reasons.collect::<Option<BTreeSet<String>>>()
+    };
+    let all = reasons(&model.all_candidates).filter(|reasons| !reasons.is_empty());
+    let (within, reasons) = match all {
+        Some(reasons) => (String::new(), reasons),
+        None => {
+            let of_protocols = model.protocols().filter_map(|protocol| {
+                let reasons = reasons(&model.candidates(protocol))?;
+                Some((format!("`{}`", protocol.name()), reasons))
+            });
+            let (names, reasons): (Vec<_>, Vec<_>) = of_protocols.unzip();
+            if names.is_empty() {
+                return None;
+            }
+            let within = format!(" with protocol {}", names.join(" or "));
+            (within, reasons.into_iter().flatten().collect())
+        }
+    };
+    let reasons: Vec<String> = reasons.into_iter().collect();
+    Some(Finding {
+        severity: FindingSeverity::Critical,
+        code: "model_unavailable",
+        subject: format!("model {}", model.name),
+        cause: format!(
+            "No channel can serve model `{}`{within} now ({}).",
+            model.name,
+            reasons.join(", ")
+        ),
+        advice: "Requests for it fail with 502 or 503 until a channel recovers; add a channel, or mend the cause below.".into(),
+    })
+}
+
+fn add_channel_findings(
+    channel: &Channel,
+    channels: &ChannelStates,
+    now: MonotonicTime,
+    findings: &mut Vec<Finding>,
+) {
+    let report = channels.health_report(channel.fingerprint, now);
+    findings.extend(health_finding(format!("channel {}", channel.name), &report));
+    for (index, credential) in channel.credentials.iter().enumerate() {
+        let report = channels.health_report(credential.fingerprint, now);
+        let name = format!("credential {} of channel {}", index + 1, channel.name);
+        findings.extend(health_finding(name, &report));
+    }
+    findings.extend(other_endpoint_findings(channel, channels, now));
+    if channels.is_drained(channel) {
+        findings.push(Finding {
+            severity: FindingSeverity::Notice,
+            code: "channel_drained",
+            subject: format!("channel {}", channel.name),
+            cause: format!(
+                "An operator has drained channel `{}`; {} requests are in flight on it.",
+                channel.name,
+                channels.load(channel).in_flight()
+            ),
+            advice: format!(
+                "It gets no new requests until `POST /channels/undrain?channel={}` or a restart.",
+                channel.name
+            ),
+        });
+    }
+}
+
+/// Cool-downs of a channel and its credentials for requests that generate nothing.
+fn other_endpoint_findings(
+    channel: &Channel,
+    channels: &ChannelStates,
+    now: MonotonicTime,
+) -> Vec<Finding> {
+    let name = |requests: &str| format!("channel {} for {requests}", channel.name);
+    let classes = EndpointClass::ALL.into_iter().filter_map(requests_in_words);
+    let found = classes.flat_map(|(class, requests)| {
+        let credentials = channel.credentials.iter().map(|one| one.fingerprint);
+        let parts = std::iter::once(channel.fingerprint).chain(credentials);
+        parts.filter_map(move |part| {
+            let report = channels.health_report(class.health_fingerprint(part), now);
+            let is_cooling = matches!(report.status, HealthStatus::CoolingDown { .. });
+            is_cooling.then(|| health_finding(name(requests), &report))?
+        })
+    });
+    found.collect()
+}
+
+/// The requests of a class other than the generating one.
+fn requests_in_words(class: EndpointClass) -> Option<(EndpointClass, &'static str)> {
+    let requests = match class {
+        EndpointClass::Generation => return None,
+        EndpointClass::TaskQuery => "queries of tasks",
+        EndpointClass::Retrieval => "retrievals",
+        EndpointClass::Change => "changes of stored objects",
+        EndpointClass::TokenCount => "token counts",
+    };
+    Some((class, requests))
+}
+
+/// The limits of a channel that are reached, and who has most of the requests in flight on it.
+fn limit_findings(
+    channel: &Channel,
+    channels: &ChannelStates,
+    open: &[OpenRequestState],
+    now: MonotonicTime,
+) -> Vec<Finding> {
+    let load = channels.load(channel);
+    let reached = load.reached_limits(&channel.limits, now);
+    let findings = reached.map(|reached| {
+        let is_of_channel =
+            |state: &&OpenRequestState| state.details.channel.as_ref() == Some(&channel.name);
+        let most = most_frequent_caller(open.iter().filter(is_of_channel));
+        let most = most.map_or(String::new(), |(caller, count)| {
+            format!(", {count} of them of caller `{caller}`")
+        });
+        Finding {
+            severity: FindingSeverity::Warning,
+            code: "channel_at_limit",
+            subject: format!("channel {}", channel.name),
+            cause: format!(
+                "Channel `{}` has reached its limit `{}`, with {} requests in flight{most}.",
+                channel.name,
+                reached.name(),
+                load.in_flight()
+            ),
+            advice: "Further requests go to other channels or wait; raise `limits` of the channel if the provider allows more, or lower those of the caller.".into(),
+        }
+    });
+    findings.collect()
+}
+
+/// What shows that a provider's refusals of all requests for a model are not due to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RefusalConfirmation {
+    /// Several callers got them.
+    SeveralCallers,
+    /// They repeat nothing of the requests, of which another channel then served this number.
+    ServedElsewhere(FailureReason, u64),
+    /// They repeat nothing of the requests, and no channel serves the model.
+    Unserved(FailureReason),
+}
+
+impl RefusalConfirmation {
+    /// `reports` are those of the model and of the channel's credentials.
+    fn find(
+        mut reports: impl Iterator<Item = HealthReport>,
+        refusals: Option<&ModelRefusals>,
+        is_served: bool,
+    ) -> Option<Self> {
+        let refusals = refusals.copied().unwrap_or_default();
+        if refusals.has_several_callers {
+            return Some(Self::SeveralCallers);
+        }
+        let reason = reports.find_map(|report| {
+            let failures = report.unconfirmed?;
+            (u64::from(failures.unquoted) >= REFUSALS_MIN).then_some(failures.reason)
+        })?;
+        match refusals.served_elsewhere {
+            0 => (!is_served).then_some(Self::Unserved(reason)),
+            served => Some(Self::ServedElsewhere(reason, served)),
+        }
+    }
+}
+
+/// All requests for a model were refused because of what they requested: probably the provider does not serve the model,
+/// or not in this form.
+fn refused(
+    (model, channel): (&str, &str),
+    summary: &AttemptSummary,
+    confirmation: RefusalConfirmation,
+) -> Option<Finding> {
+    let is_refused = summary.attempts >= REFUSALS_MIN && summary.client_errors == summary.attempts;
+    let count = summary.attempts;
+    let (of_whom, addition) = match confirmation {
+        RefusalConfirmation::SeveralCallers => (" of several callers", String::new()),
+        RefusalConfirmation::ServedElsewhere(reason, served) => (
+            "",
+            format!(
+                ": {}; other channels served {served} of them",
+                in_words(reason, None)
+            ),
+        ),
+        RefusalConfirmation::Unserved(reason) => (
+            "",
+            format!(": {}; no channel served one", in_words(reason, None)),
+        ),
+    };
+    is_refused.then(|| Finding {
+        severity: FindingSeverity::Warning,
+        code: "model_refused",
+        subject: model_on_channel(model, channel),
+        cause: format!(
+            "The provider of channel `{channel}` refused all {count} requests{of_whom} for model `{model}` within the last five minutes{addition}."
+        ),
+        advice: format!("Look at the bodies of the errors (`headgate capture`, or the callers' logs), and check the account, and whether the provider still has the model that the channel's `models` names for `{model}`."),
+    })
+}
+
+/// The finding about an unhealthy channel, model or credential.
+fn health_finding(name: String, report: &HealthReport) -> Option<Finding> {
+    let reason = report.status.reason()?;
+    let state = match report.status {
+        HealthStatus::Healthy => return None,
+        HealthStatus::HalfOpen { .. } => {
+            "is tested by its next request after a cool-down".to_owned()
+        }
+        HealthStatus::CoolingDown { .. } => match report.until.and_then(left_until) {
+            Some(left) => format!("gets no requests for another {} s", left.as_secs() + 1),
+            None => "gets no requests until a test succeeds".to_owned(),
+        },
+    };
+    let status = report
+        .last_error
+        .as_ref()
+        .and_then(|last| last.status)
+        .map_or(String::new(), |status| {
+            format!(", last status {}", status.as_u16())
+        });
+    let connect = report.last_error.as_ref().and_then(|last| last.connect);
+    Some(Finding {
+        // After a cool-down without traffic, nobody knows whether the fault is over; a credential recovers by an operator.
+        severity: match report.status {
+            HealthStatus::HalfOpen { reason } if !reason.concerns_credential() => {
+                FindingSeverity::Notice
+            }
+            _ => FindingSeverity::Warning,
+        },
+        code: "unhealthy",
+        cause: format!(
+            "{} {state}: {}{status}.",
+            capitalized(&name),
+            in_words(reason, connect)
+        ),
+        subject: name,
+        advice: advice_for(reason, connect).into(),
+    })
+}
+
+fn left_until(until: SystemTime) -> Option<Duration> {
+    until.duration_since(SystemTime::now()).ok()
+}
+
+fn capitalized(name: &str) -> String {
+    let mut letters = name.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// What the provider did.
+fn in_words(reason: FailureReason, connect: Option<ConnectFailure>) -> &'static str {
+    match reason {
+        FailureReason::ConnectError => match connect {
+            Some(ConnectFailure::Dns) => {
+                "no connection to the provider could be made, since its name could not be resolved (DNS)"
+            }
+            Some(ConnectFailure::Refused) => {
+                "no connection to the provider could be made, since its host refuses connections"
+            }
+            Some(ConnectFailure::Unreachable) => {
+                "no connection to the provider could be made, since there is no route to its host"
+            }
+            Some(ConnectFailure::Tls) => {
+                "no connection to the provider could be made, since the TLS handshake failed"
+            }
+            Some(ConnectFailure::Timeout) => "no connection to the provider could be made in time",
+            None => "no connection to the provider could be made",
+        },
+        FailureReason::ConnectionClosed => {
+            "the provider closed connections before its responses were complete"
+        }
+        FailureReason::Timeout => "the provider did not respond in time",
+        FailureReason::ServerError => "the provider responded with server errors",
+        FailureReason::InvalidResponse => {
+            "the provider sent responses that are invalid in the protocol"
+        }
+        FailureReason::RateLimited => "the provider's rate limit was reached",
+        FailureReason::RefusedCredential => "the provider refuses the credential",
+        FailureReason::RefusedAccount => "the provider refuses the account",
+        FailureReason::ModelUnavailable => "the provider does not serve the model on this account",
+    }
+}
+
+fn advice_for(reason: FailureReason, connect: Option<ConnectFailure>) -> &'static str {
+    match reason {
+        FailureReason::ConnectError => match connect {
+            Some(ConnectFailure::Dns) => {
+                "Check the host in the channel's `base_url`, and query the name servers of `server.dns` for it."
+            }
+            Some(ConnectFailure::Refused) => {
+                "Check the host and port in the channel's `base_url`, and whether the provider's server runs."
+            }
+            Some(ConnectFailure::Tls) => {
+                "Check the scheme and port in the channel's `base_url`, and the certificate that the host presents; `detail` of the log lines `attempt failed` has the reason."
+            }
+            Some(ConnectFailure::Unreachable | ConnectFailure::Timeout) | None => {
+                "Check the channel's `base_url`, and the network and firewalls between here and the provider."
+            }
+        },
+        FailureReason::ConnectionClosed | FailureReason::ServerError => {
+            "Look at the provider's status page; requests go to other channels meanwhile."
+        }
+        FailureReason::Timeout => {
+            "Look at the provider's status page, or raise the channel's `timeouts` if such responses are expected."
+        }
+        FailureReason::InvalidResponse => {
+            "Check that the channel's `protocols` and `base_url` fit the provider."
+        }
+        FailureReason::RateLimited => {
+            "Lower the channel's `limits` or `weight`, add a credential, or ask the provider for a higher quota."
+        }
+        FailureReason::RefusedCredential => "Replace the key of the channel and reload.",
+        FailureReason::RefusedAccount => {
+            "Check the account's billing and permissions at the provider."
+        }
+        FailureReason::ModelUnavailable => "Check the name of the model in the channel's `models`.",
+    }
+}

@@ -1,0 +1,161 @@
+//! Logs findings when they appear and when they are over, so that the log shows afterwards what the pages showed.
+
+use super::{Finding, FindingSeverity};
+use crate::AdminApp;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// A finding that was absent for so long is over. One that comes and goes is not logged each time.
+const ABSENT_MIN: Duration = Duration::from_secs(60);
+/// Number of findings that one look logs; the pages have all.
+const LINES_MAX: usize = 20;
+
+/// The findings that were logged and are not over yet.
+pub struct FindingWatch {
+    app: AdminApp,
+    present: PresentFindings,
+}
+
+/// A finding by its code and subject, with the time when it was last there.
+#[derive(Default)]
+struct PresentFindings(HashMap<(&'static str, String), Instant>);
+
+impl FindingWatch {
+    pub fn new(app: AdminApp) -> Self {
+        Self {
+            app,
+            present: PresentFindings::default(),
+        }
+    }
+
+    /// Logs which findings are new, and which are over.
+    pub fn look(&mut self) {
+        self.app.findings.read_counters(&self.app);
+        let findings = super::all(&self.app);
+        let (new, over) = self.present.update(&findings, Instant::now());
+        for finding in new.iter().take(LINES_MAX) {
+            write_line(finding);
+        }
+        let left = new.len().saturating_sub(LINES_MAX);
+        if left > 0 {
+            tracing::warn!(count = left, "more findings not logged; see GET /findings");
+        }
+        for (code, subject) in over.into_iter().take(LINES_MAX) {
+            tracing::info!(code, subject, "finding is over");
+        }
+    }
+}
+
+impl PresentFindings {
+    /// Returns the findings that were not there before, and the names of those that are over.
+    fn update<'f>(
+        &mut self,
+        findings: &'f [Finding],
+        now: Instant,
+    ) -> (Vec<&'f Finding>, Vec<(&'static str, String)>) {
+        let mut new = Vec::new();
+        for finding in findings {
+            let known = self.0.insert((finding.code, finding.key()), now);
+            if known.is_none() {
+                new.push(finding);
+            }
+        }
+        let is_over = |last: &Instant| now.saturating_duration_since(*last) >= ABSENT_MIN;
+        let over = self.0.extract_if(|_, last| is_over(last));
+        let over = over.map(|(name, _)| name).collect();
+        (new, over)
+    }
+}
+
+fn write_line(finding: &Finding) {
+    let Finding {
+        severity,
+        code,
+        subject,
+        cause,
+        advice,
+    } = finding;
+    let (severity, subject, cause, advice) = (severity.name(), &**subject, &**cause, &**advice);
+    match finding.severity {
+        FindingSeverity::Notice => {
+            tracing::info!(severity, code, subject, cause, advice, "finding");
+        }
+        FindingSeverity::Warning | FindingSeverity::Critical => {
+            tracing::warn!(severity, code, subject, cause, advice, "finding");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(code: &'static str, subject: &str) -> Finding {
+        Finding {
+            severity: FindingSeverity::Warning,
+            code,
+            subject: subject.into(),
+            cause: String::new(),
+            advice: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_finding_is_new_once_and_over_after_a_minute_of_absence() {
+        let (mut present, start) = (PresentFindings::default(), Instant::now());
+        let mut update = |seconds: u64, findings: &[Finding]| {
+            let (new, over) = present.update(findings, start + Duration::from_secs(seconds));
+            let new = new.iter().map(|finding| finding.subject.clone()).collect();
+            let over = over.into_iter().map(|(_, subject)| subject).collect();
+            (new, over)
+        };
+        let names =
+            |names: &[&str]| -> Vec<String> { names.iter().map(|name| name.to_string()).collect() };
+        let (main, second) = (finding("unhealthy", "main"), finding("unhealthy", "second"));
+        for (seconds, findings, new, over) in [
+            (
+                0,
+                vec![finding("unhealthy", "main")],
+                names(&["main"]),
+                names(&[]),
+            ),
+            (5, vec![main, second], names(&["second"]), names(&[])),
+            (
+                10,
+                vec![finding("unhealthy", "main")],
+                names(&[]),
+                names(&[]),
+            ),
+            (
+                20,
+                vec![finding("unhealthy", "second")],
+                names(&[]),
+                names(&[]),
+            ),
+            (
+                70,
+                vec![finding("unhealthy", "second")],
+                names(&[]),
+                names(&["main"]),
+            ),
+            (
+                75,
+                vec![finding("unhealthy", "main")],
+                names(&["main"]),
+                names(&[]),
+            ),
+        ] {
+            assert_eq!(update(seconds, &findings), (new, over), "after {seconds} s");
+        }
+    }
+
+    #[test]
+    fn requests_that_wait_one_after_the_other_are_one_finding() {
+        let mut present = PresentFindings::default();
+        let now = Instant::now();
+        let first = [finding("client_silent", "request req_1")];
+        let second = [finding("client_silent", "request req_2")];
+        assert_eq!(present.update(&first, now).0.len(), 1);
+        assert_eq!(present.update(&second, now).0.len(), 0);
+    }
+}

@@ -1,0 +1,140 @@
+//! What responses contain: that of the gateway has schemas, that of providers is forwarded.
+
+use super::component::{ComponentSchemas, reference};
+use headgate_core::filter::contract::{ContractContent, RouteContract};
+use serde_json::{Value, json};
+
+/// The response of success of a route. `has_parameter` is whether its path has one.
+pub(super) fn success(contract: &RouteContract, has_parameter: bool) -> Value {
+    match contract.content {
+        Some(ContractContent::Models) if has_parameter => json_response(
+            "The model; in the format of the messages API if the request has its version header.",
+            json!({"anyOf": [reference("Model"), reference("MessagesModel")]}),
+        ),
+        Some(ContractContent::Models) => json_response(
+            "The models that the caller may use; in the format of the messages API if the request has its version header.",
+            json!({"anyOf": [reference("ModelList"), reference("MessagesModelList")]}),
+        ),
+        Some(ContractContent::VideoTask) => {
+            json_response("The task and its status.", reference("VideoTask"))
+        }
+        None => provider_response(streams(contract)),
+    }
+}
+
+/// A response of the provider, also as a stream of events if callers can ask for one.
+pub(super) fn provider_response(streams: bool) -> Value {
+    let mut response = json_response("What the provider responds.", json!({"type": "object"}));
+    if streams {
+        response["description"] = json!(
+            "What the provider responds; a stream of events if the request has `stream: true`."
+        );
+        response["content"]["text/event-stream"] = json!({"schema": {"type": "string"}});
+    }
+    response
+}
+
+/// A response with any content.
+pub(super) fn any(description: &str) -> Value {
+    json!({
+        "description": description,
+        "headers": {"x-request-id": {"$ref": "#/components/headers/x-request-id"}},
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    })
+}
+
+pub(super) fn add_schemas(schemas: &mut ComponentSchemas) {
+    let text = || json!({"type": "string"});
+    let whole = || json!({"type": "integer"});
+    schemas.add(
+        "Model",
+        json!({
+            "type": "object",
+            "required": ["id", "object", "created", "owned_by"],
+            "properties": {
+                "id": {"type": "string", "description": "Name that requests use."},
+                "object": {"const": "model"},
+                "created": {"type": "integer", "description": "Unix seconds."},
+                "owned_by": text()
+            }
+        }),
+    );
+    schemas.add(
+        "ModelList",
+        json!({
+            "type": "object",
+            "required": ["object", "data"],
+            "properties": {"object": {"const": "list"}, "data": {"type": "array", "items": reference("Model")}}
+        }),
+    );
+    schemas.add(
+        "MessagesModel",
+        json!({
+            "type": "object",
+            "required": ["type", "id", "display_name", "created_at"],
+            "properties": {
+                "type": {"const": "model"},
+                "id": {"type": "string", "description": "Name that requests use."},
+                "display_name": text(),
+                "created_at": {"type": "string", "format": "date-time"}
+            }
+        }),
+    );
+    schemas.add(
+        "MessagesModelList",
+        json!({
+            "type": "object",
+            "required": ["data", "has_more", "first_id", "last_id"],
+            "properties": {
+                "data": {"type": "array", "items": reference("MessagesModel")},
+                "has_more": {"type": "boolean"},
+                "first_id": {"type": ["string", "null"]},
+                "last_id": {"type": ["string", "null"]}
+            }
+        }),
+    );
+    schemas.add(
+        "VideoTask",
+        json!({
+            "type": "object",
+            "description": "A video task. A status never goes back, and a finished task stays finished.",
+            "required": ["task_id", "status"],
+            "properties": {
+                "task_id": {"type": "string", "description": "Encrypted id, for its caller only."},
+                "status": {"type": "string", "enum": ["queued", "running", "succeeded", "failed", "cancelled", "expired"]},
+                "video_url": {"type": "string", "description": "Set on success."},
+                "video_duration": {"type": "integer", "description": "Seconds."},
+                "resolution": {"type": "string", "description": "Such as `720p`."},
+                "ratio": {"type": "string", "description": "Such as `16:9`."},
+                "model": text(),
+                "created": {"type": "integer", "description": "Unix milliseconds."},
+                "updated": {"type": "integer", "description": "Unix milliseconds."},
+                "error_code": {"type": "string", "description": "Set on failure."},
+                "error_message": {"type": "string", "description": "Set on failure."},
+                "usage": {
+                    "type": "object",
+                    "properties": {
+                        "input_video_duration": whole(),
+                        "output_video_duration": whole(),
+                        "total_tokens": whole(),
+                        "duration": {"type": "integer", "description": "Billed seconds."}
+                    }
+                }
+            }
+        }),
+    );
+}
+
+/// Whether callers can ask for a stream of events: the schema of requests has `stream`.
+fn streams(contract: &RouteContract) -> bool {
+    let body = contract.body.as_ref();
+    body.is_some_and(|schema| schema.source()["properties"]["stream"].is_object())
+}
+
+fn json_response(description: &str, schema: Value) -> Value {
+    json!({
+        "description": description,
+        "headers": {"x-request-id": {"$ref": "#/components/headers/x-request-id"}},
+        "content": {"application/json": {"schema": schema}}
+    })
+}

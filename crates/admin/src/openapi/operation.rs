@@ -1,0 +1,214 @@
+//! The operations of routes: one for each method of each path.
+
+use super::component::ComponentSchemas;
+use super::content;
+use super::error_response::{ErrorConditions, ErrorFormat};
+use headgate_config::snapshot::router::Route;
+use headgate_core::filter::RequestBodyNeed;
+use headgate_core::filter::contract::{ContractContent, RouteContract};
+use headgate_core::filter::descriptor::FilterProvision;
+use headgate_protocol::Protocol;
+use http::Method;
+use serde_json::{Map, Value, json};
+use std::collections::{HashMap, HashSet};
+
+/// The tag of routes without a protocol.
+pub(super) const WITHOUT_PROTOCOL: &str = "other";
+
+/// The operations of the routes, by path and method. The first route with a method and path has it.
+#[derive(Default)]
+pub(super) struct RouteOperations {
+    paths: Map<String, Value>,
+    /// Paths as they are written first, by the same path without the names of its parameters: OpenAPI forbids two paths
+    /// that differ only in these.
+    written: HashMap<String, String>,
+    ids: HashSet<String>,
+    tags: Vec<&'static str>,
+}
+
+impl RouteOperations {
+    pub fn add(&mut self, route: &Route, schemas: &mut ComponentSchemas) {
+        let path = route.pattern.path();
+        let written = self.written.entry(nameless(&path)).or_insert(path);
+        let path = written.clone();
+        for method in route.pattern.methods() {
+            let key = method.as_str().to_ascii_lowercase();
+            let taken = self.paths.get(&path).and_then(|item| item.get(&key));
+            if taken.is_some() {
+                continue;
+            }
+            let mut operation = operation(route, method, &path, schemas);
+            operation["operationId"] = json!(self.id(route, method));
+            let item = self.paths.entry(&*path).or_insert_with(|| json!({}));
+            item[key] = operation;
+            let tag = tag(route.protocol);
+            if !self.tags.contains(&tag) {
+                self.tags.push(tag);
+            }
+        }
+    }
+
+    /// The tags of the operations, in their order.
+    pub fn tags(&self) -> Vec<&'static str> {
+        self.tags.clone()
+    }
+
+    pub fn into_paths(self) -> Map<String, Value> {
+        self.paths
+    }
+
+    /// The name of the route, with the method if the route has several, and a number if that is taken.
+    fn id(&mut self, route: &Route, method: &Method) -> String {
+        let name = match route.pattern.methods() {
+            [_] => route.name.to_string(),
+            _ => format!("{}_{}", route.name, method.as_str().to_ascii_lowercase()),
+        };
+        let mut id = name.clone();
+        for number in 2.. {
+            if self.ids.insert(id.clone()) {
+                break;
+            }
+            id = format!("{name}_{number}");
+        }
+        id
+    }
+}
+
+fn operation(route: &Route, method: &Method, path: &str, schemas: &mut ComponentSchemas) -> Value {
+    let contract = route.request.contract();
+    let names: Vec<&str> = path_parameters(path).collect();
+    let takes_body = matches!(*method, Method::POST | Method::PUT | Method::PATCH);
+    let mut operation = json!({
+        "tags": [tag(route.protocol)],
+        "summary": format!("Route `{}`", route.name),
+        "description": format!("Filters: {}.", filters(route)),
+        "responses": responses(route, &contract, method, &names),
+    });
+    let parameters = parameters(route, &contract, &names);
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    if takes_body {
+        operation["requestBody"] = request_body(route, &contract, schemas);
+    }
+    operation["security"] = security(route);
+    operation
+}
+
+fn filters(route: &Route) -> String {
+    let chains = [route.request.filters(), route.response.filters()];
+    let filters = chains.into_iter().flatten();
+    let names: Vec<String> = filters
+        .map(|named| format!("`{}`", named.kind.name))
+        .collect();
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    }
+}
+
+fn parameters(route: &Route, contract: &RouteContract, names: &[&str]) -> Vec<Value> {
+    let of_path = names.iter().map(|name| {
+        json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
+    });
+    let version = contract.version_header.iter().map(|name| {
+        json!({
+            "name": name, "in": "header", "required": true,
+            "description": "Version of the API, as a date.",
+            "schema": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "examples": ["2023-06-01"]}
+        })
+    });
+    let once = provides(route, FilterProvision::CreateRecord).then(|| {
+        json!({
+            "name": "Idempotency-Key", "in": "header", "required": false,
+            "description": "Requests with the same key are made once.",
+            "schema": {"type": "string", "minLength": 1}
+        })
+    });
+    of_path.chain(version).chain(once).collect()
+}
+
+fn request_body(route: &Route, contract: &RouteContract, schemas: &mut ComponentSchemas) -> Value {
+    let mut content = Map::new();
+    let schema = match &contract.body {
+        Some(schema) => schemas.add_request(schema.source(), &route.name),
+        None => json!({"type": "object"}),
+    };
+    content.insert("application/json".into(), json!({"schema": schema}));
+    let is_scanned = route.request.body_need() == RequestBodyNeed::Scanned;
+    if contract.accepts_form || !is_scanned {
+        content.insert(
+            "multipart/form-data".into(),
+            json!({"schema": {"type": "object"}}),
+        );
+    }
+    json!({"required": contract.body.is_some(), "content": content})
+}
+
+fn responses(route: &Route, contract: &RouteContract, method: &Method, names: &[&str]) -> Value {
+    let provides = |provision| provides(route, provision);
+    let success = if provides(FilterProvision::Media) {
+        content::any("The file.")
+    } else if provides(FilterProvision::Reply) && contract.content.is_none() {
+        content::any("What the gateway replies.")
+    } else {
+        content::success(contract, !names.is_empty())
+    };
+    let mut responses = Map::from_iter([("200".to_owned(), success)]);
+    let filters = || {
+        route
+            .request
+            .filters()
+            .iter()
+            .chain(route.response.filters())
+    };
+    let conditions = ErrorConditions {
+        authenticates: provides(FilterProvision::Caller),
+        has_json_body: contract.body.is_some(),
+        takes_body: *method != Method::GET && *method != Method::HEAD,
+        names_model: provides(FilterProvision::Model)
+            || contract.content == Some(ContractContent::Models),
+        has_ids: provides(FilterProvision::ChannelOf("id"))
+            || (contract.content != Some(ContractContent::Models) && !names.is_empty()),
+        makes_once: provides(FilterProvision::CreateRecord),
+        cancels: *method == Method::DELETE || route.pattern.path().contains("/cancel"),
+        calls_services: filters().any(|named| named.filter.callout().is_some()),
+        asks_provider: !provides(FilterProvision::Reply),
+    };
+    responses.extend(ErrorFormat::for_route(route.protocol).references(conditions));
+    Value::Object(responses)
+}
+
+fn security(route: &Route) -> Value {
+    let has_key_header = Protocol::key_headers(route.protocol).next().is_some();
+    match (provides(route, FilterProvision::Caller), has_key_header) {
+        (false, _) => json!([]),
+        (true, true) => json!([{"bearer": []}, {"api_key": []}]),
+        (true, false) => json!([{"bearer": []}]),
+    }
+}
+
+fn provides(route: &Route, provision: FilterProvision) -> bool {
+    route.request.first_with_provision(provision).is_some()
+}
+
+fn tag(protocol: Option<Protocol>) -> &'static str {
+    protocol.map_or(WITHOUT_PROTOCOL, Protocol::name)
+}
+
+/// A path without the names of its parameters.
+fn nameless(path: &str) -> String {
+    let segments = path
+        .split('/')
+        .map(|segment| match segment.starts_with('{') {
+            true => "{}",
+            false => segment,
+        });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// The names of the parameters of a path.
+fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
+    let segments = path.split('/');
+    segments.filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+}

@@ -1,0 +1,181 @@
+//! What an admin page is: method, path, who may use it, and what responds.
+
+use super::AdminApp;
+use super::access::AdminUser;
+use super::refusal::{AdminRefusal, internal_error};
+use crate::openapi::{AdminPageDescription, AdminPageUser, PageParameter};
+use bytes::Bytes;
+use headgate_config::snapshot::admin::{AdminRole, AdminRules, OpenAdminPage};
+use headgate_core::serve::{AppClient, AppResponse};
+use headgate_protocol::credential_names::decoded;
+use http::{Method, Request};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub(super) const JSON: &str = "application/json";
+pub(super) const HTML: &str = "text/html";
+pub(super) const CSS: &str = "text/css";
+pub(super) const SCRIPT: &str = "text/javascript";
+pub(super) const PLAIN: &str = "text/plain";
+pub(super) const EVENTS: &str = "text/event-stream";
+
+/// A page, as a row of the router's table.
+pub(super) struct AdminPage {
+    pub method: Method,
+    pub path: &'static str,
+    /// One sentence, for the document of the HTTP API.
+    pub summary: &'static str,
+    /// Parameters of the query.
+    pub parameters: &'static [PageParameter],
+    /// The content type of the response, without its parameters.
+    pub content_type: &'static str,
+    pub access: PageAccess,
+    pub respond: PageResponder,
+}
+
+/// Who may use a page.
+pub(super) enum PageAccess {
+    /// Everyone if `server.admin_open` has the page, else as [`Self::Read`]. `/healthz` and `/readyz` contain nothing,
+    /// and accept any `Host`: probes use the address of a pod.
+    Open(OpenAdminPage),
+    /// Everyone who reaches the listener by its own name.
+    Public,
+    /// Keys of both roles; without keys, everyone who reaches the listener.
+    Read,
+    /// Keys with the role `act`.
+    Act(AdminAction),
+}
+
+/// An action that the audit log records.
+pub(super) struct AdminAction {
+    /// The name in the audit log.
+    pub name: &'static str,
+    /// The parameter of the query that names the object of the action.
+    pub subject: Option<&'static str>,
+    /// Whether the action requires a key also on a listener without keys.
+    pub needs_key: bool,
+}
+
+/// Responds to a request that may use the page. All admin pages share one thread, which must wait for nothing: probes
+/// are served there.
+pub(super) enum PageResponder {
+    /// On that thread: reads atomics only.
+    Immediate(fn(&AdminApp, &AdminRequest) -> AppResponse),
+    /// On a thread of its own: takes locks, reads files or makes large pages.
+    Blocking(fn(&AdminApp, &AdminRequest) -> AppResponse),
+    /// On that thread: waits for others without blocking it.
+    Asynchronous(for<'a> fn(&'a AdminApp, &'a AdminRequest) -> PageFuture<'a>),
+}
+pub(super) type PageFuture<'a> = Pin<Box<dyn Future<Output = AppResponse> + Send + 'a>>;
+
+/// A request, and who sends it.
+pub(super) struct AdminRequest {
+    pub http: Request<Bytes>,
+    pub client: AppClient,
+    pub user: AdminUser,
+}
+
+impl AdminPage {
+    /// The response to a request that may use the page.
+    pub async fn respond(&self, app: &AdminApp, request: &Arc<AdminRequest>) -> AppResponse {
+        match self.respond {
+            PageResponder::Immediate(respond) => respond(app, request),
+            PageResponder::Asynchronous(respond) => respond(app, request).await,
+            PageResponder::Blocking(respond) => {
+                let (app, request) = (app.clone(), request.clone());
+                let responding = tokio::task::spawn_blocking(move || respond(&app, &request));
+                let response = responding.await;
+                response.unwrap_or_else(|error| internal_error(&error))
+            }
+        }
+    }
+
+    /// What the document of the HTTP API has of the page.
+    pub fn description(&self) -> AdminPageDescription {
+        AdminPageDescription {
+            method: self.method.clone(),
+            path: self.path,
+            summary: self.summary,
+            user: match &self.access {
+                PageAccess::Public | PageAccess::Open(_) => AdminPageUser::Everyone,
+                PageAccess::Read => AdminPageUser::Reader,
+                PageAccess::Act(action) => AdminPageUser::Actor {
+                    needs_key: action.needs_key,
+                },
+            },
+            parameters: self.parameters,
+            content_type: self.content_type,
+        }
+    }
+}
+
+impl AdminAction {
+    /// An action on the channel that the parameter `channel` names.
+    pub const fn on_channel(name: &'static str) -> Self {
+        Self {
+            name,
+            subject: Some("channel"),
+            needs_key: true,
+        }
+    }
+}
+
+impl PageAccess {
+    /// Whether the page has no content, so that it may be requested under any host name.
+    pub fn accepts_any_host(&self) -> bool {
+        matches!(
+            self,
+            Self::Open(OpenAdminPage::Healthz | OpenAdminPage::Readyz)
+        )
+    }
+
+    /// Whether the configuration opens the page to everyone, so that no key is read.
+    pub fn is_open(&self, rules: &AdminRules) -> bool {
+        matches!(self, Self::Open(page) if rules.is_open(*page))
+    }
+
+    /// Checks that a user may use the page.
+    pub fn check(&self, user: &AdminUser, rules: &AdminRules) -> Result<(), AdminRefusal> {
+        let action = match self {
+            Self::Public => return Ok(()),
+            Self::Open(_) if self.is_open(rules) => return Ok(()),
+            Self::Open(_) | Self::Read => None,
+            Self::Act(action) => Some(action),
+        };
+        match user {
+            AdminUser::Unknown if rules.has_keys() => Err(AdminRefusal::NoKey),
+            AdminUser::Unknown => Err(AdminRefusal::KeysRequired),
+            AdminUser::KeyHolder(key) if action.is_some() && key.role == AdminRole::Read => {
+                Err(AdminRefusal::ReadOnly)
+            }
+            AdminUser::Loopback | AdminUser::WithoutKeys
+                if action.is_some_and(|action| action.needs_key) =>
+            {
+                Err(AdminRefusal::ActsWithKeyOnly)
+            }
+            AdminUser::KeyHolder(_) | AdminUser::Loopback | AdminUser::WithoutKeys => Ok(()),
+        }
+    }
+}
+
+impl AdminRequest {
+    /// The query, without the question mark.
+    pub fn query(&self) -> &str {
+        self.http.uri().query().unwrap_or_default()
+    }
+
+    /// The value of a parameter of the query; `None` if it is missing, or given more than once.
+    pub fn parameter(&self, name: &str) -> Option<String> {
+        let members = self
+            .query()
+            .split('&')
+            .filter_map(|member| member.split_once('='));
+        let mut values = members
+            .filter(|(member, _)| *member == name)
+            .map(|(_, value)| value);
+        let (only, other) = (values.next()?, values.next());
+        let bytes = decoded(only.as_bytes()).collect();
+        String::from_utf8(bytes).ok().filter(|_| other.is_none())
+    }
+}

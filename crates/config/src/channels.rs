@@ -1,0 +1,168 @@
+//! `channels` of `routes.yaml`: accounts at providers, and how they are reached.
+
+use super::channel_errors::ErrorRuleConfig;
+use super::images::ImageEditConfig;
+use super::prices::ModelPriceConfig;
+use super::resilience::{ChannelLimitsConfig, HealthConfig};
+use headgate_core::scalar::{HumanDuration, Secret};
+use headgate_protocol::Protocol;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A channel: one account at one provider.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelConfig {
+    /// Base URL of the provider; the request path without its `/v1` is appended.
+    pub base_url: String,
+    /// Credential that is sent to the provider. Default: none.
+    pub credential: Option<ProviderCredentialConfig>,
+    /// Several credentials of the same account, used round robin; instead of `credential`. One that is refused
+    /// or rate limited is skipped during its cool-down.
+    #[serde(default)]
+    pub credentials: Vec<ProviderCredentialConfig>,
+    /// Protocols of the provider, at least one.
+    #[schemars(length(min = 1))]
+    pub protocols: Vec<Protocol>,
+    /// Video family of the provider, one of `families`. Default: that of its protocol.
+    pub family: Option<String>,
+    /// Request format of the provider for image edits.
+    #[serde(default)]
+    pub image_edit: ImageEditConfig,
+    /// Platform models, each with the provider's name for it. Required unless `retired`.
+    #[serde(default)]
+    #[schemars(extend("minProperties" = 1))]
+    pub models: BTreeMap<String, String>,
+    /// Prices of this channel, by platform model; an entry replaces that of `prices.models` as a whole. `*` matches
+    /// any characters, as there. Default: `prices.models`.
+    #[serde(default)]
+    pub prices: BTreeMap<String, ModelPriceConfig>,
+    /// Condition: an expression over the request; the channel is a candidate only for requests for which it is true. It
+    /// applies to requests with a model, before weights and tiers. Default: all requests.
+    #[schemars(length(min = 1))]
+    pub r#if: Option<String>,
+    /// Whether the channel only serves ids that it created, and no new requests. Default: false.
+    #[serde(default)]
+    pub retired: bool,
+    /// Relative share of requests within a tier, 1 to 1000. Default: 1.
+    #[serde(default = "default_weight")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub weight: u16,
+    /// Priority, 0 to 255: lower tiers are tried first. Default: 0.
+    #[serde(default)]
+    pub tier: u8,
+    /// Timeouts of each attempt.
+    #[serde(default)]
+    pub timeouts: TimeoutsConfig,
+    /// TLS towards the provider, if `base_url` is https. Default: verified with the CA certificates of the
+    /// system.
+    #[serde(default)]
+    pub tls: ChannelTlsConfig,
+    /// HTTP version towards the provider. Default: auto.
+    #[serde(default)]
+    pub http: HttpVersionConfig,
+    /// Headers set on every request to this provider. Default: none.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Header in which the provider takes an idempotency key. Creates with an `Idempotency-Key` then get a key of the
+    /// gateway's own in it, different for each caller. Default: none.
+    pub idempotency_header: Option<String>,
+    /// How the client's address is forwarded to the provider. Default: off.
+    #[serde(default)]
+    pub forwarded: ForwardedConfig,
+    /// Limits of the channel; requests above them go to another channel. Default: none.
+    #[serde(default)]
+    pub limits: ChannelLimitsConfig,
+    /// When the channel enters a cool-down, and for how long.
+    #[serde(default)]
+    pub health: HealthConfig,
+    /// What errors of the provider mean, in order; the first one that matches decides, before the table that is built in.
+    /// Default: none.
+    #[serde(default)]
+    pub errors: Vec<ErrorRuleConfig>,
+}
+
+/// A credential for a provider.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderCredentialConfig {
+    /// `Authorization: Bearer …`
+    Bearer(Secret),
+    /// `x-api-key: …`
+    ApiKey(Secret),
+    /// A header of another name.
+    Header(SecretHeaderConfig),
+}
+
+/// A credential in a header of any name.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SecretHeaderConfig {
+    /// The header's name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// The header's whole value.
+    pub value: Secret,
+}
+
+/// Timeouts of each request to a provider; those of a route override those of a channel.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimeoutsConfig {
+    /// Timeout to connect to the provider, including TLS. Default: 2s.
+    pub connect: Option<HumanDuration>,
+    /// Timeout from the sent request to the first byte of the response headers. Raise it for models that think
+    /// long before a response without `stream`. Default: 60s.
+    pub first_byte: Option<HumanDuration>,
+    /// Timeout between two reads of the response. Default: 60s.
+    pub idle: Option<HumanDuration>,
+    /// Timeout of the whole attempt. Raise it for responses that take longer. Default: 30m.
+    pub total: Option<HumanDuration>,
+}
+
+/// TLS towards a provider.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ChannelTlsConfig {
+    /// PEM file with the CA certificates to trust instead. Default: those of the system.
+    pub ca: Option<PathBuf>,
+    /// PEM file with the client certificate chain; requires `key`. Default: no client certificate.
+    pub certificate: Option<PathBuf>,
+    /// PEM file with the private key of the client certificate.
+    pub key: Option<PathBuf>,
+    /// Expected name in the provider's certificate, and SNI. Default: the host of the URL.
+    pub server_name: Option<String>,
+}
+
+/// How a client's address is forwarded to a provider, in `Forwarded` if `server.client_address.from` is
+/// `forwarded`, else in `X-Forwarded-For`.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum ForwardedConfig {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The list received from a trusted proxy, plus the address of that proxy.
+    Append,
+    /// The client's address only.
+    Replace,
+}
+
+/// HTTP version towards a provider.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpVersionConfig {
+    /// HTTP/2 where TLS negotiates it, else HTTP/1.1.
+    #[default]
+    Auto,
+    /// HTTP/1.1 only.
+    Http1,
+    /// HTTP/2 only; with an http URL, without negotiation.
+    Http2,
+}
+
+fn default_weight() -> u16 {
+    1
+}

@@ -1,0 +1,53 @@
+//! `prices` of `routes.yaml`: what models cost.
+
+use headgate_core::scalar::UnitPrice;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Prices of models, for the cost of requests in metrics and the access log.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PricesConfig {
+    /// Currency of all prices, also of those of channels: one word. Default: USD.
+    #[schemars(regex(pattern = r"^[A-Za-z]{1,16}$"))]
+    #[schemars(extend("patternErrorMessage" = "expected one word of at most 16 letters, such as USD"))]
+    pub currency: String,
+    /// Prices by platform model. `*` matches any characters; an exact name takes precedence over patterns, a longer
+    /// pattern over a shorter one. Default: none.
+    pub models: BTreeMap<String, ModelPriceConfig>,
+}
+
+/// Prices of a model. What has no price here costs nothing.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelPriceConfig {
+    /// Price of a million input tokens. Default: none.
+    pub input: Option<UnitPrice>,
+    /// Price of a million input tokens that were read from the provider's cache. Default: that of `input`.
+    pub cached_input: Option<UnitPrice>,
+    /// Price of a million input tokens that were written to the provider's cache. Default: that of `input`.
+    pub cache_write: Option<UnitPrice>,
+    /// Price of a million output tokens. Default: none.
+    pub output: Option<UnitPrice>,
+    /// Price of a million output tokens spent on reasoning. Default: that of `output`.
+    pub reasoning: Option<UnitPrice>,
+    /// Price of an image in a response. Default: none.
+    pub image: Option<UnitPrice>,
+    /// Prices of a second of video by resolution, such as `720p`; `*` is any other one, and that of creates which name
+    /// none. Default: none.
+    pub video_second: BTreeMap<String, UnitPrice>,
+    /// Seconds of video that a create costs if it names no duration, 1 to 3600. Default: none, such creates have no
+    /// cost.
+    #[schemars(range(min = 1, max = 3600))]
+    pub video_default_seconds: Option<u16>,
+}
+
+impl Default for PricesConfig {
+    fn default() -> Self {
+        Self {
+            currency: "USD".into(),
+            models: BTreeMap::new(),
+        }
+    }
+}

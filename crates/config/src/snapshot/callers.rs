@@ -1,0 +1,226 @@
+//! Builds callers from their configuration: keys, models, limits.
+
+use super::ProblemCollector;
+use super::router::Router;
+use crate::routes::{CallerConfig, CallerLimitsConfig, CallerModelLimitsConfig};
+use headgate_core::catalog::caller::{Caller, Callers, KeyDigest, ModelPattern};
+use headgate_core::catalog::limits::CallerLimits;
+use headgate_core::catalog::model::Catalog;
+use headgate_core::catalog::webhook_secret::WebhookSecret;
+use headgate_core::feature::FilterRegistry;
+use headgate_core::filter::descriptor::FilterProvision;
+use headgate_core::scalar::Secret;
+use headgate_core::state::admission::LimitKind;
+use headgate_protocol::nearest::nearest;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// Builds the callers; reports a key or name that two callers share.
+pub(crate) fn build(
+    configs: &[CallerConfig],
+    catalog: &Catalog,
+    problems: &mut ProblemCollector<'_>,
+) -> Callers {
+    let mut callers = Callers::default();
+    let mut names = HashSet::new();
+    for (index, config) in configs.iter().enumerate() {
+        let at = format!("/callers/{index}");
+        if !names.insert(&config.name) {
+            problems.error(
+                &format!("{at}/name"),
+                format!("duplicate caller `{}`", config.name),
+                None,
+            );
+        }
+        let Some(digest) = KeyDigest::from_hex(&config.key_sha256) else {
+            problems.error(
+                &format!("{at}/key_sha256"),
+                "expected a SHA-256 digest of 64 hex digits",
+                Some("`headgate key new` prints a key and its digest"),
+            );
+            continue;
+        };
+        if digest == KeyDigest::from_key(b"") {
+            problems.error(
+                &format!("{at}/key_sha256"),
+                "this is the digest of an empty key",
+                None,
+            );
+        }
+        check_models(
+            &config.limits,
+            catalog,
+            &format!("{at}/limits/models"),
+            problems,
+        );
+        let mut caller = Caller::new(&config.name, &config.models);
+        caller.limits = limits(&caller.name, &config.limits, catalog);
+        caller.webhook_secrets = webhook_secrets(&config.webhook_secrets, &at, problems);
+        if !callers.insert(digest, Arc::new(caller)) {
+            problems.error(
+                &format!("{at}/key_sha256"),
+                "another caller has the same key",
+                None,
+            );
+        }
+    }
+    callers
+}
+
+/// Reports limits that no route enforces, because whoever wrote them relies on them.
+pub(crate) fn check_enforced(
+    configs: &[CallerConfig],
+    router: &Router,
+    filters: &FilterRegistry,
+    problems: &mut ProblemCollector<'_>,
+) {
+    let mut routes = router.routes().iter();
+    if routes.any(|route| {
+        route
+            .request
+            .first_with_provision(FilterProvision::Limits)
+            .is_some()
+    }) {
+        return;
+    }
+    let keeper = filters.providers(FilterProvision::Limits);
+    for (index, config) in configs.iter().enumerate() {
+        let of_connections = CallerLimitsConfig {
+            connections: config.limits.connections,
+            ..CallerLimitsConfig::default()
+        };
+        if config.limits != of_connections {
+            problems.warning(
+                &format!("/callers/{index}/limits"),
+                format!("limits are not enforced: no route has {keeper}"),
+                Some(&format!("put {keeper} last in the `request` of routes")),
+            );
+        }
+    }
+}
+
+/// The secrets of a caller; reports those that cannot be used.
+fn webhook_secrets(
+    configs: &[Secret],
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> Vec<WebhookSecret> {
+    let secrets = configs.iter().enumerate().filter_map(|(index, text)| {
+        let secret = WebhookSecret::parse(text.expose());
+        secret
+            .map_err(|invalid| {
+                problems.error(
+                    &format!("{at}/webhook_secrets/{index}"),
+                    invalid.to_string(),
+                    Some("`headgate key webhook` prints a secret"),
+                );
+            })
+            .ok()
+    });
+    secrets.collect()
+}
+
+fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> CallerLimits {
+    let CallerLimitsConfig {
+        requests_per_minute,
+        tokens_per_minute,
+        concurrent,
+        tokens_per_day,
+        tokens_per_month,
+        connections,
+        models,
+    } = config;
+    let everywhere = CallerModelLimitsConfig {
+        requests_per_minute: *requests_per_minute,
+        tokens_per_minute: *tokens_per_minute,
+        concurrent: *concurrent,
+        tokens_per_day: *tokens_per_day,
+        tokens_per_month: *tokens_per_month,
+    };
+    let mut limits = CallerLimits::new(caller, &amounts(&everywhere));
+    limits.connections = *connections;
+    for model in catalog.models() {
+        if let Some(config) = most_exact(models, &model.name) {
+            limits.add_model(caller, &model.name, &amounts(config));
+        }
+    }
+    limits
+}
+
+/// The entry of the model's own name, else that of the longest pattern that matches.
+pub(super) fn most_exact<'c, T>(models: &'c BTreeMap<String, T>, model: &str) -> Option<&'c T> {
+    let fitting = || {
+        let patterns = models.iter();
+        patterns
+            .filter(|(pattern, _)| ModelPattern::new(pattern).matches(model))
+            .max_by_key(|(pattern, _)| pattern.len())
+            .map(|(_, config)| config)
+    };
+    models.get(model).or_else(fitting)
+}
+
+fn amounts(config: &CallerModelLimitsConfig) -> [(LimitKind, Option<u64>); 5] {
+    let CallerModelLimitsConfig {
+        requests_per_minute,
+        tokens_per_minute,
+        concurrent,
+        tokens_per_day,
+        tokens_per_month,
+    } = *config;
+    [
+        (LimitKind::RequestsPerMinute, requests_per_minute),
+        (LimitKind::TokensPerMinute, tokens_per_minute),
+        (LimitKind::Concurrent, concurrent),
+        (LimitKind::TokensPerDay, tokens_per_day),
+        (LimitKind::TokensPerMonth, tokens_per_month),
+    ]
+}
+
+fn check_models(
+    config: &CallerLimitsConfig,
+    catalog: &Catalog,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) {
+    for name in config.models.keys() {
+        let pattern = ModelPattern::new(name);
+        if problems.errors() > 0 {
+            return;
+        }
+        if catalog.models().any(|model| pattern.matches(&model.name)) {
+            continue;
+        }
+        let known = catalog.models().map(|model| &*model.name);
+        let hint = match nearest(name, known, 1).first() {
+            Some(known) => format!("did you mean `{known}`?"),
+            None => "add it to a channel's `models`, or remove it here".into(),
+        };
+        problems.warning(
+            &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")),
+            format!("no channel serves model `{name}`"),
+            Some(&hint),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_specific_model_pattern_applies() {
+        let of = |concurrent| CallerModelLimitsConfig {
+            concurrent: Some(concurrent),
+            ..CallerModelLimitsConfig::default()
+        };
+        let models = BTreeMap::from([
+            ("*".to_string(), of(1)),
+            ("chat-*".to_string(), of(2)),
+            ("chat-large".to_string(), of(3)),
+        ]);
+        for (model, expected) in [("other", 1), ("chat-small", 2), ("chat-large", 3)] {
+            assert_eq!(most_exact(&models, model), Some(&of(expected)), "{model}");
+        }
+        assert_eq!(most_exact::<u8>(&BTreeMap::new(), "other"), None);
+    }
+}

@@ -1,0 +1,386 @@
+//! Builds channels from their configuration.
+
+use super::families::FamilyLookup;
+use super::origin::{self, BaseUrl};
+use super::{ProblemCollector, channel_errors, credentials, failover, pem};
+use crate::channels::{
+    ChannelConfig, ChannelTlsConfig, ForwardedConfig, HttpVersionConfig, TimeoutsConfig,
+};
+use crate::images::{ImageBodyFormatConfig, ImageEditConfig, ResponseFormatHandlingConfig};
+use crate::pointer::child;
+use headgate_core::catalog::channel::{
+    Channel, ClientCertificate, HttpVersion, Origin, OriginTls, TimeoutOverrides, Timeouts,
+};
+use headgate_core::catalog::client_address::ForwardedPolicy;
+use headgate_core::catalog::images::{ImageBodyFormat, ImageEditPolicy, ResponseFormatHandling};
+use headgate_core::catalog::model::ChannelModel;
+use headgate_core::filter::expression::FilterExpression;
+use headgate_core::filter::header_name::header_name;
+use headgate_core::scalar::HumanDuration;
+use headgate_expression::{Expression, Phase};
+use headgate_protocol::{GenerationMedium, Protocol};
+use http::{HeaderName, HeaderValue};
+use rustls_pki_types::ServerName;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A channel and the platform models that it serves.
+pub struct ChannelWithModels {
+    pub channel: Arc<Channel>,
+    pub models: BTreeMap<String, ChannelModel>,
+}
+
+/// Builds every channel; one with problems is omitted, and its problems are reported.
+pub(crate) fn build(
+    configs: &BTreeMap<String, ChannelConfig>,
+    families: &FamilyLookup<'_>,
+    folder: &Path,
+    problems: &mut ProblemCollector<'_>,
+) -> Vec<ChannelWithModels> {
+    configs
+        .iter()
+        .filter_map(|(name, config)| {
+            let at = format!("/channels/{}", name.replace('~', "~0").replace('/', "~1"));
+            build_one(name, config, families, folder, &at, problems)
+        })
+        .collect()
+}
+
+/// The files that the channels name: CA certificates, client certificates and their keys.
+pub(crate) fn files<'a>(
+    configs: &'a BTreeMap<String, ChannelConfig>,
+    folder: &'a Path,
+) -> impl Iterator<Item = PathBuf> + 'a {
+    configs
+        .values()
+        .flat_map(|config| tls_files(&config.tls))
+        .map(|path| folder.join(path))
+}
+
+/// The files that TLS settings name.
+pub(super) fn tls_files(tls: &ChannelTlsConfig) -> impl Iterator<Item = &PathBuf> {
+    [&tls.ca, &tls.certificate, &tls.key].into_iter().flatten()
+}
+
+fn build_one(
+    name: &str,
+    config: &ChannelConfig,
+    families: &FamilyLookup<'_>,
+    folder: &Path,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> Option<ChannelWithModels> {
+    let ChannelConfig {
+        base_url,
+        credential: _,
+        credentials: _,
+        protocols,
+        family,
+        image_edit,
+        models,
+        prices: _,
+        r#if,
+        retired,
+        weight,
+        tier,
+        timeouts,
+        tls,
+        http,
+        headers,
+        idempotency_header,
+        forwarded,
+        limits,
+        health,
+        errors,
+    } = config;
+    let base = origin::parse(base_url)
+        .map_err(|reason| {
+            let with_scheme = format!("https://{base_url}");
+            let is_meant = !base_url.contains("://") && origin::parse(&with_scheme).is_ok();
+            let hint = is_meant.then(|| format!("write `{with_scheme}`"));
+            problems.error(&format!("{at}/base_url"), reason, hint.as_deref());
+        })
+        .ok();
+    let texts = headers.iter().map(|(name, value)| (name, &**value));
+    let headers = build_headers(texts, at, problems);
+    let idempotency_header = idempotency_header.as_ref().and_then(|name| {
+        let pointer = format!("{at}/idempotency_header");
+        header_name(name)
+            .map_err(|invalid| problems.error(&pointer, invalid.reason, None))
+            .ok()
+    });
+    let family = families.for_channel(family.as_deref(), protocols, at, problems);
+    check_image_edits(*image_edit, protocols, at, problems);
+    let condition = r#if
+        .as_deref()
+        .and_then(|text| condition(text, at, problems));
+    let tls_given = ChannelTlsConfig::default() != *tls;
+    let base = base?;
+    if tls_given && !base.tls {
+        problems.error(
+            &format!("{at}/tls"),
+            "`tls` requires a `base_url` with https",
+            None,
+        );
+    }
+    let tls = match base.tls {
+        true => Some(build_tls(tls, &base, folder, at, problems)?),
+        false => None,
+    };
+    let http = http_version(*http);
+    let fingerprint = fingerprint(name, base_url, http, tls.as_ref());
+    let credentials = credentials::build(config, fingerprint, at, problems)?;
+    let secrets = Arc::new(credentials::secrets(&credentials, &headers));
+    if models.is_empty() && !retired {
+        let hint = "add them as `platform model: provider's model`, or write `retired: true`";
+        problems.error(at, "the channel has no `models`", Some(hint));
+    }
+    let models = models
+        .iter()
+        .filter(|_| !retired)
+        .map(|(model, channel_model)| {
+            let channel_model = ChannelModel::new(channel_model, fingerprint);
+            (model.clone(), channel_model)
+        })
+        .collect();
+    Some(ChannelWithModels {
+        models,
+        channel: Arc::new(Channel {
+            name: name.into(),
+            origin: Origin {
+                host: base.host,
+                port: base.port,
+                base_path: base.path,
+                authority: base.authority,
+                http,
+                tls,
+            },
+            credentials,
+            secrets,
+            protocols: protocols.clone(),
+            retired: *retired,
+            family,
+            image_edits: image_edits(*image_edit),
+            weight: *weight,
+            tier: *tier,
+            timeouts: self::timeouts(timeouts).over(Timeouts::default()),
+            headers,
+            idempotency_header,
+            forwarded: match forwarded {
+                ForwardedConfig::Off => ForwardedPolicy::Off,
+                ForwardedConfig::Append => ForwardedPolicy::Append,
+                ForwardedConfig::Replace => ForwardedPolicy::Replace,
+            },
+            limits: failover::limits(limits),
+            health: failover::health(health, &format!("{at}/health"), problems),
+            errors: channel_errors::build(errors, &format!("{at}/errors"), problems),
+            condition,
+            fingerprint,
+        }),
+    })
+}
+
+/// Which requests a channel accepts.
+fn condition(text: &str, at: &str, problems: &mut ProblemCollector<'_>) -> Option<Expression> {
+    match FilterExpression::compile_condition(text, Phase::Body) {
+        Ok(expression) => Some(expression.into_expression()),
+        Err(invalid) => {
+            problems.error(&format!("{at}/if"), invalid.reason, invalid.hint.as_deref());
+            None
+        }
+    }
+}
+
+/// The timeouts that a channel or a route sets.
+pub(super) fn timeouts(config: &TimeoutsConfig) -> TimeoutOverrides {
+    let TimeoutsConfig {
+        connect,
+        first_byte,
+        idle,
+        total,
+    } = config;
+    let duration = |span: Option<HumanDuration>| span.map(HumanDuration::duration);
+    TimeoutOverrides {
+        connect: duration(*connect),
+        first_byte: duration(*first_byte),
+        idle: duration(*idle),
+        total: duration(*total),
+    }
+}
+
+/// The headers that the operator adds to requests, of a channel or a service.
+pub(super) fn build_headers<'c>(
+    configs: impl IntoIterator<Item = (&'c String, &'c str)>,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> Vec<(HeaderName, HeaderValue)> {
+    let mut headers = Vec::new();
+    for (name, value) in configs {
+        let pointer = child(&format!("{at}/headers"), name);
+        match (header_name(name), HeaderValue::from_str(value)) {
+            (Ok(name), Ok(mut value)) => {
+                // Some providers take their keys in other headers.
+                value.set_sensitive(true);
+                headers.push((name, value));
+            }
+            (Err(invalid), _) => problems.error(&pointer, invalid.reason, None),
+            (_, Err(_)) => problems.error(
+                &pointer,
+                "not a valid header value: use visible ASCII characters, spaces and tabs",
+                None,
+            ),
+        }
+    }
+    headers
+}
+
+pub(super) fn build_tls(
+    config: &ChannelTlsConfig,
+    base: &BaseUrl,
+    folder: &Path,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> Option<OriginTls> {
+    let ChannelTlsConfig {
+        ca,
+        certificate,
+        key,
+        server_name,
+    } = config;
+    let at = format!("{at}/tls");
+    let before = problems.errors();
+    let mut read =
+        |member: &str, path: &Path, reader: fn(&Path) -> Result<Vec<Vec<u8>>, String>| {
+            reader(&folder.join(path))
+                .map_err(|reason| {
+                    let hint = pem::hint(member);
+                    problems.error(&format!("{at}/{member}"), reason, Some(hint));
+                })
+                .ok()
+        };
+    let authorities = ca.as_ref().and_then(|path| {
+        read("ca", path, |path| {
+            pem::authorities(path).and_then(|_| pem::certificates(path))
+        })
+    });
+    let chain = certificate
+        .as_ref()
+        .and_then(|path| read("certificate", path, pem::certificates));
+    let key_der = key.as_ref().and_then(|path| {
+        read("key", path, |path| {
+            pem::private_key(path).map(|key| vec![key])
+        })
+    });
+    if certificate.is_some() != key.is_some() {
+        problems.error(&at, "`certificate` and `key` must be set together", None);
+    }
+    let server_name = server_name.clone().unwrap_or_else(|| base.host.to_string());
+    // In particular not an empty name, which would disable verification.
+    if ServerName::try_from(server_name.as_str()).is_err() {
+        problems.error(
+            &format!("{at}/server_name"),
+            format!("`{server_name}` is not a host name or IP address"),
+            None,
+        );
+    }
+    let identity = chain
+        .zip(key_der.and_then(|mut keys| keys.pop()))
+        .map(|(chain, key)| ClientCertificate { chain, key });
+    if let Some(ClientCertificate { chain, key }) = &identity
+        && let Err(reason) = pem::certified_key(chain, key)
+    {
+        problems.error(&format!("{at}/key"), reason, Some(pem::hint("key")));
+    }
+    (problems.errors() == before).then_some(OriginTls {
+        server_name,
+        authorities,
+        identity,
+    })
+}
+
+/// Reports settings of image edits on a channel without image edits, where they would have no effect.
+fn check_image_edits(
+    config: ImageEditConfig,
+    protocols: &[Protocol],
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) {
+    let mut media = protocols
+        .iter()
+        .map(|protocol| protocol.descriptor().medium);
+    let has_images = media.any(|medium| medium == GenerationMedium::Image);
+    if config != ImageEditConfig::default() && !has_images {
+        problems.error(
+            &format!("{at}/image_edit"),
+            "`image_edit` requires `image_edit` in the `protocols` of the channel",
+            None,
+        );
+    }
+}
+
+fn image_edits(config: ImageEditConfig) -> ImageEditPolicy {
+    ImageEditPolicy {
+        body: match config.body {
+            ImageBodyFormatConfig::Unchanged => ImageBodyFormat::Unchanged,
+            ImageBodyFormatConfig::Json => ImageBodyFormat::Json,
+            ImageBodyFormatConfig::JsonWithUrls => ImageBodyFormat::JsonWithUrls,
+            ImageBodyFormatConfig::Multipart => ImageBodyFormat::Multipart,
+        },
+        response_format: match config.response_format {
+            ResponseFormatHandlingConfig::Convert => ResponseFormatHandling::Convert,
+            ResponseFormatHandlingConfig::Forward => ResponseFormatHandling::Forward,
+        },
+    }
+}
+
+fn http_version(config: HttpVersionConfig) -> HttpVersion {
+    match config {
+        HttpVersionConfig::Auto => HttpVersion::Negotiated,
+        HttpVersionConfig::Http1 => HttpVersion::Http1,
+        HttpVersionConfig::Http2 => HttpVersion::Http2,
+    }
+}
+
+fn fingerprint(name: &str, base_url: &str, http: HttpVersion, tls: Option<&OriginTls>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (name, base_url, http, tls).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TimeoutOverrides, Timeouts, TimeoutsConfig};
+    use headgate_core::scalar::HumanDuration;
+
+    #[test]
+    fn the_timeouts_that_the_schema_states_are_those_that_hold() {
+        let schema = serde_json::to_value(schemars::schema_for!(TimeoutsConfig)).unwrap();
+        let stated = |member: &str| {
+            let text = schema["properties"][member]["description"].as_str();
+            let text = text.unwrap_or_else(|| panic!("{member} has a description"));
+            let before = text.trim_end_matches('.');
+            let span: HumanDuration = before.rsplit(' ').next().unwrap().parse().unwrap();
+            Some(span.duration())
+        };
+        let stated = TimeoutOverrides {
+            connect: stated("connect"),
+            first_byte: stated("first_byte"),
+            idle: stated("idle"),
+            total: stated("total"),
+        };
+        let none = std::time::Duration::ZERO;
+        let base = Timeouts {
+            connect: none,
+            first_byte: none,
+            idle: none,
+            total: none,
+        };
+        assert_eq!(stated.over(base), Timeouts::default());
+        assert_eq!(
+            super::timeouts(&TimeoutsConfig::default()).over(Timeouts::default()),
+            Timeouts::default()
+        );
+    }
+}

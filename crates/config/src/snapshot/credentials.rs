@@ -1,0 +1,121 @@
+//! Builds the credentials of a channel from its configuration: one, or several keys used in turn.
+
+use super::ProblemCollector;
+use crate::channels::{ChannelConfig, ProviderCredentialConfig, SecretHeaderConfig};
+use headgate_core::catalog::channel::{Credential, CredentialSecret};
+use headgate_core::filter::header_name::header_name;
+use headgate_protocol::mask::{ChannelSecrets, SECRET_BYTES_MIN};
+use http::{HeaderName, HeaderValue, header};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The credentials of the channel at `at`; none if any of them has a problem.
+pub(crate) fn build(
+    config: &ChannelConfig,
+    channel_fingerprint: u64,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> Option<Vec<Credential>> {
+    if config.credential.is_some() && !config.credentials.is_empty() {
+        problems.error(
+            &format!("{at}/credentials"),
+            "`credential` and `credentials` are mutually exclusive",
+            Some("move `credential` to the first place of `credentials`"),
+        );
+        return None;
+    }
+    let one = config
+        .credential
+        .iter()
+        .map(|one| (format!("{at}/credential"), one));
+    let several = config
+        .credentials
+        .iter()
+        .enumerate()
+        .map(|(index, one)| (format!("{at}/credentials/{index}"), one));
+    let mut built: Vec<Credential> = Vec::new();
+    let mut complete = true;
+    for (at, config) in one.chain(several) {
+        match build_one(config, channel_fingerprint) {
+            Ok(credential) if built.iter().any(|known| known.value == credential.value) => {
+                problems.error(&at, "duplicate credential", None);
+                complete = false;
+            }
+            Ok(credential) => {
+                if credential.secret.expose().len() < SECRET_BYTES_MIN {
+                    let reason = "the secret is too short to be masked in responses that repeat it";
+                    let hint = format!("secrets of {SECRET_BYTES_MIN} bytes or more are masked");
+                    problems.warning(&at, reason, Some(&hint));
+                }
+                built.push(credential);
+            }
+            Err(reason) => {
+                problems.error(&at, reason, None);
+                complete = false;
+            }
+        }
+    }
+    complete.then_some(built)
+}
+
+/// Parts of the names of headers that carry credentials.
+const CREDENTIAL_NAMES: [&str; 7] = [
+    "auth",
+    "key",
+    "token",
+    "secret",
+    "password",
+    "credential",
+    "cookie",
+];
+
+/// The values that no response of the channel may reveal: all its credentials, and those of its headers whose name
+/// looks like that of a credential.
+pub(crate) fn secrets(
+    credentials: &[Credential],
+    headers: &[(HeaderName, HeaderValue)],
+) -> ChannelSecrets {
+    let credentials = credentials.iter().map(|one| one.secret.expose());
+    let carries_credential = |name: &HeaderName| {
+        let mut parts = CREDENTIAL_NAMES.iter();
+        parts.any(|part| name.as_str().contains(part))
+    };
+    let headers = headers
+        .iter()
+        .filter(|(name, _)| carries_credential(name))
+        .filter_map(|(_, value)| value.to_str().ok());
+    ChannelSecrets::new(credentials.chain(headers))
+}
+
+fn build_one(
+    config: &ProviderCredentialConfig,
+    channel_fingerprint: u64,
+) -> Result<Credential, String> {
+    let (name, secret, text) = match config {
+        ProviderCredentialConfig::Bearer(secret) => (
+            header::AUTHORIZATION,
+            secret,
+            format!("Bearer {}", secret.expose()),
+        ),
+        ProviderCredentialConfig::ApiKey(secret) => (
+            HeaderName::from_static("x-api-key"),
+            secret,
+            secret.expose().to_string(),
+        ),
+        ProviderCredentialConfig::Header(SecretHeaderConfig { name, value }) => (
+            header_name(name).map_err(|invalid| invalid.reason)?,
+            value,
+            value.expose().to_string(),
+        ),
+    };
+    let mut value = HeaderValue::from_str(&text)
+        .map_err(|_| "the credential is not a valid header value".to_string())?;
+    value.set_sensitive(true);
+    let mut hasher = DefaultHasher::new();
+    (channel_fingerprint, name.as_str(), secret.expose()).hash(&mut hasher);
+    Ok(Credential {
+        name,
+        value,
+        secret: CredentialSecret::new(secret.expose()),
+        fingerprint: hasher.finish(),
+    })
+}

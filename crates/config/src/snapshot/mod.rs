@@ -1,0 +1,341 @@
+//! A snapshot: the immutable routes, chains, callers, models and channels of one revision of the configuration.
+
+pub mod admin;
+mod callers;
+pub mod certificate_expiry;
+mod channel_errors;
+pub mod channels;
+mod client_address;
+mod credentials;
+mod egress;
+pub mod failover;
+mod families;
+mod media;
+pub mod models;
+pub mod origin;
+pub mod pem;
+#[cfg(feature = "wasm")]
+mod plugins;
+mod prices;
+mod problem_collector;
+pub mod router;
+pub mod routes;
+pub mod schema_cache;
+pub mod server;
+mod service_endpoint;
+mod services;
+pub mod spooling;
+mod state;
+mod tracing;
+mod usability;
+
+use crate as config;
+use crate::LoadedConfig;
+use crate::problem::{ConfigProblem, InvalidConfig};
+use crate::routes::GatewayConfig;
+use admin::AdminRules;
+use failover::RetryBudgetLimits;
+use headgate_core::callout::{CalloutServices, SharedServiceState};
+use headgate_core::catalog::caller::Callers;
+use headgate_core::catalog::egress::EgressPolicy;
+use headgate_core::catalog::model::Catalog;
+use headgate_core::feature::{FeatureList, FeatureValues, FilterRegistry};
+use headgate_core::state::StateStore;
+use headgate_core::state::memory::MemoryStore;
+use headgate_core::state::settings::StoreSettings;
+use headgate_core::task::TaskSettings;
+pub(crate) use problem_collector::ProblemCollector;
+use router::Router;
+use server::ServerSettings;
+use spooling::SpoolPolicy;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// One built configuration. Each request uses the snapshot that it began with to its end.
+pub struct Snapshot {
+    /// The first 12 hex digits of the SHA-256 of the file.
+    pub revision: Arc<str>,
+    pub loaded_at: SystemTime,
+    pub server: ServerSettings,
+    /// Who may use the admin pages.
+    pub admin: AdminRules,
+    /// Where and when large request bodies are spooled to disk.
+    pub spooling: SpoolPolicy,
+    /// The settings of the state store, which is opened once, when the process starts.
+    pub state: StoreSettings,
+    pub callers: Arc<Callers>,
+    pub catalog: Arc<Catalog>,
+    /// Where URLs of callers and providers may lead.
+    pub egress: Arc<EgressPolicy>,
+    /// Families of video providers, and the keys of task ids.
+    pub tasks: Arc<TaskSettings>,
+    /// Services that filters call.
+    pub services: Arc<CalloutServices>,
+    /// What features share between snapshots, and what they built for this one.
+    pub features: FeatureValues,
+    pub router: Router,
+    /// The maximum number of retries of all requests together.
+    pub retries: RetryBudgetLimits,
+    /// Files besides `routes.yaml` that were read; a change of one of them is a change of the configuration.
+    pub files: Vec<PathBuf>,
+}
+
+/// What outlives snapshots and is shared with each one built.
+#[derive(Clone)]
+pub struct SharedState {
+    /// The state store: in memory, until the store that the first snapshot names is opened.
+    pub state: Arc<dyn StateStore>,
+    /// The features of the program.
+    pub list: FeatureList,
+    /// What they share.
+    pub features: FeatureValues,
+    /// What the services of all configurations share.
+    pub services: Arc<SharedServiceState>,
+    /// Looks up the value of `${NAME}`.
+    pub variables: VariableLookup,
+}
+
+/// Returns the value of a variable, if it has one.
+pub type VariableLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// A snapshot and the warnings of its configuration.
+pub struct BuiltSnapshot {
+    pub snapshot: Snapshot,
+    pub warnings: ConfigWarnings,
+}
+
+/// The warnings of a valid configuration.
+#[derive(Debug, Default)]
+pub struct ConfigWarnings {
+    /// The first warnings in the file.
+    pub shown: Vec<ConfigProblem>,
+    /// The number of further warnings.
+    pub more: usize,
+    /// All warnings in the format of `check`, with their lines of the file; empty if there are none.
+    pub text: String,
+}
+
+/// Reads and builds the configuration at `path`, completely or not at all.
+///
+/// # Errors
+/// Every problem found, with line and column.
+pub fn build(path: &Path, shared: &SharedState) -> Result<BuiltSnapshot, InvalidConfig> {
+    let filters = filter_schemas(&shared.list.filters());
+    let loaded = config::load(path, &filters, &*shared.variables)?;
+    build_loaded(path, loaded, shared)
+}
+
+/// The filters' settings as the configuration's schema needs them.
+pub fn filter_schemas(filters: &FilterRegistry) -> Vec<config::schema::FilterSchema> {
+    filters
+        .iter()
+        .map(|kind| config::schema::FilterSchema {
+            name: kind.name,
+            summary: kind.summary,
+            settings: kind.settings.map(|schema| schema()),
+            bare: kind.bare,
+        })
+        .collect()
+}
+
+impl SharedState {
+    /// An empty store in memory; variables are those of the environment.
+    pub fn new(list: FeatureList) -> Self {
+        Self {
+            state: Arc::new(MemoryStore::default()),
+            list,
+            features: list.shared_values(),
+            services: Arc::default(),
+            variables: Arc::new(|name| std::env::var(name).ok()),
+        }
+    }
+}
+
+/// Builds a configuration that is read, whose files are relative to the folder of `path`.
+///
+/// # Errors
+/// Every problem found, with line and column.
+pub fn build_loaded(
+    path: &Path,
+    loaded: LoadedConfig,
+    shared: &SharedState,
+) -> Result<BuiltSnapshot, InvalidConfig> {
+    let LoadedConfig {
+        config,
+        document,
+        revision,
+        mut files,
+    } = loaded;
+    let GatewayConfig {
+        server,
+        state,
+        callers,
+        channels,
+        models,
+        prices: declared_prices,
+        retries,
+        egress,
+        media,
+        tracing: declared_tracing,
+        services: declared_services,
+        plugins: declared_plugins,
+        families,
+        task_keys,
+        chains,
+        routes,
+    } = config;
+    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    let mut problems = ProblemCollector::new(&document);
+    let spool = server.spool.clone();
+    let public_url = server::build_public_url(&server, &mut problems);
+    let admin = admin::build(&server, &callers, &mut problems);
+    let server = server::build(&server, &folder, &mut problems);
+    let spooling = spooling::build(&spool, &folder, &mut problems);
+    files.extend(channels::files(&channels, &folder));
+    files.extend(services::files(&declared_services, &folder));
+    files.extend(tracing::files(declared_tracing.as_ref(), &folder));
+    files.extend(
+        declared_plugins
+            .values()
+            .map(|plugin| folder.join(&plugin.wasm)),
+    );
+    let state = state::build(&state, &folder, shared.list.stores(), &mut problems);
+    let egress = Arc::new(egress::build(&egress, &mut problems));
+    let mut features = shared.features.clone();
+    features.set(media::build(
+        &media,
+        &folder,
+        &shared.state,
+        &features.get(),
+        &mut problems,
+    ));
+    let services = services::build(&declared_services, &folder, &shared.services, &mut problems);
+    let services = Arc::new(services);
+    let built = tracing::build(
+        declared_tracing.as_ref(),
+        &folder,
+        &features.get(),
+        &mut problems,
+    );
+    if let Some(tracing) = built {
+        features.set(tracing);
+    }
+    tracing::warn_without(declared_tracing.as_ref(), &routes, &mut problems);
+    #[cfg(feature = "wasm")]
+    let plugin_memory = plugins::memory_total(
+        &declared_plugins,
+        server.limits.plugin_memory,
+        &mut problems,
+    );
+    #[cfg(feature = "wasm")]
+    features.set(Arc::new(plugins::build(
+        &declared_plugins,
+        &services,
+        &folder,
+        &features.get(),
+        &mut problems,
+    )));
+    #[cfg(not(feature = "wasm"))]
+    refuse_plugins(&declared_plugins, &mut problems);
+    let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
+    let families = families::FamilyLookup {
+        built: &tasks,
+        declared: &families,
+    };
+    let declared_channels = channels;
+    let mut channels = channels::build(&declared_channels, &families, &folder, &mut problems);
+    prices::build(
+        &mut channels,
+        &declared_prices,
+        &declared_channels,
+        &mut problems,
+    );
+    let schemas = schema_cache::SchemaCache::new(folder);
+    let catalog = Arc::new(models::build(channels, &models, &schemas, &mut problems));
+    let declared = callers;
+    let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
+    let filters = shared.list.filters();
+    let declared_routes = routes::DeclaredRoutes {
+        routes: &routes,
+        chains: &chains,
+        filters: &filters,
+    };
+    let router = routes::RouteBuilder {
+        declared: declared_routes,
+        callers: &callers,
+        catalog: &catalog,
+        state: &shared.state,
+        state_survives: state != StoreSettings::Memory,
+        schemas: &schemas,
+        tasks: &tasks,
+        features: &features,
+        egress: &egress,
+        public_url: public_url.as_ref(),
+        services: &services,
+        endpoints: &declared_routes.endpoints(),
+        conditions: routes::StepConditionBuilder::default(),
+    }
+    .build(&mut problems);
+    services::check_use(&declared_services, &services, &mut problems);
+    #[cfg(feature = "wasm")]
+    plugins::check_use(
+        &features.get::<headgate_plugins::PluginDefinitions>(),
+        &mut problems,
+    );
+    callers::check_enforced(&declared, &router, &filters, &mut problems);
+    usability::UnusedSettingsCheck {
+        declared_callers: &declared,
+        declared_channels: &declared_channels,
+        declared_routes: &routes,
+        callers: &callers,
+        catalog: &catalog,
+        router: &router,
+    }
+    .check(&mut problems);
+    files.extend(schemas.into_files());
+    let warnings = match problems.into_result() {
+        Ok(warnings) => warnings,
+        Err(invalid) => return Err(InvalidConfig { files, ..invalid }),
+    };
+    #[cfg(feature = "wasm")]
+    shared
+        .features
+        .get::<headgate_plugins::SharedPlugins>()
+        .set_memory_total(plugin_memory);
+    Ok(BuiltSnapshot {
+        snapshot: Snapshot {
+            revision: revision.into(),
+            loaded_at: SystemTime::now(),
+            server,
+            admin,
+            spooling,
+            state,
+            callers,
+            catalog,
+            egress,
+            tasks,
+            features,
+            services,
+            router,
+            retries: RetryBudgetLimits::new(&retries),
+            files,
+        },
+        warnings,
+    })
+}
+
+#[cfg(not(feature = "wasm"))]
+fn refuse_plugins(
+    declared: &std::collections::BTreeMap<String, crate::plugins::PluginConfig>,
+    problems: &mut ProblemCollector<'_>,
+) {
+    if !declared.is_empty() {
+        let hint = "build the program with the feature `wasm`, which is on by default";
+        problems.error(
+            "/plugins",
+            "this program was built without plugins",
+            Some(hint),
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! Builds the prices of models, for each channel that serves them.
+
+use super::ProblemCollector;
+use super::callers::most_exact;
+use super::channels::ChannelWithModels;
+use crate::channels::ChannelConfig;
+use crate::pointer::child;
+use crate::prices::{ModelPriceConfig, PricesConfig};
+use headgate_core::catalog::price::{ModelPrice, TokenPrices, VideoPrices};
+use headgate_core::scalar::UnitPrice;
+use headgate_protocol::nearest::nearest;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The key of the price of resolutions that are not named.
+const OTHER_RESOLUTION: &str = "*";
+/// Models without a price that a warning names.
+const NAMED_MAX: usize = 5;
+
+/// Gives each model of a channel its prices, if the configuration has any; reports prices that cannot be meant, and
+/// models without a price.
+pub(crate) fn build(
+    served: &mut [ChannelWithModels],
+    table: &PricesConfig,
+    channels: &BTreeMap<String, ChannelConfig>,
+    problems: &mut ProblemCollector<'_>,
+) {
+    let of_channels = channels.values().any(|channel| !channel.prices.is_empty());
+    if table.models.is_empty() && !of_channels {
+        return;
+    }
+    let currency: Arc<str> = table.currency.as_str().into();
+    check_all(table, channels, problems);
+    let mut unpriced = BTreeSet::new();
+    for ChannelWithModels { channel, models } in served.iter_mut() {
+        let own = channels.get(&*channel.name).map(|channel| &channel.prices);
+        for (name, model) in models {
+            let config = own
+                .and_then(|own| most_exact(own, name))
+                .or_else(|| most_exact(&table.models, name));
+            if config.is_none() {
+                unpriced.insert(name.as_str());
+            }
+            let price = config.map(|config| price(config, &currency));
+            let price = price.unwrap_or_else(|| ModelPrice::none(currency.clone()));
+            model.price = Some(Arc::new(price));
+        }
+    }
+    // Models of a channel that could not be built are missing here.
+    if problems.errors() == 0 {
+        warn_of_unpriced(&unpriced, problems);
+        warn_of_unused(served, table, channels, problems);
+    }
+}
+
+fn price(config: &ModelPriceConfig, currency: &Arc<str>) -> ModelPrice {
+    let ModelPriceConfig {
+        input,
+        cached_input,
+        cache_write,
+        output,
+        reasoning,
+        image,
+        video_second,
+        video_default_seconds,
+    } = config;
+    let nanos = |price: Option<UnitPrice>| price.map(UnitPrice::nanos);
+    let input_nanos = nanos(*input).unwrap_or(0);
+    let output_nanos = nanos(*output).unwrap_or(0);
+    let has_tokens = input.is_some() || output.is_some();
+    let resolutions = video_second.iter();
+    ModelPrice {
+        currency: currency.clone(),
+        tokens: has_tokens.then(|| TokenPrices {
+            input: input_nanos,
+            cached_input: nanos(*cached_input).unwrap_or(input_nanos),
+            cache_write: nanos(*cache_write).unwrap_or(input_nanos),
+            output: output_nanos,
+            reasoning: nanos(*reasoning).unwrap_or(output_nanos),
+        }),
+        image: nanos(*image),
+        video: (!video_second.is_empty()).then(|| VideoPrices {
+            by_resolution: resolutions
+                .filter(|(resolution, _)| *resolution != OTHER_RESOLUTION)
+                .map(|(resolution, price)| (resolution.to_lowercase().into(), price.nanos()))
+                .collect(),
+            other: video_second
+                .get(OTHER_RESOLUTION)
+                .map(|price| price.nanos()),
+            default_seconds: *video_default_seconds,
+        }),
+    }
+}
+
+fn check_all(
+    table: &PricesConfig,
+    channels: &BTreeMap<String, ChannelConfig>,
+    problems: &mut ProblemCollector<'_>,
+) {
+    for (model, config) in &table.models {
+        check(config, &child("/prices/models", model), problems);
+    }
+    for (name, channel) in channels {
+        for (model, config) in &channel.prices {
+            check(config, &child(&own_prices(name), model), problems);
+        }
+    }
+}
+
+/// Reports prices that would never apply.
+fn check(config: &ModelPriceConfig, at: &str, problems: &mut ProblemCollector<'_>) {
+    if *config == ModelPriceConfig::default() {
+        let hint =
+            "write `{input: 2.5, output: 10}`, or `{input: 0}` for a model that costs nothing";
+        problems.error(at, "the entry has no price", Some(hint));
+        return;
+    }
+    for (key, is_set, required, is_there) in [
+        (
+            "cached_input",
+            config.cached_input.is_some(),
+            "input",
+            config.input.is_some(),
+        ),
+        (
+            "cache_write",
+            config.cache_write.is_some(),
+            "input",
+            config.input.is_some(),
+        ),
+        (
+            "reasoning",
+            config.reasoning.is_some(),
+            "output",
+            config.output.is_some(),
+        ),
+        (
+            "video_default_seconds",
+            config.video_default_seconds.is_some(),
+            "video_second",
+            !config.video_second.is_empty(),
+        ),
+    ] {
+        if is_set && !is_there {
+            let reason = format!("`{key}` requires `{required}`");
+            let hint = format!("add `{required}`, or remove `{key}`");
+            problems.error(&child(at, key), reason, Some(&hint));
+        }
+    }
+    let mut known = BTreeSet::new();
+    for resolution in config.video_second.keys() {
+        if !known.insert(resolution.to_lowercase()) {
+            let at = child(&child(at, "video_second"), resolution);
+            let reason = format!("duplicate resolution `{resolution}`: case is not significant");
+            problems.error(&at, reason, Some("keep one of the two"));
+        }
+    }
+}
+
+fn warn_of_unpriced(unpriced: &BTreeSet<&str>, problems: &mut ProblemCollector<'_>) {
+    if unpriced.is_empty() {
+        return;
+    }
+    let named: Vec<&str> = unpriced.iter().copied().take(NAMED_MAX).collect();
+    let mut names = format!("`{}`", named.join("`, `"));
+    if unpriced.len() > named.len() {
+        names += &format!(" and {} more", unpriced.len() - named.len());
+    }
+    problems.warning(
+        "/prices",
+        format!("models without a price: {names}; their requests have no cost"),
+        Some("add them to `prices.models`; a model that costs nothing has `{input: 0}`"),
+    );
+}
+
+/// Reports prices of models that are not served; patterns may be those of a list that gateways share.
+fn warn_of_unused(
+    served: &[ChannelWithModels],
+    table: &PricesConfig,
+    channels: &BTreeMap<String, ChannelConfig>,
+    problems: &mut ProblemCollector<'_>,
+) {
+    let all = served.iter().flat_map(|channel| channel.models.keys());
+    let all: BTreeSet<&str> = all.map(String::as_str).collect();
+    for name in table.models.keys() {
+        let at = child("/prices/models", name);
+        warn_if_unused(name, &all, "no channel serves", &at, problems);
+    }
+    for ChannelWithModels { channel, models } in served {
+        let own = channels.get(&*channel.name).into_iter();
+        let models = models.keys().map(String::as_str).collect();
+        for name in own.flat_map(|channel| channel.prices.keys()) {
+            let at = child(&own_prices(&channel.name), name);
+            warn_if_unused(name, &models, "the channel does not serve", &at, problems);
+        }
+    }
+}
+
+fn warn_if_unused(
+    name: &str,
+    served: &BTreeSet<&str>,
+    words: &str,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) {
+    if name.contains('*') || served.contains(name) {
+        return;
+    }
+    let hint = match nearest(name, served.iter().copied(), 1).first() {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "write a platform model, not the provider's name for it".to_owned(),
+    };
+    problems.key_warning(at, format!("{words} model `{name}`"), Some(&hint));
+}
+
+fn own_prices(channel: &str) -> String {
+    child(&child("/channels", channel), "prices")
+}

@@ -1,0 +1,23 @@
+//! The fingerprint of a route: equal only if its filters and their settings are the same.
+
+use crate::routes::{ChainStepConfig, RouteConfig};
+use headgate_protocol::hex::Hex;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// The SHA-256 of the route's steps and of all chains as they are written, in hex. A changed chain that the route does
+/// not use changes it, too.
+pub(super) fn for_route(
+    route: &RouteConfig,
+    chains: &BTreeMap<String, Vec<ChainStepConfig>>,
+) -> String {
+    let RouteConfig {
+        name,
+        protocol,
+        request,
+        response,
+        ..
+    } = route;
+    let written = format!("{name:?} {protocol:?} {request:?} {response:?} {chains:?}");
+    Hex(&Sha256::digest(written)).to_string()
+}

@@ -1,0 +1,225 @@
+//! Callers: their keys, the models they may use, and their limits.
+
+use super::limits::CallerLimits;
+use super::verified_keys::VerifiedKeys;
+use super::webhook_secret::WebhookSecret;
+use headgate_protocol::hex::Hex;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// The SHA-256 of a gateway key. Keys are stored in no other form.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyDigest([u8; 32]);
+
+/// A holder of a gateway key, with its permissions.
+#[derive(Debug)]
+pub struct Caller {
+    pub name: Arc<str>,
+    pub limits: CallerLimits,
+    /// Each of them signs the deliveries to this caller; without any they are not signed.
+    pub webhook_secrets: Vec<WebhookSecret>,
+    models: Vec<ModelPattern>,
+}
+
+/// All callers, by the digests of their keys.
+#[derive(Debug, Default)]
+pub struct Callers {
+    by_digest: HashMap<KeyDigest, Arc<Caller>>,
+    verified: VerifiedKeys<Caller>,
+    /// The first caller in the file.
+    first: Option<Arc<Caller>>,
+}
+
+/// A pattern of model names, in which `*` matches any run of characters.
+#[derive(Debug)]
+pub struct ModelPattern {
+    pieces: Vec<Box<str>>,
+}
+
+impl KeyDigest {
+    /// The digest of a key as the caller sends it.
+    pub fn from_key(key: &[u8]) -> Self {
+        Self(Sha256::digest(key).into())
+    }
+
+    /// Parses 64 hex digits; `None` for any other text.
+    pub fn from_hex(hex: &str) -> Option<Self> {
+        if hex.len() != 64 || !hex.is_ascii() {
+            return None;
+        }
+        let mut digest = [0; 32];
+        for (byte, pair) in digest.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).ok()?;
+            *byte = u8::from_str_radix(pair, 16).ok()?;
+        }
+        Some(Self(digest))
+    }
+
+    /// Whether the digests are equal, in a time that does not depend on where they differ.
+    pub fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+
+    /// Prints 64 lower-case hex digits.
+    pub fn to_hex(self) -> String {
+        Hex(&self.0).to_string()
+    }
+}
+
+impl fmt::Debug for KeyDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[digest]")
+    }
+}
+
+impl Caller {
+    pub fn new(name: &str, models: &[String]) -> Self {
+        Self {
+            name: name.into(),
+            limits: CallerLimits::default(),
+            webhook_secrets: Vec::new(),
+            models: models
+                .iter()
+                .map(|model| ModelPattern::new(model))
+                .collect(),
+        }
+    }
+
+    /// Sets the caller's limits.
+    pub fn with_limits(mut self, limits: CallerLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Whether this caller may use this platform model.
+    pub fn may_use_model(&self, model: &str) -> bool {
+        self.models.iter().any(|pattern| pattern.matches(model))
+    }
+}
+
+impl Callers {
+    /// Adds a caller; returns `false` if another caller already has the key.
+    pub fn insert(&mut self, digest: KeyDigest, caller: Arc<Caller>) -> bool {
+        self.first.get_or_insert_with(|| caller.clone());
+        self.by_digest.insert(digest, caller).is_none()
+    }
+
+    /// The caller whose key is `key`.
+    ///
+    /// The digest of a key is computed at its first use; it is compared in constant time, also if no caller has the key.
+    pub fn find_by_key(&self, key: &[u8]) -> Option<Arc<Caller>> {
+        if let Some(caller) = self.verified.find_by_key(key) {
+            return Some(caller);
+        }
+        let caller = self.find_by_digest(key)?;
+        self.verified.add(key, caller);
+        Some(caller.clone())
+    }
+
+    fn find_by_digest(&self, key: &[u8]) -> Option<&Arc<Caller>> {
+        let digest = KeyDigest::from_key(key);
+        let (held, caller) = match self.by_digest.get_key_value(&digest) {
+            Some((held, caller)) => (*held, Some(caller)),
+            None => (KeyDigest([0; 32]), None),
+        };
+        let is_equal = held.is(&digest);
+        caller.filter(|_| is_equal)
+    }
+
+    /// The caller of this name; the first one in the file if `name` is `None`.
+    pub fn by_name(&self, name: Option<&str>) -> Option<&Arc<Caller>> {
+        let Some(name) = name else {
+            return self.first.as_ref();
+        };
+        self.by_digest.values().find(|caller| *caller.name == *name)
+    }
+
+    /// All callers, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Caller>> {
+        self.by_digest.values()
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_digest.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_digest.is_empty()
+    }
+}
+
+impl ModelPattern {
+    pub fn new(pattern: &str) -> Self {
+        Self {
+            pieces: pattern.split('*').map(Box::from).collect(),
+        }
+    }
+
+    /// Whether the pattern matches the whole of `name`.
+    pub fn matches(&self, name: &str) -> bool {
+        let [first, middle @ .., last] = self.pieces.as_slice() else {
+            return self.pieces.first().is_some_and(|only| **only == *name);
+        };
+        let Some(mut rest) = name.strip_prefix(&**first) else {
+            return false;
+        };
+        for piece in middle {
+            match rest.find(&**piece) {
+                Some(at) => rest = &rest[at + piece.len()..],
+                None => return false,
+            }
+        }
+        rest.len() >= last.len() && rest.ends_with(&**last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_run_of_characters() {
+        for (pattern, name, fits) in [
+            ("*", "", true),
+            ("*", "anything", true),
+            ("chat", "chat", true),
+            ("chat", "chat-large", false),
+            ("chat-*", "chat-large", true),
+            ("chat-*", "chat", false),
+            ("*-mini", "chat-mini", true),
+            ("*-mini", "chat-mini-2", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(
+                ModelPattern::new(pattern).matches(name),
+                fits,
+                "{pattern} {name}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_holder_of_a_key_is_found() {
+        let mut callers = Callers::default();
+        callers.insert(
+            KeyDigest::from_key(b"sk-a"),
+            Arc::new(Caller::new("a", &[])),
+        );
+        assert_eq!(&*callers.find_by_key(b"sk-a").unwrap().name, "a");
+        assert!(callers.find_by_key(b"sk-b").is_none());
+        assert!(callers.find_by_key(b"").is_none());
+    }
+
+    #[test]
+    fn digests_survive_the_way_through_hex() {
+        let digest = KeyDigest::from_key(b"sk-a");
+        assert!(KeyDigest::from_hex(&digest.to_hex()) == Some(digest));
+        assert!(KeyDigest::from_hex("zz").is_none());
+        assert!(KeyDigest::from_hex(&"g".repeat(64)).is_none());
+    }
+}

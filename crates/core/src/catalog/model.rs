@@ -1,0 +1,234 @@
+//! Platform models and the channels that serve them.
+
+use super::channel::Channel;
+use super::endpoint::EndpointClass;
+use super::price::ModelPrice;
+use crate::task::id::{TaskId, credential_fingerprint};
+use bytes::Bytes;
+use headgate_protocol::schema::CompiledSchema;
+use headgate_protocol::{ChannelProtocol, Protocol};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// A platform model, by the name that callers use.
+#[derive(Debug)]
+pub struct Model {
+    pub name: Arc<str>,
+    pub display_name: Option<String>,
+    pub owned_by: String,
+    /// Unix seconds; 0 if not configured.
+    pub created: u64,
+    /// The model's schemas by protocol, if it accepts less than the whole protocol.
+    pub profiles: Vec<ModelRequestSchema>,
+    /// Every channel that serves the model, lower tiers first.
+    pub all_candidates: Arc<[Candidate]>,
+    by_protocol: Vec<(Protocol, Arc<[Candidate]>)>,
+}
+
+/// A schema that restricts a model beyond the protocol's own schema.
+pub struct ModelRequestSchema {
+    pub protocol: Protocol,
+    pub schema: Arc<CompiledSchema>,
+}
+
+/// A channel that serves a model, and the model's name on that channel.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub channel: Arc<Channel>,
+    /// `None` if an id binds the request to the channel and no model is named.
+    pub model: Option<ChannelModel>,
+    /// The protocol in which requests are sent to the channel; `None` for requests of no protocol.
+    pub protocol: Option<ChannelProtocol>,
+    /// The index of the credential that must be used; any if `None`.
+    pub key: Option<usize>,
+    /// Whether an id binds the request to the channel, so that it goes there although the channel is drained.
+    pub is_bound: bool,
+    /// Whether only this channel can do all that the request needs, such as reading its content or delivering to its
+    /// callback URL: it precedes all tiers while it can be used.
+    pub is_preferred: bool,
+    /// The class of the endpoint that the request uses.
+    pub endpoint: EndpointClass,
+}
+
+/// A model as its provider names it.
+#[derive(Clone, Debug)]
+pub struct ChannelModel {
+    pub name: Arc<str>,
+    /// The name as a JSON string with quotes, to replace the value in the body.
+    pub json: Bytes,
+    /// A hash of the channel and this model, which identifies the model's health on the channel.
+    pub fingerprint: u64,
+    /// What its requests cost; `None` if the configuration has no prices.
+    pub price: Option<Arc<ModelPrice>>,
+}
+
+/// All platform models and all channels, by name.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    models: BTreeMap<Arc<str>, Arc<Model>>,
+    channels: BTreeMap<Arc<str>, Arc<Channel>>,
+}
+
+impl Catalog {
+    pub fn new(channels: Vec<Arc<Channel>>, models: impl IntoIterator<Item = Model>) -> Self {
+        Self {
+            models: models
+                .into_iter()
+                .map(|model| (model.name.clone(), Arc::new(model)))
+                .collect(),
+            channels: channels
+                .into_iter()
+                .map(|channel| (channel.name.clone(), channel))
+                .collect(),
+        }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<Model>> {
+        self.models.get(name)
+    }
+
+    pub fn channel(&self, name: &str) -> Option<&Arc<Channel>> {
+        self.channels.get(name)
+    }
+
+    /// All channels, in the order of their names.
+    pub fn channels(&self) -> impl Iterator<Item = &Arc<Channel>> {
+        self.channels.values()
+    }
+
+    /// All models, in the order of their names.
+    pub fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
+        self.models.values()
+    }
+}
+
+impl fmt::Debug for ModelRequestSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profile")
+            .field("protocol", &self.protocol)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Candidate {
+    /// A channel without a model, for requests that name none.
+    pub fn bound_to(channel: Arc<Channel>, protocol: Option<ChannelProtocol>) -> Self {
+        Self {
+            channel,
+            model: None,
+            protocol,
+            key: None,
+            is_bound: true,
+            is_preferred: false,
+            endpoint: EndpointClass::default(),
+        }
+    }
+
+    /// What orders candidates: those of a lower rank are tried first.
+    pub fn rank(&self) -> (bool, u8) {
+        (!self.is_preferred, self.channel.tier)
+    }
+
+    /// The candidate, for a request to an endpoint of this class.
+    pub fn with_endpoint(self, endpoint: EndpointClass) -> Self {
+        Self { endpoint, ..self }
+    }
+
+    /// What requests cost here; `None` if the configuration has no prices, or the request names no model.
+    pub fn price(&self) -> Option<&ModelPrice> {
+        self.model.as_ref()?.price.as_deref()
+    }
+
+    /// The channel of a task, for its queries, with the credential that created it, or any if that one is not configured
+    /// now.
+    pub fn for_task(
+        channel: Arc<Channel>,
+        task: &TaskId,
+        protocol: Option<ChannelProtocol>,
+    ) -> Self {
+        let key = channel.credentials.iter().position(|credential| {
+            credential_fingerprint(credential.secret.expose()) == task.credential
+        });
+        Self {
+            key,
+            endpoint: EndpointClass::TaskQuery,
+            ..Self::bound_to(channel, protocol)
+        }
+    }
+}
+
+impl ChannelModel {
+    pub fn new(name: &str, channel_fingerprint: u64) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (channel_fingerprint, name).hash(&mut hasher);
+        Self {
+            name: name.into(),
+            json: serde_json::Value::from(name).to_string().into(),
+            fingerprint: hasher.finish(),
+            price: None,
+        }
+    }
+}
+
+impl Model {
+    /// A model with these candidates, which may be in any order.
+    pub fn new(name: &str, mut candidates: Vec<Candidate>) -> Self {
+        candidates.sort_by_key(|candidate| candidate.channel.tier);
+        let mut spoken: Vec<Protocol> = candidates
+            .iter()
+            .flat_map(|candidate| candidate.channel.protocols.iter().copied())
+            .collect();
+        spoken.sort_unstable();
+        spoken.dedup();
+        Self {
+            name: name.into(),
+            display_name: None,
+            owned_by: String::new(),
+            created: 0,
+            profiles: Vec::new(),
+            by_protocol: spoken
+                .into_iter()
+                .map(|protocol| (protocol, speaking(&candidates, protocol)))
+                .collect(),
+            all_candidates: candidates.into(),
+        }
+    }
+
+    /// The schema that restricts the model in `protocol`, if any.
+    pub fn profile(&self, protocol: Protocol) -> Option<&Arc<CompiledSchema>> {
+        let mut profiles = self.profiles.iter();
+        let profile = profiles.find(|profile| profile.protocol == protocol)?;
+        Some(&profile.schema)
+    }
+
+    /// Whether any channel serves the model with `protocol`.
+    pub fn supports(&self, protocol: Protocol) -> bool {
+        !self.candidates(protocol).is_empty()
+    }
+
+    /// The protocols that at least one candidate supports.
+    pub fn protocols(&self) -> impl Iterator<Item = Protocol> + '_ {
+        self.by_protocol.iter().map(|(protocol, _)| *protocol)
+    }
+
+    /// The candidates that support `protocol`, lower tiers first.
+    pub fn candidates(&self, protocol: Protocol) -> Arc<[Candidate]> {
+        self.by_protocol
+            .iter()
+            .find(|(spoken, _)| *spoken == protocol)
+            .map_or_else(|| Arc::from([]), |(_, candidates)| candidates.clone())
+    }
+}
+
+fn speaking(candidates: &[Candidate], protocol: Protocol) -> Arc<[Candidate]> {
+    candidates
+        .iter()
+        .filter(|candidate| candidate.channel.protocols.contains(&protocol))
+        .map(|candidate| Candidate {
+            protocol: Some(ChannelProtocol::same_as(protocol)),
+            ..candidate.clone()
+        })
+        .collect()
+}

@@ -1,0 +1,148 @@
+//! Prices of models as built, and what an exchange costs by them. All amounts are integers.
+
+use crate::task::family::RequestedVideo;
+use headgate_protocol::usage::TokenUsage;
+use std::sync::Arc;
+
+/// Tokens that a price of tokens is the price of.
+const TOKENS_PER_PRICE: u128 = 1_000_000;
+
+/// The prices of a model on a channel.
+#[derive(Debug)]
+pub struct ModelPrice {
+    pub currency: Arc<str>,
+    /// `None` if tokens have no price.
+    pub tokens: Option<TokenPrices>,
+    /// Price of an image, in billionths of the currency's unit.
+    pub image: Option<u64>,
+    /// `None` if videos have no price.
+    pub video: Option<VideoPrices>,
+}
+
+/// Prices of a million tokens, in billionths of the currency's unit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TokenPrices {
+    pub input: u64,
+    pub cached_input: u64,
+    pub cache_write: u64,
+    pub output: u64,
+    pub reasoning: u64,
+}
+
+/// Prices of a second of video, in billionths of the currency's unit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct VideoPrices {
+    /// Resolutions in lower case, with their prices.
+    pub by_resolution: Vec<(Box<str>, u64)>,
+    /// The price of any other resolution.
+    pub other: Option<u64>,
+    /// The duration of creates that name none.
+    pub default_seconds: Option<u16>,
+}
+
+/// What a provider made besides text, where it has a price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MediaOutput {
+    /// The number of images in the response.
+    Images(u32),
+    /// The video of an accepted create.
+    Video(RequestedVideo),
+}
+
+/// An amount of money, in billionths of the currency's unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cost(pub u64);
+
+/// What is known of the cost of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PricedUsage {
+    /// The provider reported nothing that could have a price.
+    Unmetered,
+    /// What was metered has no price.
+    Unpriced,
+    Priced(Cost),
+}
+
+impl ModelPrice {
+    /// A model without prices.
+    pub fn none(currency: Arc<str>) -> Self {
+        Self {
+            currency,
+            tokens: None,
+            image: None,
+            video: None,
+        }
+    }
+
+    /// Whether the cost of images depends on their number.
+    pub fn counts_images(&self) -> bool {
+        self.image.is_some() || self.tokens.is_none()
+    }
+
+    /// The cost of what a provider did for a request. What has no price adds nothing, if anything else has one.
+    pub fn cost(&self, usage: Option<&TokenUsage>, media: Option<&MediaOutput>) -> PricedUsage {
+        if usage.is_none() && media.is_none() {
+            return PricedUsage::Unmetered;
+        }
+        let tokens = self.tokens.as_ref().zip(usage);
+        let tokens = tokens.map(|(prices, usage)| prices.cost(usage));
+        let media = media.and_then(|media| match media {
+            MediaOutput::Images(count) => Some(u128::from(self.image?) * u128::from(*count)),
+            MediaOutput::Video(video) => self.video.as_ref()?.cost(video),
+        });
+        match (tokens, media) {
+            (None, None) => PricedUsage::Unpriced,
+            (tokens, media) => {
+                let nanos = tokens.unwrap_or(0).saturating_add(media.unwrap_or(0));
+                PricedUsage::Priced(Cost(u64::try_from(nanos).unwrap_or(u64::MAX)))
+            }
+        }
+    }
+}
+
+impl TokenPrices {
+    /// In billionths, rounded to the nearest one.
+    fn cost(&self, usage: &TokenUsage) -> u128 {
+        let cached = usage.cached_input_tokens.unwrap_or(0);
+        let written = usage.cache_write_tokens.unwrap_or(0);
+        let all_input = usage.input_with_cache().unwrap_or(0);
+        let input = all_input.saturating_sub(cached).saturating_sub(written);
+        let reasoning = usage.reasoning_tokens.unwrap_or(0);
+        let output = usage.output_tokens.unwrap_or(0).saturating_sub(reasoning);
+        let sum: u128 = [
+            (self.input, input),
+            (self.cached_input, cached),
+            (self.cache_write, written),
+            (self.output, output),
+            (self.reasoning, reasoning),
+        ]
+        .into_iter()
+        .map(|(price, tokens)| u128::from(price) * u128::from(tokens))
+        .sum();
+        (sum + TOKENS_PER_PRICE / 2) / TOKENS_PER_PRICE
+    }
+}
+
+impl VideoPrices {
+    /// In billionths; `None` if the duration is unknown or the resolution has no price.
+    fn cost(&self, video: &RequestedVideo) -> Option<u128> {
+        let price = video
+            .resolution
+            .as_deref()
+            .and_then(|wanted| {
+                let mut known = self.by_resolution.iter();
+                known.find(|(resolution, _)| **resolution == *wanted)
+            })
+            .map(|(_, price)| *price)
+            .or(self.other)?;
+        let default_ms = || {
+            self.default_seconds
+                .map(|seconds| u64::from(seconds) * 1000)
+        };
+        let duration_ms = video.duration_ms.or_else(default_ms)?;
+        Some(u128::from(price) * u128::from(duration_ms) / 1000)
+    }
+}
+
+#[cfg(test)]
+mod tests;

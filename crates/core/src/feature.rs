@@ -1,0 +1,131 @@
+//! A feature: a part of the gateway that brings its filters and what they share, and that only the program's list names.
+
+use crate::filter::descriptor::{FilterDescriptor, FilterProvision};
+use crate::state::settings::StoreOpener;
+use std::any::{Any, TypeId, type_name};
+use std::sync::Arc;
+
+/// What a feature adds to the gateway. The default implementation of every method adds nothing.
+pub trait Feature: Sync {
+    /// Its filters, in any order.
+    fn filters(&self) -> &'static [FilterDescriptor] {
+        &[]
+    }
+
+    /// What opens state stores, if this feature has them.
+    fn stores(&self) -> Option<&'static dyn StoreOpener> {
+        None
+    }
+
+    /// Adds what outlives snapshots and is shared by all of them. Called once for each process.
+    fn add_shared_values(&self, _values: &mut FeatureValues) {}
+}
+
+/// The features of a program.
+#[derive(Clone, Copy)]
+pub struct FeatureList(pub &'static [&'static dyn Feature]);
+
+impl FeatureList {
+    /// All filters, in alphabetical order.
+    pub fn filters(self) -> FilterRegistry {
+        let features = self.0.iter();
+        let mut filters: Vec<_> = features.flat_map(|feature| feature.filters()).collect();
+        filters.sort_unstable_by_key(|filter| filter.name);
+        FilterRegistry(filters)
+    }
+
+    /// What opens state stores.
+    ///
+    /// # Panics
+    /// No feature has any.
+    pub fn stores(self) -> &'static dyn StoreOpener {
+        let stores = self.0.iter().find_map(|feature| feature.stores());
+        stores.expect("a program has a feature with state stores")
+    }
+
+    /// What all features share between snapshots.
+    pub fn shared_values(self) -> FeatureValues {
+        let mut values = FeatureValues::default();
+        for feature in self.0 {
+            feature.add_shared_values(&mut values);
+        }
+        values
+    }
+}
+
+/// All filters of a program, in alphabetical order.
+pub struct FilterRegistry(Vec<&'static FilterDescriptor>);
+
+impl FilterRegistry {
+    pub fn iter(&self) -> impl Iterator<Item = &'static FilterDescriptor> {
+        self.0.iter().copied()
+    }
+
+    /// The filter with this name.
+    pub fn find(&self, name: &str) -> Option<&'static FilterDescriptor> {
+        self.iter().find(|kind| kind.name == name)
+    }
+
+    /// The filters with this provision, formatted for a sentence: `` `one` or `other` ``.
+    pub fn providers(&self, provision: FilterProvision) -> String {
+        let providers = self.iter().filter(|kind| kind.provides(provision));
+        let names: Vec<String> = providers.map(|kind| format!("`{}`", kind.name)).collect();
+        names.join(" or ")
+    }
+}
+
+/// Objects of features, at most one of each type. Only the feature that adds an object names its type.
+#[derive(Clone, Default)]
+pub struct FeatureValues(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
+
+impl FeatureValues {
+    /// Adds an object; replaces an earlier one of the same type.
+    pub fn set<T: Any + Send + Sync>(&mut self, value: Arc<T>) {
+        let id = TypeId::of::<T>();
+        match self.0.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) => *known = value,
+            None => self.0.push((id, value)),
+        }
+    }
+
+    /// The object of this type, if there is one.
+    pub fn find<T: Any + Send + Sync>(&self) -> Option<&T> {
+        let id = TypeId::of::<T>();
+        let (_, value) = self.0.iter().find(|(known, _)| *known == id)?;
+        value.downcast_ref()
+    }
+
+    /// As [`Self::find`], for whoever keeps it.
+    pub fn find_shared<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let id = TypeId::of::<T>();
+        let (_, value) = self.0.iter().find(|(known, _)| *known == id)?;
+        value.clone().downcast().ok()
+    }
+
+    /// The object of this type, which the caller's own feature has added.
+    ///
+    /// # Panics
+    /// There is none: the feature is not in the program's list.
+    pub fn get<T: Any + Send + Sync>(&self) -> Arc<T> {
+        let value = self.find_shared();
+        value.unwrap_or_else(|| panic!("no feature adds a {}", type_name::<T>()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FeatureValues;
+    use std::sync::Arc;
+
+    #[test]
+    fn each_type_has_one_object_and_copies_of_the_map_share_it() {
+        let mut values = FeatureValues::default();
+        assert_eq!(values.find::<u8>(), None);
+        values.set(Arc::new(1_u8));
+        values.set(Arc::new("text"));
+        values.set(Arc::new(2_u8));
+        let copy = values.clone();
+        assert_eq!(copy.find(), Some(&2_u8));
+        assert!(Arc::ptr_eq(&copy.get::<&str>(), &values.get::<&str>()));
+    }
+}

@@ -1,0 +1,80 @@
+//! How a complete body is parsed, according to what the filters of its route need.
+
+use super::RequestBodyNeed;
+use super::body::RequestBody;
+use super::view::RequestView;
+use bytes::Bytes;
+use headgate_protocol::fault::Fault;
+use headgate_protocol::form::MultipartForm;
+use headgate_protocol::images;
+use headgate_protocol::images::{FileRepresentation, ImageRequestRewrite};
+use headgate_protocol::json::{JsonDocument, JsonLimits};
+
+/// How to parse a body.
+#[derive(Debug, PartialEq, Eq)]
+pub enum RequestBodyFormat {
+    /// The body is empty, and no filter needs one.
+    Absent,
+    Json,
+    /// A form whose fields a filter needs.
+    Form {
+        boundary: String,
+    },
+    Opaque,
+}
+
+impl RequestBodyFormat {
+    /// How to parse `body` of `request`, given what the filters of the route need.
+    pub fn for_request(request: &RequestView, body: &[u8], need: RequestBodyNeed) -> Self {
+        match (need, request.form_boundary()) {
+            (RequestBodyNeed::Scanned, Some(boundary)) if request.takes_form => Self::Form {
+                boundary: boundary.to_owned(),
+            },
+            (RequestBodyNeed::Scanned, _) => Self::Json,
+            (RequestBodyNeed::Untouched | RequestBodyNeed::Whole, _) if body.is_empty() => {
+                Self::Absent
+            }
+            (RequestBodyNeed::Untouched, _) => Self::Opaque,
+            (RequestBodyNeed::Whole, _) if request.is_form(body) => Self::Opaque,
+            (RequestBodyNeed::Whole, _) => Self::Json,
+        }
+    }
+
+    /// Parses the body. Takes long for a large one: call it off the worker threads.
+    ///
+    /// # Errors
+    /// The body is malformed or ambiguous.
+    pub fn read(self, body: Bytes) -> Result<RequestBody, Fault> {
+        let scan = |body| JsonDocument::parse(body, &JsonLimits::default()).map_err(Fault::from);
+        match self {
+            Self::Absent => Ok(RequestBody::Absent),
+            Self::Opaque => Ok(RequestBody::Opaque(body)),
+            Self::Json => scan(body).map(RequestBody::Json),
+            Self::Form { boundary } => {
+                let form = MultipartForm::parse(body, &boundary)?;
+                // Only image edits are parsed as a form.
+                let described = images::encode_json(
+                    &form,
+                    FileRepresentation::StandIns,
+                    ImageRequestRewrite::NONE,
+                )?;
+                Ok(RequestBody::Form {
+                    described: scan(described)?,
+                    form,
+                })
+            }
+        }
+    }
+}
+
+impl RequestView {
+    /// Sets the parsed body that arrived.
+    pub fn receive_body(&mut self, body: RequestBody) {
+        if let Some(form) = body.form() {
+            // Normalised, so that every parser at the provider finds the same parts under the same names.
+            form.normalise(&mut self.edits);
+            images::name_as_list(form, &mut self.edits);
+        }
+        self.body.receive(body);
+    }
+}

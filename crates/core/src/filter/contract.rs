@@ -1,0 +1,26 @@
+//! What the filters of a route determine of its HTTP API, for the description of the API.
+
+use headgate_protocol::schema::CompiledSchema;
+use std::sync::Arc;
+
+/// What callers of a route must send, and what they get.
+#[derive(Default)]
+pub struct RouteContract {
+    /// The schema of the request's body.
+    pub body: Option<Arc<CompiledSchema>>,
+    /// Whether the body may be a form instead of JSON.
+    pub accepts_form: bool,
+    /// The header with a date that callers must send.
+    pub version_header: Option<String>,
+    /// What the gateway makes of a success; `None` if it forwards what the provider sends.
+    pub content: Option<ContractContent>,
+}
+
+/// The content of a response that the gateway makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContractContent {
+    /// The models of the caller, or one of them if the path has a parameter.
+    Models,
+    /// The status of a video task in the generic protocol.
+    VideoTask,
+}

@@ -1,0 +1,14 @@
+//! The contract of the gateway: what a filter and a feature are, what they see, and what they share.
+//!
+//! Filters and features know this crate, the protocols and expressions, and nothing of each other.
+
+pub mod callout;
+pub mod catalog;
+pub mod feature;
+pub mod filter;
+pub mod regular_file;
+pub mod scalar;
+pub mod serve;
+pub mod state;
+pub mod subrequest;
+pub mod task;

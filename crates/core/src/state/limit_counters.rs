@@ -1,0 +1,245 @@
+//! Counters of what callers have used of their limits, in memory.
+
+use super::admission::{
+    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
+    CounterKey, LimitKind, LimitStatus,
+};
+use super::calendar::period;
+use super::clock::ClockReading;
+use super::sliding_window::SlidingWindow;
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The wait until the next try under a concurrency limit: nobody knows when another request will end.
+pub const LEASE_RETRY: Duration = Duration::from_secs(1);
+
+/// Idle counters are looked for and removed only above this number of counters.
+const COUNTERS_KEPT: usize = 1_024;
+
+/// Counters by caller, model and kind of limit.
+#[derive(Debug, Default)]
+pub struct LocalLimitCounters {
+    values: HashMap<CounterKey, CounterValue, RandomState>,
+    /// The number of counters at which idle ones are removed: callers come and go with the configuration.
+    prune_at: usize,
+}
+
+#[derive(Debug)]
+enum CounterValue {
+    Minute(SlidingWindow),
+    Now(u64),
+    Period(BudgetUsage),
+}
+
+/// The tokens used of a budget since the start of its day or month.
+#[derive(Debug, Default)]
+struct BudgetUsage {
+    since: u64,
+    used: u64,
+    /// The part of `used` that is not yet written to the state file.
+    unsaved: i64,
+}
+
+impl LocalLimitCounters {
+    /// Charges `demand` to all of its limits, or to none.
+    pub fn admit(&mut self, demand: &AdmissionRequest<'_>, now: ClockReading) -> AdmissionResult {
+        self.prune(now);
+        let mut refused: Option<(usize, Duration)> = None;
+        for (index, limit) in demand.limits.iter().enumerate() {
+            let values = self.counter_value(limit);
+            let wait = values.wait_for(limit, demand.tokens, now);
+            if wait > refused.map_or(Duration::ZERO, |(_, longest)| longest) {
+                refused = Some((index, wait));
+            }
+        }
+        let limit_statuses = demand
+            .limits
+            .iter()
+            .map(|limit| {
+                let values = self.counter_value(limit);
+                if refused.is_none() {
+                    values.take(limit.measure(), demand.tokens, now);
+                }
+                values.status(limit, now)
+            })
+            .collect();
+        let decision = match refused {
+            Some((limit, retry_after)) => AdmissionDecision::Refused { limit, retry_after },
+            None => AdmissionDecision::Granted(AdmissionTicket {
+                limits: demand.limits.to_vec(),
+                tokens: demand.tokens,
+                taken_at: now,
+                lease: 0,
+            }),
+        };
+        AdmissionResult {
+            limit_statuses,
+            decision,
+        }
+    }
+
+    /// Corrects the charge of `ticket` from the estimate to `tokens_used`, and ends its concurrency lease.
+    pub fn settle(&mut self, ticket: &AdmissionTicket, tokens_used: u64, now: ClockReading) {
+        for limit in &ticket.limits {
+            // A counter may have been removed as idle since the admission.
+            let values = self.counter_value(limit);
+            values.settle(limit.measure(), ticket, tokens_used, now);
+        }
+    }
+
+    /// Adopts the total that the state file has after a write: `total` for the period that began at `since`, of which
+    /// this process has just added `tokens`.
+    pub fn written(&mut self, counter: &CounterKey, since: u64, tokens: u64, total: u64) {
+        if let Some(CounterValue::Period(period)) = self.values.get_mut(counter)
+            && period.since == since
+        {
+            period.unsaved = period.unsaved.saturating_sub_unsigned(tokens);
+            period.used = total.saturating_add_signed(period.unsaved);
+        }
+    }
+
+    /// Sets the total that the state file had when it was opened, for the period that began at `since`.
+    pub fn restore(&mut self, counter: CounterKey, since: u64, total: u64) {
+        let period = BudgetUsage {
+            since,
+            used: total,
+            unsaved: 0,
+        };
+        self.values.insert(counter, CounterValue::Period(period));
+    }
+
+    /// Removes idle counters once there are many counters.
+    fn prune(&mut self, now: ClockReading) {
+        if self.values.len() >= self.prune_at.max(COUNTERS_KEPT) {
+            self.values
+                .retain(|counter, values| !values.is_idle(counter.measure(), now));
+            self.prune_at = 2 * self.values.len();
+        }
+    }
+
+    #[cfg(any(test, feature = "test-support"))]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn counter_value(&mut self, limit: &AdmissionLimit) -> &mut CounterValue {
+        self.values
+            .entry(limit.counter.clone())
+            .or_insert_with(|| CounterValue::new(limit.measure()))
+    }
+}
+
+impl CounterValue {
+    fn new(measure: LimitKind) -> Self {
+        match measure {
+            LimitKind::RequestsPerMinute | LimitKind::TokensPerMinute => {
+                Self::Minute(SlidingWindow::default())
+            }
+            LimitKind::Concurrent => Self::Now(0),
+            LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
+                Self::Period(BudgetUsage::default())
+            }
+        }
+    }
+
+    /// The time until a request for `tokens` fits; zero if it fits now.
+    fn wait_for(&mut self, limit: &AdmissionLimit, tokens: u64, now: ClockReading) -> Duration {
+        let room = added_amount(limit.measure(), tokens);
+        match self {
+            // A request that alone exceeds the limit is admitted when the window is empty: its estimate may be wrong.
+            Self::Minute(window) => window
+                .wait_for(now.steady_ms, room.min(limit.most), limit.most)
+                .unwrap_or(Duration::from_secs(60)),
+            Self::Now(leases) if *leases < limit.most => Duration::ZERO,
+            Self::Now(_) => LEASE_RETRY,
+            Self::Period(budget) => {
+                let (since, next) = period(limit.measure(), now.unix_ms);
+                if budget.since != since {
+                    *budget = BudgetUsage {
+                        since,
+                        ..BudgetUsage::default()
+                    };
+                }
+                match budget.used < limit.most {
+                    true => Duration::ZERO,
+                    false => Duration::from_millis(next - now.unix_ms),
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, measure: LimitKind, tokens: u64, now: ClockReading) {
+        match self {
+            Self::Minute(window) => window.add(now.steady_ms, added_amount(measure, tokens)),
+            Self::Now(leases) => *leases += 1,
+            Self::Period(budget) => budget.change(0, tokens),
+        }
+    }
+
+    fn settle(
+        &mut self,
+        measure: LimitKind,
+        ticket: &AdmissionTicket,
+        tokens_used: u64,
+        now: ClockReading,
+    ) {
+        match self {
+            Self::Minute(window) if measure == LimitKind::TokensPerMinute => {
+                let taken_ms = ticket.taken_at.steady_ms;
+                window.correct(now.steady_ms, taken_ms, ticket.tokens, tokens_used);
+            }
+            Self::Minute(_) => {}
+            Self::Now(leases) => *leases = leases.saturating_sub(1),
+            Self::Period(budget) => {
+                if budget.since == period(measure, ticket.taken_at.unix_ms).0 {
+                    budget.change(ticket.tokens, tokens_used);
+                }
+            }
+        }
+    }
+
+    /// Whether a new counter would give the same results, so that this one can be removed.
+    fn is_idle(&mut self, measure: LimitKind, now: ClockReading) -> bool {
+        match self {
+            Self::Minute(window) => window.sum(now.steady_ms) == 0,
+            Self::Now(leases) => *leases == 0,
+            Self::Period(budget) => {
+                budget.unsaved == 0 && budget.since != period(measure, now.unix_ms).0
+            }
+        }
+    }
+
+    fn status(&mut self, limit: &AdmissionLimit, now: ClockReading) -> LimitStatus {
+        let (used, reset) = match self {
+            Self::Minute(window) => (window.sum(now.steady_ms), window.reset(now.steady_ms)),
+            Self::Now(leases) => (*leases, Duration::ZERO),
+            Self::Period(budget) => {
+                let (_, next) = period(limit.measure(), now.unix_ms);
+                (budget.used, Duration::from_millis(next - now.unix_ms))
+            }
+        };
+        LimitStatus {
+            remaining: limit.most.saturating_sub(used),
+            reset,
+        }
+    }
+}
+
+impl BudgetUsage {
+    fn change(&mut self, less: u64, more: u64) {
+        self.used = self.used.saturating_sub(less).saturating_add(more);
+        self.unsaved = self
+            .unsaved
+            .saturating_sub_unsigned(less)
+            .saturating_add_unsigned(more);
+    }
+}
+
+/// What a request adds to a counter of one minute.
+fn added_amount(measure: LimitKind, tokens: u64) -> u64 {
+    match measure {
+        LimitKind::TokensPerMinute => tokens,
+        _ => 1,
+    }
+}

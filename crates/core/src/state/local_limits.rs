@@ -1,0 +1,48 @@
+//! The limits that one process counts in its own memory, for the stores that no other process shares.
+
+use super::StoreFuture;
+use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
+use super::clock::Clock;
+use super::limit_counters::LocalLimitCounters;
+use super::lock::lock;
+use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
+use std::sync::{Arc, Mutex};
+
+/// Counters of callers' limits and of uses per second. No call waits.
+#[derive(Default)]
+pub struct LocalLimits {
+    /// Shared with the writer of a state file, which saves the budgets.
+    pub counters: Arc<Mutex<LocalLimitCounters>>,
+    limiter: Mutex<PerSecondLimiter>,
+    clock: Clock,
+}
+
+impl LocalLimits {
+    pub fn new(counters: LocalLimitCounters, clock: Clock) -> Self {
+        Self {
+            counters: Arc::new(Mutex::new(counters)),
+            limiter: Mutex::default(),
+            clock,
+        }
+    }
+
+    /// As [`StateStore::admit`](super::StateStore::admit).
+    pub fn admit(&self, demand: &AdmissionRequest<'_>) -> StoreFuture<'static, AdmissionResult> {
+        StoreFuture::Ready(Ok(lock(&self.counters).admit(demand, self.clock.now())))
+    }
+
+    /// As [`StateStore::settle`](super::StateStore::settle).
+    pub fn settle(&self, ticket: &AdmissionTicket, tokens_used: u64) {
+        lock(&self.counters).settle(ticket, tokens_used, self.clock.now());
+    }
+
+    /// As [`StateStore::take_per_second`](super::StateStore::take_per_second).
+    pub fn take_per_second(
+        &self,
+        budget_key: &str,
+        per_second: u16,
+    ) -> StoreFuture<'static, PerSecondDecision> {
+        let now_ms = self.clock.now().steady_ms;
+        StoreFuture::Ready(Ok(lock(&self.limiter).take(budget_key, per_second, now_ms)))
+    }
+}

@@ -1,0 +1,64 @@
+//! What a create asks for, as far as the cost of a video depends on it.
+
+use super::{AllowedValues, FieldMapping, VideoFamily};
+use crate::task::generic::GenericField;
+use headgate_protocol::json::{DocumentNode, JsonDocument};
+use serde_json::Value;
+
+/// The longest name of a resolution that is read, in bytes.
+const RESOLUTION_BYTES_MAX: usize = 32;
+
+/// Duration and resolution that a create asks for; `None` if it leaves them to the provider.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestedVideo {
+    pub duration_ms: Option<u64>,
+    /// In lower case, by its name in the generic protocol.
+    pub resolution: Option<String>,
+}
+
+impl VideoFamily {
+    /// What a caller's create asks for, in the generic protocol or in that of the family.
+    pub fn requested_video(&self, request: &JsonDocument, is_generic: bool) -> RequestedVideo {
+        let node = |field: GenericField| {
+            let pointer = match (is_generic, &self.request.fields[field as usize]) {
+                (true, _) => format!("/{}", field.name()),
+                (false, FieldMapping::Put { to, .. }) => to.pointer(0),
+                (false, FieldMapping::Refuse(_) | FieldMapping::Ignore(_)) => return None,
+            };
+            request.root().pointer(&pointer)
+        };
+        let resolution = node(GenericField::Resolution);
+        let resolution = resolution.and_then(|node| node.text_start(RESOLUTION_BYTES_MAX));
+        RequestedVideo {
+            duration_ms: node(GenericField::Duration).and_then(milliseconds),
+            resolution: resolution
+                .filter(|text| !text.is_empty())
+                .map(|text| self.generic_resolution(&text).to_ascii_lowercase()),
+        }
+    }
+
+    /// The generic name of a resolution that may be written as the family does.
+    fn generic_resolution<'t>(&'t self, text: &'t str) -> &'t str {
+        let field = &self.request.fields[GenericField::Resolution as usize];
+        let FieldMapping::Put {
+            choices: AllowedValues::Of(choices),
+            ..
+        } = field
+        else {
+            return text;
+        };
+        let is_meant = |value: &Option<Value>| {
+            let word = value.as_ref().and_then(Value::as_str);
+            word.is_some_and(|word| word == text)
+        };
+        let meant = choices.iter().find(|(_, value)| is_meant(value));
+        meant.map_or(text, |(name, _)| name)
+    }
+}
+
+/// A duration in seconds; providers choose it if it is -1.
+fn milliseconds(node: DocumentNode<'_>) -> Option<u64> {
+    let seconds = node.as_f64()?;
+    let is_duration = seconds > 0.0 && seconds <= 86_400.0;
+    is_duration.then(|| (seconds * 1000.0).round() as u64)
+}

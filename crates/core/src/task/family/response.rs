@@ -1,0 +1,245 @@
+//! Maps a family's responses to the generic protocol.
+
+use super::{ResponseFieldSources, UsageMapping, VideoFamily};
+use crate::task::generic::is_ratio;
+use crate::task::id::TaskId;
+use crate::task::state::TaskState;
+use crate::task::status::{
+    FAILED_UPSTREAM, INVALID_RESPONSE, TaskError, TaskStatus, TaskUsage, UNKNOWN_STATUS,
+};
+use bytes::Bytes;
+use headgate_protocol::json::{DocumentNode, JsonDocument};
+use std::time::Duration;
+
+/// A response without a required value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TaskResponseError {
+    #[error("the provider's response has no task id")]
+    NoTaskId,
+    #[error("the provider's response has no status")]
+    NoStatus,
+    #[error("the provider's response is about another task")]
+    OtherTask,
+}
+
+/// A provider's error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamError {
+    /// `None` if the provider sends only a message.
+    pub code: Option<String>,
+    pub message: String,
+}
+
+/// How long a task with an unknown status counts as running.
+const UNKNOWN_KEPT_MS: u64 = 24 * 60 * 60 * 1_000;
+/// The maximum length of a provider's id, in characters.
+const ID_CHARS_MAX: usize = 512;
+/// The maximum length of an unknown status in a message, in characters.
+const WORD_CHARS_MAX: usize = 64;
+
+impl VideoFamily {
+    /// The provider's task id in the response to a create.
+    ///
+    /// # Errors
+    /// There is no id. The provider may have accepted the task all the same.
+    pub fn created(&self, response: &JsonDocument) -> Result<String, TaskResponseError> {
+        let id = self.task_id.text(response.root());
+        id.filter(|id| is_id(id)).ok_or(TaskResponseError::NoTaskId)
+    }
+
+    /// The status of a task from the response to a query; `now_ms` is in Unix milliseconds.
+    ///
+    /// # Errors
+    /// The response is not about this task; its status is then unchanged.
+    pub fn status(
+        &self,
+        response: &JsonDocument,
+        task: &TaskId,
+        now_ms: u64,
+    ) -> Result<TaskStatus, TaskResponseError> {
+        let root = response.root();
+        let id = self.task_id.text(root);
+        if id.is_some_and(|id| id != task.upstream) {
+            return Err(TaskResponseError::OtherTask);
+        }
+        let word = self
+            .status
+            .at
+            .text(root)
+            .ok_or(TaskResponseError::NoStatus)?;
+        let mut words = self.status.words.iter();
+        let mut status = self.response.common(root, task, now_ms);
+        match words.find(|(known, _)| *known == word) {
+            Some((_, state)) => status.state = *state,
+            None => {
+                status.upstream_word = Some(printable(&word));
+                status.state = self.unknown(task, now_ms);
+            }
+        }
+        if !status.state.is_terminal() && self.is_expired(root, &status, now_ms) {
+            status.state = TaskState::Expired;
+            status.upstream_word = Some(printable(&word));
+        }
+        match status.state {
+            TaskState::Succeeded => self.response.succeed(root, &mut status),
+            TaskState::Failed => status.error = Some(self.failure(response, &status)),
+            TaskState::Queued | TaskState::Running | TaskState::Cancelled | TaskState::Expired => {}
+        }
+        Ok(status)
+    }
+
+    /// The status of a task that is unknown to the provider (404 and similar): providers remove tasks after a while,
+    /// and some do not find new ones at once.
+    pub fn missing(&self, task: &TaskId, now_ms: u64) -> TaskStatus {
+        let mut status = TaskStatus::new(task, now_ms);
+        status.state = state_of_unknown(task, now_ms);
+        status.upstream_word = Some("not_found".into());
+        status
+    }
+
+    /// A response for a task of which only its creation is known: that it is running. `None` if it was created more than a
+    /// day before `now_ms`, or if the family has no such word.
+    pub fn presumed_response(&self, task: &TaskId, now_ms: u64) -> Option<Bytes> {
+        let state = state_of_unknown(task, now_ms);
+        let is_presumed = state == TaskState::Running;
+        is_presumed.then(|| self.minimal_response(task, state))?
+    }
+
+    /// The error in a response, if there is one; its code replaces a missing message.
+    pub fn error(&self, response: &JsonDocument) -> Option<UpstreamError> {
+        let root = response.root();
+        let code = self.errors.code.text(root);
+        let message = self.errors.message.text(root).or_else(|| code.clone())?;
+        Some(UpstreamError { code, message })
+    }
+
+    /// Whether a create that was refused with this code may fail over to another channel.
+    pub fn may_fail_over(&self, code: &str) -> bool {
+        let mut patterns = self.errors.failover_codes.iter();
+        patterns.any(|pattern| match pattern.strip_suffix('*') {
+            Some(beginning) => code.starts_with(beginning),
+            None => code == pattern,
+        })
+    }
+
+    /// Whether the time is over after which the provider ends the task.
+    fn is_expired(&self, root: DocumentNode<'_>, status: &TaskStatus, now_ms: u64) -> bool {
+        self.status.expiry.as_ref().is_some_and(|expiry| {
+            let stated = expiry.at.whole(root).map(Duration::from_secs);
+            let after_ms = stated.unwrap_or(expiry.default).as_millis();
+            u128::from(now_ms.saturating_sub(status.created_ms)) > after_ms
+        })
+    }
+
+    fn unknown(&self, task: &TaskId, now_ms: u64) -> TaskState {
+        match self.status.keeps_unknown {
+            true => state_of_unknown(task, now_ms),
+            false => TaskState::Failed,
+        }
+    }
+
+    fn failure(&self, response: &JsonDocument, status: &TaskStatus) -> TaskError {
+        let (code, message) = match status.upstream_word {
+            Some(_) => (UNKNOWN_STATUS, "the provider reported an unknown status"),
+            None => (FAILED_UPSTREAM, "the provider gave no error message"),
+        };
+        match self.error(response) {
+            Some(error) => TaskError {
+                code: error.code.unwrap_or_else(|| code.into()),
+                message: error.message,
+            },
+            None => TaskError {
+                code: code.into(),
+                message: message.into(),
+            },
+        }
+    }
+}
+
+impl ResponseFieldSources {
+    /// The fields of a response that do not depend on the state.
+    fn common(&self, root: DocumentNode<'_>, task: &TaskId, now_ms: u64) -> TaskStatus {
+        let mut status = TaskStatus::new(task, now_ms);
+        let time = |text: Option<String>| self.times.read(&text?);
+        status.created_ms = time(self.created.text(root)).unwrap_or(status.created_ms);
+        status.updated_ms = time(self.updated.text(root)).unwrap_or(status.updated_ms);
+        status.updated_ms = status.updated_ms.max(status.created_ms);
+        let resolution = self.resolution.text(root);
+        let resolution = resolution.map(|tier| tier.to_ascii_lowercase());
+        status.resolution = resolution.filter(|tier| is_tier(tier));
+        let ratio = self.ratio.text(root).filter(|ratio| is_ratio(ratio));
+        status.ratio = ratio.or(status.ratio);
+        status
+    }
+
+    /// Reads the fields of a success; without a video the task has failed.
+    fn succeed(&self, root: DocumentNode<'_>, status: &mut TaskStatus) {
+        status.video_url = self.video_url.text(root);
+        if status.video_url.is_none() {
+            status.state = TaskState::Failed;
+            status.error = Some(TaskError {
+                code: INVALID_RESPONSE.into(),
+                message: "the provider reported success without a video".into(),
+            });
+            return;
+        }
+        status.video_duration = self.video_duration.whole(root);
+        let usage = self.usage.read(root);
+        status.usage = (usage != TaskUsage::default()).then_some(usage);
+    }
+}
+
+impl UsageMapping {
+    fn read(&self, root: DocumentNode<'_>) -> TaskUsage {
+        TaskUsage {
+            input_video_duration: self.input_video_duration.whole(root),
+            output_video_duration: self.output_video_duration.whole(root),
+            total_tokens: self.total_tokens.whole(root),
+            duration: self.duration.whole(root),
+        }
+    }
+}
+
+impl TaskStatus {
+    /// The status of a task without a response.
+    fn new(task: &TaskId, now_ms: u64) -> Self {
+        let created_ms = task.created.saturating_mul(1_000);
+        Self {
+            state: TaskState::Running,
+            upstream_word: None,
+            video_url: None,
+            video_duration: None,
+            resolution: None,
+            ratio: task.ratio.clone().filter(|ratio| is_ratio(ratio)),
+            created_ms,
+            updated_ms: now_ms.max(created_ms),
+            error: None,
+            usage: None,
+        }
+    }
+}
+
+fn state_of_unknown(task: &TaskId, now_ms: u64) -> TaskState {
+    let age_ms = now_ms.saturating_sub(task.created.saturating_mul(1_000));
+    match age_ms < UNKNOWN_KEPT_MS {
+        true => TaskState::Running,
+        false => TaskState::Expired,
+    }
+}
+
+/// Whether an id is safe in a path: an id of dots alone would change the path.
+fn is_id(id: &str) -> bool {
+    let is_plain = id.len() <= ID_CHARS_MAX && !id.contains(char::is_control);
+    is_plain && !id.bytes().all(|byte| byte == b'.')
+}
+
+/// Whether `tier` is like `480p`, `720p`, `1080p` or `4k`.
+fn is_tier(tier: &str) -> bool {
+    let number = tier.strip_suffix(['p', 'k']).unwrap_or_default();
+    (1..=5).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn printable(word: &str) -> String {
+    let printable = word.chars().filter(char::is_ascii_graphic);
+    printable.take(WORD_CHARS_MAX).collect()
+}

@@ -1,0 +1,226 @@
+//! Sources of values in a response: a pointer, a difference, a quotient, or a text with pointers in it.
+
+use headgate_protocol::json::DocumentNode;
+
+/// The sources of a value; the first one with a value counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ValueSourceList(Vec<PointerExpression>);
+
+/// A source of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PointerExpression {
+    Pointer(String),
+    /// `/a - /b`
+    Minus(String, String),
+    /// `/a / /b`, rounded down
+    Over(String, String),
+    /// `{/a}p`
+    Text(Vec<SourceTextPart>),
+}
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceTextPart {
+    Literal(String),
+    Pointer(String),
+}
+
+impl PointerExpression {
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        if !text.starts_with('/') {
+            return parse_text(text);
+        }
+        for (sign, source) in [
+            (" - ", Self::Minus as fn(String, String) -> Self),
+            (" / ", Self::Over),
+        ] {
+            if let Some((left, right)) = text.split_once(sign) {
+                return Ok(source(pointer(left)?, pointer(right)?));
+            }
+        }
+        Ok(Self::Pointer(pointer(text)?))
+    }
+
+    /// The pointer, if the source is a plain pointer.
+    pub fn pointer(&self) -> Option<&str> {
+        match self {
+            Self::Pointer(pointer) => Some(pointer),
+            Self::Minus(..) | Self::Over(..) | Self::Text(_) => None,
+        }
+    }
+
+    fn text(&self, root: DocumentNode<'_>) -> Option<String> {
+        match self {
+            Self::Pointer(pointer) => word(root.pointer(pointer)?),
+            Self::Minus(..) | Self::Over(..) => Some(self.number(root)?.to_string()),
+            Self::Text(parts) => {
+                let words = parts.iter().map(|part| match part {
+                    SourceTextPart::Literal(text) => Some(text.clone()),
+                    // Providers write 0 for an unknown size.
+                    SourceTextPart::Pointer(pointer) => {
+                        word(root.pointer(pointer)?).filter(|word| word != "0")
+                    }
+                });
+                words.collect()
+            }
+        }
+    }
+
+    fn number(&self, root: DocumentNode<'_>) -> Option<f64> {
+        let number = |pointer: &str| word(root.pointer(pointer)?)?.parse::<f64>().ok();
+        let number = match self {
+            Self::Pointer(pointer) => number(pointer)?,
+            Self::Minus(left, right) => number(left)? - number(right)?,
+            Self::Over(left, right) => (number(left)? / number(right)?).floor(),
+            Self::Text(_) => self.text(root)?.parse().ok()?,
+        };
+        number.is_finite().then_some(number)
+    }
+}
+
+impl ValueSourceList {
+    pub fn new(sources: Vec<PointerExpression>) -> Self {
+        Self(sources)
+    }
+
+    /// The first text that is present and not empty; a number counts as text.
+    pub fn text(&self, root: DocumentNode<'_>) -> Option<String> {
+        self.0.iter().find_map(|source| source.text(root))
+    }
+
+    /// The first number that is present and not below zero, rounded.
+    pub fn whole(&self, root: DocumentNode<'_>) -> Option<u64> {
+        let numbers = self.0.iter().filter_map(|source| source.number(root));
+        let mut numbers = numbers.map(f64::round);
+        let number = numbers.find(|number| (0.0..9_007_199_254_740_992.0).contains(number))?;
+        Some(number as u64)
+    }
+
+    /// The plain pointers among these sources.
+    pub fn pointers(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(PointerExpression::pointer)
+    }
+
+    /// All values at the pointers; `*` matches all elements of a list.
+    pub fn nodes<'a>(&self, root: DocumentNode<'a>) -> Vec<DocumentNode<'a>> {
+        let mut nodes = Vec::new();
+        for pointer in self.pointers() {
+            collect(root, pointer, &mut nodes);
+        }
+        nodes
+    }
+}
+
+fn collect<'a>(node: DocumentNode<'a>, pointer: &str, nodes: &mut Vec<DocumentNode<'a>>) {
+    let Some((before, after)) = pointer.split_once("/*") else {
+        return nodes.extend(node.pointer(pointer));
+    };
+    let list = node.pointer(before).into_iter();
+    for element in list.flat_map(DocumentNode::elements) {
+        collect(element, after, nodes);
+    }
+}
+
+fn parse_text(text: &str) -> Result<PointerExpression, &'static str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((literal, after)) = rest.split_once('{') {
+        let (inner, after) = after.split_once('}').ok_or("unclosed `{`")?;
+        parts.push(SourceTextPart::Literal(literal.into()));
+        parts.push(SourceTextPart::Pointer(pointer(inner)?));
+        rest = after;
+    }
+    if parts.is_empty() {
+        return Err("not a JSON pointer: it must begin with `/`");
+    }
+    parts.push(SourceTextPart::Literal(rest.into()));
+    parts.retain(|part| *part != SourceTextPart::Literal(String::new()));
+    Ok(PointerExpression::Text(parts))
+}
+
+fn pointer(text: &str) -> Result<String, &'static str> {
+    match text.starts_with('/') && text.len() > 1 && !text.contains(char::is_whitespace) {
+        true => Ok(text.into()),
+        false => Err(
+            "a JSON pointer must begin with `/`, as in /output/task_id, and must not contain spaces",
+        ),
+    }
+}
+
+/// A string that is not empty, or a number as written.
+fn word(node: DocumentNode<'_>) -> Option<String> {
+    let text = node.as_str().map(|text| text.into_owned());
+    let word = text.or_else(|| node.number_text().map(String::from))?;
+    (!word.is_empty()).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headgate_protocol::json::{JsonDocument, JsonLimits};
+    use serde_json::json;
+
+    fn sources(texts: &[&str]) -> ValueSourceList {
+        ValueSourceList::new(
+            texts
+                .iter()
+                .map(|text| PointerExpression::parse(text).unwrap())
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn the_first_present_source_is_used() {
+        let response = json!({
+            "five": 5, "text": "5.6", "half": 4.5, "zero": 0, "empty": "", "null": null, "minus": -1,
+            "list": [{"id": "a"}, {"other": 1}, {"id": "b"}], "true": true, "huge": 1e300
+        });
+        let response =
+            JsonDocument::parse(response.to_string().into(), &JsonLimits::default()).unwrap();
+        let root = response.root();
+        let numbers: [(&[&str], Option<u64>); 11] = [
+            (&["/five"], Some(5)),
+            (
+                &["/missing", "/null", "/empty", "/minus", "/true", "/text"],
+                Some(6),
+            ),
+            (&["/half"], Some(5)),
+            (&["/zero", "/five"], Some(0)),
+            (&["/five - /half"], Some(1)),
+            (&["/five / /half"], Some(1)),
+            (&["/five / /zero"], None),
+            (&["/zero - /five", "/half"], Some(5)),
+            (&["/five - /missing"], None),
+            (&["/huge"], None),
+            (&[], None),
+        ];
+        for (texts, expected) in numbers {
+            assert_eq!(sources(texts).whole(root), expected, "{texts:?}");
+        }
+        let words: [(&[&str], Option<&str>); 6] = [
+            (&["/text"], Some("5.6")),
+            (&["/five"], Some("5")),
+            (&["/empty", "/null", "/true", "/list/0/id"], Some("a")),
+            (&["{/five}p"], Some("5p")),
+            (&["{/five}:{/text}"], Some("5:5.6")),
+            (&["{/zero}p", "{/empty}p", "{/missing}p"], None),
+        ];
+        for (texts, expected) in words {
+            assert_eq!(sources(texts).text(root).as_deref(), expected, "{texts:?}");
+        }
+        let ids = sources(&["/list/*/id", "/missing/*/id", "/five"]);
+        let found: Vec<_> = ids.nodes(root).iter().map(|node| node.raw()).collect();
+        assert_eq!(found, [&b"\"a\""[..], b"\"b\"", b"5"]);
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_refused() {
+        for text in [
+            "", "output", "p", "{/a", "{a}p", "/", "/a b", "/a - b", "/a /b", "{}",
+        ] {
+            assert!(PointerExpression::parse(text).is_err(), "{text}");
+        }
+    }
+}

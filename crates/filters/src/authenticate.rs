@@ -1,0 +1,251 @@
+//! `authenticate`: identifies the caller by its API key, before the body is read.
+
+use headgate_core::catalog::caller::{Caller, Callers};
+use headgate_core::filter::descriptor::{
+    ChainSide, FilterDescriptor, FilterPlacement, FilterProvision,
+};
+use headgate_core::filter::view::RequestView;
+use headgate_core::filter::{Filter, HookResult};
+use headgate_protocol::Protocol;
+use headgate_protocol::credential_names::{member_names_credential, names_credential};
+use headgate_protocol::fault::{Fault, FaultKind};
+use http::{HeaderMap, HeaderName, header};
+use std::sync::Arc;
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "authenticate",
+    summary: "Authenticates the caller by `Authorization: Bearer`, and by `x-api-key` on messages; replies 401 otherwise.",
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        provides: &[FilterProvision::Caller],
+        ..FilterPlacement::ALWAYS
+    },
+    settings: None,
+    bare: true,
+    build: |_, context| {
+        Ok(Arc::new(AuthenticateFilter {
+            callers: context.callers.clone(),
+            key_headers: Protocol::key_headers(context.protocol).collect(),
+        }))
+    },
+};
+
+struct AuthenticateFilter {
+    callers: Arc<Callers>,
+    /// Headers that SDKs of the protocol send the key in, beside `Authorization`. Requests for the model list have them, too.
+    key_headers: Vec<&'static HeaderName>,
+}
+
+impl Filter for AuthenticateFilter {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        let caller = self.identify_caller(&request.headers, request.query.as_deref());
+        HookResult::from(caller.map(|caller| {
+            request.caller = Some(caller);
+        }))
+    }
+}
+
+impl AuthenticateFilter {
+    fn identify_caller(
+        &self,
+        headers: &HeaderMap,
+        query: Option<&str>,
+    ) -> Result<Arc<Caller>, Fault> {
+        let key = self.key(headers, query)?;
+        // SDKs and developers search for "Incorrect API key provided".
+        self.callers.find_by_key(key).ok_or_else(|| {
+            refuse(
+                "Incorrect API key provided; check it, or ask the operator of this gateway for one",
+            )
+        })
+    }
+
+    fn key<'h>(&self, headers: &'h HeaderMap, query: Option<&str>) -> Result<&'h [u8], Fault> {
+        let mut key = bearer(headers)?;
+        for name in &self.key_headers {
+            match (key, single(headers, name)?) {
+                (Some(one), Some(other)) if one != other => {
+                    return Err(refuse(format!(
+                        "`authorization` and `{name}` carry different keys; send one of the two headers"
+                    )));
+                }
+                (known, sent) => key = known.or(sent),
+            }
+        }
+        key.ok_or_else(|| {
+            let sent = sent_elsewhere(headers, query).unwrap_or("no API key provided".into());
+            let others = self.key_headers.iter();
+            let others: String = others.map(|name| format!(" or `{name}: <key>`")).collect();
+            refuse(format!(
+                "{sent}; send `authorization: Bearer <key>`{others}"
+            ))
+        })
+    }
+}
+
+/// Describes a header or query parameter that seems to hold the key but is not read.
+fn sent_elsewhere(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+    const NAME_BYTES_MAX: usize = 64;
+    let mut folded = Vec::new();
+    let header = headers
+        .keys()
+        .map(HeaderName::as_str)
+        .find(|name| names_credential(name.as_bytes()) && !name.contains("cookie"))
+        .map(|name| (name, "header"));
+    let member = query
+        .into_iter()
+        .flat_map(|query| query.split('&'))
+        .map(|member| member.split_once('=').map_or(member, |(name, _)| name))
+        .find(|name| member_names_credential(name, &mut folded))
+        .map(|name| (name, "query parameter"));
+    let (name, what) = header
+        .or(member)
+        .filter(|(name, _)| name.len() <= NAME_BYTES_MAX)?;
+    Some(format!(
+        "no API key provided: this path does not read {what} `{name}`"
+    ))
+}
+
+fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
+    let Some(value) = single(headers, &header::AUTHORIZATION)? else {
+        return Ok(None);
+    };
+    let scheme_ends = value
+        .iter()
+        .position(|byte| *byte == b' ')
+        .unwrap_or(value.len());
+    let (scheme, key) = value.split_at(scheme_ends);
+    if scheme.eq_ignore_ascii_case(b"bearer") && !key.trim_ascii().is_empty() {
+        Ok(Some(key.trim_ascii()))
+    } else {
+        Err(refuse(
+            "header `authorization` must be `Bearer <key>`; another scheme or no key was received",
+        ))
+    }
+}
+
+/// The only value of a header. Two values are an error: different readers could authenticate different callers.
+fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h [u8]>, Fault> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => Ok(Some(value.as_bytes())),
+        (Some(_), Some(_)) => Err(refuse(format!(
+            "header `{name}` was received more than once; send it once"
+        ))),
+    }
+}
+
+fn refuse(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::Unauthenticated, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headgate_core::catalog::caller::KeyDigest;
+
+    fn outcome(protocol: Option<Protocol>, sent: &[(&str, &str)]) -> Result<String, String> {
+        let mut callers = Callers::default();
+        for name in ["ann", "bob"] {
+            let key = format!("sk-{name}");
+            callers.insert(
+                KeyDigest::from_key(key.as_bytes()),
+                Arc::new(Caller::new(name, &[])),
+            );
+        }
+        let filter = AuthenticateFilter {
+            callers: Arc::new(callers),
+            key_headers: Protocol::key_headers(protocol).collect(),
+        };
+        let headers: HeaderMap = sent
+            .iter()
+            .map(|(name, value)| {
+                let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+                (name, value.parse().unwrap())
+            })
+            .fold(HeaderMap::new(), |mut headers, (name, value)| {
+                headers.append(name, value);
+                headers
+            });
+        filter
+            .identify_caller(&headers, None)
+            .map(|caller| caller.name.to_string())
+            .map_err(|fault| fault.message.clone())
+    }
+
+    #[test]
+    fn the_bearer_of_a_key_is_found_everywhere() {
+        for protocol in [Some(Protocol::Messages), Some(Protocol::Chat), None] {
+            for value in ["Bearer sk-ann", "bearer sk-ann", "BEARER  sk-ann "] {
+                assert_eq!(
+                    outcome(protocol, &[("authorization", value)]).unwrap(),
+                    "ann"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_api_key_counts_only_where_the_protocol_knows_it() {
+        assert_eq!(
+            outcome(Some(Protocol::Messages), &[("x-api-key", "sk-bob")]).unwrap(),
+            "bob"
+        );
+        assert!(outcome(Some(Protocol::Chat), &[("x-api-key", "sk-bob")]).is_err());
+    }
+
+    #[test]
+    fn two_headers_with_keys_must_agree() {
+        let both = |one, other| {
+            outcome(
+                Some(Protocol::Messages),
+                &[("authorization", one), ("x-api-key", other)],
+            )
+        };
+        assert_eq!(both("Bearer sk-ann", "sk-ann").unwrap(), "ann");
+        assert!(
+            both("Bearer sk-ann", "sk-bob")
+                .unwrap_err()
+                .contains("different keys")
+        );
+    }
+
+    #[test]
+    fn a_key_where_none_is_looked_for_is_named_by_its_place() {
+        let (chat, messages) = (Some(Protocol::Chat), Some(Protocol::Messages));
+        for (protocol, name, wanted) in [
+            (chat, "x-api-key", "`x-api-key`"),
+            (chat, "api-key", "`api-key`"),
+            (messages, "x-goog-api-key", "`x-goog-api-key`"),
+            (messages, "cookie", "no API key provided"),
+            (messages, "content-type", "no API key provided"),
+        ] {
+            let message = outcome(protocol, &[(name, "sk-ann")]).unwrap_err();
+            assert!(message.contains(wanted), "{message}");
+            assert!(
+                message.contains("send `authorization: Bearer <key>`"),
+                "{message}"
+            );
+            assert!(!message.contains("sk-ann"), "{message}");
+        }
+    }
+
+    #[test]
+    fn requests_without_a_valid_key_are_refused() {
+        for sent in [
+            &[][..],
+            &[("authorization", "Bearer sk-eve")],
+            &[("authorization", "Bearer ")],
+            &[("authorization", "Basic c2stYW5u")],
+            &[("authorization", "sk-ann")],
+            &[
+                ("authorization", "Bearer sk-ann"),
+                ("authorization", "Bearer sk-ann"),
+            ],
+            &[("authorization", "Basic x"), ("x-api-key", "sk-ann")],
+        ] {
+            assert!(outcome(Some(Protocol::Messages), sent).is_err(), "{sent:?}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The filters for text and for edits of requests and responses, limits, the cache, mirroring and callouts.
+
+use crate::mirroring::MirroredRequests;
+use crate::response_cache::ResponseCache;
+use crate::{
+    allow_ip, authenticate, cache, callout, deny_ip, edit_event, edit_json, first_channel,
+    follow_ids, force_usage, heartbeat, keep_own, limit_body, list_models, meter_usage, mirror,
+    normalise, pass_sse, pin, rate_limit, remember_ids, remove_headers, replace, reply,
+    require_json, require_version, restore_model, rewrite_path, route_model, set_headers, validate,
+};
+use headgate_core::feature::{Feature, FeatureValues};
+use headgate_core::filter::descriptor::FilterDescriptor;
+use std::sync::Arc;
+
+/// The filters for text and for edits of requests and responses, limits, the cache, mirroring and callouts.
+pub struct FiltersFeature;
+
+impl Feature for FiltersFeature {
+    fn filters(&self) -> &'static [FilterDescriptor] {
+        const FILTERS: &[FilterDescriptor] = &[
+            allow_ip::DESCRIPTOR,
+            authenticate::DESCRIPTOR,
+            cache::DESCRIPTOR,
+            callout::DESCRIPTOR,
+            deny_ip::DESCRIPTOR,
+            edit_event::DESCRIPTOR,
+            edit_json::DESCRIPTOR,
+            first_channel::DESCRIPTOR,
+            follow_ids::DESCRIPTOR,
+            force_usage::DESCRIPTOR,
+            heartbeat::DESCRIPTOR,
+            keep_own::DESCRIPTOR,
+            limit_body::DESCRIPTOR,
+            list_models::DESCRIPTOR,
+            meter_usage::DESCRIPTOR,
+            mirror::DESCRIPTOR,
+            normalise::DESCRIPTOR,
+            pass_sse::DESCRIPTOR,
+            pin::DESCRIPTOR,
+            rate_limit::DESCRIPTOR,
+            remember_ids::DESCRIPTOR,
+            remove_headers::DESCRIPTOR,
+            replace::DESCRIPTOR,
+            reply::DESCRIPTOR,
+            require_json::DESCRIPTOR,
+            require_version::DESCRIPTOR,
+            restore_model::DESCRIPTOR,
+            rewrite_path::DESCRIPTOR,
+            route_model::DESCRIPTOR,
+            set_headers::DESCRIPTOR,
+            validate::DESCRIPTOR,
+        ];
+        FILTERS
+    }
+
+    fn add_shared_values(&self, values: &mut FeatureValues) {
+        values.set(Arc::<ResponseCache>::default());
+        values.set(Arc::<MirroredRequests>::default());
+    }
+}

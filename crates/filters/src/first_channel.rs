@@ -1,0 +1,81 @@
+//! `first_channel`: routes a request that names neither model nor id to the pinned or the first usable channel.
+
+use headgate_core::catalog::channel::Channel;
+use headgate_core::catalog::model::Catalog;
+use headgate_core::filter::descriptor::{
+    ChainSide, FilterDescriptor, FilterPlacement, FilterProvision,
+};
+use headgate_core::filter::view::{RequestView, RouteDestination};
+use headgate_core::filter::{Filter, HookResult};
+use headgate_protocol::Protocol;
+use headgate_protocol::fault::{Fault, FaultKind};
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "first_channel",
+    summary: "Routes a request without a channel to the channel of `pin`, or to the first one (by tier, weight, name) that speaks the protocol and serves a model the caller may use.",
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        after: &["follow_ids", "pin"],
+        provides: &[FilterProvision::Channel],
+        ..FilterPlacement::ANYWHERE
+    },
+    settings: None,
+    bare: true,
+    build: |_, context| {
+        Ok(Arc::new(FirstChannelFilter {
+            catalog: context.catalog.clone(),
+            protocol: context.protocol,
+        }))
+    },
+};
+
+struct FirstChannelFilter {
+    catalog: Arc<Catalog>,
+    protocol: Option<Protocol>,
+}
+
+impl Filter for FirstChannelFilter {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        if request.destination.is_some() {
+            return HookResult::next();
+        }
+        let channel = match &request.pinned {
+            Some(pinned) => Ok(pinned.clone()),
+            None => self.first(request),
+        };
+        HookResult::from(channel.map(|channel| {
+            request.destination = Some(RouteDestination::bound_to(channel, request.protocol));
+        }))
+    }
+}
+
+impl FirstChannelFilter {
+    fn first(&self, request: &RequestView) -> Result<Arc<Channel>, Fault> {
+        let protocol = self
+            .protocol
+            .or_else(|| Protocol::detect_version(&request.headers))
+            .or_else(Protocol::find_storing);
+        let may_use = |name: &str| {
+            let caller = request.caller.as_ref();
+            caller.is_none_or(|caller| caller.may_use_model(name))
+        };
+        self.catalog
+            .models()
+            .filter(|model| may_use(&model.name))
+            .flat_map(|model| protocol.map(|it| model.candidates(it).to_vec()))
+            .flatten()
+            .map(|candidate| candidate.channel)
+            .min_by_key(|channel| (channel.tier, Reverse(channel.weight), channel.name.clone()))
+            .ok_or_else(|| {
+                Fault::new(
+                    FaultKind::Forbidden,
+                    format!(
+                        "this API key has no access to a model of the {} protocol; ask the operator of this gateway for access",
+                        protocol.map_or("-", Protocol::name)
+                    ),
+                )
+            })
+    }
+}

@@ -1,0 +1,119 @@
+//! `meter_usage`: reads the token usage that the provider reports in JSON responses and streams.
+
+use bytes::Bytes;
+use headgate_core::catalog::model::Candidate;
+use headgate_core::catalog::price::{MediaOutput, ModelPrice};
+use headgate_core::filter::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
+use headgate_core::filter::stream_info::UsageReport;
+use headgate_core::filter::view::{EventView, RequestView, ResponseBodyKind, ResponseView};
+use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
+use headgate_protocol::images::{image_count, is_image_event};
+use headgate_protocol::response_verdict::{is_examined, is_pending};
+use headgate_protocol::usage;
+use headgate_protocol::usage::StreamUsageMeter;
+use headgate_protocol::{GenerationMedium, RequestCost};
+use http::Method;
+use std::sync::Arc;
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "meter_usage",
+    summary: "Reads the token usage that the provider reports, for metrics and the access log.",
+    side: ChainSide::Response,
+    placement: FilterPlacement::ANYWHERE,
+    settings: None,
+    bare: true,
+    build: |_, _| Ok(Arc::new(MeterUsageFilter)),
+};
+
+struct MeterUsageFilter;
+
+impl Filter for MeterUsageFilter {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            response_body: ResponseBodyAccess::Observe,
+            events: ResponseBodyAccess::Observe,
+            ..FilterDeclaration::default()
+        }
+    }
+
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
+        if let (ResponseBodyKind::Stream, Some(protocol)) =
+            (response.kind, response.channel_protocol())
+        {
+            response.request.info.usage = UsageReport::Missing;
+            response
+                .request
+                .state
+                .set(StreamUsageMeter::new(protocol.usage()));
+        }
+        HookResult::done()
+    }
+
+    fn on_response_body<'a>(
+        &'a self,
+        response: &'a mut ResponseView<'_>,
+        body: &'a mut Bytes,
+    ) -> HookResult<'a, ()> {
+        let protocol = response.channel_protocol();
+        match protocol.and_then(|protocol| usage::from_json(protocol.usage(), body)) {
+            Some(usage) => response.request.info.usage = UsageReport::Counted(usage),
+            None if response.status.is_success() && expects_usage(response, body) => {
+                response.request.info.usage = UsageReport::Missing;
+            }
+            None => {}
+        }
+        if response.status.is_success()
+            && counts_images(response.candidate)
+            && let Some(count) = image_count(body)
+        {
+            response.request.state.set(MediaOutput::Images(count));
+        }
+        HookResult::done()
+    }
+
+    fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
+        if let Some(meter) = view.request.state.get_mut::<StreamUsageMeter>() {
+            match view.event.is_oversize() {
+                false => meter.event(view.event.name(), view.event.data()),
+                true => meter.oversize_piece(&view.event.raw),
+            }
+        }
+        if counts_images(view.candidate) && is_image_event(view.event.name(), view.event.data()) {
+            let earlier = match view.request.state.get() {
+                Some(MediaOutput::Images(count)) => *count,
+                _ => 0,
+            };
+            let images = MediaOutput::Images(earlier.saturating_add(1));
+            view.request.state.set(images);
+        }
+        HookResult::done()
+    }
+
+    fn on_response_end(&self, request: &mut RequestView) {
+        if let Some(usage) = request
+            .state
+            .get::<StreamUsageMeter>()
+            .and_then(StreamUsageMeter::usage)
+        {
+            request.info.usage = UsageReport::Counted(usage);
+        }
+    }
+}
+
+/// Whether a body without usage lacks it: a text was generated. A response that is being generated in the background has
+/// no usage yet.
+fn expects_usage(response: &ResponseView<'_>, body: &[u8]) -> bool {
+    let (request, protocol) = (&response.request, response.channel_protocol());
+    let cost = protocol.map(|protocol| protocol.descriptor().cost);
+    let is_text = matches!(cost, Some(RequestCost::Tokens(_)));
+    let is_post = request.method == Method::POST;
+    is_text && is_examined(is_post, &request.path) && !is_pending(body)
+}
+
+/// Whether the cost of a response depends on the number of its images; only then they are counted.
+fn counts_images(candidate: Option<&Candidate>) -> bool {
+    let price = || candidate?.price();
+    let protocol = candidate.and_then(|candidate| candidate.protocol);
+    let medium = protocol.map(|protocol| protocol.descriptor().medium);
+    medium == Some(GenerationMedium::Image) && price().is_some_and(ModelPrice::counts_images)
+}

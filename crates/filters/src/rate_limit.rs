@@ -1,0 +1,248 @@
+//! `rate_limit`: admits requests within their caller's limits, and settles on the actual usage.
+
+mod headers;
+mod reservation;
+
+use headgate_core::catalog::caller::Caller;
+use headgate_core::filter::descriptor::{
+    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
+    read_settings_or_default, settings_schema,
+};
+use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::stream_info::QuotaDecision;
+use headgate_core::filter::view::RequestView;
+use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
+use headgate_core::state::admission::{
+    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult,
+};
+use headgate_core::state::calendar::unix_ms;
+use headgate_core::state::caller_permit::CallerPermit;
+use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
+use headgate_protocol::estimate::TokenEstimate;
+use headgate_protocol::fault::{Fault, FaultKind};
+use reservation::Reservation;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "rate_limit",
+    summary: "Enforces the `limits` of callers: replies 429 above them, and sends rate limit headers.",
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        needs: &[FilterPrerequisite::Model],
+        provides: &[FilterProvision::Limits],
+        reason: ", since models have limits too",
+        hint: Some("put `rate_limit` last, so that refused requests do not count"),
+        ..FilterPlacement::GUARD
+    },
+    settings: Some(settings_schema::<TokenEstimateConfig>),
+    bare: true,
+    build: |settings, context| {
+        let TokenEstimateConfig {
+            default_output_tokens,
+        } = read_settings_or_default(settings)?;
+        Ok(Arc::new(RateLimitFilter {
+            state: context.state.clone(),
+            default_output_tokens,
+            estimates_tokens: context.protocol.is_some(),
+        }))
+    },
+};
+
+/// Settings of `rate_limit`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct TokenEstimateConfig {
+    /// Estimated output tokens of a request that sets no maximum, at least 1. Set it near the usual length of
+    /// responses: a lower value admits more requests at once, and more of them may exceed the limit. Default: 1024.
+    #[schemars(range(min = 1))]
+    default_output_tokens: u64,
+}
+
+impl Default for TokenEstimateConfig {
+    fn default() -> Self {
+        Self {
+            default_output_tokens: 1024,
+        }
+    }
+}
+
+struct RateLimitFilter {
+    state: Arc<dyn StateStore>,
+    default_output_tokens: u64,
+    /// Whether the route has a protocol, whose bodies allow an estimate of the tokens.
+    estimates_tokens: bool,
+}
+
+impl Filter for RateLimitFilter {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            reads_body: self.estimates_tokens,
+            ..FilterDeclaration::default()
+        }
+    }
+
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        let limited = |caller: &&Arc<Caller>| !caller.limits.is_empty();
+        let Some(caller) = request.caller.as_ref().filter(limited) else {
+            return HookResult::next();
+        };
+        let caller = caller.clone();
+        let model = request.model().map(|model| model.name.clone());
+        let limits = caller.limits.for_model(model.as_deref());
+        if limits.is_empty() || request.state.get::<Reservation>().is_some() {
+            return HookResult::next();
+        }
+        let estimate = self.estimate(request, limits);
+        let demand = AdmissionRequest {
+            limits,
+            tokens: estimate.total(),
+        };
+        if let StoreFuture::Ready(admission) = self.state.admit(&demand) {
+            return HookResult::Ready(self.decide(request, limits, estimate, admission));
+        }
+        HookResult::later(async move {
+            let limits = caller.limits.for_model(model.as_deref());
+            let demand = AdmissionRequest {
+                limits,
+                tokens: estimate.total(),
+            };
+            let admission = self.state.admit(&demand).get().await;
+            self.decide(request, limits, estimate, admission)
+        })
+    }
+
+    fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
+        if let Some(reservation) = request.state.take::<Reservation>() {
+            reservation.settle(&request.info, settlement);
+        }
+    }
+}
+
+impl RateLimitFilter {
+    fn decide(
+        &self,
+        request: &mut RequestView,
+        limits: &[AdmissionLimit],
+        estimate: TokenEstimate,
+        admission: Result<AdmissionResult, StoreUnavailable>,
+    ) -> Result<FilterAction, Fault> {
+        let AdmissionResult {
+            limit_statuses,
+            decision,
+        } = match admission {
+            Ok(admission) => admission,
+            Err(unavailable) => return self.decide_without_store(request, unavailable),
+        };
+        headers::add_headers(request, limits, &limit_statuses, unix_ms());
+        match decision {
+            AdmissionDecision::Granted(mut ticket) => {
+                request.caller_permit = CallerPermit::split_from(&mut ticket, &self.state);
+                let reservation = Reservation::new(self.state.clone(), ticket, estimate);
+                request.state.set(reservation);
+                Ok(FilterAction::Continue)
+            }
+            AdmissionDecision::Refused { limit, retry_after } => {
+                request.info.quota = QuotaDecision::Refused(limits[limit].measure());
+                let left = limit_statuses[limit].remaining;
+                Err(headers::refusal(
+                    &limits[limit],
+                    estimate.total(),
+                    left,
+                    retry_after,
+                ))
+            }
+        }
+    }
+
+    /// The estimate is zero if only requests are limited: that saves reading the body.
+    fn estimate(&self, request: &RequestView, limits: &[AdmissionLimit]) -> TokenEstimate {
+        let counts_tokens = |limit: &AdmissionLimit| limit.measure().counts_tokens();
+        match request.body.document() {
+            Some(body) if limits.iter().any(counts_tokens) => {
+                TokenEstimate::from_body(body, self.default_output_tokens)
+            }
+            _ => TokenEstimate::default(),
+        }
+    }
+
+    /// Applies the operator's choice (`on_store_failure`) when the limits cannot be checked.
+    fn decide_without_store(
+        &self,
+        request: &mut RequestView,
+        error: StoreUnavailable,
+    ) -> Result<FilterAction, Fault> {
+        let on_store_failure = self.state.on_store_failure();
+        if may_warn() {
+            tracing::warn!(%error, ?on_store_failure, "state store is unreachable; limits not checked");
+        }
+        match on_store_failure {
+            OnStoreFailure::Allow => {
+                request.info.quota = QuotaDecision::Unchecked;
+                Ok(FilterAction::Continue)
+            }
+            OnStoreFailure::Deny => Err(Fault::new(
+                FaultKind::Overloaded,
+                "the gateway cannot check the limits of this API key: its state store is unreachable; try again",
+            )
+            .source(error)),
+        }
+    }
+}
+
+/// At most one warning per second, so that an unreachable store does not flood the log.
+fn may_warn() -> bool {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let second = unix_ms() / 1000;
+    LAST.swap(second, Ordering::Relaxed) != second
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headgate_core::catalog::limits::CallerLimits;
+    use headgate_core::state::admission::LimitKind;
+    use headgate_core::state::test_stores::UnreachableStore;
+    use headgate_protocol::Protocol;
+    use http::{HeaderMap, Method};
+
+    fn request() -> RequestView {
+        let mut request = RequestView::new(
+            "req_1".into(),
+            Method::POST,
+            "/v1/chat/completions".into(),
+            None,
+            HeaderMap::new(),
+            Vec::new(),
+            Some(Protocol::Chat),
+        );
+        let amounts = [(LimitKind::RequestsPerMinute, Some(1))];
+        let limits = CallerLimits::new(&"ann".into(), &amounts);
+        request.caller = Some(Arc::new(Caller::new("ann", &[]).with_limits(limits)));
+        request
+    }
+
+    #[tokio::test]
+    async fn on_store_failure_allows_or_denies_requests() {
+        for on_store_failure in [OnStoreFailure::Allow, OnStoreFailure::Deny] {
+            let filter = RateLimitFilter {
+                state: Arc::new(UnreachableStore(on_store_failure)),
+                default_output_tokens: 1,
+                estimates_tokens: true,
+            };
+            let mut request = request();
+            let went_on = match filter.on_body(&mut request).decided().await {
+                Ok(FilterAction::Continue) => request.info.quota == QuotaDecision::Unchecked,
+                Ok(_) => panic!("a fault is no reply"),
+                Err(fault) => {
+                    assert_eq!(fault.kind, FaultKind::Overloaded);
+                    false
+                }
+            };
+            assert_eq!(went_on, on_store_failure == OnStoreFailure::Allow);
+            assert!(request.response_headers.is_empty());
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Rate limit headers of every response, and the error for a request above a limit.
+
+use headgate_core::filter::view::RequestView;
+use headgate_core::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
+use headgate_protocol::Protocol;
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::rate_limit_headers;
+use headgate_protocol::rate_limit_headers::{RateLimitStatus, RateLimitUnit, duration_text};
+use std::time::Duration;
+
+/// Adds the headers for requests and for tokens. Of several limits of a unit, the one with the least remaining counts.
+pub fn add_headers(
+    request: &mut RequestView,
+    limits: &[AdmissionLimit],
+    limit_statuses: &[LimitStatus],
+    now_ms: u64,
+) {
+    let units = [RateLimitUnit::Requests, RateLimitUnit::Tokens];
+    let reported = units
+        .into_iter()
+        .filter_map(|counted| Some((counted, tightest(counted, limits, limit_statuses)?)));
+    let format = Protocol::descriptor_for(request.protocol).rate_limits;
+    let headers = rate_limit_headers::headers(format, reported, now_ms);
+    match request.response_headers.is_empty() {
+        true => request.response_headers = headers,
+        false => request.response_headers.extend(headers),
+    }
+}
+
+/// The error for a request above `limit`, of which `left` remain.
+pub fn refusal(limit: &AdmissionLimit, tokens: u64, left: u64, wait: Duration) -> Fault {
+    let most = limit.most;
+    let when = duration_text(wait);
+    let on = |word: &str| match limit.counter.model() {
+        Some(model) => format!(" {word} model `{model}`"),
+        None => String::new(),
+    };
+    let budget = |period: &str| {
+        let on = on("on");
+        format!(
+            "quota exceeded: this API key may use {most} tokens per {period}{on}; try again in {when}, or ask the operator of this gateway for more"
+        )
+    };
+    let (kind, message) = match limit.measure() {
+        LimitKind::RequestsPerMinute => (
+            FaultKind::TooManyRequests,
+            format!(
+                "rate limit reached: this API key may send {most} requests per minute{}; try again in {when}",
+                on("to")
+            ),
+        ),
+        LimitKind::Concurrent => (
+            FaultKind::TooManyRequests,
+            format!(
+                "rate limit reached: this API key may have {most} concurrent requests{}; try again when one has finished",
+                on("to")
+            ),
+        ),
+        LimitKind::TokensPerMinute => (
+            FaultKind::TooManyTokens,
+            format!(
+                "rate limit reached: this API key may use {most} tokens per minute{}, {left} are left and this request needs about {tokens}; try again in {when}",
+                on("on")
+            ),
+        ),
+        LimitKind::TokensPerDay => (FaultKind::OverBudget, budget("day")),
+        LimitKind::TokensPerMonth => (FaultKind::OverBudget, budget("month")),
+    };
+    Fault::new(kind, message).retry_after(wait)
+}
+
+fn tightest(
+    counted: RateLimitUnit,
+    limits: &[AdmissionLimit],
+    limit_statuses: &[LimitStatus],
+) -> Option<RateLimitStatus> {
+    limits
+        .iter()
+        .zip(limit_statuses)
+        .filter(|(limit, _)| header_unit(limit.measure()) == Some(counted))
+        .map(|(limit, status)| RateLimitStatus {
+            limit: limit.most,
+            remaining: status.remaining,
+            reset: status.reset,
+        })
+        .min_by_key(|rate_limit| rate_limit.remaining)
+}
+
+/// The unit of a limit's headers. Concurrent requests have none: no protocol has headers for them.
+fn header_unit(measure: LimitKind) -> Option<RateLimitUnit> {
+    match measure {
+        LimitKind::RequestsPerMinute => Some(RateLimitUnit::Requests),
+        LimitKind::Concurrent => None,
+        LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
+            Some(RateLimitUnit::Tokens)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(measure: LimitKind, most: u64, model: Option<&str>) -> AdmissionLimit {
+        AdmissionLimit::new(&"ann".into(), model.map(Into::into).as_ref(), measure, most)
+    }
+
+    #[test]
+    fn a_refusal_names_the_limit_its_value_and_the_retry_time() {
+        use LimitKind::{Concurrent, RequestsPerMinute, TokensPerDay, TokensPerMinute};
+        for (measure, model, kind, message) in [
+            (
+                RequestsPerMinute,
+                None,
+                FaultKind::TooManyRequests,
+                "rate limit reached: this API key may send 60 requests per minute; try again in 12s",
+            ),
+            (
+                Concurrent,
+                Some("large"),
+                FaultKind::TooManyRequests,
+                "rate limit reached: this API key may have 60 concurrent requests to model `large`; try again when one has finished",
+            ),
+            (
+                TokensPerMinute,
+                Some("large"),
+                FaultKind::TooManyTokens,
+                "rate limit reached: this API key may use 60 tokens per minute on model `large`, 5 are left and this request needs about 40; try again in 12s",
+            ),
+            (
+                TokensPerDay,
+                None,
+                FaultKind::OverBudget,
+                "quota exceeded: this API key may use 60 tokens per day; try again in 12s, or ask the operator of this gateway for more",
+            ),
+        ] {
+            let fault = refusal(
+                &limit(measure, 60, model),
+                40,
+                5,
+                Duration::from_millis(11_200),
+            );
+            assert_eq!((fault.kind, fault.message.as_str()), (kind, message));
+        }
+    }
+
+    #[test]
+    fn headers_show_the_limit_with_the_least_remaining() {
+        let limits = [
+            limit(LimitKind::RequestsPerMinute, 60, None),
+            limit(LimitKind::TokensPerMinute, 1000, None),
+            limit(LimitKind::TokensPerDay, 5000, None),
+            limit(LimitKind::RequestsPerMinute, 10, Some("large")),
+            limit(LimitKind::Concurrent, 1, None),
+        ];
+        let status = |remaining| LimitStatus {
+            remaining,
+            reset: Duration::from_secs(1),
+        };
+        let limit_statuses = [5, 900, 40, 9, 0].map(status);
+        let reported = |counted| {
+            let rate_limit = tightest(counted, &limits, &limit_statuses).unwrap();
+            (rate_limit.limit, rate_limit.remaining)
+        };
+        assert_eq!(reported(RateLimitUnit::Requests), (60, 5));
+        assert_eq!(reported(RateLimitUnit::Tokens), (5000, 40));
+        assert_eq!(
+            tightest(RateLimitUnit::Requests, &limits[4..], &limit_statuses[4..]),
+            None
+        );
+    }
+}

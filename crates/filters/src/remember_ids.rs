@@ -1,0 +1,160 @@
+//! `remember_ids`: stores which channel created the ids in a response.
+
+use super::sealed_key::sealed_key;
+use bytes::Bytes;
+use headgate_core::catalog::model::Candidate;
+use headgate_core::filter::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
+use headgate_core::filter::view::{EventView, RequestView, ResponseView, RouteDestination};
+use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
+use headgate_core::state::StateStore;
+use headgate_protocol::ids;
+use headgate_protocol::ids::CreatedIds;
+use headgate_protocol::json::skim;
+use headgate_protocol::request_path::segment_text;
+use headgate_protocol::sealed_content;
+use http::Method;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "remember_ids",
+    summary: "Stores which channel created the response, conversation, file or container of a response, for `follow_ids`; removes what was deleted.",
+    side: ChainSide::Response,
+    placement: FilterPlacement::ANYWHERE,
+    settings: None,
+    bare: true,
+    build: |_, context| {
+        Ok(Arc::new(RememberIdsFilter {
+            state: context.state.clone(),
+        }))
+    },
+};
+
+/// Maximum length of a stored id, in bytes. Providers' ids have a few dozen.
+const ID_BYTES_MAX: usize = 256;
+/// Maximum number of ids that are stored for one response besides its own. A regular response has only a few.
+const OTHERS_MAX: usize = 64;
+
+/// Ids in the response other than its own.
+#[derive(Default)]
+struct OtherResponseIds(Vec<String>);
+
+struct RememberIdsFilter {
+    state: Arc<dyn StateStore>,
+}
+
+impl Filter for RememberIdsFilter {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            response_body: ResponseBodyAccess::Observe,
+            events: ResponseBodyAccess::Observe,
+            ..FilterDeclaration::default()
+        }
+    }
+
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
+        if response.status.is_success()
+            && let Some(caller) = &response.request.caller
+            && let Some(id) = deleted(response.request)
+        {
+            self.state.forget(&caller.name, id);
+        }
+        HookResult::done()
+    }
+
+    fn on_response_body<'a>(
+        &'a self,
+        response: &'a mut ResponseView<'_>,
+        body: &'a mut Bytes,
+    ) -> HookResult<'a, ()> {
+        if response.status.is_success() && response.request.method != Method::DELETE {
+            let made = ids::made_in_body(body);
+            self.remember_sealed(response.request, response.candidate, body, &made.sealed);
+            self.remember(response.request, response.candidate, made);
+        }
+        HookResult::done()
+    }
+
+    fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
+        if let Some(protocol) = view.candidate.and_then(|candidate| candidate.protocol) {
+            let (name, data) = (view.event.name(), view.event.data());
+            let made = ids::made_in_event(protocol.descriptor().id_events, name, data);
+            self.remember_sealed(view.request, view.candidate, data, &made.sealed);
+            let sealed = protocol.descriptor().sealed_content.as_ref();
+            let has_signatures = sealed.is_some_and(|places| places.has_signature_events);
+            if has_signatures && has_choice(view.request) {
+                let signature = sealed_content::signature_in_event(name, data);
+                self.remember_sealed(view.request, view.candidate, data, signature.as_slice());
+            }
+            self.remember(view.request, view.candidate, made);
+        }
+        HookResult::done()
+    }
+}
+
+impl RememberIdsFilter {
+    /// Stores which channel sealed these spans of `json`, if another channel could get them.
+    fn remember_sealed(
+        &self,
+        request: &RequestView,
+        candidate: Option<&Candidate>,
+        json: &[u8],
+        sealed: &[Range<usize>],
+    ) {
+        let (Some(caller), Some(candidate)) = (&request.caller, candidate) else {
+            return;
+        };
+        if sealed.is_empty() || !has_choice(request) {
+            return;
+        }
+        let texts = sealed.iter().take(OTHERS_MAX);
+        let texts = texts.filter_map(|span| skim::plain_string(json, span.clone()));
+        for text in texts.filter(|text| !text.is_empty()) {
+            let channel = &candidate.channel.name;
+            self.state
+                .remember(&caller.name, &sealed_key(text), channel);
+        }
+    }
+
+    fn remember(&self, request: &mut RequestView, candidate: Option<&Candidate>, made: CreatedIds) {
+        let (Some(caller), Some(candidate)) = (&request.caller, candidate) else {
+            return;
+        };
+        let keep = |id: &str| {
+            self.state
+                .remember(&caller.name, id, &candidate.channel.name);
+        };
+        if let Some(id) = made.own.filter(|id| is_sensible(id))
+            && request.info.response_id.is_none()
+        {
+            keep(&id);
+            request.info.response_id = Some(id);
+        }
+        for id in made.others.into_iter().filter(|id| is_sensible(id)) {
+            let OtherResponseIds(seen) = request.state.get_or_default();
+            if seen.len() < OTHERS_MAX && !seen.contains(&id) {
+                keep(&id);
+                seen.push(id);
+            }
+        }
+    }
+}
+
+/// Whether another channel could get a request like this one.
+fn has_choice(request: &RequestView) -> bool {
+    let destination = request.destination.as_ref();
+    destination.is_some_and(RouteDestination::has_choice)
+}
+
+/// The id that the request deletes: the last segment of the path.
+fn deleted(request: &RequestView) -> Option<&str> {
+    let id = request.param("id")?;
+    let (_, last) = request.path.rsplit_once('/')?;
+    let ends_with_it = segment_text(last) == id;
+    (request.method == Method::DELETE && ends_with_it).then_some(id)
+}
+
+/// Ids are stored and logged, so long or non-printable ones are skipped.
+fn is_sensible(id: &str) -> bool {
+    !id.is_empty() && id.len() <= ID_BYTES_MAX && id.bytes().all(|byte| byte.is_ascii_graphic())
+}

@@ -1,0 +1,299 @@
+//! `route_model`: selects the channels that serve a model, and replaces its name with the channel's name for it.
+
+use super::channel_condition::accepts;
+use bytes::Bytes;
+use headgate_core::catalog::caller::Caller;
+use headgate_core::catalog::model::{Catalog, Model};
+use headgate_core::filter::body_edit::EditedBody;
+use headgate_core::filter::descriptor::{
+    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
+    InvalidSettings, ModelEndpoint,
+};
+use headgate_core::filter::schema_fault;
+use headgate_core::filter::schema_fault::VIOLATIONS_MAX;
+use headgate_core::filter::view::{AttemptView, RequestView, RouteDestination};
+use headgate_core::filter::{Filter, HookResult};
+use headgate_protocol::Protocol;
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::json::{JsonDocument, ValueKind};
+use headgate_protocol::nearest::nearest;
+use headgate_protocol::schema::CompiledSchema;
+use std::sync::Arc;
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "route_model",
+    summary: "Selects the channels that serve the `model` of the body, and replaces it with the channel's model name; replies 404 for unknown models, with similar names, and 403 for models this caller may not use.",
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        needs: &[FilterPrerequisite::Body, FilterPrerequisite::Caller],
+        provides: &[FilterProvision::Channel, FilterProvision::Model],
+        reason: ", since models depend on the caller",
+        ..FilterPlacement::ANYWHERE
+    },
+    settings: None,
+    bare: true,
+    build: |_, context| {
+        let protocol = context.protocol.ok_or_else(|| {
+            InvalidSettings::new("`route_model` requires a route with `protocol`")
+                .hint("add a protocol, such as `protocol: chat`, to the route")
+        })?;
+        Ok(Arc::new(RouteModelFilter {
+            catalog: context.catalog.clone(),
+            endpoints: context.endpoints.clone(),
+            // Only for what an error says: `validate` reports a schema that cannot be read.
+            schema: context.schemas.request_schema(protocol).ok(),
+            protocol,
+        }))
+    },
+};
+
+/// Nearest names in the response to an unknown model.
+const NEAREST_MAX: usize = 3;
+/// Models of the path in the response to an unknown model that is near none.
+const LISTED_MAX: usize = 6;
+
+struct RouteModelFilter {
+    catalog: Arc<Catalog>,
+    endpoints: Arc<[ModelEndpoint]>,
+    protocol: Protocol,
+    /// Of the protocol's requests.
+    schema: Option<Arc<CompiledSchema>>,
+}
+
+impl Filter for RouteModelFilter {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        HookResult::from(self.destination(request).and_then(|destination| {
+            request.destination = Some(destination);
+            keep_accepting(request)
+        }))
+    }
+
+    fn check_edited_body(
+        &self,
+        request: &RequestView,
+        edited: EditedBody<'_>,
+    ) -> Result<(), Fault> {
+        let name_in = |body: &JsonDocument| Some(body.root().get("model")?.as_str()?.into_owned());
+        let of_attempt = edited
+            .candidate
+            .and_then(|candidate| candidate.model.as_ref());
+        let expected = match of_attempt {
+            Some(renamed) => Some(renamed.name.to_string()),
+            None => request.body.document().and_then(name_in),
+        };
+        match name_in(edited.document) == expected {
+            true => Ok(()),
+            false => Err(Fault::new(
+                FaultKind::Internal,
+                "the edit changes `model`, by which channels are already selected",
+            )),
+        }
+    }
+
+    fn on_attempt<'a>(
+        &'a self,
+        request: &'a RequestView,
+        attempt: &'a mut AttemptView,
+    ) -> HookResult<'a, ()> {
+        let Some(renamed) = &attempt.candidate.model else {
+            return HookResult::done();
+        };
+        if let Some(form) = request.body.form() {
+            if let Some(model) = form.part("model") {
+                let name = Bytes::copy_from_slice(renamed.name.as_bytes());
+                attempt.edits.replace(model.value.clone(), name);
+            }
+        } else if let Some(body) = request.body.document()
+            && let Some(model) = body.root().get("model")
+        {
+            attempt.edits.replace(model.span(), renamed.json.clone());
+        }
+        HookResult::done()
+    }
+}
+
+impl RouteModelFilter {
+    fn destination(&self, request: &RequestView) -> Result<RouteDestination, Fault> {
+        let body = request.body.scanned();
+        let name = model_named(body).map_err(|fault| match fault.kind {
+            FaultKind::Missing if request.body.form().is_none() => self.all_missing(body, fault),
+            _ => fault,
+        })?;
+        let model = self.model(&name, request.caller.as_deref())?;
+        let candidates = model.candidates(self.protocol);
+        if candidates.is_empty() {
+            return Err(self.not_here(model, request.caller.as_deref()));
+        }
+        Ok(RouteDestination {
+            model: Some(model.clone()),
+            candidates,
+        })
+    }
+
+    fn model(&self, name: &str, caller: Option<&Caller>) -> Result<&Arc<Model>, Fault> {
+        let Some(model) = self.catalog.get(name) else {
+            let what = format!("model `{}` does not exist", shortened(name));
+            let nearest = nearest(name, self.usable_names(caller), NEAREST_MAX);
+            return Err(unknown_model(match nearest.as_slice() {
+                [] => format!("{what}; {}", self.models_of_path(caller)),
+                names => format!("{what}; did you mean {}?", quoted(names)),
+            }));
+        };
+        match caller {
+            Some(caller) if !caller.may_use_model(&model.name) => Err(Fault::new(
+                FaultKind::Forbidden,
+                format!(
+                    "this API key has no access to model `{name}`; ask the operator of this gateway for access"
+                ),
+            )
+            .param("model")),
+            _ => Ok(model),
+        }
+    }
+
+    /// The error for a model that no channel serves over this protocol. It names the endpoints that serve the model.
+    fn not_here(&self, model: &Model, caller: Option<&Caller>) -> Fault {
+        let what = format!(
+            "model `{}` does not support {} requests",
+            model.name,
+            self.protocol.name()
+        );
+        let serving: Vec<&str> = self
+            .endpoints
+            .iter()
+            .filter(|endpoint| model.supports(endpoint.protocol))
+            .map(|endpoint| endpoint.pattern.as_str())
+            .collect();
+        let models = self.models_of_path(caller);
+        unknown_model(match serving.as_slice() {
+            [] => format!("{what}; {models}"),
+            endpoints => format!("{what}; use {} for it; {models}", endpoints.join(" or ")),
+        })
+    }
+
+    /// Only names that this caller may use and that speak this protocol: others would be no help.
+    fn usable_names(&self, caller: Option<&Caller>) -> impl Iterator<Item = &str> {
+        let usable = self.catalog.models().filter(move |model| {
+            caller.is_none_or(|caller| caller.may_use_model(&model.name))
+                && model.supports(self.protocol)
+        });
+        usable.map(|model| &*model.name)
+    }
+
+    /// The models that this caller can use on this path, or the first few of them.
+    fn models_of_path(&self, caller: Option<&Caller>) -> String {
+        let mut names: Vec<&str> = self.usable_names(caller).collect();
+        names.sort_unstable();
+        let total = names.len();
+        names.truncate(LISTED_MAX);
+        match (names.as_slice(), total - names.len()) {
+            ([], _) => "GET /v1/models lists the models you can use".to_owned(),
+            ([only], 0) => format!("this path serves model `{only}`"),
+            (names, 0) => format!("this path serves models {}", quoted(names)),
+            (names, more) => format!(
+                "this path serves models {} and {more} more; GET /v1/models lists them",
+                quoted(names)
+            ),
+        }
+    }
+
+    /// The fault of a missing `model` with the other fields that the protocol requires, so that all are added at once.
+    fn all_missing(&self, body: &JsonDocument, mut fault: Fault) -> Fault {
+        let schema = self.schema.as_deref();
+        let mut violations =
+            schema.map_or(Vec::new(), |schema| schema.violations(body, VIOLATIONS_MAX));
+        violations.retain(|violation| violation.pointer.is_empty() && violation.missing.is_some());
+        if !violations
+            .iter()
+            .any(|one| one.missing.as_deref() == Some("model"))
+        {
+            return fault;
+        }
+        let path_of = |pointer: &str| pointer.trim_start_matches('/').to_owned();
+        let all = schema_fault::from_violations(&violations, path_of);
+        if let Some(mut all) = all
+            && violations.len() > 1
+        {
+            fault.message = std::mem::take(&mut all.message);
+        }
+        fault
+    }
+}
+
+/// Removes the candidates whose channels do not accept the request.
+fn keep_accepting(request: &mut RequestView) -> Result<(), Fault> {
+    let Some(destination) = &request.destination else {
+        return Ok(());
+    };
+    let candidates = &destination.candidates;
+    if candidates.iter().all(|one| one.channel.condition.is_none()) {
+        return Ok(());
+    }
+    let mut accepting = Vec::with_capacity(candidates.len());
+    for candidate in candidates.iter() {
+        if accepts(&candidate.channel, request)? {
+            accepting.push(candidate.clone());
+        }
+    }
+    if accepting.is_empty() {
+        let model = request.model().map_or("", |model| &model.name);
+        let message = format!("no channel for model `{model}` accepts this request");
+        return Err(Fault::new(FaultKind::NoChannel, message));
+    }
+    if let Some(destination) = &mut request.destination {
+        destination.candidates = accepting.into();
+    }
+    Ok(())
+}
+
+fn model_named(body: &JsonDocument) -> Result<std::borrow::Cow<'_, str>, Fault> {
+    if body.root().kind() != ValueKind::Object {
+        let received = body.root().type_name();
+        let message = format!("the body must be a JSON object, received {received}");
+        return Err(Fault::new(FaultKind::Invalid, message));
+    }
+    let wanted = |message: &str| Fault::new(FaultKind::Invalid, message).param("model");
+    let is_like_model = |name: &str| name != "model" && name.eq_ignore_ascii_case("model");
+    let mut names = body.root().members().map(|(name, _)| name);
+    if let Some(other) = names.find(|name| is_like_model(name)) {
+        let message =
+            format!("unknown field `{other}`; field names are case-sensitive, use `model`");
+        return Err(Fault::new(FaultKind::Invalid, message).param(&*other));
+    }
+    let missing = || {
+        let message = "missing required field `model`; set it to the name of a model";
+        Fault::new(FaultKind::Missing, message).param("model")
+    };
+    let model = body.root().get("model").ok_or_else(missing)?;
+    match model.as_str() {
+        Some(name) if !name.is_empty() => Ok(name),
+        Some(_) => Err(wanted(
+            "`model` must not be empty; set it to the name of a model",
+        )),
+        None => {
+            let received = model.type_name();
+            let message = format!(
+                "`model` must be a string, received {received}; set it to the name of a model"
+            );
+            Err(wanted(&message))
+        }
+    }
+}
+
+fn quoted(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+fn unknown_model(message: String) -> Fault {
+    Fault::new(FaultKind::UnknownModel, message).param("model")
+}
+
+/// The start of an unknown model name, at most 128 characters: values in error messages are bounded.
+fn shortened(name: &str) -> &str {
+    const MOST: usize = 128;
+    match name.char_indices().nth(MOST) {
+        Some((end, _)) => &name[..end],
+        None => name,
+    }
+}

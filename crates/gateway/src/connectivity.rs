@@ -1,0 +1,151 @@
+//! Checks of servers that the configuration names, step by step: name, connection, and a request that costs nothing.
+
+use super::probe::model_list_request;
+use super::upstream::bounded_body::BodyEnd;
+use super::upstream::client::{SendError, SendProgress};
+use super::upstream::{ChannelWithCredential, UpstreamClient};
+use super::{addresses, request_id};
+use crate::channel::address_cache::DnsRefreshPolicy;
+use bytes::Bytes;
+use headgate_config::snapshot::server::DnsSettings;
+use headgate_core::catalog::channel::{Channel, Credential};
+use headgate_observe::metrics::Metrics;
+use http::StatusCode;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Maximum number of bytes of a list of models that are read.
+const LIST_BYTES_MAX: usize = 4 << 20;
+
+/// Connects to servers, for a process that runs no gateway.
+pub struct ConnectivityCheck {
+    upstream: UpstreamClient,
+    step_timeout: Duration,
+}
+
+/// A step that failed; no message has a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectivityError {
+    #[error("cannot resolve {host}: {reason}")]
+    Resolve { host: Arc<str>, reason: String },
+    #[error("cannot connect to {host}:{port}: {reason}")]
+    Connect {
+        host: Arc<str>,
+        port: u16,
+        reason: String,
+    },
+    #[error("no TLS with {host}: {reason}")]
+    Tls { host: Arc<str>, reason: String },
+    #[error("no response to GET {path}: {reason}")]
+    Response { path: String, reason: String },
+}
+
+/// The response to a request for the list of models.
+pub struct ModelListResponse {
+    pub status: StatusCode,
+    /// Empty if it could not be read as a whole.
+    pub body: Bytes,
+}
+
+impl ConnectivityCheck {
+    /// `step_timeout` is that of each step.
+    pub fn new(dns: &DnsSettings, step_timeout: Duration) -> Self {
+        let addresses = addresses(dns, Arc::new(Metrics::new()), DnsRefreshPolicy::default());
+        Self {
+            upstream: UpstreamClient::new(addresses),
+            step_timeout,
+        }
+    }
+
+    /// Resolves the host of `channel` and connects to the first of its addresses that accepts, with TLS if it has it.
+    ///
+    /// # Errors
+    /// The name has no address, no address accepts, or the TLS handshake fails.
+    pub async fn connect(&self, channel: &Channel) -> Result<(), ConnectivityError> {
+        self.connect_tcp(channel).await?;
+        if channel.origin.tls.is_none() {
+            return Ok(());
+        }
+        let target = ChannelWithCredential {
+            channel,
+            credential: None,
+        };
+        let opened = self.upstream.open(target, self.step_timeout).await;
+        opened.map_err(|fault| ConnectivityError::Tls {
+            host: channel.origin.host.clone(),
+            reason: fault.into_reason(),
+        })
+    }
+
+    /// Requests the list of models with `credential`, which no provider charges for.
+    ///
+    /// # Errors
+    /// There is no response.
+    pub async fn list_models(
+        &self,
+        channel: &Channel,
+        credential: Option<&Credential>,
+    ) -> Result<ModelListResponse, ConnectivityError> {
+        let target = ChannelWithCredential {
+            channel,
+            credential,
+        };
+        let request = model_list_request(target, &request_id::new(), self.step_timeout)
+            .map_err(|fault| no_response("/models", &fault.message))?;
+        let path = request.uri.path().to_owned();
+        let mut progress = SendProgress::default();
+        let sent = self.upstream.send(target, &request, &mut progress).await;
+        let mut response =
+            sent.map_err(|SendError { fault, .. }| no_response(&path, &fault.into_reason()))?;
+        let status = response.status;
+        let body = response.read_bounded(LIST_BYTES_MAX).await;
+        let body = match body.end {
+            BodyEnd::Complete => body.bytes,
+            BodyEnd::TooLong | BodyEnd::Broken(_) => Bytes::new(),
+        };
+        response.discard().await;
+        Ok(ModelListResponse { status, body })
+    }
+
+    async fn connect_tcp(&self, channel: &Channel) -> Result<(), ConnectivityError> {
+        let (host, port) = (&channel.origin.host, channel.origin.port);
+        let addresses = self.upstream.addresses();
+        let resolved = timeout(self.step_timeout, addresses.lookup(host)).await;
+        let resolved = resolved
+            .map_err(|_| self.no_end())
+            .and_then(|resolved| resolved.map_err(|error| error.to_string()));
+        let resolved = resolved.map_err(|reason| ConnectivityError::Resolve {
+            host: host.clone(),
+            reason,
+        })?;
+        let all: Vec<SocketAddr> = resolved
+            .iter()
+            .map(|address| SocketAddr::new(*address, port))
+            .collect();
+        let connected = timeout(self.step_timeout, TcpStream::connect(&*all)).await;
+        let connected = connected
+            .map_err(|_| self.no_end())
+            .and_then(|connected| connected.map_err(|error| error.to_string()));
+        connected
+            .map(drop)
+            .map_err(|reason| ConnectivityError::Connect {
+                host: host.clone(),
+                port,
+                reason,
+            })
+    }
+
+    fn no_end(&self) -> String {
+        format!("nothing within {:?}", self.step_timeout)
+    }
+}
+
+fn no_response(path: &str, reason: &str) -> ConnectivityError {
+    ConnectivityError::Response {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    }
+}

@@ -1,0 +1,397 @@
+//! The caller's side of an exchange: reads the body, writes the response, and notices when the caller leaves.
+
+mod body_buffer;
+mod body_reader;
+mod caller_watch;
+pub mod detachment;
+pub mod early_reply;
+mod spool;
+mod streamed_reply;
+pub mod upload;
+mod wait_times;
+
+use super::deadline::in_time;
+use super::fault_from;
+use super::listen::drain_state::DrainState;
+use super::listen::http1_inspection::Http1Inspection;
+use super::listen::http1_reader::Http1Reader;
+pub use body_buffer::SpoolTarget;
+use body_buffer::SpoolingBodyBuffer;
+use bytes::Bytes;
+pub use caller_watch::UpstreamWaitInterruption;
+use detachment::Detachment;
+use early_reply::{ConnectionAfterExchange, Http2EarlyReply, UnsentBody, discard_h1, send_body};
+use headgate_core::filter::LocalReply;
+use headgate_filters::limit_body::too_large;
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_tracing::ResponseMessageRecorder;
+use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
+use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
+use pingora_core::protocols::http::ServerSession;
+use pingora_http::ResponseHeader;
+use pingora_timeout::fast_timeout::fast_timeout;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+pub use wait_times::ExchangeWaitRecorder;
+
+/// Delay before an HTTP/2 stream is reset: a reset would discard response data that is not sent yet, and h2 does not
+/// report when it is sent.
+const BEFORE_RESET: Duration = Duration::from_millis(100);
+
+/// The caller's connection during one request.
+pub struct Downstream {
+    /// Boxed, since it is large and moves with the exchange.
+    session: Box<ServerSession>,
+    /// Inspection state of the caller's HTTP/1.1 connection.
+    inspection: Option<Http1Inspection>,
+    drain_state: Arc<DrainState>,
+    body: RequestBodyState,
+    /// Whether a complete reply was sent, except for the part that [`Downstream::refuse`] left in `unsent`.
+    replied: bool,
+    unsent: Option<UnsentBody>,
+    /// Whether the exchange continues without the caller.
+    pub detachment: Detachment,
+    /// Whether the caller left an exchange that continues. Nothing is written to it any more.
+    pub has_caller_left: bool,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+    pub wait_times: ExchangeWaitRecorder,
+    /// Records the messages of the response for the trace.
+    pub messages: Option<Box<ResponseMessageRecorder>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RequestBodyState {
+    Unread,
+    Read,
+}
+
+impl Downstream {
+    pub fn new(mut session: Box<ServerSession>, drain_state: Arc<DrainState>) -> Self {
+        let inspection = Http1Reader::inspection(&session);
+        // Read before the body, since a malformed body is reported as empty afterwards.
+        let body = match body_reader::take_over_body(&mut session, inspection.as_ref()) {
+            true => RequestBodyState::Unread,
+            false => RequestBodyState::Read,
+        };
+        Self {
+            session,
+            inspection,
+            drain_state,
+            body,
+            replied: false,
+            unsent: None,
+            detachment: Detachment::default(),
+            has_caller_left: false,
+            bytes_in: 0,
+            bytes_out: 0,
+            wait_times: ExchangeWaitRecorder::default(),
+            messages: None,
+        }
+    }
+
+    pub fn session(&self) -> &ServerSession {
+        &self.session
+    }
+
+    /// Closes an HTTP/1.1 connection after this response.
+    pub fn close_after_response(&mut self) {
+        self.session.set_keepalive(None);
+    }
+
+    /// Whether the head of the response was sent.
+    pub fn is_committed(&self) -> bool {
+        self.session
+            .response_written()
+            .is_some_and(|head| !head.status.is_informational())
+    }
+
+    /// Reads the whole body. Without `spooling`, it stays in memory.
+    ///
+    /// # Errors
+    /// The body exceeds `bytes_max` (413), is not complete after `deadline` (408), has malformed framing (400) or
+    /// cannot be stored (503), or the caller left.
+    pub async fn read_body(
+        &mut self,
+        bytes_max: u64,
+        deadline: Duration,
+        spooling: Option<SpoolTarget<'_>>,
+    ) -> Result<Bytes, Fault> {
+        if self.body == RequestBodyState::Read {
+            return Ok(Bytes::new());
+        }
+        let declared = self.declared_length();
+        if declared.is_some_and(|bytes| bytes > bytes_max) {
+            return Err(too_large(declared, bytes_max));
+        }
+        self.send_continue().await?;
+        let buffer = SpoolingBodyBuffer::new(bytes_max, declared, spooling);
+        let read = in_time(deadline, self.fill(buffer)).await;
+        let body = read.map_err(|_| incomplete(deadline))??;
+        self.end_body(body.is_empty())?;
+        self.bytes_in = body.len() as u64;
+        Ok(body)
+    }
+
+    /// Whether the caller sends a body that is not read yet.
+    pub fn has_unread_body(&self) -> bool {
+        self.body == RequestBodyState::Unread
+    }
+
+    /// Length of the body in bytes, as the caller declares it.
+    pub fn declared_length(&self) -> Option<u64> {
+        let length = self.session.get_header(header::CONTENT_LENGTH)?;
+        length.to_str().ok()?.parse().ok()
+    }
+
+    async fn send_continue(&mut self) -> Result<(), Fault> {
+        let request = self.session.req_header();
+        // RFC 9110, section 15.2: a server must not send informational responses to HTTP/1.0 clients.
+        let expects = request.version > Version::HTTP_10
+            && request
+                .headers
+                .get(header::EXPECT)
+                .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        match expects {
+            true => self
+                .session
+                .write_continue_response()
+                .await
+                .map_err(fault_from::downstream_read),
+            false => Ok(()),
+        }
+    }
+
+    async fn fill(&mut self, mut buffer: SpoolingBodyBuffer<'_>) -> Result<Bytes, Fault> {
+        let of_declared_length = |own: &Http1Inspection| own.body_bytes_left().is_some();
+        let Some(inspection) = self.inspection.clone().filter(of_declared_length) else {
+            return self.read_to_end(buffer).await;
+        };
+        while let Some(left) = inspection.body_bytes_left() {
+            match buffer.take_buffer(left) {
+                Some((memory, room)) => {
+                    let session = &mut self.session;
+                    let reading = body_reader::read_into(session, &inspection, memory, room);
+                    let read = self.wait_times.client_body(pin!(reading)).await;
+                    buffer.put_back(read.map_err(fault_from::downstream_read)?);
+                }
+                None => {
+                    let piece = self.read_chunk().await?;
+                    buffer.push(piece.unwrap_or_default()).await?;
+                }
+            }
+        }
+        buffer.finish().await
+    }
+
+    async fn read_to_end(&mut self, mut buffer: SpoolingBodyBuffer<'_>) -> Result<Bytes, Fault> {
+        let Some(first) = self.read_chunk().await? else {
+            return Ok(Bytes::new());
+        };
+        // Most bodies arrive in one piece, which is used without a copy.
+        if buffer.is_whole(&first) {
+            // The end of an HTTP/2 stream may arrive by itself.
+            self.read_further_chunk().await?;
+            return Ok(first);
+        }
+        buffer.push(first).await?;
+        while let Some(chunk) = self.read_further_chunk().await? {
+            buffer.push(chunk).await?;
+        }
+        buffer.finish().await
+    }
+
+    /// A chunk after the first one. Where the body is known to be complete, nothing is read to learn it.
+    async fn read_further_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        match self.session.is_body_done() {
+            true => Ok(None),
+            false => self.read_chunk().await,
+        }
+    }
+
+    async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        let inspection = self.inspection.as_ref();
+        let reading = pin!(body_reader::read_piece(&mut self.session, inspection));
+        let read = self.wait_times.client_body(reading).await;
+        read.map_err(fault_from::downstream_read)
+    }
+
+    /// Sends a complete local reply.
+    ///
+    /// # Errors
+    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteTimeout`].
+    pub async fn reply(&mut self, reply: LocalReply) -> Result<(), Fault> {
+        let body = self.write_reply_head(reply).await?;
+        self.write(body, true).await?;
+        self.replied = !self.has_caller_left;
+        if self.body == RequestBodyState::Unread && !self.session.is_http2() {
+            discard_h1(&mut self.session).await;
+        }
+        Ok(())
+    }
+
+    /// Sends a local reply to an unauthenticated client. On HTTP/2, the rest of a reply that waits for the client's
+    /// flow control window outlives the exchange, so that the request does not stay in memory.
+    ///
+    /// # Errors
+    /// [`FaultKind::ClientGone`].
+    pub async fn refuse(&mut self, reply: LocalReply) -> Result<(), Fault> {
+        if !self.session.is_http2() {
+            return self.reply(reply).await;
+        }
+        let body = self.write_reply_head(reply).await?;
+        self.bytes_out += body.len() as u64;
+        self.unsent = send_body(&mut self.session, body);
+        self.replied = true;
+        Ok(())
+    }
+
+    /// Writes the head of a reply, and returns its body.
+    async fn write_reply_head(&mut self, reply: LocalReply) -> Result<Bytes, Fault> {
+        let LocalReply {
+            status,
+            mut headers,
+            body,
+        } = reply;
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        self.write_head(status, headers).await?;
+        Ok(body)
+    }
+
+    /// Sends the head of the response. On HTTP/1.1, a response without `content-length` is chunked.
+    ///
+    /// # Errors
+    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteTimeout`].
+    pub async fn write_head(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+    ) -> Result<(), Fault> {
+        if self.has_caller_left {
+            return Ok(());
+        }
+        if self.body == RequestBodyState::Unread {
+            self.session.set_keepalive(None);
+        }
+        let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let h1 = !self.session.is_http2() && self.session.req_header().version == Version::HTTP_11;
+        if let Some(capture) = self.wait_times.capture() {
+            capture.response_head(status, &headers);
+        }
+        if let Some(messages) = &mut self.messages {
+            messages.begin(status, &headers);
+        }
+        let (mut parts, ()) = http::Response::new(()).into_parts();
+        parts.status = status;
+        parts.headers = headers;
+        if bodiless {
+            // Strict clients would wait for the body that this length declares.
+            parts.headers.remove(header::CONTENT_LENGTH);
+        }
+        if h1 && !bodiless && !parts.headers.contains_key(header::CONTENT_LENGTH) {
+            parts.headers.insert(
+                header::TRANSFER_ENCODING,
+                HeaderValue::from_static("chunked"),
+            );
+        }
+        let head = ResponseHeader::from(parts);
+        let written = {
+            // Pinned before it is passed on, since each move of such a future copies kilobytes.
+            let writing = pin!(self.session.write_response_header(Box::new(head)));
+            self.wait_times.client(writing).await
+        };
+        self.unless_detached(written)
+    }
+
+    /// Sends a piece of the response body. A chunked HTTP/1.1 response is flushed at once.
+    ///
+    /// # Errors
+    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteTimeout`].
+    pub async fn write(&mut self, data: Bytes, end: bool) -> Result<(), Fault> {
+        if self.has_caller_left {
+            return Ok(());
+        }
+        self.bytes_out += data.len() as u64;
+        if let Some(capture) = self.wait_times.capture() {
+            capture.response_piece(&data);
+        }
+        if let Some(messages) = &mut self.messages {
+            messages.push(&data);
+        }
+        let written = {
+            let writing = pin!(self.session.write_response_body(data, end));
+            self.wait_times.client(writing).await
+        };
+        self.unless_detached(written)
+    }
+
+    /// A failed write ends the exchange, unless it continues without its caller.
+    fn unless_detached(
+        &mut self,
+        written: Result<(), Box<pingora_error::Error>>,
+    ) -> Result<(), Fault> {
+        match written {
+            Err(_) if self.detachment.is_armed() => {
+                self.has_caller_left = true;
+                Ok(())
+            }
+            written => written.map_err(fault_from::downstream_write),
+        }
+    }
+
+    /// Returns the connection for the next request, if it can carry one.
+    pub async fn finish(mut self) -> ConnectionAfterExchange {
+        let is_unread = self.body == RequestBodyState::Unread;
+        if self.session.is_http2() && (is_unread || self.unsent.is_some()) {
+            return ConnectionAfterExchange::Stream(Http2EarlyReply::new(
+                self.session,
+                self.unsent,
+            ));
+        }
+        // Pingora would wait for the rest of the body, which may never arrive.
+        if is_unread {
+            if self.is_committed() && !self.replied {
+                Box::pin(discard_h1(&mut self.session)).await;
+            }
+            return Box::pin(self.abort()).await;
+        }
+        let settings = HttpPersistentSettings::for_session(&self.session);
+        match (*self.session).finish().await {
+            Ok(Some(stream)) => ConnectionAfterExchange::Connection(
+                ReusedHttpStream::from_reusable_stream(stream, settings),
+            ),
+            _ => ConnectionAfterExchange::Nothing,
+        }
+    }
+
+    /// Closes the connection, so that a client cannot take a broken response for a complete one. On HTTP/2 only the
+    /// stream is closed; a complete reply on it stays complete.
+    pub async fn abort(mut self) -> ConnectionAfterExchange {
+        if self.session.is_http2() && self.replied {
+            return ConnectionAfterExchange::Stream(Http2EarlyReply::new(
+                self.session,
+                self.unsent,
+            ));
+        }
+        if self.session.is_http2() && self.is_committed() {
+            // The wait ends early if the caller leaves.
+            let waiting = in_time(BEFORE_RESET, std::future::pending::<()>());
+            let _ = self.race(waiting).await;
+        }
+        // `shutdown` waits for a caller that does not read; after the timeout, dropping the session closes the
+        // connection.
+        let _ = fast_timeout(BEFORE_RESET, self.session.shutdown()).await;
+        ConnectionAfterExchange::Nothing
+    }
+}
+
+fn incomplete(deadline: Duration) -> Fault {
+    let seconds = deadline.as_secs();
+    Fault::new(
+        FaultKind::RequestTimeout,
+        format!(
+            "request body not received within {seconds} s; send it faster, or send a smaller body"
+        ),
+    )
+}

@@ -1,0 +1,375 @@
+//! One exchange: request chain, body, attempts, response, settlement.
+
+mod attempt_record;
+mod attempt_tracing;
+mod attempt_verdict;
+pub(super) mod attempts;
+pub(super) mod capture;
+pub(super) mod evaluate;
+mod examine_body;
+mod keep_alive;
+mod parse_body;
+mod peeked_body;
+pub(super) mod prepare;
+pub(super) mod record;
+pub(super) mod relay;
+mod relay_straight;
+mod relay_stream;
+mod reply_plan;
+pub(super) mod response_fault;
+pub(super) mod retry_policy;
+#[cfg(test)]
+pub(super) mod sizes;
+mod suspect_request;
+mod tracing_record;
+
+use super::downstream::upload::StreamingUpload;
+use super::downstream::{Downstream, SpoolTarget};
+use super::listen::caller_connections::ConnectionQuota;
+use super::{Gateway, reply};
+use crate::channel::permit::ChannelPermit;
+use attempts::LeasedResponse;
+use bytes::Bytes;
+use headgate_config::snapshot::Snapshot;
+use headgate_config::snapshot::router::Route;
+use headgate_core::filter::RequestBodyNeed;
+use headgate_core::filter::body::RequestBody;
+use headgate_core::filter::body_reading::RequestBodyFormat;
+use headgate_core::filter::body_stream::body_stream;
+use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::stream_info::{DenialReply, UpstreamProcessing, UsageReport};
+use headgate_core::filter::view::RequestView;
+use headgate_core::filter::{FilterAction, LocalReply};
+use headgate_filters::limit_body::too_large;
+use headgate_observe::open_requests::OpenRequestGuard;
+use headgate_protocol::Protocol;
+use headgate_protocol::fault::{Fault, FaultKind};
+use http::{Method, StatusCode};
+use parse_body::parse_body;
+use record::ExchangeRecord;
+use reply_plan::ReplyPlan;
+use retry_policy::{RetryPolicy, RetrySafety};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+/// Suggested in `retry-after`: when a client will close a connection is unknown.
+const CONNECTION_RETRY: Duration = Duration::from_secs(1);
+
+/// Bodies with a declared length up to this many bytes are buffered even if no filter needs them, so that further
+/// attempts can send them again.
+const HELD_BYTES_MAX: u64 = 64 << 10;
+
+/// One exchange, from the request head to the settlement.
+pub(super) struct Exchange<'g> {
+    pub gateway: &'g Gateway,
+    /// Loaded once, so that the whole exchange sees one configuration.
+    pub snapshot: Arc<Snapshot>,
+    pub route: Arc<Route>,
+    pub request: RequestView,
+    pub downstream: Downstream,
+    pub record: ExchangeRecord,
+    /// Lists the request among those in flight.
+    pub open: OpenRequestGuard<'g>,
+    /// Computed once the body is known, before anything is sent to a provider.
+    pub retry_policy: RetryPolicy,
+    /// The body, if it streams and no part of it was sent yet.
+    pub upload: Option<StreamingUpload>,
+    /// The permit of the attempt whose response is passed on.
+    pub channel_permit: Option<ChannelPermit>,
+    /// Counts the client's connection against its caller's quota.
+    pub connection_quota: &'g ConnectionQuota,
+}
+
+impl Exchange<'_> {
+    /// Runs the exchange to its end and settles it.
+    pub async fn run(&mut self) {
+        let ended = self.serve().await;
+        let settlement = match ended {
+            Ok(settlement) => settlement,
+            Err(fault) => self.fail(fault).await,
+        };
+        let settlement = match self.downstream.has_caller_left {
+            false => settlement,
+            true => self.leave_caller(),
+        };
+        self.settle(settlement);
+    }
+
+    /// The settlement of an exchange that continued after its caller had left.
+    fn leave_caller(&mut self) -> Settlement {
+        self.record.broken = true;
+        if !self.downstream.is_committed() {
+            self.record.status = None;
+        }
+        Settlement::ClientCancelled
+    }
+
+    async fn serve(&mut self) -> Result<Settlement, Fault> {
+        let route = self.route.clone();
+        let flow = route.request.on_head(&mut self.request).await?;
+        self.count_connection()?;
+        if let Some(caller) = &self.request.caller {
+            let caller = caller.name.clone();
+            let open = self.open.request();
+            open.update(|details| details.caller = Some(caller));
+            if self.gateway.metrics.captures.is_on() {
+                self.begin_capture();
+            }
+        }
+        if let Some(settlement) = self.send_filter_reply(flow).await? {
+            return Ok(settlement);
+        }
+        self.take_body().await?;
+        route.response.output_checks().admit(&self.request)?;
+        let flow = self.run_on_body(&route).await?;
+        if let Some(settlement) = self.send_filter_reply(flow).await? {
+            return Ok(settlement);
+        }
+        self.open.request().update(|details| {
+            details.model = self.request.model().map(|model| model.name.clone());
+        });
+        let candidates = match &self.request.destination {
+            Some(destination) => destination.candidates.clone(),
+            None => Arc::from([]),
+        };
+        self.retry_policy = RetryPolicy {
+            safety: RetrySafety::for_request(&self.request),
+            on_timeout: route.failover.on_timeout,
+        };
+        let LeasedResponse {
+            response,
+            mut lease,
+            plan,
+            ..
+        } = *self.attempt_each(candidates).await?;
+        let status = response.status;
+        self.channel_permit = lease.take_permit();
+        let is_outcome_open = matches!(plan, ReplyPlan::Response);
+        let relayed = self.relay(response, &lease, plan).await;
+        if is_outcome_open {
+            self.record_outcome(&mut lease, status, &relayed);
+        }
+        // Usage that a stream reported before it broke off counts too.
+        route.response.on_response_end(&mut self.request);
+        if let Some(usage) = self.request.info.usage.counted() {
+            lease.count_tokens(usage.total());
+        }
+        relayed?;
+        Ok(self.settlement_for(status))
+    }
+
+    /// Counts the client's connection against the caller's quota, as soon as the caller is authenticated.
+    fn count_connection(&mut self) -> Result<(), Fault> {
+        let Some(caller) = &self.request.caller else {
+            return Ok(());
+        };
+        let Some(most) = caller.limits.connections else {
+            return Ok(());
+        };
+        if self.connection_quota.admit(&caller.name, most) {
+            return Ok(());
+        }
+        self.gateway
+            .metrics
+            .rate_limited(&caller.name, "connections");
+        self.downstream.close_after_response();
+        Err(Fault::new(
+            FaultKind::TooManyRequests,
+            format!("rate limit reached: this API key may have {most} open connections; reuse connections, or try again when one is closed"),
+        )
+        .retry_after(CONNECTION_RETRY))
+    }
+
+    async fn take_body(&mut self) -> Result<(), Fault> {
+        let deadline = self.snapshot.server.limits.body_timeout;
+        if self.streams_body() {
+            return self.prepare_upload(deadline);
+        }
+        let body = self
+            .downstream
+            .read_body(
+                self.request.body_limit,
+                deadline,
+                Some(SpoolTarget {
+                    policy: &self.snapshot.spooling,
+                    metrics: &self.gateway.metrics.spool,
+                }),
+            )
+            .await?;
+        let reading =
+            RequestBodyFormat::for_request(&self.request, &body, self.route.request.body_need());
+        self.request.receive_body(parse_body(reading, body).await?);
+        self.capture_body();
+        Ok(())
+    }
+
+    /// Whether the body streams to the provider: no filter needs it, it is too large to be buffered for further
+    /// attempts, and a failed request costs no money.
+    fn streams_body(&self) -> bool {
+        let length = self.downstream.declared_length();
+        let needs_none = self.route.request.body_need() == RequestBodyNeed::Untouched;
+        needs_none
+            && self.downstream.has_unread_body()
+            && [Method::POST, Method::PUT, Method::PATCH].contains(&self.request.method)
+            && length.is_none_or(|bytes| bytes > HELD_BYTES_MAX)
+            && RetrySafety::for_request(&self.request) != RetrySafety::Paid
+    }
+
+    fn prepare_upload(&mut self, deadline: Duration) -> Result<(), Fault> {
+        let bytes_max = self.request.body_limit;
+        let length = self.downstream.declared_length();
+        if length.is_some_and(|bytes| bytes > bytes_max) {
+            return Err(too_large(length, bytes_max));
+        }
+        let (sender, stream) = body_stream(length);
+        self.request.body.receive(RequestBody::Streamed(stream));
+        self.upload = Some(StreamingUpload {
+            sender,
+            bytes_max,
+            deadline,
+            open: self.open.request().clone(),
+        });
+        Ok(())
+    }
+
+    /// Runs `on_body`. If the caller leaves, the wait for the filters is cancelled.
+    async fn run_on_body(&mut self, route: &Route) -> Result<FilterAction, Fault> {
+        let mut work = pin!(route.request.on_body(&mut self.request));
+        let at_once = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
+        if let Poll::Ready(done) = at_once {
+            return done;
+        }
+        self.downstream.until_client_gone(work).await?
+    }
+
+    /// Sends the local reply of a filter, if it made one.
+    async fn send_filter_reply(&mut self, flow: FilterAction) -> Result<Option<Settlement>, Fault> {
+        match flow {
+            FilterAction::Continue => Ok(None),
+            FilterAction::LocalReply(reply) => self.reply(*reply).await.map(Some),
+            FilterAction::StreamedReply(mut reply) => {
+                reply::complete_head(&mut reply.headers, self.request.protocol, &self.request);
+                self.record.status = Some(reply.status);
+                self.downstream.reply_streamed(*reply).await?;
+                Ok(Some(Settlement::GatewayReply))
+            }
+        }
+    }
+
+    /// Ends what the request occupies of `concurrent` limits. Called before the end of a response is sent, so that the
+    /// caller's next request finds room.
+    fn release_permits(&mut self) {
+        self.request.caller_permit = None;
+        self.channel_permit = None;
+    }
+
+    /// Ends a response with the last bytes of its body; the caller's next request finds room as soon as it has them.
+    async fn end_response(&mut self, last: Bytes) -> Result<(), Fault> {
+        self.release_permits();
+        self.downstream.write(last, true).await
+    }
+
+    async fn reply(&mut self, mut reply: LocalReply) -> Result<Settlement, Fault> {
+        self.release_permits();
+        reply::complete_head(&mut reply.headers, self.request.protocol, &self.request);
+        self.record.status = Some(reply.status);
+        self.downstream.reply(reply).await?;
+        Ok(Settlement::GatewayReply)
+    }
+
+    /// Ends the exchange with an error, and sends the error to the caller if a response can still be sent.
+    async fn fail(&mut self, fault: Fault) -> Settlement {
+        self.release_permits();
+        self.note_denial(&fault);
+        let settlement = match fault.kind {
+            FaultKind::ClientGone => Settlement::ClientCancelled,
+            FaultKind::WriteTimeout => Settlement::WriteTimeout,
+            FaultKind::Connect
+            | FaultKind::Upstream
+            | FaultKind::UnreadableResponse
+            | FaultKind::OutcomeUnknown
+            | FaultKind::UpstreamTimeout
+                if self.downstream.is_committed() =>
+            {
+                Settlement::UpstreamCut
+            }
+            FaultKind::Connect
+            | FaultKind::Upstream
+            | FaultKind::UnreadableResponse
+            | FaultKind::OutcomeUnknown
+            | FaultKind::UpstreamTimeout => Settlement::UpstreamError,
+            FaultKind::Denied(_) | FaultKind::CheckUnavailable
+                if self.downstream.is_committed() =>
+            {
+                Settlement::Denied
+            }
+            // What the caller has is no whole reply of the gateway.
+            _ if self.downstream.is_committed() => Settlement::UpstreamCut,
+            _ => Settlement::GatewayReply,
+        };
+        let is_unread = matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteTimeout);
+        if is_unread || self.downstream.is_committed() {
+            self.record.broken = true;
+        } else {
+            let guessed = || Protocol::detect(&self.request.headers);
+            let protocol = self.request.protocol.or_else(guessed);
+            let mut local_reply = reply::from_fault(protocol, &fault, &self.request.id);
+            reply::complete_head(&mut local_reply.headers, protocol, &self.request);
+            self.record.status = Some(local_reply.status);
+            if fault.kind == FaultKind::BadHead {
+                self.downstream.close_after_response();
+            }
+            // If the end of a request body is in doubt, the bytes after it cannot be trusted either.
+            let sent = match self.request.caller {
+                Some(_) => self.downstream.reply(local_reply).await,
+                None => self.downstream.refuse(local_reply).await,
+            };
+            self.record.broken = sent.is_err() || fault.kind == FaultKind::BadHead;
+        }
+        if matches!(fault.kind, FaultKind::Invalid | FaultKind::Missing) {
+            self.gateway.metrics.validation_failure(&self.route.name);
+        }
+        self.record.fault = Some(fault);
+        settlement
+    }
+
+    /// Keeps the denial of a response, so that a retry of the request can get the same one.
+    fn note_denial(&mut self, fault: &Fault) {
+        let is_accepted = self.request.info.processing == UpstreamProcessing::Accepted;
+        if is_accepted && matches!(fault.kind, FaultKind::Denied(_)) {
+            let denial = reply::from_fault(self.request.protocol, fault, &self.request.id);
+            self.request.state.set(DenialReply(denial));
+        }
+    }
+
+    fn settlement_for(&self, status: StatusCode) -> Settlement {
+        let info = &self.request.info;
+        match (
+            status.is_success() && info.stream_error.is_none(),
+            info.usage == UsageReport::Missing,
+        ) {
+            (false, _) => Settlement::UpstreamError,
+            (true, true) => Settlement::UsageMissing,
+            (true, false) => Settlement::Complete,
+        }
+    }
+
+    fn settle(&mut self, settlement: Settlement) {
+        self.route.request.on_done(&mut self.request, settlement);
+        self.route.response.on_done(&mut self.request, settlement);
+        if self.record.candidate.is_none() {
+            self.record.candidate = self.request.info.subrequest_candidate.take();
+        }
+        self.record.log_and_count(
+            self.gateway,
+            &self.snapshot,
+            &self.route,
+            &self.request,
+            &self.downstream,
+            settlement,
+        );
+    }
+}

@@ -1,0 +1,389 @@
+//! The attempts of an exchange: one channel after another, until a response is kept or the retry policy stops.
+//!
+//! An attempt does not watch the caller: the whole loop is raced once against the caller's disconnect.
+
+use super::prepare::prepare;
+use super::record::ExchangeRecord;
+use super::reply_plan::ReplyPlan;
+use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryPolicy};
+use super::{Exchange, capture};
+use crate::Gateway;
+use crate::channel::clock::MonotonicTime;
+use crate::channel::lease::ChannelLease;
+use crate::channel::outcome::{AttemptOutcome, FailureReason, HealthScope};
+use crate::channel::retry_budget::RetryPermit;
+use crate::channel::unusable::NoUsableChannel;
+use crate::deadline::in_time;
+use crate::downstream::detachment::Detachment;
+use crate::downstream::{ExchangeWaitRecorder, UpstreamWaitInterruption};
+use crate::upstream::client::{SendError, SendProgress};
+use crate::upstream::request::PreparedBody;
+use crate::upstream::response::UpstreamResponse;
+use crate::upstream::{ChannelWithCredential, ConnectionReusePolicy};
+use headgate_config::snapshot::Snapshot;
+use headgate_config::snapshot::router::Route;
+use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::model::Candidate;
+use headgate_core::filter::stream_info::UpstreamProcessing;
+use headgate_core::filter::view::RequestView;
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::upstream_request_id;
+use http::{HeaderName, HeaderValue, StatusCode};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Number of attempts of the request; sent if the route's `failover` settings ask for it.
+const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
+
+/// How often a request that waits for capacity checks the channels.
+pub(crate) const CAPACITY_POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A response, with the lease of the channel that sent it.
+pub(super) struct LeasedResponse {
+    pub response: UpstreamResponse,
+    pub lease: ChannelLease,
+    /// What the caller gets of it.
+    pub plan: ReplyPlan,
+    /// Why the response counts against the channel's health.
+    pub reason: Option<FailureReason>,
+}
+
+/// Result of one attempt.
+pub(super) enum AttemptVerdict {
+    /// The caller gets this response.
+    Keep(Box<LeasedResponse>),
+    /// Another channel may be tried. If there is none, the caller gets this.
+    Next(FallbackReply),
+    /// The caller gets this error; no other channel may be tried.
+    Stop(Fault),
+}
+
+/// What the caller gets if no further attempt follows.
+pub(super) enum FallbackReply {
+    Responded(Box<LeasedResponse>),
+    Failed { fault: Fault, reason: FailureReason },
+}
+
+/// The attempts of one exchange.
+pub(super) struct Attempts<'e> {
+    pub(super) gateway: &'e Gateway,
+    pub(super) snapshot: &'e Snapshot,
+    pub(super) route: &'e Route,
+    pub(super) request: &'e mut RequestView,
+    pub(super) record: &'e mut ExchangeRecord,
+    pub(super) policy: RetryPolicy,
+    pub(super) wait_times: ExchangeWaitRecorder,
+    detachment: Detachment,
+    candidates: Arc<[Candidate]>,
+    tried: Vec<Arc<str>>,
+    /// Whether an error that only its text or its status explains has led to a failover.
+    pub(super) has_failed_over_inconclusively: bool,
+    /// Progress of the current attempt.
+    progress: SendProgress,
+    /// Whether the current attempt got a response, whose status says whether it may have cost.
+    has_response: bool,
+    /// The retry that the next attempt needs. It returns to the budget if no channel is left or nothing is sent.
+    unmade_retry: Option<RetryPermit<'e>>,
+}
+
+impl Exchange<'_> {
+    /// Tries channels until a response is kept. Ends early if the caller leaves.
+    ///
+    /// # Errors
+    /// The error of the last attempt, or that no channel was available.
+    pub(super) async fn attempt_each(
+        &mut self,
+        candidates: Arc<[Candidate]>,
+    ) -> Result<Box<LeasedResponse>, Fault> {
+        let detachment = Detachment::new(self.request.detaches);
+        let names_model = candidates.iter().any(|one| one.model.is_some());
+        let (method, path) = (&self.request.method, &*self.request.path);
+        let class = EndpointClass::for_request(method, path, names_model);
+        self.downstream.detachment = detachment.clone();
+        let mut attempts = Attempts {
+            gateway: self.gateway,
+            snapshot: &self.snapshot,
+            route: &self.route,
+            request: &mut self.request,
+            record: &mut self.record,
+            policy: self.retry_policy,
+            wait_times: std::mem::take(&mut self.downstream.wait_times),
+            detachment,
+            candidates: for_endpoint(candidates, class),
+            tried: Vec::new(),
+            has_failed_over_inconclusively: false,
+            progress: SendProgress::Unsent,
+            has_response: false,
+            unmade_retry: None,
+        };
+        let raced = match self.upload.take() {
+            None => self.downstream.race(pin!(attempts.run())).await,
+            // Boxed, so that this rare case does not enlarge the future of every exchange.
+            Some(upload) => Box::pin(self.downstream.race_upload(upload, attempts.run())).await,
+        };
+        let kept = match raced {
+            Ok(kept) => kept,
+            Err(interrupted) => Err(attempts.interruption_fault(interrupted)),
+        };
+        self.downstream.wait_times = attempts.wait_times;
+        kept
+    }
+}
+
+impl Attempts<'_> {
+    async fn run(&mut self) -> Result<Box<LeasedResponse>, Fault> {
+        self.gateway
+            .budget
+            .earn(self.snapshot.retries.budget_percent);
+        let mut last: Option<FallbackReply> = None;
+        while let Some(lease) = self.next_lease(last.is_some()).await? {
+            if let Some(FallbackReply::Responded(kept)) = last.take() {
+                kept.response.give_back().await;
+            }
+            match self.attempt_on(lease).await {
+                AttemptVerdict::Keep(kept) => return Ok(kept),
+                AttemptVerdict::Next(attempt) => last = Some(attempt),
+                AttemptVerdict::Stop(fault) => return Err(fault),
+            }
+        }
+        match last.expect("without an attempt there was an error") {
+            FallbackReply::Responded(kept) => Ok(kept),
+            FallbackReply::Failed { fault, .. } => Err(fault),
+        }
+    }
+
+    /// The error after the caller or the end of the process interrupted the attempts.
+    fn interruption_fault(&mut self, interrupted: UpstreamWaitInterruption) -> Fault {
+        self.request.info.may_have_cost |=
+            self.progress == SendProgress::Sent && !self.has_response;
+        if self.request.info.processing == UpstreamProcessing::Unsent {
+            self.request.info.processing = upstream_processing(self.progress);
+        }
+        let is_drained = matches!(interrupted, UpstreamWaitInterruption::Ending);
+        let fault = Fault::from(interrupted);
+        let end = AttemptFailureClass::from_fault(fault.kind, self.progress);
+        match is_drained {
+            true => self.policy.decision(end).fault(fault),
+            false => fault,
+        }
+    }
+
+    /// Whether another channel could be tried if this attempt failed. This may change until then.
+    pub(super) fn has_other_candidate(&self, lease: &ChannelLease) -> bool {
+        if self.candidates.len() <= self.tried.len() + 1 {
+            return false;
+        }
+        let (now, gateway) = (MonotonicTime::now(), self.gateway);
+        let others = self
+            .candidates
+            .iter()
+            .filter(|other| other.channel.name != lease.candidate.channel.name);
+        self.record.attempts < self.route.failover.max_attempts
+            && gateway
+                .budget
+                .is_left(now, self.snapshot.retries.min_per_second)
+            && gateway.channels.has_another(others, &self.tried, now)
+    }
+
+    /// The lease of the next channel; `None` if the result of the last attempt is final.
+    async fn next_lease(&mut self, has_last: bool) -> Result<Option<ChannelLease>, Fault> {
+        if self.record.attempts >= self.route.failover.max_attempts {
+            return Ok(None);
+        }
+        if has_last && !self.may_try_again() {
+            return Ok(None);
+        }
+        let until = Instant::now() + self.route.failover.queue_timeout;
+        loop {
+            let gateway = self.gateway;
+            let freed = gateway.channels.freed.notified();
+            let now = MonotonicTime::now();
+            let none = match gateway.channels.choose(&self.candidates, &self.tried, now) {
+                Ok(lease) => return Ok(Some(lease)),
+                Err(_) if has_last => return Ok(None),
+                Err(none) => none,
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            if !none.is_full() || left.is_zero() {
+                return Err(no_channel(&none));
+            }
+            // Capacity comes when another request ends, or when a rate limit window moves on.
+            let waiting = in_time(left.min(CAPACITY_POLL_INTERVAL), freed);
+            let _ = self.wait_times.upstream(waiting, Result::is_ok).await;
+        }
+    }
+
+    /// Takes one retry from the retry budget, if there is a channel for it.
+    fn may_try_again(&mut self) -> bool {
+        let gateway = self.gateway;
+        let now = MonotonicTime::now();
+        if !gateway
+            .channels
+            .has_another(self.candidates.iter(), &self.tried, now)
+        {
+            return false;
+        }
+        // The last attempt may have failed before it made its retry.
+        if self.unmade_retry.is_none() {
+            let per_second = self.snapshot.retries.min_per_second;
+            self.unmade_retry = gateway.budget.take(now, per_second);
+            if self.unmade_retry.is_none() {
+                gateway.metrics.channels.retry_denied();
+            }
+        }
+        self.unmade_retry.is_some()
+    }
+
+    async fn attempt_on(&mut self, mut lease: ChannelLease) -> AttemptVerdict {
+        self.record.attempts += 1;
+        self.request.info.attempt = self.record.attempts;
+        self.record.candidate = Some(lease.candidate.clone());
+        self.record.key = lease.key;
+        self.record.attempt_began = lease.began();
+        self.begin_trace(&lease);
+        if let Some(open) = &self.wait_times.open {
+            let channel = lease.candidate.channel.name.clone();
+            open.update(|details| details.channel = Some(channel));
+        }
+        self.request.info.upstream_request_id = None;
+        self.request.info.credential = lease.key;
+        self.request.info.processing = UpstreamProcessing::Unsent;
+        if self.route.failover.report_attempts {
+            let attempts = HeaderValue::from(self.record.attempts);
+            self.request.response_headers.push((ATTEMPTS, attempts));
+        }
+        let channel = lease.candidate.channel.clone();
+        let attempted = match self.send(&lease).await {
+            Ok(response) => {
+                capture::upstream_response(&self.wait_times, &lease, &response);
+                self.trace_response(&response);
+                let id = upstream_request_id::from_headers(response.headers());
+                self.record_upstream_id(id.cloned(), &lease);
+                self.has_response = true;
+                self.evaluate(response, lease).await
+            }
+            Err(error) => {
+                capture::failed_attempt(&self.wait_times, &lease, &error.fault);
+                self.request.info.may_have_cost |= error.progress == SendProgress::Sent;
+                self.request.info.processing = upstream_processing(error.progress);
+                self.record_failed_attempt(error, &mut lease)
+            }
+        };
+        self.end_trace(&attempted);
+        if let AttemptVerdict::Next(last) = &attempted {
+            // A channel with several credentials is tried again: by now the refused credential is in cool-down.
+            let other_keys = last.failure_reason().is_some_and(|reason| {
+                let keys = channel.credentials.len();
+                keys > 1 && reason.scope(keys) == HealthScope::Credential
+            });
+            if !other_keys {
+                self.tried.push(channel.name.clone());
+            }
+        }
+        attempted
+    }
+
+    async fn send(&mut self, lease: &ChannelLease) -> Result<UpstreamResponse, SendError> {
+        self.progress = SendProgress::Unsent;
+        self.has_response = false;
+        let target = ChannelWithCredential::from_lease(lease);
+        let prepared = prepare(
+            self.route,
+            self.request,
+            &lease.candidate,
+            target.credential,
+            self.record.trace.as_deref(),
+        );
+        let mut prepared = prepared.await.map_err(SendError::unsent)?;
+        let after_stale = self.policy.decision(AttemptFailureClass::StaleConnection);
+        prepared.may_repeat = after_stale.next == NextAttempt::FreshConnection;
+        if !prepared.may_repeat {
+            prepared.connection = ConnectionReusePolicy::Fresh;
+        }
+        capture::upstream_request(&self.wait_times, lease, &prepared);
+        self.detachment.arm();
+        if let Some(retry) = self.unmade_retry.take() {
+            retry.spend();
+        }
+        let upstream = &self.gateway.upstream;
+        let sending = upstream.send(target, &prepared, &mut self.progress);
+        let sent = self.wait_times.upstream(pin!(sending), |_| true).await;
+        if let PreparedBody::Streamed(body) = &prepared.body {
+            self.wait_times.move_to_client(body.waited());
+        }
+        sent
+    }
+
+    /// Records an attempt without a good response, and decides what follows.
+    pub(super) fn record_failed_attempt(
+        &mut self,
+        error: SendError,
+        lease: &mut ChannelLease,
+    ) -> AttemptVerdict {
+        let Some(failure) = error.failure() else {
+            return AttemptVerdict::Stop(error.fault);
+        };
+        let reason = failure.reason;
+        let SendError { fault, progress } = error;
+        let outcome = AttemptOutcome::Failure(failure);
+        self.record_outcome(lease, outcome, fault.detail.as_deref());
+        let decision = self
+            .policy
+            .decision(AttemptFailureClass::from_fault(fault.kind, progress));
+        let fault = decision.fault(fault);
+        match decision.next {
+            NextAttempt::Candidate => AttemptVerdict::Next(FallbackReply::Failed { fault, reason }),
+            NextAttempt::FreshConnection | NextAttempt::Stop => AttemptVerdict::Stop(fault),
+        }
+    }
+}
+
+/// The candidates for requests to an endpoint of this class.
+fn for_endpoint(candidates: Arc<[Candidate]>, class: EndpointClass) -> Arc<[Candidate]> {
+    match class {
+        EndpointClass::Generation => candidates,
+        class => {
+            let candidates = candidates.iter().cloned();
+            candidates.map(|one| one.with_endpoint(class)).collect()
+        }
+    }
+}
+
+impl FallbackReply {
+    fn failure_reason(&self) -> Option<FailureReason> {
+        match self {
+            Self::Failed { reason, .. } => Some(*reason),
+            Self::Responded(kept) => kept.reason,
+        }
+    }
+}
+
+/// What a provider did with a request to which it did not respond.
+fn upstream_processing(progress: SendProgress) -> UpstreamProcessing {
+    match progress {
+        SendProgress::Unsent => UpstreamProcessing::Unsent,
+        SendProgress::Sent => UpstreamProcessing::Unknown,
+    }
+}
+
+/// What a provider did with a request, by the status of its response.
+pub(super) fn processing_by(status: StatusCode) -> UpstreamProcessing {
+    match (status.is_success(), status.is_client_error()) {
+        (true, _) => UpstreamProcessing::Accepted,
+        (_, true) => UpstreamProcessing::Refused,
+        _ => UpstreamProcessing::Unknown,
+    }
+}
+
+/// The operator's log has the reason for each channel; callers get `retry-after`.
+pub(crate) fn no_channel(none: &NoUsableChannel) -> Fault {
+    let mut fault = Fault::new(
+        FaultKind::NoChannel,
+        "no channel is available for this request; try again later",
+    )
+    .detail(none.to_string());
+    fault.retry_after = none.retry_after();
+    fault
+}

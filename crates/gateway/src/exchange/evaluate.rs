@@ -1,0 +1,397 @@
+//! Decides whether a response is kept, by its status, its error body and the first events of a stream.
+//!
+//! A stream is committed at its first event with content. The events before it only frame the response, and providers
+//! often send an error right after them. While another channel is left, these events are held back for a bounded time
+//! and size, so that such an error leads to a failover.
+
+use super::attempts::{AttemptVerdict, Attempts, processing_by};
+use super::examine_body::{BodyExamination, protocol_to_examine};
+use super::reply_plan::{ErrorReplyBody, ReplyPlan};
+use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetrySafety};
+use super::suspect_request::suspect_request;
+use crate::channel::evidence::SuspectRequest;
+use crate::channel::lease::ChannelLease;
+use crate::channel::outcome::AttemptOutcome;
+use crate::upstream::bounded_body::{BodyEnd, CollectedBody};
+use crate::upstream::client::{SendError, SendProgress};
+use crate::upstream::response::{BodyReadError, ExaminedBody, UpstreamResponse};
+use bytes::Bytes;
+use headgate_config::snapshot::failover::EventBufferLimits;
+use headgate_core::filter::view::ResponseBodyKind;
+use headgate_protocol::ChannelProtocol;
+use headgate_protocol::error_class::{
+    ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
+};
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::ids;
+use headgate_protocol::json::{JsonDocument, JsonLimits};
+use headgate_protocol::retry_after;
+use headgate_protocol::sealed_content;
+use headgate_protocol::sse::{SseDecoder, SseEvent};
+use headgate_protocol::stream::EventClass;
+use headgate_protocol::upstream_request_id;
+use http::{Method, StatusCode};
+use std::pin::pin;
+use std::time::SystemTime;
+use tokio::time::Instant;
+
+/// Maximum number of bytes of an error body that are read. A longer body is not forwarded.
+pub(crate) const ERROR_BYTES_MAX: usize = 1 << 20;
+
+/// Result of reading the first events of a stream.
+enum FirstEvent {
+    Content,
+    Error(ErrorClassification),
+}
+
+/// What the start of a response turned out to be.
+enum ResponseStart {
+    /// The body of an error, read to its end or to its limit.
+    Error(CollectedBody),
+    /// Nothing of the protocol, by its head.
+    Foreign(AttemptFailureClass),
+    /// JSON under a success status, as far as it was examined.
+    Json(ExaminedBody),
+    /// An error under a success status.
+    EmbeddedError(Bytes),
+    /// No JSON object under a success status.
+    Unreadable,
+    /// A stream, or a body that is not examined.
+    Body(FirstEvent),
+}
+
+impl Attempts<'_> {
+    /// Keeps `response`, or gives it up for another channel.
+    pub(super) async fn evaluate(
+        &mut self,
+        mut response: UpstreamResponse,
+        mut lease: ChannelLease,
+    ) -> AttemptVerdict {
+        let status = response.status;
+        let had_cost = self.request.info.may_have_cost;
+        self.request.info.may_have_cost |= status.is_success();
+        self.request.info.processing = processing_by(status);
+        match self.read_start(&mut response, &lease).await {
+            Ok(ResponseStart::Error(body)) => self.fail_with_error(response, lease, body),
+            Ok(ResponseStart::Foreign(end)) => self.fail_foreign(response, lease, end, None),
+            Ok(ResponseStart::Json(examined)) => self.keep_body(response, lease, examined),
+            Ok(ResponseStart::EmbeddedError(body)) => {
+                self.fail_embedded(response, lease, body, had_cost)
+            }
+            Ok(ResponseStart::Unreadable) => {
+                // Nothing of it can be shown to the caller.
+                let detail = "the body under a success status is no JSON object";
+                let end = AttemptFailureClass::UnreadableSuccess;
+                self.fail_foreign(response, lease, end, Some(detail))
+            }
+            Ok(ResponseStart::Body(FirstEvent::Error(error))) if !error.class.is_callers() => {
+                self.fail_at_first_event(response, lease, error)
+            }
+            // An error about the request itself is a stream like any other.
+            Ok(ResponseStart::Body(_)) => {
+                lease.report_committed();
+                AttemptVerdict::keep(response, lease)
+            }
+            Err(fault) => {
+                response.discard().await;
+                let error = SendError {
+                    fault,
+                    progress: SendProgress::Sent,
+                };
+                self.record_failed_attempt(error, &mut lease)
+            }
+        }
+    }
+
+    /// Reads as much of a response as decides whether it is kept.
+    ///
+    /// # Errors
+    /// The response broke off before the caller received any of it.
+    async fn read_start(
+        &mut self,
+        response: &mut UpstreamResponse,
+        lease: &ChannelLease,
+    ) -> Result<ResponseStart, Fault> {
+        let status = response.status;
+        // Without a protocol nothing is read, and the body passes as it is.
+        let protocol = lease.candidate.protocol;
+        if protocol.is_some() {
+            response.decode_content();
+        }
+        let kind = response.declare_kind(protocol);
+        if status.is_client_error() || status.is_server_error() {
+            return Ok(ResponseStart::Error(self.read_error(response).await));
+        }
+        if !status.is_success() {
+            return Ok(ResponseStart::Foreign(AttemptFailureClass::Redirect));
+        }
+        if kind == ResponseBodyKind::Foreign && protocol.is_some() {
+            return Ok(ResponseStart::Foreign(AttemptFailureClass::ForeignBody));
+        }
+        let kind = match protocol_to_examine(self.request, protocol, kind, response.headers()) {
+            None => kind,
+            // A response without content has nothing to examine.
+            Some(_) if status == StatusCode::NO_CONTENT => kind,
+            Some(protocol) => match self.examine_body(response, protocol).await? {
+                BodyExamination::Success => return Ok(ResponseStart::Json(ExaminedBody::Success)),
+                BodyExamination::Undecided => {
+                    return Ok(ResponseStart::Json(ExaminedBody::Unknown));
+                }
+                BodyExamination::Failure(body) => return Ok(ResponseStart::EmbeddedError(body)),
+                BodyExamination::Unreadable => return Ok(ResponseStart::Unreadable),
+                BodyExamination::EventStream => {
+                    response.examined = ExaminedBody::EventStream;
+                    ResponseBodyKind::Stream
+                }
+            },
+        };
+        let first = self.wait_for_first_event(response, kind, lease).await?;
+        Ok(ResponseStart::Body(first))
+    }
+
+    /// Reads an error's body to its end, or to its limit.
+    async fn read_error(&mut self, response: &mut UpstreamResponse) -> CollectedBody {
+        response.sniff_coding();
+        let reading = response.read_bounded(ERROR_BYTES_MAX);
+        let body = self.wait_times.upstream(pin!(reading), |_| true).await;
+        if let BodyEnd::Broken(fault) = &body.end {
+            tracing::debug!(
+                id = &*self.request.id,
+                detail = fault.detail,
+                "the provider's error response was cut off"
+            );
+        }
+        match &body.end {
+            // What cannot be decoded says as little as a page of a proxy.
+            BodyEnd::Broken(fault) if fault.kind == FaultKind::UnreadableResponse => {
+                CollectedBody {
+                    bytes: Bytes::new(),
+                    end: BodyEnd::Complete,
+                }
+            }
+            _ => body,
+        }
+    }
+
+    /// Gives up a response that is nothing of the protocol.
+    fn fail_foreign(
+        &mut self,
+        response: UpstreamResponse,
+        mut lease: ChannelLease,
+        end: AttemptFailureClass,
+        detail: Option<&str>,
+    ) -> AttemptVerdict {
+        let outcome = AttemptOutcome::invalid_response(response.status);
+        self.record_outcome(&mut lease, outcome, detail);
+        let decision = self.policy.decision(end);
+        let plan = ReplyPlan::for_foreign_response(decision, response.status);
+        AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
+    }
+
+    /// Gives up a stream that begins with an error of the provider.
+    fn fail_at_first_event(
+        &mut self,
+        response: UpstreamResponse,
+        mut lease: ChannelLease,
+        error: ErrorClassification,
+    ) -> AttemptVerdict {
+        let suspect = self.suspect(None);
+        let outcome = AttemptOutcome::from_error(error, response.status, None, Some(suspect));
+        let detail = "error in the first event of the stream";
+        self.record_outcome(&mut lease, outcome, Some(detail));
+        let end = AttemptFailureClass::ErrorEvent(error.class);
+        let decision = self.decision_about(end, error.evidence);
+        let plan = ReplyPlan::for_error_event(decision, response.status);
+        AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
+    }
+
+    /// Classifies an error response by its body, and decides what follows.
+    fn fail_with_error(
+        &mut self,
+        response: UpstreamResponse,
+        mut lease: ChannelLease,
+        body: CollectedBody,
+    ) -> AttemptVerdict {
+        let (status, bytes) = (response.status, &body.bytes);
+        if self.request.info.upstream_request_id.is_none() {
+            self.record_upstream_id(upstream_request_id::from_body(bytes), &lease);
+        }
+        let errors = &lease.candidate.channel.errors;
+        let mut error = errors.classify_response(status.as_u16(), bytes, self.error_subject());
+        if error.class.is_callers() && is_refused_by_account(&lease, bytes) {
+            error = ErrorClassification {
+                class: ErrorClass::ModelNotFound,
+                evidence: ErrorEvidence::Code,
+            };
+        }
+        let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
+        let suspect = self.suspect(Some(bytes));
+        let outcome = AttemptOutcome::from_error(error, status, retry_after, Some(suspect));
+        self.record_outcome(&mut lease, outcome, None);
+        let decided_as = match self.policy.safety {
+            // Another channel may have sealed it. What this one did is right: its health is not in question.
+            RetrySafety::Free if sealed_content::is_refused(status.as_u16(), bytes) => {
+                ErrorClass::ModelNotFound
+            }
+            _ => error.class,
+        };
+        let end = AttemptFailureClass::from_error(status, decided_as);
+        let decision = self.decision_about(end, error.evidence);
+        let reply = ErrorReplyBody::for_response(response.kind(), body);
+        let plan = ReplyPlan::for_error(decision, status, reply);
+        AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
+    }
+
+    /// What a 404 may be about: a request that generates, without ids of its own, names nothing but its model.
+    pub(super) fn error_subject(&self) -> ErrorSubject {
+        let request = &*self.request;
+        let generates = request.method == Method::POST && request.model().is_some();
+        let has_ids = || {
+            let document = request.body.document();
+            document.is_some_and(|document| !ids::named_in_body(document).is_empty())
+        };
+        match generates && request.pinned.is_none() && !has_ids() {
+            true => ErrorSubject::Model,
+            false => ErrorSubject::Resource,
+        }
+    }
+
+    /// The request, which may have provoked `error`.
+    pub(super) fn suspect(&self, error: Option<&[u8]>) -> SuspectRequest {
+        suspect_request(self.request, &self.snapshot.callers, error)
+    }
+
+    /// The retry policy's decision about a provider's error.
+    pub(super) fn decision_about(
+        &mut self,
+        end: AttemptFailureClass,
+        evidence: ErrorEvidence,
+    ) -> RetryDecision {
+        let decision =
+            self.policy
+                .decision_about(end, evidence, self.has_failed_over_inconclusively);
+        self.has_failed_over_inconclusively |=
+            evidence != ErrorEvidence::Code && decision.next == NextAttempt::Candidate;
+        decision
+    }
+
+    /// Waits for the first content of a good response, while it can still be given up for another channel.
+    async fn wait_for_first_event(
+        &mut self,
+        response: &mut UpstreamResponse,
+        kind: ResponseBodyKind,
+        lease: &ChannelLease,
+    ) -> Result<FirstEvent, Fault> {
+        let protocol = lease.candidate.protocol;
+        match (kind, self.route.failover.buffer_first_events, protocol) {
+            _ if !self.has_other_candidate(lease) => Ok(FirstEvent::Content),
+            (ResponseBodyKind::Stream, Some(limits), Some(protocol)) => {
+                let errors = &lease.candidate.channel.errors;
+                self.buffer_first_events(response, limits, protocol, errors)
+                    .await
+            }
+            // A response that breaks off before the first byte of its body can still be replaced.
+            (ResponseBodyKind::Json, _, Some(_)) => {
+                let peeking = pin!(response.peek_chunk());
+                let first = self.wait_times.upstream(peeking, |_| true).await;
+                first.map(|_| FirstEvent::Content)
+            }
+            _ => Ok(FirstEvent::Content),
+        }
+    }
+
+    /// Reads the first events of a stream until one of them is content or an error, or a bound is reached.
+    async fn buffer_first_events(
+        &mut self,
+        response: &mut UpstreamResponse,
+        limits: EventBufferLimits,
+        protocol: ChannelProtocol,
+        errors: &ErrorClassifier,
+    ) -> Result<FirstEvent, Fault> {
+        response.sniff_coding();
+        // A heartbeat can be sent only after the head.
+        let heartbeat = self.route.response.heartbeat().unwrap_or(limits.time);
+        let until = Instant::now() + limits.time.min(heartbeat);
+        let mut framer = SseDecoder::new(limits.bytes);
+        let (mut buffered, mut is_first) = (0, true);
+        let mut peeked = response.peeked_chunks();
+        loop {
+            let max_wait = until.saturating_duration_since(Instant::now());
+            let ends_wait = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
+            let read = match peeked.pop_front() {
+                Some(chunk) => Ok(Some(chunk)),
+                None => {
+                    let peeking = pin!(response.peek_chunk_within(max_wait));
+                    self.wait_times.upstream(peeking, ends_wait).await
+                }
+            };
+            let chunk = match read {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return Err(ended_early()),
+                Err(BodyReadError::TimedOut) => return Ok(FirstEvent::Content),
+                Err(BodyReadError::Broken(fault)) => return Err(fault),
+            };
+            framer.push(&chunk);
+            buffered += chunk.len();
+            while let Some(event) = framer.next() {
+                if is_first && is_bare_end(protocol, &event) {
+                    return Err(ended_early());
+                }
+                is_first &= event.data().is_empty();
+                if let Some(seen) = classify_first_event(protocol, &event, errors) {
+                    return Ok(seen);
+                }
+            }
+            if buffered >= limits.bytes {
+                return Ok(FirstEvent::Content);
+            }
+        }
+    }
+}
+
+/// Whether an event ends a stream without having anything of it.
+fn is_bare_end(protocol: ChannelProtocol, event: &SseEvent) -> bool {
+    let streams = &protocol.descriptor().streams;
+    !streams.last_event_has_response
+        && streams.event_class(event.name(), event.data()) == EventClass::Terminal { failed: false }
+}
+
+/// Classifies an event; `None` if it only frames the stream.
+fn classify_first_event(
+    protocol: ChannelProtocol,
+    event: &SseEvent,
+    errors: &ErrorClassifier,
+) -> Option<FirstEvent> {
+    let streams = &protocol.descriptor().streams;
+    match streams.event_class(event.name(), event.data()) {
+        EventClass::Framing | EventClass::Ping => None,
+        EventClass::Error | EventClass::Terminal { failed: true } => {
+            Some(FirstEvent::Error(errors.classify_event(event.data())))
+        }
+        EventClass::Content
+            if event.name().is_none() && protocol.success().is_failed_event(event.data()) =>
+        {
+            Some(FirstEvent::Error(errors.classify_event(event.data())))
+        }
+        EventClass::Content | EventClass::Terminal { failed: false } => Some(FirstEvent::Content),
+    }
+}
+
+/// Whether the channel's family lists the error's code as one that allows another channel.
+fn is_refused_by_account(lease: &ChannelLease, body: &Bytes) -> bool {
+    let Some(family) = &lease.candidate.channel.family else {
+        return false;
+    };
+    let document = JsonDocument::parse(body.clone(), &JsonLimits::default());
+    let error = document.ok().and_then(|document| family.error(&document));
+    let code = error.and_then(|error| error.code);
+    code.is_some_and(|code| family.may_fail_over(&code))
+}
+
+fn ended_early() -> Fault {
+    Fault::new(
+        FaultKind::Upstream,
+        "the provider's stream ended before its first content; try again",
+    )
+    .detail("the stream ended before an event with content")
+}

@@ -1,0 +1,283 @@
+//! Examines a body under a success status before the caller gets any of it: is it a success of its protocol?
+//!
+//! A body that is small enough is examined whole, a larger one by its start. What is seen too late for that is examined
+//! once the body has passed, and counts as a failure then (`relay_straight`).
+
+use super::Exchange;
+use super::attempts::{AttemptVerdict, Attempts};
+use super::peeked_body::PeekedBody;
+use super::reply_plan::{ErrorReplyBody, ReplyPlan};
+use super::response_fault::failed_response_fault;
+use super::retry_policy::{AttemptFailureClass, RetrySafety};
+use crate::channel::lease::ChannelLease;
+use crate::channel::outcome::AttemptOutcome;
+use crate::upstream::body_kind::is_media;
+use crate::upstream::response::{BodyReadError, ExaminedBody, UpstreamResponse};
+use bytes::Bytes;
+use headgate_core::catalog::model::Candidate;
+use headgate_core::filter::output_check::asks_for_stream;
+use headgate_core::filter::stream_info::UpstreamProcessing;
+use headgate_core::filter::view::{RequestView, ResponseBodyKind};
+use headgate_protocol::error_class::{
+    ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
+};
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::response_verdict;
+use headgate_protocol::response_verdict::{ResponseVerdict, reported_status};
+use headgate_protocol::sse::is_event_stream_start;
+use headgate_protocol::{
+    ChannelProtocol, GenerationMedium, Protocol, retry_after, upstream_request_id,
+};
+use http::{HeaderMap, Method, StatusCode};
+use std::pin::pin;
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
+
+/// Bodies up to this many bytes are examined whole.
+const EXAMINED_BYTES_MAX: usize = 64 << 10;
+/// How long a body that has begun is held at most, if the route does not say how long it holds first events.
+const HELD_MAX: Duration = Duration::from_secs(1);
+
+/// What a body turned out to be before the commit.
+pub(super) enum BodyExamination {
+    Success,
+    /// It is too large or too slow to be examined whole, and begins like an object.
+    Undecided,
+    /// An event stream whose headers say something else.
+    EventStream,
+    Failure(Bytes),
+    Unreadable,
+}
+
+/// The protocol by which responses of a channel to `request` are examined; `None` if a success of it is not defined.
+pub(super) fn examined_protocol(
+    request: &RequestView,
+    protocol: Option<ChannelProtocol>,
+) -> Option<ChannelProtocol> {
+    let is_post = request.method == Method::POST;
+    let protocol = protocol?;
+    response_verdict::is_examined(is_post, &request.path).then_some(protocol)
+}
+
+impl Attempts<'_> {
+    /// Reads the body until the verdict is known, or a bound is reached.
+    ///
+    /// # Errors
+    /// The body broke off.
+    pub(super) async fn examine_body(
+        &mut self,
+        response: &mut UpstreamResponse,
+        protocol: ChannelProtocol,
+    ) -> Result<BodyExamination, Fault> {
+        response.sniff_coding();
+        let held_max = self.route.failover.buffer_first_events;
+        let held_max = held_max.map_or(HELD_MAX, |limits| limits.time);
+        let first = {
+            let reading = pin!(response.peek_chunk());
+            self.wait_times.upstream(reading, |_| true).await?
+        };
+        let Some(first) = first else {
+            return Ok(BodyExamination::Unreadable);
+        };
+        if response.is_peeked_whole() {
+            return Ok(self.examination(protocol, first));
+        }
+        let is_large = response.declared_bytes() > EXAMINED_BYTES_MAX;
+        let until = Instant::now() + held_max;
+        let mut body = PeekedBody::new(first);
+        loop {
+            if let Some(start) = body.grown_start() {
+                match protocol.success().judge_start(start) {
+                    Some(ResponseVerdict::Unreadable) => {
+                        return Ok(self.unreadable_or_stream(start));
+                    }
+                    Some(ResponseVerdict::Success) if is_large => {
+                        return Ok(BodyExamination::Undecided);
+                    }
+                    _ => {}
+                }
+            }
+            if body.len() > EXAMINED_BYTES_MAX {
+                return Ok(BodyExamination::Undecided);
+            }
+            let max_wait = match response_verdict::begins_like_failure(body.start()) {
+                // Nothing that the caller could use has come.
+                true => response.idle_timeout(),
+                false => until.saturating_duration_since(Instant::now()),
+            };
+            let ends_wait = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
+            let read = {
+                let reading = pin!(response.peek_chunk_within(max_wait));
+                self.wait_times.upstream(reading, ends_wait).await
+            };
+            match read {
+                Ok(Some(chunk)) => body.push(&chunk),
+                Ok(None) => {}
+                Err(BodyReadError::TimedOut) => return Ok(BodyExamination::Undecided),
+                Err(BodyReadError::Broken(fault)) => return Err(fault),
+            }
+            if response.is_peeked_whole() {
+                return Ok(self.examination(protocol, body.into_bytes()));
+            }
+        }
+    }
+
+    /// What a body is that has arrived whole.
+    fn examination(&self, protocol: ChannelProtocol, body: Bytes) -> BodyExamination {
+        match protocol.success().judge(&body) {
+            ResponseVerdict::Success => BodyExamination::Success,
+            ResponseVerdict::Failure => BodyExamination::Failure(body),
+            ResponseVerdict::Unreadable => self.unreadable_or_stream(&body),
+        }
+    }
+
+    fn unreadable_or_stream(&self, start: &[u8]) -> BodyExamination {
+        match is_event_stream_start(start) && asks_for_stream(self.request) {
+            true => BodyExamination::EventStream,
+            false => BodyExamination::Unreadable,
+        }
+    }
+
+    /// Keeps a response whose body is a success, as far as it was examined.
+    pub(super) fn keep_body(
+        &mut self,
+        mut response: UpstreamResponse,
+        mut lease: ChannelLease,
+        examined: ExaminedBody,
+    ) -> AttemptVerdict {
+        response.examined = examined;
+        // A second request would cost a second response: the caller gets this one.
+        self.request.info.is_unstreamed = asks_for_stream(self.request);
+        lease.report_committed();
+        AttemptVerdict::keep(response, lease)
+    }
+
+    /// Gives up a response that reports a failure under a success status. From here on it has the status that the
+    /// failure should have had.
+    pub(super) fn fail_embedded(
+        &mut self,
+        mut response: UpstreamResponse,
+        mut lease: ChannelLease,
+        body: Bytes,
+        had_cost: bool,
+    ) -> AttemptVerdict {
+        if self.request.info.upstream_request_id.is_none() {
+            self.record_upstream_id(upstream_request_id::from_body(&body), &lease);
+        }
+        let sent = response.status;
+        let errors = &lease.candidate.channel.errors;
+        let error = errors.classify_response(sent.as_u16(), &body, self.error_subject());
+        let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
+        let suspect = self.suspect(Some(&body));
+        let outcome = AttemptOutcome::from_error(error, sent, retry_after, Some(suspect));
+        let detail = "error under a success status";
+        self.record_outcome(&mut lease, outcome, Some(detail));
+        response.status = status_for(error.class, &body);
+        response.examined = ExaminedBody::EmbeddedError;
+        response.drop_peeked();
+        // An image or a video may have been made nevertheless.
+        if self.policy.safety != RetrySafety::Paid {
+            self.request.info.may_have_cost = had_cost;
+            self.request.info.processing = match response.status.is_client_error() {
+                true => UpstreamProcessing::Refused,
+                false => UpstreamProcessing::Unknown,
+            };
+        }
+        let end = AttemptFailureClass::EmbeddedError(error.class);
+        let decision = self.decision_about(end, error.evidence);
+        let body = match Protocol::descriptor_for(self.request.protocol)
+            .errors
+            .is_rendered(&body)
+        {
+            true => ErrorReplyBody::Provider(body),
+            false => ErrorReplyBody::Gateway(failed_response_fault(response.status)),
+        };
+        let plan = ReplyPlan::for_error(decision, response.status, Ok(body));
+        AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
+    }
+}
+
+impl Exchange<'_> {
+    /// Examines a body that was too large or too slow for that before, and is not sent yet.
+    ///
+    /// # Errors
+    /// The body is no success of its protocol.
+    pub(super) fn check_late(
+        &mut self,
+        response: &UpstreamResponse,
+        body: &[u8],
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let is_unknown =
+            response.examined == ExaminedBody::Unknown && response.kind() == ResponseBodyKind::Json;
+        let protocol = is_unknown
+            .then(|| examined_protocol(&self.request, candidate.protocol))
+            .flatten();
+        let errors = &candidate.channel.errors;
+        let failure =
+            protocol.and_then(|protocol| late_failure(protocol, response.status, body, errors));
+        match failure {
+            None => Ok(()),
+            Some(error) => {
+                self.request.info.stream_error = Some(error);
+                let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
+                let mut fault = failed_response_fault(response.status);
+                fault.kind = FaultKind::UnreadableResponse;
+                Err(decision.fault(fault))
+            }
+        }
+    }
+}
+
+/// The status of an error that came with a success status: the one that its body names, or else one for its class.
+fn status_for(class: ErrorClass, body: &[u8]) -> StatusCode {
+    let reported = reported_status(body).and_then(|status| StatusCode::from_u16(status).ok());
+    reported.unwrap_or(match class {
+        ErrorClass::InvalidRequest | ErrorClass::ContextTooLong | ErrorClass::ContentPolicy => {
+            StatusCode::BAD_REQUEST
+        }
+        ErrorClass::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        ErrorClass::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorClass::ServerError => StatusCode::BAD_GATEWAY,
+        ErrorClass::RefusedCredential => StatusCode::UNAUTHORIZED,
+        ErrorClass::RefusedAccount => StatusCode::FORBIDDEN,
+        ErrorClass::ModelNotFound => StatusCode::NOT_FOUND,
+    })
+}
+
+/// The failure in a complete body that was not examined before; `None` if it is a success.
+pub(super) fn late_failure(
+    protocol: ChannelProtocol,
+    status: StatusCode,
+    body: &[u8],
+    errors: &ErrorClassifier,
+) -> Option<ErrorClassification> {
+    match protocol.success().judge(body) {
+        ResponseVerdict::Success => None,
+        ResponseVerdict::Failure => {
+            let status = status.as_u16();
+            Some(errors.classify_response(status, body, ErrorSubject::Model))
+        }
+        ResponseVerdict::Unreadable => Some(ErrorClassification {
+            class: ErrorClass::ServerError,
+            evidence: ErrorEvidence::Code,
+        }),
+    }
+}
+
+/// The protocol by which a body of this kind is examined. Media pass where they may be a result.
+pub(super) fn protocol_to_examine(
+    request: &RequestView,
+    protocol: Option<ChannelProtocol>,
+    kind: ResponseBodyKind,
+    headers: &HeaderMap,
+) -> Option<ChannelProtocol> {
+    match kind {
+        ResponseBodyKind::Json => examined_protocol(request, protocol),
+        ResponseBodyKind::Other => examined_protocol(request, protocol).filter(|protocol| {
+            let is_text = protocol.descriptor().medium == GenerationMedium::Text;
+            is_text || !is_media(headers)
+        }),
+        ResponseBodyKind::Stream | ResponseBodyKind::Foreign => None,
+    }
+}

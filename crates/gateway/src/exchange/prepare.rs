@@ -1,0 +1,156 @@
+//! Builds the upstream request of one attempt from the caller's original bytes.
+
+use crate::head::check_upstream_path;
+use crate::upstream::ChannelWithCredential;
+use crate::upstream::request::{PreparedBody, PreparedRequest};
+use bytes::Bytes;
+use headgate_config::snapshot::router::Route;
+use headgate_core::catalog::channel::{Channel, Credential};
+use headgate_core::catalog::model::Candidate;
+use headgate_core::filter::body::RequestBody;
+use headgate_core::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
+use headgate_protocol::Protocol;
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::header_policy;
+use headgate_protocol::json::edit::{BodySegments, JsonEdits};
+use headgate_protocol::json::{JsonDocument, JsonLimits};
+use headgate_tracing::ExchangeTrace;
+use http::Method;
+
+/// Builds the request for `candidate`, as a part of `trace`.
+///
+/// # Errors
+/// A filter rejected the request.
+pub(crate) async fn prepare(
+    route: &Route,
+    request: &RequestView,
+    candidate: &Candidate,
+    credential: Option<&Credential>,
+    trace: Option<&ExchangeTrace>,
+) -> Result<PreparedRequest, Fault> {
+    let target = ChannelWithCredential {
+        channel: &candidate.channel,
+        credential,
+    };
+    let mut headers = header_policy::request_headers_for_provider(&request.headers);
+    let forwarded = request
+        .client
+        .and_then(|client| client.forwarded(candidate.channel.forwarded, &request.headers));
+    if let Some((name, value)) = forwarded {
+        headers.insert(name, value);
+    }
+    // Before the operator's edits, which may remove it.
+    if let Some(trace) = trace {
+        trace.set_headers(&mut headers);
+    }
+    if request.protocol.is_some_and(Protocol::creates_paid_work) {
+        header_policy::remove_idempotency_key(&mut headers);
+    }
+    request.header_edits.apply(&mut headers)?;
+    let mut attempt = AttemptView {
+        candidate: candidate.clone(),
+        headers,
+        edits: request.edits.clone(),
+        edited_by: None,
+        request_override: UpstreamRequestOverride::default(),
+        body_members: Vec::new(),
+    };
+    route.request.on_attempt(request, &mut attempt).await?;
+    let AttemptView {
+        headers,
+        mut edits,
+        request_override,
+        body_members,
+        ..
+    } = attempt;
+    let method = request_override
+        .method
+        .unwrap_or_else(|| request.method.clone());
+    let body = match request_override.body {
+        Some(body) => whole(with_members(body, &body_members)?, &method),
+        None => {
+            if let Some(document) = request.body.document() {
+                insert_members(&mut edits, document, &body_members);
+            }
+            caller_body(&request.body, &edits, &method)
+        }
+    };
+    let channel = target.channel;
+    let path = match request_override.path {
+        Some(path) => format!("{}{path}", channel.origin.base_path),
+        None => upstream_path(channel, request)?,
+    };
+    let prepared = PreparedRequest::new(target, Some(&request.id), method, path, headers, body)?;
+    Ok(PreparedRequest {
+        timeouts: route.timeouts.over(channel.timeouts),
+        ..prepared
+    })
+}
+
+/// The caller's body with the edits applied.
+fn caller_body(body: &RequestBody, edits: &JsonEdits, method: &Method) -> PreparedBody {
+    match (body, body.bytes()) {
+        (RequestBody::Streamed(stream), _) => PreparedBody::Streamed(stream.clone()),
+        (_, Some(bytes)) => whole(edits.apply(bytes), method),
+        (_, None) => PreparedBody::Absent,
+    }
+}
+
+/// A body that a filter made, with the members that other filters set.
+fn with_members(body: Bytes, members: &[(&'static str, Bytes)]) -> Result<BodySegments, Fault> {
+    if members.is_empty() {
+        return Ok(BodySegments::from(body));
+    }
+    let document = JsonDocument::parse(body, &JsonLimits::default()).map_err(|error| {
+        Fault::new(
+            FaultKind::Internal,
+            "internal error: the request to the provider could not be made",
+        )
+        .source(error)
+    })?;
+    let mut edits = JsonEdits::default();
+    insert_members(&mut edits, &document, members);
+    Ok(edits.apply(document.body()))
+}
+
+fn insert_members(
+    edits: &mut JsonEdits,
+    document: &JsonDocument,
+    members: &[(&'static str, Bytes)],
+) {
+    for (name, value) in members {
+        edits.insert_member(document.root(), name, value.clone());
+    }
+}
+
+/// Only a POST declares an empty body.
+fn whole(body: BodySegments, method: &Method) -> PreparedBody {
+    match body.is_empty() && method != Method::POST {
+        true => PreparedBody::Absent,
+        false => PreparedBody::Whole(body),
+    }
+}
+
+/// The channel's base path and the caller's path without `/v1`, with the query that may be forwarded.
+fn upstream_path(channel: &Channel, request: &RequestView) -> Result<String, Fault> {
+    let path = request.upstream_path.as_deref().unwrap_or(&request.path);
+    check_upstream_path(&request.path, path)?;
+    let path = path_at(channel, path);
+    Ok(match &request.query {
+        None => path,
+        Some(query) => match &*header_policy::query_for_provider(query, &request.headers) {
+            // The query held only parameters that are not forwarded.
+            "" if !query.is_empty() => path,
+            query => format!("{path}?{query}"),
+        },
+    })
+}
+
+/// The channel's base path and `path` without `/v1`.
+pub(crate) fn path_at(channel: &Channel, path: &str) -> String {
+    [
+        &*channel.origin.base_path,
+        header_policy::path_for_provider(path),
+    ]
+    .concat()
+}

@@ -1,0 +1,232 @@
+//! What the gateway records of an exchange: one access log line, and metrics.
+
+use super::tracing_record::FinishedExchangeView;
+use crate::Gateway;
+use crate::channel::clock::MonotonicTime;
+use crate::channel::outcome::AttemptOutcome;
+use crate::downstream::Downstream;
+use headgate_config::snapshot::Snapshot;
+use headgate_config::snapshot::router::Route;
+use headgate_core::catalog::model::Candidate;
+use headgate_core::catalog::price::{Cost, MediaOutput, PricedUsage};
+use headgate_core::filter::body::RequestBody;
+use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::stream_info::{CacheOutcome, IdempotencyOutcome};
+use headgate_core::filter::view::RequestView;
+use headgate_observe::access_log::{AccessLogEntry, FailedAttempt};
+use headgate_observe::cost_metrics::CostLabels;
+use headgate_observe::finished_exchange::FinishedExchange;
+use headgate_protocol::fault::Fault;
+use headgate_tracing::{AttemptEnd, ExchangeTrace};
+use http::{StatusCode, header};
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+/// Data of an exchange, collected while it runs.
+pub(crate) struct ExchangeRecord {
+    pub started: Instant,
+    pub first_byte: Option<Duration>,
+    /// When the response for the caller was chosen.
+    pub committed: Option<Duration>,
+    pub status: Option<StatusCode>,
+    pub streamed: bool,
+    pub attempts: u32,
+    pub failed_attempts: Vec<FailedAttempt>,
+    /// The channel of the last attempt.
+    pub candidate: Option<Candidate>,
+    /// When the last attempt began; has no meaning without attempts.
+    pub attempt_began: MonotonicTime,
+    /// Index of the channel's credential in the last attempt.
+    pub key: Option<usize>,
+    pub fault: Option<Fault>,
+    /// The response broke off, so that the connection must be closed.
+    pub broken: bool,
+    /// The trace of the exchange, if the configuration has `tracing`.
+    pub trace: Option<Box<ExchangeTrace>>,
+}
+
+impl ExchangeRecord {
+    pub fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            first_byte: None,
+            committed: None,
+            status: None,
+            streamed: false,
+            attempts: 0,
+            failed_attempts: Vec::new(),
+            candidate: None,
+            attempt_began: MonotonicTime::default(),
+            key: None,
+            fault: None,
+            broken: false,
+            trace: None,
+        }
+    }
+
+    /// Records how an attempt was judged.
+    pub fn trace_outcome(&mut self, outcome: AttemptOutcome) {
+        let Some(trace) = &mut self.trace else {
+            return;
+        };
+        let status = match outcome {
+            AttemptOutcome::Failure(failure) => failure.status,
+            AttemptOutcome::Success | AttemptOutcome::ClientError => None,
+        };
+        trace.note_outcome(AttemptEnd {
+            outcome: outcome.name(),
+            status: status.map(|status| status.as_u16()),
+        });
+    }
+
+    /// Writes the access log line, updates the metrics, and hands over the trace.
+    pub fn log_and_count(
+        &mut self,
+        gateway: &Gateway,
+        snapshot: &Snapshot,
+        route: &Route,
+        request: &RequestView,
+        downstream: &Downstream,
+        settlement: Settlement,
+    ) {
+        let end = Instant::now();
+        let total = end - self.started;
+        let wait_times = downstream.wait_times.settle(self.started, end);
+        let trace = self.trace.take();
+        let finished = FinishedExchangeView {
+            snapshot,
+            route,
+            request,
+            downstream,
+            settlement,
+            status: self.status,
+            fault: self.fault.as_ref(),
+            is_streamed: self.streamed,
+            first_byte: self.first_byte,
+            total,
+            wait_times,
+        };
+        let trace = trace.and_then(|trace| finished.export(trace));
+        // 499 if no status was sent.
+        let status = self.status.map_or(499, |status| status.as_u16());
+        let model = request.model().map(|model| &*model.name);
+        let channel = self
+            .candidate
+            .as_ref()
+            .map(|candidate| &*candidate.channel.name);
+        gateway.metrics.count_exchange(&FinishedExchange {
+            route: &route.name,
+            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            channel,
+            model,
+            protocol: self.candidate.as_ref().and_then(|it| it.protocol),
+            status,
+            settlement,
+            total,
+            first_byte: self.first_byte,
+            upstream_first_byte: self.upstream_first_byte(request),
+            wait_times,
+            usage: request.info.usage.counted(),
+            fault: self.fault.as_ref().map(|fault| fault.kind),
+            failed_attempts: &self.failed_attempts,
+            has_last_attempt_failed: self.failed_attempts.len() == self.attempts as usize,
+            is_unstreamed: request.info.is_unstreamed,
+        });
+        let cost = self.count_cost(gateway, request);
+        gateway.metrics.creates.count(&route.name, &request.info);
+        if let Some(outcome) = request.info.cache {
+            gateway.metrics.response_cache.count(&route.name, outcome);
+        }
+        if let Some(caller) = &request.caller {
+            let metrics = &gateway.metrics;
+            metrics.quota(&caller.name, request.info.quota);
+            let usage = request.info.usage.counted();
+            metrics.callers.count(&caller.name, total, usage);
+        }
+        let subrequest_id = request.info.subrequest_id.get().and_then(|id| {
+            let id = id.lock().unwrap_or_else(PoisonError::into_inner);
+            id.clone()
+        });
+        let line = AccessLogEntry {
+            id: &request.id,
+            revision: &snapshot.revision,
+            client: request.client,
+            user_agent: request.headers.get(header::USER_AGENT),
+            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            route: &route.name,
+            protocol: request.protocol.map(|protocol| protocol.name()),
+            method: request.method.as_str(),
+            path: &request.path,
+            model,
+            channel,
+            channel_model: self
+                .candidate
+                .as_ref()
+                .and_then(|candidate| candidate.model.as_ref())
+                .map(|model| &*model.name),
+            status,
+            settlement: settlement.name(),
+            streamed: self.streamed,
+            attempts: self.attempts,
+            failed_attempts: &self.failed_attempts,
+            credential: self.key.map(|key| key + 1),
+            committed: self.committed,
+            bytes_in: downstream.bytes_in,
+            bytes_out: downstream.bytes_out,
+            first_byte: self.first_byte,
+            total,
+            wait_times: Some(wait_times),
+            usage: request.info.usage.counted(),
+            cost,
+            response_id: request.info.response_id.as_deref(),
+            upstream_request_id: request
+                .info
+                .upstream_request_id
+                .as_ref()
+                .or(subrequest_id.as_ref()),
+            idempotency: request.info.idempotency.map(IdempotencyOutcome::name),
+            cache: request.info.cache.map(CacheOutcome::name),
+            callouts: request.info.callouts,
+            trace,
+            fault: self.fault.as_ref(),
+        };
+        gateway.access_log.write(&line);
+        if let Some(capture) = downstream.wait_times.capture() {
+            capture.end(line.line());
+        }
+    }
+
+    /// Time from the start of the last attempt to the first byte, which is the provider's time alone; `None` if the
+    /// caller's body streamed, since the provider waited for the caller then.
+    fn upstream_first_byte(&self, request: &RequestView) -> Option<Duration> {
+        let is_streamed = matches!(*request.body, RequestBody::Streamed(_));
+        let first_byte = self
+            .first_byte
+            .filter(|_| self.attempts > 0 && !is_streamed)?;
+        let at = MonotonicTime::at(self.started + first_byte);
+        Some(self.attempt_began.until(at))
+    }
+
+    /// Counts what the provider did for the request by the prices of its model; returns the cost and its currency.
+    fn count_cost<'a>(
+        &'a self,
+        gateway: &Gateway,
+        request: &RequestView,
+    ) -> Option<(Cost, &'a str)> {
+        let candidate = self.candidate.as_ref()?;
+        let price = candidate.price()?;
+        let media = request.state.get::<MediaOutput>();
+        let priced = price.cost(request.info.usage.counted(), media);
+        let labels = CostLabels {
+            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            model: &request.model()?.name,
+            channel: &candidate.channel.name,
+            currency: &price.currency,
+        };
+        gateway.metrics.costs.count(labels, priced);
+        match priced {
+            PricedUsage::Priced(cost) => Some((cost, &price.currency)),
+            PricedUsage::Unmetered | PricedUsage::Unpriced => None,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Relays a response body as it arrives, and shows it to the filters that only read it.
+
+use super::Exchange;
+use super::examine_body::{examined_protocol, late_failure};
+use crate::upstream::response::{ExaminedBody, UpstreamResponse};
+use bytes::{Bytes, BytesMut};
+use headgate_core::catalog::model::Candidate;
+use headgate_core::filter::ResponseBodyAccess;
+use headgate_core::filter::view::{ResponseBodyKind, ResponseView};
+use headgate_protocol::fault::Fault;
+use headgate_protocol::upstream_request_id;
+use http::{HeaderMap, StatusCode};
+
+/// Responses above this many bytes are not parsed for usage.
+const OBSERVED_BYTES_MAX: usize = 16 << 20;
+
+impl Exchange<'_> {
+    /// Relays a body as it arrives. Filters that only read the body see it after it was sent.
+    pub(super) async fn relay_straight(
+        &mut self,
+        response: &mut UpstreamResponse,
+        headers: HeaderMap,
+        kind: ResponseBodyKind,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let observed = kind == ResponseBodyKind::Json
+            && self.route.response.body_access() == ResponseBodyAccess::Observe;
+        // What was too large or too slow to be examined before the commit is examined after it.
+        let is_unknown =
+            kind == ResponseBodyKind::Json && response.examined == ExaminedBody::Unknown;
+        let examined = is_unknown
+            .then(|| examined_protocol(&self.request, candidate.protocol))
+            .flatten();
+        let status = self.caller_status(response);
+        self.downstream.write_head(status, headers).await?;
+        // Copied, since keeping many small pieces would hold their larger buffers.
+        let mut seen = BytesMut::new();
+        let mut whole = observed || examined.is_some();
+        self.forward_body(response, |chunk| {
+            whole &= seen.len() + chunk.len() <= OBSERVED_BYTES_MAX;
+            match whole {
+                true => seen.extend_from_slice(chunk),
+                false => seen = BytesMut::new(),
+            }
+        })
+        .await?;
+        if !whole {
+            return Ok(());
+        }
+        let seen = seen.freeze();
+        if let Some(protocol) = examined {
+            let errors = &candidate.channel.errors;
+            self.request.info.stream_error = late_failure(protocol, response.status, &seen, errors);
+        }
+        if observed {
+            self.observe(response.status, candidate, seen);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn forward_body(
+        &mut self,
+        response: &mut UpstreamResponse,
+        mut look: impl FnMut(&Bytes),
+    ) -> Result<(), Fault> {
+        while let Some(chunk) = self.next_chunk(response).await? {
+            look(&chunk);
+            if response.is_at_end() {
+                return self.end_response(chunk).await;
+            }
+            self.downstream.write(chunk, false).await?;
+        }
+        self.end_response(Bytes::new()).await
+    }
+
+    /// Shows a body to the filters that only read it. They see no headers, which belong to the connection once they are
+    /// sent.
+    pub(super) fn observe(&mut self, status: StatusCode, candidate: &Candidate, body: Bytes) {
+        self.record_upstream_id_in_body(candidate, &body);
+        let mut view = ResponseView {
+            request: &mut self.request,
+            candidate: Some(candidate),
+            status,
+            headers: &mut HeaderMap::new(),
+            kind: ResponseBodyKind::Json,
+        };
+        self.route.response.observe_body(&mut view, body);
+    }
+
+    /// Records the request id from the body of a provider that puts it there and not into a header.
+    fn record_upstream_id_in_body(&mut self, candidate: &Candidate, body: &[u8]) {
+        let is_named = candidate
+            .protocol
+            .is_some_and(|it| it.descriptor().has_request_id_in_body);
+        let recorded = &mut self.request.info.upstream_request_id;
+        if is_named && recorded.is_none() {
+            *recorded = upstream_request_id::from_body(body);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Relays a provider's event stream to the caller, and shows its events to filters.
+
+mod held;
+
+use super::Exchange;
+use super::keep_alive::KeepAliveCommentTimer;
+use super::relay::is_channel_fault;
+use super::retry_policy::AttemptFailureClass;
+use crate::reply;
+use crate::upstream::response::UpstreamResponse;
+use bytes::{Bytes, BytesMut};
+use headgate_core::catalog::model::Candidate;
+use headgate_core::filter::ResponseBodyAccess;
+use headgate_core::filter::output_check::OutputChecks;
+use headgate_core::filter::view::{EventAction, EventView};
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::sse::{SseDecoder, SseEvent};
+use headgate_protocol::stream::{MessageStartCompletion, StreamProgress};
+use http::{HeaderMap, Method, StatusCode, header};
+use std::pin::pin;
+
+/// Events above this many bytes pass without being shown to filters.
+const EVENT_BYTES_MAX: usize = 16 << 20;
+
+/// State of a stream that is being relayed.
+struct RelayedStream {
+    framer: SseDecoder,
+    progress: Option<StreamProgress>,
+}
+
+impl RelayedStream {
+    fn is_over(&self) -> bool {
+        self.progress.as_ref().is_some_and(StreamProgress::is_over)
+    }
+
+    /// Whether the caller needs nothing more: the protocol's last event was sent, whole.
+    fn is_terminated(&self) -> bool {
+        let progress = self.progress.as_ref();
+        progress.is_some_and(StreamProgress::is_terminated) && self.framer.is_between_events()
+    }
+
+    /// Whether the last event arrived, and no incomplete event follows it.
+    fn has_ended(&self) -> bool {
+        let progress = self.progress.as_ref();
+        let is_good = progress.is_some_and(StreamProgress::has_last_event);
+        is_good && self.framer.is_between_events()
+    }
+
+    fn is_whole(&self, partial: Option<&SseEvent>) -> bool {
+        let progress = self.progress.as_ref();
+        progress.is_none_or(|progress| progress.is_whole(partial))
+    }
+}
+
+impl Exchange<'_> {
+    /// Relays a stream. Each chunk is sent before filters see its events, unless a filter may change events.
+    pub(super) async fn relay_stream(
+        &mut self,
+        response: &mut UpstreamResponse,
+        mut headers: HeaderMap,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let route = self.route.clone();
+        let checks = match route.response.output_checks() {
+            OutputChecks::None => None,
+            OutputChecks::WholeBodies => return Err(self.unchecked_fault("it is a stream")),
+            OutputChecks::Streams(checks) => Some(checks),
+        };
+        headers.remove(header::CONTENT_LENGTH);
+        if self.request.protocol.is_some() {
+            response.sniff_coding();
+        }
+        let status = self.caller_status(response);
+        self.downstream.write_head(status, headers).await?;
+        if let Some(checks) = checks {
+            // Boxed, so that streams that are not held do not take its memory.
+            return Box::pin(self.relay_held_stream(response, candidate, checks)).await;
+        }
+        let rewritten = self.route.response.event_access() == ResponseBodyAccess::Replace;
+        let mut stream = RelayedStream {
+            framer: SseDecoder::new(EVENT_BYTES_MAX),
+            progress: self.progress(response),
+        };
+        // A recorded trace has the messages of the request.
+        if !route.response.reads_body_during_stream() && self.record.trace.is_none() {
+            self.request.body.free();
+        }
+        let mut start = self.start_completion();
+        let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), rewritten);
+        loop {
+            let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
+            // Pinned in place, since a move of this future copies kilobytes for each event.
+            let next = pin!(self.next_chunk_with(response, heartbeat)).await;
+            match next {
+                Ok(Some(chunk)) => {
+                    let chunk = match &mut start {
+                        None => chunk,
+                        Some(completion) => completion.complete(chunk),
+                    };
+                    if chunk.is_empty() {
+                        continue;
+                    }
+                    if rewritten {
+                        stream.framer.push(&chunk);
+                        match self.rewritten_events(&mut stream, candidate).await {
+                            Ok(events) => self.downstream.write(events, false).await?,
+                            Err(fault) => return self.break_off(fault, &stream, None, true).await,
+                        }
+                    } else {
+                        self.downstream.write(chunk.clone(), false).await?;
+                        stream.framer.push(&chunk);
+                        self.observe_events(&mut stream, candidate).await?;
+                    }
+                    // Providers may keep the response open after its last event: the caller does not wait for that.
+                    if stream.is_terminated() {
+                        self.request.info.is_stream_whole =
+                            self.request.info.stream_error.is_none();
+                        return self.end_stream(&stream, Bytes::new(), candidate).await;
+                    }
+                }
+                Ok(None) => {
+                    if let Some(rest) = start.as_mut().and_then(MessageStartCompletion::take_rest) {
+                        stream.framer.push(&rest);
+                        if !rewritten {
+                            self.downstream.write(rest, false).await?;
+                        }
+                    }
+                    let partial = stream.framer.finish();
+                    if !stream.is_whole(partial.as_ref()) {
+                        return self
+                            .break_off(ended_early(), &stream, partial, rewritten)
+                            .await;
+                    }
+                    let info = &mut self.request.info;
+                    info.is_stream_whole = info.stream_error.is_none();
+                    info.ends_in_partial_event = partial.is_some();
+                    let rest = match partial {
+                        Some(partial) if rewritten => partial.raw,
+                        _ => Bytes::new(),
+                    };
+                    return self.end_stream(&stream, rest, candidate).await;
+                }
+                // The stream is complete: providers, and proxies in front of them, may close the connection as they
+                // like.
+                Err(fault) if is_channel_fault(&fault) && stream.has_ended() => {
+                    self.request.info.is_stream_whole = true;
+                    return self.end_stream(&stream, Bytes::new(), candidate).await;
+                }
+                Err(fault) => {
+                    let partial = stream.framer.finish();
+                    return self.break_off(fault, &stream, partial, rewritten).await;
+                }
+            }
+        }
+    }
+
+    /// What adds members to the first event of the stream; `None` if nothing does.
+    fn start_completion(&self) -> Option<MessageStartCompletion> {
+        MessageStartCompletion::for_stream(&self.request.protocol?.descriptor().streams)
+    }
+
+    /// Tracks the stream's progress; `None` without a protocol or without a body.
+    fn progress(&self, response: &UpstreamResponse) -> Option<StreamProgress> {
+        let is_bodiless =
+            self.request.method == Method::HEAD || response.status == StatusCode::NO_CONTENT;
+        let protocol = self.request.protocol.filter(|_| !is_bodiless)?;
+        let body = self.request.body.document();
+        let choices = body.and_then(|body| body.root().get("n")?.as_u64());
+        Some(StreamProgress::new(
+            &protocol.descriptor().streams,
+            choices.unwrap_or(1),
+        ))
+    }
+
+    /// Ends an incomplete stream without a clean end, after an error event if the provider did not send one.
+    async fn break_off(
+        &mut self,
+        fault: Fault,
+        stream: &RelayedStream,
+        partial: Option<SseEvent>,
+        rewritten: bool,
+    ) -> Result<(), Fault> {
+        let fault = match is_channel_fault(&fault) {
+            true => self
+                .retry_policy
+                .decision(AttemptFailureClass::CutShort)
+                .fault(fault),
+            false => fault,
+        };
+        // After a partial event, the caller could not parse an error event.
+        let between_events = partial.is_none_or(|partial| rewritten && !partial.is_oversize());
+        let is_read = !matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteTimeout);
+        if is_read && between_events && !stream.is_over() {
+            self.send_error_event(&fault).await;
+        }
+        Err(fault)
+    }
+
+    /// Ends a stream that is complete: with `rest`, and what the filters add to it.
+    async fn end_stream(
+        &mut self,
+        stream: &RelayedStream,
+        rest: Bytes,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        self.release_permits();
+        match self.added_at_end(candidate).await {
+            Ok(added) => self.end_response(joined(vec![rest, added])).await,
+            Err(fault) => {
+                self.downstream.write(rest, false).await?;
+                self.break_off(fault, stream, None, true).await
+            }
+        }
+    }
+
+    /// What the filters add to a stream that is complete.
+    async fn added_at_end(&mut self, candidate: &Candidate) -> Result<Bytes, Fault> {
+        let chain = &self.route.response;
+        let request = &mut self.request;
+        chain.on_stream_end(request, Some(candidate)).await
+    }
+
+    async fn observe_events(
+        &mut self,
+        stream: &mut RelayedStream,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        while let Some(event) = stream.framer.next() {
+            self.filtered_event(stream, &event, candidate).await?;
+        }
+        Ok(())
+    }
+
+    async fn rewritten_events(
+        &mut self,
+        stream: &mut RelayedStream,
+        candidate: &Candidate,
+    ) -> Result<Bytes, Fault> {
+        let mut out: Vec<Bytes> = Vec::new();
+        while let Some(event) = stream.framer.next() {
+            out.extend(self.filtered_event(stream, &event, candidate).await?);
+        }
+        Ok(joined(out))
+    }
+
+    /// Counts an event, and shows it to the filters. What is sent in its place; `None` if a filter drops it.
+    ///
+    /// # Errors
+    /// A filter ends the stream.
+    async fn filtered_event(
+        &mut self,
+        stream: &mut RelayedStream,
+        event: &SseEvent,
+        candidate: &Candidate,
+    ) -> Result<Option<Bytes>, Fault> {
+        self.count(stream, event, candidate);
+        let mut view = EventView {
+            request: &mut self.request,
+            candidate: Some(candidate),
+            event,
+            action: EventAction::Pass,
+        };
+        self.route.response.on_event(&mut view).await?;
+        Ok(match view.action {
+            EventAction::Pass => Some(event.raw.clone()),
+            EventAction::Replace(bytes) => Some(bytes),
+            EventAction::Drop => None,
+        })
+    }
+
+    /// Counts an event, and records an error event, which is too late for another channel.
+    fn count(&mut self, stream: &mut RelayedStream, event: &SseEvent, candidate: &Candidate) {
+        let info = &mut self.request.info;
+        info.events += 1;
+        if let Some(progress) = &mut stream.progress
+            && progress.note(event, stream.framer.is_in_oversize())
+        {
+            info.stream_error = Some(candidate.channel.errors.classify_event(event.data()));
+        }
+    }
+
+    async fn send_error_event(&mut self, fault: &Fault) {
+        self.release_permits();
+        let event = reply::event_from_fault(
+            self.request.protocol,
+            fault,
+            &self.request.id,
+            self.request.info.events,
+        );
+        if let Some(event) = event {
+            // The exchange fails in any case; if the caller is gone, it needs no event.
+            let _ = self.downstream.write(event, false).await;
+        }
+    }
+}
+
+fn ended_early() -> Fault {
+    Fault::new(
+        FaultKind::Upstream,
+        "the provider's stream ended before its last event; try again",
+    )
+    .detail("no final event of the protocol")
+}
+
+fn joined(mut pieces: Vec<Bytes>) -> Bytes {
+    match pieces.len() {
+        0 => Bytes::new(),
+        1 => pieces.remove(0),
+        _ => {
+            let mut whole = BytesMut::with_capacity(pieces.iter().map(Bytes::len).sum());
+            for piece in &pieces {
+                whole.extend_from_slice(piece);
+            }
+            whole.freeze()
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! Relays a stream whose events are held until filters have decided about them, a window at a time.
+
+use super::{EVENT_BYTES_MAX, RelayedStream, ended_early, joined};
+use crate::deadline::DeadlineElapsed;
+use crate::exchange::Exchange;
+use crate::exchange::keep_alive::{KEEP_ALIVE_COMMENT, KeepAliveCommentTimer};
+use crate::exchange::relay::is_channel_fault;
+use crate::exchange::response_fault::unchecked_response_fault;
+use crate::exchange::retry_policy::AttemptFailureClass;
+use crate::reply;
+use crate::upstream::response::UpstreamResponse;
+use bytes::Bytes;
+use headgate_core::catalog::model::Candidate;
+use headgate_core::filter::output_check::{HoldWindow, StreamChecks};
+use headgate_protocol::fault::Fault;
+use headgate_protocol::sse;
+use headgate_protocol::sse::{SseDecoder, SseEvent};
+use headgate_protocol::stream::MessageStartCompletion;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The events of the current window, in their order.
+struct HeldEvents {
+    window: HoldWindow,
+    events: Vec<Bytes>,
+    bytes: u64,
+    /// Number of events that were sent.
+    sent: u64,
+    /// When the window is over, counted from its first event.
+    deadline: Option<Instant>,
+}
+
+/// A stream that is held: who decides about its events, and those of the current window.
+struct HeldStream<'c> {
+    checks: &'c StreamChecks,
+    events: HeldEvents,
+}
+
+/// What came first while a stream is held.
+enum NextChunk {
+    Chunk(Bytes),
+    End,
+    WindowOver,
+}
+
+impl HeldEvents {
+    fn new(window: HoldWindow) -> Self {
+        Self {
+            window,
+            events: Vec::new(),
+            bytes: 0,
+            sent: 0,
+            deadline: None,
+        }
+    }
+
+    fn push(&mut self, event: Bytes) {
+        self.bytes += event.len() as u64;
+        self.events.push(event);
+        self.deadline
+            .get_or_insert_with(|| Instant::now() + self.window.time);
+    }
+
+    fn is_full(&self) -> bool {
+        self.events.len() >= self.window.events as usize || self.bytes >= self.window.bytes
+    }
+
+    fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    fn take(&mut self) -> Vec<Bytes> {
+        self.bytes = 0;
+        self.deadline = None;
+        self.sent += self.events.len() as u64;
+        std::mem::take(&mut self.events)
+    }
+}
+
+impl Exchange<'_> {
+    /// Relays a stream whose head was sent. Events that no filter waits for pass at once, unless others are held before
+    /// them.
+    pub(super) async fn relay_held_stream(
+        &mut self,
+        response: &mut UpstreamResponse,
+        candidate: &Candidate,
+        checks: &StreamChecks,
+    ) -> Result<(), Fault> {
+        let mut stream = RelayedStream {
+            framer: SseDecoder::new(EVENT_BYTES_MAX),
+            progress: self.progress(response),
+        };
+        let mut held = HeldStream {
+            checks,
+            events: HeldEvents::new(checks.window),
+        };
+        let mut start = self.start_completion();
+        let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), true);
+        loop {
+            let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
+            match self
+                .next_held_chunk(response, heartbeat, held.events.deadline)
+                .await
+            {
+                Ok(NextChunk::Chunk(chunk)) => {
+                    let chunk = match &mut start {
+                        None => chunk,
+                        Some(completion) => completion.complete(chunk),
+                    };
+                    stream.framer.push(&chunk);
+                    self.hold_events(&mut stream, &mut held, candidate, heartbeat)
+                        .await?;
+                    if stream.is_terminated() {
+                        return self.end_held(stream, held, candidate).await;
+                    }
+                }
+                Ok(NextChunk::WindowOver) => self.release(&mut held, heartbeat).await?,
+                Ok(NextChunk::End) => {
+                    if let Some(rest) = start.as_mut().and_then(MessageStartCompletion::take_rest) {
+                        stream.framer.push(&rest);
+                    }
+                    return self.end_held(stream, held, candidate).await;
+                }
+                Err(fault) if is_channel_fault(&fault) && stream.has_ended() => {
+                    self.release_permits();
+                    self.hold_added(&mut held, candidate).await?;
+                    self.release(&mut held, None).await?;
+                    self.request.info.is_stream_whole = true;
+                    return self.end_response(Bytes::new()).await;
+                }
+                Err(fault) => {
+                    if is_channel_fault(&fault) {
+                        self.release(&mut held, None).await?;
+                    }
+                    let partial = stream.framer.finish();
+                    return self.break_off(fault, &stream, partial, true).await;
+                }
+            }
+        }
+    }
+
+    /// The error for a response that cannot be shown to a filter that must see it.
+    pub(in crate::exchange) fn unchecked_fault(&self, reason: &str) -> Fault {
+        let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
+        decision.fault(unchecked_response_fault(reason))
+    }
+
+    /// Ends a stream whose last chunk has arrived.
+    async fn end_held(
+        &mut self,
+        mut stream: RelayedStream,
+        mut held: HeldStream<'_>,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        self.release_permits();
+        let partial = stream.framer.finish();
+        let is_whole = stream.is_whole(partial.as_ref());
+        // Some clients read a last event without its blank line.
+        if let Some(partial) = partial.as_ref().filter(|_| is_whole) {
+            self.hold_event(partial, partial.raw.clone(), &mut held)
+                .await?;
+        }
+        if is_whole {
+            self.hold_added(&mut held, candidate).await?;
+        }
+        self.release(&mut held, None).await?;
+        if !is_whole {
+            return self.break_off(ended_early(), &stream, partial, true).await;
+        }
+        let info = &mut self.request.info;
+        info.is_stream_whole = info.stream_error.is_none();
+        info.ends_in_partial_event = partial.is_some();
+        self.end_response(Bytes::new()).await
+    }
+
+    /// Passes the complete events of the last chunk, as far as no filter waits for them.
+    async fn hold_events(
+        &mut self,
+        stream: &mut RelayedStream,
+        held: &mut HeldStream<'_>,
+        candidate: &Candidate,
+        heartbeat: Option<Duration>,
+    ) -> Result<(), Fault> {
+        let mut passing: Vec<Bytes> = Vec::new();
+        while let Some(event) = stream.framer.next() {
+            let sent = match self.filtered_event(stream, &event, candidate).await {
+                Ok(Some(sent)) => sent,
+                Ok(None) => continue,
+                Err(fault) => {
+                    self.pass(&mut passing).await?;
+                    return Err(self.refused(fault, held).await);
+                }
+            };
+            if event.is_oversize() {
+                self.pass(&mut passing).await?;
+                return Err(self.end_at_oversize_event(held, heartbeat).await);
+            }
+            let waits = self.shows_to_checks(&event, &sent, held.checks);
+            match waits || !held.events.is_empty() {
+                true => held.events.push(sent),
+                false => {
+                    held.events.sent += 1;
+                    passing.push(sent);
+                }
+            }
+            if held.events.is_full() {
+                self.pass(&mut passing).await?;
+                self.release(held, heartbeat).await?;
+            }
+        }
+        self.pass(&mut passing).await
+    }
+
+    async fn hold_event(
+        &mut self,
+        event: &SseEvent,
+        sent: Bytes,
+        held: &mut HeldStream<'_>,
+    ) -> Result<(), Fault> {
+        if event.is_oversize() {
+            return Err(self.end_at_oversize_event(held, None).await);
+        }
+        self.shows_to_checks(event, &sent, held.checks);
+        held.events.push(sent);
+        Ok(())
+    }
+
+    /// Ends a stream at an event that cannot be shown to the filters: they still decide about the events before it.
+    async fn end_at_oversize_event(
+        &mut self,
+        held: &mut HeldStream<'_>,
+        heartbeat: Option<Duration>,
+    ) -> Fault {
+        if let Err(fault) = self.release(held, heartbeat).await {
+            return fault;
+        }
+        let fault = self.unchecked_fault("an event of the stream is too large");
+        self.refused(fault, held).await
+    }
+
+    /// Holds what the filters add to a stream that is complete.
+    async fn hold_added(
+        &mut self,
+        held: &mut HeldStream<'_>,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let added = match self.added_at_end(candidate).await {
+            Ok(added) => added,
+            Err(fault) => return Err(self.refused(fault, held).await),
+        };
+        for event in sse::decode_events(&added, EVENT_BYTES_MAX) {
+            self.hold_event(&event, event.raw.clone(), held).await?;
+        }
+        Ok(())
+    }
+
+    /// Shows what is sent in place of an event to the filters that check it.
+    fn shows_to_checks(&mut self, event: &SseEvent, sent: &Bytes, checks: &StreamChecks) -> bool {
+        if event.raw == *sent {
+            return checks.on_held_event(&mut self.request, event);
+        }
+        let mut waits = false;
+        for event in sse::decode_events(sent, EVENT_BYTES_MAX) {
+            waits |= checks.on_held_event(&mut self.request, &event);
+        }
+        waits
+    }
+
+    async fn pass(&mut self, events: &mut Vec<Bytes>) -> Result<(), Fault> {
+        match events.is_empty() {
+            true => Ok(()),
+            false => {
+                let events = joined(std::mem::take(events));
+                self.downstream.write(events, false).await
+            }
+        }
+    }
+
+    /// Has the filters decide about the held events, and sends them.
+    async fn release(
+        &mut self,
+        held: &mut HeldStream<'_>,
+        heartbeat: Option<Duration>,
+    ) -> Result<(), Fault> {
+        if held.events.is_empty() {
+            return Ok(());
+        }
+        match self.decide(held.checks, heartbeat).await? {
+            Ok(()) => {
+                let events = joined(held.events.take());
+                self.downstream.write(events, false).await
+            }
+            Err(fault) => {
+                let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
+                Err(self.refused(decision.fault(fault), held).await)
+            }
+        }
+    }
+
+    /// What the filters decide about the held events. Keep-alive comments continue meanwhile.
+    async fn decide(
+        &mut self,
+        checks: &StreamChecks,
+        heartbeat: Option<Duration>,
+    ) -> Result<Result<(), Fault>, Fault> {
+        let mut deciding = pin!(checks.on_window(&mut self.request));
+        loop {
+            let Some(every) = heartbeat else {
+                return Ok(self.downstream.until_client_gone(deciding.as_mut()).await?);
+            };
+            let waited = self
+                .downstream
+                .until_client_gone_within(every, deciding.as_mut());
+            match waited.await? {
+                Ok(decided) => return Ok(decided),
+                Err(DeadlineElapsed) => {
+                    let comment = Bytes::from_static(KEEP_ALIVE_COMMENT);
+                    self.downstream.write(comment, false).await?;
+                }
+            }
+        }
+    }
+
+    /// Ends a stream with an error event in place of the held events.
+    async fn refused(&mut self, fault: Fault, held: &HeldStream<'_>) -> Fault {
+        self.release_permits();
+        let (protocol, id) = (self.request.protocol, &self.request.id);
+        if let Some(event) = reply::event_from_fault(protocol, &fault, id, held.events.sent) {
+            // The exchange fails in any case; if the caller is gone, it needs no event.
+            let _ = self.downstream.write(event, false).await;
+        }
+        fault
+    }
+
+    /// The next chunk of the stream, unless the window is over before. Sends a keep-alive comment each time the provider
+    /// was silent for `heartbeat`.
+    async fn next_held_chunk(
+        &mut self,
+        response: &mut UpstreamResponse,
+        heartbeat: Option<Duration>,
+        window_over: Option<Instant>,
+    ) -> Result<NextChunk, Fault> {
+        let mut reading = pin!(response.next_chunk());
+        let mut next_comment = heartbeat.map(|every| Instant::now() + every);
+        let chunk = loop {
+            let Some(until) = [next_comment, window_over].into_iter().flatten().min() else {
+                break self
+                    .downstream
+                    .until_client_gone(reading.as_mut())
+                    .await??;
+            };
+            let max_wait = until.saturating_duration_since(Instant::now());
+            let waited = self
+                .downstream
+                .until_client_gone_within(max_wait, reading.as_mut());
+            match waited.await? {
+                Ok(chunk) => break chunk?,
+                Err(DeadlineElapsed) if window_over == Some(until) => {
+                    return Ok(NextChunk::WindowOver);
+                }
+                Err(DeadlineElapsed) => {
+                    let comment = Bytes::from_static(KEEP_ALIVE_COMMENT);
+                    self.downstream.write(comment, false).await?;
+                    next_comment = heartbeat.map(|every| Instant::now() + every);
+                }
+            }
+        };
+        Ok(chunk.map_or(NextChunk::End, NextChunk::Chunk))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_full_at_the_first_of_its_limits() {
+        let window = HoldWindow {
+            events: 3,
+            bytes: 10,
+            time: Duration::from_secs(1),
+        };
+        for (events, full) in [
+            (&["a"][..], false),
+            (&["a", "b", "c"], true),
+            (&["0123456789"], true),
+            (&["01234", "5678"], false),
+        ] {
+            let mut held = HeldEvents::new(window);
+            for event in events {
+                held.push(Bytes::from_static(event.as_bytes()));
+            }
+            assert_eq!(held.is_full(), full, "{events:?}");
+            assert!(held.deadline.is_some());
+            assert_eq!(held.take().len(), events.len());
+            assert!(held.is_empty() && !held.is_full() && held.deadline.is_none());
+        }
+    }
+}

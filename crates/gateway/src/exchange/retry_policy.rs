@@ -1,0 +1,332 @@
+//! The retry policy: what follows a failed attempt, by the retry safety of the request and the kind of failure.
+
+#[cfg(test)]
+mod tests;
+
+use crate::upstream::client::SendProgress;
+use headgate_core::filter::body::RequestBody;
+use headgate_core::filter::view::RequestView;
+use headgate_protocol::error_class::{ErrorClass, ErrorEvidence};
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::{RequestCost, ResponseStorage};
+use http::{Method, StatusCode};
+
+/// What it costs if a provider processes a request twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetrySafety {
+    /// Text that is not stored: a discarded response costs its tokens.
+    #[default]
+    Free,
+    /// The provider stores the response, and a provider that is silent may still be processing the request.
+    Stored,
+    /// The provider processes the request even if the client disconnects.
+    Background,
+    /// The body streams to the provider while it arrives, and cannot be sent again.
+    Streamed,
+    /// The provider bills each request that it accepts: images and videos.
+    Paid,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptFailureClass {
+    /// No byte of the request was written, or HTTP/2 reports that the provider did not process it.
+    Unsent,
+    /// A pooled connection broke as soon as it was written to.
+    StaleConnection,
+    /// The connection broke after a byte was written, before the caller received any of the response.
+    Broken,
+    /// Like [`Self::Broken`], because of a timeout.
+    TimedOut,
+    /// Like [`Self::Broken`], because the gateway's process ends.
+    Drained,
+    /// The connection broke after the caller received part of the response.
+    CutShort,
+    /// A 4xx status.
+    ClientError(ErrorClass),
+    /// A 5xx status.
+    ServerError(ErrorClass),
+    /// A success whose stream begins with an error event.
+    ErrorEvent(ErrorClass),
+    /// A success whose body is an error of the provider.
+    EmbeddedError(ErrorClass),
+    /// A redirect, which no provider sends.
+    Redirect,
+    /// A success whose body is not of the protocol, such as an HTML page.
+    ForeignBody,
+    /// A success whose body is no JSON object: nothing, text, or an object that is cut off.
+    UnreadableSuccess,
+    /// A success whose body lacks a required field, such as the task id.
+    Unreadable,
+}
+
+/// Where the request is sent next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextAttempt {
+    /// To the same channel once more, on a connection that is not pooled.
+    FreshConnection,
+    /// To another candidate; if none is left, the caller gets the [`FinalReplyKind`].
+    Candidate,
+    Stop,
+}
+
+/// What the caller gets if the request is not sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinalReplyKind {
+    /// A local reply with the status of the attempt's error.
+    Fault,
+    /// The provider's error response.
+    ProviderError,
+    /// 502 `upstream_error`: the provider refused the gateway's credential or account.
+    AccountRefused,
+    /// 504, with a message that warns of paying twice.
+    TimedOut,
+    /// 504 `outcome_unknown`.
+    OutcomeUnknown,
+    /// The status of the attempt's error (502 for a 5xx), with a message that warns of paying twice.
+    PaidFailure,
+    /// 502 `invalid_upstream_response`, with the same message.
+    InvalidResponse,
+}
+
+/// The retry policy's decision about a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryDecision {
+    pub next: NextAttempt,
+    pub reply: FinalReplyKind,
+    /// Whether the caller's SDK may retry by itself.
+    pub sdk_may_retry: bool,
+}
+
+/// The retry policy for one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetryPolicy {
+    pub safety: RetrySafety,
+    /// Whether a request may be sent again after its provider timed out, by the gateway or by the caller's SDK.
+    pub on_timeout: bool,
+}
+
+impl RetryPolicy {
+    /// Looks up the decision in the retry table, which `ARCHITECTURE.md` documents.
+    pub fn decision(self, end: AttemptFailureClass) -> RetryDecision {
+        use AttemptFailureClass::{
+            Broken, ClientError, CutShort, Drained, EmbeddedError, ErrorEvent, ForeignBody,
+            Redirect, ServerError, StaleConnection, TimedOut, Unreadable, UnreadableSuccess,
+            Unsent,
+        };
+        use ErrorClass::{
+            ContentPolicy, ContextTooLong, InvalidRequest, ModelNotFound, Overloaded, RateLimited,
+            RefusedAccount, RefusedCredential,
+        };
+        use FinalReplyKind::{
+            AccountRefused, Fault, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
+        };
+        use NextAttempt::{Candidate, FreshConnection, Stop};
+        use RetrySafety::{Background, Free, Paid, Stored, Streamed};
+        let (next, reply, sdk_may_retry) = match (end, self.safety) {
+            (Unsent, _) => (Candidate, Fault, true),
+
+            (StaleConnection, Free | Stored) => (FreshConnection, Fault, true),
+            (Broken, Free | Stored) => (Candidate, Fault, true),
+            (TimedOut, Free | Stored | Background | Streamed) if !self.on_timeout => {
+                (Stop, FinalReplyKind::TimedOut, false)
+            }
+            (TimedOut, Free) => (Candidate, Fault, true),
+            (TimedOut, Stored) => (Stop, Fault, true),
+            (StaleConnection | Broken | TimedOut, Background | Streamed) => (Stop, Fault, true),
+            (Drained | CutShort, Free | Stored | Background | Streamed) => (Stop, Fault, true),
+            (StaleConnection | Broken | TimedOut | Drained, Paid) => (Stop, OutcomeUnknown, false),
+            (CutShort, Paid) => (Stop, PaidFailure, false),
+
+            (ClientError(InvalidRequest | ContextTooLong | ContentPolicy), Paid) => {
+                (Stop, ProviderError, false)
+            }
+            (ClientError(ErrorClass::ServerError), Paid) => (Stop, ProviderError, false),
+            (ClientError(RateLimited | Overloaded | ModelNotFound), Paid) => {
+                (Candidate, ProviderError, true)
+            }
+            (ClientError(RefusedCredential | RefusedAccount), Paid) => {
+                (Candidate, AccountRefused, false)
+            }
+            (ServerError(_), Paid) => (Stop, PaidFailure, false),
+            (
+                ErrorEvent(RefusedCredential | RefusedAccount)
+                | EmbeddedError(RefusedCredential | RefusedAccount),
+                Paid,
+            ) => (Stop, AccountRefused, false),
+            (ErrorEvent(_), Paid) => (Stop, ProviderError, false),
+            (EmbeddedError(_), Paid) => (Stop, InvalidResponse, false),
+            (
+                ClientError(RefusedCredential | RefusedAccount)
+                | ServerError(RefusedCredential | RefusedAccount)
+                | ErrorEvent(RefusedCredential | RefusedAccount)
+                | EmbeddedError(RefusedCredential | RefusedAccount),
+                Streamed,
+            ) => (Stop, AccountRefused, true),
+            (ClientError(_) | ServerError(_) | ErrorEvent(_) | EmbeddedError(_), Streamed) => {
+                (Stop, ProviderError, true)
+            }
+            (
+                ClientError(error_class)
+                | ServerError(error_class)
+                | ErrorEvent(error_class)
+                | EmbeddedError(error_class),
+                _,
+            ) => match error_class {
+                InvalidRequest | ContextTooLong | ContentPolicy => (Stop, ProviderError, true),
+                RateLimited | Overloaded | ErrorClass::ServerError | ModelNotFound => {
+                    (Candidate, ProviderError, true)
+                }
+                RefusedCredential | RefusedAccount => (Candidate, AccountRefused, true),
+            },
+
+            (Redirect | ForeignBody, Free | Stored | Background) => (Candidate, Fault, true),
+            (Redirect | ForeignBody, Streamed) => (Stop, Fault, true),
+            (Redirect, Paid) => (Stop, Fault, false),
+            (ForeignBody | UnreadableSuccess, Paid) => (Stop, InvalidResponse, false),
+            (UnreadableSuccess, Free) => (Candidate, Fault, true),
+            (UnreadableSuccess, Stored | Background | Streamed) => (Stop, Fault, true),
+            (Unreadable, Free | Stored | Background | Streamed) => (Stop, Fault, true),
+            (Unreadable, Paid) => (Stop, Fault, false),
+        };
+        RetryDecision {
+            next,
+            reply,
+            sdk_may_retry,
+        }
+    }
+
+    /// The decision about a provider's error, for which there is this evidence.
+    ///
+    /// The text of an error may repeat the caller's, and other channels would repeat it, too. An error with nothing but a
+    /// status such as 404 may be about the request. Such an error leads to one failover at most, and the caller gets it.
+    pub fn decision_about(
+        self,
+        end: AttemptFailureClass,
+        evidence: ErrorEvidence,
+        has_failed_over_inconclusively: bool,
+    ) -> RetryDecision {
+        use FinalReplyKind::{AccountRefused, ProviderError};
+        let decision = self.decision(end);
+        match (evidence, self.safety) {
+            (ErrorEvidence::Code, _) => decision,
+            // A create that is paid for is sent elsewhere only after an explicit refusal.
+            (_, RetrySafety::Paid) => RetryDecision {
+                next: NextAttempt::Stop,
+                reply: match decision.reply {
+                    AccountRefused => ProviderError,
+                    reply => reply,
+                },
+                sdk_may_retry: false,
+            },
+            (ErrorEvidence::Status | ErrorEvidence::Text, _) => RetryDecision {
+                next: match decision.next {
+                    NextAttempt::Candidate if has_failed_over_inconclusively => NextAttempt::Stop,
+                    next => next,
+                },
+                reply: match decision.reply {
+                    AccountRefused => ProviderError,
+                    reply => reply,
+                },
+                ..decision
+            },
+        }
+    }
+}
+
+impl AttemptFailureClass {
+    /// The end of an attempt that failed with `kind` before the caller received any of the response.
+    pub fn from_fault(kind: FaultKind, progress: SendProgress) -> Self {
+        match (progress, kind) {
+            (SendProgress::Unsent, _) => Self::Unsent,
+            (SendProgress::Sent, FaultKind::UpstreamTimeout) => Self::TimedOut,
+            (SendProgress::Sent, FaultKind::Ending) => Self::Drained,
+            (SendProgress::Sent, _) => Self::Broken,
+        }
+    }
+
+    /// The end of an attempt whose response is an error.
+    pub fn from_error(status: StatusCode, error_class: ErrorClass) -> Self {
+        match status.is_server_error() {
+            true => Self::ServerError(error_class),
+            false => Self::ClientError(error_class),
+        }
+    }
+}
+
+impl RetryDecision {
+    /// The error for the caller in place of `fault`.
+    pub fn fault(self, mut fault: Fault) -> Fault {
+        match self.reply {
+            FinalReplyKind::OutcomeUnknown => {
+                fault.kind = FaultKind::OutcomeUnknown;
+                fault.message = OUTCOME_UNKNOWN.into();
+            }
+            FinalReplyKind::TimedOut => fault.message = TIMED_OUT.into(),
+            FinalReplyKind::PaidFailure => fault.message = PAID_FAILURE.into(),
+            FinalReplyKind::InvalidResponse => {
+                fault.kind = FaultKind::UnreadableResponse;
+                fault.message = PAID_FAILURE.into();
+            }
+            FinalReplyKind::Fault
+            | FinalReplyKind::ProviderError
+            | FinalReplyKind::AccountRefused => {}
+        }
+        fault.may_charge_twice |= !self.sdk_may_retry;
+        fault
+    }
+}
+
+const OUTCOME_UNKNOWN: &str = "outcome unknown: the provider may have processed and billed this request; check by its request id before you send it again";
+const TIMED_OUT: &str = "the provider did not respond in time and may still process and bill this request; sending it again may cost twice";
+const PAID_FAILURE: &str = "the provider returned an error and may have processed and billed this request; check by its request id before you send it again";
+
+impl RetrySafety {
+    /// The retry safety of a request, by its protocol and body.
+    pub fn for_request(request: &RequestView) -> Self {
+        let is_post = request.method == Method::POST;
+        let storage = match request.protocol.map(|it| it.descriptor().cost) {
+            Some(RequestCost::PaidWork) => {
+                return if is_post { Self::Paid } else { Self::Free };
+            }
+            Some(RequestCost::Tokens(storage)) => Some(storage),
+            None => None,
+        };
+        match &*request.body {
+            RequestBody::Streamed(_) => Self::Streamed,
+            RequestBody::Opaque(_) => Self::for_unread_body(storage),
+            body => {
+                let document = body.document();
+                let flags = document.map(|body| body.root().get_each(["store", "background"]));
+                let flags = flags.unwrap_or_default();
+                Self::from_flags(storage, flags.map(|flag| flag?.as_bool()))
+            }
+        }
+    }
+
+    fn from_flags(
+        storage: Option<ResponseStorage>,
+        [store, background]: [Option<bool>; 2],
+    ) -> Self {
+        let stored = match storage {
+            Some(ResponseStorage::Never) => false,
+            Some(ResponseStorage::OnRequest) => store == Some(true),
+            Some(ResponseStorage::ByDefault) => store != Some(false),
+            None => true,
+        };
+        match (background, stored) {
+            (Some(true), _) => Self::Background,
+            (_, true) => Self::Stored,
+            (_, false) => Self::Free,
+        }
+    }
+
+    /// The highest risk that an unread body may have.
+    fn for_unread_body(storage: Option<ResponseStorage>) -> Self {
+        match storage {
+            Some(ResponseStorage::Never) => Self::Free,
+            Some(ResponseStorage::ByDefault) => Self::Background,
+            Some(ResponseStorage::OnRequest) | None => Self::Stored,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The Pingora service: listeners, the exchange, and its two sides. No other module names Pingora.
+
+pub mod callback_service;
+pub mod channel;
+mod chunk_grammar;
+pub mod connectivity;
+mod deadline;
+mod downstream;
+mod exchange;
+mod fault_from;
+mod head;
+mod intercepted_stream;
+pub mod listen;
+mod media_removal;
+pub mod preview;
+pub mod probe;
+mod reply;
+mod request_id;
+mod routing_fault;
+pub mod service;
+mod subrequest;
+#[cfg(feature = "otlp")]
+mod trace_export_service;
+mod unrouted_request;
+mod upstream;
+mod websocket_refusal;
+
+use crate::channel::address_cache::{AddressCache, DnsRefreshPolicy};
+use crate::channel::live::ChannelStates;
+use crate::channel::resolve::DnsResolver;
+use crate::channel::retry_budget::RetryBudget;
+use headgate_config::reload::Reloader;
+use headgate_config::snapshot::server::DnsSettings;
+use headgate_core::catalog::client_address::{ClientAddressResolver, DownstreamClient};
+use headgate_media::BucketClient;
+use headgate_media::SharedMediaState;
+use headgate_observe::access_log::AccessLog;
+use headgate_observe::metrics::Metrics;
+use headgate_plugins::SharedPlugins;
+use http::HeaderMap;
+use listen::caller_connections::CallerConnectionCounts;
+use listen::drain_state::DrainState;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use upstream::UpstreamClient;
+use upstream::bucket::UpstreamBucketClient;
+use upstream::fetch::HttpFileFetcher;
+use upstream::service::UpstreamServiceClient;
+use upstream::whole_body_budget::WholeBodyBudget;
+
+/// A client for the requests of a media store, for a process that runs no gateway.
+pub fn bucket_client(dns: &DnsSettings, metrics: Arc<Metrics>) -> Arc<dyn BucketClient> {
+    let addresses = addresses(dns, metrics, DnsRefreshPolicy::default());
+    let upstream = Arc::new(UpstreamClient::new(addresses));
+    Arc::new(UpstreamBucketClient::new(upstream))
+}
+
+/// How long the addresses of a host that callers or responses name are kept at least, and how many such hosts.
+const OTHER_HOST_TTL_MIN: Duration = Duration::from_secs(2);
+const OTHER_HOSTS_MAX: usize = 10_000;
+
+/// State that all exchanges of the process share.
+pub struct Gateway {
+    reloader: Arc<Reloader>,
+    upstream: Arc<UpstreamClient>,
+    fetcher: Arc<HttpFileFetcher>,
+    channels: Arc<ChannelStates>,
+    budget: Arc<RetryBudget>,
+    whole_bodies: Arc<WholeBodyBudget>,
+    metrics: Arc<Metrics>,
+    access_log: Arc<AccessLog>,
+    drain_state: Arc<DrainState>,
+    caller_connections: Arc<CallerConnectionCounts>,
+    client_addresses: Arc<ClientAddressResolver>,
+}
+
+impl Gateway {
+    pub fn new(
+        reloader: Arc<Reloader>,
+        channels: Arc<ChannelStates>,
+        metrics: Arc<Metrics>,
+        access_log: Arc<AccessLog>,
+        drain_state: Arc<DrainState>,
+    ) -> Self {
+        let client_addresses = reloader.current().server.client_addresses.clone();
+        let dns = reloader.current().server.dns.clone();
+        let addresses = addresses(&dns, metrics.clone(), DnsRefreshPolicy::default());
+        let others = addresses_of_others(&dns, metrics.clone());
+        let upstream = Arc::new(UpstreamClient::new(addresses));
+        let bucket = UpstreamBucketClient::new(upstream.clone());
+        reloader
+            .features()
+            .get::<SharedMediaState>()
+            .set_client(Arc::new(bucket));
+        let services = UpstreamServiceClient::new(upstream.clone());
+        reloader
+            .services()
+            .connect(Arc::new(services), metrics.services.clone());
+        #[cfg(feature = "wasm")]
+        reloader
+            .features()
+            .get::<SharedPlugins>()
+            .connect(metrics.plugins.clone());
+        Self {
+            reloader,
+            upstream,
+            fetcher: Arc::new(HttpFileFetcher::new(others)),
+            channels,
+            budget: Arc::default(),
+            whole_bodies: Arc::default(),
+            metrics,
+            access_log,
+            drain_state,
+            caller_connections: Arc::default(),
+            client_addresses,
+        }
+    }
+
+    /// Gateways for `count` worker threads, each with connections of its own.
+    pub fn for_workers(&self, count: usize) -> Vec<Self> {
+        let clients = UpstreamClient::for_workers(count, &self.addresses());
+        let workers = clients.into_iter().map(|upstream| Self {
+            upstream: Arc::new(upstream),
+            budget: self.budget.clone(),
+            caller_connections: self.caller_connections.clone(),
+            ..self.with_own_connections()
+        });
+        workers.collect()
+    }
+
+    /// A gateway with connections of its own: a thread drives the connections that it opened, and the requests of
+    /// one thread must not depend on another.
+    pub fn with_own_connections(&self) -> Self {
+        Self {
+            reloader: self.reloader.clone(),
+            upstream: Arc::new(UpstreamClient::new(self.addresses())),
+            fetcher: Arc::new(self.fetcher.with_own_connections()),
+            channels: self.channels.clone(),
+            budget: Arc::default(),
+            whole_bodies: self.whole_bodies.clone(),
+            metrics: self.metrics.clone(),
+            access_log: self.access_log.clone(),
+            drain_state: self.drain_state.clone(),
+            caller_connections: Arc::default(),
+            client_addresses: self.client_addresses.clone(),
+        }
+    }
+
+    /// The client of a request that `peer` sent with these headers.
+    fn resolve_client(
+        &self,
+        peer: Option<SocketAddr>,
+        headers: &HeaderMap,
+    ) -> Option<DownstreamClient> {
+        Some(self.client_addresses.resolve_client(peer?, headers))
+    }
+
+    /// The address cache of provider hosts, for other users such as the prober.
+    pub fn addresses(&self) -> AddressCache {
+        self.upstream.addresses()
+    }
+}
+
+fn addresses(
+    dns: &DnsSettings,
+    metrics: Arc<Metrics>,
+    refresh_policy: DnsRefreshPolicy,
+) -> AddressCache {
+    let DnsSettings {
+        servers,
+        refresh_interval,
+    } = dns;
+    let refresh_policy = DnsRefreshPolicy {
+        refresh: *refresh_interval,
+        ..refresh_policy
+    };
+    AddressCache::new(DnsResolver::new(servers.clone()), metrics, refresh_policy)
+}
+
+/// The addresses of hosts that callers and responses name: kept for a short time, since anyone can name many.
+fn addresses_of_others(dns: &DnsSettings, metrics: Arc<Metrics>) -> AddressCache {
+    let refresh_policy = DnsRefreshPolicy {
+        // Not looked up again unless it is used again.
+        idle: Duration::ZERO,
+        ttl_min: OTHER_HOST_TTL_MIN,
+        names_max: OTHER_HOSTS_MAX,
+        is_configured: false,
+        ..DnsRefreshPolicy::default()
+    };
+    addresses(dns, metrics, refresh_policy)
+}

@@ -1,0 +1,305 @@
+//! The listening process: sockets, TLS, and the services that accept connections.
+
+mod accept;
+mod buffered_stream;
+pub(super) mod caller_connections;
+pub(super) mod client_departure;
+mod client_stream;
+mod client_tls;
+mod connections;
+pub mod drain_state;
+mod evictable_connections;
+mod head_scan;
+pub(super) mod http1_inspection;
+pub(super) mod http1_reader;
+pub(super) mod http2;
+mod http_app_adapter;
+mod http_app_limits;
+mod proxy_header;
+mod worker_pool;
+
+use super::Gateway;
+use super::callback_service::CallbackService;
+use super::media_removal::MediaRemover;
+use super::probe::Prober;
+#[cfg(feature = "otlp")]
+use super::trace_export_service::TraceExportService;
+use crate::channel::address_cache::AddressCache;
+use crate::channel::live::ChannelStates;
+use accept::{AcceptContext, AcceptLoop, ListenerService};
+use async_trait::async_trait;
+use connections::ConnectionService;
+use drain_state::DrainState;
+use evictable_connections::EvictableConnections;
+use headgate_config::reload::Reloader;
+use headgate_config::snapshot::server;
+use headgate_config::snapshot::server::{ServerTls, ServerTlsPaths, read_tls};
+use headgate_core::serve::HttpApp;
+use http_app_adapter::HttpAppAdapter;
+pub use http_app_limits::HttpAppServerLimits;
+use pingora_core::listeners::tls::TlsSettings;
+use pingora_core::server::configuration::ServerConf;
+use pingora_core::server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch};
+use pingora_core::services::background::background_service;
+use prometheus::IntGauge;
+use rustls::sign::SingleCertAndKey;
+use std::future::pending;
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Backlog of a listening socket; the system may limit it further.
+const WAITING_CONNECTIONS_MAX: i32 = 65_535;
+
+/// A listening process: add services, then run it until a signal ends it.
+pub struct ServerRuntime {
+    server: Server,
+    workers: usize,
+    drain_state: Arc<DrainState>,
+}
+
+/// A socket that listens; connections wait in its backlog until a service accepts them.
+pub struct ListenSocket {
+    pub address: SocketAddr,
+    listener: TcpListener,
+}
+
+impl ServerRuntime {
+    /// Serves callers with `workers` threads.
+    pub fn new(workers: usize) -> Self {
+        let conf = ServerConf {
+            grace_period_seconds: Some(0),
+            graceful_shutdown_timeout_seconds: Some(0),
+            ..ServerConf::default()
+        };
+        let mut server = Server::new_with_opt_and_conf(None, conf);
+        server.bootstrap();
+        Self {
+            server,
+            workers,
+            drain_state: Arc::default(),
+        }
+    }
+
+    /// The drain state that the parts of the process share.
+    pub fn drain_state(&self) -> Arc<DrainState> {
+        self.drain_state.clone()
+    }
+
+    /// Serves the gateway, with `connections` client connections at most.
+    ///
+    /// # Errors
+    /// The certificate files cannot be used.
+    pub fn add_gateway(
+        &mut self,
+        gateway: &Gateway,
+        settings: &server::ServerSettings,
+        folder: &Path,
+        socket: ListenSocket,
+        connections: usize,
+    ) -> Result<(), String> {
+        let tls = settings.tls.as_ref().map(|tls| tls_settings(tls, folder));
+        let open = gateway.metrics.connections().clone();
+        let proxied = gateway.client_addresses.takes_proxy_protocol();
+        let proxies = proxied.then(|| gateway.client_addresses.clone());
+        let services = gateway
+            .for_workers(self.workers)
+            .into_iter()
+            .map(|gateway| {
+                let service = ConnectionService::new(Arc::new(gateway), &settings.limits);
+                Arc::new(service)
+            });
+        let admission = AcceptContext {
+            apps: services.collect(),
+            connection_permits: Arc::new(Semaphore::new(connections)),
+            evictable: None,
+            open,
+            proxies,
+            tls: tls.transpose()?.map(TlsSettings::build),
+            handshake_deadline: settings.limits.header_timeout,
+        };
+        let accept_loop = AcceptLoop {
+            name: "gateway",
+            admission: Arc::new(admission),
+            drain_state: self.drain_state.clone(),
+            closing: self.drain_state.callers(),
+            for_callers: true,
+        };
+        let service = ListenerService::new(socket.listener, accept_loop);
+        self.server.add_service(service);
+        Ok(())
+    }
+
+    /// Serves an application, with TLS if there are files for it.
+    ///
+    /// # Errors
+    /// The certificate files cannot be used.
+    pub fn add_app(
+        &mut self,
+        name: &'static str,
+        app: impl HttpApp,
+        socket: ListenSocket,
+        tls: Option<(&ServerTlsPaths, &Path)>,
+        limits: HttpAppServerLimits,
+    ) -> Result<(), String> {
+        let tls = tls
+            .map(|(files, folder)| tls_settings(files, folder))
+            .transpose()?;
+        let drain_state = self.drain_state.clone();
+        let evictable = Arc::new(EvictableConnections::default());
+        let connections = evictable.clone();
+        let app = HttpAppAdapter::new(app, limits, tls.is_some(), drain_state, connections);
+        let admission = AcceptContext {
+            apps: vec![Arc::new(app)],
+            connection_permits: Arc::new(Semaphore::new(limits.connections)),
+            evictable: Some(evictable),
+            open: uncounted(),
+            proxies: None,
+            tls: tls.map(TlsSettings::build),
+            handshake_deadline: limits.header_timeout,
+        };
+        let accept_loop = AcceptLoop {
+            name,
+            admission: Arc::new(admission),
+            drain_state: self.drain_state.clone(),
+            closing: self.drain_state.admin(),
+            for_callers: false,
+        };
+        let service = ListenerService::new(socket.listener, accept_loop);
+        self.server.add_service(service);
+        Ok(())
+    }
+
+    /// Probes the channels that have a probe, on a separate thread.
+    pub fn add_prober(
+        &mut self,
+        reloader: Arc<Reloader>,
+        channels: Arc<ChannelStates>,
+        addresses: AddressCache,
+    ) {
+        let prober = Prober::new(reloader, channels, addresses, self.drain_state.clone());
+        self.server
+            .add_service(background_service("prober", prober));
+    }
+
+    /// Queries tasks and delivers events in the background.
+    pub fn add_callbacks(&mut self, gateway: Arc<Gateway>) {
+        self.drain_state.add_background();
+        let service = CallbackService::new(gateway);
+        self.server
+            .add_service(background_service("callback worker", service));
+    }
+
+    /// Exports traces, on a separate thread.
+    #[cfg(feature = "otlp")]
+    pub fn add_trace_exporter(&mut self, reloader: Arc<Reloader>, addresses: AddressCache) {
+        self.drain_state.add_background();
+        let service = TraceExportService::new(reloader, addresses, self.drain_state.clone());
+        self.server
+            .add_service(background_service("trace exporter", service));
+    }
+
+    /// Removes expired files of the media store, on a separate thread.
+    pub fn add_media_remover(&mut self, reloader: Arc<Reloader>) {
+        let remover = MediaRemover::new(reloader);
+        self.server
+            .add_service(background_service("media remover", remover));
+    }
+
+    /// Runs until the process ends.
+    pub fn run(self) -> ! {
+        self.server.run(RunArgs {
+            shutdown_signal: Box::new(NeverShutdownSignal),
+        });
+        unreachable!("the signal that the server waits for never comes")
+    }
+}
+
+/// Never fires: the program handles signals itself.
+struct NeverShutdownSignal;
+
+#[async_trait]
+impl ShutdownSignalWatch for NeverShutdownSignal {
+    async fn recv(&self) -> ShutdownSignal {
+        pending().await
+    }
+}
+
+impl ListenSocket {
+    /// Listens on an address; port 0 selects a free port.
+    ///
+    /// # Errors
+    /// The address cannot be resolved, or is in use.
+    pub fn bind(address: &str) -> io::Result<Self> {
+        let wanted = resolve(address)?;
+        let domain = socket2::Domain::for_address(wanted);
+        let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
+        // Connections of a previous process in TIME_WAIT would block the address for a minute.
+        socket.set_reuse_address(true)?;
+        socket.bind(&wanted.into())?;
+        socket.listen(WAITING_CONNECTIONS_MAX)?;
+        Self::inherited(socket.into())
+    }
+
+    /// Wraps a socket that already listens.
+    ///
+    /// # Errors
+    /// The descriptor is not a listening socket.
+    pub fn inherited(listener: TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self {
+            address: listener.local_addr()?,
+            listener,
+        })
+    }
+
+    /// The socket, for a server outside the gateway.
+    pub fn into_listener(self) -> TcpListener {
+        self.listener
+    }
+
+    /// A duplicate of the socket's descriptor, for another process.
+    ///
+    /// # Errors
+    /// The process has reached its limit of open files.
+    pub fn try_clone(&self) -> io::Result<OwnedFd> {
+        Ok(self.listener.try_clone()?.into())
+    }
+}
+
+/// The first address of `host:port`.
+///
+/// # Errors
+/// The name does not resolve, or has no address.
+pub fn resolve(address: &str) -> io::Result<SocketAddr> {
+    address
+        .to_socket_addrs()?
+        .next()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address"))
+}
+
+/// Metrics count only the connections of callers.
+fn uncounted() -> IntGauge {
+    IntGauge::new("connections", "of an application").expect("the name is a constant")
+}
+
+/// Reads the files before Pingora, which would panic if it could not read them.
+fn tls_settings(files: &ServerTlsPaths, folder: &Path) -> Result<TlsSettings, String> {
+    let ServerTls {
+        identity,
+        client_authorities,
+    } = read_tls(files, folder).map_err(|unusable| {
+        let reasons: Vec<String> = unusable.into_iter().map(|file| file.reason).collect();
+        reasons.join("; ")
+    })?;
+    let mut settings = TlsSettings::intermediate("", "").map_err(|error| error.to_string())?;
+    settings.set_cert_resolver(Arc::new(SingleCertAndKey::from(identity)));
+    settings.enable_h2();
+    if let Some(authorities) = client_authorities {
+        settings.set_client_cert_verifier(client_tls::verifier(authorities)?);
+    }
+    Ok(settings)
+}

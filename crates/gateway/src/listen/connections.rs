@@ -1,0 +1,92 @@
+//! Serves accepted client connections, and closes those that send no request.
+
+use super::http1_reader::Http1Reader;
+use super::http2::Http2Reader;
+use crate::Gateway;
+use crate::intercepted_stream::InterceptedConnection;
+use crate::service::GatewayConnection;
+use crate::unrouted_request::UnroutedRequest;
+use async_trait::async_trait;
+use headgate_config::snapshot::server::ServerLimits;
+use http::HeaderMap;
+use pingora_core::apps::{HttpServerOptions, ServerApp};
+use pingora_core::protocols::{ALPN, Stream};
+use pingora_core::server::ShutdownWatch;
+use pingora_timeout::fast_timeout::fast_sleep;
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Maximum number of requests per connection; closing it then frees its memory.
+const REQUESTS_PER_CONNECTION_MAX: u32 = 10_000;
+
+/// Serves client connections.
+pub(super) struct ConnectionService {
+    gateway: Arc<Gateway>,
+    options: Arc<HttpServerOptions>,
+    keep_alive_timeout: Duration,
+}
+
+impl ConnectionService {
+    pub fn new(gateway: Arc<Gateway>, limits: &ServerLimits) -> Self {
+        let keep_alive_timeout = limits.keep_alive_timeout;
+        let mut options = HttpServerOptions::default();
+        options.keepalive_request_limit = Some(REQUESTS_PER_CONNECTION_MAX);
+        options.h2_idle_timeout = Some(keep_alive_timeout);
+        Self {
+            gateway,
+            options: Arc::new(options),
+            keep_alive_timeout,
+        }
+    }
+
+    fn http2_reader(&self, peer: Option<SocketAddr>) -> Http2Reader {
+        let snapshot = self.gateway.reloader.current();
+        let limits = &snapshot.server.limits;
+        let gateway = self.gateway.clone();
+        Http2Reader::new(limits.header_bytes, limits.header_timeout, move || {
+            UnroutedRequest::log_large_head(
+                &gateway,
+                gateway.resolve_client(peer, &HeaderMap::new()),
+            )
+        })
+    }
+}
+
+#[async_trait]
+impl ServerApp for ConnectionService {
+    async fn process_new(
+        self: &Arc<Self>,
+        connection: Stream,
+        shutdown: &ShutdownWatch,
+    ) -> Option<Stream> {
+        let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
+        let (gateway, options) = (self.gateway.clone(), self.options.clone());
+        let peer = peer_address(&connection);
+        let app = Arc::new(GatewayConnection::new(gateway, options, peer));
+        let connection = match is_h2 {
+            true => InterceptedConnection::boxed(connection, self.http2_reader(peer)),
+            false => InterceptedConnection::boxed(connection, Http1Reader::default()),
+        };
+        tokio::select! {
+            biased;
+            over = app.process_new(connection, shutdown) => over,
+            () = idle_timeout(&app, self.keep_alive_timeout), if is_h2 => None,
+        }
+    }
+}
+
+/// The address of the peer: from the PROXY header if there is one.
+fn peer_address(connection: &Stream) -> Option<SocketAddr> {
+    let digest = connection.get_socket_digest()?;
+    digest.peer_addr()?.as_inet().copied()
+}
+
+/// Waits until `keep_alive_timeout` has passed without a request: Pingora itself sets no timeout for the start of HTTP/2.
+async fn idle_timeout(app: &GatewayConnection, keep_alive_timeout: Duration) {
+    fast_sleep(keep_alive_timeout).await;
+    if app.has_begun() {
+        pending::<()>().await;
+    }
+}

@@ -1,0 +1,346 @@
+//! Serves an [`HttpApp`], such as the admin pages, on Pingora, with the limits and the head check of the gateway.
+
+use super::client_stream::PREFACE;
+use super::drain_state::{DrainState, until_set};
+use super::evictable_connections::{EvictableConnection, EvictableConnections};
+use super::http_app_limits::HttpAppServerLimits;
+use super::http1_reader::Http1Reader;
+use super::http2::Http2Reader;
+use crate::deadline::{DeadlineElapsed, in_time};
+use crate::downstream::Downstream;
+use crate::downstream::early_reply::close_and_discard_h1;
+use crate::intercepted_stream::InterceptedConnection;
+use crate::service::{RequestHeadTimeouts, keep_connection, read_head};
+use crate::{fault_from, head};
+use async_trait::async_trait;
+use bytes::Bytes;
+use headgate_core::filter::LocalReply;
+use headgate_core::serve::{AppBody, AppBodyStream, AppClient, AppResponse, HttpApp};
+use headgate_protocol::fault::{Fault, FaultKind};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream, ServerApp};
+use pingora_core::protocols::http::ServerSession;
+use pingora_core::protocols::{ALPN, Stream};
+use pingora_core::server::ShutdownWatch;
+use pingora_http::ResponseHeader;
+use pingora_timeout::fast_timeout::fast_sleep;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Far longer than any response takes; the client ends the wait by disconnecting.
+const RESPONSE_DEADLINE: Duration = Duration::from_secs(24 * 3600);
+
+/// Adapts an [`HttpApp`] to Pingora's server.
+pub struct HttpAppAdapter<A> {
+    app: A,
+    limits: HttpAppServerLimits,
+    is_tls: bool,
+    drain_state: Arc<DrainState>,
+    connections: Arc<EvictableConnections>,
+}
+
+/// The application, as seen by one client connection.
+struct AppConnection<A> {
+    adapter: Arc<HttpAppAdapter<A>>,
+    options: HttpServerOptions,
+    connection: Arc<EvictableConnection>,
+    has_begun: AtomicBool,
+}
+
+impl<A> HttpAppAdapter<A> {
+    /// Connections that wait for their clients are added to `connections`.
+    pub(super) fn new(
+        app: A,
+        limits: HttpAppServerLimits,
+        is_tls: bool,
+        drain_state: Arc<DrainState>,
+        connections: Arc<EvictableConnections>,
+    ) -> Self {
+        Self {
+            app,
+            limits,
+            is_tls,
+            drain_state,
+            connections,
+        }
+    }
+
+    /// Whether the client uses HTTP/2: by ALPN, or without TLS by the preface. `None` if it sends nothing in time.
+    async fn uses_http2(&self, stream: &mut Stream) -> Option<bool> {
+        if self.is_tls {
+            return Some(matches!(stream.selected_alpn_proto(), Some(ALPN::H2)));
+        }
+        let mut begin = [0; PREFACE.len()];
+        let peeking = stream.try_peek(&mut begin);
+        match in_time(self.limits.keep_alive_timeout, peeking).await {
+            Ok(Ok(has_peeked)) => Some(has_peeked && begin == PREFACE),
+            Ok(Err(_)) | Err(DeadlineElapsed) => None,
+        }
+    }
+}
+
+#[async_trait]
+impl<A: HttpApp> ServerApp for HttpAppAdapter<A> {
+    async fn process_new(
+        self: &Arc<Self>,
+        mut stream: Stream,
+        shutdown: &ShutdownWatch,
+    ) -> Option<Stream> {
+        let connection = Arc::new(self.connections.add());
+        let serving = async {
+            let is_http2 = self.uses_http2(&mut stream).await?;
+            let stream = match is_http2 {
+                true => {
+                    let HttpAppServerLimits {
+                        header_bytes,
+                        header_timeout,
+                        ..
+                    } = self.limits;
+                    let reader = Http2Reader::new(header_bytes, header_timeout, || {});
+                    InterceptedConnection::boxed(stream, reader)
+                }
+                false => InterceptedConnection::boxed(stream, Http1Reader::default()),
+            };
+            let app = Arc::new(AppConnection::new(
+                self.clone(),
+                connection.clone(),
+                is_http2,
+            ));
+            tokio::select! {
+                biased;
+                over = app.process_new(stream, shutdown) => over,
+                () = app.unused(), if is_http2 => None,
+            }
+        };
+        tokio::select! {
+            biased;
+            over = serving => over,
+            () = connection.evicted() => None,
+        }
+    }
+}
+
+impl<A> AppConnection<A> {
+    fn new(
+        adapter: Arc<HttpAppAdapter<A>>,
+        connection: Arc<EvictableConnection>,
+        is_http2: bool,
+    ) -> Self {
+        let mut options = HttpServerOptions::default();
+        options.h2c = is_http2;
+        options.h2_idle_timeout = Some(adapter.limits.keep_alive_timeout);
+        Self {
+            adapter,
+            options,
+            connection,
+            has_begun: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits until the connection was open for the idle timeout without a request, for which Pingora sets no timeout.
+    async fn unused(&self) {
+        fast_sleep(self.adapter.limits.keep_alive_timeout).await;
+        if self.has_begun.load(Ordering::Relaxed) {
+            pending::<()>().await;
+        }
+    }
+}
+
+#[async_trait]
+impl<A: HttpApp> HttpServerApp for AppConnection<A> {
+    async fn process_new_http(
+        self: &Arc<Self>,
+        session: ServerSession,
+        shutdown: &ShutdownWatch,
+    ) -> Option<ReusedHttpStream> {
+        self.has_begun.store(true, Ordering::Relaxed);
+        // Boxed: the session is large.
+        let mut session = Box::new(session);
+        let limits = &self.adapter.limits;
+        // The reads below have deadlines of their own.
+        session.set_keepalive(Some(0));
+        session.set_read_timeout(None);
+        let inspection = Http1Reader::inspection(&session);
+        if let Some(inspection) = &inspection {
+            inspection.begin_message(limits.header_bytes);
+        }
+        let times = RequestHeadTimeouts {
+            idle: limits.keep_alive_timeout,
+            deadline: limits.header_timeout,
+        };
+        match read_head(&mut session, inspection.as_ref(), times, shutdown).await {
+            Some(Ok(true)) => {}
+            Some(Ok(false)) | None => return None,
+            Some(Err(error)) => {
+                refuse_unread(session, &fault_from::downstream_read(error)).await;
+                return None;
+            }
+        }
+        session.set_write_timeout(Some(limits.write_timeout));
+        keep_connection(&mut session, limits.keep_alive_timeout, *shutdown.borrow());
+        let checked = head::check(&session);
+        let mut downstream = Downstream::new(session, self.adapter.drain_state.clone());
+        let sent = match &checked {
+            Ok(_) => self.respond(&mut downstream).await,
+            Err(fault) => {
+                downstream.close_after_response();
+                self.send(&mut downstream, refusal(fault)).await
+            }
+        };
+        let remainder = match (checked, sent) {
+            (Ok(_), Ok(())) => downstream.finish().await,
+            // After an ambiguous head, the following bytes cannot be trusted either.
+            (Err(_), _) | (_, Err(_)) => downstream.abort().await,
+        };
+        remainder.finish().await
+    }
+
+    fn server_options(&self) -> Option<&HttpServerOptions> {
+        Some(&self.options)
+    }
+}
+
+/// The connection cannot be reused, because the client disconnected.
+struct ClientGoneError;
+
+impl From<Fault> for ClientGoneError {
+    fn from(_: Fault) -> Self {
+        Self
+    }
+}
+
+impl<A: HttpApp> AppConnection<A> {
+    async fn respond(&self, downstream: &mut Downstream) -> Result<(), ClientGoneError> {
+        let HttpAppServerLimits {
+            body_bytes_max,
+            body_timeout,
+            ..
+        } = self.adapter.limits;
+        let body = match downstream
+            .read_body(body_bytes_max, body_timeout, None)
+            .await
+        {
+            Ok(body) => body,
+            Err(fault) => return self.send(downstream, refusal(&fault)).await,
+        };
+        let session = downstream.session();
+        let client = AppClient {
+            address: session
+                .client_addr()
+                .and_then(|address| address.as_inet())
+                .copied(),
+            is_tls: self.adapter.is_tls,
+        };
+        let head = session.req_header();
+        let mut request = Request::new(body);
+        *request.method_mut() = head.method.clone();
+        *request.uri_mut() = head.uri.clone();
+        *request.headers_mut() = head.headers.clone();
+        let served = self.connection.serve();
+        let responding = self.adapter.app.respond(request, client);
+        let response = downstream
+            .until_client_gone_within(RESPONSE_DEADLINE, responding)
+            .await;
+        drop(served);
+        match response {
+            Ok(Ok(response)) => self.send(downstream, response).await,
+            Ok(Err(DeadlineElapsed)) | Err(_) => Err(ClientGoneError),
+        }
+    }
+
+    async fn send(
+        &self,
+        downstream: &mut Downstream,
+        response: AppResponse,
+    ) -> Result<(), ClientGoneError> {
+        let AppResponse {
+            status,
+            mut headers,
+            body,
+        } = response;
+        if closes_connection(&headers) {
+            // HTTP/2 has no such header; Pingora writes that of HTTP/1.1.
+            headers.remove(header::CONNECTION);
+            downstream.close_after_response();
+        }
+        match body {
+            AppBody::Full(body) => {
+                let reply = LocalReply {
+                    status,
+                    headers,
+                    body,
+                };
+                Ok(downstream.reply(reply).await?)
+            }
+            AppBody::Streamed(mut stream) => {
+                // The number of streams is bounded, so that they need not make room.
+                let _served = self.connection.serve();
+                downstream.write_head(status, headers).await?;
+                self.send_pieces(downstream, &mut *stream).await
+            }
+        }
+    }
+
+    /// Sends a body until it ends or the listener closes; the response ends complete in both cases.
+    async fn send_pieces(
+        &self,
+        downstream: &mut Downstream,
+        stream: &mut dyn AppBodyStream,
+    ) -> Result<(), ClientGoneError> {
+        loop {
+            let closing = until_set(self.adapter.drain_state.admin());
+            let next = async {
+                tokio::select! {
+                    () = closing => None,
+                    piece = stream.next_piece() => piece,
+                }
+            };
+            match downstream.until_client_gone(next).await {
+                Ok(Some(piece)) => downstream.write(piece, false).await?,
+                Ok(None) => break,
+                Err(_) => return Err(ClientGoneError),
+            }
+        }
+        downstream.close_after_response();
+        Ok(downstream.write(Bytes::new(), true).await?)
+    }
+}
+
+/// The response to a request that the server refuses.
+fn refusal(fault: &Fault) -> AppResponse {
+    let status = StatusCode::from_u16(fault.kind.status()).unwrap_or(StatusCode::BAD_REQUEST);
+    let text = format!("{}\n", fault.message);
+    AppResponse::full(status, "text/plain; charset=utf-8", text)
+}
+
+/// Sends an error for a head that Pingora could not read, and closes the connection.
+async fn refuse_unread(mut session: Box<ServerSession>, fault: &Fault) {
+    if fault.kind == FaultKind::ClientGone {
+        return;
+    }
+    let AppResponse {
+        status,
+        headers,
+        body: AppBody::Full(body),
+    } = refusal(fault)
+    else {
+        return;
+    };
+    let (mut parts, ()) = http::Response::new(()).into_parts();
+    parts.status = status;
+    parts.headers = headers;
+    let length = HeaderValue::from(body.len());
+    parts.headers.insert(header::CONTENT_LENGTH, length);
+    // The client may already have disconnected.
+    let _ = session
+        .write_error_response(ResponseHeader::from(parts), body)
+        .await;
+    close_and_discard_h1(&mut session).await;
+}
+
+fn closes_connection(headers: &HeaderMap) -> bool {
+    let connection = headers.get(header::CONNECTION);
+    connection.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
+}

@@ -1,0 +1,372 @@
+//! The gateway as Pingora's HTTP application: turns the requests of a connection into exchanges.
+
+use super::downstream::Downstream;
+use super::downstream::early_reply::ConnectionAfterExchange;
+use super::exchange::Exchange;
+use super::exchange::record::ExchangeRecord;
+use super::exchange::retry_policy::RetryPolicy;
+use super::listen::caller_connections::ConnectionQuota;
+use super::listen::drain_state::until_set;
+use super::listen::http1_inspection::Http1Inspection;
+use super::listen::http1_reader::Http1Reader;
+use super::routing_fault::{method_not_allowed, unknown_path};
+use super::unrouted_request::UnroutedRequest;
+use super::{Gateway, fault_from, head, request_id, websocket_refusal};
+use async_trait::async_trait;
+use headgate_config::snapshot::Snapshot;
+use headgate_config::snapshot::router::{Route, RouteMatch};
+use headgate_core::catalog::client_address::DownstreamClient;
+use headgate_core::filter::view::RequestView;
+use headgate_core::subrequest::SubrequestClient;
+use headgate_observe::open_requests::OpenRequestDetails;
+use headgate_tracing::Tracing;
+use http::HeaderMap;
+use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
+use pingora_core::protocols::http::ServerSession;
+use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options};
+use pingora_core::server::ShutdownWatch;
+use pingora_timeout::fast_timeout::fast_sleep;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+/// Flow control window of an HTTP/2 stream, in bytes: how much of a body a caller may send before it is read. With the
+/// default of 64 KiB, a body of several megabytes would take a hundred round trips.
+const STREAM_WINDOW: u32 = 512 << 10;
+/// Flow control window of an HTTP/2 connection, in bytes.
+const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// How long a connection may still start a request after the process has closed to callers.
+pub const LAST_REQUEST: Duration = Duration::from_millis(500);
+/// Maximum size of the data that waits to be sent on a stream to a slow caller, in bytes.
+const SEND_BUFFER: usize = 32 << 10;
+
+/// The gateway, as seen by one client connection.
+pub struct GatewayConnection {
+    gateway: Arc<Gateway>,
+    options: Arc<HttpServerOptions>,
+    begun: AtomicBool,
+    connection_quota: ConnectionQuota,
+    /// Address of the connection's peer.
+    peer: Option<SocketAddr>,
+}
+
+#[async_trait]
+impl HttpServerApp for GatewayConnection {
+    async fn process_new_http(
+        self: &Arc<Self>,
+        session: ServerSession,
+        shutdown: &ShutdownWatch,
+    ) -> Option<ReusedHttpStream> {
+        // Boxed, because the session is large and passed on.
+        let mut session = Box::new(session);
+        self.begun.store(true, Ordering::Relaxed);
+        let snapshot = self.gateway.reloader.current();
+        let limits = &snapshot.server.limits;
+        let (keep_alive_timeout, deadline, write_timeout) = (
+            limits.keep_alive_timeout,
+            limits.header_timeout,
+            limits.write_timeout,
+        );
+        let head_size = limits.header_bytes;
+        // An idle connection must not keep an old configuration in memory.
+        drop(snapshot);
+        // Without a limit: `read_head` has its own, and Pingora would set a second timer for each request.
+        session.set_keepalive(Some(0));
+        // Likewise: whatever reads a body has a deadline, which Pingora's limit of 60 s for each read would cut short.
+        session.set_read_timeout(None);
+        let times = RequestHeadTimeouts {
+            idle: keep_alive_timeout,
+            deadline,
+        };
+        let inspection = Http1Reader::inspection(&session);
+        if let Some(inspection) = &inspection {
+            inspection.begin_message(head_size);
+        }
+        match read_head(&mut session, inspection.as_ref(), times, shutdown).await {
+            Some(Ok(true)) => {}
+            Some(Ok(false)) | None => return None,
+            Some(Err(error)) => {
+                let fault = fault_from::downstream_read(error);
+                let snapshot = self.gateway.reloader.current();
+                let client = self.gateway.resolve_client(self.peer, &HeaderMap::new());
+                let refusal =
+                    UnroutedRequest::for_unreadable_head(&self.gateway, &snapshot, client);
+                refusal.send_unread(session, &fault).await;
+                return None;
+            }
+        }
+        session.set_write_timeout(Some(write_timeout));
+        keep_connection(&mut session, keep_alive_timeout, *shutdown.borrow());
+        // The configuration may have changed while the connection was idle.
+        let snapshot = self.gateway.reloader.current();
+        // Boxed, so that the part that outlives the exchange on an HTTP/2 stream is small.
+        let mut exchange = Box::pin(self.exchange(session, snapshot));
+        let remainder = tokio::select! {
+            biased;
+            remainder = &mut exchange => Some(remainder),
+            () = self.gateway.drain_state.until_aborted() => None,
+        };
+        let remainder = match remainder {
+            Some(remainder) => remainder,
+            // This task polls the exchange once more, and the exchange notices that the drain deadline has passed.
+            None => (&mut exchange).await,
+        };
+        drop(exchange);
+        remainder.finish().await
+    }
+
+    fn h2_options(&self) -> Option<H2Options> {
+        let snapshot = self.gateway.reloader.current();
+        let header_size = snapshot.server.limits.header_bytes;
+        let mut options = default_h2_options();
+        options
+            .max_header_list_size(u32::try_from(header_size).unwrap_or(u32::MAX))
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buffer_size(SEND_BUFFER);
+        Some(options)
+    }
+
+    fn server_options(&self) -> Option<&HttpServerOptions> {
+        Some(&self.options)
+    }
+}
+
+impl GatewayConnection {
+    pub fn new(
+        gateway: Arc<Gateway>,
+        options: Arc<HttpServerOptions>,
+        peer: Option<SocketAddr>,
+    ) -> Self {
+        let connection_quota = ConnectionQuota::new(gateway.caller_connections.clone());
+        Self {
+            gateway,
+            options,
+            connection_quota,
+            begun: AtomicBool::new(false),
+            peer,
+        }
+    }
+
+    /// Whether the connection has started a request.
+    pub fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    async fn exchange(
+        &self,
+        session: Box<ServerSession>,
+        snapshot: Arc<Snapshot>,
+    ) -> ConnectionAfterExchange {
+        self.gateway.metrics.in_flight().inc();
+        let _in_flight = GaugeGuard(self.gateway.metrics.in_flight());
+        let id = request_id::new();
+        let client = self
+            .gateway
+            .resolve_client(self.peer, &session.req_header().headers);
+        let refusal = |id| UnroutedRequest {
+            gateway: &self.gateway,
+            snapshot: &snapshot,
+            id,
+            client,
+        };
+        let target = match head::check(&session) {
+            Ok(target) => target,
+            Err(fault) => return refusal(id).send(session, fault, HeaderMap::new()).await,
+        };
+        let request = session.req_header();
+        let (route, params) = match snapshot.router.find(&request.method, &target.path) {
+            RouteMatch::Route(route, params) => (route.clone(), params),
+            RouteMatch::OtherMethods(methods) => {
+                if websocket_refusal::is_due(&session) {
+                    // Boxed, so that this rare case does not enlarge the future of every exchange.
+                    return Box::pin(refusal(id).send_upgrade_required(session, &methods)).await;
+                }
+                let (fault, headers) = method_not_allowed(&request.method, &methods);
+                return refusal(id).send(session, fault, headers).await;
+            }
+            RouteMatch::Nothing => {
+                let fault = head::check_unrouted(&target)
+                    .err()
+                    .unwrap_or_else(|| unknown_path(&snapshot, &request.method, &target.path));
+                return refusal(id).send(session, fault, HeaderMap::new()).await;
+            }
+        };
+        let mut view = RequestView::new(
+            id,
+            request.method.clone(),
+            target.path,
+            target.query,
+            request.headers.clone(),
+            params,
+            route.protocol,
+        );
+        let digest = session.digest();
+        view.is_tls = digest.is_some_and(|digest| digest.ssl_digest.is_some());
+        // The exchange is dropped before the connection is finished, so that both use the same memory of this future.
+        let (downstream, is_broken) = {
+            let mut exchange = self.begin_exchange(session, snapshot, route, view, client);
+            exchange.run().await;
+            (exchange.downstream, exchange.record.broken)
+        };
+        match is_broken {
+            true => Box::pin(downstream.abort()).await,
+            false => downstream.finish().await,
+        }
+    }
+
+    /// The exchange of a request that has a route. Not asynchronous: the future of `exchange` would contain the parts of
+    /// the exchange a second time.
+    fn begin_exchange(
+        &self,
+        session: Box<ServerSession>,
+        snapshot: Arc<Snapshot>,
+        route: Arc<Route>,
+        mut view: RequestView,
+        client: Option<DownstreamClient>,
+    ) -> Exchange<'_> {
+        view.route = route.name.clone();
+        view.client = client;
+        view.subrequests = Some(SubrequestClient::new(self.gateway.clone(), route.timeouts));
+        view.fetch = Some(self.gateway.fetcher.clone());
+        let mut record = ExchangeRecord::new();
+        if let Some(tracing) = snapshot.features.find::<Tracing>() {
+            record.trace = Some(tracing.begin(&mut view.headers, record.started));
+        }
+        let details = OpenRequestDetails {
+            id: view.id.clone(),
+            route: route.name.clone(),
+            ..OpenRequestDetails::default()
+        };
+        let open = self
+            .gateway
+            .metrics
+            .open_requests
+            .add(record.started, details);
+        let mut downstream = Downstream::new(session, self.gateway.drain_state.clone());
+        // Recorded for nothing if the exchange is exported only because it fails.
+        if record
+            .trace
+            .as_ref()
+            .is_some_and(|trace| trace.is_sampled())
+        {
+            downstream.messages = route.traced_messages.response_recorder(route.protocol);
+        }
+        downstream.wait_times.open = Some(open.request().clone());
+        Exchange {
+            gateway: &self.gateway,
+            snapshot,
+            route,
+            request: view,
+            downstream,
+            record,
+            open,
+            retry_policy: RetryPolicy::default(),
+            upload: None,
+            channel_permit: None,
+            connection_quota: &self.connection_quota,
+        }
+    }
+}
+
+/// Time limits for receiving a head.
+pub(super) struct RequestHeadTimeouts {
+    /// From the start of the wait to the first byte.
+    pub idle: Duration,
+    /// From the first byte to the end.
+    pub deadline: Duration,
+}
+
+/// Reads a head. After the process has closed to callers, the head must start within [`LAST_REQUEST`].
+///
+/// Returns `None` if the head is late. Pingora's own timeouts restart with every read, so that a head sent byte by byte
+/// would never exceed them.
+pub(super) async fn read_head(
+    session: &mut ServerSession,
+    inspection: Option<&Http1Inspection>,
+    times: RequestHeadTimeouts,
+    closing: &ShutdownWatch,
+) -> Option<pingora_error::Result<bool>> {
+    let mut read = pin!(session.read_request());
+    let mut idle_is_over = pin!(fast_sleep(times.idle));
+    let mut closing = pin!(until_set(closing.clone()));
+    let mut is_closing = false;
+    // Both timers start when they are first polled.
+    let mut last_request = pin!(fast_sleep(LAST_REQUEST));
+    let mut late = pin!(fast_sleep(times.deadline));
+    let (mut has_begun, mut has_received) = (false, false);
+    poll_fn(|context| {
+        if let Poll::Ready(done) = read.as_mut().poll(context) {
+            return Poll::Ready(Some(done));
+        }
+        // Empty lines start the deadline, too, but no request.
+        has_received = has_received || inspection.is_some_and(Http1Inspection::has_received);
+        if has_received && late.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        has_begun = has_begun || inspection.is_some_and(Http1Inspection::has_begun);
+        if has_begun {
+            return Poll::Pending;
+        }
+        is_closing = is_closing || closing.as_mut().poll(context).is_ready();
+        let idle = match is_closing {
+            false => idle_is_over.as_mut().poll(context),
+            true => last_request.as_mut().poll(context),
+        };
+        idle.map(|()| None)
+    })
+    .await
+}
+
+/// Pingora keeps HTTP/1.1 connections open without limit unless a timeout is set after every head.
+pub(super) fn keep_connection(
+    session: &mut ServerSession,
+    keep_alive_timeout: Duration,
+    shutting_down: bool,
+) {
+    match session.get_keepalive() {
+        Some(_) if !shutting_down => {
+            session.set_keepalive(Some(keep_alive_timeout.as_secs().max(1)))
+        }
+        _ => session.set_keepalive(None),
+    }
+}
+
+/// Takes one off a gauge at the end of a scope.
+pub(super) struct GaugeGuard<'a>(pub &'a prometheus::IntGauge);
+
+impl Drop for GaugeGuard<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GatewayConnection;
+    use crate::exchange::sizes::future_bytes;
+    use headgate_config::snapshot::Snapshot;
+    use pingora_core::protocols::http::ServerSession;
+    use std::sync::Arc;
+
+    /// In bytes. Every open stream has this future; the sizes of its parts are in `exchange/sizes.rs`.
+    const EXCHANGE_BYTES_MAX: usize = 6_450;
+
+    #[test]
+    fn the_future_of_a_connections_exchange_stays_within_its_limit() {
+        type Call = (
+            &'static GatewayConnection,
+            Box<ServerSession>,
+            Arc<Snapshot>,
+        );
+        let bytes = future_bytes(|(connection, session, snapshot): Call| {
+            connection.exchange(session, snapshot)
+        });
+        assert!(bytes <= EXCHANGE_BYTES_MAX, "{bytes} bytes");
+    }
+}

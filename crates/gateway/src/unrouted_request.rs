@@ -1,0 +1,159 @@
+//! Requests that match no route: sends the error, counts and logs them.
+
+use super::downstream::Downstream;
+use super::downstream::early_reply::{ConnectionAfterExchange, close_and_discard_h1};
+use super::listen::http2::FIELDS_MAX;
+use super::{Gateway, reply, request_id};
+use headgate_config::snapshot::Snapshot;
+use headgate_core::catalog::client_address::DownstreamClient;
+use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::stream_info::CalloutSummary;
+use headgate_observe::access_log::AccessLogEntry;
+use headgate_protocol::Protocol;
+use headgate_protocol::fault::{Fault, FaultKind};
+use http::{HeaderMap, HeaderValue, header};
+use pingora_core::protocols::http::ServerSession;
+use pingora_http::{RequestHeader, ResponseHeader};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Value of the log fields `route`, `method` and `path` if they are unknown.
+const NONE: &str = "-";
+
+/// A request that matches no route.
+pub(super) struct UnroutedRequest<'a> {
+    pub gateway: &'a Gateway,
+    pub snapshot: &'a Snapshot,
+    pub id: Arc<str>,
+    pub client: Option<DownstreamClient>,
+}
+
+impl<'a> UnroutedRequest<'a> {
+    /// A request whose head could not be read; assigns the request id.
+    pub fn for_unreadable_head(
+        gateway: &'a Gateway,
+        snapshot: &'a Snapshot,
+        client: Option<DownstreamClient>,
+    ) -> Self {
+        Self {
+            gateway,
+            snapshot,
+            id: request_id::new(),
+            client,
+        }
+    }
+
+    /// Sends the error, and returns the connection if it can be reused.
+    pub async fn send(
+        self,
+        session: Box<ServerSession>,
+        fault: Fault,
+        headers: HeaderMap,
+    ) -> ConnectionAfterExchange {
+        let request = session.req_header();
+        let protocol = self.guess_protocol(request);
+        let mut local_reply = reply::from_fault(protocol, &fault, &self.id);
+        local_reply.headers.extend(headers);
+        reply::add_request_id(&mut local_reply.headers, protocol, &self.id);
+        let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
+        self.log_and_count(protocol, Some(request), status, bytes, &fault);
+        let mut downstream = Downstream::new(session, self.gateway.drain_state.clone());
+        if fault.kind == FaultKind::BadHead {
+            downstream.close_after_response();
+        }
+        if downstream.refuse(local_reply).await.is_err() {
+            return ConnectionAfterExchange::Nothing;
+        }
+        match fault.kind {
+            // After an ambiguous head, the following bytes cannot be trusted either.
+            FaultKind::BadHead => downstream.abort().await,
+            _ => downstream.finish().await,
+        }
+    }
+
+    /// Sends an error for a head that Pingora could not read, and closes the connection.
+    pub async fn send_unread(self, mut session: Box<ServerSession>, fault: &Fault) {
+        if fault.kind == FaultKind::ClientGone {
+            return;
+        }
+        let mut local_reply = reply::from_fault(None, fault, &self.id);
+        reply::add_request_id(&mut local_reply.headers, None, &self.id);
+        local_reply.headers.insert(
+            header::CONTENT_LENGTH,
+            HeaderValue::from(local_reply.body.len()),
+        );
+        let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
+        self.log_and_count(None, None, status, bytes, fault);
+        let (mut parts, ()) = http::Response::new(()).into_parts();
+        parts.status = local_reply.status;
+        parts.headers = local_reply.headers;
+        // The client may already have disconnected.
+        let _ = session
+            .write_error_response(ResponseHeader::from(parts), local_reply.body)
+            .await;
+        close_and_discard_h1(&mut session).await;
+    }
+
+    /// The protocol that the caller probably uses, from the path or the headers.
+    pub(super) fn guess_protocol(&self, request: &RequestHeader) -> Option<Protocol> {
+        let family = self.snapshot.router.family_near(request.uri.path());
+        family.or_else(|| Protocol::detect(&request.headers))
+    }
+
+    /// Logs a request that the HTTP/2 library rejected for the size of its header list.
+    pub fn log_large_head(gateway: &Gateway, client: Option<DownstreamClient>) {
+        let snapshot = gateway.reloader.current();
+        let message = format!(
+            "the header list is larger than `server.limits.header_size`, or has more than {FIELDS_MAX} fields"
+        );
+        let fault = Fault::new(FaultKind::HeadTooLarge, message);
+        let refusal = UnroutedRequest::for_unreadable_head(gateway, &snapshot, client);
+        refusal.log_and_count(None, None, fault.kind.status(), 0, &fault);
+    }
+
+    pub(super) fn log_and_count(
+        &self,
+        protocol: Option<Protocol>,
+        head: Option<&RequestHeader>,
+        status: u16,
+        bytes_out: u64,
+        fault: &Fault,
+    ) {
+        self.gateway.metrics.count_unrouted(status);
+        self.gateway.access_log.write(&AccessLogEntry {
+            id: &self.id,
+            revision: &self.snapshot.revision,
+            client: self.client,
+            user_agent: head.and_then(|head| head.headers.get(header::USER_AGENT)),
+            caller: None,
+            route: NONE,
+            protocol: protocol.map(Protocol::name),
+            method: head.map_or(NONE, |head| head.method.as_str()),
+            path: head.map_or(NONE, |head| head.uri.path()),
+            model: None,
+            channel: None,
+            channel_model: None,
+            status,
+            settlement: Settlement::GatewayReply.name(),
+            streamed: false,
+            attempts: 0,
+            failed_attempts: &[],
+            credential: None,
+            committed: None,
+            bytes_in: 0,
+            bytes_out,
+            first_byte: None,
+            total: Duration::ZERO,
+            wait_times: None,
+            usage: None,
+            cost: None,
+            response_id: None,
+            upstream_request_id: None,
+            idempotency: None,
+            cache: None,
+            callouts: CalloutSummary::default(),
+            trace: None,
+            fault: Some(fault),
+        });
+    }
+}

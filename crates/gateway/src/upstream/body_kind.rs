@@ -1,0 +1,67 @@
+//! The kind of a response body, determined from its headers.
+
+use headgate_core::filter::view::ResponseBodyKind;
+use headgate_protocol::ChannelProtocol;
+use http::{HeaderMap, header};
+
+/// Media types of error pages; no supported protocol uses them.
+const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
+
+/// The kind of a response to a request of this protocol; `is_decoded` if it has no content coding, or that is decoded.
+/// Where a protocol has no streams, an event stream is parsed like any other body, and rejected.
+pub(crate) fn body_kind_for(
+    protocol: Option<ChannelProtocol>,
+    headers: &HeaderMap,
+    is_decoded: bool,
+) -> ResponseBodyKind {
+    let has_streams = protocol.is_none_or(|protocol| protocol.descriptor().has_streams());
+    match response_body_kind(headers, is_decoded) {
+        ResponseBodyKind::Stream if !has_streams => ResponseBodyKind::Other,
+        kind => kind,
+    }
+}
+
+/// Whether the body is declared to be media, of which no protocol defines a success.
+pub(crate) fn is_media(headers: &HeaderMap) -> bool {
+    const MEDIA: [&str; 5] = [
+        "audio/",
+        "image/",
+        "video/",
+        "application/octet-stream",
+        "multipart/",
+    ];
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|value| {
+        let value = value.trim_start().to_ascii_lowercase();
+        MEDIA.iter().any(|media| value.starts_with(media))
+    })
+}
+
+pub fn response_body_kind(headers: &HeaderMap, is_decoded: bool) -> ResponseBodyKind {
+    // The gateway requests no content coding; a body in an unknown one can neither be parsed nor masked.
+    let is_coded = || {
+        let coding = headers.get(header::CONTENT_ENCODING);
+        coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"))
+    };
+    if !is_decoded && is_coded() {
+        return ResponseBodyKind::Foreign;
+    }
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    if content_type == "application/json" {
+        return ResponseBodyKind::Json;
+    }
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("text/event-stream") {
+        ResponseBodyKind::Stream
+    } else if essence.eq_ignore_ascii_case("application/json") {
+        ResponseBodyKind::Json
+    } else if PAGES.iter().any(|page| essence.eq_ignore_ascii_case(page)) {
+        ResponseBodyKind::Foreign
+    } else {
+        ResponseBodyKind::Other
+    }
+}

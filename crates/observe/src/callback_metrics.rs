@@ -1,0 +1,82 @@
+//! Metrics of callbacks of providers, and of deliveries to callers.
+
+use super::registration::{raise, registered};
+use headgate_video::callbacks::{CallbackCounters, DeliveryOutcome};
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
+use prometheus::{Gauge, IntCounterVec, IntGauge, Opts, Registry};
+
+/// Callbacks and deliveries.
+pub struct CallbackMetrics {
+    received: IntCounterVec,
+    deliveries: IntCounterVec,
+    pending: IntGauge,
+    dead: IntGauge,
+    oldest: Gauge,
+}
+
+impl CallbackMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        [self.received.collect(), self.deliveries.collect()].concat()
+    }
+
+    pub fn new(registry: &Registry) -> Self {
+        let counter = |name: &str, help: &str, label: &str| {
+            registered(
+                registry,
+                IntCounterVec::new(Opts::new(name, help), &[label]),
+            )
+        };
+        Self {
+            received: counter(
+                "headgate_callbacks_received_total",
+                "Callbacks from providers, by result: accepted, or unknown.",
+                "result",
+            ),
+            deliveries: counter(
+                "headgate_deliveries_total",
+                "Attempts to deliver events to callers and events that are not sent, by outcome.",
+                "outcome",
+            ),
+            pending: registered(
+                registry,
+                IntGauge::new(
+                    "headgate_deliveries_pending",
+                    "Events in the state store that wait for their delivery.",
+                ),
+            ),
+            dead: registered(
+                registry,
+                IntGauge::new(
+                    "headgate_dead_letters",
+                    "Events in the state store that could not be delivered.",
+                ),
+            ),
+            oldest: registered(
+                registry,
+                Gauge::new(
+                    "headgate_oldest_delivery_seconds",
+                    "Age of the oldest event that waits for its delivery, in seconds.",
+                ),
+            ),
+        }
+    }
+
+    /// Sets the metrics to the current counts.
+    pub fn update(&self, counters: &CallbackCounters) {
+        let (accepted, unknown) = counters.received();
+        for (result, count) in [("accepted", accepted), ("unknown", unknown)] {
+            raise(&self.received.with_label_values(&[result]), count);
+        }
+        for outcome in DeliveryOutcome::ALL {
+            let counter = self.deliveries.with_label_values(&[outcome.name()]);
+            raise(&counter, counters.total(outcome));
+        }
+        let totals = counters.totals();
+        let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.pending.set(gauge(totals.pending));
+        self.dead.set(gauge(totals.dead));
+        self.oldest.set(totals.oldest_ms as f64 / 1_000.0);
+    }
+}

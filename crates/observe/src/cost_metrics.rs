@@ -1,0 +1,231 @@
+//! Metrics of what exchanges cost.
+
+use super::registration::registered;
+use headgate_core::catalog::price::{Cost, PricedUsage};
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
+use prometheus::{IntCounterVec, Opts, Registry};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+const NAME: &str = "headgate_cost_total";
+const HELP: &str =
+    "Cost of requests by the prices of the configuration, in the currency of the label.";
+/// Billionths in a currency's unit.
+const NANOS: f64 = 1e9;
+/// Label value for requests without a caller.
+const OTHER: &str = "other";
+
+/// What exchanges cost, and how many have no cost because their model has no price.
+pub struct CostMetrics {
+    costs: Arc<CostSums>,
+    unpriced: IntCounterVec,
+}
+
+/// The labels of an exchange's cost. `caller` is `None` on routes without authentication.
+#[derive(Clone, Copy)]
+pub struct CostLabels<'a> {
+    pub caller: Option<&'a str>,
+    pub model: &'a str,
+    pub channel: &'a str,
+    pub currency: &'a str,
+}
+
+/// Sums in billionths, by labels. They are searched by a hash of the labels, so that adding to a sum allocates nothing.
+struct CostSums {
+    sums: RwLock<HashMap<u64, Vec<CostSum>>>,
+    desc: Desc,
+}
+
+struct CostSum {
+    caller: Box<str>,
+    model: Box<str>,
+    channel: Box<str>,
+    currency: Box<str>,
+    nanos: AtomicU64,
+}
+
+/// What the registry collects from.
+struct CostCollector(Arc<CostSums>);
+
+impl CostMetrics {
+    /// The counters that findings are made of.
+    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
+        let costs = CostCollector(self.costs.clone()).collect();
+        [costs, self.unpriced.collect()].concat()
+    }
+
+    pub fn new(registry: &Registry) -> Self {
+        let labels = ["caller", "model", "channel", "currency"].map(String::from);
+        let desc = Desc::new(NAME.into(), HELP.into(), labels.to_vec(), HashMap::new());
+        let costs = Arc::new(CostSums {
+            sums: RwLock::default(),
+            desc: desc.expect("names and labels are constants"),
+        });
+        registry
+            .register(Box::new(CostCollector(costs.clone())))
+            .expect("each metric is registered once");
+        let unpriced = Opts::new(
+            "headgate_unpriced_requests_total",
+            "Requests without a cost, because what the provider reports of them has no price.",
+        );
+        Self {
+            costs,
+            unpriced: registered(
+                registry,
+                IntCounterVec::new(unpriced, &["channel", "model"]),
+            ),
+        }
+    }
+
+    /// Counts a finished exchange on a channel, in a configuration with prices.
+    pub fn count(&self, labels: CostLabels<'_>, priced: PricedUsage) {
+        match priced {
+            PricedUsage::Unmetered => {}
+            PricedUsage::Unpriced => self
+                .unpriced
+                .with_label_values(&[labels.channel, labels.model])
+                .inc(),
+            PricedUsage::Priced(cost) => self.costs.add(labels, cost),
+        }
+    }
+}
+
+impl CostLabels<'_> {
+    /// FNV-1a with an end after each label: names of a configuration are short, and nobody attacks with them.
+    fn hash(&self) -> u64 {
+        const END: u8 = 0xff;
+        let caller = self.caller.unwrap_or(OTHER);
+        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        for label in [caller, self.model, self.channel, self.currency] {
+            for byte in label.bytes().chain([END]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+        hash
+    }
+}
+
+impl CostSums {
+    fn add(&self, labels: CostLabels<'_>, Cost(nanos): Cost) {
+        let hash = labels.hash();
+        let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sum) = sums.get(&hash).and_then(|sums| find_sum(sums, labels)) {
+            sum.nanos.fetch_add(nanos, Ordering::Relaxed);
+            return;
+        }
+        drop(sums);
+        let mut sums = self.sums.write().unwrap_or_else(PoisonError::into_inner);
+        let sums = sums.entry(hash).or_default();
+        // Another thread may have been faster.
+        match find_sum(sums, labels) {
+            Some(sum) => {
+                sum.nanos.fetch_add(nanos, Ordering::Relaxed);
+            }
+            None => sums.push(CostSum {
+                caller: labels.caller.unwrap_or(OTHER).into(),
+                model: labels.model.into(),
+                channel: labels.channel.into(),
+                currency: labels.currency.into(),
+                nanos: AtomicU64::new(nanos),
+            }),
+        }
+    }
+}
+
+/// The sum of these labels among those with the same hash.
+fn find_sum<'s>(sums: &'s [CostSum], labels: CostLabels<'_>) -> Option<&'s CostSum> {
+    sums.iter().find(|sum| {
+        *sum.caller == *labels.caller.unwrap_or(OTHER)
+            && *sum.model == *labels.model
+            && *sum.channel == *labels.channel
+            && *sum.currency == *labels.currency
+    })
+}
+
+impl Collector for CostCollector {
+    fn desc(&self) -> Vec<&Desc> {
+        vec![&self.0.desc]
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let sums = self.0.sums.read().unwrap_or_else(PoisonError::into_inner);
+        let metrics = sums.values().flatten().map(metric).collect();
+        let mut family = MetricFamily::default();
+        family.set_name(NAME.into());
+        family.set_help(HELP.into());
+        family.set_field_type(MetricType::COUNTER);
+        family.set_metric(metrics);
+        vec![family]
+    }
+}
+
+fn metric(sum: &CostSum) -> Metric {
+    // In the order of their names.
+    let labels = [
+        ("caller", &sum.caller),
+        ("channel", &sum.channel),
+        ("currency", &sum.currency),
+        ("model", &sum.model),
+    ];
+    let labels = labels.map(|(name, value)| {
+        let mut label = LabelPair::default();
+        label.set_name(name.into());
+        label.set_value(value.to_string());
+        label
+    });
+    let mut counter = Counter::default();
+    counter.set_value(sum.nanos.load(Ordering::Relaxed) as f64 / NANOS);
+    let mut metric = Metric::from_label(labels.to_vec());
+    metric.set_counter(counter);
+    metric
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prometheus::{Encoder, TextEncoder};
+
+    #[test]
+    fn sums_are_exact_and_each_set_of_labels_has_its_own() {
+        let registry = Registry::new();
+        let metrics = CostMetrics::new(&registry);
+        let labels = |caller, model| CostLabels {
+            caller,
+            model,
+            channel: "main",
+            currency: "USD",
+        };
+        for _ in 0..10 {
+            let cost = PricedUsage::Priced(Cost(100_000_000));
+            metrics.count(labels(Some("ann"), "demo"), cost);
+        }
+        // These labels are the same text, one after the other.
+        metrics.count(labels(Some("an"), "ndemo"), PricedUsage::Priced(Cost(1)));
+        // A caller may have the name that stands for none.
+        metrics.count(
+            labels(None, "demo"),
+            PricedUsage::Priced(Cost(1_000_000_000)),
+        );
+        metrics.count(
+            labels(Some(OTHER), "demo"),
+            PricedUsage::Priced(Cost(1_000_000_000)),
+        );
+        metrics.count(labels(None, "demo"), PricedUsage::Unpriced);
+        metrics.count(labels(None, "demo"), PricedUsage::Unmetered);
+        let mut text = Vec::new();
+        let encoder = TextEncoder::new();
+        encoder.encode(&registry.gather(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        for line in [
+            "# TYPE headgate_cost_total counter",
+            r#"headgate_cost_total{caller="ann",channel="main",currency="USD",model="demo"} 1"#,
+            r#"headgate_cost_total{caller="other",channel="main",currency="USD",model="demo"} 2"#,
+            r#"headgate_cost_total{caller="an",channel="main",currency="USD",model="ndemo"} 0.000000001"#,
+            r#"headgate_unpriced_requests_total{channel="main",model="demo"} 1"#,
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What metrics and the traffic history count of a finished exchange.
+
+use super::access_log::FailedAttempt;
+use super::error_side::ErrorSide;
+use super::wait_times::ExchangeWaitTimes;
+use headgate_core::filter::settlement::Settlement;
+use headgate_protocol::ChannelProtocol;
+use headgate_protocol::fault::FaultKind;
+use headgate_protocol::usage::TokenUsage;
+use std::time::Duration;
+
+/// Data of a finished exchange.
+pub struct FinishedExchange<'a> {
+    pub route: &'a str,
+    pub caller: Option<&'a str>,
+    pub channel: Option<&'a str>,
+    pub model: Option<&'a str>,
+    /// That of the channel.
+    pub protocol: Option<ChannelProtocol>,
+    pub status: u16,
+    pub settlement: Settlement,
+    pub total: Duration,
+    pub first_byte: Option<Duration>,
+    /// Time from the start of the last attempt to the first byte; `None` if the provider waited for the caller.
+    pub upstream_first_byte: Option<Duration>,
+    pub wait_times: ExchangeWaitTimes,
+    pub usage: Option<&'a TokenUsage>,
+    pub fault: Option<FaultKind>,
+    /// Attempts whose responses were not passed on, in their order.
+    pub failed_attempts: &'a [FailedAttempt],
+    /// Whether the response of the last attempt was not passed on, so that it is among the failed ones.
+    pub has_last_attempt_failed: bool,
+    /// Whether the provider sent a whole body although the request asks for a stream.
+    pub is_unstreamed: bool,
+}
+
+impl FinishedExchange<'_> {
+    /// The side that caused its failure; `None` if it succeeded.
+    pub(super) fn error_side(&self) -> Option<ErrorSide> {
+        ErrorSide::from_settlement(self.settlement, self.status, self.fault)
+    }
+
+    /// Whether a limit of its caller refused it.
+    pub(super) fn is_rate_limited(&self) -> bool {
+        self.fault.is_some_and(FaultKind::is_limit)
+    }
+}

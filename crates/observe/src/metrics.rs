@@ -1,0 +1,386 @@
+//! Prometheus metrics. Label values come from the configuration or from fixed sets; everything else is `other`.
+
+pub mod fault_counters;
+
+use super::admin_metrics::AdminMetrics;
+use super::callback_metrics::CallbackMetrics;
+use super::caller_metrics::CallerMetrics;
+use super::captures::ExchangeCaptures;
+use super::certificate_metrics::CertificateMetrics;
+use super::channel_metrics::ChannelMetrics;
+use super::cost_metrics::CostMetrics;
+use super::create_metrics::CreateMetrics;
+use super::finished_exchange::FinishedExchange;
+use super::media_metrics::MediaMetrics;
+use super::open_requests::OpenRequests;
+use super::poll_metrics::PollMetrics;
+use super::process_metrics::ProcessMetrics;
+use super::registration::{raise, registered};
+use super::response_cache_metrics::{MirrorMetrics, ResponseCacheMetrics};
+use super::service_metrics::ServiceMetrics;
+use super::spool_metrics::SpoolMetrics;
+use super::state_metrics::StateMetrics;
+use super::token_metrics::{TokenMetrics, TokenSeries};
+use super::trace_metrics::TraceMetrics;
+use super::traffic::TrafficHistory;
+use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
+use foldhash::fast::RandomState;
+use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::stream_info::QuotaDecision;
+use headgate_core::state::health::StoreHealthReport;
+use headgate_protocol::ChannelProtocol;
+use prometheus::{
+    Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, Opts, Registry, TextEncoder,
+};
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Buckets in seconds, from a cached response to the longest reasoning.
+const DURATION_BUCKETS: &[f64] = &[
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+    120.0, 300.0, 600.0,
+];
+/// Label value for requests without a route, channel or model.
+const OTHER: &str = "other";
+
+/// All metrics of the process.
+pub struct Metrics {
+    registry: Registry,
+    requests: IntCounterVec,
+    durations: HistogramVec,
+    first_bytes: HistogramVec,
+    tokens: TokenMetrics,
+    attempts: IntCounterVec,
+    settlements: IntCounterVec,
+    validation_failures: IntCounterVec,
+    dns_lookups: IntCounterVec,
+    rate_limited: IntCounterVec,
+    limits_unchecked: IntCounterVec,
+    in_flight: IntGauge,
+    connections: IntGauge,
+    reloads: IntCounterVec,
+    reload_succeeded: IntGauge,
+    reload_time: Gauge,
+    revision: GaugeVec,
+    log_dropped: IntCounter,
+    pub traffic: TrafficHistory,
+    pub open_requests: OpenRequests,
+    pub captures: ExchangeCaptures,
+    pub admin: AdminMetrics,
+    pub callers: CallerMetrics,
+    pub certificates: CertificateMetrics,
+    pub channels: ChannelMetrics,
+    pub costs: CostMetrics,
+    pub creates: CreateMetrics,
+    pub response_cache: ResponseCacheMetrics,
+    pub mirrors: MirrorMetrics,
+    pub polls: PollMetrics,
+    pub spool: SpoolMetrics,
+    pub callbacks: CallbackMetrics,
+    pub media: MediaMetrics,
+    pub traces: TraceMetrics,
+    pub services: Arc<ServiceMetrics>,
+    #[cfg(feature = "wasm")]
+    pub plugins: Arc<super::plugin_metrics::PluginMetrics>,
+    time: WaitTimeMetrics,
+    state: StateMetrics,
+    process: ProcessMetrics,
+    /// Caches series, because a lookup by labels costs more than counting.
+    series: RwLock<HashMap<ExchangeSeriesKey, Arc<ExchangeSeries>, RandomState>>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct ExchangeSeriesKey {
+    route: Box<str>,
+    channel: Box<str>,
+    model: Box<str>,
+    protocol: Option<ChannelProtocol>,
+    class: u16,
+    settlement: Settlement,
+}
+
+/// The series of exchanges with one set of labels.
+struct ExchangeSeries {
+    requests: IntCounter,
+    settlements: IntCounter,
+    duration: Histogram,
+    first_byte: Histogram,
+    time: WaitTimeSeries,
+    tokens: TokenSeries,
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let registry = Registry::new();
+        let labelled = ["route", "channel", "model"];
+        let counter = |name: &str, help: &str, labels: &[&str]| {
+            registered(&registry, IntCounterVec::new(Opts::new(name, help), labels))
+        };
+        let histogram = |name: &str, help: &str, labels: &[&str]| {
+            let opts = HistogramOpts::new(name, help).buckets(DURATION_BUCKETS.to_vec());
+            registered(&registry, HistogramVec::new(opts, labels))
+        };
+        let gauge = |name: &str, help: &str| registered(&registry, IntGauge::new(name, help));
+        Self {
+            requests: counter(
+                "headgate_requests_total",
+                "Finished requests, by status class.",
+                &["route", "channel", "model", "status_class"],
+            ),
+            durations: histogram(
+                "headgate_request_duration_seconds",
+                "Time from the request header to the end of the response, in seconds.",
+                &labelled,
+            ),
+            first_bytes: histogram(
+                "headgate_first_byte_seconds",
+                "Time from the request header to the first byte of the response body, in seconds.",
+                &labelled,
+            ),
+            tokens: TokenMetrics::new(&registry),
+            attempts: counter(
+                "headgate_attempts_total",
+                "Attempts on channels, by outcome.",
+                &["channel", "outcome"],
+            ),
+            settlements: counter(
+                "headgate_settlements_total",
+                "Finished requests by how they ended; the sum equals headgate_requests_total.",
+                &["route", "settlement"],
+            ),
+            validation_failures: counter(
+                "headgate_validation_failures_total",
+                "Requests that failed schema validation.",
+                &["route"],
+            ),
+            dns_lookups: counter(
+                "headgate_dns_lookups_total",
+                "DNS lookups of provider hosts, by result.",
+                &["host", "result"],
+            ),
+            rate_limited: counter(
+                "headgate_rate_limited_total",
+                "Requests refused by a limit of their caller.",
+                &["caller", "limit"],
+            ),
+            limits_unchecked: counter(
+                "headgate_limits_unchecked_total",
+                "Requests whose limits were not checked because the state store was unreachable.",
+                &["caller"],
+            ),
+            in_flight: gauge("headgate_in_flight", "Requests in flight."),
+            connections: gauge("headgate_connections", "Open client connections."),
+            reloads: counter(
+                "headgate_config_reloads_total",
+                "Configuration loads, by result.",
+                &["result"],
+            ),
+            reload_succeeded: gauge(
+                "headgate_config_last_reload_successful",
+                "1 if the last configuration load succeeded, else 0.",
+            ),
+            reload_time: registered(
+                &registry,
+                Gauge::new(
+                    "headgate_config_last_reload_timestamp_seconds",
+                    "Unix time of the last successful configuration load, in seconds.",
+                ),
+            ),
+            revision: registered(
+                &registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "headgate_config_info",
+                        "1 for the configuration revision in use.",
+                    ),
+                    &["revision"],
+                ),
+            ),
+            log_dropped: registered(
+                &registry,
+                IntCounter::new(
+                    "headgate_access_log_dropped_total",
+                    "Dropped access log lines.",
+                ),
+            ),
+            traffic: TrafficHistory::default(),
+            open_requests: OpenRequests::default(),
+            captures: ExchangeCaptures::default(),
+            admin: AdminMetrics::new(&registry),
+            callers: CallerMetrics::new(&registry),
+            certificates: CertificateMetrics::new(&registry),
+            channels: ChannelMetrics::new(&registry),
+            time: WaitTimeMetrics::new(&registry),
+            costs: CostMetrics::new(&registry),
+            creates: CreateMetrics::new(&registry),
+            response_cache: ResponseCacheMetrics::new(&registry),
+            mirrors: MirrorMetrics::new(&registry),
+            polls: PollMetrics::new(&registry),
+            spool: SpoolMetrics::new(&registry),
+            callbacks: CallbackMetrics::new(&registry),
+            media: MediaMetrics::new(&registry),
+            traces: TraceMetrics::new(&registry),
+            services: Arc::new(ServiceMetrics::new(&registry)),
+            #[cfg(feature = "wasm")]
+            plugins: Arc::new(super::plugin_metrics::PluginMetrics::new(&registry)),
+            state: StateMetrics::new(&registry),
+            process: ProcessMetrics::new(&registry),
+            series: RwLock::default(),
+            registry,
+        }
+    }
+
+    /// Counts a finished exchange.
+    pub fn count_exchange(&self, exchange: &FinishedExchange<'_>) {
+        let series = self.exchange_series(exchange);
+        series.requests.inc();
+        series.settlements.inc();
+        series.duration.observe(exchange.total.as_secs_f64());
+        series.time.observe(&exchange.wait_times);
+        if let Some(first_byte) = exchange.first_byte {
+            series.first_byte.observe(first_byte.as_secs_f64());
+        }
+        if let Some(usage) = exchange.usage {
+            series.tokens.count(usage);
+        }
+        self.traffic.count(exchange);
+    }
+
+    /// Counts a request that matched no route.
+    pub fn count_unrouted(&self, status: u16) {
+        let class = format!("{}xx", status / 100);
+        self.requests
+            .with_label_values(&[OTHER, OTHER, OTHER, &class])
+            .inc();
+        self.settlements
+            .with_label_values(&[OTHER, Settlement::GatewayReply.name()])
+            .inc();
+    }
+
+    /// Counts an attempt. `channel` is a configured name, `outcome` one of the gateway's fixed values.
+    pub fn attempt(&self, channel: &str, outcome: &str) {
+        self.attempts.with_label_values(&[channel, outcome]).inc();
+    }
+
+    pub fn validation_failure(&self, route: &str) {
+        self.validation_failures.with_label_values(&[route]).inc();
+    }
+
+    /// Counts a DNS lookup of `host`, a name from the configuration.
+    pub fn count_dns_lookup(&self, host: &str, found: bool) {
+        let result = if found { "found" } else { "failed" };
+        self.dns_lookups.with_label_values(&[host, result]).inc();
+    }
+
+    /// Counts requests that the caller's limits refused or that were not checked.
+    pub fn quota(&self, caller: &str, decision: QuotaDecision) {
+        match decision {
+            QuotaDecision::Admitted => {}
+            QuotaDecision::Refused(measure) => self.rate_limited(caller, measure.name()),
+            QuotaDecision::Unchecked => self.limits_unchecked.with_label_values(&[caller]).inc(),
+        }
+    }
+
+    /// Counts a request that `limit` refused.
+    pub fn rate_limited(&self, caller: &str, limit: &str) {
+        self.rate_limited.with_label_values(&[caller, limit]).inc();
+    }
+
+    /// Number of exchanges in progress.
+    pub fn in_flight(&self) -> &IntGauge {
+        &self.in_flight
+    }
+
+    /// Number of open client connections.
+    pub fn connections(&self) -> &IntGauge {
+        &self.connections
+    }
+
+    /// Records that the configuration was loaded, and that `revision` is in use.
+    pub fn reloaded(&self, revision: &str) {
+        self.reloads.with_label_values(&["success"]).inc();
+        self.reload_succeeded.set(1);
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        self.reload_time.set(now.as_secs_f64());
+        self.revision.reset();
+        self.revision.with_label_values(&[revision]).set(1.0);
+    }
+
+    /// Records that the configuration could not be loaded and the previous one stays in use.
+    pub fn reload_refused(&self) {
+        self.reloads.with_label_values(&["refused"]).inc();
+        self.reload_succeeded.set(0);
+    }
+
+    /// All metrics in Prometheus' text format, updated with the counts of the access log and the state store.
+    pub fn render(&self, log_dropped: u64, state: &StoreHealthReport) -> Vec<u8> {
+        raise(&self.log_dropped, log_dropped);
+        self.state.update(state);
+        self.process.update();
+        let mut text = Vec::new();
+        TextEncoder::new()
+            .encode(&self.registry.gather(), &mut text)
+            .expect("writing to memory does not fail");
+        text
+    }
+
+    fn exchange_series(&self, exchange: &FinishedExchange<'_>) -> Arc<ExchangeSeries> {
+        let key = ExchangeSeriesKey {
+            route: exchange.route.into(),
+            channel: exchange.channel.unwrap_or(OTHER).into(),
+            model: exchange.model.unwrap_or(OTHER).into(),
+            protocol: exchange.protocol,
+            class: exchange.status / 100,
+            settlement: exchange.settlement,
+        };
+        if let Some(series) = self
+            .series
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+        {
+            return series.clone();
+        }
+        let series = Arc::new(self.new_series(&key));
+        self.series
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key, series.clone());
+        series
+    }
+
+    fn new_series(&self, key: &ExchangeSeriesKey) -> ExchangeSeries {
+        let ExchangeSeriesKey {
+            route,
+            channel,
+            model,
+            protocol,
+            class,
+            settlement,
+        } = key;
+        let class = format!("{class}xx");
+        let labels = [&**route, channel, model];
+        ExchangeSeries {
+            requests: self
+                .requests
+                .with_label_values(&[&**route, channel, model, &class]),
+            settlements: self
+                .settlements
+                .with_label_values(&[&**route, settlement.name()]),
+            duration: self.durations.with_label_values(&labels),
+            first_byte: self.first_bytes.with_label_values(&labels),
+            time: self.time.series(channel),
+            tokens: self.tokens.series(channel, model, *protocol),
+        }
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}

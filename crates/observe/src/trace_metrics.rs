@@ -1,0 +1,38 @@
+//! Metrics of the export of traces.
+
+use super::registration::{raise, registered};
+use headgate_tracing::{SpanOutcome, TraceQueue};
+use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
+
+/// Spans by outcome, and the queue of the exporter.
+pub struct TraceMetrics {
+    spans: IntCounterVec,
+    queued: IntGauge,
+}
+
+impl TraceMetrics {
+    pub fn new(registry: &Registry) -> Self {
+        let opts = Opts::new(
+            "headgate_trace_spans_total",
+            "Spans of traces, by outcome: exported, dropped because the queue was full, refused by the collector, or undelivered.",
+        );
+        let queued = IntGauge::new(
+            "headgate_trace_queue_requests",
+            "Requests whose traces wait for the export.",
+        );
+        Self {
+            spans: registered(registry, IntCounterVec::new(opts, &["outcome"])),
+            queued: registered(registry, queued),
+        }
+    }
+
+    /// Sets the metrics to the current counts.
+    pub fn update(&self, queue: &TraceQueue) {
+        for outcome in SpanOutcome::ALL {
+            let counter = self.spans.with_label_values(&[outcome.name()]);
+            raise(&counter, queue.total(outcome));
+        }
+        self.queued
+            .set(i64::try_from(queue.len()).unwrap_or(i64::MAX));
+    }
+}

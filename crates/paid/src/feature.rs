@@ -1,0 +1,21 @@
+//! Paid creates: their journal, and idempotency keys.
+
+use crate::filter::idempotency;
+use crate::journal::CreateJournal;
+use headgate_core::feature::{Feature, FeatureValues};
+use headgate_core::filter::descriptor::FilterDescriptor;
+use std::sync::Arc;
+
+/// Paid creates: their journal, and idempotency keys.
+pub struct PaidFeature;
+
+impl Feature for PaidFeature {
+    fn filters(&self) -> &'static [FilterDescriptor] {
+        const FILTERS: &[FilterDescriptor] = &[idempotency::DESCRIPTOR];
+        FILTERS
+    }
+
+    fn add_shared_values(&self, values: &mut FeatureValues) {
+        values.set(Arc::<CreateJournal>::default());
+    }
+}

@@ -1,0 +1,5 @@
+//! Paid creates: the journal that keeps each from being made twice, and idempotency keys.
+
+pub mod feature;
+pub mod filter;
+pub mod journal;

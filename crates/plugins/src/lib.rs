@@ -1,0 +1,27 @@
+//! Plugins of a configuration: WebAssembly modules, which filters start with their settings.
+//!
+//! Compiled modules and started plugins outlive snapshots, as long as their settings are the same.
+
+mod definition;
+mod environment;
+pub mod feature;
+pub mod filter;
+mod grants;
+mod ignored_edit;
+mod module;
+mod properties;
+mod running;
+mod runtime;
+mod shared;
+
+pub use definition::{PluginDefinition, PluginDefinitions};
+pub use grants::MessageGrants;
+pub use headgate_wasm::{
+    ExchangeData, MetricKind, MetricSample, MetricValue, PluginBodyStep, PluginCallback,
+    PluginFailure, PluginGrants, PluginLimits, PluginLogLevel, PluginReply, PluginRequestHead,
+    PluginResponseHead, PluginSettings, PluginStep, PluginStream, PluginTimeLimits, PropertyValue,
+};
+pub use ignored_edit::{IgnoredEdit, IgnoredEditLog};
+pub use properties::ExchangeProperties;
+pub use running::{PluginRecorder, RunningPlugin};
+pub use shared::SharedPlugins;

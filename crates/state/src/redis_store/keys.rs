@@ -1,0 +1,98 @@
+//! Names of Redis keys. All keys of a caller share a hash tag, so that one cluster node has all keys of a script.
+
+use headgate_core::state::admission::AdmissionLimit;
+use headgate_core::state::records::RecordKind;
+use std::fmt::Write;
+
+/// Builds the names of keys.
+pub struct RedisKeys {
+    prefix: String,
+}
+
+impl RedisKeys {
+    pub fn new(prefix: &str) -> Self {
+        Self {
+            prefix: prefix.to_string(),
+        }
+    }
+
+    /// The key of the channel that created `id` for `caller`.
+    pub fn affinity(&self, caller: &str, id: &str) -> String {
+        let mut key = self.key(caller, "made");
+        key.push(':');
+        key.push_str(id);
+        key
+    }
+
+    /// The key of a limit's counter.
+    pub fn limit(&self, limit: &AdmissionLimit) -> String {
+        let mut key = self.key(limit.counter.caller(), limit.measure().name());
+        if let Some(model) = limit.counter.model() {
+            key.push(':');
+            key.push_str(model);
+        }
+        key
+    }
+
+    /// The key under which an admission of `caller` is noted; `lease` is the name of its lease.
+    pub fn admission(&self, caller: &str, lease: &str) -> String {
+        let mut key = self.key(caller, "admitted");
+        key.push(':');
+        key.push_str(lease);
+        key
+    }
+
+    /// The key of the uses in the last second.
+    pub fn per_second(&self, budget_key: &str) -> String {
+        self.key(budget_key, "pace")
+    }
+
+    /// The key of a note.
+    pub fn note(&self, key: &str) -> String {
+        self.key(key, "note")
+    }
+
+    /// The beginning of the keys of one kind of records.
+    pub fn records(&self, kind: RecordKind) -> String {
+        self.key(kind.name(), "records")
+    }
+
+    fn key(&self, caller: &str, what: &str) -> String {
+        let mut key = String::with_capacity(self.prefix.len() + caller.len() + what.len() + 64);
+        key.push_str(&self.prefix);
+        key.push_str(":{");
+        for character in caller.chars() {
+            match character {
+                // A brace would end the hash tag, and Redis ignores an empty tag.
+                '{' | '}' | '%' => write!(key, "%{:02x}", u32::from(character))
+                    .expect("writing to a String does not fail"),
+                _ => key.push(character),
+            }
+        }
+        key.push_str("}:");
+        key.push_str(what);
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headgate_core::state::admission::LimitKind;
+
+    #[test]
+    fn keys_of_a_caller_share_one_tag() {
+        let keys = RedisKeys::new("headgate");
+        assert_eq!(keys.affinity("ann", "resp_1"), "headgate:{ann}:made:resp_1");
+        assert_eq!(keys.affinity("}{%", "r"), "headgate:{%7d%7b%25}:made:r");
+        let limit = |model: Option<&str>| {
+            let model = model.map(Into::into);
+            AdmissionLimit::new(&"ann".into(), model.as_ref(), LimitKind::TokensPerMinute, 1)
+        };
+        assert_eq!(keys.limit(&limit(None)), "headgate:{ann}:tokens_per_minute");
+        assert_eq!(
+            keys.limit(&limit(Some("large"))),
+            "headgate:{ann}:tokens_per_minute:large"
+        );
+    }
+}

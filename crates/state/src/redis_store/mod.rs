@@ -1,0 +1,394 @@
+//! The state store in Redis, shared by several gateways: each operation is one command or script, on Redis' clock.
+
+mod client;
+mod concurrency_leases;
+mod connector;
+mod keys;
+mod outbox;
+mod records;
+mod scripts;
+
+pub use client::client;
+
+use bytes::Bytes;
+use concurrency_leases::ConcurrencyLeases;
+use connector::RedisConnector;
+use headgate_core::state::admission::{
+    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
+    LimitKind,
+};
+use headgate_core::state::health::{StoreCounters, StoreHealthReport, StoreOperation};
+use headgate_core::state::note_cache::NOTE_BYTES_MAX;
+use headgate_core::state::per_second_limiter::PerSecondDecision;
+use headgate_core::state::records::RecordStore;
+use headgate_core::state::settings::RedisSettings;
+use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
+use keys::RedisKeys;
+use outbox::{RedisOutbox, RedisWrite};
+use redis::{Client, Pipeline};
+use scripts::{LEASE, LuaScripts};
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tokio::runtime;
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// The interval of lease renewals: several fit into the lifetime of a lease.
+const RENEW_EVERY: Duration = LEASE.checked_div(6).expect("six is not zero");
+/// How long the start of the process waits for Redis; the process then starts without it.
+const FIRST_TRY: Duration = Duration::from_secs(2);
+
+/// A state store in Redis.
+pub struct RedisStore {
+    inner: Arc<RedisStoreInner>,
+    closed: Arc<Notify>,
+    on_store_failure: OnStoreFailure,
+}
+
+/// What requests and the background task share.
+struct RedisStoreInner {
+    keys: RedisKeys,
+    id_ttl: Duration,
+    scripts: LuaScripts,
+    connector: RedisConnector,
+    outbox: RedisOutbox,
+    leases: ConcurrencyLeases,
+    tally: Arc<StoreCounters>,
+}
+
+impl RedisStore {
+    /// Starts connecting to Redis. The store opens even while Redis is unreachable.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn open(client: Client, site: &RedisSettings) -> io::Result<Self> {
+        let tally = Arc::new(StoreCounters::new(false));
+        let inner = Arc::new(RedisStoreInner {
+            keys: RedisKeys::new(&site.prefix),
+            id_ttl: site.id_ttl,
+            scripts: LuaScripts::new(),
+            connector: RedisConnector::new(client, site.timeout, tally.clone()),
+            outbox: RedisOutbox::new(tally.clone()),
+            leases: ConcurrencyLeases::new(),
+            tally,
+        });
+        let closed = Arc::new(Notify::new());
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (task, end) = (inner.clone(), closed.clone());
+        let on_store_failure = site.on_store_failure;
+        thread::Builder::new()
+            .name("state-redis".into())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = task.connector.keep_connected(&task.scripts, policy(on_store_failure)) => {}
+                        () = task.deliver() => {}
+                        () = end.notified() => {}
+                    }
+                });
+            })?;
+        inner.connector.wait_for_first_attempt(FIRST_TRY);
+        Ok(Self {
+            inner,
+            closed,
+            on_store_failure,
+        })
+    }
+}
+
+impl StateStore for RedisStore {
+    fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
+        self.inner.outbox.push(RedisWrite::Remember {
+            caller: caller.clone(),
+            id: id.into(),
+            channel: channel.clone(),
+        });
+    }
+
+    fn find_channel<'a>(
+        &'a self,
+        caller: &'a Arc<str>,
+        id: &'a str,
+    ) -> StoreFuture<'a, Option<Arc<str>>> {
+        match self.inner.outbox.find_owner(caller, id) {
+            Some(owner) => StoreFuture::Ready(Ok(owner.channel())),
+            None => {
+                let pending = self.inner.find_channel(caller, id);
+                StoreFuture::Later(Box::pin(
+                    self.inner.count_failure(StoreOperation::ChannelOf, pending),
+                ))
+            }
+        }
+    }
+
+    fn forget(&self, caller: &Arc<str>, id: &str) {
+        self.inner.outbox.push(RedisWrite::Forget {
+            caller: caller.clone(),
+            id: id.into(),
+        });
+    }
+
+    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
+        let pending = self.inner.admit(demand);
+        StoreFuture::Later(Box::pin(
+            self.inner.count_failure(StoreOperation::Admit, pending),
+        ))
+    }
+
+    fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
+        self.inner.settle(ticket, tokens_used);
+    }
+
+    fn take_per_second<'a>(
+        &'a self,
+        budget_key: &'a str,
+        per_second: u16,
+    ) -> StoreFuture<'a, PerSecondDecision> {
+        let pending = self.inner.take_per_second(budget_key, per_second);
+        StoreFuture::Later(Box::pin(
+            self.inner
+                .count_failure(StoreOperation::TakePerSecond, pending),
+        ))
+    }
+
+    fn put_note(&self, key: &str, text: &Bytes) {
+        if text.len() <= NOTE_BYTES_MAX {
+            self.inner.outbox.push(RedisWrite::PutNote {
+                key: key.into(),
+                text: text.clone(),
+            });
+        }
+    }
+
+    fn get_note<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<Bytes>> {
+        let pending = self.inner.get_note(key);
+        StoreFuture::Later(Box::pin(
+            self.inner.count_failure(StoreOperation::GetNote, pending),
+        ))
+    }
+
+    fn on_store_failure(&self) -> OnStoreFailure {
+        self.on_store_failure
+    }
+
+    fn records(&self) -> &dyn RecordStore {
+        &*self.inner
+    }
+
+    fn health(&self) -> StoreHealthReport {
+        self.inner.tally.health("redis")
+    }
+
+    fn flush(&self, max_wait: Duration) {
+        self.inner.outbox.flush(max_wait);
+    }
+}
+
+impl Drop for RedisStore {
+    fn drop(&mut self) {
+        self.closed.notify_one();
+    }
+}
+
+impl RedisStoreInner {
+    async fn find_channel(
+        &self,
+        caller: &Arc<str>,
+        id: &str,
+    ) -> Result<Option<Arc<str>>, StoreUnavailable> {
+        let mut command = redis::cmd("GETEX");
+        command.arg(self.keys.affinity(caller, id));
+        command.arg("PX").arg(self.id_ttl.as_millis() as u64);
+        let connection = self.connector.connection()?;
+        let found: Option<String> = self.connector.query(connection, &command).await?;
+        Ok(found.map(Arc::from))
+    }
+
+    async fn admit(
+        &self,
+        demand: &AdmissionRequest<'_>,
+    ) -> Result<AdmissionResult, StoreUnavailable> {
+        let connection = self.connector.connection()?;
+        let lease = self.leases.next();
+        let name = self.leases.name(lease);
+        let mut keys = self.limit_keys(demand.limits);
+        keys.extend(self.note_key(demand, &name));
+        let command = self.scripts.admit(&keys, &name, demand);
+        let mut guard = CancelGuard {
+            outbox: &self.outbox,
+            name,
+            keys,
+            demand,
+            has_reply: false,
+        };
+        let reply: Vec<i64> = self.connector.query(connection, &command).await?;
+        let admission = scripts::admission(&reply, demand, lease).ok_or_else(|| {
+            StoreUnavailable("Redis returned an unexpected result of the script".into())
+        })?;
+        guard.has_reply = true;
+        let taken = leases_among(demand.limits, &guard.keys);
+        if matches!(admission.decision, AdmissionDecision::Granted(_)) && !taken.is_empty() {
+            self.leases.hold(lease, taken);
+        }
+        Ok(admission)
+    }
+
+    /// The key under which an admission is noted, if it charges what a cancellation takes back: tokens or a lease.
+    fn note_key(&self, demand: &AdmissionRequest<'_>, lease: &str) -> Option<String> {
+        let is_taken_back = |limit: &&AdmissionLimit| match limit.measure() {
+            LimitKind::Concurrent => true,
+            measure => measure.counts_tokens() && demand.tokens > 0,
+        };
+        let limit = demand.limits.iter().find(is_taken_back)?;
+        Some(self.keys.admission(limit.counter.caller(), lease))
+    }
+
+    async fn take_per_second(
+        &self,
+        budget_key: &str,
+        per_second: u16,
+    ) -> Result<PerSecondDecision, StoreUnavailable> {
+        let command = self
+            .scripts
+            .take_per_second(&self.keys.per_second(budget_key), per_second);
+        let connection = self.connector.connection()?;
+        let wait_ms: u64 = self.connector.query(connection, &command).await?;
+        Ok(match wait_ms {
+            0 => PerSecondDecision::Allowed,
+            wait_ms => PerSecondDecision::RetryAfter(Duration::from_millis(wait_ms)),
+        })
+    }
+
+    async fn get_note(&self, key: &str) -> Result<Option<Bytes>, StoreUnavailable> {
+        let mut command = redis::cmd("GET");
+        command.arg(self.keys.note(key));
+        let connection = self.connector.connection()?;
+        let found: Option<Vec<u8>> = self.connector.query(connection, &command).await?;
+        Ok(found.map(Bytes::from))
+    }
+
+    /// Counts a failure of `operation`.
+    async fn count_failure<T>(
+        &self,
+        operation: StoreOperation,
+        pending: impl Future<Output = Result<T, StoreUnavailable>>,
+    ) -> Result<T, StoreUnavailable> {
+        let outcome = pending.await;
+        if outcome.is_err() {
+            self.tally.failed(operation);
+        }
+        outcome
+    }
+
+    fn settle(&self, mut ticket: AdmissionTicket, tokens_used: u64) {
+        let estimate = ticket.tokens;
+        ticket.limits.retain(|limit| match limit.measure() {
+            LimitKind::Concurrent => true,
+            measure => measure.counts_tokens() && tokens_used != estimate,
+        });
+        let Some(limit) = ticket.limits.first() else {
+            return;
+        };
+        let lease = self.leases.name(ticket.lease);
+        let mut keys = self.limit_keys(&ticket.limits);
+        let mut measures = ticket.limits.iter().map(AdmissionLimit::measure);
+        // The end of a lease may be repeated without a note.
+        if measures.clone().any(LimitKind::counts_tokens) {
+            keys.push(self.keys.admission(limit.counter.caller(), &lease));
+        }
+        if measures.any(|measure| measure == LimitKind::Concurrent) {
+            self.leases.release(ticket.lease);
+        }
+        self.outbox.push(RedisWrite::Settle {
+            keys,
+            lease,
+            ticket,
+            tokens_used,
+            maybe_executed: None,
+        });
+    }
+
+    fn limit_keys(&self, limits: &[AdmissionLimit]) -> Vec<String> {
+        limits.iter().map(|limit| self.keys.limit(limit)).collect()
+    }
+
+    /// Sends queued writes and renews leases, one after the other: a lease is never renewed after its release.
+    async fn deliver(&self) {
+        let mut renewal = interval(RENEW_EVERY);
+        renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let writes = async {
+                self.outbox.filled().await;
+                self.connector.restored().await;
+            };
+            tokio::select! {
+                () = writes => {
+                    self.outbox
+                        .deliver(&self.connector, &self.scripts, &self.keys, self.id_ttl)
+                        .await;
+                }
+                _ = renewal.tick() => self.renew().await,
+            }
+        }
+    }
+
+    async fn renew(&self) {
+        let held = self.leases.leases_by_key();
+        if held.is_empty() {
+            return;
+        }
+        let mut pipeline = Pipeline::with_capacity(held.len());
+        for (key, leases) in &held {
+            pipeline.add_command(self.scripts.renew(key, leases));
+        }
+        // A renewal that fails is repeated at the next tick; several fit into the lifetime of a lease.
+        let _ = self.connector.send(&mut pipeline).await;
+    }
+}
+
+/// Takes back an admission that got no response, or got it too late.
+struct CancelGuard<'a> {
+    outbox: &'a RedisOutbox,
+    name: String,
+    keys: Vec<String>,
+    demand: &'a AdmissionRequest<'a>,
+    has_reply: bool,
+}
+
+impl Drop for CancelGuard<'_> {
+    fn drop(&mut self) {
+        if !self.has_reply {
+            let limits = self.demand.limits.iter();
+            self.outbox.push(RedisWrite::Cancel {
+                keys: std::mem::take(&mut self.keys),
+                lease: std::mem::take(&mut self.name),
+                limits: limits.map(AdmissionLimit::measure).collect(),
+                tokens: self.demand.tokens,
+            });
+        }
+    }
+}
+
+/// The keys of the limits that count concurrent requests.
+fn leases_among(limits: &[AdmissionLimit], keys: &[String]) -> Vec<String> {
+    let held = limits
+        .iter()
+        .zip(keys)
+        .filter(|(limit, _)| limit.measure() == LimitKind::Concurrent);
+    held.map(|(_, key)| key.clone()).collect()
+}
+
+fn policy(on_store_failure: OnStoreFailure) -> &'static str {
+    match on_store_failure {
+        OnStoreFailure::Allow => {
+            "limits are not checked, requests that refer to earlier responses are refused"
+        }
+        OnStoreFailure::Deny => {
+            "requests with limits and requests that refer to earlier responses are refused"
+        }
+    }
+}

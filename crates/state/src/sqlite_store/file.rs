@@ -1,0 +1,353 @@
+//! The SQLite file: its tables, and how they are written and read.
+
+use bytes::Bytes;
+use headgate_core::state::admission::{CounterKey, LimitKind};
+use headgate_core::state::calendar::{DAY_MS, period, whole_ms};
+use headgate_core::state::note_cache::NOTE_KEPT;
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
+};
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The value of the file's `user_version`; a file with a higher one was written by a newer Headgate.
+const VERSION: i64 = 1;
+/// How long a write waits for another process, such as the old one of an upgrade, which locks the file only briefly.
+const BUSY_WAIT: Duration = Duration::from_secs(5);
+/// The maximum number of rows that one pruning step removes, so that writes do not wait long for it.
+const PRUNED_AT_ONCE: usize = 1000;
+/// How long budgets of past months are kept: a request that began last month may still be settled.
+const BUDGET_KEPT_MS: u64 = 70 * DAY_MS;
+
+/// The maximum number of notes, of a few KiB each.
+const NOTES_MAX: i64 = 100_000;
+
+/// Ids are looked up by caller, and pruned by their last use.
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS made (
+        caller TEXT NOT NULL, id TEXT NOT NULL, channel TEXT NOT NULL, used_ms INTEGER NOT NULL,
+        PRIMARY KEY (caller, id)
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS made_by_use ON made (used_ms);
+    CREATE TABLE IF NOT EXISTS spent (
+        caller TEXT NOT NULL, model TEXT NOT NULL, measure TEXT NOT NULL, since_ms INTEGER NOT NULL,
+        tokens INTEGER NOT NULL,
+        PRIMARY KEY (caller, model, measure, since_ms)
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS noted (key TEXT PRIMARY KEY, text BLOB NOT NULL, noted_ms INTEGER NOT NULL);
+    CREATE INDEX IF NOT EXISTS noted_by_time ON noted (noted_ms);";
+
+/// An open state file.
+pub struct StateDatabase {
+    connection: Connection,
+}
+
+/// A write to the state file.
+#[derive(Clone, Debug)]
+pub enum FileWrite {
+    /// `channel` created `id` for `caller`.
+    Remember {
+        caller: Arc<str>,
+        id: Box<str>,
+        channel: Arc<str>,
+    },
+    /// `caller` used `id`.
+    Touch { caller: Arc<str>, id: Box<str> },
+    /// `caller` deleted `id`.
+    Forget { caller: Arc<str>, id: Box<str> },
+    /// Adds tokens to a budget, in the period that began at `since`.
+    AddTokens {
+        counter: CounterKey,
+        since: u64,
+        tokens: u64,
+    },
+    /// Stores a text under a key.
+    PutNote { key: Box<str>, text: Bytes },
+}
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateFileError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("the file was written by a newer version of headgate")]
+    Newer,
+}
+
+/// The total of a budget in the file, from all processes that write to it.
+pub struct BudgetTotal {
+    pub counter: CounterKey,
+    pub since: u64,
+    pub tokens: u64,
+    /// The tokens that this write added.
+    pub added: u64,
+}
+
+impl StateDatabase {
+    /// Opens the file, and creates it if it does not exist. A file that is not a valid database is renamed first.
+    ///
+    /// # Errors
+    /// The file cannot be created or used.
+    pub fn open(path: &Path) -> Result<Self, StateFileError> {
+        create(path)?;
+        match Self::open_sound(path) {
+            Err(StateFileError::Sqlite(error)) if is_broken(&error) => {
+                let renamed = rename_corrupt_file(path)?;
+                tracing::error!(
+                    file = %path.display(), renamed_to = %renamed.display(), %error,
+                    "corrupt state file renamed; started a new one"
+                );
+                create(path)?;
+                Self::open_sound(path)
+            }
+            opened => opened,
+        }
+    }
+
+    /// # Errors
+    /// The file is not a valid database, or cannot be written.
+    pub fn check(path: &Path) -> Result<(), StateFileError> {
+        Self::open_sound(path).map(drop)
+    }
+
+    /// Writes all of `writes` in one transaction; returns the new totals of the budgets that were written.
+    ///
+    /// # Errors
+    /// The disk is full, the file is corrupt, or another process locks it for too long.
+    pub fn write(
+        &mut self,
+        writes: &[FileWrite],
+        now_ms: u64,
+    ) -> rusqlite::Result<Vec<BudgetTotal>> {
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let totals = write_all(&transaction, writes, now_ms)?;
+        transaction.commit()?;
+        Ok(totals)
+    }
+
+    /// The channel that created `id` for `caller`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn find_channel(&self, caller: &str, id: &str) -> rusqlite::Result<Option<Arc<str>>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT channel FROM made WHERE caller = ?1 AND id = ?2")?;
+        let channel = statement.query_row(params![caller, id], |row| row.get::<_, String>(0));
+        Ok(channel.optional()?.map(Arc::from))
+    }
+
+    /// The last text that was stored under `key`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn get_note(&self, key: &str) -> rusqlite::Result<Option<Bytes>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT text FROM noted WHERE key = ?1")?;
+        let text = statement.query_row(params![key], |row| row.get::<_, Vec<u8>>(0));
+        Ok(text.optional()?.map(Bytes::from))
+    }
+
+    /// The tokens used of the budgets of this day and this month.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn budgets(&self, now_ms: u64) -> rusqlite::Result<Vec<(CounterKey, u64, u64)>> {
+        let mut found = Vec::new();
+        for measure in LimitKind::ALL
+            .into_iter()
+            .filter(|measure| measure.is_budget())
+        {
+            let since = period(measure, now_ms).0;
+            let mut statement = self.connection.prepare(
+                "SELECT caller, model, tokens FROM spent WHERE measure = ?1 AND since_ms = ?2",
+            )?;
+            let rows =
+                statement.query_map(params![measure.name(), since.cast_signed()], |row| {
+                    let model: String = row.get(1)?;
+                    let caller = row.get::<_, String>(0)?.into();
+                    let model = (!model.is_empty()).then(|| model.into());
+                    let counter = CounterKey::new(caller, model, measure);
+                    Ok((counter, since, row.get::<_, i64>(2)?.cast_unsigned()))
+                })?;
+            for row in rows {
+                found.push(row?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes one step's worth of ids that were not used since `before_ms`, and of the least recently used ids if
+    /// there are more than `most`. Returns true if there may be more to remove.
+    ///
+    /// # Errors
+    /// The same as for [`StateDatabase::write`].
+    pub fn prune(&mut self, before_ms: u64, most: usize, now_ms: u64) -> rusqlite::Result<bool> {
+        let count: i64 = self
+            .connection
+            .query_row("SELECT count(*) FROM made", [], |row| row.get(0))?;
+        let surplus = usize::try_from(count).unwrap_or(0).saturating_sub(most);
+        let oldest = "DELETE FROM made WHERE (caller, id) IN
+            (SELECT caller, id FROM made WHERE used_ms < ?1 ORDER BY used_ms LIMIT ?2)";
+        let limit = PRUNED_AT_ONCE.cast_signed();
+        let expired = self
+            .connection
+            .execute(oldest, params![before_ms.cast_signed(), limit])?;
+        let crowded = match surplus.saturating_sub(expired).min(PRUNED_AT_ONCE) {
+            0 => 0,
+            surplus => self
+                .connection
+                .execute(oldest, params![i64::MAX, surplus.cast_signed()])?,
+        };
+        self.connection.execute(
+            "DELETE FROM spent WHERE since_ms < ?1",
+            params![now_ms.saturating_sub(BUDGET_KEPT_MS).cast_signed()],
+        )?;
+        let noted = self.prune_notes(now_ms)?;
+        Ok([expired, crowded, noted].contains(&PRUNED_AT_ONCE))
+    }
+
+    /// Removes one step's worth of notes that are too old or too many; returns how many.
+    fn prune_notes(&mut self, now_ms: u64) -> rusqlite::Result<usize> {
+        let kept_ms = whole_ms(NOTE_KEPT);
+        let newest = "SELECT noted_ms FROM noted ORDER BY noted_ms DESC LIMIT 1 OFFSET ?1";
+        let crowd = self
+            .connection
+            .query_row(newest, params![NOTES_MAX], |row| row.get::<_, i64>(0));
+        let crowd = crowd.optional()?.unwrap_or(i64::MIN);
+        let before_ms = now_ms.saturating_sub(kept_ms).cast_signed().max(crowd);
+        self.connection.execute(
+            "DELETE FROM noted WHERE rowid IN (SELECT rowid FROM noted WHERE noted_ms < ?1 LIMIT ?2)",
+            params![before_ms, PRUNED_AT_ONCE.cast_signed()],
+        )
+    }
+
+    fn open_sound(path: &Path) -> Result<Self, StateFileError> {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(BUSY_WAIT)?;
+        // With WAL a commit is in the file when it returns; only a crash of the machine can lose the last commits.
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        connection.pragma_update(None, "synchronous", "normal")?;
+        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if version > VERSION {
+            return Err(StateFileError::Newer);
+        }
+        // Nothing is written to a file of this version, so that commands can read it on a full disk.
+        let set_version = match version < VERSION {
+            true => format!("PRAGMA user_version = {VERSION};"),
+            false => String::new(),
+        };
+        connection.execute_batch(&format!("BEGIN IMMEDIATE; {TABLES} {set_version} COMMIT;"))?;
+        Ok(Self { connection })
+    }
+}
+
+/// Whether the file is not a valid database.
+pub fn is_broken(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+    )
+}
+
+fn write_all(
+    transaction: &Transaction<'_>,
+    writes: &[FileWrite],
+    now_ms: u64,
+) -> rusqlite::Result<Vec<BudgetTotal>> {
+    let now_ms = now_ms.cast_signed();
+    let mut made = transaction.prepare(
+        "INSERT INTO made (caller, id, channel, used_ms) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT DO UPDATE SET channel = excluded.channel, used_ms = excluded.used_ms",
+    )?;
+    let mut used =
+        transaction.prepare("UPDATE made SET used_ms = ?3 WHERE caller = ?1 AND id = ?2")?;
+    let mut forgotten = transaction.prepare("DELETE FROM made WHERE caller = ?1 AND id = ?2")?;
+    let mut spent = transaction.prepare(
+        "INSERT INTO spent (caller, model, measure, since_ms, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens RETURNING tokens",
+    )?;
+    let mut noted = transaction.prepare(
+        "INSERT INTO noted (key, text, noted_ms) VALUES (?1, ?2, ?3)
+         ON CONFLICT DO UPDATE SET text = excluded.text, noted_ms = excluded.noted_ms",
+    )?;
+    let mut totals = Vec::new();
+    for write in writes {
+        match write {
+            FileWrite::Remember {
+                caller,
+                id,
+                channel,
+            } => made.execute(params![caller, id, channel, now_ms])?,
+            FileWrite::Touch { caller, id } => used.execute(params![caller, id, now_ms])?,
+            FileWrite::Forget { caller, id } => forgotten.execute(params![caller, id])?,
+            FileWrite::PutNote { key, text } => noted.execute(params![key, &text[..], now_ms])?,
+            FileWrite::AddTokens {
+                counter,
+                since,
+                tokens,
+            } => {
+                let model = counter.model().map_or("", |model| model);
+                let total: i64 = spent.query_row(
+                    params![
+                        &**counter.caller(),
+                        model,
+                        counter.measure().name(),
+                        since.cast_signed(),
+                        tokens.cast_signed()
+                    ],
+                    |row| row.get(0),
+                )?;
+                totals.push(BudgetTotal {
+                    counter: counter.clone(),
+                    since: *since,
+                    tokens: total.cast_unsigned(),
+                    added: *tokens,
+                });
+                1
+            }
+        };
+    }
+    Ok(totals)
+}
+
+/// Creates the file, readable only for its owner: it records which caller requested what.
+fn create(path: &Path) -> io::Result<()> {
+    // Opening a pipe would wait for its reader.
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+        .map(drop)
+}
+
+/// Renames the file, and SQLite's other files beside it.
+fn rename_corrupt_file(path: &Path) -> io::Result<PathBuf> {
+    let beside = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let renamed = beside(".broken");
+    std::fs::rename(path, &renamed)?;
+    for suffix in ["-wal", "-shm"] {
+        match std::fs::remove_file(beside(suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(renamed)
+}

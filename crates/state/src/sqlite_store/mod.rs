@@ -1,0 +1,221 @@
+//! The state store of one machine: memory, with an SQLite file for what must survive a restart.
+//!
+//! Ids, budgets and notes are in the file. Counters of seconds and minutes and concurrency leases mean nothing after a
+//! restart, and are only in memory.
+
+mod file;
+mod reader;
+mod record_table;
+mod records;
+mod writer;
+
+use bytes::Bytes;
+pub use file::StateFileError;
+use file::{FileWrite, StateDatabase};
+use headgate_core::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
+use headgate_core::state::affinity::{AffinityCache, IdOwnership};
+use headgate_core::state::calendar::period;
+use headgate_core::state::clock::Clock;
+use headgate_core::state::health::{StoreCounters, StoreHealthReport};
+use headgate_core::state::limit_counters::LocalLimitCounters;
+use headgate_core::state::local_limits::LocalLimits;
+use headgate_core::state::lock::lock;
+use headgate_core::state::note_cache::NOTE_BYTES_MAX;
+use headgate_core::state::per_second_limiter::PerSecondDecision;
+use headgate_core::state::records::RecordStore;
+use headgate_core::state::{StateStore, StoreFuture, StoreUnavailable};
+use reader::StateReaderThread;
+use records::SqliteRecords;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use writer::{StateFileWriter, WriteQueue};
+
+/// State in memory and in a file. Two processes may share the file, for example during an upgrade.
+pub struct SqliteStore {
+    affinity: Mutex<AffinityCache>,
+    limits: LocalLimits,
+    records: SqliteRecords,
+    queue: Arc<WriteQueue>,
+    reader: StateReaderThread,
+    tally: Arc<StoreCounters>,
+}
+
+impl SqliteStore {
+    /// Opens the file, and creates it if it does not exist; ids that were not used for `id_ttl` are removed from it.
+    ///
+    /// # Errors
+    /// The file cannot be created or used.
+    pub fn open(path: &Path, id_ttl: Duration, clock: Clock) -> Result<Self, StateFileError> {
+        let file = StateDatabase::open(path)?;
+        let mut counts = LocalLimitCounters::default();
+        for (counter, since, tokens) in file.budgets(clock.now().unix_ms)? {
+            counts.restore(counter, since, tokens);
+        }
+        let limits = LocalLimits::new(counts, clock.clone());
+        let queue = Arc::new(WriteQueue::default());
+        let tally = Arc::new(StoreCounters::new(true));
+        let records = SqliteRecords::open(path, clock.clone(), tally.clone())?;
+        let reader = StateReaderThread::start(
+            StateDatabase::open(path)?,
+            path.to_path_buf(),
+            tally.clone(),
+        )?;
+        let writer = StateFileWriter {
+            path: path.to_path_buf(),
+            file,
+            id_ttl,
+            queue: queue.clone(),
+            counts: limits.counters.clone(),
+            clock,
+            tally: tally.clone(),
+        };
+        writer.start()?;
+        Ok(Self {
+            affinity: Mutex::default(),
+            limits,
+            records,
+            queue,
+            reader,
+            tally,
+        })
+    }
+
+    /// Opens a file that exists, and leaves it as it is if it is not a valid database.
+    ///
+    /// # Errors
+    /// The file cannot be used.
+    pub fn open_existing(
+        path: &Path,
+        id_ttl: Duration,
+        clock: Clock,
+    ) -> Result<Self, StateFileError> {
+        StateDatabase::check(path)?;
+        Self::open(path, id_ttl, clock)
+    }
+
+    fn write(&self, write: FileWrite) {
+        self.queue.push(write, &self.tally);
+    }
+
+    fn used(&self, caller: &Arc<str>, id: &str) {
+        self.write(FileWrite::Touch {
+            caller: caller.clone(),
+            id: id.into(),
+        });
+    }
+
+    /// Looks up an id that is not in memory in the file.
+    async fn look_up(
+        &self,
+        caller: &Arc<str>,
+        id: &str,
+    ) -> Result<Option<Arc<str>>, StoreUnavailable> {
+        let Some(channel) = self.reader.find_channel(caller, id).await? else {
+            return Ok(None);
+        };
+        self.used(caller, id);
+        let mut affinity = lock(&self.affinity);
+        // An owner that was recorded or deleted meanwhile is newer.
+        let owner = affinity.find_owner(caller, id).unwrap_or_else(|| {
+            let owner = IdOwnership::Channel(channel);
+            affinity.remember(caller, id, owner.clone());
+            owner
+        });
+        Ok(owner.channel())
+    }
+}
+
+impl StateStore for SqliteStore {
+    fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
+        lock(&self.affinity).remember(caller, id, IdOwnership::Channel(channel.clone()));
+        self.write(FileWrite::Remember {
+            caller: caller.clone(),
+            id: id.into(),
+            channel: channel.clone(),
+        });
+    }
+
+    fn find_channel<'a>(
+        &'a self,
+        caller: &'a Arc<str>,
+        id: &'a str,
+    ) -> StoreFuture<'a, Option<Arc<str>>> {
+        let known = lock(&self.affinity).find_owner(caller, id);
+        match known {
+            Some(IdOwnership::Forgotten) => StoreFuture::Ready(Ok(None)),
+            Some(IdOwnership::Channel(channel)) => {
+                self.used(caller, id);
+                StoreFuture::Ready(Ok(Some(channel)))
+            }
+            None => StoreFuture::Later(Box::pin(self.look_up(caller, id))),
+        }
+    }
+
+    fn forget(&self, caller: &Arc<str>, id: &str) {
+        // The file may still have the id until the queued write is done.
+        lock(&self.affinity).remember(caller, id, IdOwnership::Forgotten);
+        self.write(FileWrite::Forget {
+            caller: caller.clone(),
+            id: id.into(),
+        });
+    }
+
+    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
+        self.limits.admit(demand)
+    }
+
+    fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
+        self.limits.settle(&ticket, tokens_used);
+        let budgets = ticket
+            .limits
+            .iter()
+            .filter(|limit| limit.measure().is_budget());
+        for limit in budgets.filter(|_| tokens_used > 0) {
+            self.write(FileWrite::AddTokens {
+                counter: limit.counter.clone(),
+                since: period(limit.measure(), ticket.taken_at.unix_ms).0,
+                tokens: tokens_used,
+            });
+        }
+    }
+
+    fn take_per_second<'a>(
+        &'a self,
+        budget_key: &'a str,
+        per_second: u16,
+    ) -> StoreFuture<'a, PerSecondDecision> {
+        self.limits.take_per_second(budget_key, per_second)
+    }
+
+    fn put_note(&self, key: &str, text: &Bytes) {
+        if text.len() <= NOTE_BYTES_MAX {
+            self.write(FileWrite::PutNote {
+                key: key.into(),
+                text: text.clone(),
+            });
+        }
+    }
+
+    fn get_note<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<Bytes>> {
+        StoreFuture::Later(Box::pin(self.reader.get_note(key)))
+    }
+
+    fn records(&self) -> &dyn RecordStore {
+        &self.records
+    }
+
+    fn health(&self) -> StoreHealthReport {
+        self.tally.health("sqlite")
+    }
+
+    fn flush(&self, max_wait: Duration) {
+        self.queue.flush(max_wait);
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}

@@ -1,0 +1,158 @@
+//! What filters and requests leave to the worker of this process. Outlives snapshots.
+
+use super::counters::{CallbackCounters, DeliveryOutcome};
+use headgate_core::task::id::TaskId;
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// The maximum number of tasks that wait to be bound to their subscriptions.
+const WAITING_MAX: usize = 10_000;
+/// Removals leave the rest to bindings: without them, records expire by themselves.
+const REMOVALS_MAX: usize = WAITING_MAX / 2;
+
+/// Wakes the worker, and passes it work that a request could not wait for.
+#[derive(Default)]
+pub struct CallbackQueue {
+    query: Notify,
+    delivery: Notify,
+    work: Notify,
+    waiting: Mutex<VecDeque<QueuedWork>>,
+    counters: CallbackCounters,
+}
+
+/// Work on a subscription.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum QueuedWork {
+    /// The create did not lead to a task: the subscription is removed.
+    Remove { nonce: String },
+    /// The store was unreachable when the provider had accepted the task.
+    Bind {
+        nonce: String,
+        /// The caller's id of the task.
+        id: String,
+        task: TaskId,
+    },
+}
+
+impl CallbackQueue {
+    /// Wakes the search for tasks that are to be queried.
+    pub fn wake(&self) {
+        self.query.notify_one();
+    }
+
+    /// Wakes the search for events that are to be delivered.
+    pub fn wake_deliveries(&self) {
+        self.delivery.notify_one();
+    }
+
+    /// Removes a subscription whose create did not lead to a task.
+    pub fn remove(&self, nonce: String) {
+        self.put(QueuedWork::Remove { nonce });
+    }
+
+    /// Binds a task to its subscription as soon as the store is reachable.
+    pub fn bind_later(&self, nonce: String, id: String, task: TaskId) {
+        self.put(QueuedWork::Bind { nonce, id, task });
+    }
+
+    /// Counts and logs a task whose subscription was gone before it was bound.
+    pub fn count_bound_too_late(&self, id: &str) {
+        self.counters.count(DeliveryOutcome::Lost);
+        tracing::error!(
+            task_id = id,
+            "events lost: the task was bound to its callback too late"
+        );
+    }
+
+    /// Counts for metrics.
+    pub fn counters(&self) -> &CallbackCounters {
+        &self.counters
+    }
+
+    pub(super) async fn until_query(&self) {
+        self.query.notified().await;
+    }
+
+    pub(super) async fn until_delivery(&self) {
+        self.delivery.notified().await;
+    }
+
+    pub(super) async fn until_work(&self) {
+        self.work.notified().await;
+    }
+
+    /// The first pieces of work, which stay in the queue until they are done.
+    pub(super) fn first(&self, count: usize) -> Vec<QueuedWork> {
+        self.lock().iter().take(count).cloned().collect()
+    }
+
+    /// Removes work that is done.
+    pub(super) fn done(&self, work: &QueuedWork) {
+        let mut waiting = self.lock();
+        if let Some(at) = waiting.iter().position(|waiting| waiting == work) {
+            waiting.remove(at);
+        }
+    }
+
+    /// Empties the queue at the end of the process: the tasks that were not bound are counted as lost. Returns their ids.
+    pub(super) fn end(&self) -> Vec<String> {
+        let left = std::mem::take(&mut *self.lock());
+        let ids = left.into_iter().filter_map(|work| match work {
+            QueuedWork::Bind { id, .. } => Some(id),
+            QueuedWork::Remove { .. } => None,
+        });
+        let ids: Vec<String> = ids.collect();
+        ids.iter()
+            .for_each(|_| self.counters.count(DeliveryOutcome::Lost));
+        ids
+    }
+
+    fn put(&self, work: QueuedWork) {
+        let mut waiting = self.lock();
+        let room = match &work {
+            QueuedWork::Remove { .. } => REMOVALS_MAX,
+            QueuedWork::Bind { .. } => WAITING_MAX,
+        };
+        if waiting.len() < room {
+            waiting.push_back(work);
+            drop(waiting);
+            self.work.notify_one();
+        } else if let QueuedWork::Bind { id, .. } = work {
+            drop(waiting);
+            self.counters.count(DeliveryOutcome::Lost);
+            tracing::error!(
+                task_id = id,
+                "events lost: too many tasks wait to be bound to their callbacks"
+            );
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<QueuedWork>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn removals_leave_room_to_bindings() {
+        let queue = CallbackQueue::default();
+        for n in 0..WAITING_MAX {
+            queue.remove(n.to_string());
+        }
+        assert_eq!(queue.first(WAITING_MAX).len(), REMOVALS_MAX);
+        let task = crate::callbacks::tests::task();
+        for n in 0..WAITING_MAX {
+            queue.bind_later(n.to_string(), format!("task_{n}"), task.clone());
+        }
+        let lost = |queue: &CallbackQueue| queue.counters().total(DeliveryOutcome::Lost);
+        let bound = WAITING_MAX - REMOVALS_MAX;
+        assert_eq!(lost(&queue), (WAITING_MAX - bound) as u64);
+        // Only tasks are lost with the process, and each of them is counted.
+        assert_eq!(queue.end().len(), bound);
+        assert_eq!(lost(&queue), WAITING_MAX as u64);
+    }
+}

@@ -1,0 +1,105 @@
+//! Does the work that requests could not wait for, and notes the tasks that they found to have ended.
+//!
+//! Work stays in its queue until it is done, so that nothing is lost when the worker is stopped in the middle.
+
+use super::queue::{CallbackQueue, QueuedWork};
+use super::records::CallbackRecords;
+use super::subscribe::BindResult;
+use crate::polls::EndedTasks;
+use headgate_core::state::StoreUnavailable;
+use std::collections::HashSet;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// The number of pieces of work that are done at once: the store writes them together.
+const AT_ONCE: usize = 128;
+
+/// Keys of tasks that have ended; those that are left go back when it is dropped.
+struct EndedTaskKeys<'a> {
+    ended: &'a EndedTasks,
+    left: HashSet<Arc<str>>,
+}
+
+impl Drop for EndedTaskKeys<'_> {
+    fn drop(&mut self) {
+        self.ended.put_back(self.left.drain());
+    }
+}
+
+/// Does the work in the queue. Returns whether all of it is done; what failed stays in the queue.
+pub(super) async fn do_queued_work(queue: &Arc<CallbackQueue>, records: &CallbackRecords) -> bool {
+    loop {
+        let works = queue.first(AT_ONCE);
+        if works.is_empty() {
+            return true;
+        }
+        let count = works.len();
+        let mut running = JoinSet::new();
+        for work in works {
+            let (queue, records) = (queue.clone(), records.clone());
+            running.spawn(async move { do_queued(&queue, &records, &work).await.is_ok() });
+        }
+        let mut done = 0;
+        while let Some(ended) = running.join_next().await {
+            done += usize::from(ended.unwrap_or(false));
+        }
+        if done < count {
+            return false;
+        }
+    }
+}
+
+async fn do_queued(
+    queue: &CallbackQueue,
+    records: &CallbackRecords,
+    work: &QueuedWork,
+) -> Result<(), StoreUnavailable> {
+    match work {
+        QueuedWork::Remove { nonce } => records.unsubscribe(nonce).await?,
+        QueuedWork::Bind { nonce, id, task } => match records.bind(nonce, id, task).await? {
+            BindResult::Bound { is_hinted: true } => queue.wake(),
+            BindResult::Bound { is_hinted: false } => {}
+            BindResult::NoSubscription => queue.count_bound_too_late(id),
+        },
+    }
+    queue.done(work);
+    Ok(())
+}
+
+/// Makes the subscriptions due whose tasks are known to have ended. Returns whether all are; those that failed stay.
+pub(super) async fn note_ended_tasks(
+    ended: &EndedTasks,
+    queue: &CallbackQueue,
+    records: &CallbackRecords,
+) -> bool {
+    let mut taken = EndedTaskKeys {
+        left: ended.take().into_iter().collect(),
+        ended,
+    };
+    while !taken.left.is_empty() {
+        let mut running = JoinSet::new();
+        for key in taken.left.iter().take(AT_ONCE).cloned() {
+            let records = records.clone();
+            running
+                .spawn(async move { records.note_task_end(&key).await.map(|noted| (key, noted)) });
+        }
+        let mut is_failed = false;
+        let mut is_noted = false;
+        while let Some(outcome) = running.join_next().await {
+            match outcome {
+                Ok(Ok((key, noted))) => {
+                    taken.left.remove(&key);
+                    is_noted |= noted;
+                }
+                Ok(Err(_)) | Err(_) => is_failed = true,
+            }
+        }
+        if is_noted {
+            queue.wake();
+        }
+        if is_failed {
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,158 @@
+//! Responses to creates: the sealed id of the new task, and errors in the caller's protocol.
+
+use super::mapped_create::create_for;
+use super::request::{CALLBACK_URL, unused_callback_url};
+use super::{MapTaskFilter, no_family};
+use bytes::Bytes;
+use headgate_core::catalog::model::Candidate;
+use headgate_core::catalog::price::MediaOutput;
+use headgate_core::filter::view::ResponseView;
+use headgate_core::state::calendar::unix_ms;
+use headgate_core::task::TaskSettings;
+use headgate_core::task::family::VideoFamily;
+use headgate_core::task::id::{TaskId, credential_fingerprint};
+use headgate_core::task::status::{TaskStatus, created};
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::json::{JsonDocument, JsonLimits};
+use http::{HeaderName, HeaderValue};
+use std::sync::Arc;
+
+/// Lists the fields that were removed from a create.
+const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
+
+impl MapTaskFilter {
+    /// Seals the provider's id of a new task.
+    ///
+    /// # Errors
+    /// The response has no task id. The task may exist nevertheless, but nobody can query it.
+    pub(super) fn created_reply(
+        &self,
+        response: &mut ResponseView<'_>,
+        body: &Bytes,
+    ) -> Result<Bytes, Fault> {
+        let family = video_family(response)?;
+        self.note_video(response, &family);
+        let (document, upstream) = JsonDocument::parse(body.clone(), &JsonLimits::default())
+            .ok()
+            .and_then(|document| {
+                let upstream = family.created(&document).ok()?;
+                Some((document, upstream))
+            })
+            .ok_or_else(|| {
+                unreadable("the provider's response has no task id, and the task may have been created and billed; tell the operator of this gateway")
+                    .detail(format!("response: {}", String::from_utf8_lossy(body)))
+            })?;
+        let task = self.new_task(response, &family, upstream)?;
+        self.polls.record_created(&task);
+        let keys = self
+            .tasks
+            .keys()
+            .map_err(|error| no_family().source(error))?;
+        let id = keys.seal(&task);
+        if let Some(names) = self.ignored_fields(response, &family) {
+            response.headers.insert(IGNORED, names);
+        }
+        response.request.info.response_id = Some(id.clone());
+        Ok(match self.is_generic {
+            true => created(&id),
+            false => native(&self.tasks, &family, &document, &id, &task, None),
+        })
+    }
+
+    /// The names of the fields that were left out of the create.
+    fn ignored_fields(
+        &self,
+        response: &ResponseView<'_>,
+        family: &VideoFamily,
+    ) -> Option<HeaderValue> {
+        match self.is_generic {
+            true => create_for(response.request, response.candidate?)?
+                .ignored
+                .clone(),
+            false => unused_callback_url(response.request, family)
+                .map(|_| HeaderValue::from_static(CALLBACK_URL)),
+        }
+    }
+
+    /// Translates a provider's error to the caller's protocol.
+    pub(super) fn translate_error(&self, response: &mut ResponseView<'_>, body: &mut Bytes) {
+        let Ok(family) = video_family(response) else {
+            return;
+        };
+        let request = &*response.request;
+        let error = (response.status, &*body);
+        let translated = self.error_body(&family, request.protocol, error, &request.id);
+        if let Some(translated) = translated {
+            *body = translated;
+        }
+    }
+
+    /// Keeps what an accepted create asks for, if the configuration has prices.
+    fn note_video(&self, response: &mut ResponseView<'_>, family: &VideoFamily) {
+        let price = response.candidate.and_then(Candidate::price);
+        if price.is_some()
+            && let Some(body) = response.request.body.document()
+        {
+            let video = family.requested_video(body, self.is_generic);
+            response.request.state.set(MediaOutput::Video(video));
+        }
+    }
+
+    fn new_task(
+        &self,
+        response: &ResponseView<'_>,
+        family: &Arc<VideoFamily>,
+        upstream: String,
+    ) -> Result<TaskId, Fault> {
+        let request = &*response.request;
+        let candidate = response.candidate.ok_or_else(no_family)?;
+        let key = request.info.credential;
+        let credential = key.and_then(|key| candidate.channel.credentials.get(key));
+        let create = create_for(request, candidate);
+        Ok(TaskId {
+            caller: request
+                .caller
+                .as_ref()
+                .ok_or_else(no_family)?
+                .name
+                .to_string(),
+            channel: candidate.channel.name.to_string(),
+            credential: credential.map_or(0, |credential| {
+                credential_fingerprint(credential.secret.expose())
+            }),
+            model: request
+                .model()
+                .map_or_else(String::new, |model| model.name.to_string()),
+            created: unix_ms() / 1000,
+            ratio: create.and_then(|create| create.ratio.clone()),
+            upstream,
+            family: family.name.to_string(),
+        })
+    }
+}
+
+/// A provider's response for a caller who uses the family's own protocol, with sealed task ids.
+pub(super) fn native(
+    tasks: &TaskSettings,
+    family: &VideoFamily,
+    document: &JsonDocument,
+    id: &str,
+    task: &TaskId,
+    status: Option<&TaskStatus>,
+) -> Bytes {
+    let seal = |upstream: &str| {
+        let keys = tasks.keys();
+        keys.map_or_else(|_| String::new(), |keys| keys.seal_sibling(task, upstream))
+    };
+    let edits = family.native(document, id, task, status, &seal);
+    edits.apply(document.body()).to_bytes()
+}
+
+fn video_family(response: &ResponseView<'_>) -> Result<Arc<VideoFamily>, Fault> {
+    let candidate = response.candidate.ok_or_else(no_family)?;
+    candidate.channel.family.clone().ok_or_else(no_family)
+}
+
+fn unreadable(message: &str) -> Fault {
+    Fault::new(FaultKind::UnreadableResponse, message)
+}

@@ -1,0 +1,394 @@
+//! Status polls of video tasks with as few provider queries as possible.
+//!
+//! Concurrent polls share a query (single flight), statuses are cached for a short time while a task runs and for a
+//! long time after its end, and each account has a query budget.
+
+mod counters;
+mod ended_tasks;
+mod paused;
+mod poll_result;
+mod report;
+mod single_flight;
+mod status_cache;
+mod task_key;
+mod task_states;
+#[cfg(test)]
+mod tests;
+
+pub use counters::{PollCounters, PollOutcome};
+pub use ended_tasks::EndedTasks;
+pub use poll_result::{PollResult, PolledStatus, QueryError};
+pub use report::StatusReport;
+pub use task_key::task_key;
+pub use task_states::TaskStates;
+
+use bytes::Bytes;
+use headgate_core::state::calendar::unix_ms;
+use headgate_core::state::clock::steady_ms;
+use headgate_core::state::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
+use headgate_core::state::{OnStoreFailure, StateStore};
+use headgate_core::subrequest::SubrequestFuture;
+use headgate_core::task::family::VideoFamily;
+use headgate_core::task::id::TaskId;
+use headgate_protocol::fault::{Fault, FaultKind};
+use poll_result::QueryResult;
+use single_flight::{FlightRole, SingleFlight};
+use status_cache::StatusCache;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::time::{sleep, timeout};
+
+/// How long a query waits for each slot of its account's budget.
+const BUDGET_MAX_WAIT: Duration = Duration::from_secs(2);
+/// The Retry-After of a poll that found no slot in that time.
+const NO_ROOM_RETRY: Duration = Duration::from_secs(2);
+
+/// The status cache and the queries in flight. Outlives snapshots.
+#[derive(Default)]
+pub struct TaskStatusFetcher {
+    statuses: Mutex<StatusCache>,
+    single_flight: Arc<SingleFlight<PollResult>>,
+    /// Queries that wait for a slot in an account's budget, one queue per channel.
+    queues: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    /// Counts queries here while the state store is unreachable.
+    local_limiter: Mutex<PerSecondLimiter>,
+    counters: PollCounters,
+    ended: EndedTasks,
+    states: TaskStates,
+}
+
+/// A poll for a task by the caller who owns it.
+#[derive(Clone)]
+pub struct CallerStatusPoll {
+    pub family: Arc<VideoFamily>,
+    /// The opened task id, verified to belong to the caller.
+    pub task: TaskId,
+    pub state: Arc<dyn StateStore>,
+}
+
+impl TaskStatusFetcher {
+    /// The status of the task, from the cache if it is fresh; otherwise `subrequest`, which is sent when awaited,
+    /// queries the provider. The last known status, if the provider may not be queried now.
+    ///
+    /// # Errors
+    /// Why the status is unknown.
+    pub async fn status(
+        self: &Arc<Self>,
+        status_query: CallerStatusPoll,
+        subrequest: SubrequestFuture,
+    ) -> PollResult {
+        let key = task_key(&status_query.task);
+        let polled = self.poll(&key, status_query.clone(), subrequest).await;
+        self.or_last_known(&key, &status_query, polled)
+    }
+
+    async fn poll(
+        self: &Arc<Self>,
+        key: &Arc<str>,
+        status_query: CallerStatusPoll,
+        subrequest: SubrequestFuture,
+    ) -> PollResult {
+        let query = status_query.family.query.clone();
+        let fresh = self.statuses().fresh(key, &query, Instant::now());
+        if let Some(polled) = fresh {
+            self.counters.count(PollOutcome::Fresh);
+            return match polled {
+                Ok(known) if !known.report.state.is_terminal() => Ok(self
+                    .end_seen_elsewhere(key, &status_query)
+                    .await
+                    .unwrap_or(known)),
+                polled => polled,
+            };
+        }
+        let (polls, of) = (self.clone(), key.clone());
+        let work = move || async move {
+            polls
+                .query_unless_known(&of, &status_query, subrequest)
+                .await
+        };
+        let (polled, part) = self.single_flight.run(key, work).await;
+        if part == FlightRole::Follower {
+            self.counters.count(PollOutcome::Shared);
+        }
+        polled.unwrap_or_else(|| Err(Arc::new(QueryError::Failed(aborted_query_fault()))))
+    }
+
+    /// The current status of the task, by a query that begins now, unless the task is known to have ended. First as
+    /// many slots are taken from the account's budget as the caller needs: for this query, and for another request that
+    /// depends on it and is to follow at once.
+    ///
+    /// # Errors
+    /// Why the status is unknown.
+    pub async fn status_now(
+        &self,
+        status_query: &CallerStatusPoll,
+        subrequest: SubrequestFuture,
+        slots: u32,
+    ) -> QueryResult {
+        let key = task_key(&status_query.task);
+        let known = self.statuses().last(&key);
+        if let Some(known) = known.filter(|known| known.state.is_terminal()) {
+            self.counters.count(PollOutcome::Fresh);
+            return Ok(known);
+        }
+        if let Some(noted) = self.terminal_status_noted(&key, status_query).await {
+            self.counters.count(PollOutcome::Fresh);
+            return Ok(noted);
+        }
+        self.take_budget(slots, status_query)
+            .await
+            .map_err(|fault| {
+                self.counters.count(PollOutcome::OverBudget);
+                Arc::new(QueryError::Failed(fault))
+            })?;
+        let (reported, cached) = self.query(&key, status_query, subrequest).await;
+        match cached {
+            Ok(cached) if cached.state.is_terminal() => Ok(cached),
+            // An older cached status must not replace the provider's current one.
+            cached => reported.map_or(cached, Ok),
+        }
+    }
+
+    /// Records the status in a provider's response that has the same form as the response to a query.
+    pub fn record_response(&self, status_query: &CallerStatusPoll, response: Bytes) {
+        let CallerStatusPoll {
+            family,
+            task,
+            state,
+        } = status_query;
+        match StatusReport::read(family, task, response, unix_ms()) {
+            Ok(report) => drop(self.store(&task_key(task), &**state, Ok(Arc::new(report)))),
+            Err(_) => self.invalidate(task),
+        }
+    }
+
+    /// Removes the cached status of a task, unless the task has ended.
+    pub fn invalidate(&self, task: &TaskId) {
+        self.statuses().invalidate(&task_key(task));
+    }
+
+    /// The tasks that were found to have ended.
+    pub fn ended_tasks(&self) -> &EndedTasks {
+        &self.ended
+    }
+
+    /// Counts of polls by outcome.
+    pub fn counters(&self) -> &PollCounters {
+        &self.counters
+    }
+
+    async fn query_unless_known(
+        &self,
+        key: &Arc<str>,
+        status_query: &CallerStatusPoll,
+        subrequest: SubrequestFuture,
+    ) -> PollResult {
+        let query = &status_query.family.query;
+        self.terminal_status_noted(key, status_query).await;
+        let fresh = self.statuses().fresh(key, query, Instant::now());
+        if let Some(polled @ Ok(_)) = fresh {
+            self.counters.count(PollOutcome::Fresh);
+            return polled;
+        }
+        let last = self.statuses().last(key);
+        let room = match last {
+            Some(_) => self.try_take_budget(status_query).await,
+            None => self.take_budget(1, status_query).await,
+        };
+        if let Err(fault) = room {
+            self.counters.count(PollOutcome::OverBudget);
+            let poll_after = fault.retry_after.unwrap_or(NO_ROOM_RETRY);
+            return match last {
+                Some(report) => Ok(PolledStatus::until(report, poll_after)),
+                None => Err(Arc::new(QueryError::Failed(fault))),
+            };
+        }
+        let (_, cached) = self.query(key, status_query, subrequest).await;
+        let report = cached?;
+        let poll_after = query.cache_ttl(report.state);
+        Ok(PolledStatus::until(report, poll_after))
+    }
+
+    /// Queries the provider; returns its report, and the status that applies after comparison with the cache.
+    async fn query(
+        &self,
+        key: &Arc<str>,
+        status_query: &CallerStatusPoll,
+        subrequest: SubrequestFuture,
+    ) -> (QueryResult, QueryResult) {
+        self.counters.count(PollOutcome::Queried);
+        let CallerStatusPoll {
+            family,
+            task,
+            state,
+        } = status_query;
+        let reported = match subrequest.await {
+            Ok(returned) if returned.status.is_success() => {
+                StatusReport::read(family, task, returned.body, unix_ms())
+                    .map(Arc::new)
+                    .map_err(|why| QueryError::Failed(unreadable_status_fault().detail(why)))
+            }
+            Ok(refused) => Err(QueryError::Refused(refused)),
+            Err(fault) => Err(QueryError::Failed(fault)),
+        };
+        let reported = reported.map_err(Arc::new);
+        let cached = self.store(key, &**state, reported.clone());
+        (reported, cached)
+    }
+
+    /// Caches the result of a query, and stores the final status of a task for other gateways.
+    fn store(&self, key: &Arc<str>, state: &dyn StateStore, reported: QueryResult) -> QueryResult {
+        let new = reported.as_ref().ok().cloned();
+        let now = Instant::now();
+        let cached = self.statuses().record(key, reported, now);
+        if let Ok(cached) = &cached {
+            self.states.record(key, cached.state, now);
+        }
+        if let (Ok(cached), Some(new)) = (&cached, new)
+            && Arc::ptr_eq(cached, &new)
+            && cached.state.is_terminal()
+        {
+            state.put_note(key, &cached.to_note());
+            self.ended.put(key);
+        }
+        cached
+    }
+
+    /// The final status of a task from the state store, where any gateway may have put it; it is cached here.
+    async fn terminal_status_noted(
+        &self,
+        key: &Arc<str>,
+        status_query: &CallerStatusPoll,
+    ) -> Option<Arc<StatusReport>> {
+        let note = match status_query.state.get_note(key).get().await {
+            Ok(note) => note?,
+            Err(unavailable) => {
+                tracing::debug!(%unavailable, "cannot look up the final status of a task");
+                return None;
+            }
+        };
+        let report = StatusReport::from_note(&status_query.family, &status_query.task, &note)?;
+        let age = Duration::from_millis(unix_ms().saturating_sub(report.reported_ms));
+        let now = Instant::now();
+        // The monotonic clock may have started after the report.
+        let polled_at = now.checked_sub(age).unwrap_or(now);
+        self.statuses()
+            .record(key, Ok(Arc::new(report)), polled_at)
+            .ok()
+    }
+
+    /// The final status of a task that another gateway has stored since this one queried the provider.
+    async fn end_seen_elsewhere(
+        &self,
+        key: &Arc<str>,
+        status_query: &CallerStatusPoll,
+    ) -> Option<PolledStatus> {
+        let report = self.terminal_status_noted(key, status_query).await?;
+        let poll_after = status_query.family.query.cache_ttl(report.state);
+        Some(PolledStatus::until(report, poll_after))
+    }
+
+    /// Takes a slot of the account's budget, unless there is none or other queries wait for one.
+    async fn try_take_budget(&self, status_query: &CallerStatusPoll) -> Result<(), Fault> {
+        let Some(per_second) = status_query.family.query.max_per_second else {
+            return Ok(());
+        };
+        let queue = self.queue(&status_query.task.channel);
+        let Ok(_turn) = queue.try_lock() else {
+            return Err(budget_exhausted_fault(NO_ROOM_RETRY));
+        };
+        match self.take(status_query, per_second).await? {
+            PerSecondDecision::Allowed => Ok(()),
+            PerSecondDecision::RetryAfter(wait) => Err(budget_exhausted_fault(wait)),
+        }
+    }
+
+    /// Takes `queries` slots of the account's budget, directly after each other, and waits a limited time for each.
+    async fn take_budget(
+        &self,
+        queries: u32,
+        status_query: &CallerStatusPoll,
+    ) -> Result<(), Fault> {
+        let Some(per_second) = status_query.family.query.max_per_second else {
+            return Ok(());
+        };
+        let queue = self.queue(&status_query.task.channel);
+        let taken = async {
+            let _turn = queue.lock().await;
+            let mut left = queries;
+            while left > 0 {
+                match self.take(status_query, per_second).await? {
+                    PerSecondDecision::Allowed => left -= 1,
+                    PerSecondDecision::RetryAfter(wait) => sleep(wait).await,
+                }
+            }
+            Ok(())
+        };
+        let in_time = timeout(BUDGET_MAX_WAIT * queries, taken).await;
+        in_time.unwrap_or_else(|_| Err(budget_exhausted_fault(NO_ROOM_RETRY)))
+    }
+
+    /// Takes one slot. While the state store is unreachable and its failure policy is `allow`, this gateway counts
+    /// alone.
+    async fn take(
+        &self,
+        status_query: &CallerStatusPoll,
+        per_second: u16,
+    ) -> Result<PerSecondDecision, Fault> {
+        let (state, channel) = (&status_query.state, &*status_query.task.channel);
+        match state.take_per_second(channel, per_second).get().await {
+            Ok(pace) => Ok(pace),
+            Err(unavailable) => match state.on_store_failure() {
+                OnStoreFailure::Allow => Ok(lock(&self.local_limiter).take(channel, per_second, steady_ms())),
+                OnStoreFailure::Deny => Err(Fault::new(
+                    FaultKind::Overloaded,
+                    "the gateway cannot check the provider's query limit: its state store is unreachable; try again",
+                )
+                .retry_after(NO_ROOM_RETRY)
+                .source(unavailable)),
+            },
+        }
+    }
+
+    fn queue(&self, channel: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut queues = lock(&self.queues);
+        if let Some(queue) = queues.get(channel) {
+            return queue.clone();
+        }
+        // A queue without waiting queries may belong to a channel that was removed.
+        queues.retain(|_, queue| Arc::strong_count(queue) > 1);
+        queues.entry(channel.to_owned()).or_default().clone()
+    }
+
+    fn statuses(&self) -> MutexGuard<'_, StatusCache> {
+        lock(&self.statuses)
+    }
+}
+
+fn budget_exhausted_fault(wait: Duration) -> Fault {
+    Fault::new(
+        FaultKind::TooManyRequests,
+        "too many status queries for this provider; query this task again later",
+    )
+    .retry_after(wait)
+    .detail("the family's `per_second` is reached")
+}
+
+fn unreadable_status_fault() -> Fault {
+    Fault::new(
+        FaultKind::UnreadableResponse,
+        "the provider's response has no status of this task; query it again",
+    )
+}
+
+fn aborted_query_fault() -> Fault {
+    Fault::new(
+        FaultKind::Internal,
+        "internal error: the query was aborted; query the task again",
+    )
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,5 @@
+//! Tests of what is built from whole configurations with all features.
+
+mod families;
+mod openapi;
+mod routes;

@@ -1,0 +1,92 @@
+//! Tests of documents, on the repository's routes.yaml.
+
+use crate::features::FEATURES;
+use headgate_admin::openapi::{ApiServers, document};
+use headgate_config::snapshot;
+use headgate_config::snapshot::SharedState;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+
+fn demo_document() -> Value {
+    let state = SharedState {
+        variables: Arc::new(|name: &str| (name == "HEADGATE_TASK_KEY").then(|| "0".repeat(64))),
+        ..SharedState::new(FEATURES)
+    };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("routes.yaml");
+    let snapshot = snapshot::build(&file, &state).unwrap().snapshot;
+    let servers = ApiServers::from_listeners(("gate:80", false), ("gate:9091", true));
+    document(&snapshot, &servers, &[])
+}
+
+/// All values below a value, with their own pointers.
+fn each<'a>(value: &'a Value, visit: &mut impl FnMut(&'a Value)) {
+    visit(value);
+    match value {
+        Value::Object(members) => members.values().for_each(|value| each(value, visit)),
+        Value::Array(items) => items.iter().for_each(|item| each(item, visit)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_operation_has_its_own_id() {
+    let document = demo_document();
+    let (mut references, mut ids) = (0, Vec::new());
+    each(&document, &mut |value| {
+        if let Some(target) = value["$ref"].as_str() {
+            references += 1;
+            let found = document.pointer(target.trim_start_matches('#'));
+            assert!(target.starts_with("#/") && found.is_some(), "{target}");
+        }
+        ids.extend(value["operationId"].as_str());
+    });
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert!(
+        references > 500 && ids.len() == count,
+        "{references} {count}"
+    );
+}
+
+#[test]
+fn a_route_has_the_schema_that_it_validates_by_its_errors_and_its_security() {
+    let document = demo_document();
+    let chat = &document["paths"]["/v1/chat/completions"]["post"];
+    let schema =
+        |operation: &Value, kind: &str| operation["requestBody"]["content"][kind]["schema"].clone();
+    let reference =
+        |name: &str| serde_json::json!({"$ref": format!("#/components/schemas/{name}")});
+    assert_eq!(schema(chat, "application/json"), reference("chat.request"));
+    assert!(chat["responses"]["200"]["content"]["text/event-stream"].is_object());
+    assert_eq!(
+        chat["responses"]["401"]["$ref"],
+        "#/components/responses/Error401"
+    );
+    assert_eq!(chat["security"], serde_json::json!([{"bearer": []}]));
+    let count = &document["paths"]["/v1/messages/count_tokens"]["post"];
+    assert_eq!(
+        schema(count, "application/json"),
+        reference("count_tokens.request")
+    );
+    assert_eq!(count["parameters"][0]["name"], "anthropic-version");
+    assert!(count["responses"]["529"].is_object() && count["responses"]["503"].is_null());
+    let create = &document["paths"]["/v1/video/generations"]["post"];
+    assert_eq!(create["parameters"][0]["name"], "Idempotency-Key");
+    assert!(create["responses"]["422"].is_object() && chat["responses"]["422"].is_null());
+    let media = &document["paths"]["/_headgate/media/{token}"]["get"];
+    assert_eq!(media["security"], serde_json::json!([]));
+    assert!(media["responses"]["502"].is_null());
+}
+
+#[test]
+fn schemas_have_no_members_that_only_the_gateway_reads() {
+    let document = demo_document();
+    each(&document["components"]["schemas"], &mut |value| {
+        for member in ["$id", "$schema", "errorMessage", "$defs"] {
+            assert!(!value[member].is_string(), "{member}");
+        }
+    });
+    assert!(document["components"]["schemas"]["chat.message"].is_object());
+}
