@@ -152,7 +152,7 @@ async fn what_was_written_survives_kill_minus_9() {
             .args([
                 "--exact",
                 "--nocapture",
-                "state::tests::sqlite_store::child_that_is_killed",
+                "tests::sqlite_store::child_that_is_killed",
             ])
             .env(CHILD, &path)
             .stdout(Stdio::piped())
