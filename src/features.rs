@@ -1,5 +1,8 @@
 //! The features of the program. A new one needs its crate and one line here.
 
+#[cfg(not(feature = "wasm"))]
+mod absent_plugins;
+
 use headgate_core::feature::{Feature, FeatureList};
 
 /// All features.
@@ -11,9 +14,10 @@ const LIST: &[&dyn Feature] = &[
     &headgate_video::feature::VideoFeature,
     &headgate_paid::feature::PaidFeature,
     &headgate_media::feature::MediaFeature,
-    &headgate_tracing::feature::TracingFeature,
     #[cfg(feature = "wasm")]
     &headgate_plugins::feature::PluginsFeature,
+    #[cfg(not(feature = "wasm"))]
+    &absent_plugins::AbsentPlugins,
 ];
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use headgate_config::ComparableConfig;
 use headgate_config::problem::InvalidConfig;
 use headgate_config::reload::running::RunningSettings;
 use headgate_config::snapshot;
-use headgate_config::snapshot::{SharedState, Snapshot, filter_schemas};
+use headgate_config::snapshot::{SharedState, Snapshot, feature_schemas};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -83,11 +83,7 @@ impl ConfigSide {
         let shared = SharedState::new(FEATURES);
         let snapshot = snapshot::build(file, &shared)?.snapshot;
         Ok(Self {
-            config: config::load_comparable(
-                file,
-                &filter_schemas(&FEATURES.filters()),
-                &*shared.variables,
-            )?,
+            config: config::load_comparable(file, &feature_schemas(FEATURES), &*shared.variables)?,
             snapshot,
             folder: file.parent().unwrap_or(Path::new("")).to_owned(),
         })

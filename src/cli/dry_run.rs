@@ -14,7 +14,6 @@ use headgate_gateway::preview::{SubrequestPreview, SubrequestRecorder, request_v
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::Fault;
 use headgate_tracing::ExchangeTrace;
-use headgate_tracing::Tracing;
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -68,7 +67,7 @@ impl DryRun {
         if let Some(id) = id {
             request.id = id.into();
         }
-        let tracing = snapshot.features.find::<Tracing>();
+        let tracing = snapshot.tracing.as_ref();
         let trace = tracing.map(|tracing| tracing.begin(&mut request.headers, Instant::now()));
         let client = &snapshot.server.client_addresses;
         request.client = Some(client.resolve_client(peer, &request.headers));

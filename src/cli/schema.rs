@@ -11,7 +11,7 @@ use headgate_admin::router::page_descriptions;
 use headgate_config::reload::running::ListenerSummary;
 use headgate_config::schema::routes_schema;
 use headgate_config::snapshot;
-use headgate_config::snapshot::{SharedState, filter_schemas};
+use headgate_config::snapshot::{SharedState, feature_schemas};
 
 #[derive(Args)]
 pub struct SchemaArgs {
@@ -34,7 +34,7 @@ struct OpenapiArgs {
 
 pub fn run(args: &SchemaArgs) -> Result<(), CommandError> {
     let printed = match &args.subject {
-        None => routes_schema(&filter_schemas(&FEATURES.filters())),
+        None => routes_schema(&feature_schemas(FEATURES)),
         Some(SchemaSubject::Openapi(args)) => {
             let snapshot =
                 snapshot::build(&args.config.path(), &SharedState::new(FEATURES))?.snapshot;

@@ -6,9 +6,9 @@ use headgate_admin::openapi::document;
 use headgate_admin::openapi_page::servers;
 use headgate_admin::router::page_descriptions;
 use headgate_config::reload::running::ListenerSummary;
-use headgate_config::schema::routes_schema;
+use headgate_config::schema::{FeatureSchemas, routes_schema};
 use headgate_config::snapshot;
-use headgate_config::snapshot::{BuiltSnapshot, SharedState, Snapshot, filter_schemas};
+use headgate_config::snapshot::{BuiltSnapshot, SharedState, Snapshot, feature_schemas};
 use regex::Regex;
 use serde_json::Value;
 use std::fs;
@@ -17,10 +17,7 @@ use std::sync::Arc;
 
 #[test]
 fn the_schema_for_editors_is_that_of_the_program() {
-    let generated = format!(
-        "{:#}\n",
-        routes_schema(&filter_schemas(&FEATURES.filters()))
-    );
+    let generated = format!("{:#}\n", routes_schema(&feature_schemas(FEATURES)));
     assert!(
         read("schemas/routes.schema.json") == generated,
         "schemas/routes.schema.json is out of date; run: make schema"
@@ -92,7 +89,7 @@ fn the_examples_of_routes_yaml_build() {
 fn the_reference_of_routes_yaml_names_every_key() {
     let reference = fs::read_to_string(root().join("docs/routes.md")).unwrap_or_default();
     // Settings of filters have their own pages.
-    let schema = routes_schema(&[]);
+    let schema = routes_schema(&FeatureSchemas::default());
     let definitions = schema["$defs"]
         .as_object()
         .expect("the schema has definitions");

@@ -7,7 +7,7 @@ use headgate_config::problem::ConfigProblem;
 use headgate_config::renamed_keys::{
     KeyScope, RENAMED_KEYS, RENAMED_VALUES, RenamedKey, RenamedValue,
 };
-use headgate_config::snapshot::filter_schemas;
+use headgate_config::snapshot::feature_schemas;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -158,7 +158,7 @@ fn problems(scope: KeyScope, mapping: &Value) -> Vec<ConfigProblem> {
     let parsed = config::parse(
         file,
         &value.to_string(),
-        &filter_schemas(&FEATURES.filters()),
+        &feature_schemas(FEATURES),
         &|_| None,
     );
     parsed.map_or_else(|invalid| invalid.problems, |_| Vec::new())

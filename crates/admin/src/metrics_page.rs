@@ -40,7 +40,7 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
         .filter_map(|open| open.details.caller.as_deref());
     let all = snapshot.callers.iter().map(|caller| &*caller.name);
     metrics.callers.set_in_flight(all, callers);
-    metrics.traces.update(&app.reloader.features().get());
+    metrics.traces.update(app.reloader.traces());
     follow_counts(app);
     let page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
     #[cfg(feature = "wasm")]

@@ -2,9 +2,9 @@
 
 use super::document::{ConfigDocument, HighlightTarget, PointerProblem};
 use super::explain::{explain, keys, parent_schema};
-use super::pointer::child;
 use super::problem::PROBLEMS_MAX;
 use super::renamed_keys::new_key;
+use headgate_core::pointer::child;
 use headgate_protocol::nearest::nearest;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;

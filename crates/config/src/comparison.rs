@@ -1,7 +1,7 @@
 //! The values of a configuration in a form that two files can be compared in: secrets can be compared, never printed.
 
 use super::document::ConfigDocument;
-use super::pointer::child;
+use headgate_core::pointer::child;
 use headgate_protocol::secret_shape::MASK;
 use serde_json::Value;
 use std::hash::{BuildHasher, RandomState};
@@ -85,7 +85,7 @@ impl ConfigDocument {
 mod tests {
     use super::*;
     use crate as config;
-    use crate::schema::FilterSchema;
+    use crate::schema::FeatureSchemas;
     use std::path::Path;
 
     const FILE: &str = r#"
@@ -109,7 +109,7 @@ routes: []
         };
         let loaded = |credential: &str| {
             let text = FILE.replace("CREDENTIAL", credential);
-            config::parse_comparable(Path::new("r.yaml"), &text, &[] as &[FilterSchema], &env)
+            config::parse_comparable(Path::new("r.yaml"), &text, &FeatureSchemas::default(), &env)
                 .unwrap()
         };
         let (one, other) = (loaded("${KEY:-sk-canary-default}"), loaded("sk-canary-2"));

@@ -2,10 +2,10 @@
 
 use super::mask::{self, SecretSpans};
 use super::node::{YamlContent, YamlNode};
-use super::pointer::{child, tokens};
 use super::problem::{ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity};
 use super::redactor::Redactor;
 use super::source::ConfigText;
+use headgate_core::pointer::{child, tokens};
 use headgate_protocol::secret_shape;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};

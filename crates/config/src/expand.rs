@@ -2,8 +2,8 @@
 
 use super::document::PointerProblem;
 use super::node::{YamlContent, YamlNode};
-use super::pointer;
 use super::source::ConfigText;
+use headgate_core::pointer;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

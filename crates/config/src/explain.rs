@@ -2,9 +2,9 @@
 
 use super::document::{ConfigDocument, PointerProblem};
 use super::hint::{did_you_mean, list_names};
-use super::pointer;
 use super::renamed_keys::{new_key, new_value};
 use super::schema::{KEY_NOUN, PATTERN_WORDS, REFUSAL, REFUSAL_HINT};
+use headgate_core::pointer;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;

@@ -13,14 +13,12 @@ pub mod egress;
 mod expand;
 mod explain;
 pub mod families;
+pub mod feature_sections;
 pub mod hint;
 pub mod images;
 mod layout;
 mod mask;
-pub mod media;
 mod node;
-pub mod plugins;
-pub mod pointer;
 pub mod prices;
 pub mod problem;
 mod redactor;
@@ -44,13 +42,14 @@ pub mod tracing;
 
 use comparison::ComparableValues;
 use document::{ConfigDocument, PointerProblem};
+use feature_sections::FeatureSections;
 use headgate_core::regular_file;
 use headgate_core::regular_file::UnreadableFile;
 use headgate_protocol::hex::Hex;
 use headgate_protocol::secret_shape;
 use problem::{ConfigProblem, InvalidConfig};
 use routes::GatewayConfig;
-use schema::FilterSchema;
+use schema::FeatureSchemas;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use source::ConfigText;
@@ -63,6 +62,7 @@ pub const CONFIG_BYTES_MAX: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct LoadedConfig {
     pub config: GatewayConfig,
+    pub sections: FeatureSections,
     /// For problems that only building finds.
     pub document: ConfigDocument,
     /// The first 12 hex digits of the file's SHA-256.
@@ -95,10 +95,10 @@ struct CheckedText {
 /// All that is wrong with the file, or why it could not be read.
 pub fn load(
     path: &Path,
-    filters: &[FilterSchema],
+    features: &FeatureSchemas,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<LoadedConfig, InvalidConfig> {
-    parse(path, &read_text(path)?, filters, env)
+    parse(path, &read_text(path)?, features, env)
 }
 
 /// As [`load`], for a comparison.
@@ -107,10 +107,10 @@ pub fn load(
 /// As [`load`].
 pub fn load_comparable(
     path: &Path,
-    filters: &[FilterSchema],
+    features: &FeatureSchemas,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<ComparableConfig, InvalidConfig> {
-    parse_comparable(path, &read_text(path)?, filters, env)
+    parse_comparable(path, &read_text(path)?, features, env)
 }
 
 /// Checks a configuration that was read from `path`, which names it and is where its relative paths start.
@@ -120,12 +120,14 @@ pub fn load_comparable(
 pub fn parse(
     path: &Path,
     text: &str,
-    filters: &[FilterSchema],
+    features: &FeatureSchemas,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<LoadedConfig, InvalidConfig> {
-    let checked = check_text(path, text, filters, env)?;
+    let mut checked = check_text(path, text, features, env)?;
+    let sections = FeatureSections::taken_from(&mut checked.value, features);
     Ok(LoadedConfig {
         config: typed(checked.value, &checked.document)?,
+        sections,
         document: checked.document,
         revision: compute_revision(text.as_bytes()),
         files: checked.files,
@@ -139,10 +141,10 @@ pub fn parse(
 pub fn parse_comparable(
     path: &Path,
     text: &str,
-    filters: &[FilterSchema],
+    features: &FeatureSchemas,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<ComparableConfig, InvalidConfig> {
-    let checked = check_text(path, text, filters, env)?;
+    let checked = check_text(path, text, features, env)?;
     Ok(ComparableConfig {
         values: ComparableValues::new(checked.value, &checked.secrets),
         document: checked.document,
@@ -171,7 +173,7 @@ fn read_text(path: &Path) -> Result<String, InvalidConfig> {
 fn check_text(
     path: &Path,
     text: &str,
-    filters: &[FilterSchema],
+    features: &FeatureSchemas,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<CheckedText, InvalidConfig> {
     let mut document = read_document(path, text.strip_prefix('\u{feff}').unwrap_or(text))?;
@@ -183,7 +185,7 @@ fn check_text(
     let mut value = expanded.value;
     let mut findings = expanded.findings;
 
-    let schema = schema::routes_schema(filters);
+    let schema = schema::routes_schema(features);
     let secret_pointers = schema::secret_pointers(&schema, &value);
     document.mask_values(&secret_pointers);
     // A value that could not be expanded has its problem already.

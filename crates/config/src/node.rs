@@ -1,6 +1,6 @@
 //! YAML as a tree that knows where each of its values and keys stands in the text.
 
-use super::pointer::tokens;
+use headgate_core::pointer::tokens;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
 use std::fmt;

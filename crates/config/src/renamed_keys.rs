@@ -1,6 +1,6 @@
 //! Keys and values of `routes.yaml` that were renamed, so that a problem with an old name gives the new one.
 
-use super::pointer::tokens;
+use headgate_core::pointer::tokens;
 use std::fmt;
 
 /// A key that has another name now.

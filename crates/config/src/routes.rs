@@ -4,8 +4,6 @@ use super::admin::{AdminKeyConfig, OpenAdminPageConfig};
 use super::channels::{ChannelConfig, TimeoutsConfig};
 use super::client_address::ClientAddressConfig;
 use super::egress::EgressConfig;
-use super::media::MediaConfig;
-use super::plugins::PluginConfig;
 use super::prices::PricesConfig;
 use super::resilience::{FailoverConfig, RetryBudgetConfig};
 use super::services::ServiceConfig;
@@ -48,17 +46,11 @@ pub struct GatewayConfig {
     /// Allowed destinations of URLs in responses or requests.
     #[serde(default)]
     pub egress: EgressConfig,
-    /// Media store: files that the gateway keeps for callers and serves by URL.
-    #[serde(default)]
-    pub media: MediaConfig,
     /// Traces for an OpenTelemetry collector. Default: none, and requests pass on the trace context of their callers.
     pub tracing: Option<TracingConfig>,
     /// HTTP services that filters call for requests and responses, by name.
     #[serde(default)]
     pub services: BTreeMap<String, ServiceConfig>,
-    /// Plugins: WebAssembly modules that filters run, by name.
-    #[serde(default)]
-    pub plugins: BTreeMap<String, PluginConfig>,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.
     #[serde(default)]
     pub families: BTreeMap<String, VideoFamilyDefinitionConfig>,

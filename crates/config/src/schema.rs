@@ -1,9 +1,10 @@
 //! The JSON Schema of `routes.yaml`: what the loader checks a file with, and editors complete from.
 
-use super::pointer;
 use super::routes::GatewayConfig;
 use super::simplify::simplify;
 use super::step::{IF, ON_ERROR, USE};
+use headgate_core::feature::section::ConfigSections;
+use headgate_core::pointer;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -29,21 +30,42 @@ pub struct FilterSchema {
     pub bare: bool,
 }
 
-/// The JSON Schema (2020-12) of `routes.yaml` with these filters.
-pub fn routes_schema(filters: &[FilterSchema]) -> Value {
+/// What features add to the schema.
+#[derive(Default)]
+pub struct FeatureSchemas {
+    pub filters: Vec<FilterSchema>,
+    pub sections: Vec<ConfigSections>,
+}
+
+/// The JSON Schema (2020-12) of `routes.yaml` with these features.
+pub fn routes_schema(features: &FeatureSchemas) -> Value {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
     let schema = settings
         .into_generator()
         .into_root_schema_for::<GatewayConfig>();
     let mut schema = schema.to_value();
     schema["title"] = json!("Headgate routes.yaml");
+    for sections in &features.sections {
+        add_sections(&mut schema, (sections.schema)());
+    }
     simplify(&mut schema);
     let definitions = schema["$defs"]
         .as_object_mut()
         .expect("routes have definitions");
-    let step = step_schema(filters, definitions);
+    let step = step_schema(&features.filters, definitions);
     definitions.insert("Step".into(), step);
     schema
+}
+
+/// Adds the properties and the definitions of a feature's sections to the schema of the file.
+fn add_sections(schema: &mut Value, mut sections: Value) {
+    for part in ["properties", "$defs"] {
+        if let (Value::Object(all), Value::Object(added)) =
+            (&mut schema[part], sections[part].take())
+        {
+            all.extend(added);
+        }
+    }
 }
 
 /// Pointers of the secrets (`writeOnly`) among these values.
@@ -259,7 +281,10 @@ mod tests {
             settings: None,
             bare: true,
         };
-        routes_schema(&[sign, pass])
+        routes_schema(&FeatureSchemas {
+            filters: vec![sign, pass],
+            sections: Vec::new(),
+        })
     }
 
     #[test]

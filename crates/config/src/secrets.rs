@@ -1,7 +1,7 @@
 //! Secrets that a configuration keeps in files of their own, `{file: path}`.
 
 use super::document::PointerProblem;
-use super::pointer;
+use headgate_core::pointer;
 use headgate_core::regular_file;
 use headgate_core::regular_file::UnreadableFile;
 use serde_json::Value;

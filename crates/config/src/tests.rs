@@ -5,6 +5,7 @@
 
 use super::channels::ProviderCredentialConfig;
 use super::routes::{AccessLogConfig, ChainStepConfig};
+use super::schema::FilterSchema;
 use super::*;
 use serde_json::json;
 use std::fs;
@@ -28,7 +29,7 @@ fn env(name: &str) -> Option<String> {
     }
 }
 
-fn filters() -> Vec<FilterSchema> {
+fn features() -> FeatureSchemas {
     let filter = |name, settings, bare| FilterSchema {
         name,
         summary: "It filters.",
@@ -41,20 +42,24 @@ fn filters() -> Vec<FilterSchema> {
         "additionalProperties": false
     });
     let size = schemars::schema_for!(headgate_core::scalar::ByteSize).to_value();
-    vec![
+    let filters = vec![
         filter("authenticate", None, true),
         filter("limit_body", Some(size), false),
         filter("pass_sse", None, true),
         filter("retry", Some(retry), true),
-    ]
+    ];
+    FeatureSchemas {
+        filters,
+        sections: Vec::new(),
+    }
 }
 
 fn load_fixture(name: &str) -> Result<LoadedConfig, InvalidConfig> {
-    load(&fixture(name), &filters(), &env)
+    load(&fixture(name), &features(), &env)
 }
 
 fn parse_text(text: &str) -> Result<LoadedConfig, InvalidConfig> {
-    parse(Path::new("routes.yaml"), text, &filters(), &env)
+    parse(Path::new("routes.yaml"), text, &features(), &env)
 }
 
 /// The complaint about a fixture, with its file named without folders.
@@ -174,7 +179,7 @@ fn an_unreadable_file_is_reported_with_its_reason() {
 
 #[test]
 fn the_schema_is_one_that_editors_understand() {
-    let schema = schema::routes_schema(&filters());
+    let schema = schema::routes_schema(&features());
     assert_eq!(
         schema["$schema"],
         "https://json-schema.org/draft/2020-12/schema"
@@ -205,7 +210,7 @@ error: unknown key `rutes`
 fn text_that_is_no_utf8_names_its_line() {
     let path = std::env::temp_dir().join(format!("headgate-{}.yaml", std::process::id()));
     fs::write(&path, b"channels: {}\nroutes: [\xff]\n").unwrap();
-    let invalid = load(&path, &filters(), &env).unwrap_err();
+    let invalid = load(&path, &features(), &env).unwrap_err();
     fs::remove_file(&path).unwrap();
     assert_eq!(invalid.problems[0].reason, "line 2 is not UTF-8");
 }

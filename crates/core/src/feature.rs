@@ -1,8 +1,13 @@
 //! A feature: a part of the gateway that brings its filters and what they share, and that only the program's list names.
 
+pub mod section;
+
 use crate::filter::descriptor::{FilterDescriptor, FilterProvision};
 use crate::state::settings::StoreOpener;
+use section::{ConfigProblems, ConfigSections, SectionContext};
 use std::any::{Any, TypeId, type_name};
+use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// What a feature adds to the gateway. The default implementation of every method adds nothing.
@@ -14,6 +19,36 @@ pub trait Feature: Sync {
 
     /// What opens state stores, if this feature has them.
     fn stores(&self) -> Option<&'static dyn StoreOpener> {
+        None
+    }
+
+    /// Its sections of `routes.yaml`.
+    fn sections(&self) -> Option<ConfigSections> {
+        None
+    }
+
+    /// Builds its sections, also if none of them is written, and adds what they are built into to `built`. Opens and
+    /// connects nothing. Returns the files that were read: a change of one of them is a change of the configuration.
+    fn build_sections(
+        &self,
+        _context: &SectionContext<'_>,
+        _built: &mut FeatureValues,
+        _problems: &mut dyn ConfigProblems,
+    ) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Warns of parts of its sections that no route uses. Called when all routes are built.
+    fn check_use(&self, _built: &FeatureValues, _problems: &mut dyn ConfigProblems) {}
+
+    /// Called when a configuration is valid, before it is used.
+    fn adopt(&self, _built: &FeatureValues) {}
+
+    /// Waits until what it has to store of finished exchanges is stored, when the process ends.
+    fn until_stored<'a>(
+        &self,
+        _shared: &'a FeatureValues,
+    ) -> Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>> {
         None
     }
 

@@ -6,6 +6,7 @@ pub mod callout;
 pub mod catalog;
 pub mod feature;
 pub mod filter;
+pub mod pointer;
 pub mod regular_file;
 pub mod scalar;
 pub mod serve;

@@ -19,7 +19,6 @@ use headgate_core::catalog::client_address::DownstreamClient;
 use headgate_core::filter::view::RequestView;
 use headgate_core::subrequest::SubrequestClient;
 use headgate_observe::open_requests::OpenRequestDetails;
-use headgate_tracing::Tracing;
 use http::HeaderMap;
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
@@ -235,7 +234,7 @@ impl GatewayConnection {
         view.subrequests = Some(SubrequestClient::new(self.gateway.clone(), route.timeouts));
         view.fetch = Some(self.gateway.fetcher.clone());
         let mut record = ExchangeRecord::new();
-        if let Some(tracing) = snapshot.features.find::<Tracing>() {
+        if let Some(tracing) = &snapshot.tracing {
             record.trace = Some(tracing.begin(&mut view.headers, record.started));
         }
         let details = OpenRequestDetails {

@@ -6,7 +6,7 @@ use super::upstream::service::UpstreamServiceClient;
 use crate::channel::address_cache::AddressCache;
 use async_trait::async_trait;
 use headgate_config::reload::Reloader;
-use headgate_tracing::{TraceExporter, Tracing};
+use headgate_tracing::TraceExporter;
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ impl BackgroundService for TraceExportService {
     async fn start(&self, _: ShutdownWatch) {
         let upstream = Arc::new(UpstreamClient::new(self.addresses.clone()));
         let client = Box::new(UpstreamServiceClient::new(upstream));
-        let mut exporter = TraceExporter::new(self.reloader.features().get(), client);
-        let current = || self.reloader.current().features.find_shared::<Tracing>();
+        let mut exporter = TraceExporter::new(self.reloader.traces().clone(), client);
+        let current = || self.reloader.current().tracing.clone();
         tokio::select! {
             () = exporter.run(current) => {}
             () = until_set(self.drain_state.ending()) => {}

@@ -1,9 +1,12 @@
 //! The media store, and the filters that use it.
 
-use crate::SharedMediaState;
+use crate::config::MediaSections;
 use crate::filter::{copy_files, map_images, serve_media, store_media};
+use crate::{SharedMediaState, build};
+use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
 use headgate_core::feature::{Feature, FeatureValues};
-use headgate_core::filter::descriptor::FilterDescriptor;
+use headgate_core::filter::descriptor::{FilterDescriptor, settings_schema};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The media store, and the filters that use it.
@@ -18,6 +21,32 @@ impl Feature for MediaFeature {
             store_media::DESCRIPTOR,
         ];
         FILTERS
+    }
+
+    fn sections(&self) -> Option<ConfigSections> {
+        Some(ConfigSections {
+            keys: &["media"],
+            schema: settings_schema::<MediaSections>,
+        })
+    }
+
+    fn build_sections(
+        &self,
+        context: &SectionContext<'_>,
+        built: &mut FeatureValues,
+        problems: &mut dyn ConfigProblems,
+    ) -> Vec<PathBuf> {
+        let shared = built.get();
+        if let Some(MediaSections { media }) = context.read(problems) {
+            built.set(build::build(
+                &media,
+                context.folder,
+                context.state,
+                &shared,
+                problems,
+            ));
+        }
+        Vec::new()
     }
 
     fn add_shared_values(&self, values: &mut FeatureValues) {

@@ -14,6 +14,8 @@
 mod bucket_client;
 mod bucket_connector;
 mod bucket_signing;
+mod build;
+mod config;
 mod content;
 mod content_type;
 mod counters;

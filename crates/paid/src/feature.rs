@@ -4,6 +4,7 @@ use crate::filter::idempotency;
 use crate::journal::CreateJournal;
 use headgate_core::feature::{Feature, FeatureValues};
 use headgate_core::filter::descriptor::FilterDescriptor;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// Paid creates: their journal, and idempotency keys.
@@ -17,5 +18,15 @@ impl Feature for PaidFeature {
 
     fn add_shared_values(&self, values: &mut FeatureValues) {
         values.set(Arc::<CreateJournal>::default());
+    }
+
+    fn until_stored<'a>(
+        &self,
+        shared: &'a FeatureValues,
+    ) -> Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>> {
+        let journal = shared.get::<CreateJournal>();
+        Some(Box::pin(
+            async move { journal.until_ends_are_stored().await },
+        ))
     }
 }

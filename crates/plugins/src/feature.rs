@@ -1,10 +1,16 @@
 //! Plugins: modules of Proxy-Wasm that run as filters.
 
-use crate::SharedPlugins;
+use crate::config::PluginSections;
 use crate::filter::plugin;
+use crate::{SharedPlugins, build};
+use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
 use headgate_core::feature::{Feature, FeatureValues};
-use headgate_core::filter::descriptor::FilterDescriptor;
+use headgate_core::filter::descriptor::{FilterDescriptor, settings_schema};
+use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Memory of all instances of all plugins together, in bytes.
+struct PluginMemoryTotal(usize);
 
 /// Plugins: modules of Proxy-Wasm that run as filters.
 pub struct PluginsFeature;
@@ -13,6 +19,42 @@ impl Feature for PluginsFeature {
     fn filters(&self) -> &'static [FilterDescriptor] {
         const FILTERS: &[FilterDescriptor] = &[plugin::DESCRIPTOR];
         FILTERS
+    }
+
+    fn sections(&self) -> Option<ConfigSections> {
+        Some(ConfigSections {
+            keys: &["plugins"],
+            schema: settings_schema::<PluginSections>,
+        })
+    }
+
+    fn build_sections(
+        &self,
+        context: &SectionContext<'_>,
+        built: &mut FeatureValues,
+        problems: &mut dyn ConfigProblems,
+    ) -> Vec<PathBuf> {
+        let Some(PluginSections { plugins }) = context.read(problems) else {
+            return Vec::new();
+        };
+        let (folder, services) = (context.folder, context.services);
+        let memory = build::memory_total(&plugins, context.plugin_memory, problems);
+        let definitions = build::build(&plugins, services, folder, &built.get(), problems);
+        built.set(Arc::new(definitions));
+        built.set(Arc::new(PluginMemoryTotal(memory)));
+        plugins
+            .values()
+            .map(|plugin| folder.join(&plugin.wasm))
+            .collect()
+    }
+
+    fn check_use(&self, built: &FeatureValues, problems: &mut dyn ConfigProblems) {
+        build::check_use(&built.get(), problems);
+    }
+
+    fn adopt(&self, built: &FeatureValues) {
+        let PluginMemoryTotal(bytes) = *built.get();
+        built.get::<SharedPlugins>().set_memory_total(bytes);
     }
 
     fn add_shared_values(&self, values: &mut FeatureValues) {

@@ -2,6 +2,8 @@
 //!
 //! Compiled modules and started plugins outlive snapshots, as long as their settings are the same.
 
+mod build;
+mod config;
 mod definition;
 mod environment;
 pub mod feature;

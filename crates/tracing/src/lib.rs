@@ -9,7 +9,6 @@ mod context;
 mod exchange_trace;
 #[cfg(feature = "otlp")]
 mod exporter;
-pub mod feature;
 mod ids;
 #[cfg(feature = "otlp")]
 mod otlp;

@@ -4,7 +4,7 @@ use super::ConfigSide;
 use super::change::{SettingChange, SettingGroup};
 use crate::cli::step_changes::{StepChange, step_changes};
 use headgate_config::comparison::is_secret;
-use headgate_config::pointer::child;
+use headgate_core::pointer::child;
 use serde_json::Value;
 
 /// Compares all settings. `restart` names the settings that differ and need a restart.

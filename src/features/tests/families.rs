@@ -3,7 +3,7 @@
 use crate::features::FEATURES;
 use headgate_config as config;
 use headgate_config::problem::ConfigProblem;
-use headgate_config::snapshot::{BuiltSnapshot, SharedState, build_loaded, filter_schemas};
+use headgate_config::snapshot::{BuiltSnapshot, SharedState, build_loaded, feature_schemas};
 use headgate_core::task::TaskSettings;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,14 +24,9 @@ fn parsed(text: &str) -> Result<BuiltSnapshot, Vec<ConfigProblem>> {
         variables: Arc::new(|_| None),
         ..SharedState::new(FEATURES)
     };
-    config::parse(
-        path,
-        text,
-        &filter_schemas(&FEATURES.filters()),
-        &*shared.variables,
-    )
-    .and_then(|loaded| build_loaded(path, loaded, &shared))
-    .map_err(|invalid| invalid.problems)
+    config::parse(path, text, &feature_schemas(FEATURES), &*shared.variables)
+        .and_then(|loaded| build_loaded(path, loaded, &shared))
+        .map_err(|invalid| invalid.problems)
 }
 
 /// Line, column, path and reason of each problem.

@@ -5,7 +5,6 @@ use crate::AdminApp;
 use headgate_core::state::OnStoreFailure;
 use headgate_observe::timestamp::rfc3339;
 use headgate_tracing::SpanOutcome;
-use headgate_tracing::TraceQueue;
 use headgate_video::callbacks::CallbackQueue;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -259,7 +258,7 @@ fn dropped_log_lines(app: &AdminApp) -> Option<Finding> {
 
 /// Spans of traces that were lost in the last minutes.
 fn lost_spans(app: &AdminApp) -> Option<Finding> {
-    let traces = app.reloader.features().get::<TraceQueue>();
+    let traces = app.reloader.traces();
     let last = traces.last_loss()?;
     let ago = last.at.elapsed();
     let collector = |verb: &str| match &*last.reason {

@@ -16,6 +16,7 @@ use headgate_core::regular_file;
 use headgate_core::state::StateStore;
 use headgate_core::state::settings::StoreSettings;
 use headgate_observe::metrics::Metrics;
+use headgate_tracing::TraceQueue;
 use running::{ListenerAddresses, RunningSettings};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -140,16 +141,21 @@ impl Reloader {
 
     /// Waits until the ends of all paid creates so far are stored.
     pub async fn until_creates_are_stored(&self) {
-        self.shared
-            .features
-            .get::<headgate_paid::journal::CreateJournal>()
-            .until_ends_are_stored()
-            .await;
+        for feature in self.shared.list.0 {
+            if let Some(stored) = feature.until_stored(&self.shared.features) {
+                stored.await;
+            }
+        }
     }
 
     /// The state store of this process.
     pub fn state(&self) -> &Arc<dyn StateStore> {
         &self.shared.state
+    }
+
+    /// Exchanges whose traces wait for the export.
+    pub fn traces(&self) -> &Arc<TraceQueue> {
+        &self.shared.traces
     }
 
     /// What features share between snapshots.

@@ -1,13 +1,12 @@
 //! Builds channels from their configuration.
 
 use super::families::FamilyLookup;
-use super::origin::{self, BaseUrl};
 use super::{ProblemCollector, channel_errors, credentials, failover, pem};
 use crate::channels::{
     ChannelConfig, ChannelTlsConfig, ForwardedConfig, HttpVersionConfig, TimeoutsConfig,
 };
 use crate::images::{ImageBodyFormatConfig, ImageEditConfig, ResponseFormatHandlingConfig};
-use crate::pointer::child;
+use headgate_core::catalog::base_url::{self, BaseUrl};
 use headgate_core::catalog::channel::{
     Channel, ClientCertificate, HttpVersion, Origin, OriginTls, TimeoutOverrides, Timeouts,
 };
@@ -16,6 +15,7 @@ use headgate_core::catalog::images::{ImageBodyFormat, ImageEditPolicy, ResponseF
 use headgate_core::catalog::model::ChannelModel;
 use headgate_core::filter::expression::FilterExpression;
 use headgate_core::filter::header_name::header_name;
+use headgate_core::pointer::child;
 use headgate_core::scalar::HumanDuration;
 use headgate_expression::{Expression, Phase};
 use headgate_protocol::{GenerationMedium, Protocol};
@@ -95,10 +95,10 @@ fn build_one(
         health,
         errors,
     } = config;
-    let base = origin::parse(base_url)
+    let base = base_url::parse(base_url)
         .map_err(|reason| {
             let with_scheme = format!("https://{base_url}");
-            let is_meant = !base_url.contains("://") && origin::parse(&with_scheme).is_ok();
+            let is_meant = !base_url.contains("://") && base_url::parse(&with_scheme).is_ok();
             let hint = is_meant.then(|| format!("write `{with_scheme}`"));
             problems.error(&format!("{at}/base_url"), reason, hint.as_deref());
         })

@@ -3,7 +3,7 @@
 use super::ProblemCollector;
 use crate::families::shipped;
 use crate::hint::did_you_mean;
-use crate::pointer::child;
+use headgate_core::pointer::child;
 use headgate_core::scalar::Secret;
 use headgate_core::task::definition::VideoFamilyDefinitionConfig;
 use headgate_core::task::families::SHIPPED;

@@ -10,12 +10,8 @@ mod credentials;
 mod egress;
 pub mod failover;
 mod families;
-mod media;
 pub mod models;
-pub mod origin;
 pub mod pem;
-#[cfg(feature = "wasm")]
-mod plugins;
 mod prices;
 mod problem_collector;
 pub mod router;
@@ -33,17 +29,20 @@ use crate as config;
 use crate::LoadedConfig;
 use crate::problem::{ConfigProblem, InvalidConfig};
 use crate::routes::GatewayConfig;
+use crate::schema::{FeatureSchemas, FilterSchema};
 use admin::AdminRules;
 use failover::RetryBudgetLimits;
 use headgate_core::callout::{CalloutServices, SharedServiceState};
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::model::Catalog;
-use headgate_core::feature::{FeatureList, FeatureValues, FilterRegistry};
+use headgate_core::feature::section::SectionContext;
+use headgate_core::feature::{FeatureList, FeatureValues};
 use headgate_core::state::StateStore;
 use headgate_core::state::memory::MemoryStore;
 use headgate_core::state::settings::StoreSettings;
 use headgate_core::task::TaskSettings;
+use headgate_tracing::{TraceQueue, Tracing};
 pub(crate) use problem_collector::ProblemCollector;
 use router::Router;
 use server::ServerSettings;
@@ -74,6 +73,8 @@ pub struct Snapshot {
     pub services: Arc<CalloutServices>,
     /// What features share between snapshots, and what they built for this one.
     pub features: FeatureValues,
+    /// Traces of exchanges; `None` if the configuration has no `tracing`.
+    pub tracing: Option<Arc<Tracing>>,
     pub router: Router,
     /// The maximum number of retries of all requests together.
     pub retries: RetryBudgetLimits,
@@ -92,6 +93,8 @@ pub struct SharedState {
     pub features: FeatureValues,
     /// What the services of all configurations share.
     pub services: Arc<SharedServiceState>,
+    /// Exchanges whose traces wait for the export.
+    pub traces: Arc<TraceQueue>,
     /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
@@ -121,22 +124,25 @@ pub struct ConfigWarnings {
 /// # Errors
 /// Every problem found, with line and column.
 pub fn build(path: &Path, shared: &SharedState) -> Result<BuiltSnapshot, InvalidConfig> {
-    let filters = filter_schemas(&shared.list.filters());
-    let loaded = config::load(path, &filters, &*shared.variables)?;
+    let features = feature_schemas(shared.list);
+    let loaded = config::load(path, &features, &*shared.variables)?;
     build_loaded(path, loaded, shared)
 }
 
-/// The filters' settings as the configuration's schema needs them.
-pub fn filter_schemas(filters: &FilterRegistry) -> Vec<config::schema::FilterSchema> {
-    filters
-        .iter()
-        .map(|kind| config::schema::FilterSchema {
-            name: kind.name,
-            summary: kind.summary,
-            settings: kind.settings.map(|schema| schema()),
-            bare: kind.bare,
-        })
-        .collect()
+/// What features add to the configuration's schema.
+pub fn feature_schemas(list: FeatureList) -> FeatureSchemas {
+    let filters = list.filters();
+    let filters = filters.iter().map(|kind| FilterSchema {
+        name: kind.name,
+        summary: kind.summary,
+        settings: kind.settings.map(|schema| schema()),
+        bare: kind.bare,
+    });
+    let features = list.0.iter();
+    FeatureSchemas {
+        filters: filters.collect(),
+        sections: features.filter_map(|feature| feature.sections()).collect(),
+    }
 }
 
 impl SharedState {
@@ -147,6 +153,7 @@ impl SharedState {
             list,
             features: list.shared_values(),
             services: Arc::default(),
+            traces: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -166,6 +173,7 @@ pub fn build_loaded(
         document,
         revision,
         mut files,
+        sections,
     } = loaded;
     let GatewayConfig {
         server,
@@ -176,10 +184,8 @@ pub fn build_loaded(
         prices: declared_prices,
         retries,
         egress,
-        media,
         tracing: declared_tracing,
         services: declared_services,
-        plugins: declared_plugins,
         families,
         task_keys,
         chains,
@@ -195,49 +201,29 @@ pub fn build_loaded(
     files.extend(channels::files(&channels, &folder));
     files.extend(services::files(&declared_services, &folder));
     files.extend(tracing::files(declared_tracing.as_ref(), &folder));
-    files.extend(
-        declared_plugins
-            .values()
-            .map(|plugin| folder.join(&plugin.wasm)),
-    );
     let state = state::build(&state, &folder, shared.list.stores(), &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
-    let mut features = shared.features.clone();
-    features.set(media::build(
-        &media,
-        &folder,
-        &shared.state,
-        &features.get(),
-        &mut problems,
-    ));
     let services = services::build(&declared_services, &folder, &shared.services, &mut problems);
     let services = Arc::new(services);
-    let built = tracing::build(
+    let tracing = tracing::build(
         declared_tracing.as_ref(),
         &folder,
-        &features.get(),
+        &shared.traces,
         &mut problems,
     );
-    if let Some(tracing) = built {
-        features.set(tracing);
-    }
     tracing::warn_without(declared_tracing.as_ref(), &routes, &mut problems);
-    #[cfg(feature = "wasm")]
-    let plugin_memory = plugins::memory_total(
-        &declared_plugins,
-        server.limits.plugin_memory,
-        &mut problems,
-    );
-    #[cfg(feature = "wasm")]
-    features.set(Arc::new(plugins::build(
-        &declared_plugins,
-        &services,
-        &folder,
-        &features.get(),
-        &mut problems,
-    )));
-    #[cfg(not(feature = "wasm"))]
-    refuse_plugins(&declared_plugins, &mut problems);
+    let mut features = shared.features.clone();
+    for feature in shared.list.0 {
+        let values = sections.for_feature(*feature);
+        let context = SectionContext {
+            values: &values,
+            folder: &folder,
+            state: &shared.state,
+            services: &services,
+            plugin_memory: server.limits.plugin_memory,
+        };
+        files.extend(feature.build_sections(&context, &mut features, &mut problems));
+    }
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
     let families = families::FamilyLookup {
         built: &tasks,
@@ -278,11 +264,9 @@ pub fn build_loaded(
     }
     .build(&mut problems);
     services::check_use(&declared_services, &services, &mut problems);
-    #[cfg(feature = "wasm")]
-    plugins::check_use(
-        &features.get::<headgate_plugins::PluginDefinitions>(),
-        &mut problems,
-    );
+    for feature in shared.list.0 {
+        feature.check_use(&features, &mut problems);
+    }
     callers::check_enforced(&declared, &router, &filters, &mut problems);
     usability::UnusedSettingsCheck {
         declared_callers: &declared,
@@ -298,11 +282,9 @@ pub fn build_loaded(
         Ok(warnings) => warnings,
         Err(invalid) => return Err(InvalidConfig { files, ..invalid }),
     };
-    #[cfg(feature = "wasm")]
-    shared
-        .features
-        .get::<headgate_plugins::SharedPlugins>()
-        .set_memory_total(plugin_memory);
+    for feature in shared.list.0 {
+        feature.adopt(&features);
+    }
     Ok(BuiltSnapshot {
         snapshot: Snapshot {
             revision: revision.into(),
@@ -316,6 +298,7 @@ pub fn build_loaded(
             egress,
             tasks,
             features,
+            tracing,
             services,
             router,
             retries: RetryBudgetLimits::new(&retries),
@@ -323,19 +306,4 @@ pub fn build_loaded(
         },
         warnings,
     })
-}
-
-#[cfg(not(feature = "wasm"))]
-fn refuse_plugins(
-    declared: &std::collections::BTreeMap<String, crate::plugins::PluginConfig>,
-    problems: &mut ProblemCollector<'_>,
-) {
-    if !declared.is_empty() {
-        let hint = "build the program with the feature `wasm`, which is on by default";
-        problems.error(
-            "/plugins",
-            "this program was built without plugins",
-            Some(hint),
-        );
-    }
 }

@@ -3,6 +3,7 @@
 use super::ConfigWarnings;
 use crate::document::ConfigDocument;
 use crate::problem::{ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity};
+use headgate_core::feature::section::ConfigProblems;
 
 /// Collects problems while building, each with its position in the file.
 pub(crate) struct ProblemCollector<'a> {
@@ -12,6 +13,20 @@ pub(crate) struct ProblemCollector<'a> {
     more: OmittedProblems,
     /// The number of errors reported; an error in a shared chain counts once for each route that uses it.
     errors: usize,
+}
+
+impl ConfigProblems for ProblemCollector<'_> {
+    fn add_error(&mut self, pointer: &str, reason: String, hint: Option<&str>) {
+        self.error(pointer, reason, hint);
+    }
+
+    fn add_warning(&mut self, pointer: &str, reason: String, hint: Option<&str>) {
+        self.warning(pointer, reason, hint);
+    }
+
+    fn errors(&self) -> usize {
+        self.errors
+    }
 }
 
 impl<'a> ProblemCollector<'a> {

@@ -1,9 +1,10 @@
 //! Builds and checks `server`: listeners, certificates, limits and name servers.
 
-use super::{ProblemCollector, client_address, origin, pem};
+use super::{ProblemCollector, client_address, pem};
 use crate::routes::{
     AccessLogConfig, DnsConfig, ServerConfig, ServerLimitsConfig, ServerTlsConfig,
 };
+use headgate_core::catalog::base_url;
 use headgate_core::catalog::client_address::ClientAddressResolver;
 use headgate_core::catalog::public_url::PublicUrl;
 use headgate_core::scalar::HumanDuration;
@@ -154,7 +155,7 @@ pub(crate) fn build_public_url(
 ) -> Option<PublicUrl> {
     // An empty text is what a variable without a value leaves.
     let url = config.public_url.as_deref().filter(|url| !url.is_empty())?;
-    match origin::parse(url) {
+    match base_url::parse(url) {
         Ok(_) => Some(PublicUrl::new(url)),
         Err(reason) => {
             let hint = "write the URL that others reach this gateway by, such as `https://gate.example.com`";

@@ -1,8 +1,9 @@
 //! Builds the endpoint of a server that the operator names by its URL and that is no provider. Connects nowhere.
 
-use super::{ProblemCollector, channels, origin};
+use super::{ProblemCollector, channels};
 use crate::channels::ChannelTlsConfig;
 use headgate_core::callout::ServiceEndpoint;
+use headgate_core::catalog::base_url;
 use headgate_core::catalog::channel::{Channel, HttpVersion, Origin, Timeouts};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -41,7 +42,7 @@ where
         tls,
         default_path,
     } = section;
-    let base = origin::parse(url)
+    let base = base_url::parse(url)
         .map_err(|reason| problems.error(&format!("{at}/{key}"), reason, None))
         .ok();
     let before = problems.errors();

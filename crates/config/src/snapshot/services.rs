@@ -2,11 +2,11 @@
 
 use super::service_endpoint::{self, EndpointSection};
 use super::{ProblemCollector, channels};
-use crate::pointer::child;
 use crate::services::{BreakerConfig, ServiceConfig};
 use headgate_core::callout::{
     BreakerSettings, CalloutService, CalloutServices, ServiceLimits, SharedServiceState,
 };
+use headgate_core::pointer::child;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,14 +1,14 @@
 //! Warnings about valid settings that cannot work, such as a model that no channel serves.
 
 use super::ProblemCollector;
-use super::origin;
 use super::router::{Route, Router};
 use crate::channels::{ChannelConfig, ProviderCredentialConfig};
-use crate::pointer::child;
 use crate::routes::{CallerConfig, RouteConfig};
+use headgate_core::catalog::base_url;
 use headgate_core::catalog::caller::{Callers, ModelPattern};
 use headgate_core::catalog::model::Catalog;
 use headgate_core::filter::descriptor::{FilterDescriptor, FilterProvision};
+use headgate_core::pointer::child;
 use headgate_protocol::Protocol;
 use headgate_protocol::nearest::nearest;
 use headgate_protocol::secret_shape;
@@ -200,7 +200,7 @@ impl UnusedSettingsCheck<'_> {
         channel: &ChannelConfig,
         problems: &mut ProblemCollector<'_>,
     ) {
-        let Ok(base) = origin::parse(&channel.base_url) else {
+        let Ok(base) = base_url::parse(&channel.base_url) else {
             return;
         };
         let pasted = ENDPOINTS

@@ -11,7 +11,6 @@ use headgate_observe::token_path::without_token;
 use headgate_observe::wait_times::ExchangeWaitTimes;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
-use headgate_tracing::Tracing;
 use headgate_tracing::{ExchangeMessages, ExchangeSummary, ExchangeTrace, TraceId};
 use http::{StatusCode, header};
 use std::time::Duration;
@@ -35,7 +34,7 @@ impl FinishedExchangeView<'_> {
     /// Hands the trace over to the exporter, if it is sampled or if the exchange failed. Returns its id, and whether it
     /// is exported.
     pub fn export(&self, mut trace: Box<ExchangeTrace>) -> Option<(TraceId, bool)> {
-        let tracing = self.snapshot.features.find::<Tracing>()?;
+        let tracing = self.snapshot.tracing.as_ref()?;
         let status = self.status.map_or(499, |status| status.as_u16());
         let kind = self.fault.map(|fault| fault.kind);
         let side = ErrorSide::from_settlement(self.settlement, status, kind);

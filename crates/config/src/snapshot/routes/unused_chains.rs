@@ -1,8 +1,8 @@
 //! Warns of chains that no route and no other chain uses.
 
 use super::super::ProblemCollector;
-use crate::pointer::child;
 use crate::routes::{ChainStepConfig, RouteConfig};
+use headgate_core::pointer::child;
 use std::collections::BTreeMap;
 
 pub(super) fn warn(

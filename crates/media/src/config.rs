@@ -5,6 +5,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::PathBuf;
 
+/// The sections of the media store.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MediaSections {
+    /// Media store: files that the gateway keeps for callers and serves by URL.
+    #[serde(default)]
+    pub media: MediaConfig,
+}
+
 /// Media store: files that the gateway keeps for callers and serves by URL.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]

@@ -1,11 +1,12 @@
 //! Builds the media store from its configuration. Opens nothing.
 
-use super::{ProblemCollector, origin};
-use crate::media::{MediaBucketConfig, MediaConfig};
-use headgate_core::state::StateStore;
-use headgate_media::{
+use crate::config::{MediaBucketConfig, MediaConfig};
+use crate::{
     BucketSettings, MediaLimits, MediaLocation, MediaSettings, MediaStore, SharedMediaState,
 };
+use headgate_core::catalog::base_url;
+use headgate_core::feature::section::ConfigProblems;
+use headgate_core::state::StateStore;
 use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub(crate) fn build(
     folder: &Path,
     state: &Arc<dyn StateStore>,
     shared: &Arc<SharedMediaState>,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblems,
 ) -> Arc<MediaStore> {
     let MediaConfig {
         directory,
@@ -79,7 +80,7 @@ pub(crate) fn build(
 
 fn build_bucket(
     config: &MediaBucketConfig,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblems,
 ) -> Option<BucketSettings> {
     let MediaBucketConfig {
         endpoint,
@@ -94,7 +95,7 @@ fn build_bucket(
     let region = region.as_deref().unwrap_or(DEFAULT_REGION);
     let has_bucket_in_path = path_style.unwrap_or(endpoint.is_some());
     let amazon = format!("https://s3.{region}.amazonaws.com");
-    let server = origin::parse(endpoint.as_deref().unwrap_or(&amazon));
+    let server = base_url::parse(endpoint.as_deref().unwrap_or(&amazon));
     let server = server
         .map_err(|reason| problems.error("/media/s3/endpoint", reason, None))
         .ok()?;

@@ -1,18 +1,18 @@
 //! Builds the plugins of a configuration: confines their files, compiles their modules, checks their limits and grants.
 
-use super::ProblemCollector;
-use crate::plugins::{
+use crate::config::{
     PluginConfig, PluginGrantsConfig, PluginLimitsConfig, PluginLogLevelConfig,
     PluginPropertyConfig,
 };
-use crate::pointer::child;
-use headgate_core::callout::{CalloutService, CalloutServices};
-use headgate_core::regular_file;
-use headgate_core::scalar::{ByteSize, HumanDuration};
-use headgate_plugins::{
+use crate::{
     MessageGrants, PluginDefinition, PluginDefinitions, PluginGrants, PluginLimits, PluginLogLevel,
     PluginSettings, PluginTimeLimits, PropertyValue, SharedPlugins,
 };
+use headgate_core::callout::{CalloutService, CalloutServices};
+use headgate_core::feature::section::ConfigProblems;
+use headgate_core::pointer::child;
+use headgate_core::regular_file;
+use headgate_core::scalar::{ByteSize, HumanDuration};
 use headgate_protocol::nearest::nearest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) fn build(
     services: &CalloutServices,
     folder: &Path,
     shared: &Arc<SharedPlugins>,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblems,
 ) -> PluginDefinitions {
     let builder = PluginBuilder {
         services,
@@ -53,7 +53,7 @@ pub(crate) fn build(
 pub(crate) fn memory_total(
     configs: &BTreeMap<String, PluginConfig>,
     set: Option<usize>,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblems,
 ) -> usize {
     let memory = |config: &PluginConfig| usize::try_from(config.limits.memory.bytes());
     let Some(total) = set else {
@@ -75,7 +75,7 @@ pub(crate) fn memory_total(
 }
 
 /// Warns of plugins that no filter runs. Call it when all routes are built.
-pub(crate) fn check_use(plugins: &PluginDefinitions, problems: &mut ProblemCollector<'_>) {
+pub(crate) fn check_use(plugins: &PluginDefinitions, problems: &mut dyn ConfigProblems) {
     if problems.errors() > 0 {
         return;
     }
@@ -99,7 +99,7 @@ impl PluginBuilder<'_> {
         name: &str,
         config: &PluginConfig,
         at: &str,
-        problems: &mut ProblemCollector<'_>,
+        problems: &mut dyn ConfigProblems,
     ) -> Option<PluginDefinition> {
         let before = problems.errors();
         let limits = build_limits(&config.limits, at, problems);
@@ -184,7 +184,7 @@ impl PluginBuilder<'_> {
         &self,
         config: &PluginConfig,
         at: &str,
-        problems: &mut ProblemCollector<'_>,
+        problems: &mut dyn ConfigProblems,
     ) -> BTreeMap<String, Arc<CalloutService>> {
         let names = config.grants.http_call.iter().enumerate();
         let granted = names.filter_map(|(index, name)| {
@@ -207,7 +207,7 @@ impl PluginBuilder<'_> {
 fn build_grants(
     config: &PluginGrantsConfig,
     at: &str,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblems,
 ) -> MessageGrants {
     let mut names = |key: &str, names: &[String]| {
         let names = names.iter().enumerate().filter_map(|(index, name)| {
@@ -247,7 +247,7 @@ fn properties(config: &BTreeMap<String, PluginPropertyConfig>) -> BTreeMap<Strin
 fn build_limits(
     config: &PluginLimitsConfig,
     at: &str,
-    problems: &mut ProblemCollector<'_>,
+    problems: &mut dyn ConfigProblems,
 ) -> PluginLimits {
     let mut limits = LimitReader {
         at: format!("{at}/limits"),
@@ -276,12 +276,12 @@ fn build_limits(
 }
 
 /// Reads limits, each within its range.
-struct LimitReader<'a, 'b> {
+struct LimitReader<'a> {
     at: String,
-    problems: &'a mut ProblemCollector<'b>,
+    problems: &'a mut dyn ConfigProblems,
 }
 
-impl LimitReader<'_, '_> {
+impl LimitReader<'_> {
     fn size(&mut self, key: &str, size: ByteSize, (least, most): (u64, u64)) -> usize {
         let bytes = size.bytes();
         if bytes < least || bytes > most {

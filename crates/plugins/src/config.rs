@@ -7,6 +7,15 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+/// The sections of plugins.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PluginSections {
+    /// Plugins: WebAssembly modules that filters run, by name.
+    #[serde(default)]
+    pub plugins: BTreeMap<String, PluginConfig>,
+}
+
 /// A plugin: a WebAssembly module with the Proxy-Wasm interface.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
