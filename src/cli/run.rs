@@ -137,8 +137,8 @@ pub fn gateway(
         process.drain_state(),
     );
     process.add_prober(reloader.clone(), channels.clone(), gateway.addresses());
-    process.add_callbacks(Arc::new(gateway.with_own_connections()));
-    process.add_media_remover(reloader.clone());
+    let works = FEATURES.0.iter().filter_map(|feature| feature.background());
+    process.add_background_work(&Arc::new(gateway.with_own_connections()), works.collect());
     #[cfg(feature = "otlp")]
     process.add_trace_exporter(reloader.clone(), gateway.addresses());
     let config = args.config.path();

@@ -7,6 +7,7 @@ use super::channels::ProviderCredentialConfig;
 use super::routes::{AccessLogConfig, ChainStepConfig};
 use super::schema::FilterSchema;
 use super::*;
+use headgate_core::feature::section::ConfigSections;
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -50,7 +51,10 @@ fn features() -> FeatureSchemas {
     ];
     FeatureSchemas {
         filters,
-        sections: Vec::new(),
+        sections: vec![ConfigSections {
+            keys: &["media", "plugins"],
+            schema: || json!({ "properties": { "media": { "type": "object" }, "plugins": { "type": "object" } } }),
+        }],
     }
 }
 

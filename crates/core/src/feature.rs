@@ -1,9 +1,12 @@
 //! A feature: a part of the gateway that brings its filters and what they share, and that only the program's list names.
 
+pub mod background;
 pub mod section;
 
 use crate::filter::descriptor::{FilterDescriptor, FilterProvision};
+use crate::outgoing::OutgoingClients;
 use crate::state::settings::StoreOpener;
+use background::BackgroundWork;
 use section::{ConfigProblems, ConfigSections, SectionContext};
 use std::any::{Any, TypeId, type_name};
 use std::path::PathBuf;
@@ -43,6 +46,14 @@ pub trait Feature: Sync {
 
     /// Called when a configuration is valid, before it is used.
     fn adopt(&self, _built: &FeatureValues) {}
+
+    /// Takes the clients of the process. Called once, before the process serves.
+    fn connect(&self, _shared: &FeatureValues, _clients: &OutgoingClients) {}
+
+    /// Its work in the background.
+    fn background(&self) -> Option<BackgroundWork> {
+        None
+    }
 
     /// Waits until what it has to store of finished exchanges is stored, when the process ends.
     fn until_stored<'a>(

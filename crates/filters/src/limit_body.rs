@@ -1,5 +1,6 @@
 //! `limit_body`: the largest request body, and optionally the largest file in it; 413 above.
 
+use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, read_settings, settings_schema,
 };
@@ -157,17 +158,6 @@ fn large_data_url(node: DocumentNode<'_>, most: u64, at: &str) -> Option<String>
         }),
         ValueKind::Null | ValueKind::Bool | ValueKind::Number => None,
     }
-}
-
-/// The fault of a body over its limit of `most` bytes. Only one whose length was declared has a known length.
-pub fn too_large(declared: Option<u64>, most: u64) -> Fault {
-    let received = declared.map_or(String::new(), |length| format!(" of {length} bytes"));
-    Fault::new(
-        FaultKind::TooLarge,
-        format!(
-            "the request body{received} exceeds the limit of {most} bytes; send a smaller body"
-        ),
-    )
 }
 
 #[cfg(test)]

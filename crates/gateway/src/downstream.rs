@@ -22,7 +22,7 @@ pub use caller_watch::UpstreamWaitInterruption;
 use detachment::Detachment;
 use early_reply::{ConnectionAfterExchange, Http2EarlyReply, UnsentBody, discard_h1, send_body};
 use headgate_core::filter::LocalReply;
-use headgate_filters::limit_body::too_large;
+use headgate_core::filter::body_limit::too_large;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_tracing::ResponseMessageRecorder;
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};

@@ -1,6 +1,6 @@
 //! The Pingora service: listeners, the exchange, and its two sides. No other module names Pingora.
 
-pub mod callback_service;
+mod background_service;
 pub mod channel;
 mod chunk_grammar;
 pub mod connectivity;
@@ -11,7 +11,6 @@ mod fault_from;
 mod head;
 mod intercepted_stream;
 pub mod listen;
-mod media_removal;
 pub mod preview;
 pub mod probe;
 mod reply;
@@ -32,8 +31,8 @@ use crate::channel::retry_budget::RetryBudget;
 use headgate_config::reload::Reloader;
 use headgate_config::snapshot::server::DnsSettings;
 use headgate_core::catalog::client_address::{ClientAddressResolver, DownstreamClient};
-use headgate_media::BucketClient;
-use headgate_media::SharedMediaState;
+use headgate_core::outgoing::OutgoingClients;
+use headgate_core::outgoing::bucket_client::BucketClient;
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::metrics::Metrics;
 use headgate_plugins::SharedPlugins;
@@ -89,10 +88,10 @@ impl Gateway {
         let others = addresses_of_others(&dns, metrics.clone());
         let upstream = Arc::new(UpstreamClient::new(addresses));
         let bucket = UpstreamBucketClient::new(upstream.clone());
-        reloader
-            .features()
-            .get::<SharedMediaState>()
-            .set_client(Arc::new(bucket));
+        let clients = OutgoingClients {
+            buckets: Arc::new(bucket),
+        };
+        reloader.connect_features(&clients);
         let services = UpstreamServiceClient::new(upstream.clone());
         reloader
             .services()

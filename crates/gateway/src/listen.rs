@@ -19,8 +19,7 @@ mod proxy_header;
 mod worker_pool;
 
 use super::Gateway;
-use super::callback_service::CallbackService;
-use super::media_removal::MediaRemover;
+use super::background_service::FeatureService;
 use super::probe::Prober;
 #[cfg(feature = "otlp")]
 use super::trace_export_service::TraceExportService;
@@ -34,6 +33,7 @@ use evictable_connections::EvictableConnections;
 use headgate_config::reload::Reloader;
 use headgate_config::snapshot::server;
 use headgate_config::snapshot::server::{ServerTls, ServerTlsPaths, read_tls};
+use headgate_core::feature::background::BackgroundWork;
 use headgate_core::serve::HttpApp;
 use http_app_adapter::HttpAppAdapter;
 pub use http_app_limits::HttpAppServerLimits;
@@ -185,12 +185,16 @@ impl ServerRuntime {
             .add_service(background_service("prober", prober));
     }
 
-    /// Queries tasks and delivers events in the background.
-    pub fn add_callbacks(&mut self, gateway: Arc<Gateway>) {
-        self.drain_state.add_background();
-        let service = CallbackService::new(gateway);
-        self.server
-            .add_service(background_service("callback worker", service));
+    /// Runs the work of features in the background, each on a thread of its own.
+    pub fn add_background_work(&mut self, gateway: &Arc<Gateway>, works: Vec<BackgroundWork>) {
+        for work in works {
+            if work.is_awaited {
+                self.drain_state.add_background();
+            }
+            let name = work.name;
+            let service = FeatureService::new(gateway.clone(), work);
+            self.server.add_service(background_service(name, service));
+        }
     }
 
     /// Exports traces, on a separate thread.
@@ -200,13 +204,6 @@ impl ServerRuntime {
         let service = TraceExportService::new(reloader, addresses, self.drain_state.clone());
         self.server
             .add_service(background_service("trace exporter", service));
-    }
-
-    /// Removes expired files of the media store, on a separate thread.
-    pub fn add_media_remover(&mut self, reloader: Arc<Reloader>) {
-        let remover = MediaRemover::new(reloader);
-        self.server
-            .add_service(background_service("media remover", remover));
     }
 
     /// Runs until the process ends.

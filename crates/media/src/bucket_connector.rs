@@ -1,8 +1,8 @@
 //! Gives `object_store` the client of the process for its requests to a bucket.
 
-use super::bucket_client::BucketRequestError;
 use super::shared::SharedMediaState;
 use async_trait::async_trait;
+use headgate_core::outgoing::bucket_client::BucketRequestError;
 use http::Request;
 use http_body::Body;
 use object_store::ClientOptions;

@@ -2,10 +2,12 @@
 
 use crate::config::MediaSections;
 use crate::filter::{copy_files, map_images, serve_media, store_media};
-use crate::{SharedMediaState, build};
+use crate::{SharedMediaState, build, upkeep};
+use headgate_core::feature::background::BackgroundWork;
 use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
 use headgate_core::feature::{Feature, FeatureValues};
 use headgate_core::filter::descriptor::{FilterDescriptor, settings_schema};
+use headgate_core::outgoing::OutgoingClients;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -47,6 +49,20 @@ impl Feature for MediaFeature {
             ));
         }
         Vec::new()
+    }
+
+    fn connect(&self, shared: &FeatureValues, clients: &OutgoingClients) {
+        shared
+            .get::<SharedMediaState>()
+            .set_client(clients.buckets.clone());
+    }
+
+    fn background(&self) -> Option<BackgroundWork> {
+        Some(BackgroundWork {
+            name: "media upkeep",
+            is_awaited: false,
+            run: |context| Box::pin(upkeep::run(context)),
+        })
     }
 
     fn add_shared_values(&self, values: &mut FeatureValues) {

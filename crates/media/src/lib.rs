@@ -11,7 +11,6 @@
 //! [`RecordKind::MediaObject`]: headgate_core::state::records::RecordKind::MediaObject
 //! [`RecordKind::MediaUse`]: headgate_core::state::records::RecordKind::MediaUse
 
-mod bucket_client;
 mod bucket_connector;
 mod bucket_signing;
 mod build;
@@ -40,6 +39,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 pub mod token;
+mod upkeep;
 mod usage;
 mod usage_cache;
 mod writable;
@@ -48,7 +48,6 @@ mod write;
 /// The path of the gateway's own URLs of stored files, up to the token.
 pub const MEDIA_PATH: &str = "/_headgate/media/";
 
-pub use bucket_client::{BucketClient, BucketRequestError, BucketResponseFuture};
 pub use content::{ContentDigest, ContentHasher, ContentInfo, split_pieces};
 pub use content_type::{declared_kind, detect_content_type, runs_in_browsers};
 pub use counters::{MediaCounters, RemovalReason, StoredTotals, WriteOutcome};

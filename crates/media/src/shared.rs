@@ -1,8 +1,8 @@
 //! What the media store of a process keeps when its configuration is reloaded.
 
-use super::bucket_client::BucketClient;
 use super::counters::MediaCounters;
 use super::usage_cache::CallerUsageCache;
+use headgate_core::outgoing::bucket_client::BucketClient;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

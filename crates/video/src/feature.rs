@@ -1,8 +1,9 @@
 //! Video tasks: their mapping, their polls, and callbacks of and for them.
 
-use crate::callbacks::CallbackQueue;
+use crate::callbacks::{CallbackQueue, background};
 use crate::filter::{callbacks, map_task, receive_callback};
 use crate::polls::TaskStatusFetcher;
+use headgate_core::feature::background::BackgroundWork;
 use headgate_core::feature::{Feature, FeatureValues};
 use headgate_core::filter::descriptor::FilterDescriptor;
 use std::sync::Arc;
@@ -18,6 +19,14 @@ impl Feature for VideoFeature {
             receive_callback::DESCRIPTOR,
         ];
         FILTERS
+    }
+
+    fn background(&self) -> Option<BackgroundWork> {
+        Some(BackgroundWork {
+            name: "callback worker",
+            is_awaited: true,
+            run: |context| Box::pin(background::run(context)),
+        })
     }
 
     fn add_shared_values(&self, values: &mut FeatureValues) {

@@ -12,6 +12,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use file_digests::FileDigests;
 use headgate_core::callout::SharedServiceState;
 use headgate_core::feature::FeatureValues;
+use headgate_core::outgoing::OutgoingClients;
 use headgate_core::regular_file;
 use headgate_core::state::StateStore;
 use headgate_core::state::settings::StoreSettings;
@@ -151,6 +152,13 @@ impl Reloader {
     /// The state store of this process.
     pub fn state(&self) -> &Arc<dyn StateStore> {
         &self.shared.state
+    }
+
+    /// Gives features the clients of the process.
+    pub fn connect_features(&self, clients: &OutgoingClients) {
+        for feature in self.shared.list.0 {
+            feature.connect(&self.shared.features, clients);
+        }
     }
 
     /// Exchanges whose traces wait for the export.

@@ -4,6 +4,7 @@
 
 pub mod body;
 pub mod body_edit;
+pub mod body_limit;
 pub mod body_reading;
 pub mod body_stream;
 pub mod chain;

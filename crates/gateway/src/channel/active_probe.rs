@@ -8,9 +8,9 @@ use super::health::{HealthPermit, HealthTracker, policy_of_sole_credential};
 use super::health_status::HealthStatus;
 use super::live::ChannelStates;
 use super::outcome::{AttemptFailure, AttemptOutcome, FailureReason, HealthScope};
-use super::random::random_fraction;
 use headgate_core::catalog::channel::{Channel, Credential, ProbePolicy};
 use headgate_core::catalog::model::Candidate;
+use headgate_core::random::random_fraction;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -14,7 +14,6 @@ pub mod lease;
 pub mod live;
 pub mod outcome;
 pub mod permit;
-pub mod random;
 pub mod resolve;
 mod retained;
 pub mod retry_budget;

@@ -17,9 +17,9 @@ use super::health_status::HealthStatus;
 use super::lease::{ChannelLease, HealthScopePermit};
 use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::HealthScope;
-use super::random::random_below;
 use super::unusable::{NoUsableChannel, UnusableReason};
 use headgate_core::catalog::model::Candidate;
+use headgate_core::random::random_below;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use super::spool::BodySpool;
 use bytes::{Bytes, BytesMut};
 use headgate_config::snapshot::spooling::SpoolPolicy;
-use headgate_filters::limit_body::too_large;
+use headgate_core::filter::body_limit::too_large;
 use headgate_observe::spool_metrics::SpoolMetrics;
 use headgate_protocol::fault::{Fault, FaultKind};
 use std::io;

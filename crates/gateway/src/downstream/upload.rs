@@ -2,8 +2,8 @@
 
 use super::{Downstream, RequestBodyState, UpstreamWaitInterruption, body_reader, incomplete};
 use crate::fault_from;
+use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::body_stream::RequestBodySender;
-use headgate_filters::limit_body::too_large;
 use headgate_observe::open_requests::{OpenRequest, WaitSide};
 use headgate_protocol::fault::Fault;
 use pingora_timeout::fast_timeout::fast_timeout;

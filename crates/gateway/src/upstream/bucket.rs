@@ -8,7 +8,9 @@ use super::request::{PreparedBody, PreparedRequest};
 use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
 use bytes::Bytes;
 use headgate_core::catalog::channel::{Channel, HttpVersion, Origin, OriginTls, Timeouts};
-use headgate_media::{BucketClient, BucketRequestError, BucketResponseFuture};
+use headgate_core::outgoing::bucket_client::{
+    BucketClient, BucketRequestError, BucketResponseFuture,
+};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::edit::BodySegments;
 use http::uri::Scheme;

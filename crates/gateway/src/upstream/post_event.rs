@@ -7,11 +7,11 @@ use super::session::RequestWriteOutcome;
 use crate::fault_from;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::filter::fetch::FetchError;
-use headgate_protocol::json::edit::BodySegments;
-use headgate_protocol::retry_after;
-use headgate_video::callbacks::{
+use headgate_core::outgoing::delivery_client::{
     DeliveryClient, EventPost, EventResponse, SendEventError, SendEventFuture,
 };
+use headgate_protocol::json::edit::BodySegments;
+use headgate_protocol::retry_after;
 use http::{Method, header};
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;

@@ -3,10 +3,11 @@
 use super::{content, expire, leave_record, load_record, new_store, put, read, store_in};
 use crate::object::{ObjectRecord, ObjectState};
 use crate::{
-    BucketClient, BucketResponseFuture, BucketSettings, ContentDigest, MediaLimits, MediaLocation,
-    MediaSettings, MediaStore, SharedMediaState,
+    BucketSettings, ContentDigest, MediaLimits, MediaLocation, MediaSettings, MediaStore,
+    SharedMediaState,
 };
 use bytes::Bytes;
+use headgate_core::outgoing::bucket_client::{BucketClient, BucketResponseFuture};
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::memory::MemoryStore;

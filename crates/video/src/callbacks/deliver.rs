@@ -3,10 +3,10 @@
 use super::counters::DeliveryOutcome;
 use super::delivery::{Delivery, DeliveryPhase};
 use super::records::{CallbackRecords, StoredRecord};
-use super::sender::EventPost;
 use super::worker::{CallbackContext, CallbackWorker};
 use bytes::Bytes;
 use headgate_core::catalog::caller::Caller;
+use headgate_core::outgoing::delivery_client::EventPost;
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::calendar::{unix_ms, whole_ms};
 use headgate_core::state::records::RecordKind;

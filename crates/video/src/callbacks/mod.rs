@@ -4,6 +4,7 @@
 //! the status with the channel's credential, and stores one delivery for each change. All records are in the state
 //! store, so that any gateway can continue the work of another.
 
+pub(crate) mod background;
 mod blocked_channels;
 mod counters;
 mod deliver;
@@ -15,7 +16,6 @@ mod queue;
 mod queued_work;
 mod records;
 mod search;
-mod sender;
 mod subscribe;
 mod subscription;
 #[cfg(test)]
@@ -28,7 +28,6 @@ pub use counters::{CallbackCounters, DeliveryOutcome, DeliveryTotals};
 pub use delivery::Delivery;
 pub use queue::CallbackQueue;
 pub use records::{CallbackRecords, RedriveOutcome};
-pub use sender::{DeliveryClient, EventPost, EventResponse, SendEventError, SendEventFuture};
 pub use subscribe::{BindResult, CallbackAcceptance, SubscriptionRefusal, UnboundSubscription};
 pub use subscription::{StatusFormat, Subscription};
 pub use token::CallbackToken;

@@ -10,7 +10,7 @@ pub fn random_fraction() -> f64 {
 }
 
 /// A random number below `below`.
-pub(super) fn random_below(below: u32) -> u32 {
+pub fn random_below(below: u32) -> u32 {
     static STATE: LazyLock<AtomicU64> =
         LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(0)));
     let mut x = STATE.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! The interface by which events are sent to URLs of callers.
 
+use crate::catalog::egress::EgressPolicy;
 use bytes::Bytes;
-use headgate_core::catalog::egress::EgressPolicy;
 use http::{HeaderMap, StatusCode};
 use std::future::Future;
 use std::pin::Pin;

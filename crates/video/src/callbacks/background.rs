@@ -1,0 +1,52 @@
+//! Runs the worker of callbacks in the background, with the configuration in use.
+
+use super::{CallbackContext, CallbackWorker};
+use headgate_core::catalog::channel::TimeoutOverrides;
+use headgate_core::feature::background::{BackgroundContext, CurrentConfig};
+use headgate_core::random::random_fraction;
+use headgate_core::subrequest::SubrequestClient;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Queries of the worker end before their lease.
+const QUERY_TIMEOUTS: TimeoutOverrides = TimeoutOverrides {
+    connect: Some(Duration::from_secs(5)),
+    first_byte: Some(Duration::from_secs(15)),
+    idle: Some(Duration::from_secs(10)),
+    total: Some(Duration::from_secs(25)),
+};
+/// How long the process waits for queries and deliveries in flight before it ends.
+const FINISH_WITHIN: Duration = Duration::from_secs(5);
+
+/// Runs until the process has drained, since tasks are still created until then.
+pub(crate) async fn run(context: BackgroundContext) {
+    let current = || {
+        let CurrentConfig {
+            callers,
+            catalog,
+            tasks,
+            egress,
+            features,
+        } = (context.current)();
+        CallbackContext {
+            callers,
+            catalog,
+            tasks,
+            egress,
+            state: context.state.clone(),
+            polls: features.get(),
+        }
+    };
+    let worker = Arc::new(CallbackWorker::new(
+        SubrequestClient::new(context.subrequests.clone(), QUERY_TIMEOUTS),
+        context.deliveries.clone(),
+        (context.current)().features.get(),
+        random_fraction,
+    ));
+    let ending = pin!(context.until_ending());
+    tokio::select! {
+        () = worker.clone().run(current) => {}
+        () = ending => worker.finish(&current(), FINISH_WITHIN).await,
+    }
+}
