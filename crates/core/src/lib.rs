@@ -6,6 +6,7 @@ pub mod callout;
 pub mod catalog;
 pub mod feature;
 pub mod filter;
+pub mod large_bodies;
 pub mod outgoing;
 pub mod pointer;
 pub mod random;

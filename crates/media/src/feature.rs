@@ -2,11 +2,13 @@
 
 use crate::config::MediaSections;
 use crate::filter::{copy_files, map_images, serve_media, store_media};
+use crate::response_body::ResponseBodies;
 use crate::{SharedMediaState, build, upkeep};
 use headgate_core::feature::background::BackgroundWork;
 use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
 use headgate_core::feature::{Feature, FeatureValues};
 use headgate_core::filter::descriptor::{FilterDescriptor, settings_schema};
+use headgate_core::large_bodies::LargeBodies;
 use headgate_core::outgoing::OutgoingClients;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,13 +42,9 @@ impl Feature for MediaFeature {
     ) -> Vec<PathBuf> {
         let shared = built.get();
         if let Some(MediaSections { media }) = context.read(problems) {
-            built.set(build::build(
-                &media,
-                context.folder,
-                context.state,
-                &shared,
-                problems,
-            ));
+            let store = build::build(&media, context.folder, context.state, &shared, problems);
+            built.set(store.clone());
+            built.set(Arc::new(LargeBodies(Arc::new(ResponseBodies(store)))));
         }
         Vec::new()
     }

@@ -57,7 +57,6 @@ pub use object::StoredObject;
 pub use offload::{off_workers, within};
 pub use properties::MediaProperties;
 pub use reader::ObjectReader;
-pub use response_body::StoreDeadline;
 pub use settings::{BucketSettings, MediaLimits, MediaLocation, MediaSettings};
 pub use shared::{CopyMemoryPermit, SharedMediaState};
 pub use store::MediaStore;

@@ -6,31 +6,13 @@ use super::object::StoredObject;
 use super::reader::ObjectReader;
 use super::store::MediaStore;
 use bytes::Bytes;
+use headgate_core::large_bodies::{
+    LargeBodyFuture, LargeBodyReader, LargeBodyStore, StoreDeadline, StoredBody,
+};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
-
-/// How long storing the body of a response is tried.
-#[derive(Clone, Copy, Debug)]
-pub struct StoreDeadline {
-    pub(super) max_wait: Duration,
-    /// How long after a failure it is tried again, if `max_wait` permits that.
-    pub(super) retry_interval: Duration,
-}
-
-impl StoreDeadline {
-    /// Of a response that its caller waits for.
-    pub const BEFORE_DELIVERY: Self = Self {
-        max_wait: Duration::from_secs(10),
-        retry_interval: Duration::from_secs(10),
-    };
-    /// Of a stream that was delivered, or whose caller has left: only its duplicates wait.
-    pub const AFTER_DELIVERY: Self = Self {
-        max_wait: Duration::from_secs(5 * 60),
-        retry_interval: Duration::from_secs(10),
-    };
-}
 
 impl MediaStore {
     /// Stores the body of a response to a caller for at least `lifetime`. It counts apart from the files of its caller,
@@ -91,5 +73,50 @@ impl MediaStore {
             Some(object) if object.size == size => self.open(&object, 0, size).await,
             Some(_) | None => Ok(None),
         }
+    }
+}
+
+/// The media store as the store of large bodies.
+pub(crate) struct ResponseBodies(pub Arc<MediaStore>);
+
+impl LargeBodyStore for ResponseBodies {
+    fn put<'a>(
+        &'a self,
+        caller: &'a str,
+        body: Bytes,
+        lifetime: Duration,
+        deadline: StoreDeadline,
+    ) -> LargeBodyFuture<'a, StoredBody> {
+        Box::pin(async move {
+            let put = self.0.put_response_body(caller, body, lifetime, deadline);
+            let object = put.await?;
+            Ok(StoredBody {
+                sha256: object.digest.to_string(),
+                size: object.size,
+            })
+        })
+    }
+
+    fn open<'a>(
+        &'a self,
+        body: &'a StoredBody,
+    ) -> LargeBodyFuture<'a, Option<Box<dyn LargeBodyReader>>> {
+        Box::pin(async move {
+            let Some(digest) = ContentDigest::from_hex(&body.sha256) else {
+                return Ok(None);
+            };
+            let opened = self.0.open_response_body(digest, body.size).await?;
+            Ok(opened.map(|reader| Box::new(reader) as Box<dyn LargeBodyReader>))
+        })
+    }
+
+    fn file_lifetime(&self) -> Duration {
+        self.0.settings.ttl
+    }
+}
+
+impl LargeBodyReader for ObjectReader {
+    fn next_piece(&mut self) -> LargeBodyFuture<'_, Option<Bytes>> {
+        Box::pin(async { Ok(ObjectReader::next_piece(self).await?) })
     }
 }

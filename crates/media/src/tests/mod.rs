@@ -5,9 +5,10 @@ mod removal;
 use crate::object::{ObjectRecord, ObjectState};
 use crate::{
     ContentDigest, ContentInfo, MediaLimits, MediaLocation, MediaSettings, MediaStore,
-    MediaStoreError, StoreDeadline, StoredTotals,
+    MediaStoreError, StoredTotals,
 };
 use bytes::Bytes;
+use headgate_core::large_bodies::StoreDeadline;
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::memory::MemoryStore;

@@ -22,9 +22,9 @@ use headgate_core::filter::settlement::Settlement;
 use headgate_core::filter::stream_info::DenialReply;
 use headgate_core::filter::view::{AttemptView, EventView, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
+use headgate_core::large_bodies::{LargeBodies, StoreDeadline};
 use headgate_core::scalar::HumanDuration;
 use headgate_core::state::StateStore;
-use headgate_media::{MediaStore, StoreDeadline};
 use headgate_protocol::Protocol;
 use http::{HeaderName, HeaderValue};
 use recorded_response::{ResponseBodyStore, recorded_headers};
@@ -94,7 +94,7 @@ struct IdempotencyFilter {
     state: Arc<dyn StateStore>,
     journal: Arc<CreateJournal>,
     /// Where bodies of responses are that are too large for records.
-    media: Arc<MediaStore>,
+    bodies: Arc<LargeBodies>,
     route: Arc<str>,
     limits: JournalLimits,
     wait_max: Duration,
@@ -132,9 +132,9 @@ impl IdempotencyFilter {
                 .hint("set `state` to a file or to Redis"),
             );
         }
-        let media = context.features.get::<MediaStore>();
+        let bodies = context.features.get::<LargeBodies>();
         let has_urls = context.is_image_route();
-        if has_urls && keep.duration() > media.settings.ttl {
+        if has_urls && keep.duration() > bodies.0.file_lifetime() {
             context.warn(
                 InvalidSettings::new(
                     "`keep` is longer than `media.ttl`: URLs in a replay may have expired",
@@ -146,7 +146,7 @@ impl IdempotencyFilter {
         Ok(Self {
             state: context.state.clone(),
             journal: context.features.get(),
-            media,
+            bodies,
             route: context.route.into(),
             limits: JournalLimits {
                 keep: keep.duration(),
@@ -178,7 +178,7 @@ fn check_keep_unknown(keep: Duration, keep_unknown: Duration) -> Result<(), Inva
 impl IdempotencyFilter {
     fn response_store(&self, request: &RequestView) -> ResponseBodyStore {
         ResponseBodyStore {
-            media: self.media.clone(),
+            bodies: self.bodies.clone(),
             caller: request.caller.as_ref().map(|caller| caller.name.clone()),
             request_id: request.id.clone(),
             keep: self.limits.keep,

@@ -76,7 +76,7 @@ impl IdempotencyFilter {
             undelivered,
         } = recorded;
         let body_end = ReplayBodyEnd::default();
-        match replay(&self.media, response, &body_end).await {
+        match replay(&self.bodies, response, &body_end).await {
             Ok(Some(action)) => {
                 if let Some(version) = undelivered {
                     let replay = UndeliveredReplay {

@@ -4,9 +4,10 @@ use crate::journal::{INLINE_BODY_MAX, RecordedBody, RecordedResponse};
 use bytes::Bytes;
 use headgate_core::filter::streamed_reply::{ReplyBodyReader, ReplyPieceFuture, StreamedReply};
 use headgate_core::filter::{FilterAction, LocalReply};
-use headgate_media::{ContentDigest, MediaStore, MediaStoreError, ObjectReader, StoreDeadline};
+use headgate_core::large_bodies::{LargeBodies, LargeBodyReader, StoreDeadline, StoredBody};
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,7 +20,7 @@ const LIFETIME_MARGIN: Duration = Duration::from_secs(60 * 60);
 
 /// Stores the response to one request.
 pub(super) struct ResponseBodyStore {
-    pub media: Arc<MediaStore>,
+    pub bodies: Arc<LargeBodies>,
     /// The caller that a stored body counts for.
     pub caller: Option<Arc<str>>,
     pub request_id: Arc<str>,
@@ -45,14 +46,9 @@ impl ResponseBodyStore {
     async fn store(&self, body: Bytes, deadline: StoreDeadline) -> Option<RecordedBody> {
         let caller = self.caller.as_ref()?;
         let lifetime = self.keep + LIFETIME_MARGIN;
-        let put = self
-            .media
-            .put_response_body(caller, body, lifetime, deadline);
+        let put = self.bodies.0.put(caller, body, lifetime, deadline);
         match put.await {
-            Ok(object) => Some(RecordedBody::Stored {
-                sha256: object.digest.to_string(),
-                size: object.size,
-            }),
+            Ok(StoredBody { sha256, size }) => Some(RecordedBody::Stored { sha256, size }),
             Err(error) => {
                 tracing::warn!(
                     id = &*self.request_id, %error,
@@ -90,7 +86,7 @@ pub(super) fn recorded_headers(headers: &HeaderMap) -> Vec<(String, String)> {
 /// # Errors
 /// The media store cannot be read.
 pub(super) async fn replay(
-    media: &Arc<MediaStore>,
+    bodies: &LargeBodies,
     response: RecordedResponse,
     body_end: &ReplayBodyEnd,
 ) -> Result<Option<FilterAction>, Fault> {
@@ -103,7 +99,7 @@ pub(super) async fn replay(
     }
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
     headers.remove(header::CONTENT_LENGTH);
-    let (sha256, size) = match response.body {
+    let stored = match response.body {
         RecordedBody::Inline { bytes } => {
             body_end.reach();
             return Ok(Some(
@@ -115,17 +111,14 @@ pub(super) async fn replay(
                 .into(),
             ));
         }
-        RecordedBody::Stored { sha256, size } => (sha256, size),
+        RecordedBody::Stored { sha256, size } => StoredBody { sha256, size },
     };
-    let Some(digest) = ContentDigest::from_hex(&sha256) else {
-        return Ok(None);
-    };
-    let opened = media.open_response_body(digest, size).await;
+    let opened = bodies.0.open(&stored).await;
     Ok(opened.map_err(unreadable)?.map(|reader| {
         StreamedReply {
             status,
             headers,
-            length: size,
+            length: stored.size,
             body: Some(Box::new(StoredBodyReader {
                 reader,
                 end: body_end.clone(),
@@ -150,7 +143,7 @@ impl ReplayBodyEnd {
 }
 
 struct StoredBodyReader {
-    reader: ObjectReader,
+    reader: Box<dyn LargeBodyReader>,
     end: ReplayBodyEnd,
 }
 
@@ -166,7 +159,7 @@ impl ReplyBodyReader for StoredBodyReader {
     }
 }
 
-fn unreadable(error: MediaStoreError) -> Fault {
+fn unreadable(error: Box<dyn Error + Send + Sync>) -> Fault {
     Fault::new(
         FaultKind::Overloaded,
         "the response to the first request with this `Idempotency-Key` cannot be read at the moment; try again",
@@ -177,21 +170,10 @@ fn unreadable(error: MediaStoreError) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headgate_core::state::memory::MemoryStore;
-    use headgate_media::{MediaLimits, MediaLocation, MediaSettings};
-    use std::path::{Path, PathBuf};
+    use headgate_core::large_bodies::{LargeBodyFuture, LargeBodyStore};
+    use std::sync::Mutex;
 
-    /// Makes all files of a directory empty.
-    fn truncate_files(directory: &Path) {
-        for entry in std::fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => truncate_files(&path),
-                false => std::fs::write(path, "").unwrap(),
-            }
-        }
-    }
-
+    const PIECES: usize = 12;
     const HEAD: RecordedResponse = RecordedResponse {
         status: 200,
         headers: Vec::new(),
@@ -200,47 +182,83 @@ mod tests {
         },
     };
 
-    /// A store in a new directory.
-    fn new_store() -> (PathBuf, ResponseBodyStore) {
-        let directory =
-            std::env::temp_dir().join(format!("headgate-replay-{}", std::process::id()));
-        let settings = MediaSettings {
-            location: MediaLocation::Directory(directory.clone()),
-            ttl: Duration::from_secs(60),
-            limits: MediaLimits {
-                objects_per_caller: 4,
-                bytes_per_caller: 10_000_000,
-                bytes: 10_000_000,
-            },
-        };
-        let state = Arc::new(MemoryStore::default());
-        let media = Arc::new(MediaStore::new(settings, state, Arc::default()).unwrap());
-        let store = ResponseBodyStore {
-            media,
-            caller: Some("ann".into()),
-            request_id: "req_1".into(),
-            keep: Duration::from_secs(60),
-        };
-        (directory, store)
+    /// A store of one body, whose readers fail after the first piece if it is cut.
+    #[derive(Default)]
+    struct OneBody {
+        body: Mutex<Bytes>,
+        is_cut: AtomicBool,
+    }
+
+    struct PieceReader {
+        rest: Bytes,
+        piece: usize,
+        is_cut: bool,
+    }
+
+    impl LargeBodyStore for OneBody {
+        fn put<'a>(
+            &'a self,
+            _caller: &'a str,
+            body: Bytes,
+            _lifetime: Duration,
+            _deadline: StoreDeadline,
+        ) -> LargeBodyFuture<'a, StoredBody> {
+            let size = body.len() as u64;
+            *self.body.lock().unwrap() = body;
+            let sha256 = "0".repeat(64);
+            Box::pin(async move { Ok(StoredBody { sha256, size }) })
+        }
+
+        fn open<'a>(
+            &'a self,
+            _body: &'a StoredBody,
+        ) -> LargeBodyFuture<'a, Option<Box<dyn LargeBodyReader>>> {
+            let rest = self.body.lock().unwrap().clone();
+            let reader = PieceReader {
+                piece: rest.len() / PIECES,
+                rest,
+                is_cut: self.is_cut.load(Ordering::Relaxed),
+            };
+            Box::pin(async move { Ok(Some(Box::new(reader) as Box<dyn LargeBodyReader>)) })
+        }
+
+        fn file_lifetime(&self) -> Duration {
+            Duration::MAX
+        }
+    }
+
+    impl LargeBodyReader for PieceReader {
+        fn next_piece(&mut self) -> LargeBodyFuture<'_, Option<Bytes>> {
+            let is_first = self.rest.len() > self.piece * (PIECES - 1);
+            let next = match (self.is_cut && !is_first, self.rest.is_empty()) {
+                (true, _) => Err("the body is not complete any more".into()),
+                (false, true) => Ok(None),
+                (false, false) => Ok(Some(self.rest.split_to(self.piece))),
+            };
+            Box::pin(async { next })
+        }
     }
 
     #[tokio::test]
     async fn only_a_body_that_was_read_to_its_end_was_delivered() {
-        let (directory, store) = new_store();
-        let media = store.media.clone();
-        let body = Bytes::from(vec![7; 3_000_000]);
+        let kept = Arc::new(OneBody::default());
+        let store = ResponseBodyStore {
+            bodies: Arc::new(LargeBodies(kept.clone())),
+            caller: Some("ann".into()),
+            request_id: "req_1".into(),
+            keep: Duration::from_secs(60),
+        };
+        let body = Bytes::from(vec![7; 250_000 * PIECES]);
         let deadline = StoreDeadline::BEFORE_DELIVERY;
         let response = store.keep(HEAD, body, deadline).await.unwrap();
         for is_cut in [false, true] {
+            kept.is_cut.store(is_cut, Ordering::Relaxed);
             let end = ReplayBodyEnd::default();
-            let action = replay(&media, response.clone(), &end).await.unwrap();
+            let action = replay(&store.bodies, response.clone(), &end).await.unwrap();
             let Some(FilterAction::StreamedReply(reply)) = action else {
-                panic!("the body is in the media store");
+                panic!("the body is in the store");
             };
             let mut body = reply.body.expect("the reply has a body");
-            if is_cut {
-                truncate_files(&directory);
-            }
             let outcome = loop {
                 match body.next_piece().await {
                     Ok(Some(_)) => assert!(!end.was_reached()),
@@ -251,6 +269,5 @@ mod tests {
             assert_eq!(outcome.is_err(), is_cut, "{outcome:?}");
             assert_eq!(end.was_reached(), !is_cut);
         }
-        std::fs::remove_dir_all(directory).unwrap();
     }
 }

@@ -6,7 +6,7 @@ use crate::journal::{
 };
 use bytes::BytesMut;
 use headgate_core::filter::view::{EventAction, ResponseBodyKind, ResponseView};
-use headgate_media::StoreDeadline;
+use headgate_core::large_bodies::StoreDeadline;
 use headgate_protocol::sse::SseEvent;
 
 /// Largest stream that is recorded, in bytes. It is in memory until its end. Three images of 8 MB in base64 fit.
