@@ -16,5 +16,5 @@ cp plugins/built/redact.wasm "$modules"
   mv header/header.wasm .
 )
 target/release/measure --plugins "$modules"
-cargo build --profile budget --locked -p headgate -p headgate-budget -p bare-pingora --bins
-target/budget/headgate-budget benches/budget/budget.txt --plugins "$modules"
+cargo build --profile ci --locked --workspace --exclude headgate-benches --bins --examples
+target/ci/headgate-budget benches/budget/budget.txt --plugins "$modules"

@@ -6,7 +6,7 @@
 #
 # Three lanes: `tools` waits for downloads, `source` compiles, `program` runs clients and checks against the built program
 # while `source` goes on. Every dependency of gateway and tests is compiled once: all that cargo does is done for the same
-# packages, so that features are the same, and in the profile `ci`.
+# packages, so that features are the same, and in the profile `ci`. So is the proxy that `budget` compares with.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export CARGO_TERM_COLOR=never
@@ -17,11 +17,11 @@ export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"
 . tests/counting.sh
 . tests/stages.sh
 
-STAGES="fmt build set-up plugins measured gateway compile clippy cargo budget demo clients deploy docs"
+STAGES="fmt build set-up plugins gateway compile clippy cargo budget demo clients deploy docs"
 target=${CARGO_TARGET_DIR:-target}
 programs=$(mkdir -p "$target/ci/programs" && cd "$target/ci/programs" && pwd)
 program=$programs/headgate
-packages=(--profile ci --locked)
+packages=(--profile ci --locked --workspace --exclude headgate-benches)
 # Tests, and our crates in them, are compiled without the optimiser and with all checks, beside the same dependencies.
 checks=(--config profile.ci.opt-level=0 --config profile.ci.debug-assertions=true
     --config profile.ci.overflow-checks=true)
@@ -38,7 +38,7 @@ for name; do
     case $name in
         cargo) wanted="$wanted build set-up plugins compile " ;;
         clippy) wanted="$wanted compile " ;;
-        budget) wanted="$wanted set-up measured " ;;
+        budget) wanted="$wanted build set-up " ;;
         clients) wanted="$wanted build set-up demo " ;;
         deploy | docs) wanted="$wanted build set-up " ;;
         demo) wanted="$wanted build " ;;
@@ -71,9 +71,13 @@ checked() {
     HEADGATE_PROGRAM=$program RUSTC_WORKSPACE_WRAPPER=clippy-driver nice -n "$niceness" cargo "$1" "${packages[@]}" "${checks[@]}" "${@:2}"
 }
 
-# The program that is run: optimised, and linked under a name that later builds leave alone. `--examples` (there are none)
+# The programs that are run: optimised, and linked under names that later builds leave alone. `--examples` (there are none)
 # counts the dependencies of tests among its own, so that they have one set of features.
-build() { cargo build "${packages[@]}" --bins --examples && ln -f "$target/ci/headgate" "$program"; }
+build() {
+    cargo build "${packages[@]}" --bins --examples || return
+    local built
+    for built in headgate headgate-budget bare-pingora; do ln -f "$target/ci/$built" "$programs/$built" || return; done
+}
 
 compile() { checked test --no-run --lib --test tidy --test suite; }
 
@@ -147,8 +151,6 @@ tools() {
     run set-up count_nothing set_up || return
     # Before the gateway's own tests, which run the modules that this stage builds.
     run plugins count_log_of_cargo nice -n 10 plugins/test.sh
-    # The programs of `budget`, in a profile of their own.
-    run measured count_nothing nice -n 10 benches/budget/run.sh --build
 }
 
 source_code() {
@@ -162,12 +164,10 @@ source_code() {
         run clippy count_one no_warnings compile
         after_wanted tools plugins
         after_wanted program docs
-        # What is compiled or run beside the tests would take the processor from them.
-        after_wanted tools measured
         run cargo count_log_of_cargo run_cargo
     fi
     # A gateway that has to wait takes more instructions, so that nothing runs beside this stage.
-    run budget count_suite benches/budget/run.sh
+    run budget count_suite benches/budget/run.sh "$programs/headgate-budget"
 }
 
 against_program() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Counts instructions per request and compares them with budget.txt: `make budget`. `--report FILE` also writes them into
-# a report. `--build` only builds what is measured.
+# a report. With the path of `headgate-budget` as the first argument it builds nothing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # valgrind is not available on macOS.
@@ -9,8 +9,12 @@ if [ "$(uname)" != Linux ]; then
     echo "0 passed, 0 failed"
     exit
 fi
-program=$(cargo build --profile budget --locked --no-default-features --features headgate/otlp -p headgate -p headgate-budget -p bare-pingora --bins \
-    --message-format=json-render-diagnostics |
-    sed -n 's/.*"executable":"\([^"]*\/headgate-budget\)".*/\1/p')
-if [ "${1:-}" = --build ]; then exit; fi
+if [ $# = 0 ] || [ "$1" = --report ]; then
+    program=$(cargo build --profile ci --locked --workspace --exclude headgate-benches --bins --examples \
+        --message-format=json-render-diagnostics |
+        sed -n 's/.*"executable":"\([^"]*\/headgate-budget\)".*/\1/p')
+else
+    program=$1
+    shift
+fi
 exec "$program" benches/budget/budget.txt "$@"
