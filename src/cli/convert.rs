@@ -1,21 +1,7 @@
-//! `headgate convert`: the configuration of another gateway as a routes.yaml, with comments on what has no counterpart.
-
-mod channel_draft;
-mod litellm;
-mod naming;
-mod new_api;
-mod routes_draft;
-mod scalars;
-mod source_settings;
-#[cfg(test)]
-mod tests;
-mod writer;
-mod yaml_text;
+//! `headgate convert`: the configuration of another gateway as a routes.yaml.
 
 use super::{CommandError, input_file};
-use routes_draft::RoutesDraft;
-use serde_json::Value;
-use source_settings::SourceSettings;
+use headgate_convert::{SourceFormat, convert};
 use std::path::{Path, PathBuf};
 
 const EXAMPLE: &str = "\
@@ -32,7 +18,7 @@ be read or written.";
 #[command(after_help = EXAMPLE)]
 pub struct ConvertArgs {
     /// Format of the file.
-    format: SourceFormat,
+    format: SourceFormatArg,
     /// Path of the file; `-` reads the standard input.
     file: PathBuf,
     /// Path of the routes.yaml to write, which must not exist [default: standard output].
@@ -42,49 +28,36 @@ pub struct ConvertArgs {
 
 /// The other gateway.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum SourceFormat {
+enum SourceFormatArg {
     /// A config.yaml of LiteLLM.
     Litellm,
     /// Channels of new-api as JSON: the response of `GET /api/channel/`, or an array of channels.
     NewApi,
 }
 
-/// A converted file.
-struct Conversion {
-    routes: RoutesDraft,
-    settings: SourceSettings,
+impl SourceFormatArg {
+    fn format(self) -> SourceFormat {
+        match self {
+            Self::Litellm => SourceFormat::Litellm,
+            Self::NewApi => SourceFormat::NewApi,
+        }
+    }
 }
 
 /// Prints the converted file; returns whether a setting has no counterpart.
 pub fn run(args: &ConvertArgs) -> Result<bool, CommandError> {
     let shown = args.file.display();
     let text = input_file::read_text(&args.file)?;
-    let conversion = convert(args.format, &text)
+    let conversion = convert(args.format.format(), &text)
         .map_err(|reason| CommandError::new(format!("error: {shown}: {reason}")))?;
-    let yaml = writer::write(&conversion.routes, &conversion.settings);
+    let yaml = conversion.yaml();
     match &args.output {
         Some(output) => write_new(output, &yaml)?,
         None => print!("{yaml}"),
     }
-    let summary = conversion.settings.summary();
+    let summary = conversion.summary();
     eprint!("{summary}");
-    Ok(conversion.settings.has_unconverted())
-}
-
-fn convert(format: SourceFormat, text: &str) -> Result<Conversion, String> {
-    match format {
-        SourceFormat::Litellm => {
-            // The error's snippet could have a key in it.
-            let config: Value = serde_saphyr::from_str(text)
-                .map_err(|error| format!("invalid YAML: {}", error.without_snippet()))?;
-            litellm::read(&config)
-        }
-        SourceFormat::NewApi => {
-            let export: Value =
-                serde_json::from_str(text).map_err(|error| format!("invalid JSON: {error}"))?;
-            new_api::read(export)
-        }
-    }
+    Ok(conversion.has_unconverted())
 }
 
 /// Writes a file that does not exist yet: a routes.yaml in use must not be overwritten by mistake.

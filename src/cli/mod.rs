@@ -9,6 +9,7 @@ mod channel_action;
 mod check;
 mod completions;
 mod config_file;
+#[cfg(feature = "convert")]
 mod convert;
 #[cfg(feature = "simulator")]
 mod demo;
@@ -54,6 +55,7 @@ mod strict_check;
 mod style;
 mod supervisor;
 mod task;
+#[cfg(feature = "top")]
 mod top;
 mod value_changes;
 mod version;
@@ -90,6 +92,7 @@ enum CliCommand {
     Replay(replay::ReplayArgs),
     /// Prints the configuration of another gateway as routes.yaml, with comments on what has no counterpart; exits with 0
     /// if everything has one, 1 if something has none, and 2 if a file cannot be read or written.
+    #[cfg(feature = "convert")]
     Convert(convert::ConvertArgs),
     /// Prints the JSON Schema of routes.yaml, or the HTTP API of a configuration as OpenAPI 3.1.
     #[command(after_help = examples::SCHEMA)]
@@ -109,6 +112,7 @@ enum CliCommand {
     #[command(after_help = examples::STATUS)]
     Status(status::StatusArgs),
     /// Shows what a running gateway does, updated every second, in the terminal; exits with 2 if it cannot be read.
+    #[cfg(feature = "top")]
     #[command(after_help = examples::TOP)]
     Top(top::TopArgs),
     /// Prints what happened to a request of a running gateway: route, attempts, times, the error, and findings about it.
@@ -209,12 +213,14 @@ pub fn main() -> ExitCode {
         CliCommand::Explain(args) => explain::run(&args),
         CliCommand::Diff(args) => return report_exit_code(diff::run(&args)),
         CliCommand::Replay(args) => return report_exit_code(replay::run(&args)),
+        #[cfg(feature = "convert")]
         CliCommand::Convert(args) => return report_exit_code(convert::run(&args)),
         CliCommand::Schema(args) => schema::run(&args),
         CliCommand::Filters(args) => filters::run(&args),
         CliCommand::Families(args) => families::run(&args),
         CliCommand::Key(command) => key::run(&command),
         CliCommand::Status(args) => return status::run(&args),
+        #[cfg(feature = "top")]
         CliCommand::Top(args) => return top::run(&args),
         CliCommand::Why(args) => why::run(&args),
         CliCommand::Drain(args) => channel_action::run(&args, ChannelAction::Drain),

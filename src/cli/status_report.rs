@@ -2,6 +2,7 @@
 
 use super::style::{self, styled};
 use chrono::{DateTime, Utc};
+use headgate_core::page_value::{list, text};
 use serde_json::{Value, json};
 use std::fmt;
 use std::time::SystemTime;
@@ -234,16 +235,6 @@ fn duration(seconds: i64) -> String {
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
-}
-
-/// The string in a field, empty if there is none.
-pub(super) fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-/// The members of an array, none if it is something else.
-pub(super) fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }
 
 fn names(value: &Value) -> Vec<&str> {

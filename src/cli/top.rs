@@ -1,34 +1,18 @@
 //! `headgate top`: what a running gateway does, in the terminal, updated every second.
 
-mod amount;
-mod feed;
-mod frame;
-mod hang_up;
-mod overview_page;
-mod palette;
-mod screen;
-mod spark;
-mod state;
-mod table;
-mod table_pages;
-#[cfg(test)]
-mod tests;
-
 use super::CommandError;
 use super::admin_address::AdminAddressArgs;
-use super::admin_client::AdminRequestArgs;
+use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl};
 use super::style;
 use anstream::ColorChoice;
-use feed::{FetchFailure, TopFeed};
-use palette::TopPalette;
-use state::TopState;
-use std::io::{self, IsTerminal};
+use headgate_top::{AdminPageSource, FetchFailure, TopPalette};
+use serde_json::Value;
+use std::io;
 use std::process::ExitCode;
 
 /// The exit code if the admin pages cannot be read; also that of wrong arguments.
 const NOT_READ: u8 = 2;
-/// The width of a frame that is printed once, in columns.
-const ONCE_WIDTH: u16 = 100;
+const TOO_MANY_REQUESTS: u16 = 429;
 
 #[derive(clap::Args)]
 pub struct TopArgs {
@@ -39,6 +23,12 @@ pub struct TopArgs {
     /// Prints the state once as plain text and exits, as it does if the output is no terminal.
     #[arg(long)]
     once: bool,
+}
+
+/// The admin pages of one gateway.
+struct AdminPages {
+    url: AdminUrl,
+    args: AdminRequestArgs,
 }
 
 /// Shows the gateway until the user quits.
@@ -54,21 +44,33 @@ pub fn run(args: &TopArgs) -> ExitCode {
 
 fn show(args: &TopArgs) -> Result<(), CommandError> {
     let url = args.address.url()?;
-    let feed = TopFeed::new(url.clone(), args.request.clone());
-    // A wrong address or key ends the command before it changes the screen.
-    let first = feed.everything().map_err(FetchFailure::into_error)?;
-    let is_screen = !args.once && io::stdout().is_terminal();
     let palette = match anstream::AutoStream::choice(&io::stdout()) {
         ColorChoice::Never => TopPalette::Plain,
         _ => TopPalette::Coloured,
     };
-    let mut state = TopState::new(url.to_string(), palette);
-    first.into_iter().for_each(|update| state.apply(update));
-    if is_screen {
-        return screen::run(&mut state, feed);
+    let pages = AdminPages {
+        url: url.clone(),
+        args: args.request.clone(),
+    };
+    let shown = headgate_top::show(url.to_string(), Box::new(pages), palette, args.once);
+    shown.map_err(CommandError::new)
+}
+
+impl AdminPageSource for AdminPages {
+    fn page(&self, path: &str) -> Result<Value, FetchFailure> {
+        let client = AdminClient {
+            url: &self.url,
+            args: &self.args,
+        };
+        let response = client.fetch("GET", path);
+        let response = response.map_err(|error| FetchFailure::Unreachable(error.message))?;
+        let is_refusal =
+            (400..500).contains(&response.status) && response.status != TOO_MANY_REQUESTS;
+        client
+            .json_in(&response, path)
+            .map_err(|error| match is_refusal {
+                true => FetchFailure::Refused(error.message),
+                false => FetchFailure::Unreachable(error.message),
+            })
     }
-    for line in frame::whole(&state, ONCE_WIDTH) {
-        println!("{}", line.to_string().trim_end());
-    }
-    Ok(())
 }

@@ -8,6 +8,7 @@ pub mod feature;
 pub mod filter;
 pub mod large_bodies;
 pub mod outgoing;
+pub mod page_value;
 pub mod pointer;
 pub mod random;
 pub mod regular_file;

@@ -4,8 +4,8 @@ use super::amount::{clock, count, harmless, milliseconds, name, wrapped};
 use super::state::TopState;
 use super::table::TopPage;
 use super::table_pages::{channels, in_flight, recent};
-use crate::cli::status_report::{list, text};
 use chrono::{DateTime, Utc};
+use headgate_core::page_value::{list, text};
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 

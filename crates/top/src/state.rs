@@ -3,7 +3,7 @@
 use super::feed::TopUpdate;
 use super::palette::TopPalette;
 use super::spark::TopHistory;
-use crate::cli::status_report::list;
+use headgate_core::page_value::list;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Amounts, times and names as short texts for a terminal.
 
-use crate::cli::status_report::text;
 use chrono::{DateTime, Utc};
+use headgate_core::page_value::text;
 use ratatui::text::Span;
 use serde_json::Value;
 

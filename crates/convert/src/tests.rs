@@ -2,16 +2,16 @@
 
 mod redis_passwords;
 
-use super::{SourceFormat, convert, writer};
+use super::{SourceFormat, convert};
 use serde_json::{Value, json};
 
 fn converted(format: SourceFormat, source: &Value) -> (String, String, Value) {
     let Ok(conversion) = convert(format, &source.to_string()) else {
         panic!("not converted: {source}");
     };
-    let yaml = writer::write(&conversion.routes, &conversion.settings);
+    let yaml = conversion.yaml();
     let parsed = serde_saphyr::from_str(&yaml).unwrap_or_else(|error| panic!("{error}: {yaml}"));
-    (yaml, conversion.settings.summary(), parsed)
+    (yaml, conversion.summary(), parsed)
 }
 
 fn litellm(entry: Value, others: Value) -> (String, String, Value) {

@@ -5,7 +5,7 @@ use super::overview_page::overview;
 use super::state::{TopState, TopView};
 use super::table::TopPage;
 use super::table_pages::{channels, in_flight, recent};
-use crate::cli::status_report::{list, text};
+use headgate_core::page_value::{list, text};
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};

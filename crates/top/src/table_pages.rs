@@ -4,7 +4,7 @@ use super::amount::{clock, count, milliseconds, name, seconds_between};
 use super::palette::TopPalette;
 use super::state::TopState;
 use super::table::{TextCell, TextColumn, TextTable, TopPage};
-use crate::cli::status_report::{list, text};
+use headgate_core::page_value::{list, text};
 use ratatui::style::Style;
 use serde_json::Value;
 

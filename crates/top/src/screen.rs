@@ -4,7 +4,6 @@ use super::feed::TopFeed;
 use super::frame::draw;
 use super::hang_up;
 use super::state::{TopEnd, TopState};
-use crate::cli::CommandError;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use std::io;
@@ -21,18 +20,18 @@ static IS_ENDED: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// The gateway refuses to be read, or the terminal fails.
-pub(super) fn run(state: &mut TopState, feed: TopFeed) -> Result<(), CommandError> {
+pub(super) fn run(state: &mut TopState, feed: TopFeed) -> Result<(), String> {
     end_at_signals();
-    hang_up::watch(&IS_ENDED)?;
+    hang_up::watch(&IS_ENDED).map_err(|error| error.to_string())?;
     // Its panic hook restores the terminal before the process aborts.
     let shown = match ratatui::try_init() {
         Ok(mut terminal) => show(&mut terminal, state, feed),
         Err(error) => Err(error),
     };
     ratatui::restore();
-    shown?;
+    shown.map_err(|error| error.to_string())?;
     match state.end.take() {
-        Some(TopEnd::Refused(message)) => Err(CommandError::new(message)),
+        Some(TopEnd::Refused(message)) => Err(message),
         Some(TopEnd::Quit) | None => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 /// How texts stand out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TopPalette {
+pub enum TopPalette {
     Coloured,
     /// Bold and dim only.
     Plain,

@@ -1,7 +1,5 @@
 //! What `headgate top` reads from the admin pages, and the thread that reads it every second.
 
-use crate::cli::CommandError;
-use crate::cli::admin_client::{AdminClient, AdminRequestArgs, AdminUrl};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +10,6 @@ use std::time::{Duration, Instant};
 const PERIOD: Duration = Duration::from_secs(1);
 /// Updates that wait for the screen. The gateway is not read while there are more.
 const WAITING_MAX: usize = 8;
-const TOO_MANY_REQUESTS: u16 = 429;
 
 /// What a page contains, or why there is none.
 #[derive(Debug)]
@@ -30,17 +27,25 @@ pub(super) enum TopUpdate {
 }
 
 /// Why a page could not be read.
-pub(super) enum FetchFailure {
+pub enum FetchFailure {
     /// It may work later.
     Unreachable(String),
     /// The request is wrong, or its key is.
     Refused(String),
 }
 
+/// Reads the admin pages of one gateway.
+pub trait AdminPageSource: Send {
+    /// The JSON of the page at `path`.
+    ///
+    /// # Errors
+    /// There is none, with a message for the terminal.
+    fn page(&self, path: &str) -> Result<Value, FetchFailure>;
+}
+
 /// The admin pages of one gateway.
 pub(super) struct TopFeed {
-    url: AdminUrl,
-    args: AdminRequestArgs,
+    source: Box<dyn AdminPageSource>,
 }
 
 /// The updates that a thread reads.
@@ -51,9 +56,9 @@ pub(super) struct TopUpdates {
 }
 
 impl FetchFailure {
-    pub fn into_error(self) -> CommandError {
+    pub(super) fn into_message(self) -> String {
         let (Self::Unreachable(message) | Self::Refused(message)) = self;
-        CommandError::new(message)
+        message
     }
 
     fn into_update(self) -> TopUpdate {
@@ -65,8 +70,8 @@ impl FetchFailure {
 }
 
 impl TopFeed {
-    pub fn new(url: AdminUrl, args: AdminRequestArgs) -> Self {
-        Self { url, args }
+    pub fn new(source: Box<dyn AdminPageSource>) -> Self {
+        Self { source }
     }
 
     /// All pages, once.
@@ -128,19 +133,6 @@ impl TopFeed {
     }
 
     fn page(&self, path: &str) -> Result<Value, FetchFailure> {
-        let client = AdminClient {
-            url: &self.url,
-            args: &self.args,
-        };
-        let response = client.fetch("GET", path);
-        let response = response.map_err(|error| FetchFailure::Unreachable(error.message))?;
-        let is_refusal =
-            (400..500).contains(&response.status) && response.status != TOO_MANY_REQUESTS;
-        client
-            .json_in(&response, path)
-            .map_err(|error| match is_refusal {
-                true => FetchFailure::Refused(error.message),
-                false => FetchFailure::Unreachable(error.message),
-            })
+        self.source.page(path)
     }
 }
