@@ -32,6 +32,7 @@ impl Filter for MeterUsageFilter {
         FilterDeclaration {
             response_body: ResponseBodyAccess::Observe,
             events: ResponseBodyAccess::Observe,
+            reads_upstream_events: true,
             ..FilterDeclaration::default()
         }
     }

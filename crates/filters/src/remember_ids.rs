@@ -48,6 +48,7 @@ impl Filter for RememberIdsFilter {
         FilterDeclaration {
             response_body: ResponseBodyAccess::Observe,
             events: ResponseBodyAccess::Observe,
+            reads_upstream_events: true,
             ..FilterDeclaration::default()
         }
     }

@@ -17,6 +17,7 @@ mod relay_straight;
 mod relay_stream;
 mod reply_plan;
 pub(super) mod response_fault;
+mod response_transcoder;
 pub(super) mod retry_policy;
 #[cfg(test)]
 pub(super) mod sizes;
@@ -42,8 +43,8 @@ use headgate_core::filter::stream_info::{DenialReply, UpstreamProcessing, UsageR
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{FilterAction, LocalReply};
 use headgate_observe::open_requests::OpenRequestGuard;
-use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::{ChannelProtocol, Protocol};
 use http::{Method, StatusCode};
 use parse_body::parse_body;
 use record::ExchangeRecord;
@@ -136,7 +137,10 @@ impl Exchange<'_> {
             None => Arc::from([]),
         };
         self.retry_policy = RetryPolicy {
-            safety: RetrySafety::for_request(&self.request),
+            safety: RetrySafety::for_request(
+                &self.request,
+                candidates.iter().map(|candidate| candidate.protocol),
+            ),
             on_timeout: route.failover.on_timeout,
         };
         let LeasedResponse {
@@ -210,12 +214,14 @@ impl Exchange<'_> {
     /// attempts, and a failed request costs no money.
     fn streams_body(&self) -> bool {
         let length = self.downstream.declared_length();
+        // What streams is not converted.
+        let speaking = self.request.protocol.map(ChannelProtocol::same_as);
         let needs_none = self.route.request.body_need() == RequestBodyNeed::Untouched;
         needs_none
             && self.downstream.has_unread_body()
             && [Method::POST, Method::PUT, Method::PATCH].contains(&self.request.method)
             && length.is_none_or(|bytes| bytes > HELD_BYTES_MAX)
-            && RetrySafety::for_request(&self.request) != RetrySafety::Paid
+            && RetrySafety::for_request(&self.request, [speaking]) != RetrySafety::Paid
     }
 
     fn prepare_upload(&mut self, deadline: Duration) -> Result<(), Fault> {

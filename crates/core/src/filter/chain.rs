@@ -48,6 +48,8 @@ pub struct ResponseChain {
     body_observers: Vec<Arc<dyn Filter>>,
     body_replacers: Vec<Arc<dyn Filter>>,
     event_filters: Vec<Arc<dyn Filter>>,
+    /// Those that read the provider's events, before they are converted for the caller.
+    upstream_event_observers: Vec<Arc<dyn Filter>>,
     bodies: ResponseBodyAccess,
     events: ResponseBodyAccess,
     heartbeat: Option<Duration>,
@@ -209,7 +211,10 @@ impl ResponseChain {
         Self {
             body_observers: with(|declared| declared.response_body == ResponseBodyAccess::Observe),
             body_replacers: with(|declared| declared.response_body == ResponseBodyAccess::Replace),
-            event_filters: with(|declared| declared.events != ResponseBodyAccess::None),
+            event_filters: with(|declared| {
+                declared.events != ResponseBodyAccess::None && !declared.reads_upstream_events
+            }),
+            upstream_event_observers: with(|declared| declared.reads_upstream_events),
             bodies: highest(|one| one.response_body),
             events: highest(|one| one.events),
             heartbeat: declared().filter_map(|one| one.heartbeat).min(),
@@ -289,7 +294,21 @@ impl ResponseChain {
         }
     }
 
-    /// Runs the event filters. Filters see an event as those before them replaced it; once a filter drops the event,
+    /// Shows an event of the provider to the filters that read its side of the stream. These filters never wait.
+    pub fn observe_event(&self, event: &mut EventView<'_>) {
+        for filter in &self.upstream_event_observers {
+            match filter.on_event(event) {
+                HookResult::Ready(_) | HookResult::Later(_) => {}
+            }
+        }
+    }
+
+    /// Whether any filter sees or changes the caller's events.
+    pub fn has_event_filters(&self) -> bool {
+        !self.event_filters.is_empty()
+    }
+
+    /// Runs the event filters on an event of the caller's side. Filters see an event as those before them replaced it; once a filter drops the event,
     /// later filters do not see it.
     ///
     /// # Errors

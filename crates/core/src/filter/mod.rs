@@ -193,6 +193,9 @@ pub struct FilterDeclaration {
     pub response_body: ResponseBodyAccess,
     /// Access to the events of a streamed response.
     pub events: ResponseBodyAccess,
+    /// `on_event` shows the provider's events, in the channel's protocol and as no other filter has changed them. Only for a
+    /// filter with [`ResponseBodyAccess::Observe`] of events, which must return `Ready` then.
+    pub reads_upstream_events: bool,
     /// Largest request body that the filter admits, in bytes; any if `None`.
     pub body_limit: Option<u64>,
     /// How much of a request the filter can inspect; it refuses larger requests.

@@ -25,9 +25,7 @@ use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::response_verdict;
 use headgate_protocol::response_verdict::{ResponseVerdict, reported_status};
 use headgate_protocol::sse::is_event_stream_start;
-use headgate_protocol::{
-    ChannelProtocol, GenerationMedium, Protocol, retry_after, upstream_request_id,
-};
+use headgate_protocol::{ChannelProtocol, GenerationMedium, retry_after, upstream_request_id};
 use http::{HeaderMap, Method, StatusCode};
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
@@ -185,10 +183,8 @@ impl Attempts<'_> {
         }
         let end = AttemptFailureClass::EmbeddedError(error.class);
         let decision = self.decision_about(end, error.evidence);
-        let body = match Protocol::descriptor_for(self.request.protocol)
-            .errors
-            .is_rendered(&body)
-        {
+        let protocol = lease.candidate.protocol;
+        let body = match protocol.is_some_and(|it| it.descriptor().errors.is_rendered(&body)) {
             true => ErrorReplyBody::Provider(body),
             false => ErrorReplyBody::Gateway(failed_response_fault(response.status)),
         };

@@ -9,7 +9,7 @@ use headgate_core::catalog::channel::{Channel, Credential};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
-use headgate_protocol::Protocol;
+use headgate_protocol::ChannelProtocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::header_policy;
 use headgate_protocol::json::edit::{BodySegments, JsonEdits};
@@ -43,7 +43,10 @@ pub(crate) async fn prepare(
     if let Some(trace) = trace {
         trace.set_headers(&mut headers);
     }
-    if request.protocol.is_some_and(Protocol::creates_paid_work) {
+    if candidate
+        .protocol
+        .is_some_and(ChannelProtocol::creates_paid_work)
+    {
         header_policy::remove_idempotency_key(&mut headers);
     }
     request.header_edits.apply(&mut headers)?;

@@ -5,6 +5,7 @@ use super::evaluate::ERROR_BYTES_MAX;
 use super::keep_alive::KEEP_ALIVE_COMMENT;
 use super::reply_plan::{ErrorReply, ErrorReplyBody, ReplyPlan};
 use super::response_fault::{foreign_body_fault, too_slow};
+use super::response_transcoder::ResponseTranscoder;
 use super::retry_policy::{AttemptFailureClass, RetryDecision};
 use crate::channel::lease::ChannelLease;
 use crate::deadline::DeadlineElapsed;
@@ -50,7 +51,8 @@ impl Exchange<'_> {
             response.headers(),
             &candidate.channel.secrets,
         );
-        let kind = response.kind();
+        let mut transcoder = ResponseTranscoder::between(candidate.protocol, self.request.protocol);
+        let kind = transcoder.body_kind(response.kind());
         if kind != response.declared_kind {
             relabel(&mut headers, kind);
         }
@@ -83,10 +85,11 @@ impl Exchange<'_> {
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
         let relayed = match plan {
             ReplyPlan::Response | ReplyPlan::FailedStream => {
-                self.relay_good(&mut response, headers, kind, candidate)
+                self.relay_good(&mut response, headers, kind, candidate, transcoder)
                     .await
             }
-            ReplyPlan::ProviderError(error) => {
+            ReplyPlan::ProviderError(mut error) => {
+                error.convert(&mut transcoder);
                 self.relay_error(&response, headers, kind, candidate, *error)
                     .await
             }
@@ -115,17 +118,23 @@ impl Exchange<'_> {
         headers: HeaderMap,
         kind: ResponseBodyKind,
         candidate: &Candidate,
+        transcoder: ResponseTranscoder,
     ) -> Result<(), Fault> {
         let is_checked = self.route.response.output_checks().is_required();
         match kind {
             ResponseBodyKind::Foreign if is_checked => {
                 Err(self.unchecked_fault("it is not of the protocol"))
             }
-            ResponseBodyKind::Stream => self.relay_stream(response, headers, candidate).await,
+            ResponseBodyKind::Stream => {
+                self.relay_stream(response, headers, candidate, transcoder)
+                    .await
+            }
             ResponseBodyKind::Json | ResponseBodyKind::Other
-                if self.route.response.body_access() == ResponseBodyAccess::Replace =>
+                if self.route.response.body_access() == ResponseBodyAccess::Replace
+                    || !transcoder.passes_bytes() =>
             {
-                self.relay_replaced(response, headers, candidate).await
+                self.relay_replaced(response, headers, candidate, transcoder)
+                    .await
             }
             ResponseBodyKind::Json | ResponseBodyKind::Foreign | ResponseBodyKind::Other => {
                 self.relay_straight(response, headers, kind, candidate)
@@ -210,12 +219,13 @@ impl Exchange<'_> {
         sent.map_err(|fault| decision.fault(fault))
     }
 
-    /// Relays a response that filters may change: the whole body is read before the head is sent.
+    /// Relays a response that is converted, or that filters may change: the whole body is read before the head is sent.
     async fn relay_replaced(
         &mut self,
         response: &mut UpstreamResponse,
         mut headers: HeaderMap,
         candidate: &Candidate,
+        mut transcoder: ResponseTranscoder,
     ) -> Result<(), Fault> {
         // Held until the body was sent.
         let mut share = self.gateway.whole_bodies.share();
@@ -224,18 +234,21 @@ impl Exchange<'_> {
             Ok(body) => whole_or_start(body),
             Err(interrupted) => Err(interrupted.into()),
         };
-        let (mut body, complete) = read.map_err(|fault| self.uncommitted_fault(fault))?;
-        if !complete && self.route.response.output_checks().is_required() {
+        let (provider_body, complete) = read.map_err(|fault| self.uncommitted_fault(fault))?;
+        let must_be_whole =
+            !transcoder.passes_bytes() || self.route.response.output_checks().is_required();
+        if !complete && must_be_whole {
             return Err(self.unchecked_fault("it is too large"));
         }
         if !complete {
             headers.remove(header::CONTENT_LENGTH);
             let status = self.caller_status(response);
             self.downstream.write_head(status, headers).await?;
-            self.downstream.write(body, false).await?;
+            self.downstream.write(provider_body, false).await?;
             return self.forward_body(response, |_| {}).await;
         }
-        self.check_late(response, &body, candidate)?;
+        self.check_late(response, &provider_body, candidate)?;
+        let mut body = transcoder.body(provider_body.clone());
         let mut view = ResponseView {
             status: self.caller_status(response),
             request: &mut self.request,
@@ -243,7 +256,6 @@ impl Exchange<'_> {
             headers: &mut headers,
             kind: ResponseBodyKind::Json,
         };
-        let provider_body = body.clone();
         let replaced = self.route.response.replace_body(&mut view, &mut body);
         let max_wait = response.time_left().max(REPLACED_WITHIN);
         let replaced = self

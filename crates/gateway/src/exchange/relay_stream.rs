@@ -1,10 +1,13 @@
 //! Relays a provider's event stream to the caller, and shows its events to filters.
 
 mod held;
+mod held_events;
+mod relayed_stream;
 
 use super::Exchange;
 use super::keep_alive::KeepAliveCommentTimer;
 use super::relay::is_channel_fault;
+use super::response_transcoder::ResponseTranscoder;
 use super::retry_policy::AttemptFailureClass;
 use crate::reply;
 use crate::upstream::response::UpstreamResponse;
@@ -13,52 +16,26 @@ use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::ResponseBodyAccess;
 use headgate_core::filter::output_check::OutputChecks;
 use headgate_core::filter::view::{EventAction, EventView};
+use headgate_protocol::ChannelProtocol;
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::sse::{SseDecoder, SseEvent};
+use headgate_protocol::sse::SseEvent;
 use headgate_protocol::stream::{MessageStartCompletion, StreamProgress};
 use http::{HeaderMap, Method, StatusCode, header};
+use relayed_stream::RelayedStream;
 use std::pin::pin;
 
 /// Events above this many bytes pass without being shown to filters.
 const EVENT_BYTES_MAX: usize = 16 << 20;
 
-/// State of a stream that is being relayed.
-struct RelayedStream {
-    framer: SseDecoder,
-    progress: Option<StreamProgress>,
-}
-
-impl RelayedStream {
-    fn is_over(&self) -> bool {
-        self.progress.as_ref().is_some_and(StreamProgress::is_over)
-    }
-
-    /// Whether the caller needs nothing more: the protocol's last event was sent, whole.
-    fn is_terminated(&self) -> bool {
-        let progress = self.progress.as_ref();
-        progress.is_some_and(StreamProgress::is_terminated) && self.framer.is_between_events()
-    }
-
-    /// Whether the last event arrived, and no incomplete event follows it.
-    fn has_ended(&self) -> bool {
-        let progress = self.progress.as_ref();
-        let is_good = progress.is_some_and(StreamProgress::has_last_event);
-        is_good && self.framer.is_between_events()
-    }
-
-    fn is_whole(&self, partial: Option<&SseEvent>) -> bool {
-        let progress = self.progress.as_ref();
-        progress.is_none_or(|progress| progress.is_whole(partial))
-    }
-}
-
 impl Exchange<'_> {
-    /// Relays a stream. Each chunk is sent before filters see its events, unless a filter may change events.
+    /// Relays a stream. Each chunk is sent before filters see its events, unless events are converted, or a filter may
+    /// change them.
     pub(super) async fn relay_stream(
         &mut self,
         response: &mut UpstreamResponse,
         mut headers: HeaderMap,
         candidate: &Candidate,
+        transcoder: ResponseTranscoder,
     ) -> Result<(), Fault> {
         let route = self.route.clone();
         let checks = match route.response.output_checks() {
@@ -67,28 +44,28 @@ impl Exchange<'_> {
             OutputChecks::Streams(checks) => Some(checks),
         };
         headers.remove(header::CONTENT_LENGTH);
-        if self.request.protocol.is_some() {
+        if candidate.protocol.is_some() {
             response.sniff_coding();
         }
         let status = self.caller_status(response);
         self.downstream.write_head(status, headers).await?;
+        let rewritten = !transcoder.passes_bytes()
+            || self.route.response.event_access() == ResponseBodyAccess::Replace;
         if let Some(checks) = checks {
             // Boxed, so that streams that are not held do not take its memory.
-            return Box::pin(self.relay_held_stream(response, candidate, checks)).await;
+            let relaying = self.relay_held_stream(response, candidate, checks, transcoder);
+            return Box::pin(relaying).await;
         }
-        let rewritten = self.route.response.event_access() == ResponseBodyAccess::Replace;
-        let mut stream = RelayedStream {
-            framer: SseDecoder::new(EVENT_BYTES_MAX),
-            progress: self.progress(response),
-        };
+        let mut stream =
+            RelayedStream::new(self.progress(response, candidate.protocol), transcoder);
         // A recorded trace has the messages of the request.
         if !route.response.reads_body_during_stream() && self.record.trace.is_none() {
             self.request.body.free();
         }
-        let mut start = self.start_completion();
+        let mut start = start_completion(candidate.protocol);
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), rewritten);
         loop {
-            let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
+            let heartbeat = keep_alive.current_interval(&stream.decoder, stream.is_over());
             // Pinned in place, since a move of this future copies kilobytes for each event.
             let next = pin!(self.next_chunk_with(response, heartbeat)).await;
             match next {
@@ -101,14 +78,14 @@ impl Exchange<'_> {
                         continue;
                     }
                     if rewritten {
-                        stream.framer.push(&chunk);
+                        stream.decoder.push(&chunk);
                         match self.rewritten_events(&mut stream, candidate).await {
                             Ok(events) => self.downstream.write(events, false).await?,
                             Err(fault) => return self.break_off(fault, &stream, None, true).await,
                         }
                     } else {
                         self.downstream.write(chunk.clone(), false).await?;
-                        stream.framer.push(&chunk);
+                        stream.decoder.push(&chunk);
                         self.observe_events(&mut stream, candidate).await?;
                     }
                     // Providers may keep the response open after its last event: the caller does not wait for that.
@@ -120,12 +97,12 @@ impl Exchange<'_> {
                 }
                 Ok(None) => {
                     if let Some(rest) = start.as_mut().and_then(MessageStartCompletion::take_rest) {
-                        stream.framer.push(&rest);
+                        stream.decoder.push(&rest);
                         if !rewritten {
                             self.downstream.write(rest, false).await?;
                         }
                     }
-                    let partial = stream.framer.finish();
+                    let partial = stream.decoder.finish();
                     if !stream.is_whole(partial.as_ref()) {
                         return self
                             .break_off(ended_early(), &stream, partial, rewritten)
@@ -147,23 +124,22 @@ impl Exchange<'_> {
                     return self.end_stream(&stream, Bytes::new(), candidate).await;
                 }
                 Err(fault) => {
-                    let partial = stream.framer.finish();
+                    let partial = stream.decoder.finish();
                     return self.break_off(fault, &stream, partial, rewritten).await;
                 }
             }
         }
     }
 
-    /// What adds members to the first event of the stream; `None` if nothing does.
-    fn start_completion(&self) -> Option<MessageStartCompletion> {
-        MessageStartCompletion::for_stream(&self.request.protocol?.descriptor().streams)
-    }
-
-    /// Tracks the stream's progress; `None` without a protocol or without a body.
-    fn progress(&self, response: &UpstreamResponse) -> Option<StreamProgress> {
+    /// Tracks the progress of the provider's stream; `None` without a protocol or without a body.
+    fn progress(
+        &self,
+        response: &UpstreamResponse,
+        protocol: Option<ChannelProtocol>,
+    ) -> Option<StreamProgress> {
         let is_bodiless =
             self.request.method == Method::HEAD || response.status == StatusCode::NO_CONTENT;
-        let protocol = self.request.protocol.filter(|_| !is_bodiless)?;
+        let protocol = protocol.filter(|_| !is_bodiless)?;
         let body = self.request.body.document();
         let choices = body.and_then(|body| body.root().get("n")?.as_u64());
         Some(StreamProgress::new(
@@ -191,7 +167,7 @@ impl Exchange<'_> {
         let between_events = partial.is_none_or(|partial| rewritten && !partial.is_oversize());
         let is_read = !matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteTimeout);
         if is_read && between_events && !stream.is_over() {
-            self.send_error_event(&fault).await;
+            self.send_error_event(&fault, stream).await;
         }
         Err(fault)
     }
@@ -225,8 +201,14 @@ impl Exchange<'_> {
         stream: &mut RelayedStream,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
-        while let Some(event) = stream.framer.next() {
-            self.filtered_event(stream, &event, candidate).await?;
+        let is_filtered = self.route.response.has_event_filters();
+        while let Some(received) = stream.decoder.next() {
+            self.observe_received(stream, &received, candidate);
+            if is_filtered {
+                for event in stream.transcoder.events(&received) {
+                    self.filtered_event(event, candidate).await?;
+                }
+            }
         }
         Ok(())
     }
@@ -237,23 +219,24 @@ impl Exchange<'_> {
         candidate: &Candidate,
     ) -> Result<Bytes, Fault> {
         let mut out: Vec<Bytes> = Vec::new();
-        while let Some(event) = stream.framer.next() {
-            out.extend(self.filtered_event(stream, &event, candidate).await?);
+        while let Some(received) = stream.decoder.next() {
+            self.observe_received(stream, &received, candidate);
+            for event in stream.transcoder.events(&received) {
+                out.extend(self.filtered_event(event, candidate).await?);
+            }
         }
         Ok(joined(out))
     }
 
-    /// Counts an event, and shows it to the filters. What is sent in its place; `None` if a filter drops it.
+    /// Shows an event of the caller's side to the filters. What is sent in its place; `None` if a filter drops it.
     ///
     /// # Errors
     /// A filter ends the stream.
     async fn filtered_event(
         &mut self,
-        stream: &mut RelayedStream,
         event: &SseEvent,
         candidate: &Candidate,
     ) -> Result<Option<Bytes>, Fault> {
-        self.count(stream, event, candidate);
         let mut view = EventView {
             request: &mut self.request,
             candidate: Some(candidate),
@@ -268,30 +251,46 @@ impl Exchange<'_> {
         })
     }
 
-    /// Counts an event, and records an error event, which is too late for another channel.
-    fn count(&mut self, stream: &mut RelayedStream, event: &SseEvent, candidate: &Candidate) {
+    /// Counts an event of the provider's side, and shows it to the filters that read that. Records an error event, which is
+    /// too late for another channel.
+    fn observe_received(
+        &mut self,
+        stream: &mut RelayedStream,
+        event: &SseEvent,
+        candidate: &Candidate,
+    ) {
         let info = &mut self.request.info;
         info.events += 1;
-        if let Some(progress) = &mut stream.progress
-            && progress.note(event, stream.framer.is_in_oversize())
-        {
+        if stream.note(event) {
             info.stream_error = Some(candidate.channel.errors.classify_event(event.data()));
         }
+        let mut view = EventView {
+            request: &mut self.request,
+            candidate: Some(candidate),
+            event,
+            action: EventAction::Pass,
+        };
+        self.route.response.observe_event(&mut view);
     }
 
-    async fn send_error_event(&mut self, fault: &Fault) {
+    async fn send_error_event(&mut self, fault: &Fault, stream: &RelayedStream) {
         self.release_permits();
         let event = reply::event_from_fault(
             self.request.protocol,
             fault,
             &self.request.id,
-            self.request.info.events,
+            stream.events_for_caller(self.request.info.events),
         );
         if let Some(event) = event {
             // The exchange fails in any case; if the caller is gone, it needs no event.
             let _ = self.downstream.write(event, false).await;
         }
     }
+}
+
+/// What adds members to the first event of a provider's stream; `None` if nothing does.
+fn start_completion(protocol: Option<ChannelProtocol>) -> Option<MessageStartCompletion> {
+    MessageStartCompletion::for_stream(&protocol?.descriptor().streams)
 }
 
 fn ended_early() -> Fault {

@@ -3,6 +3,7 @@
 use super::response_fault::{
     failed_response_fault, foreign_body_fault, refused_account_fault, unexpected_status_fault,
 };
+use super::response_transcoder::ResponseTranscoder;
 use super::retry_policy::{FinalReplyKind, RetryDecision};
 use crate::upstream::bounded_body::{BodyEnd, CollectedBody};
 use bytes::Bytes;
@@ -80,6 +81,15 @@ impl ReplyPlan {
 
     fn from_fault(decision: RetryDecision, fault: Fault) -> Self {
         Self::Fault(Box::new(decision.fault(fault)))
+    }
+}
+
+impl ErrorReply {
+    /// Converts the provider's body for the caller.
+    pub(super) fn convert(&mut self, transcoder: &mut ResponseTranscoder) {
+        if let ErrorReplyBody::Provider(body) = &mut self.body {
+            *body = transcoder.body(std::mem::take(body));
+        }
     }
 }
 

@@ -8,11 +8,11 @@ use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::error_class::{ErrorClass, ErrorEvidence};
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::{RequestCost, ResponseStorage};
+use headgate_protocol::{ChannelProtocol, RequestCost, ResponseStorage};
 use http::{Method, StatusCode};
 
-/// What it costs if a provider processes a request twice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What it costs if a provider processes a request twice, in rising order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RetrySafety {
     /// Text that is not stored: a discarded response costs its tokens.
     #[default]
@@ -282,10 +282,27 @@ const TIMED_OUT: &str = "the provider did not respond in time and may still proc
 const PAID_FAILURE: &str = "the provider returned an error and may have processed and billed this request; check by its request id before you send it again";
 
 impl RetrySafety {
-    /// The retry safety of a request, by its protocol and body.
-    pub fn for_request(request: &RequestView) -> Self {
+    /// The retry safety of a request to channels of these protocols: the highest of all.
+    pub fn for_request(
+        request: &RequestView,
+        channels: impl IntoIterator<Item = Option<ChannelProtocol>>,
+    ) -> Self {
+        let mut highest = Self::default();
+        let mut last = None;
+        for protocol in channels {
+            // As a rule all speak one protocol.
+            if last != Some(protocol) {
+                last = Some(protocol);
+                highest = highest.max(Self::for_channel(request, protocol));
+            }
+        }
+        highest
+    }
+
+    /// The retry safety on a channel, by its protocol and the request's body.
+    fn for_channel(request: &RequestView, protocol: Option<ChannelProtocol>) -> Self {
         let is_post = request.method == Method::POST;
-        let storage = match request.protocol.map(|it| it.descriptor().cost) {
+        let storage = match protocol.map(|it| it.descriptor().cost) {
             Some(RequestCost::PaidWork) => {
                 return if is_post { Self::Paid } else { Self::Free };
             }

@@ -27,6 +27,11 @@ impl ChannelProtocol {
         &self.descriptor().usage
     }
 
+    /// Whether requests create what is paid for one by one: videos and images.
+    pub fn creates_paid_work(self) -> bool {
+        self.0.creates_paid_work()
+    }
+
     /// What the gateway knows of this protocol.
     pub fn descriptor(self) -> &'static ProtocolDescriptor {
         self.0.descriptor()

@@ -1,35 +1,25 @@
 //! Relays a stream whose events are held until filters have decided about them, a window at a time.
 
-use super::{EVENT_BYTES_MAX, RelayedStream, ended_early, joined};
+use super::held_events::HeldEvents;
+use super::{EVENT_BYTES_MAX, RelayedStream, ended_early, joined, start_completion};
 use crate::deadline::DeadlineElapsed;
 use crate::exchange::Exchange;
 use crate::exchange::keep_alive::{KEEP_ALIVE_COMMENT, KeepAliveCommentTimer};
 use crate::exchange::relay::is_channel_fault;
 use crate::exchange::response_fault::unchecked_response_fault;
+use crate::exchange::response_transcoder::ResponseTranscoder;
 use crate::exchange::retry_policy::AttemptFailureClass;
 use crate::reply;
 use crate::upstream::response::UpstreamResponse;
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
-use headgate_core::filter::output_check::{HoldWindow, StreamChecks};
+use headgate_core::filter::output_check::StreamChecks;
 use headgate_protocol::fault::Fault;
-use headgate_protocol::sse;
-use headgate_protocol::sse::{SseDecoder, SseEvent};
+use headgate_protocol::sse::{self, SseEvent};
 use headgate_protocol::stream::MessageStartCompletion;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
-
-/// The events of the current window, in their order.
-struct HeldEvents {
-    window: HoldWindow,
-    events: Vec<Bytes>,
-    bytes: u64,
-    /// Number of events that were sent.
-    sent: u64,
-    /// When the window is over, counted from its first event.
-    deadline: Option<Instant>,
-}
 
 /// A stream that is held: who decides about its events, and those of the current window.
 struct HeldStream<'c> {
@@ -44,40 +34,6 @@ enum NextChunk {
     WindowOver,
 }
 
-impl HeldEvents {
-    fn new(window: HoldWindow) -> Self {
-        Self {
-            window,
-            events: Vec::new(),
-            bytes: 0,
-            sent: 0,
-            deadline: None,
-        }
-    }
-
-    fn push(&mut self, event: Bytes) {
-        self.bytes += event.len() as u64;
-        self.events.push(event);
-        self.deadline
-            .get_or_insert_with(|| Instant::now() + self.window.time);
-    }
-
-    fn is_full(&self) -> bool {
-        self.events.len() >= self.window.events as usize || self.bytes >= self.window.bytes
-    }
-
-    fn is_empty(&self) -> bool {
-        self.events.is_empty()
-    }
-
-    fn take(&mut self) -> Vec<Bytes> {
-        self.bytes = 0;
-        self.deadline = None;
-        self.sent += self.events.len() as u64;
-        std::mem::take(&mut self.events)
-    }
-}
-
 impl Exchange<'_> {
     /// Relays a stream whose head was sent. Events that no filter waits for pass at once, unless others are held before
     /// them.
@@ -86,19 +42,18 @@ impl Exchange<'_> {
         response: &mut UpstreamResponse,
         candidate: &Candidate,
         checks: &StreamChecks,
+        transcoder: ResponseTranscoder,
     ) -> Result<(), Fault> {
-        let mut stream = RelayedStream {
-            framer: SseDecoder::new(EVENT_BYTES_MAX),
-            progress: self.progress(response),
-        };
+        let mut stream =
+            RelayedStream::new(self.progress(response, candidate.protocol), transcoder);
         let mut held = HeldStream {
             checks,
             events: HeldEvents::new(checks.window),
         };
-        let mut start = self.start_completion();
+        let mut start = start_completion(candidate.protocol);
         let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), true);
         loop {
-            let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
+            let heartbeat = keep_alive.current_interval(&stream.decoder, stream.is_over());
             match self
                 .next_held_chunk(response, heartbeat, held.events.deadline)
                 .await
@@ -108,7 +63,7 @@ impl Exchange<'_> {
                         None => chunk,
                         Some(completion) => completion.complete(chunk),
                     };
-                    stream.framer.push(&chunk);
+                    stream.decoder.push(&chunk);
                     self.hold_events(&mut stream, &mut held, candidate, heartbeat)
                         .await?;
                     if stream.is_terminated() {
@@ -118,7 +73,7 @@ impl Exchange<'_> {
                 Ok(NextChunk::WindowOver) => self.release(&mut held, heartbeat).await?,
                 Ok(NextChunk::End) => {
                     if let Some(rest) = start.as_mut().and_then(MessageStartCompletion::take_rest) {
-                        stream.framer.push(&rest);
+                        stream.decoder.push(&rest);
                     }
                     return self.end_held(stream, held, candidate).await;
                 }
@@ -133,7 +88,7 @@ impl Exchange<'_> {
                     if is_channel_fault(&fault) {
                         self.release(&mut held, None).await?;
                     }
-                    let partial = stream.framer.finish();
+                    let partial = stream.decoder.finish();
                     return self.break_off(fault, &stream, partial, true).await;
                 }
             }
@@ -154,7 +109,7 @@ impl Exchange<'_> {
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         self.release_permits();
-        let partial = stream.framer.finish();
+        let partial = stream.decoder.finish();
         let is_whole = stream.is_whole(partial.as_ref());
         // Some clients read a last event without its blank line.
         if let Some(partial) = partial.as_ref().filter(|_| is_whole) {
@@ -183,30 +138,33 @@ impl Exchange<'_> {
         heartbeat: Option<Duration>,
     ) -> Result<(), Fault> {
         let mut passing: Vec<Bytes> = Vec::new();
-        while let Some(event) = stream.framer.next() {
-            let sent = match self.filtered_event(stream, &event, candidate).await {
-                Ok(Some(sent)) => sent,
-                Ok(None) => continue,
-                Err(fault) => {
+        while let Some(received) = stream.decoder.next() {
+            self.observe_received(stream, &received, candidate);
+            for event in stream.transcoder.events(&received) {
+                let sent = match self.filtered_event(event, candidate).await {
+                    Ok(Some(sent)) => sent,
+                    Ok(None) => continue,
+                    Err(fault) => {
+                        self.pass(&mut passing).await?;
+                        return Err(self.refused(fault, held).await);
+                    }
+                };
+                if event.is_oversize() {
                     self.pass(&mut passing).await?;
-                    return Err(self.refused(fault, held).await);
+                    return Err(self.end_at_oversize_event(held, heartbeat).await);
                 }
-            };
-            if event.is_oversize() {
-                self.pass(&mut passing).await?;
-                return Err(self.end_at_oversize_event(held, heartbeat).await);
-            }
-            let waits = self.shows_to_checks(&event, &sent, held.checks);
-            match waits || !held.events.is_empty() {
-                true => held.events.push(sent),
-                false => {
-                    held.events.sent += 1;
-                    passing.push(sent);
+                let waits = self.shows_to_checks(event, &sent, held.checks);
+                match waits || !held.events.is_empty() {
+                    true => held.events.push(sent),
+                    false => {
+                        held.events.sent += 1;
+                        passing.push(sent);
+                    }
                 }
-            }
-            if held.events.is_full() {
-                self.pass(&mut passing).await?;
-                self.release(held, heartbeat).await?;
+                if held.events.is_full() {
+                    self.pass(&mut passing).await?;
+                    self.release(held, heartbeat).await?;
+                }
             }
         }
         self.pass(&mut passing).await
@@ -367,34 +325,5 @@ impl Exchange<'_> {
             }
         };
         Ok(chunk.map_or(NextChunk::End, NextChunk::Chunk))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_is_full_at_the_first_of_its_limits() {
-        let window = HoldWindow {
-            events: 3,
-            bytes: 10,
-            time: Duration::from_secs(1),
-        };
-        for (events, full) in [
-            (&["a"][..], false),
-            (&["a", "b", "c"], true),
-            (&["0123456789"], true),
-            (&["01234", "5678"], false),
-        ] {
-            let mut held = HeldEvents::new(window);
-            for event in events {
-                held.push(Bytes::from_static(event.as_bytes()));
-            }
-            assert_eq!(held.is_full(), full, "{events:?}");
-            assert!(held.deadline.is_some());
-            assert_eq!(held.take().len(), events.len());
-            assert!(held.is_empty() && !held.is_full() && held.deadline.is_none());
-        }
     }
 }

@@ -10,12 +10,15 @@ use super::FinalReplyKind::{
 use super::NextAttempt::{Candidate, FreshConnection, Stop};
 use super::RetrySafety::{self, Background, Free, Paid, Stored, Streamed};
 use super::{NextAttempt, RetryDecision, RetryPolicy};
+use headgate_core::filter::view::RequestView;
 use headgate_protocol::error_class::ErrorClass;
 use headgate_protocol::error_class::ErrorClass::{
     ContentPolicy, ContextTooLong, InvalidRequest, ModelNotFound, Overloaded, RateLimited,
     RefusedAccount, RefusedCredential,
 };
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::{ChannelProtocol, Protocol};
+use http::{HeaderMap, Method};
 
 const BLAMES: [ErrorClass; 9] = ErrorClass::ALL;
 const CALLERS: [ErrorClass; 3] = [InvalidRequest, ContextTooLong, ContentPolicy];
@@ -241,5 +244,25 @@ fn an_error_without_a_code_stops_a_paid_request_and_still_warns_of_paying_twice(
             sdk_may_retry: false,
         };
         assert_eq!(decision, expected, "{end:?} {evidence:?}");
+    }
+}
+
+#[test]
+fn the_protocols_of_the_channels_decide_and_not_the_callers() {
+    let path = "/v1/chat/completions".to_owned();
+    let (method, headers) = (Method::POST, HeaderMap::new());
+    let caller = Some(Protocol::Chat);
+    let request = RequestView::new("id".into(), method, path, None, headers, Vec::new(), caller);
+    for (channels, expected) in [
+        (&[][..], Free),
+        (&[Protocol::Chat], Free),
+        (&[Protocol::Responses], Stored),
+        (&[Protocol::Chat, Protocol::Responses], Stored),
+        (&[Protocol::Video, Protocol::Chat], Paid),
+    ] {
+        let protocols = channels.iter().copied();
+        let protocols = protocols.map(|protocol| Some(ChannelProtocol::same_as(protocol)));
+        let safety = RetrySafety::for_request(&request, protocols);
+        assert_eq!(safety, expected, "{channels:?}");
     }
 }
