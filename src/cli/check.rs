@@ -79,7 +79,7 @@ fn check_bucket(snapshot: &Snapshot, shared: &SharedState) {
     let written = runtime
         .map_err(|error| error.to_string())
         .and_then(|runtime| {
-            let metrics = Arc::new(Metrics::new());
+            let metrics = Arc::<Metrics>::default();
             let client = gateway::bucket_client(&snapshot.server.dns, metrics);
             shared.features.get::<SharedMediaState>().set_client(client);
             let written = runtime.block_on(snapshot.features.get::<MediaStore>().check_bucket());

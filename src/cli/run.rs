@@ -79,7 +79,7 @@ pub fn gateway(
     log: ProcessLog,
     temporary_files: Vec<PathBuf>,
 ) -> Result<ReadyGateway, CommandError> {
-    let metrics = Arc::new(Metrics::new());
+    let metrics = Arc::new(Metrics::new(shared.list, &shared.features));
     let reloader = Arc::new(Reloader::start(
         &args.config.path(),
         shared,

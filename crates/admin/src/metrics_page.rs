@@ -3,12 +3,6 @@
 use super::AdminApp;
 use headgate_core::serve::AppResponse;
 use headgate_gateway::channel::clock::MonotonicTime;
-use headgate_media::SharedMediaState;
-#[cfg(feature = "wasm")]
-use headgate_observe::plugin_custom_metrics;
-use headgate_plugins::SharedPlugins;
-use headgate_video::callbacks::CallbackQueue;
-use headgate_video::polls::TaskStatusFetcher;
 use http::StatusCode;
 
 /// The version of Prometheus' text format.
@@ -21,10 +15,6 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     let services = snapshot.services.iter();
     let breakers = services.map(|service| (&*service.name, service.is_open()));
     metrics.services.update(breakers);
-    #[cfg(feature = "wasm")]
-    let plugins = app.reloader.features().get::<SharedPlugins>().in_use();
-    #[cfg(feature = "wasm")]
-    metrics.plugins.update(&plugins);
     let catalog = &snapshot.catalog;
     let (channels, now) = (&app.channels, MonotonicTime::now());
     let of_channels = &metrics.channels;
@@ -41,24 +31,6 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
     let all = snapshot.callers.iter().map(|caller| &*caller.name);
     metrics.callers.set_in_flight(all, callers);
     metrics.traces.update(app.reloader.traces());
-    follow_counts(app);
     let page = metrics.render(app.access_log.dropped(), &app.reloader.state().health());
-    #[cfg(feature = "wasm")]
-    let page = [page, plugin_custom_metrics::render(&plugins).into_bytes()].concat();
     AppResponse::full(StatusCode::OK, METRICS, page)
-}
-
-/// Raises the counters that follow counts which are kept elsewhere.
-pub(super) fn follow_counts(app: &AdminApp) {
-    let (metrics, features) = (&app.metrics, app.reloader.features());
-    metrics
-        .polls
-        .update(features.get::<TaskStatusFetcher>().counters());
-    metrics.mirrors.update(&features.get());
-    let callbacks = features.get::<CallbackQueue>();
-    let callbacks = callbacks.counters();
-    metrics.callbacks.update(callbacks);
-    metrics
-        .media
-        .update(&features.get::<SharedMediaState>().counters);
 }

@@ -1,12 +1,15 @@
 //! A feature: a part of the gateway that brings its filters and what they share, and that only the program's list names.
 
 pub mod background;
+pub mod metrics;
 pub mod section;
 
 use crate::filter::descriptor::{FilterDescriptor, FilterProvision};
 use crate::outgoing::OutgoingClients;
 use crate::state::settings::StoreOpener;
 use background::BackgroundWork;
+use metrics::FeatureMetrics;
+use prometheus::Registry;
 use section::{ConfigProblems, ConfigSections, SectionContext};
 use std::any::{Any, TypeId, type_name};
 use std::path::PathBuf;
@@ -65,6 +68,15 @@ pub trait Feature: Sync {
 
     /// Adds what outlives snapshots and is shared by all of them. Called once for each process.
     fn add_shared_values(&self, _values: &mut FeatureValues) {}
+
+    /// Registers its metrics. Called once for each process.
+    fn register_metrics(
+        &self,
+        _registry: &Registry,
+        _shared: &FeatureValues,
+    ) -> Vec<Box<dyn FeatureMetrics>> {
+        Vec::new()
+    }
 }
 
 /// The features of a program.

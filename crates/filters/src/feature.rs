@@ -1,6 +1,6 @@
 //! The filters for text and for edits of requests and responses, limits, the cache, mirroring and callouts.
 
-use crate::mirroring::MirroredRequests;
+use crate::mirroring::{MirrorMetrics, MirroredRequests};
 use crate::response_cache::ResponseCache;
 use crate::{
     allow_ip, authenticate, cache, callout, deny_ip, edit_event, edit_json, first_channel,
@@ -8,8 +8,10 @@ use crate::{
     normalise, pass_sse, pin, rate_limit, remember_ids, remove_headers, replace, reply,
     require_json, require_version, restore_model, rewrite_path, route_model, set_headers, validate,
 };
+use headgate_core::feature::metrics::FeatureMetrics;
 use headgate_core::feature::{Feature, FeatureValues};
 use headgate_core::filter::descriptor::FilterDescriptor;
+use prometheus::Registry;
 use std::sync::Arc;
 
 /// The filters for text and for edits of requests and responses, limits, the cache, mirroring and callouts.
@@ -56,5 +58,13 @@ impl Feature for FiltersFeature {
     fn add_shared_values(&self, values: &mut FeatureValues) {
         values.set(Arc::<ResponseCache>::default());
         values.set(Arc::<MirroredRequests>::default());
+    }
+
+    fn register_metrics(
+        &self,
+        registry: &Registry,
+        shared: &FeatureValues,
+    ) -> Vec<Box<dyn FeatureMetrics>> {
+        vec![Box::new(MirrorMetrics::new(registry, shared.get()))]
     }
 }

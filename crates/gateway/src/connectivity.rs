@@ -53,7 +53,11 @@ pub struct ModelListResponse {
 impl ConnectivityCheck {
     /// `step_timeout` is that of each step.
     pub fn new(dns: &DnsSettings, step_timeout: Duration) -> Self {
-        let addresses = addresses(dns, Arc::new(Metrics::new()), DnsRefreshPolicy::default());
+        let addresses = addresses(
+            dns,
+            Arc::new(Metrics::default()),
+            DnsRefreshPolicy::default(),
+        );
         Self {
             upstream: UpstreamClient::new(addresses),
             step_timeout,

@@ -35,7 +35,6 @@ use headgate_core::outgoing::OutgoingClients;
 use headgate_core::outgoing::bucket_client::BucketClient;
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::metrics::Metrics;
-use headgate_plugins::SharedPlugins;
 use http::HeaderMap;
 use listen::caller_connections::CallerConnectionCounts;
 use listen::drain_state::DrainState;
@@ -96,11 +95,6 @@ impl Gateway {
         reloader
             .services()
             .connect(Arc::new(services), metrics.services.clone());
-        #[cfg(feature = "wasm")]
-        reloader
-            .features()
-            .get::<SharedPlugins>()
-            .connect(metrics.plugins.clone());
         Self {
             reloader,
             upstream,

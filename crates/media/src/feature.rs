@@ -2,14 +2,17 @@
 
 use crate::config::MediaSections;
 use crate::filter::{copy_files, map_images, serve_media, store_media};
+use crate::metrics::MediaMetrics;
 use crate::response_body::ResponseBodies;
 use crate::{SharedMediaState, build, upkeep};
 use headgate_core::feature::background::BackgroundWork;
+use headgate_core::feature::metrics::FeatureMetrics;
 use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
 use headgate_core::feature::{Feature, FeatureValues};
 use headgate_core::filter::descriptor::{FilterDescriptor, settings_schema};
 use headgate_core::large_bodies::LargeBodies;
 use headgate_core::outgoing::OutgoingClients;
+use prometheus::Registry;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -65,5 +68,13 @@ impl Feature for MediaFeature {
 
     fn add_shared_values(&self, values: &mut FeatureValues) {
         values.set(Arc::<SharedMediaState>::default());
+    }
+
+    fn register_metrics(
+        &self,
+        registry: &Registry,
+        shared: &FeatureValues,
+    ) -> Vec<Box<dyn FeatureMetrics>> {
+        vec![Box::new(MediaMetrics::new(registry, shared.get()))]
     }
 }

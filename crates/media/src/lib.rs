@@ -25,6 +25,7 @@ pub mod filter;
 pub mod hosting;
 mod leftovers;
 mod lifetime;
+mod metrics;
 mod object;
 mod offload;
 mod properties;
@@ -50,7 +51,6 @@ pub const MEDIA_PATH: &str = "/_headgate/media/";
 
 pub use content::{ContentDigest, ContentHasher, ContentInfo, split_pieces};
 pub use content_type::{declared_kind, detect_content_type, runs_in_browsers};
-pub use counters::{MediaCounters, RemovalReason, StoredTotals, WriteOutcome};
 pub use error::MediaStoreError;
 pub use file_copy::{FileCopy, HostedCopies};
 pub use object::StoredObject;

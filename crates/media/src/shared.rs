@@ -20,7 +20,7 @@ const COPIES_WAIT: Duration = Duration::from_secs(30);
 
 /// What the media stores of all configurations of a process share.
 pub struct SharedMediaState {
-    pub counters: MediaCounters,
+    pub(super) counters: MediaCounters,
     pub(super) usage: CallerUsageCache,
     /// Bounds the writes at a time.
     pub(super) writes: Arc<Semaphore>,

@@ -1,6 +1,6 @@
 //! Metrics of what operators do and watch: drained channels, event streams.
 
-use super::registration::registered;
+use headgate_core::feature::metrics::registered;
 use prometheus::{IntGauge, IntGaugeVec, Opts, Registry};
 
 /// Metrics of the admin pages.

@@ -1,7 +1,7 @@
 //! Metrics of callers: what each of them takes of the gateway.
 
-use super::registration::registered;
 use foldhash::fast::RandomState;
+use headgate_core::feature::metrics::registered;
 use headgate_protocol::usage::TokenUsage;
 use prometheus::{Counter, CounterVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::collections::HashMap;

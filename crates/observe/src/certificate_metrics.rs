@@ -1,6 +1,6 @@
 //! Metrics of the certificates that the gateway presents.
 
-use super::registration::registered;
+use headgate_core::feature::metrics::registered;
 use prometheus::core::Collector;
 use prometheus::{IntGaugeVec, Opts, Registry};
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! Metrics of channels: availability, cool-downs, probes, refused credentials, and retries denied by the retry budget.
 
-use super::registration::registered;
+use headgate_core::feature::metrics::registered;
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};

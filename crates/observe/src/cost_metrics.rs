@@ -1,7 +1,7 @@
 //! Metrics of what exchanges cost.
 
-use super::registration::registered;
 use headgate_core::catalog::price::{Cost, PricedUsage};
+use headgate_core::feature::metrics::registered;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
 use prometheus::{IntCounterVec, Opts, Registry};

@@ -1,6 +1,6 @@
 //! Metrics of paid creates: the outcomes of idempotency keys, and how the creates ended.
 
-use super::registration::registered;
+use headgate_core::feature::metrics::registered;
 use headgate_core::filter::stream_info::StreamInfo;
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;

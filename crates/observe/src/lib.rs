@@ -3,7 +3,6 @@
 pub mod access_log;
 mod admin_metrics;
 pub mod bounded;
-mod callback_metrics;
 mod caller_metrics;
 pub mod captures;
 mod certificate_metrics;
@@ -16,18 +15,11 @@ mod json_line;
 pub mod line_writer;
 pub mod log_filter;
 mod log_target;
-mod media_metrics;
 pub mod metrics;
 pub mod open_requests;
-#[cfg(feature = "wasm")]
-pub mod plugin_custom_metrics;
-#[cfg(feature = "wasm")]
-mod plugin_metrics;
-mod poll_metrics;
 pub mod process_log;
 pub mod process_metrics;
 pub mod recent_requests;
-mod registration;
 mod response_cache_metrics;
 mod service_metrics;
 pub mod spool_metrics;

@@ -3,7 +3,6 @@
 pub mod fault_counters;
 
 use super::admin_metrics::AdminMetrics;
-use super::callback_metrics::CallbackMetrics;
 use super::caller_metrics::CallerMetrics;
 use super::captures::ExchangeCaptures;
 use super::certificate_metrics::CertificateMetrics;
@@ -11,12 +10,9 @@ use super::channel_metrics::ChannelMetrics;
 use super::cost_metrics::CostMetrics;
 use super::create_metrics::CreateMetrics;
 use super::finished_exchange::FinishedExchange;
-use super::media_metrics::MediaMetrics;
 use super::open_requests::OpenRequests;
-use super::poll_metrics::PollMetrics;
 use super::process_metrics::ProcessMetrics;
-use super::registration::{raise, registered};
-use super::response_cache_metrics::{MirrorMetrics, ResponseCacheMetrics};
+use super::response_cache_metrics::ResponseCacheMetrics;
 use super::service_metrics::ServiceMetrics;
 use super::spool_metrics::SpoolMetrics;
 use super::state_metrics::StateMetrics;
@@ -25,6 +21,8 @@ use super::trace_metrics::TraceMetrics;
 use super::traffic::TrafficHistory;
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
 use foldhash::fast::RandomState;
+use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
+use headgate_core::feature::{FeatureList, FeatureValues};
 use headgate_core::filter::settlement::Settlement;
 use headgate_core::filter::stream_info::QuotaDecision;
 use headgate_core::state::health::StoreHealthReport;
@@ -75,18 +73,13 @@ pub struct Metrics {
     pub costs: CostMetrics,
     pub creates: CreateMetrics,
     pub response_cache: ResponseCacheMetrics,
-    pub mirrors: MirrorMetrics,
-    pub polls: PollMetrics,
     pub spool: SpoolMetrics,
-    pub callbacks: CallbackMetrics,
-    pub media: MediaMetrics,
     pub traces: TraceMetrics,
     pub services: Arc<ServiceMetrics>,
-    #[cfg(feature = "wasm")]
-    pub plugins: Arc<super::plugin_metrics::PluginMetrics>,
     time: WaitTimeMetrics,
     state: StateMetrics,
     process: ProcessMetrics,
+    features: Vec<Box<dyn FeatureMetrics>>,
     /// Caches series, because a lookup by labels costs more than counting.
     series: RwLock<HashMap<ExchangeSeriesKey, Arc<ExchangeSeries>, RandomState>>,
 }
@@ -112,7 +105,8 @@ struct ExchangeSeries {
 }
 
 impl Metrics {
-    pub fn new() -> Self {
+    /// All metrics, with those of the features, which find what they measure in `shared`.
+    pub fn new(features: FeatureList, shared: &FeatureValues) -> Self {
         let registry = Registry::new();
         let labelled = ["route", "channel", "model"];
         let counter = |name: &str, help: &str, labels: &[&str]| {
@@ -216,17 +210,12 @@ impl Metrics {
             costs: CostMetrics::new(&registry),
             creates: CreateMetrics::new(&registry),
             response_cache: ResponseCacheMetrics::new(&registry),
-            mirrors: MirrorMetrics::new(&registry),
-            polls: PollMetrics::new(&registry),
             spool: SpoolMetrics::new(&registry),
-            callbacks: CallbackMetrics::new(&registry),
-            media: MediaMetrics::new(&registry),
             traces: TraceMetrics::new(&registry),
             services: Arc::new(ServiceMetrics::new(&registry)),
-            #[cfg(feature = "wasm")]
-            plugins: Arc::new(super::plugin_metrics::PluginMetrics::new(&registry)),
             state: StateMetrics::new(&registry),
             process: ProcessMetrics::new(&registry),
+            features: features.register_metrics(&registry, shared),
             series: RwLock::default(),
             registry,
         }
@@ -316,16 +305,26 @@ impl Metrics {
         self.reload_succeeded.set(0);
     }
 
-    /// All metrics in Prometheus' text format, updated with the counts of the access log and the state store.
+    /// All metrics in Prometheus' text format, updated with the counts of features, of the access log and of the state store.
     pub fn render(&self, log_dropped: u64, state: &StoreHealthReport) -> Vec<u8> {
         raise(&self.log_dropped, log_dropped);
         self.state.update(state);
         self.process.update();
+        self.update_features();
         let mut text = Vec::new();
         TextEncoder::new()
             .encode(&self.registry.gather(), &mut text)
             .expect("writing to memory does not fail");
+        for feature in &self.features {
+            text.extend_from_slice(feature.text().as_bytes());
+        }
         text
+    }
+
+    fn update_features(&self) {
+        for feature in &self.features {
+            feature.update();
+        }
     }
 
     fn exchange_series(&self, exchange: &FinishedExchange<'_>) -> Arc<ExchangeSeries> {
@@ -379,8 +378,12 @@ impl Metrics {
     }
 }
 
+/// Without features.
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new()
+        Self::new(FeatureList(&[]), &FeatureValues::default())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Metrics of the process and its build, with the names that Prometheus client libraries use.
 
-use super::registration::registered;
+use headgate_core::feature::metrics::registered;
 use prometheus::{Counter, Gauge, GaugeVec, IntGauge, Opts, Registry};
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

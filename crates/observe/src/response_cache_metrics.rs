@@ -1,20 +1,12 @@
-//! Metrics of the response cache, and of copies of requests.
+//! Metrics of the response cache.
 
-use super::registration::{raise, registered};
+use headgate_core::feature::metrics::registered;
 use headgate_core::filter::stream_info::CacheOutcome;
-use headgate_filters::mirroring::{MirrorOutcome, MirroredRequests};
-use prometheus::core::Collector;
-use prometheus::proto::MetricFamily;
 use prometheus::{IntCounterVec, Opts, Registry};
 
 /// Requests to the response cache by route.
 pub struct ResponseCacheMetrics {
     requests: IntCounterVec,
-}
-
-/// Copies of requests by route.
-pub struct MirrorMetrics {
-    copies: IntCounterVec,
 }
 
 impl ResponseCacheMetrics {
@@ -32,32 +24,5 @@ impl ResponseCacheMetrics {
     pub fn count(&self, route: &str, outcome: CacheOutcome) {
         let labels = [route, outcome.name()];
         self.requests.with_label_values(&labels).inc();
-    }
-}
-
-impl MirrorMetrics {
-    /// The counters that findings are made of.
-    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
-        self.copies.collect()
-    }
-
-    pub fn new(registry: &Registry) -> Self {
-        let opts = Opts::new(
-            "headgate_mirrored_requests_total",
-            "Copies of requests for other channels, by outcome: completed, failed, or dropped above their bounds.",
-        );
-        Self {
-            copies: registered(registry, IntCounterVec::new(opts, &["route", "outcome"])),
-        }
-    }
-
-    /// Sets the metrics to the current counts.
-    pub fn update(&self, mirrors: &MirroredRequests) {
-        mirrors.for_each_route(|route, mirror| {
-            for outcome in MirrorOutcome::ALL {
-                let counter = self.copies.with_label_values(&[route, outcome.name()]);
-                raise(&counter, mirror.total(outcome));
-            }
-        });
     }
 }

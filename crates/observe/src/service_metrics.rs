@@ -1,7 +1,7 @@
 //! Metrics of the services that filters call.
 
-use super::registration::registered;
 use headgate_core::callout::{CallOutcome, CallRecorder};
+use headgate_core::feature::metrics::registered;
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry};

@@ -1,6 +1,6 @@
 //! Request bodies that could not be written to the spool folder.
 
-use super::registration::registered;
+use headgate_core::feature::metrics::registered;
 use prometheus::{IntCounter, Registry};
 use std::io;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Metrics of the state store, copied from the store's own counters.
 
-use super::registration::{raise, registered};
+use headgate_core::feature::metrics::{raise, registered};
 use headgate_core::state::health::{StoreHealthReport, StoreOperation};
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 

@@ -1,6 +1,6 @@
 //! Metrics of the token usage that providers report, by kind.
 
-use super::registration::registered;
+use headgate_core::feature::metrics::registered;
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::usage::{TokenUsage, UsageDetailNames, UsageShape};
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};

@@ -1,6 +1,6 @@
 //! Metrics of the export of traces.
 
-use super::registration::{raise, registered};
+use headgate_core::feature::metrics::{raise, registered};
 use headgate_tracing::{SpanOutcome, TraceQueue};
 use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
 

@@ -1,6 +1,6 @@
 //! How long exchanges waited for the provider, for the caller and for the gateway.
 
-use super::registration::registered;
+use headgate_core::feature::metrics::registered;
 use prometheus::{Histogram, HistogramOpts, HistogramVec, Registry};
 use std::time::Duration;
 

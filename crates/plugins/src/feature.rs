@@ -2,10 +2,13 @@
 
 use crate::config::PluginSections;
 use crate::filter::plugin;
+use crate::metrics::PluginMetrics;
 use crate::{SharedPlugins, build};
+use headgate_core::feature::metrics::FeatureMetrics;
 use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
 use headgate_core::feature::{Feature, FeatureValues};
 use headgate_core::filter::descriptor::{FilterDescriptor, settings_schema};
+use prometheus::Registry;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -59,5 +62,13 @@ impl Feature for PluginsFeature {
 
     fn add_shared_values(&self, values: &mut FeatureValues) {
         values.set(Arc::<SharedPlugins>::default());
+    }
+
+    fn register_metrics(
+        &self,
+        registry: &Registry,
+        shared: &FeatureValues,
+    ) -> Vec<Box<dyn FeatureMetrics>> {
+        vec![Box::new(PluginMetrics::new(registry, shared.get()))]
     }
 }

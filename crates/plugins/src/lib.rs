@@ -4,12 +4,14 @@
 
 mod build;
 mod config;
+mod custom_metrics;
 mod definition;
 mod environment;
 pub mod feature;
 pub mod filter;
 mod grants;
 mod ignored_edit;
+mod metrics;
 mod module;
 mod properties;
 mod running;
@@ -19,11 +21,11 @@ mod shared;
 pub use definition::{PluginDefinition, PluginDefinitions};
 pub use grants::MessageGrants;
 pub use headgate_wasm::{
-    ExchangeData, MetricKind, MetricSample, MetricValue, PluginBodyStep, PluginCallback,
-    PluginFailure, PluginGrants, PluginLimits, PluginLogLevel, PluginReply, PluginRequestHead,
-    PluginResponseHead, PluginSettings, PluginStep, PluginStream, PluginTimeLimits, PropertyValue,
+    ExchangeData, PluginBodyStep, PluginCallback, PluginFailure, PluginGrants, PluginLimits,
+    PluginLogLevel, PluginReply, PluginRequestHead, PluginResponseHead, PluginSettings, PluginStep,
+    PluginStream, PluginTimeLimits, PropertyValue,
 };
 pub use ignored_edit::{IgnoredEdit, IgnoredEditLog};
 pub use properties::ExchangeProperties;
-pub use running::{PluginRecorder, RunningPlugin};
+pub use running::RunningPlugin;
 pub use shared::SharedPlugins;

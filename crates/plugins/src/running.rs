@@ -1,24 +1,20 @@
 //! A started plugin as filters use it.
 
 use super::ignored_edit::{IgnoredEdit, IgnoredEditLog};
+use super::metrics::PluginFailureCounter;
 use super::module::LoadedModule;
 use headgate_wasm::{
     ExchangeData, MetricSample, Plugin, PluginCallback, PluginFailure, PluginStatus, PluginStream,
 };
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Waker};
-
-/// Counts failures of plugins.
-pub trait PluginRecorder: Send + Sync {
-    fn record_failure(&self, plugin: &str, failure: &PluginFailure);
-}
 
 /// A plugin that was started with the settings of a filter. Its instances end when the last filter and the last stream
 /// are gone.
 pub struct RunningPlugin {
     plugin: Plugin,
     module: Arc<LoadedModule>,
-    recorder: Arc<OnceLock<Arc<dyn PluginRecorder>>>,
+    failures: PluginFailureCounter,
     ignored_edits: IgnoredEditLog,
 }
 
@@ -26,12 +22,12 @@ impl RunningPlugin {
     pub(super) fn new(
         plugin: Plugin,
         module: Arc<LoadedModule>,
-        recorder: Arc<OnceLock<Arc<dyn PluginRecorder>>>,
+        failures: PluginFailureCounter,
     ) -> Self {
         Self {
             plugin,
             module,
-            recorder,
+            failures,
             ignored_edits: IgnoredEditLog::default(),
         }
     }
@@ -70,10 +66,10 @@ impl RunningPlugin {
     /// in the background.
     pub fn finish(&self, stream: PluginStream, mut exchange: ExchangeData) {
         let plugin = self.plugin.clone();
-        let recorder = self.recorder.clone();
+        let failures = self.failures.clone();
         let mut end = Box::pin(async move {
             if let Err(failure) = stream.finish(&mut exchange).await {
-                record(plugin.name(), &recorder, &failure);
+                record(plugin.name(), &failures, &failure);
             }
         });
         // Waking another thread costs more than most plugins take here.
@@ -97,13 +93,11 @@ impl RunningPlugin {
 
     /// Counts and logs a failure of a callback.
     pub fn record_failure(&self, failure: &PluginFailure) {
-        record(self.name(), &self.recorder, failure);
+        record(self.name(), &self.failures, failure);
     }
 }
 
-fn record(plugin: &str, recorder: &OnceLock<Arc<dyn PluginRecorder>>, failure: &PluginFailure) {
-    if let Some(recorder) = recorder.get() {
-        recorder.record_failure(plugin, failure);
-    }
+fn record(plugin: &str, failures: &PluginFailureCounter, failure: &PluginFailure) {
+    failures.count(plugin, failure);
     tracing::warn!(plugin, error = %failure, "plugin failed");
 }

@@ -1,7 +1,8 @@
 //! What the plugins of a process keep when its configuration is reloaded: the engine, compiled modules, started plugins.
 
+use super::metrics::PluginFailureCounter;
 use super::module::{LoadedModule, PluginEngine};
-use super::running::{PluginRecorder, RunningPlugin};
+use super::running::RunningPlugin;
 use super::runtime::PluginRuntime;
 use headgate_wasm::{
     Plugin, PluginEnvironment, PluginHost, PluginHostError, PluginHostSettings, PluginModule,
@@ -13,7 +14,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use thiserror::Error;
 
 /// The engine of the process, started with the first plugin, and what was made with it.
@@ -22,7 +23,7 @@ pub struct SharedPlugins {
     engine: Mutex<Option<Arc<PluginEngine>>>,
     /// 0 until it is set.
     memory_total: AtomicUsize,
-    recorder: Arc<OnceLock<Arc<dyn PluginRecorder>>>,
+    failures: PluginFailureCounter,
     /// By the SHA-256 of the file.
     modules: Mutex<HashMap<[u8; 32], Weak<LoadedModule>>>,
     /// Allows one start at a time, which may take seconds.
@@ -51,9 +52,9 @@ impl SharedPlugins {
         }
     }
 
-    /// Sets the recorder of failures. The process has one, which is known after the first configuration.
-    pub fn connect(&self, recorder: Arc<dyn PluginRecorder>) {
-        let _ = self.recorder.set(recorder);
+    /// Counts the failures of all plugins.
+    pub(super) fn failures(&self) -> &PluginFailureCounter {
+        &self.failures
     }
 
     /// The compiled module, from an earlier configuration, from the cache of compiled code, or compiled now, which
@@ -104,7 +105,7 @@ impl SharedPlugins {
             .wait(async move { Plugin::start(&compiled, settings, environment).await })
             .map_err(|_| "the plugin host failed while it started the plugin".to_owned())?
             .map_err(|error| error.to_string())?;
-        let plugin = RunningPlugin::new(started, module.clone(), self.recorder.clone());
+        let plugin = RunningPlugin::new(started, module.clone(), self.failures.clone());
         let plugin = Arc::new(plugin);
         lock(&self.running).insert(key.to_owned(), Arc::downgrade(&plugin));
         Ok(plugin)

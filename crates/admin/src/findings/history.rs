@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::counter_history::CounterHistory;
-use crate::{AdminApp, metrics_page};
+use crate::AdminApp;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,7 +32,6 @@ impl Default for FindingHistory {
 impl FindingHistory {
     /// Reads the counters. Called every few seconds, also if nobody looks at the pages.
     pub(super) fn read_counters(&self, app: &AdminApp) {
-        metrics_page::follow_counts(app);
         let counters = app.metrics.fault_counters();
         let found = lock(&self.counters).findings(&counters, Instant::now());
         *lock(&self.of_counters) = found;

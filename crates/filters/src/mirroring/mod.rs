@@ -3,6 +3,10 @@
 //! A copy never waits for others to end: what is above the bounds is dropped and counted. Outlives snapshots, so that the
 //! bounds hold across reloads.
 
+mod metrics;
+
+pub(crate) use metrics::MirrorMetrics;
+
 use headgate_core::subrequest::{SubrequestFuture, SubrequestResponse};
 use headgate_protocol::fault::{Fault, FaultKind};
 use std::collections::BTreeMap;

@@ -228,7 +228,7 @@ mod tests {
         let body = pattern(3_000_000);
         for threshold in [1, 1_000, 2_999_999, 3_000_000, u64::MAX] {
             for declared in [None, Some(3_000_000)] {
-                let (policy, metrics) = (&spooling(threshold), &Metrics::new().spool);
+                let (policy, metrics) = (&spooling(threshold), &Metrics::default().spool);
                 let target = Some(SpoolTarget { policy, metrics });
                 let mut buffer = SpoolingBodyBuffer::new(3_000_000, declared, target);
                 for piece in body.chunks(70_001) {
@@ -245,7 +245,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_over_its_limit_is_refused_wherever_it_is_held() {
-        let metrics = &Metrics::new().spool;
+        let metrics = &Metrics::default().spool;
         for policy in [None, Some(spooling(10))] {
             let target = policy
                 .as_ref()
@@ -264,7 +264,7 @@ mod tests {
             threshold: 10,
             folder: Path::new("/nowhere/at/all").into(),
         };
-        let metrics = &Metrics::new().spool;
+        let metrics = &Metrics::default().spool;
         let target = Some(SpoolTarget {
             policy: &spooling,
             metrics,

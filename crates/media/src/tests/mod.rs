@@ -2,10 +2,11 @@
 
 mod removal;
 
+use crate::counters::StoredTotals;
 use crate::object::{ObjectRecord, ObjectState};
 use crate::{
     ContentDigest, ContentInfo, MediaLimits, MediaLocation, MediaSettings, MediaStore,
-    MediaStoreError, StoredTotals,
+    MediaStoreError,
 };
 use bytes::Bytes;
 use headgate_core::large_bodies::StoreDeadline;

@@ -35,8 +35,9 @@ impl FaultCounter {
 }
 
 impl Metrics {
-    /// The counters of faults, which findings are made of. Far fewer series than all metrics.
+    /// The counters of faults as they are now, which findings are made of. Far fewer series than all metrics.
     pub fn fault_counters(&self) -> Vec<FaultCounter> {
+        self.update_features();
         let own: [&dyn Collector; 4] = [
             &self.attempts,
             &self.settlements,
@@ -47,13 +48,8 @@ impl Metrics {
         families.extend(self.channels.fault_counters());
         families.extend(self.costs.fault_counters());
         families.extend(self.creates.fault_counters());
-        families.extend(self.mirrors.fault_counters());
-        families.extend(self.polls.fault_counters());
-        families.extend(self.callbacks.fault_counters());
-        families.extend(self.media.fault_counters());
         families.extend(self.services.fault_counters());
-        #[cfg(feature = "wasm")]
-        families.extend(self.plugins.fault_counters());
+        families.extend(self.features.iter().flat_map(|one| one.fault_counters()));
         let counters = families.iter().flat_map(|family| {
             let metrics = family.get_metric().iter();
             metrics.map(move |metric| FaultCounter::new(family, metric))

@@ -9,6 +9,7 @@ mod blocked_channels;
 mod counters;
 mod deliver;
 mod delivery;
+mod metrics;
 mod next_due;
 mod poll_turns;
 mod query;
@@ -26,6 +27,7 @@ mod worker;
 
 pub use counters::{CallbackCounters, DeliveryOutcome, DeliveryTotals};
 pub use delivery::Delivery;
+pub(crate) use metrics::CallbackMetrics;
 pub use queue::CallbackQueue;
 pub use records::{CallbackRecords, RedriveOutcome};
 pub use subscribe::{BindResult, CallbackAcceptance, SubscriptionRefusal, UnboundSubscription};

@@ -5,6 +5,7 @@
 
 mod counters;
 mod ended_tasks;
+mod metrics;
 mod paused;
 mod poll_result;
 mod report;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use counters::{PollCounters, PollOutcome};
 pub use ended_tasks::EndedTasks;
+pub(crate) use metrics::PollMetrics;
 pub use poll_result::{PollResult, PolledStatus, QueryError};
 pub use report::StatusReport;
 pub use task_key::task_key;

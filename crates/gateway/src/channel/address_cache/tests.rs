@@ -48,7 +48,7 @@ impl ScriptedLookup {
     }
 
     fn addresses(&self, refresh_policy: DnsRefreshPolicy) -> AddressCache {
-        AddressCache::new(self.clone(), Arc::new(Metrics::new()), refresh_policy)
+        AddressCache::new(self.clone(), Arc::new(Metrics::default()), refresh_policy)
     }
 
     fn lookups(&self) -> usize {

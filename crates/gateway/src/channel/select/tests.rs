@@ -45,7 +45,7 @@ fn candidate(channel: Channel) -> Candidate {
 }
 
 pub(in crate::channel) fn channels() -> Arc<ChannelStates> {
-    Arc::new(ChannelStates::new(Arc::new(Metrics::new())))
+    Arc::new(ChannelStates::new(Arc::new(Metrics::default())))
 }
 
 /// How many of `requests` go to each candidate, with one request every `every` milliseconds; a request to a channel

@@ -1,13 +1,16 @@
 //! Metrics of the media store.
 
-use super::registration::{raise, registered};
-use headgate_media::{MediaCounters, RemovalReason, WriteOutcome};
+use super::counters::{RemovalReason, WriteOutcome};
+use super::shared::SharedMediaState;
+use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
+use std::sync::Arc;
 
 /// Objects of the media store, and what was done with them.
-pub struct MediaMetrics {
+pub(super) struct MediaMetrics {
+    shared: Arc<SharedMediaState>,
     objects: IntGauge,
     bytes: IntGauge,
     writes: IntCounterVec,
@@ -17,12 +20,7 @@ pub struct MediaMetrics {
 }
 
 impl MediaMetrics {
-    /// The counters that findings are made of.
-    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
-        [self.writes.collect(), self.read_failures.collect()].concat()
-    }
-
-    pub fn new(registry: &Registry) -> Self {
+    pub(super) fn new(registry: &Registry, shared: Arc<SharedMediaState>) -> Self {
         let gauge = |name, help| registered(registry, IntGauge::new(name, help));
         let counter = |name, help| registered(registry, IntCounter::new(name, help));
         let by = |name: &str, help: &str, label: &str| {
@@ -30,6 +28,7 @@ impl MediaMetrics {
             registered(registry, counters)
         };
         Self {
+            shared,
             objects: gauge(
                 "headgate_media_objects",
                 "Files in the media store, of all gateways that share the state.",
@@ -58,9 +57,11 @@ impl MediaMetrics {
             ),
         }
     }
+}
 
-    /// Sets the metrics to the current counts.
-    pub fn update(&self, counters: &MediaCounters) {
+impl FeatureMetrics for MediaMetrics {
+    fn update(&self) {
+        let counters = &self.shared.counters;
         let totals = counters.totals();
         let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.objects.set(gauge(totals.objects));
@@ -75,5 +76,9 @@ impl MediaMetrics {
             let counter = self.removals.with_label_values(&[reason.name()]);
             raise(&counter, counters.removals(reason));
         }
+    }
+
+    fn fault_counters(&self) -> Vec<MetricFamily> {
+        [self.writes.collect(), self.read_failures.collect()].concat()
     }
 }

@@ -1,13 +1,15 @@
 //! Metrics of callbacks of providers, and of deliveries to callers.
 
-use super::registration::{raise, registered};
-use headgate_video::callbacks::{CallbackCounters, DeliveryOutcome};
+use super::{CallbackQueue, DeliveryOutcome};
+use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 use prometheus::{Gauge, IntCounterVec, IntGauge, Opts, Registry};
+use std::sync::Arc;
 
 /// Callbacks and deliveries.
 pub struct CallbackMetrics {
+    queue: Arc<CallbackQueue>,
     received: IntCounterVec,
     deliveries: IntCounterVec,
     pending: IntGauge,
@@ -16,12 +18,7 @@ pub struct CallbackMetrics {
 }
 
 impl CallbackMetrics {
-    /// The counters that findings are made of.
-    pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
-        [self.received.collect(), self.deliveries.collect()].concat()
-    }
-
-    pub fn new(registry: &Registry) -> Self {
+    pub fn new(registry: &Registry, queue: Arc<CallbackQueue>) -> Self {
         let counter = |name: &str, help: &str, label: &str| {
             registered(
                 registry,
@@ -29,6 +26,7 @@ impl CallbackMetrics {
             )
         };
         Self {
+            queue,
             received: counter(
                 "headgate_callbacks_received_total",
                 "Callbacks from providers, by result: accepted, or unknown.",
@@ -62,9 +60,11 @@ impl CallbackMetrics {
             ),
         }
     }
+}
 
-    /// Sets the metrics to the current counts.
-    pub fn update(&self, counters: &CallbackCounters) {
+impl FeatureMetrics for CallbackMetrics {
+    fn update(&self) {
+        let counters = self.queue.counters();
         let (accepted, unknown) = counters.received();
         for (result, count) in [("accepted", accepted), ("unknown", unknown)] {
             raise(&self.received.with_label_values(&[result]), count);
@@ -78,5 +78,9 @@ impl CallbackMetrics {
         self.pending.set(gauge(totals.pending));
         self.dead.set(gauge(totals.dead));
         self.oldest.set(totals.oldest_ms as f64 / 1_000.0);
+    }
+
+    fn fault_counters(&self) -> Vec<MetricFamily> {
+        [self.received.collect(), self.deliveries.collect()].concat()
     }
 }

@@ -1,0 +1,55 @@
+//! What a feature measures of itself: it registers its metrics, and keeps them up to date with counts that it keeps elsewhere.
+
+use super::{FeatureList, FeatureValues};
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
+use prometheus::{IntCounter, Registry};
+
+/// Metrics of a feature, which it has registered.
+pub trait FeatureMetrics: Send + Sync {
+    /// Sets the metrics to the current counts. Called before they are read, by several threads at a time.
+    fn update(&self);
+
+    /// The counters that findings are made of.
+    fn fault_counters(&self) -> Vec<MetricFamily> {
+        Vec::new()
+    }
+
+    /// Metrics that cannot be registered, in Prometheus' text format, each with its help and type.
+    fn text(&self) -> String {
+        String::new()
+    }
+}
+
+impl FeatureList {
+    /// Registers the metrics of all features.
+    pub fn register_metrics(
+        self,
+        registry: &Registry,
+        shared: &FeatureValues,
+    ) -> Vec<Box<dyn FeatureMetrics>> {
+        let features = self.0.iter();
+        let metrics = features.flat_map(|feature| feature.register_metrics(registry, shared));
+        metrics.collect()
+    }
+}
+
+/// Raises a counter to `count`.
+pub fn raise(counter: &IntCounter, count: u64) {
+    counter.inc_by(count.saturating_sub(counter.get()));
+}
+
+/// Registers a metric and returns it.
+///
+/// # Panics
+/// Its name or a label is not valid, or another metric has its name: all are constants.
+pub fn registered<C: Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: prometheus::Result<C>,
+) -> C {
+    let metric = metric.expect("names and labels are constants");
+    registry
+        .register(Box::new(metric.clone()))
+        .expect("each metric is registered once");
+    metric
+}
