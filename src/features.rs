@@ -5,19 +5,19 @@ mod absent_plugins;
 
 use headgate_core::feature::{Feature, FeatureList};
 
-/// All features.
+/// All features, in the order in which the admin pages name their findings.
 pub const FEATURES: FeatureList = FeatureList(LIST);
 
 const LIST: &[&dyn Feature] = &[
     &headgate_state::feature::StateFeature,
     &headgate_filters::feature::FiltersFeature,
-    &headgate_video::feature::VideoFeature,
-    &headgate_paid::feature::PaidFeature,
-    &headgate_media::feature::MediaFeature,
     #[cfg(feature = "wasm")]
     &headgate_plugins::feature::PluginsFeature,
     #[cfg(not(feature = "wasm"))]
     &absent_plugins::AbsentPlugins,
+    &headgate_media::feature::MediaFeature,
+    &headgate_paid::feature::PaidFeature,
+    &headgate_video::feature::VideoFeature,
 ];
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use crate::memory::trim::MemoryTrim;
 use headgate_admin::AdminApp;
 use headgate_admin::access::AdminAccess;
 use headgate_admin::event_streams::EventStreams;
+use headgate_admin::findings::history::FindingHistory;
 use headgate_admin::findings::watch::FindingWatch;
+use headgate_admin::router::AdminPages;
 use headgate_config::reload;
 use headgate_config::reload::Reloader;
 use headgate_config::reload::running::ListenerAddresses;
@@ -79,6 +81,7 @@ pub fn gateway(
     log: ProcessLog,
     temporary_files: Vec<PathBuf>,
 ) -> Result<ReadyGateway, CommandError> {
+    let features = shared.list;
     let metrics = Arc::new(Metrics::new(shared.list, &shared.features));
     let reloader = Arc::new(Reloader::start(
         &args.config.path(),
@@ -105,6 +108,8 @@ pub fn gateway(
     let channels = Arc::new(ChannelStates::new(metrics.clone()));
     channels.retain(&snapshot.catalog);
     let pages = AdminApp {
+        features,
+        pages: Arc::new(AdminPages::new(features)),
         reloader: reloader.clone(),
         channels: channels.clone(),
         metrics: metrics.clone(),
@@ -113,7 +118,7 @@ pub fn gateway(
         access: Arc::new(AdminAccess::new(admin)),
         event_streams: EventStreams::default(),
         log_filter: log.filter,
-        findings: Arc::default(),
+        findings: Arc::new(FindingHistory::new(features)),
     };
     let life = ProcessLifecycle {
         reloader: reloader.clone(),

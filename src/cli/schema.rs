@@ -7,7 +7,7 @@ use crate::features::FEATURES;
 use clap::{Args, Subcommand};
 use headgate_admin::openapi::document;
 use headgate_admin::openapi_page::servers;
-use headgate_admin::router::page_descriptions;
+use headgate_admin::router::AdminPages;
 use headgate_config::reload::running::ListenerSummary;
 use headgate_config::schema::routes_schema;
 use headgate_config::snapshot;
@@ -39,7 +39,8 @@ pub fn run(args: &SchemaArgs) -> Result<(), CommandError> {
             let snapshot =
                 snapshot::build(&args.config.path(), &SharedState::new(FEATURES))?.snapshot;
             let listeners = ListenerSummary::wanted_by(&snapshot);
-            document(&snapshot, &servers(&listeners), &page_descriptions())
+            let pages = AdminPages::new(FEATURES).descriptions();
+            document(&snapshot, &servers(&listeners), &pages)
         }
     };
     println!("{printed:#}");

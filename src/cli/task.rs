@@ -9,7 +9,7 @@ use headgate_config::snapshot::{BuiltSnapshot, SharedState};
 use headgate_core::state::records::RecordKind;
 use headgate_core::state::settings::StoreSettings;
 use headgate_core::state::{StateStore, StoreUnavailable};
-use headgate_observe::timestamp::rfc3339;
+use headgate_core::timestamp::rfc3339;
 use headgate_paid::journal::{
     CreateState, OperatorVerdict, SettleResult, UnsettledCreate, settle, unsettled,
 };

@@ -4,7 +4,7 @@ use super::tree::{TextFile, assert_none, files_below, read, root, sources};
 use headgate::features::FEATURES;
 use headgate_admin::openapi::document;
 use headgate_admin::openapi_page::servers;
-use headgate_admin::router::page_descriptions;
+use headgate_admin::router::AdminPages;
 use headgate_config::reload::running::ListenerSummary;
 use headgate_config::schema::{FeatureSchemas, routes_schema};
 use headgate_config::snapshot;
@@ -33,7 +33,8 @@ fn the_openapi_document_is_that_of_the_routes_yaml_of_the_repository() {
     };
     let snapshot = build(&root().join("routes.yaml"), variables).expect("it builds");
     let servers = servers(&ListenerSummary::wanted_by(&snapshot));
-    let generated = document(&snapshot, &servers, &page_descriptions());
+    let pages = AdminPages::new(FEATURES).descriptions();
+    let generated = document(&snapshot, &servers, &pages);
     assert!(
         read("schemas/openapi.json") == format!("{generated:#}\n"),
         "schemas/openapi.json is out of date; run: make schema"

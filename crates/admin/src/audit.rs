@@ -1,10 +1,10 @@
 //! The audit log: one line for each action on the admin pages, with who did it and how it ended.
 
 use super::access::AdminUser;
-use super::page::{AdminAction, AdminRequest};
+use super::page::AdminRequest;
+use headgate_core::feature::pages::{ActionSubject, AdminAction};
 use headgate_core::serve::AppClient;
 use headgate_protocol::secret_shape;
-use headgate_video::callbacks::Delivery;
 use http::StatusCode;
 
 /// The target of the lines. The process log writes them whatever `RUST_LOG` is.
@@ -32,39 +32,35 @@ impl<'r> ActionRecord<'r> {
     pub fn end(mut self, status: StatusCode) {
         self.status = Some(status);
     }
+
+    /// The name of the object in the query, as the log may have it.
+    fn subject_name(&self, subject: ActionSubject) -> Option<String> {
+        let name = self.request.parameter(subject.parameter)?;
+        (name.len() <= SUBJECT_BYTES_MAX).then(|| match (subject.is_name)(&name) {
+            true => name,
+            // Somebody may have typed a key where a name belongs.
+            false => secret_shape::masked(&name).into_owned(),
+        })
+    }
 }
 
 impl Drop for ActionRecord<'_> {
     fn drop(&mut self) {
-        let subject = self
-            .action
-            .subject
-            .and_then(|name| self.request.parameter(name));
+        let subject = self.action.subject;
+        let subject = subject.and_then(|subject| self.subject_name(subject));
         let AdminRequest { client, user, .. } = self.request;
-        write_line(
-            self.action.name,
-            subject.as_deref(),
-            user,
-            client,
-            self.status,
-        );
+        write_line(self.action.name, subject, user, client, self.status);
     }
 }
 
 /// Writes the line of an action; `status` is that of the response, if there was one.
 pub(super) fn write_line(
     action: &str,
-    subject: Option<&str>,
+    subject: Option<String>,
     user: &AdminUser,
     client: &AppClient,
     status: Option<StatusCode>,
 ) {
-    let subject = subject.filter(|subject| subject.len() <= SUBJECT_BYTES_MAX);
-    let subject = subject.map(|subject| match Delivery::is_id(subject) {
-        true => subject.into(),
-        // Somebody may have typed a key where a name belongs.
-        false => secret_shape::masked(subject),
-    });
     let peer = client.address.map(tracing::field::display);
     tracing::info!(
         target: TARGET,

@@ -2,7 +2,7 @@
 
 use super::AdminApp;
 use super::page::AdminRequest;
-use crate::openapi::PageParameter;
+use headgate_core::feature::pages::PageParameter;
 use headgate_core::serve::AppResponse;
 use headgate_observe::captures::{CAPTURES_MAX, CaptureLimits, KEPT};
 use headgate_protocol::nearest::nearest;

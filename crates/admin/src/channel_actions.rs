@@ -2,9 +2,9 @@
 
 use super::AdminApp;
 use super::page::AdminRequest;
-use crate::openapi::PageParameter;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Catalog;
+use headgate_core::feature::pages::PageParameter;
 use headgate_core::serve::AppResponse;
 use headgate_gateway::channel::clock::MonotonicTime;
 use headgate_protocol::nearest::nearest;

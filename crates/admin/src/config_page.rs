@@ -5,7 +5,7 @@ use headgate_config::reload::running::ListenerSummary;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Model;
 use headgate_core::serve::AppResponse;
-use headgate_observe::timestamp::rfc3339;
+use headgate_core::timestamp::rfc3339;
 use headgate_protocol::secret_shape;
 use http::StatusCode;
 use serde_json::{Value, json};

@@ -2,7 +2,6 @@
 
 pub mod access;
 mod audit;
-mod callbacks_page;
 mod captures_page;
 mod channel_actions;
 mod channels_page;
@@ -34,6 +33,7 @@ use findings::history::FindingHistory;
 use headgate_config::reload::Reloader;
 use headgate_config::snapshot::admin::AdminRules;
 use headgate_core::catalog::caller::KeyDigest;
+use headgate_core::feature::FeatureList;
 use headgate_core::serve::{AppClient, AppResponse, HttpApp};
 use headgate_gateway::channel::live::ChannelStates;
 use headgate_observe::access_log::AccessLog;
@@ -44,6 +44,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Request, StatusCode, Uri, header};
 use page::{AdminRequest, PageAccess};
 use refusal::{AdminRefusal, TEXT};
+use router::AdminPages;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -64,6 +65,8 @@ const PROTECTIVE_HEADERS: [(HeaderName, &str); 5] = [
 /// The admin pages.
 #[derive(Clone)]
 pub struct AdminApp {
+    pub features: FeatureList,
+    pub pages: Arc<AdminPages>,
     pub reloader: Arc<Reloader>,
     pub channels: Arc<ChannelStates>,
     pub metrics: Arc<Metrics>,
@@ -96,7 +99,7 @@ impl AdminApp {
     ) -> Result<AppResponse, AdminRefusal> {
         let snapshot = self.reloader.current();
         let rules = &snapshot.admin;
-        let page = router::page_for(http.method(), http.uri().path());
+        let page = self.pages.find(http.method(), http.uri().path());
         if has_key(http.uri(), rules) {
             return Err(AdminRefusal::KeyInUrl);
         }

@@ -2,10 +2,10 @@
 
 use super::AdminApp;
 use super::page::AdminRequest;
-use crate::openapi::PageParameter;
+use headgate_core::feature::pages::PageParameter;
 use headgate_core::serve::AppResponse;
+use headgate_core::timestamp::rfc3339;
 use headgate_observe::log_filter::{LogFilter, LogFilterChange};
-use headgate_observe::timestamp::rfc3339;
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,17 +1,16 @@
 //! `/openapi.json`: the HTTP API of the configuration in use.
 
 use super::AdminApp;
-use super::page::AdminPage;
 use crate::openapi::{self, ApiServers};
 use headgate_config::reload::running::ListenerSummary;
 use headgate_core::serve::AppResponse;
 use http::StatusCode;
 
 /// The document, with the addresses that the process listens on.
-pub(super) fn page(app: &AdminApp, pages: &'static [AdminPage]) -> AppResponse {
+pub(super) fn page(app: &AdminApp) -> AppResponse {
     let snapshot = app.reloader.current();
     let running = app.reloader.running().settings();
-    let pages: Vec<_> = pages.iter().map(AdminPage::description).collect();
+    let pages = app.pages.descriptions();
     let document = openapi::document(&snapshot, &servers(&running), &pages);
     AppResponse::json(StatusCode::OK, &document)
 }

@@ -2,17 +2,14 @@
 
 use super::{AdminApp, channels_page, findings, log_filter_page};
 use headgate_core::serve::AppResponse;
-use headgate_core::task::state::TaskState;
+use headgate_core::timestamp::rfc3339;
 use headgate_observe::error_side::ErrorSide;
 use headgate_observe::open_requests::OpenRequestState;
-use headgate_observe::timestamp::rfc3339;
 use headgate_observe::traffic::latency_counts::LatencyCounts;
 use headgate_observe::traffic::{INTERVAL_SECONDS, TrafficInterval};
-use headgate_video::callbacks::CallbackQueue;
-use headgate_video::polls::TaskStatusFetcher;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 /// Number of requests in flight that are listed; those that have waited longest.
 const OPEN_MAX: usize = 50;
@@ -25,15 +22,9 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
 pub(super) fn content(app: &AdminApp) -> Value {
     let snapshot = app.reloader.current();
     let store = app.reloader.state().health();
-    let callbacks = app
-        .reloader
-        .features()
-        .get::<CallbackQueue>()
-        .counters()
-        .totals();
     let open = app.metrics.open_requests.states();
     let minute = app.metrics.traffic.last(60);
-    json!({
+    let mut overview = json!({
         "time": rfc3339(SystemTime::now()),
         "version": env!("CARGO_PKG_VERSION"),
         "ready": app.ready.load(std::sync::atomic::Ordering::Relaxed),
@@ -51,26 +42,16 @@ pub(super) fn content(app: &AdminApp) -> Value {
         "channels": channels(app, &minute),
         "open_requests": open.iter().take(OPEN_MAX).map(open_request).collect::<Vec<_>>(),
         "store": {"kind": store.store, "up": store.up},
-        "tasks": tasks(app),
         "log_filter": log_filter_page::change(&app.log_filter),
-        "callbacks": {"pending": callbacks.pending, "dead": callbacks.dead},
-    })
-}
-
-/// The tasks that this process has seen, by their last known state, and creates of unknown outcome since the start.
-fn tasks(app: &AdminApp) -> Value {
-    let counts = app
-        .reloader
-        .features()
-        .get::<TaskStatusFetcher>()
-        .states()
-        .counts(Instant::now());
-    let states = TaskState::ALL.into_iter().zip(counts);
-    let states = states.map(|(state, count)| (state.name().to_owned(), json!(count)));
-    let mut tasks: Map<String, Value> = states.collect();
-    let unknown = app.metrics.creates.unknown_outcomes();
-    tasks.insert("outcome_unknown".into(), json!(unknown));
-    tasks.into()
+    });
+    if let Some(members) = overview.as_object_mut() {
+        for feature in app.features.iter() {
+            feature.add_overview(&snapshot.features, members);
+        }
+    }
+    // Creates of which no task is known, since the start.
+    overview["tasks"]["outcome_unknown"] = app.metrics.creates.unknown_outcomes().into();
+    overview
 }
 
 /// The last two intervals, of which the first is complete.

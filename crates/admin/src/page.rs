@@ -3,14 +3,16 @@
 use super::AdminApp;
 use super::access::AdminUser;
 use super::refusal::{AdminRefusal, internal_error};
-use crate::openapi::{AdminPageDescription, AdminPageUser, PageParameter};
+use crate::openapi::{AdminPageDescription, AdminPageUser};
 use bytes::Bytes;
 use headgate_config::snapshot::admin::{AdminRole, AdminRules, OpenAdminPage};
+use headgate_core::feature::pages::{
+    ActionSubject, AdminAction, FeaturePage, FeaturePageAccess, FeaturePageRequest,
+    FeaturePageResponder, PageParameter,
+};
 use headgate_core::serve::{AppClient, AppResponse};
 use headgate_protocol::credential_names::decoded;
 use http::{Method, Request};
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 pub(super) const JSON: &str = "application/json";
@@ -21,6 +23,7 @@ pub(super) const PLAIN: &str = "text/plain";
 pub(super) const EVENTS: &str = "text/event-stream";
 
 /// A page, as a row of the router's table.
+#[derive(Clone)]
 pub(super) struct AdminPage {
     pub method: Method,
     pub path: &'static str,
@@ -35,6 +38,7 @@ pub(super) struct AdminPage {
 }
 
 /// Who may use a page.
+#[derive(Clone)]
 pub(super) enum PageAccess {
     /// Everyone if `server.admin_open` has the page, else as [`Self::Read`]. `/healthz` and `/readyz` contain nothing,
     /// and accept any `Host`: probes use the address of a pod.
@@ -47,27 +51,17 @@ pub(super) enum PageAccess {
     Act(AdminAction),
 }
 
-/// An action that the audit log records.
-pub(super) struct AdminAction {
-    /// The name in the audit log.
-    pub name: &'static str,
-    /// The parameter of the query that names the object of the action.
-    pub subject: Option<&'static str>,
-    /// Whether the action requires a key also on a listener without keys.
-    pub needs_key: bool,
-}
-
 /// Responds to a request that may use the page. All admin pages share one thread, which must wait for nothing: probes
 /// are served there.
+#[derive(Clone, Copy)]
 pub(super) enum PageResponder {
     /// On that thread: reads atomics only.
     Immediate(fn(&AdminApp, &AdminRequest) -> AppResponse),
     /// On a thread of its own: takes locks, reads files or makes large pages.
     Blocking(fn(&AdminApp, &AdminRequest) -> AppResponse),
     /// On that thread: waits for others without blocking it.
-    Asynchronous(for<'a> fn(&'a AdminApp, &'a AdminRequest) -> PageFuture<'a>),
+    Feature(FeaturePageResponder),
 }
-pub(super) type PageFuture<'a> = Pin<Box<dyn Future<Output = AppResponse> + Send + 'a>>;
 
 /// A request, and who sends it.
 pub(super) struct AdminRequest {
@@ -76,12 +70,37 @@ pub(super) struct AdminRequest {
     pub user: AdminUser,
 }
 
+impl From<&FeaturePage> for AdminPage {
+    fn from(page: &FeaturePage) -> Self {
+        Self {
+            method: page.method.clone(),
+            path: page.path,
+            summary: page.summary,
+            parameters: page.parameters,
+            content_type: JSON,
+            access: match &page.access {
+                FeaturePageAccess::Read => PageAccess::Read,
+                FeaturePageAccess::Act(action) => PageAccess::Act(action.clone()),
+            },
+            respond: PageResponder::Feature(page.respond),
+        }
+    }
+}
+
 impl AdminPage {
     /// The response to a request that may use the page.
     pub async fn respond(&self, app: &AdminApp, request: &Arc<AdminRequest>) -> AppResponse {
         match self.respond {
             PageResponder::Immediate(respond) => respond(app, request),
-            PageResponder::Asynchronous(respond) => respond(app, request).await,
+            PageResponder::Feature(respond) => {
+                let snapshot = app.reloader.current();
+                let request = FeaturePageRequest {
+                    values: &snapshot.features,
+                    state: app.reloader.state(),
+                    query: request.query(),
+                };
+                respond(request).await
+            }
             PageResponder::Blocking(respond) => {
                 let (app, request) = (app.clone(), request.clone());
                 let responding = tokio::task::spawn_blocking(move || respond(&app, &request));
@@ -110,18 +129,21 @@ impl AdminPage {
     }
 }
 
-impl AdminAction {
-    /// An action on the channel that the parameter `channel` names.
-    pub const fn on_channel(name: &'static str) -> Self {
-        Self {
-            name,
-            subject: Some("channel"),
-            needs_key: true,
-        }
-    }
-}
-
 impl PageAccess {
+    /// An action; `subject` is the parameter that names its object.
+    pub const fn act(name: &'static str, subject: &'static str) -> Self {
+        Self::Act(AdminAction {
+            name,
+            subject: Some(ActionSubject::new(subject)),
+            needs_key: true,
+        })
+    }
+
+    /// Whether the page acts, so that the audit log has a line of each request.
+    pub fn is_action(&self) -> bool {
+        matches!(self, Self::Act(_))
+    }
+
     /// Whether the page has no content, so that it may be requested under any host name.
     pub fn accepts_any_host(&self) -> bool {
         matches!(

@@ -2,7 +2,7 @@
 
 use super::AdminApp;
 use super::page::AdminRequest;
-use crate::openapi::PageParameter;
+use headgate_core::feature::pages::PageParameter;
 use headgate_core::serve::AppResponse;
 use headgate_protocol::credential_names::decoded;
 use http::StatusCode;

@@ -3,7 +3,7 @@
 use super::AdminApp;
 use super::overview::traffic;
 use super::page::AdminRequest;
-use crate::openapi::PageParameter;
+use headgate_core::feature::pages::PageParameter;
 use headgate_core::serve::AppResponse;
 use headgate_observe::traffic::INTERVAL_SECONDS;
 use http::StatusCode;

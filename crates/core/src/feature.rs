@@ -1,16 +1,21 @@
 //! A feature: a part of the gateway that brings its filters and what they share, and that only the program's list names.
 
 pub mod background;
+pub mod findings;
 pub mod metrics;
+pub mod pages;
 pub mod section;
 
 use crate::filter::descriptor::{FilterDescriptor, FilterProvision};
 use crate::outgoing::OutgoingClients;
 use crate::state::settings::StoreOpener;
 use background::BackgroundWork;
+use findings::FeatureFindings;
 use metrics::FeatureMetrics;
+use pages::FeaturePage;
 use prometheus::Registry;
 use section::{ConfigProblems, ConfigSections, SectionContext};
+use serde_json::{Map, Value};
 use std::any::{Any, TypeId, type_name};
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -77,6 +82,19 @@ pub trait Feature: Sync {
     ) -> Vec<Box<dyn FeatureMetrics>> {
         Vec::new()
     }
+
+    /// Its admin pages, in the order of the description of the HTTP API.
+    fn admin_pages(&self) -> &'static [FeaturePage] {
+        &[]
+    }
+
+    /// Its findings.
+    fn findings(&self) -> FeatureFindings {
+        FeatureFindings::NONE
+    }
+
+    /// Adds members to the page `/overview`, from the values of the snapshot in use. They contain no secrets and no bodies.
+    fn add_overview(&self, _values: &FeatureValues, _overview: &mut Map<String, Value>) {}
 }
 
 /// The features of a program.
@@ -84,6 +102,10 @@ pub trait Feature: Sync {
 pub struct FeatureList(pub &'static [&'static dyn Feature]);
 
 impl FeatureList {
+    pub fn iter(self) -> impl Iterator<Item = &'static dyn Feature> {
+        self.0.iter().copied()
+    }
+
     /// All filters, in alphabetical order.
     pub fn filters(self) -> FilterRegistry {
         let features = self.0.iter();

@@ -8,6 +8,7 @@ use crate::{
     normalise, pass_sse, pin, rate_limit, remember_ids, remove_headers, replace, reply,
     require_json, require_version, restore_model, rewrite_path, route_model, set_headers, validate,
 };
+use headgate_core::feature::findings::FeatureFindings;
 use headgate_core::feature::metrics::FeatureMetrics;
 use headgate_core::feature::{Feature, FeatureValues};
 use headgate_core::filter::descriptor::FilterDescriptor;
@@ -66,5 +67,9 @@ impl Feature for FiltersFeature {
         shared: &FeatureValues,
     ) -> Vec<Box<dyn FeatureMetrics>> {
         vec![Box::new(MirrorMetrics::new(registry, shared.get()))]
+    }
+
+    fn findings(&self) -> FeatureFindings {
+        crate::findings::FINDINGS
     }
 }

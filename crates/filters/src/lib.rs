@@ -12,6 +12,7 @@ pub mod edit_event;
 pub mod edit_json;
 pub mod edit_list;
 pub mod feature;
+mod findings;
 pub mod first_channel;
 pub mod follow_ids;
 pub mod force_usage;

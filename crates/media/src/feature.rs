@@ -6,6 +6,7 @@ use crate::metrics::MediaMetrics;
 use crate::response_body::ResponseBodies;
 use crate::{SharedMediaState, build, upkeep};
 use headgate_core::feature::background::BackgroundWork;
+use headgate_core::feature::findings::FeatureFindings;
 use headgate_core::feature::metrics::FeatureMetrics;
 use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
 use headgate_core::feature::{Feature, FeatureValues};
@@ -76,5 +77,9 @@ impl Feature for MediaFeature {
         shared: &FeatureValues,
     ) -> Vec<Box<dyn FeatureMetrics>> {
         vec![Box::new(MediaMetrics::new(registry, shared.get()))]
+    }
+
+    fn findings(&self) -> FeatureFindings {
+        crate::findings::FINDINGS
     }
 }

@@ -22,6 +22,7 @@ mod error;
 pub mod feature;
 mod file_copy;
 pub mod filter;
+mod findings;
 pub mod hosting;
 mod leftovers;
 mod lifetime;

@@ -2,8 +2,8 @@
 
 pub mod exchange_capture;
 
-use super::timestamp::rfc3339;
 use exchange_capture::ExchangeCapture;
+use headgate_core::timestamp::rfc3339;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! Writes one line of JSON, field by field, straight into a buffer: the access log has a line for every request.
 
-use super::timestamp::{append_rfc3339, three_digits};
+use headgate_core::timestamp::{append_rfc3339, three_digits};
 use std::io::Write;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};

@@ -24,7 +24,6 @@ mod response_cache_metrics;
 mod service_metrics;
 pub mod spool_metrics;
 mod state_metrics;
-pub mod timestamp;
 mod token_metrics;
 pub mod token_path;
 mod trace_metrics;

@@ -6,8 +6,8 @@
 use super::bounded::{FIELD_BYTES_MAX, cleaned};
 use super::line_writer::{LineWriter, LogSink};
 use super::log_filter::LogFilter;
-use super::timestamp::rfc3339;
 use crate::log_target::{OWN_TARGET, displayed_target, with_crate_targets};
+use headgate_core::timestamp::rfc3339;
 use serde_json::Value;
 use std::fmt::{self, Debug};
 use std::time::SystemTime;

@@ -2,6 +2,7 @@
 
 use crate::filter::idempotency;
 use crate::journal::CreateJournal;
+use headgate_core::feature::findings::FeatureFindings;
 use headgate_core::feature::{Feature, FeatureValues};
 use headgate_core::filter::descriptor::FilterDescriptor;
 use std::pin::Pin;
@@ -28,5 +29,9 @@ impl Feature for PaidFeature {
         Some(Box::pin(
             async move { journal.until_ends_are_stored().await },
         ))
+    }
+
+    fn findings(&self) -> FeatureFindings {
+        crate::findings::FINDINGS
     }
 }

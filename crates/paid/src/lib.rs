@@ -2,4 +2,5 @@
 
 pub mod feature;
 pub mod filter;
+mod findings;
 pub mod journal;

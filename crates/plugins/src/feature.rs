@@ -4,6 +4,7 @@ use crate::config::PluginSections;
 use crate::filter::plugin;
 use crate::metrics::PluginMetrics;
 use crate::{SharedPlugins, build};
+use headgate_core::feature::findings::FeatureFindings;
 use headgate_core::feature::metrics::FeatureMetrics;
 use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
 use headgate_core::feature::{Feature, FeatureValues};
@@ -70,5 +71,9 @@ impl Feature for PluginsFeature {
         shared: &FeatureValues,
     ) -> Vec<Box<dyn FeatureMetrics>> {
         vec![Box::new(PluginMetrics::new(registry, shared.get()))]
+    }
+
+    fn findings(&self) -> FeatureFindings {
+        crate::findings::FINDINGS
     }
 }

@@ -9,6 +9,7 @@ mod definition;
 mod environment;
 pub mod feature;
 pub mod filter;
+mod findings;
 mod grants;
 mod ignored_edit;
 mod metrics;

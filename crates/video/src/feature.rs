@@ -1,14 +1,20 @@
 //! Video tasks: their mapping, their polls, and callbacks of and for them.
 
-use crate::callbacks::{CallbackMetrics, CallbackQueue, background};
+use crate::callbacks::{CallbackMetrics, CallbackQueue, admin_page, background, findings};
 use crate::filter::{callbacks, map_task, receive_callback};
+use crate::polls::findings::QUERY_LIMIT;
 use crate::polls::{PollMetrics, TaskStatusFetcher};
 use headgate_core::feature::background::BackgroundWork;
+use headgate_core::feature::findings::FeatureFindings;
 use headgate_core::feature::metrics::FeatureMetrics;
+use headgate_core::feature::pages::FeaturePage;
 use headgate_core::feature::{Feature, FeatureValues};
 use headgate_core::filter::descriptor::FilterDescriptor;
+use headgate_core::task::state::TaskState;
 use prometheus::Registry;
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Video tasks: their mapping, their polls, and callbacks of and for them.
 pub struct VideoFeature;
@@ -45,5 +51,37 @@ impl Feature for VideoFeature {
             Box::new(PollMetrics::new(registry, shared.get())),
             Box::new(CallbackMetrics::new(registry, shared.get())),
         ]
+    }
+
+    fn admin_pages(&self) -> &'static [FeaturePage] {
+        admin_page::PAGES
+    }
+
+    fn findings(&self) -> FeatureFindings {
+        FeatureFindings {
+            sources: &[
+                findings::DEAD_LETTERS,
+                findings::FAILING_RECEIVERS,
+                findings::LATE_DELIVERIES,
+            ],
+            rules: &[
+                QUERY_LIMIT,
+                findings::EVENTS_LOST,
+                findings::UNKNOWN_CALLBACKS,
+            ],
+            refusing: &[],
+        }
+    }
+
+    /// Events by what became of them, and the tasks that this process has seen, by their last known state.
+    fn add_overview(&self, values: &FeatureValues, overview: &mut Map<String, Value>) {
+        let events = values.get::<CallbackQueue>().counters().totals();
+        let events = json!({"pending": events.pending, "dead": events.dead});
+        overview.insert("callbacks".into(), events);
+        let polls = values.get::<TaskStatusFetcher>();
+        let counts = polls.states().counts(Instant::now());
+        let states = TaskState::ALL.into_iter().zip(counts);
+        let states = states.map(|(state, count)| (state.name().to_owned(), json!(count)));
+        overview.insert("tasks".into(), states.collect());
     }
 }

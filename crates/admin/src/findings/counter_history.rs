@@ -1,8 +1,10 @@
 //! By how much the counters of faults rose within the window of each rule.
 
-use super::Finding;
-use super::counter_rule::{CounterIncrease, CounterRule, CounterSelector, LabelValues};
-use super::counter_rules::RULES;
+use super::counter_increase::CounterIncrease;
+use super::counter_rules::all_rules;
+use headgate_core::feature::FeatureList;
+use headgate_core::finding::Finding;
+use headgate_core::finding::counter_rule::{CounterRule, CounterSelector, LabelValues};
 use headgate_observe::metrics::fault_counters::FaultCounter;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -31,12 +33,12 @@ struct SubjectCounts {
 
 impl CounterHistory {
     /// Counters start at zero with the process.
-    pub fn new(now: Instant) -> Self {
+    pub fn new(features: FeatureList, now: Instant) -> Self {
         let history = |rule| RuleHistory {
             rule,
             samples: VecDeque::from([(now, CounterSample::default())]),
         };
-        Self(RULES.iter().map(history).collect())
+        Self(all_rules(features).into_iter().map(history).collect())
     }
 
     /// The findings of all rules, with the counters as they are now.
@@ -45,8 +47,8 @@ impl CounterHistory {
         let findings = rules.flat_map(|history| {
             let increases = history.increases(counters, now);
             let rule = history.rule;
-            let high = increases.into_iter().filter(|one| rule.is_met(one));
-            high.map(|increase| rule.finding(&increase))
+            let high = increases.into_iter().filter(|one| one.meets(rule));
+            high.map(|increase| increase.finding(rule))
         });
         findings.collect()
     }
@@ -104,25 +106,23 @@ fn sample(rule: &CounterRule, counters: &[FaultCounter]) -> CounterSample {
         let names = rule.labels.iter();
         let names = names.map(|name| counter.label(name).to_owned()).collect();
         let counts: &mut SubjectCounts = sample.entry(names).or_default();
-        if let Some(selector) = faults.filter(|selector| selector.selects(counter)) {
+        if let Some(selector) = faults.filter(|selector| selects(selector, counter)) {
             let by = counter.label(selector.label).to_owned();
             *counts.faults.entry(by).or_default() += counter.value;
         }
-        if of.is_some_and(|selector| selector.selects(counter)) {
+        if of.is_some_and(|selector| selects(selector, counter)) {
             counts.of += counter.value;
         }
     }
     sample
 }
 
-impl CounterSelector {
-    fn selects(&self, counter: &FaultCounter) -> bool {
-        let value = counter.label(self.label);
-        match self.values {
-            LabelValues::All => true,
-            LabelValues::Only(values) => values.contains(&value),
-            LabelValues::Except(values) => !values.contains(&value),
-        }
+fn selects(selector: &CounterSelector, counter: &FaultCounter) -> bool {
+    let value = counter.label(selector.label);
+    match selector.values {
+        LabelValues::All => true,
+        LabelValues::Only(values) => values.contains(&value),
+        LabelValues::Except(values) => !values.contains(&value),
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_rule_is_met_while_its_counter_rises_within_its_window() {
         let start = Instant::now();
-        let mut history = CounterHistory::new(start);
+        let mut history = CounterHistory::new(FeatureList(&[]), start);
         let calls = |counts: [(&str, f64); 4]| {
             let counters = counts.into_iter().map(|(outcome, value)| FaultCounter {
                 metric: "headgate_callouts_total".into(),

@@ -1,8 +1,9 @@
 //! What findings need of the past: counters as they were, and findings that come and go with each request.
 
-use super::Finding;
 use super::counter_history::CounterHistory;
 use crate::AdminApp;
+use headgate_core::feature::FeatureList;
+use headgate_core::finding::Finding;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 pub struct FindingHistory {
     counters: Mutex<CounterHistory>,
     /// The findings of the counters when they were last read.
-    of_counters: Mutex<Vec<Finding>>,
+    of_rules: Mutex<Vec<Finding>>,
     passing: Mutex<PassingFindings>,
 }
 
@@ -19,27 +20,26 @@ pub struct FindingHistory {
 #[derive(Default)]
 struct PassingFindings(HashMap<(&'static str, String), (Finding, Instant)>);
 
-impl Default for FindingHistory {
-    fn default() -> Self {
+impl FindingHistory {
+    /// Counters start at zero with the process.
+    pub fn new(features: FeatureList) -> Self {
         Self {
-            counters: Mutex::new(CounterHistory::new(Instant::now())),
-            of_counters: Mutex::default(),
+            counters: Mutex::new(CounterHistory::new(features, Instant::now())),
+            of_rules: Mutex::default(),
             passing: Mutex::default(),
         }
     }
-}
 
-impl FindingHistory {
     /// Reads the counters. Called every few seconds, also if nobody looks at the pages.
     pub(super) fn read_counters(&self, app: &AdminApp) {
         let counters = app.metrics.fault_counters();
         let found = lock(&self.counters).findings(&counters, Instant::now());
-        *lock(&self.of_counters) = found;
+        *lock(&self.of_rules) = found;
     }
 
     /// The findings of the counters.
     pub(super) fn counter_findings(&self) -> Vec<Finding> {
-        lock(&self.of_counters).clone()
+        lock(&self.of_rules).clone()
     }
 
     /// Adds the findings that were true a moment ago and come and go.
@@ -86,7 +86,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::FindingSeverity;
+    use headgate_core::finding::FindingSeverity;
 
     fn finding(code: &'static str) -> Finding {
         Finding {

@@ -1,7 +1,7 @@
 //! Logs findings when they appear and when they are over, so that the log shows afterwards what the pages showed.
 
-use super::{Finding, FindingSeverity};
 use crate::AdminApp;
+use headgate_core::finding::{Finding, FindingSeverity};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,7 @@
 //! Admin pages as operations.
 
 use super::ADMIN_TAG;
+use headgate_core::feature::pages::PageParameter;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -27,33 +28,6 @@ pub enum AdminPageUser {
     Reader,
     /// Holders of a key with the role `act`; everyone where the listener has no keys, if that is allowed for the page.
     Actor { needs_key: bool },
-}
-
-/// A parameter of the query of an admin page.
-#[derive(Clone, Copy, Debug)]
-pub struct PageParameter {
-    pub name: &'static str,
-    pub description: &'static str,
-    pub required: bool,
-}
-
-impl PageParameter {
-    /// A parameter without which the page responds with an error.
-    pub const fn required(name: &'static str, description: &'static str) -> Self {
-        Self {
-            name,
-            description,
-            required: true,
-        }
-    }
-
-    pub const fn optional(name: &'static str, description: &'static str) -> Self {
-        Self {
-            name,
-            description,
-            required: false,
-        }
-    }
 }
 
 impl AdminPageDescription {

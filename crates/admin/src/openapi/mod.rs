@@ -9,7 +9,7 @@ mod operation;
 use headgate_config::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 
-pub use admin_page::{AdminPageDescription, AdminPageUser, PageParameter};
+pub use admin_page::{AdminPageDescription, AdminPageUser};
 use component::ComponentSchemas;
 use error_response::ErrorFormat;
 use operation::RouteOperations;

@@ -4,11 +4,13 @@
 //! the status with the channel's credential, and stores one delivery for each change. All records are in the state
 //! store, so that any gateway can continue the work of another.
 
+pub(crate) mod admin_page;
 pub(crate) mod background;
 mod blocked_channels;
 mod counters;
 mod deliver;
 mod delivery;
+pub(crate) mod findings;
 mod metrics;
 mod next_due;
 mod poll_turns;

@@ -5,6 +5,7 @@
 
 mod counters;
 mod ended_tasks;
+pub(crate) mod findings;
 mod metrics;
 mod paused;
 mod poll_result;

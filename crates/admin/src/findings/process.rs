@@ -1,11 +1,11 @@
 //! Findings about the process: its configuration, its state store, its log and what it should deliver.
 
-use super::{Finding, FindingSeverity};
+use super::feature_findings;
 use crate::AdminApp;
+use headgate_core::finding::{Finding, FindingArea, FindingSeverity};
 use headgate_core::state::OnStoreFailure;
-use headgate_observe::timestamp::rfc3339;
+use headgate_core::timestamp::rfc3339;
 use headgate_tracing::SpanOutcome;
-use headgate_video::callbacks::CallbackQueue;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,22 +17,25 @@ const SPAN_LOSS_SHOWN: Duration = Duration::from_secs(600);
 const CERTIFICATE_SHOWN_SECONDS: i64 = 14 * 24 * 3600;
 
 pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
-    [
+    let state = [
         refused_reload(app),
         needed_restart(app),
         store_down(app),
         draining(app),
-        dead_letters(app),
+    ];
+    let features = feature_findings(app, |area| area == FindingArea::Process);
+    let resources = [
         dropped_log_lines(app),
         lost_spans(app),
         spool_failures(app),
         changed_log_filter(app),
-    ]
-    .into_iter()
-    .flatten()
-    .chain(expiring_certificates(app))
-    .chain(captures(app))
-    .collect()
+    ];
+    (state.into_iter().flatten())
+        .chain(features)
+        .chain(resources.into_iter().flatten())
+        .chain(expiring_certificates(app))
+        .chain(captures(app))
+        .collect()
 }
 
 /// Captures that record now.
@@ -219,27 +222,6 @@ fn draining(app: &AdminApp) -> Option<Finding> {
             app.metrics.in_flight().get()
         ),
         advice: "It ends when they have ended, or after `server.limits.drain_timeout`.".into(),
-    })
-}
-
-fn dead_letters(app: &AdminApp) -> Option<Finding> {
-    let totals = app
-        .reloader
-        .features()
-        .get::<CallbackQueue>()
-        .counters()
-        .totals();
-    (totals.dead > 0).then(|| Finding {
-        severity: FindingSeverity::Warning,
-        code: "dead_letters",
-        subject: "callbacks".into(),
-        cause: format!(
-            "{} events could not be delivered to their callback URLs within all attempts.",
-            totals.dead
-        ),
-        advice:
-            "Look at `GET /callbacks` for the receivers, and redrive the events once they respond."
-                .into(),
     })
 }
 

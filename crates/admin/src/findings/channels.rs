@@ -1,11 +1,11 @@
 //! Findings about channels, their credentials, and models that no channel can serve.
 
-use super::of_requests::most_frequent_caller;
-use super::{Finding, FindingSeverity};
+use super::requests::most_frequent_caller;
 use headgate_config::snapshot::Snapshot;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::endpoint::EndpointClass;
 use headgate_core::catalog::model::{Candidate, Model};
+use headgate_core::finding::{Finding, FindingSeverity};
 use headgate_gateway::channel::attempt_statistics::AttemptSummary;
 use headgate_gateway::channel::clock::MonotonicTime;
 use headgate_gateway::channel::health_status::{HealthReport, HealthStatus};

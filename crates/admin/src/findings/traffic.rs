@@ -1,7 +1,7 @@
 //! Findings about the requests that ended in the last minute: errors, limits, slow providers and slow callers.
 
-use super::of_channels::model_on_channel;
-use super::{Finding, FindingSeverity};
+use super::channels::model_on_channel;
+use headgate_core::finding::{Finding, FindingSeverity};
 use headgate_observe::error_side::ErrorSide;
 use headgate_observe::traffic::{CallerTraffic, ChannelTraffic, TrafficHistory, TrafficInterval};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Findings about the requests in flight: who holds up whom.
 
-use super::{Finding, FindingSeverity};
+use headgate_core::finding::{Finding, FindingSeverity};
 use headgate_observe::open_requests::{OpenRequestState, WaitSide};
 use std::collections::HashMap;
 use std::time::Duration;

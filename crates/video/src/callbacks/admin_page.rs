@@ -1,13 +1,13 @@
 //! The page `/callbacks`: events that wait for their delivery, and dead letters, which can be redriven.
 
-use crate::openapi::PageParameter;
-use headgate_config::reload::Reloader;
+use super::{CallbackQueue, CallbackRecords, Delivery, RedriveOutcome};
+use headgate_core::feature::pages::{
+    ActionSubject, AdminAction, FeaturePage, FeaturePageAccess, FeaturePageRequest, PageParameter,
+};
 use headgate_core::serve::AppResponse;
 use headgate_core::state::StoreUnavailable;
-use headgate_observe::timestamp::rfc3339;
-use headgate_video::callbacks::CallbackQueue;
-use headgate_video::callbacks::{CallbackRecords, Delivery, RedriveOutcome};
-use http::StatusCode;
+use headgate_core::timestamp::rfc3339;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -16,16 +16,38 @@ use tokio::task::JoinSet;
 /// The maximum number of dead letters on a page, and that are redriven by one request.
 const PAGE_MAX: usize = 100;
 
-/// Parameters of the query of the page.
-pub(super) const PAGE_PARAMETERS: &[PageParameter] = &[PageParameter::optional(
-    "after",
-    "Id of the last one of the page before.",
-)];
-/// Parameters of the query that redrives.
-pub(super) const REDRIVE_PARAMETERS: &[PageParameter] = &[
-    PageParameter::optional("id", "Id of one event."),
-    PageParameter::optional("after", "Id of the last one of the page before."),
+/// The page, and the action on it.
+pub(crate) static PAGES: &[FeaturePage] = &[
+    FeaturePage {
+        method: Method::GET,
+        path: "/callbacks",
+        summary: "Deliveries that wait, and those that failed for good.",
+        parameters: &[PAGE_BEFORE],
+        access: FeaturePageAccess::Read,
+        respond: |request| Box::pin(page(request)),
+    },
+    FeaturePage {
+        method: Method::POST,
+        path: "/callbacks/redrive",
+        summary: "Delivers again what failed for good: one event, or a page of them.",
+        parameters: &[
+            PageParameter::optional("id", "Id of one event."),
+            PAGE_BEFORE,
+        ],
+        access: FeaturePageAccess::Act(AdminAction {
+            name: "redrive_callbacks",
+            subject: Some(ActionSubject {
+                parameter: "id",
+                is_name: Delivery::is_id,
+            }),
+            needs_key: true,
+        }),
+        respond: |request| Box::pin(redrive(request)),
+    },
 ];
+
+const PAGE_BEFORE: PageParameter =
+    PageParameter::optional("after", "Id of the last one of the page before.");
 
 /// Which dead letters a request redrives.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,9 +58,10 @@ enum RedriveSelection<'a> {
 }
 
 /// Counts, and a page of dead letters in the order of their ids, from the first after the id in the query.
-pub(super) async fn page(reloader: &Reloader, query: &str) -> AppResponse {
-    let records = CallbackRecords::new(reloader.state().clone());
-    let after = query.strip_prefix("after=").unwrap_or_default();
+async fn page(request: FeaturePageRequest<'_>) -> AppResponse {
+    let records = CallbackRecords::new(request.state.clone());
+    let after = request.query;
+    let after = after.strip_prefix("after=").unwrap_or_default();
     let read = async {
         let totals = records.totals().await?;
         let dead = records.dead_letters(after, PAGE_MAX).await?;
@@ -60,9 +83,9 @@ pub(super) async fn page(reloader: &Reloader, query: &str) -> AppResponse {
 }
 
 /// Makes the dead letter that the query names due again, `id=evt_…`, or a page of all of them, `all=true`.
-pub(super) async fn redrive(reloader: &Reloader, query: &str) -> AppResponse {
-    let records = CallbackRecords::new(reloader.state().clone());
-    let redriven = match RedriveSelection::from_query(query) {
+async fn redrive(request: FeaturePageRequest<'_>) -> AppResponse {
+    let records = CallbackRecords::new(request.state.clone());
+    let redriven = match RedriveSelection::from_query(request.query) {
         Some(RedriveSelection::One(id)) => redrive_one(&records, id).await,
         Some(RedriveSelection::PageAfter(after)) => redrive_page(&records, after).await,
         None => {
@@ -71,7 +94,7 @@ pub(super) async fn redrive(reloader: &Reloader, query: &str) -> AppResponse {
         }
     };
     // Also after a failure: some may be due.
-    reloader.features().get::<CallbackQueue>().wake_deliveries();
+    request.values.get::<CallbackQueue>().wake_deliveries();
     redriven.unwrap_or_else(|unavailable| failed(&unavailable))
 }
 

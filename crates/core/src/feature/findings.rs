@@ -1,0 +1,35 @@
+//! What a feature adds to the findings of the gateway.
+
+use super::FeatureValues;
+use crate::finding::counter_rule::CounterRule;
+use crate::finding::{Finding, FindingArea};
+
+/// The findings of a feature.
+#[derive(Clone, Copy)]
+pub struct FeatureFindings {
+    /// Those that its own state shows.
+    pub sources: &'static [FindingSource],
+    /// Those that counters show.
+    pub rules: &'static [CounterRule],
+    /// The codes of faults because of which the gateway refuses requests: a finding about refused requests names them.
+    pub refusing: &'static [&'static str],
+}
+
+/// What finds a kind of fault.
+#[derive(Clone, Copy)]
+pub struct FindingSource {
+    pub area: FindingArea,
+    /// The alert of `deploy/prometheus` about the same fault.
+    pub alert: &'static str,
+    /// The findings, from the values of the snapshot in use. Called on a thread that may wait for locks, but not for I/O.
+    pub find: fn(&FeatureValues) -> Vec<Finding>,
+}
+
+impl FeatureFindings {
+    /// No findings.
+    pub const NONE: Self = Self {
+        sources: &[],
+        rules: &[],
+        refusing: &[],
+    };
+}

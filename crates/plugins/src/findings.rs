@@ -1,0 +1,51 @@
+//! Findings about plugins.
+
+use crate::SharedPlugins;
+use headgate_core::feature::FeatureValues;
+use headgate_core::feature::findings::{FeatureFindings, FindingSource};
+use headgate_core::finding::counter_rule::{CounterRule, MINUTE, all};
+use headgate_core::finding::{Finding, FindingArea, FindingSeverity};
+
+pub(crate) const FINDINGS: FeatureFindings = FeatureFindings {
+    sources: &[FindingSource {
+        area: FAILING.area,
+        alert: FAILING.alert,
+        find: disabled_plugins,
+    }],
+    rules: &[FAILING],
+    refusing: &[FAILING.code],
+};
+
+const FAILING: CounterRule = CounterRule {
+    alert: "HeadgatePluginFailing",
+    area: FindingArea::Services,
+    code: "plugin_failing",
+    severity: FindingSeverity::Warning,
+    labels: &["plugin"],
+    faults: &[all("headgate_plugin_failures_total", "reason")],
+    of: None,
+    least: 1.0,
+    window: MINUTE,
+    subject: "plugin {0}",
+    cause: "Plugin `{0}` failed within the last {within} (failures: {n}), mostly with `{most}`.",
+    advice: "The lines `plugin failed` of the process log have the error. `on_failure` of the filter decides whether requests continue or are refused; go back to the previous module if it is new.",
+};
+
+fn disabled_plugins(values: &FeatureValues) -> Vec<Finding> {
+    let plugins = values.get::<SharedPlugins>().in_use().into_iter();
+    let disabled = plugins.filter_map(|plugin| {
+        let left = plugin.status().disabled_for?;
+        Some(Finding {
+            severity: FindingSeverity::Warning,
+            code: FAILING.code,
+            subject: format!("plugin {}", plugin.name()),
+            cause: format!(
+                "Plugin `{}` is disabled for another {} s after repeated failures.",
+                plugin.name(),
+                left.as_secs() + 1
+            ),
+            advice: "The lines `plugin failed` of the process log have the error. `on_failure` of the filter decides whether requests continue or are refused meanwhile.".into(),
+        })
+    });
+    disabled.collect()
+}
