@@ -4,7 +4,6 @@ use super::exchange::prepare::prepare;
 use super::subrequest::prepare_subrequest;
 use super::upstream::ChannelWithCredential;
 use super::upstream::request::{PreparedBody, PreparedRequest};
-#[cfg(feature = "wasm")]
 pub use crate::upstream::body_kind::response_body_kind;
 use bytes::Bytes;
 use headgate_config::snapshot::router::Route;
