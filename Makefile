@@ -50,10 +50,10 @@ static:
 book:
 	mdbook build
 
-# `cargo fmt` does not find the filters and the protocols, because macros declare their modules.
+# `cargo fmt` does not find the protocols, because a macro declares their modules.
 format:
 	cargo fmt --all
-	rustfmt --edition 2024 $(wildcard src/filter/*.rs crates/protocol/src/protocols/*.rs)
+	rustfmt --edition 2024 $(wildcard crates/protocol/src/protocols/*.rs)
 
 set-up:
 	@tests/set_up.sh build

@@ -5,9 +5,13 @@ use regex::Regex;
 
 /// Functions that name words of logs, metrics and admin pages, and the heading of their table.
 const WORDS: &[(&str, &str, &str)] = &[
-    ("src/filter/settlement.rs", "fn name(", "## Settlements"),
     (
-        "src/channel/outcome.rs",
+        "crates/core/src/filter/settlement.rs",
+        "fn name(",
+        "## Settlements",
+    ),
+    (
+        "crates/gateway/src/channel/outcome.rs",
         "fn name(",
         "### Reasons and outcomes",
     ),
@@ -20,7 +24,7 @@ const WORDS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn every_field_of_the_access_log_has_a_row_and_no_row_is_left_over() {
-    let source = read("src/observe/access_log.rs");
+    let source = read("crates/observe/src/access_log.rs");
     let field = Regex::new(r#""(\w+)""#).unwrap();
     let fields = field.captures_iter(block(&source, "impl AccessLogEntry<'_>"));
     let written: Vec<String> = fields.map(|found| found[1].to_string()).collect();
@@ -47,7 +51,7 @@ fn every_settlement_outcome_and_error_code_has_a_row_and_no_row_is_left_over() {
 
 #[test]
 fn every_status_of_health_is_explained() {
-    let source = read("src/channel/health_status.rs");
+    let source = read("crates/gateway/src/channel/health_status.rs");
     let word = Regex::new(r#"=> "(\w+)""#).unwrap();
     let page = read("docs/operations.md");
     let offenders: Vec<String> = word

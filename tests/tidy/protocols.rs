@@ -1,8 +1,9 @@
 //! Rules for protocols: what differs between them stands in their own files.
 
-use super::tree::{assert_none, sources};
+use super::tree::{assert_none, files_below, root, sources};
 use headgate_protocol::Protocol;
 use regex::Regex;
+use std::process::Command;
 
 const FOLDER: &str = "crates/protocol/src/protocols";
 
@@ -25,5 +26,24 @@ fn only_the_files_of_the_protocols_name_one() {
     assert_none(
         "what differs between protocols is a field of `ProtocolDescriptor`",
         &offenders,
+    );
+}
+
+/// `cargo fmt` does not find modules that a macro declares.
+#[test]
+fn the_files_of_the_protocols_are_formatted() {
+    let files = files_below(FOLDER).into_iter();
+    let files = files.filter(|file| file.has_extension(&["rs"]));
+    let Ok(checked) = Command::new("rustfmt")
+        .args(["--check", "--edition", "2024"])
+        .args(files.map(|file| root().join(file.path)))
+        .output()
+    else {
+        return;
+    };
+    let differences = String::from_utf8_lossy(&checked.stdout);
+    assert!(
+        checked.status.success(),
+        "run `make format`:\n{differences}"
     );
 }

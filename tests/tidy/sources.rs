@@ -1,10 +1,12 @@
 //! Rules for files: limited length, meaningful names, a first line with the purpose, nothing specific to a machine.
 
-use super::tree::{TextFile, assert_none, files_below, sources};
+use super::tree::{TextFile, assert_none, code_lines, crate_folders, files_below, sources};
 use regex::Regex;
 use std::path::Path;
 
 const LINES_MAX: usize = 400;
+/// Lines of code of a crate, without comments, blank lines and tests: what an edit compiles again.
+const CODE_LINES_MAX: usize = 16_000;
 /// Extensions of files that people write; data may be longer.
 const WRITTEN: &[&str] = &["rs", "sh", "py", "js", "mjs", "ts"];
 /// Names without a meaning.
@@ -28,6 +30,24 @@ fn no_source_file_is_longer_than_400_lines() {
         })
         .collect();
     assert_none("a source file has at most 400 lines", &offenders);
+}
+
+#[test]
+fn no_crate_has_more_than_16000_lines_of_code() {
+    let sources = sources();
+    let folders = crate_folders().into_iter();
+    let folders = folders.map(|name| format!("crates/{name}/src/"));
+    let offenders: Vec<String> = folders
+        .chain(["src/".to_owned()])
+        .filter_map(|folder| {
+            let files = sources
+                .iter()
+                .filter(|file| file.path.starts_with(&folder) && !file.is_test());
+            let lines: usize = files.map(lines_of_code).sum();
+            (lines > CODE_LINES_MAX).then(|| format!("{folder}: {lines} lines"))
+        })
+        .collect();
+    assert_none("an edit compiles one crate, which is not large", &offenders);
 }
 
 #[test]
@@ -104,6 +124,13 @@ fn no_file_is_bound_to_a_machine() {
         }
     }
     assert_none("files work on every machine", &offenders);
+}
+
+/// The lines of a file that are neither comments nor blank, up to its tests.
+fn lines_of_code(file: &TextFile) -> usize {
+    let tests_from = file.tests_begin();
+    let code = code_lines(file).take_while(|(line, _)| *line < tests_from);
+    code.filter(|(_, line)| !line.trim().is_empty()).count()
 }
 
 /// Whether a file may name registries, because package managers read them from it.

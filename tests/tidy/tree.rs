@@ -45,14 +45,16 @@ impl TextFile {
         extension.is_some_and(|found| wanted.iter().any(|extension| found == *extension))
     }
 
-    /// The top-level module of the file: the crate's name below `crates`, and empty for `lib.rs` and `main.rs`.
-    pub fn module(&self) -> &str {
-        let mut parts = self.path.split('/');
-        match (parts.next(), parts.next()) {
-            (Some("crates"), Some(name)) => name,
-            (Some("src"), Some("lib.rs" | "main.rs")) | (_, None) => "",
-            (_, Some(name)) => name.trim_end_matches(".rs"),
-        }
+    /// The module of the file with its crate in front, as `core/state/memory`; the program's own begin with theirs, as
+    /// `cli/run`. A crate's root is the crate's name.
+    pub fn place(&self) -> String {
+        let path = self.path.trim_end_matches(".rs");
+        let path = path.strip_suffix("/mod").unwrap_or(path);
+        let path = match path.strip_prefix("crates/") {
+            Some(path) => path.replacen("/src/", "/", 1),
+            None => path.trim_start_matches("src/").to_owned(),
+        };
+        path.strip_suffix("/lib").unwrap_or(&path).to_owned()
     }
 
     /// Whether the file contains only tests.
@@ -77,6 +79,24 @@ pub fn sources() -> Vec<TextFile> {
     files.extend(files_below("crates"));
     files.retain(|file| file.has_extension(&["rs"]));
     files
+}
+
+/// The names of the folders in `crates`, in alphabetical order.
+pub fn crate_folders() -> Vec<String> {
+    let folders = fs::read_dir(root().join("crates")).expect("there are crates");
+    let names = folders.map(|folder| {
+        let folder = folder.expect("a folder that was opened can be read");
+        folder.file_name().to_string_lossy().into_owned()
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+/// The lines of a file that are not comments, with their numbers.
+pub fn code_lines(file: &TextFile) -> impl Iterator<Item = (usize, &str)> {
+    file.lines()
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
 /// The text of a file that must exist.

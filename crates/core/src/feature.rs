@@ -16,10 +16,11 @@ use pages::FeaturePage;
 use prometheus::Registry;
 use section::{ConfigProblems, ConfigSections, SectionContext};
 use serde_json::{Map, Value};
-use std::any::{Any, TypeId, type_name};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+
+pub use crate::feature_values::FeatureValues;
 
 /// What a feature adds to the gateway. The default implementation of every method adds nothing.
 pub trait Feature: Sync {
@@ -151,61 +152,5 @@ impl FilterRegistry {
         let providers = self.iter().filter(|kind| kind.provides(provision));
         let names: Vec<String> = providers.map(|kind| format!("`{}`", kind.name)).collect();
         names.join(" or ")
-    }
-}
-
-/// Objects of features, at most one of each type. Only the feature that adds an object names its type.
-#[derive(Clone, Default)]
-pub struct FeatureValues(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
-
-impl FeatureValues {
-    /// Adds an object; replaces an earlier one of the same type.
-    pub fn set<T: Any + Send + Sync>(&mut self, value: Arc<T>) {
-        let id = TypeId::of::<T>();
-        match self.0.iter_mut().find(|(known, _)| *known == id) {
-            Some((_, known)) => *known = value,
-            None => self.0.push((id, value)),
-        }
-    }
-
-    /// The object of this type, if there is one.
-    pub fn find<T: Any + Send + Sync>(&self) -> Option<&T> {
-        let id = TypeId::of::<T>();
-        let (_, value) = self.0.iter().find(|(known, _)| *known == id)?;
-        value.downcast_ref()
-    }
-
-    /// As [`Self::find`], for whoever keeps it.
-    pub fn find_shared<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        let id = TypeId::of::<T>();
-        let (_, value) = self.0.iter().find(|(known, _)| *known == id)?;
-        value.clone().downcast().ok()
-    }
-
-    /// The object of this type, which the caller's own feature has added.
-    ///
-    /// # Panics
-    /// There is none: the feature is not in the program's list.
-    pub fn get<T: Any + Send + Sync>(&self) -> Arc<T> {
-        let value = self.find_shared();
-        value.unwrap_or_else(|| panic!("no feature adds a {}", type_name::<T>()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::FeatureValues;
-    use std::sync::Arc;
-
-    #[test]
-    fn each_type_has_one_object_and_copies_of_the_map_share_it() {
-        let mut values = FeatureValues::default();
-        assert_eq!(values.find::<u8>(), None);
-        values.set(Arc::new(1_u8));
-        values.set(Arc::new("text"));
-        values.set(Arc::new(2_u8));
-        let copy = values.clone();
-        assert_eq!(copy.find(), Some(&2_u8));
-        assert!(Arc::ptr_eq(&copy.get::<&str>(), &values.get::<&str>()));
     }
 }

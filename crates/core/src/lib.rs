@@ -5,6 +5,7 @@
 pub mod callout;
 pub mod catalog;
 pub mod feature;
+pub mod feature_values;
 pub mod filter;
 pub mod finding;
 pub mod large_bodies;

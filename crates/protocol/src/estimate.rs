@@ -113,8 +113,8 @@ fn is_encoding(string: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::json::JsonLimits;
     use super::*;
+    use crate::json::JsonLimits;
 
     fn estimate(body: &str) -> TokenEstimate {
         let body = JsonDocument::parse(body.to_string().into(), &JsonLimits::default()).unwrap();

@@ -9,7 +9,7 @@ use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::catalog::public_url::PublicUrl;
-use crate::feature::FeatureValues;
+use crate::feature_values::FeatureValues;
 use crate::state::StateStore;
 use crate::task::TaskSettings;
 use headgate_expression::Phase;

@@ -1,7 +1,7 @@
 //! Additional checks of an HTTP/2 request head, where the HTTP/2 library is lenient.
 
-use super::super::listen::http2::{MALFORMED, MalformedHead};
 use super::{bad, decimal, is_host};
+use crate::listen::http2::{MALFORMED, MalformedHead};
 use headgate_protocol::fault::Fault;
 use http::{HeaderMap, Uri, header};
 

@@ -1,6 +1,6 @@
 //! What an error says: its status, its codes and types, and its messages, from all places where providers put them.
 
-use super::super::json::skim;
+use crate::json::skim;
 use std::borrow::Cow;
 use std::ops::Range;
 
