@@ -11,7 +11,7 @@ const WORDS: &[(&str, &str, &str)] = &[
         "## Settlements",
     ),
     (
-        "crates/gateway/src/channel/outcome.rs",
+        "crates/channel/src/outcome.rs",
         "fn name(",
         "### Reasons and outcomes",
     ),
@@ -51,7 +51,7 @@ fn every_settlement_outcome_and_error_code_has_a_row_and_no_row_is_left_over() {
 
 #[test]
 fn every_status_of_health_is_explained() {
-    let source = read("crates/gateway/src/channel/health_status.rs");
+    let source = read("crates/channel/src/health_status.rs");
     let word = Regex::new(r#"=> "(\w+)""#).unwrap();
     let page = read("docs/operations.md");
     let offenders: Vec<String> = word

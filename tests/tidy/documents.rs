@@ -161,7 +161,7 @@ fn the_page_on_operations_has_a_row_for_every_field_and_value() {
             &value,
         ),
         (
-            "crates/gateway/src/channel/outcome.rs",
+            "crates/channel/src/outcome.rs",
             "fn name",
             "\n    }\n",
             &value,

@@ -1,7 +1,6 @@
 //! The Pingora service: listeners, the exchange, and its two sides. No other module names Pingora.
 
 mod background_service;
-pub mod channel;
 mod chunk_grammar;
 pub mod connectivity;
 mod deadline;
@@ -23,6 +22,8 @@ mod trace_export_service;
 mod unrouted_request;
 mod upstream;
 mod websocket_refusal;
+
+pub use headgate_channel as channel;
 
 use crate::channel::address_cache::{AddressCache, DnsRefreshPolicy};
 use crate::channel::live::ChannelStates;

@@ -61,6 +61,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "plugins",
             "config/snapshot",
             "observe",
+            "channel",
             "gateway",
             "admin",
             "cli",
@@ -70,8 +71,9 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
-            "core/state",
             "core/callout",
+            "core/feature",
+            "core/state",
             "state",
             "media",
             "video",
@@ -79,6 +81,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "filters",
             "tracing",
             "plugins",
+            "channel",
             "gateway",
             "admin",
             "cli",

@@ -1,7 +1,7 @@
 //! Tests of the DNS cache with scripted lookups.
 
-use super::super::resolve::{HostResolver, ResolveFuture, ResolvedAddresses};
 use super::{AddressCache, DnsRefreshPolicy, interleaved};
+use crate::resolve::{HostResolver, ResolveFuture, ResolvedAddresses};
 use headgate_core::state::StateStore;
 use headgate_core::state::memory::MemoryStore;
 use headgate_observe::metrics::Metrics;

@@ -65,9 +65,9 @@ impl UnconfirmedFailures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::health::{HealthPermit, HealthTracker};
-    use crate::channel::health_status::HealthStatus;
-    use crate::channel::outcome::AttemptFailure;
+    use crate::health::{HealthPermit, HealthTracker};
+    use crate::health_status::HealthStatus;
+    use crate::outcome::AttemptFailure;
 
     fn request(caller: u64, body: u64, is_sole_caller: bool) -> SuspectRequest {
         let fingerprint = RequestFingerprint {

@@ -1,7 +1,7 @@
 //! Tests of active probes: when a probe is sent, with which credential, and what its result changes.
 
 use super::*;
-use crate::channel::select::tests::{channel, channels};
+use crate::select::tests::{channel, channels};
 use headgate_core::catalog::channel::{CredentialSecret, HealthPolicy};
 use http::{HeaderValue, header};
 
@@ -42,7 +42,7 @@ fn a_channel_that_just_served_a_request_is_not_probed() {
     assert!(channels.probe(&channel, 0, now).is_some());
     let candidates = [Candidate::bound_to(channel.clone(), None)];
     let mut lease = channels.choose(&candidates, &[], now).expect("it is well");
-    lease.report(crate::channel::outcome::AttemptOutcome::Success, "req_1");
+    lease.report(crate::outcome::AttemptOutcome::Success, "req_1");
     assert!(channels.probe(&channel, 0, MonotonicTime::now()).is_none());
     let later = MonotonicTime::now().after(Duration::from_secs(61));
     assert!(channels.probe(&channel, 0, later).is_some());

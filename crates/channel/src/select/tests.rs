@@ -1,7 +1,7 @@
 //! Tests of selection in a simulation: shares by weight, slow channels, tiers, limits and cool-downs.
 
 use super::*;
-use crate::channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
+use crate::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use headgate_core::catalog::channel::{
     Channel, ChannelLimits, Credential, CredentialSecret, HttpVersion, Origin, Timeouts,
 };
@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel {
+pub(crate) fn channel(name: &str, weight: u16, tier: u8) -> Channel {
     let origin = Origin {
         host: "127.0.0.1".into(),
         port: 1,
@@ -44,7 +44,7 @@ fn candidate(channel: Channel) -> Candidate {
     }
 }
 
-pub(in crate::channel) fn channels() -> Arc<ChannelStates> {
+pub(crate) fn channels() -> Arc<ChannelStates> {
     Arc::new(ChannelStates::new(Arc::new(Metrics::default())))
 }
 

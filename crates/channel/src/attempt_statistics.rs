@@ -179,7 +179,7 @@ fn percentile(counts: &[u64], percent: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::outcome::FailureReason;
+    use crate::outcome::FailureReason;
 
     fn failed() -> AttemptOutcome {
         AttemptOutcome::failure(FailureReason::Timeout)
