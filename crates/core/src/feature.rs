@@ -18,7 +18,6 @@ use section::{ConfigProblems, ConfigSections, SectionContext};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
 
 pub use crate::feature_values::FeatureValues;
 
