@@ -26,7 +26,7 @@ pub struct TopArgs {
 }
 
 /// The admin pages of one gateway.
-struct AdminPages {
+struct RemoteAdminPages {
     url: AdminUrl,
     args: AdminRequestArgs,
 }
@@ -48,7 +48,7 @@ fn show(args: &TopArgs) -> Result<(), CommandError> {
         ColorChoice::Never => TopPalette::Plain,
         _ => TopPalette::Coloured,
     };
-    let pages = AdminPages {
+    let pages = RemoteAdminPages {
         url: url.clone(),
         args: args.request.clone(),
     };
@@ -56,7 +56,7 @@ fn show(args: &TopArgs) -> Result<(), CommandError> {
     shown.map_err(CommandError::new)
 }
 
-impl AdminPageSource for AdminPages {
+impl AdminPageSource for RemoteAdminPages {
     fn page(&self, path: &str) -> Result<Value, FetchFailure> {
         let client = AdminClient {
             url: &self.url,

@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["observe"],
     &["config", "channel"],
     &["gateway"],
-    &["admin"],
+    &["admin", "convert", "top"],
 ];
 /// Crates that only some may name; the program may name all.
 const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
@@ -28,7 +28,9 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("paid", &[]),
     ("media", &[]),
     ("plugins", &[]),
+    ("convert", &[]),
     ("simulator", &[]),
+    ("top", &[]),
     ("wasm", &["plugins"]),
 ];
 /// Arrows of [`NAMED_ONLY_BY`] that are not removed yet. The list may only become shorter.

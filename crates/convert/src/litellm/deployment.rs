@@ -1,6 +1,6 @@
 //! A model at a provider, as LiteLLM has it.
 
-use super::super::channel_draft::ChannelSettings;
+use crate::channel_draft::ChannelSettings;
 
 /// An entry of `model_list` that a channel can serve.
 pub struct Deployment {

@@ -1,11 +1,11 @@
 //! Settings of an entry of `model_list` besides its model, URL and key.
 
-use super::super::channel_draft::ValueDraft;
-use super::super::naming::literal;
-use super::super::scalars;
-use super::super::source_settings::SourceSettings;
 use super::deployment::Deployment;
 use super::secret;
+use crate::channel_draft::ValueDraft;
+use crate::naming::literal;
+use crate::scalars;
+use crate::source_settings::SourceSettings;
 use headgate_core::filter::header_name::header_name;
 use serde_json::Value;
 

@@ -1,14 +1,14 @@
 //! `model_list` of a LiteLLM configuration: each entry is a model at a provider.
 
-use super::super::channel_draft::{ChannelSettings, CredentialDraft, HealthDraft, ValueDraft};
-use super::super::naming::{is_model_name, literal};
-use super::super::scalars;
-use super::super::source_settings::SourceSettings;
 use super::deployment::Deployment;
 use super::deployment_options;
 use super::global_settings::GlobalSettings;
 use super::providers::{LitellmProvider, provider_for_model};
 use super::{VARIABLE, expanded, secret};
+use crate::channel_draft::{ChannelSettings, CredentialDraft, HealthDraft, ValueDraft};
+use crate::naming::{is_model_name, literal};
+use crate::scalars;
+use crate::source_settings::SourceSettings;
 use http::Uri;
 use serde_json::Value;
 use std::collections::BTreeMap;

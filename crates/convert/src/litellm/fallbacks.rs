@@ -1,8 +1,8 @@
 //! `fallbacks` of a LiteLLM configuration: channels of another model that serve a model in later tiers.
 
-use super::super::channel_draft::{ChannelDraft, ChannelSettings};
-use super::super::source_settings::SourceSettings;
 use super::serving_channels;
+use crate::channel_draft::{ChannelDraft, ChannelSettings};
+use crate::source_settings::SourceSettings;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A model, and the model to use if all deployments of it fail.

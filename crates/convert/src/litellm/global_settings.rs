@@ -1,12 +1,12 @@
 //! `litellm_settings`, `router_settings` and `general_settings` of a LiteLLM configuration.
 
-use super::super::channel_draft::ValueDraft;
-use super::super::naming::is_model_name;
-use super::super::routes_draft::{CacheDraft, RedisDraft};
-use super::super::scalars;
-use super::super::source_settings::SourceSettings;
 use super::fallbacks::LitellmFallback;
 use super::{digest_variable, secret, url_part};
+use crate::channel_draft::ValueDraft;
+use crate::naming::is_model_name;
+use crate::routes_draft::{CacheDraft, RedisDraft};
+use crate::scalars;
+use crate::source_settings::SourceSettings;
 use serde_json::Value;
 
 /// Most attempts of a route.

@@ -1,6 +1,6 @@
 //! Providers that LiteLLM names by the prefix of a model, and where a channel reaches them.
 
-use super::super::channel_draft::CredentialForm;
+use crate::channel_draft::CredentialForm;
 
 /// A provider whose protocol the gateway speaks.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Settings of LiteLLM that are known to have no counterpart, and what to do instead.
 
-use super::super::source_settings::SourceSettings;
+use crate::source_settings::SourceSettings;
 
 /// A setting without a counterpart.
 struct UnsupportedSetting {
@@ -220,7 +220,7 @@ pub fn remark(settings: &mut SourceSettings) {
             }),
             false => OF_SECTIONS.iter().find(|one| {
                 let mut keys = one.keys.iter();
-                keys.any(|key| super::super::source_settings::is_within(&path, key))
+                keys.any(|key| crate::source_settings::is_within(&path, key))
             }),
         };
         if let Some(UnsupportedSetting { why, instead, .. }) = known {

@@ -1,6 +1,6 @@
 //! The types of channels of new-api, by their numbers.
 
-use super::super::channel_draft::CredentialForm;
+use crate::channel_draft::CredentialForm;
 
 /// A type whose protocol the gateway speaks.
 pub struct ChannelType {

@@ -1,11 +1,11 @@
 //! Channels of new-api: each row of the export is a channel.
 
-use super::super::channel_draft::{ChannelDraft, ChannelSettings, CredentialDraft, ValueDraft};
-use super::super::litellm::{header, is_base_url, other_api};
-use super::super::naming::{is_model_name, literal};
-use super::super::scalars;
-use super::super::source_settings::SourceSettings;
 use super::channel_types::{self, AZURE, CLOUDFLARE, CUSTOM, ChannelType};
+use crate::channel_draft::{ChannelDraft, ChannelSettings, CredentialDraft, ValueDraft};
+use crate::litellm::{header, is_base_url, other_api};
+use crate::naming::{is_model_name, literal};
+use crate::scalars;
+use crate::source_settings::SourceSettings;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,9 @@
 //! The section `channels`.
 
-use super::super::channel_draft::{ChannelDraft, ChannelSettings, CredentialDraft, CredentialForm};
-use super::super::scalars::duration;
-use super::super::source_settings::ConversionRemark;
 use super::{remarks, scalar, value};
+use crate::channel_draft::{ChannelDraft, ChannelSettings, CredentialDraft, CredentialForm};
+use crate::scalars::duration;
+use crate::source_settings::ConversionRemark;
 
 /// Half an hour, the default of `timeouts.total`, in milliseconds.
 const TOTAL_MS: u64 = 30 * 60 * 1000;

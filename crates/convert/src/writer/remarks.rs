@@ -1,7 +1,7 @@
 //! Remarks on settings as comments; remarks of the same words are one comment.
 
-use super::super::source_settings::{ConversionRemark, RemarkContent};
 use super::comment;
+use crate::source_settings::{ConversionRemark, RemarkContent};
 use std::collections::{HashMap, HashSet};
 
 /// Paths that one comment names; more are a count.

@@ -1,7 +1,7 @@
 //! The sections `chains` and `routes`.
 
-use super::super::routes_draft::RoutesDraft;
-use super::super::scalars::duration;
+use crate::routes_draft::RoutesDraft;
+use crate::scalars::duration;
 
 pub fn write(routes: &RoutesDraft) -> String {
     let mut text = "chains:\n  body: [require_json, authenticate, {limit_body: 32MiB}, route_model]\n\nroutes:\n".to_owned();
