@@ -19,7 +19,7 @@ use headgate_config::snapshot::SharedState;
 use headgate_config::snapshot::admin::{AdminRules, KEYS_REQUIRED, KEYS_REQUIRED_HINT};
 use headgate_config::snapshot::server::{AccessLogTarget, ServerSettings};
 use headgate_gateway::Gateway;
-use headgate_gateway::channel::live::ChannelStates;
+use headgate_channel::live::ChannelStates;
 use headgate_gateway::listen;
 use headgate_gateway::listen::{HttpAppServerLimits, ListenSocket, ServerRuntime};
 use headgate_observe::access_log::AccessLog;

@@ -33,12 +33,6 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("top", &[]),
     ("wasm", &["plugins"]),
 ];
-/// Arrows of [`NAMED_ONLY_BY`] that are not removed yet. The list may only become shorter.
-const NOT_YET_REMOVED: &[(&str, &[&str])] = &[
-    ("admin", &["media", "plugins", "video"]),
-    ("gateway", &["plugins"]),
-    ("observe", &["filters", "media", "plugins", "video"]),
-];
 
 #[test]
 fn a_crate_names_only_crates_of_lower_layers_in_its_manifest() {
@@ -50,8 +44,7 @@ fn a_crate_names_only_crates_of_lower_layers_in_its_manifest() {
             continue;
         };
         let wrong = arrows.iter().filter(|named| {
-            let is_lower = layer(named).is_some_and(|layer| layer < own);
-            !is_lower && !is_excepted(&name, named)
+            layer(named).is_none_or(|layer| layer >= own)
         });
         offenders.extend(wrong.map(|named| format!("{name} -> {named} does not point down")));
     }
@@ -68,26 +61,12 @@ fn no_crate_below_the_program_names_a_feature_or_the_simulator() {
     for (name, arrows) in arrows() {
         for (named, by) in NAMED_ONLY_BY {
             let is_named = arrows.iter().any(|arrow| arrow == named);
-            if is_named && !by.contains(&name.as_str()) && !is_excepted(&name, named) {
+            if is_named && !by.contains(&name.as_str()) {
                 offenders.push(format!("crates/{name}/Cargo.toml:1: names {named}"));
             }
         }
     }
     assert_none("only the program's list names a feature", &offenders);
-}
-
-#[test]
-fn an_exception_is_removed_with_its_arrow() {
-    let arrows = arrows();
-    let mut offenders = Vec::new();
-    for (name, exceptions) in NOT_YET_REMOVED {
-        let arrows = arrows.get(*name).map(Vec::as_slice).unwrap_or_default();
-        let idle = exceptions
-            .iter()
-            .filter(|named| !arrows.iter().any(|arrow| arrow == *named));
-        offenders.extend(idle.map(|named| format!("tests/tidy/arrows.rs:1: {name} -> {named}")));
-    }
-    assert_none("each exception has its arrow", &offenders);
 }
 
 #[test]
@@ -208,12 +187,6 @@ fn arrows() -> BTreeMap<String, Vec<String>> {
         (name, ours)
     });
     arrows.collect()
-}
-
-fn is_excepted(name: &str, named: &str) -> bool {
-    NOT_YET_REMOVED
-        .iter()
-        .any(|(crate_name, exceptions)| *crate_name == name && exceptions.contains(&named))
 }
 
 /// Whether a section has dependencies of the built program, not only of tests.

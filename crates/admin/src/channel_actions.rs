@@ -6,7 +6,7 @@ use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Catalog;
 use headgate_core::feature::pages::PageParameter;
 use headgate_core::serve::AppResponse;
-use headgate_gateway::channel::clock::MonotonicTime;
+use headgate_channel::clock::MonotonicTime;
 use headgate_protocol::nearest::nearest;
 use http::StatusCode;
 use serde_json::{Value, json};

@@ -35,7 +35,7 @@ use headgate_config::snapshot::admin::AdminRules;
 use headgate_core::catalog::caller::KeyDigest;
 use headgate_core::feature::FeatureList;
 use headgate_core::serve::{AppClient, AppResponse, HttpApp};
-use headgate_gateway::channel::live::ChannelStates;
+use headgate_channel::live::ChannelStates;
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::log_filter::LogFilter;
 use headgate_observe::metrics::Metrics;

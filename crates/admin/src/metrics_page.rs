@@ -2,7 +2,7 @@
 
 use super::AdminApp;
 use headgate_core::serve::AppResponse;
-use headgate_gateway::channel::clock::MonotonicTime;
+use headgate_channel::clock::MonotonicTime;
 use http::StatusCode;
 
 /// The version of Prometheus' text format.

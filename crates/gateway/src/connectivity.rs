@@ -5,7 +5,7 @@ use super::upstream::bounded_body::BodyEnd;
 use super::upstream::client::{SendError, SendProgress};
 use super::upstream::{ChannelWithCredential, UpstreamClient};
 use super::{addresses, request_id};
-use crate::channel::address_cache::DnsRefreshPolicy;
+use headgate_channel::address_cache::DnsRefreshPolicy;
 use bytes::Bytes;
 use headgate_config::snapshot::server::DnsSettings;
 use headgate_core::catalog::channel::{Channel, Credential};

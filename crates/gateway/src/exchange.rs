@@ -28,7 +28,7 @@ use super::downstream::upload::StreamingUpload;
 use super::downstream::{Downstream, SpoolTarget};
 use super::listen::caller_connections::ConnectionQuota;
 use super::{Gateway, reply};
-use crate::channel::permit::ChannelPermit;
+use headgate_channel::permit::ChannelPermit;
 use attempts::LeasedResponse;
 use bytes::Bytes;
 use headgate_config::snapshot::Snapshot;

@@ -1,7 +1,7 @@
 //! Converts Pingora's errors to faults; no other file does.
 
 use super::listen::http1_inspection::InspectionError;
-use crate::channel::outcome::ConnectFailure;
+use headgate_channel::outcome::ConnectFailure;
 use headgate_protocol::fault::{Fault, FaultKind};
 use pingora_error::{Error, ErrorType};
 use std::io;

@@ -23,12 +23,11 @@ mod unrouted_request;
 mod upstream;
 mod websocket_refusal;
 
-pub use headgate_channel as channel;
 
-use crate::channel::address_cache::{AddressCache, DnsRefreshPolicy};
-use crate::channel::live::ChannelStates;
-use crate::channel::resolve::DnsResolver;
-use crate::channel::retry_budget::RetryBudget;
+use headgate_channel::address_cache::{AddressCache, DnsRefreshPolicy};
+use headgate_channel::live::ChannelStates;
+use headgate_channel::resolve::DnsResolver;
+use headgate_channel::retry_budget::RetryBudget;
 use headgate_config::reload::Reloader;
 use headgate_config::snapshot::server::DnsSettings;
 use headgate_core::catalog::client_address::{ClientAddressResolver, DownstreamClient};

@@ -23,8 +23,8 @@ use super::background_service::FeatureService;
 use super::probe::Prober;
 #[cfg(feature = "otlp")]
 use super::trace_export_service::TraceExportService;
-use crate::channel::address_cache::AddressCache;
-use crate::channel::live::ChannelStates;
+use headgate_channel::address_cache::AddressCache;
+use headgate_channel::live::ChannelStates;
 use accept::{AcceptContext, AcceptLoop, ListenerService};
 use async_trait::async_trait;
 use connections::ConnectionService;

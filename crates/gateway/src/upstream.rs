@@ -25,8 +25,8 @@ mod streaming;
 pub(super) mod whole_body_budget;
 
 use super::fault_from;
-use crate::channel::address_cache::AddressCache;
-use crate::channel::lease::ChannelLease;
+use headgate_channel::address_cache::AddressCache;
+use headgate_channel::lease::ChannelLease;
 use connection::UpstreamConnection;
 use dial::UpstreamConnectionPool;
 use foldhash::fast::RandomState;

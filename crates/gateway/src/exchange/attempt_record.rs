@@ -3,8 +3,8 @@
 use super::Exchange;
 use super::attempts::Attempts;
 use super::suspect_request::suspect_request;
-use crate::channel::lease::ChannelLease;
-use crate::channel::outcome::{AttemptFailure, AttemptOutcome};
+use headgate_channel::lease::ChannelLease;
+use headgate_channel::outcome::{AttemptFailure, AttemptOutcome};
 use crate::upstream::client::failure_reason;
 use headgate_observe::access_log::FailedAttempt;
 use headgate_protocol::fault::Fault;

@@ -2,7 +2,7 @@
 
 use super::attempts::{AttemptVerdict, Attempts};
 use super::tracing_record::upstream_id;
-use crate::channel::lease::ChannelLease;
+use headgate_channel::lease::ChannelLease;
 use crate::upstream::response::UpstreamResponse;
 use headgate_tracing::AttemptTarget;
 

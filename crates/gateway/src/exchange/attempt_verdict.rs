@@ -3,8 +3,8 @@
 use super::attempts::{AttemptVerdict, FallbackReply, LeasedResponse};
 use super::reply_plan::ReplyPlan;
 use super::retry_policy::NextAttempt;
-use crate::channel::lease::ChannelLease;
-use crate::channel::outcome::AttemptOutcome;
+use headgate_channel::lease::ChannelLease;
+use headgate_channel::outcome::AttemptOutcome;
 use crate::upstream::response::UpstreamResponse;
 
 impl AttemptVerdict {

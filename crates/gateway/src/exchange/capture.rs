@@ -1,7 +1,7 @@
 //! What a capture records of an exchange. Unless one does, each function only looks for it.
 
 use super::Exchange;
-use crate::channel::lease::ChannelLease;
+use headgate_channel::lease::ChannelLease;
 use crate::downstream::ExchangeWaitRecorder;
 use crate::upstream::request::{PreparedBody, PreparedRequest};
 use crate::upstream::response::UpstreamResponse;

@@ -2,8 +2,8 @@
 
 use super::tracing_record::FinishedExchangeView;
 use crate::Gateway;
-use crate::channel::clock::MonotonicTime;
-use crate::channel::outcome::AttemptOutcome;
+use headgate_channel::clock::MonotonicTime;
+use headgate_channel::outcome::AttemptOutcome;
 use crate::downstream::Downstream;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;

@@ -7,7 +7,7 @@ use super::reply_plan::{ErrorReply, ErrorReplyBody, ReplyPlan};
 use super::response_fault::{foreign_body_fault, too_slow};
 use super::response_transcoder::ResponseTranscoder;
 use super::retry_policy::{AttemptFailureClass, RetryDecision};
-use crate::channel::lease::ChannelLease;
+use headgate_channel::lease::ChannelLease;
 use crate::deadline::DeadlineElapsed;
 use crate::reply;
 use crate::upstream::bounded_body::{BodyEnd, CollectedBody};

@@ -5,7 +5,7 @@
 use super::Exchange;
 use super::attempts::Attempts;
 use super::reply_plan::ReplyPlan;
-use crate::channel::lease::ChannelLease;
+use headgate_channel::lease::ChannelLease;
 use crate::upstream::response::UpstreamResponse;
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use super::response::UpstreamResponse;
 use super::session::{RequestWriteOutcome, UpstreamSession};
 use super::streaming::{RequestStream, RequestStreamOutcome, write_streamed};
 use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
-use crate::channel::outcome::{AttemptFailure, FailureReason};
+use headgate_channel::outcome::{AttemptFailure, FailureReason};
 use crate::deadline::in_time;
 use crate::fault_from;
 use headgate_core::catalog::channel::Timeouts;

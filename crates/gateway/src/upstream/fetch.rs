@@ -7,7 +7,7 @@ use super::dial::{self, UpstreamConnectionPool};
 use super::fetch_url::{FetchUrl, IDLE, unfetched};
 use super::peer::UpstreamPeer;
 use super::session::UpstreamSession;
-use crate::channel::address_cache::AddressCache;
+use headgate_channel::address_cache::AddressCache;
 use crate::fault_from;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::filter::fetch::{
