@@ -16,7 +16,7 @@ use change::{SettingChange, SettingGroup};
 use headgate_config as config;
 use headgate_config::ComparableConfig;
 use headgate_config::problem::InvalidConfig;
-use headgate_config::reload::running::RunningSettings;
+use headgate_config::reload::running::StartupSettings;
 use headgate_config::snapshot;
 use headgate_config::snapshot::{SharedState, Snapshot, feature_schemas};
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ impl ConfigSide {
 
 /// The settings that differ and that no reload applies.
 fn needing_restart(old: &ConfigSide, new: &ConfigSide) -> Vec<&'static str> {
-    let running = RunningSettings {
+    let running = StartupSettings {
         server: old.snapshot.server.clone(),
         spooling: old.snapshot.spooling.clone(),
         state: old.snapshot.state.clone(),

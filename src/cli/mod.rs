@@ -172,18 +172,20 @@ impl CliCommand {
             Self::Simulate(_) | Self::Demo(_) => true,
             #[cfg(feature = "wasm")]
             Self::Plugin(command) => command.serves(),
+            #[cfg(feature = "convert")]
+            Self::Convert(_) => false,
+            #[cfg(feature = "top")]
+            Self::Top(_) => false,
             // A server that closes its connection must not end the command by SIGPIPE.
             Self::Check(args) => args.connects(),
             Self::Explain(_)
             | Self::Diff(_)
             | Self::Replay(_)
-            | Self::Convert(_)
             | Self::Schema(_)
             | Self::Filters(_)
             | Self::Families(_)
             | Self::Key(_)
             | Self::Status(_)
-            | Self::Top(_)
             | Self::Why(_)
             | Self::Drain(_)
             | Self::Undrain(_)

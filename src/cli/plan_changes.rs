@@ -1,6 +1,6 @@
 //! What differs between the plans of two configurations for one request.
 
-use super::request_plan::{PlannedAttempt, PlannedOutcome, PlannedRefusal, RequestPlan};
+use super::request_plan::{ComparedRefusal, PlannedAttempt, PlannedOutcome, RequestPlan};
 use super::step_changes::{StepChange, step_changes};
 use super::value_changes::value_changes;
 use headgate_gateway::preview::UpstreamRequestPreview;
@@ -182,8 +182,8 @@ impl PlanChanges {
     }
 }
 
-fn refused(refusal: &PlannedRefusal) -> String {
-    let PlannedRefusal {
+fn refused(refusal: &ComparedRefusal) -> String {
+    let ComparedRefusal {
         status,
         code,
         message,

@@ -36,7 +36,7 @@ pub struct RequestPlan {
 
 /// How the gateway responds to a request, or where it sends it.
 pub enum PlannedOutcome {
-    Refusal(PlannedRefusal),
+    Refusal(ComparedRefusal),
     LocalReply {
         status: u16,
         body: Bytes,
@@ -49,7 +49,7 @@ pub enum PlannedOutcome {
 
 /// An error response of the gateway.
 #[derive(PartialEq, Eq)]
-pub struct PlannedRefusal {
+pub struct ComparedRefusal {
     pub status: u16,
     pub code: &'static str,
     pub message: String,
@@ -63,7 +63,7 @@ pub struct PlannedAttempt {
     /// The model by the name that the channel has for it.
     pub model: Option<Arc<str>>,
     /// `None` if the body of the request is not known.
-    pub request: Option<Result<UpstreamRequestPreview, PlannedRefusal>>,
+    pub request: Option<Result<UpstreamRequestPreview, ComparedRefusal>>,
 }
 
 impl RequestPlan {
@@ -179,7 +179,7 @@ pub fn find_route<'s>(
 
 impl PlannedOutcome {
     pub fn refused(kind: FaultKind, message: String) -> Self {
-        Self::Refusal(PlannedRefusal {
+        Self::Refusal(ComparedRefusal {
             status: kind.status(),
             code: kind.code(),
             message,
@@ -216,7 +216,7 @@ impl PlannedAttempt {
     }
 }
 
-impl PlannedRefusal {
+impl ComparedRefusal {
     fn from_fault(protocol: Option<Protocol>, fault: &Fault) -> Self {
         Self {
             status: Protocol::descriptor_for(protocol).errors.status(fault),
@@ -239,13 +239,15 @@ async fn outcome(route: &Route, run: DryRun) -> PlannedOutcome {
         let attempts = subrequests
             .into_iter()
             .map(|(channel, sent)| PlannedAttempt {
-                request: Some(sent.map_err(|fault| PlannedRefusal::from_fault(protocol, &fault))),
+                request: Some(sent.map_err(|fault| ComparedRefusal::from_fault(protocol, &fault))),
                 ..PlannedAttempt::on(&channel)
             });
         return PlannedOutcome::Attempts(attempts.collect());
     }
     match verdict {
-        Err(fault) => return PlannedOutcome::Refusal(PlannedRefusal::from_fault(protocol, &fault)),
+        Err(fault) => {
+            return PlannedOutcome::Refusal(ComparedRefusal::from_fault(protocol, &fault));
+        }
         Ok(FilterAction::LocalReply(reply)) => {
             return PlannedOutcome::LocalReply {
                 status: reply.status.as_u16(),
@@ -266,7 +268,7 @@ async fn outcome(route: &Route, run: DryRun) -> PlannedOutcome {
     for candidate in candidates.iter() {
         let sent = preview(route, &request, candidate, None).await;
         attempts.push(PlannedAttempt {
-            request: Some(sent.map_err(|fault| PlannedRefusal::from_fault(protocol, &fault))),
+            request: Some(sent.map_err(|fault| ComparedRefusal::from_fault(protocol, &fault))),
             ..PlannedAttempt::new(candidate)
         });
     }

@@ -8,18 +8,18 @@ use crate::features::FEATURES;
 use crate::memory::trim::MemoryTrim;
 use headgate_admin::AdminApp;
 use headgate_admin::access::AdminAccess;
-use headgate_admin::event_streams::EventStreams;
+use headgate_admin::event_streams::EventStreamQuota;
 use headgate_admin::findings::history::FindingHistory;
 use headgate_admin::findings::watch::FindingWatch;
 use headgate_admin::router::AdminPages;
+use headgate_channel::live::ChannelStates;
 use headgate_config::reload;
 use headgate_config::reload::Reloader;
 use headgate_config::reload::running::ListenerAddresses;
 use headgate_config::snapshot::SharedState;
-use headgate_config::snapshot::admin::{AdminRules, KEYS_REQUIRED, KEYS_REQUIRED_HINT};
+use headgate_config::snapshot::admin::{AdminAccessRules, KEYS_REQUIRED, KEYS_REQUIRED_HINT};
 use headgate_config::snapshot::server::{AccessLogTarget, ServerSettings};
 use headgate_gateway::Gateway;
-use headgate_channel::live::ChannelStates;
 use headgate_gateway::listen;
 use headgate_gateway::listen::{HttpAppServerLimits, ListenSocket, ServerRuntime};
 use headgate_observe::access_log::AccessLog;
@@ -116,7 +116,7 @@ pub fn gateway(
         access_log: access_log.clone(),
         ready: ready.clone(),
         access: Arc::new(AdminAccess::new(admin)),
-        event_streams: EventStreams::default(),
+        event_streams: EventStreamQuota::default(),
         log_filter: log.filter,
         findings: Arc::new(FindingHistory::new(features)),
     };
@@ -232,7 +232,7 @@ impl GatewaySockets {
 }
 
 /// Checks the address that the admin pages have: that of the command line, or the one that a name resolved to.
-fn require_admin_keys(admin: SocketAddr, rules: &AdminRules) -> Result<(), CommandError> {
+fn require_admin_keys(admin: SocketAddr, rules: &AdminAccessRules) -> Result<(), CommandError> {
     let is_loopback = admin.ip().to_canonical().is_loopback();
     match is_loopback || rules.has_keys() || rules.without_keys {
         true => Ok(()),

@@ -3,7 +3,7 @@
 use super::CommandError;
 use super::admin_address::AdminAddressArgs;
 use super::admin_client::{AdminClient, AdminRequestArgs};
-use super::status_report::{AdminPages, GatewayStatus};
+use super::status_report::{GatewayStatus, StatusPages};
 use super::style;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -50,7 +50,7 @@ fn report(args: &StatusArgs) -> Result<GatewayStatus, CommandError> {
         args: &args.request,
     };
     let readiness = client.fetch("GET", "/readyz")?;
-    let pages = AdminPages {
+    let pages = StatusPages {
         is_ready: readiness.status == 200,
         config: client.json("GET", "/config")?,
         channels: client.json("GET", "/channels")?,

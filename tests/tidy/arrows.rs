@@ -43,9 +43,9 @@ fn a_crate_names_only_crates_of_lower_layers_in_its_manifest() {
             offenders.push(format!("{name}: is in no layer"));
             continue;
         };
-        let wrong = arrows.iter().filter(|named| {
-            layer(named).is_none_or(|layer| layer >= own)
-        });
+        let wrong = arrows
+            .iter()
+            .filter(|named| layer(named).is_none_or(|layer| layer >= own));
         offenders.extend(wrong.map(|named| format!("{name} -> {named} does not point down")));
     }
     let folders = crate_folders();

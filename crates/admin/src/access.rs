@@ -3,7 +3,7 @@
 use super::failed_keys::FailedKeyCounts;
 use super::refusal::AdminRefusal;
 use super::session::AdminSessions;
-use headgate_config::snapshot::admin::{AdminKey, AdminRules};
+use headgate_config::snapshot::admin::{AdminAccessRules, AdminKey};
 use headgate_core::catalog::caller::KeyDigest;
 use headgate_core::serve::AppClient;
 use http::{HeaderMap, header};
@@ -45,7 +45,7 @@ impl AdminAccess {
         &self,
         headers: &HeaderMap,
         client: &AppClient,
-        rules: &AdminRules,
+        rules: &AdminAccessRules,
     ) -> Result<AdminUser, AdminRefusal> {
         if !rules.has_keys() {
             return Ok(match self.listener.ip().to_canonical().is_loopback() {
@@ -74,7 +74,7 @@ impl AdminAccess {
         &self,
         key: &[u8],
         client: &AppClient,
-        rules: &AdminRules,
+        rules: &AdminAccessRules,
     ) -> Result<Arc<AdminKey>, AdminRefusal> {
         let now = Instant::now();
         if let Some(wait) = self.failed_keys.wait(client.address, now) {
@@ -111,7 +111,11 @@ impl AdminAccess {
     }
 
     /// The key of the session in the cookie, as it is configured now.
-    fn key_of_session(&self, headers: &HeaderMap, rules: &AdminRules) -> Option<Arc<AdminKey>> {
+    fn key_of_session(
+        &self,
+        headers: &HeaderMap,
+        rules: &AdminAccessRules,
+    ) -> Option<Arc<AdminKey>> {
         let now = Instant::now();
         let mut digests = self
             .session_ids(headers)

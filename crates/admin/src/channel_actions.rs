@@ -2,11 +2,11 @@
 
 use super::AdminApp;
 use super::page::AdminRequest;
+use headgate_channel::clock::MonotonicTime;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Catalog;
 use headgate_core::feature::pages::PageParameter;
 use headgate_core::serve::AppResponse;
-use headgate_channel::clock::MonotonicTime;
 use headgate_protocol::nearest::nearest;
 use http::StatusCode;
 use serde_json::{Value, json};

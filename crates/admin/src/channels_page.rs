@@ -1,16 +1,16 @@
 //! `/channels`: the health of each channel, its models and its credentials, and which channels each model can use now.
 
 use super::AdminApp;
-use headgate_config::snapshot::Snapshot;
-use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::model::{Candidate, Model};
-use headgate_core::serve::AppResponse;
-use headgate_core::timestamp::rfc3339;
 use headgate_channel::attempt_statistics::AttemptSummary;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::health_status::{HealthReport, HealthStatus, LastError};
 use headgate_channel::live::{ChannelStates, ReachedLimit};
 use headgate_channel::unusable::UnusableReason;
+use headgate_config::snapshot::Snapshot;
+use headgate_core::catalog::channel::Channel;
+use headgate_core::catalog::model::{Candidate, Model};
+use headgate_core::serve::AppResponse;
+use headgate_core::timestamp::rfc3339;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

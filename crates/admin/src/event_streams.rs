@@ -14,7 +14,7 @@ pub const EVENT_STREAMS_MAX: usize = 64;
 
 /// The streams of events of the process.
 #[derive(Clone)]
-pub struct EventStreams {
+pub struct EventStreamQuota {
     free: Arc<Semaphore>,
 }
 
@@ -24,7 +24,7 @@ struct CountedStream<S> {
     _counted: OwnedSemaphorePermit,
 }
 
-impl Default for EventStreams {
+impl Default for EventStreamQuota {
     fn default() -> Self {
         Self {
             free: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
@@ -32,7 +32,7 @@ impl Default for EventStreams {
     }
 }
 
-impl EventStreams {
+impl EventStreamQuota {
     /// Responds with a stream of server-sent events, or with 503 if there are too many.
     pub fn respond(&self, stream: impl AppBodyStream + 'static) -> AppResponse {
         match self.free.clone().try_acquire_owned() {

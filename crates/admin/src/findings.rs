@@ -12,10 +12,10 @@ mod traffic;
 pub mod watch;
 
 use super::AdminApp;
+use headgate_channel::clock::MonotonicTime;
 use headgate_core::feature::FeatureList;
 use headgate_core::finding::{Finding, FindingArea};
 use headgate_core::serve::AppResponse;
-use headgate_channel::clock::MonotonicTime;
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::collections::HashSet;

@@ -28,14 +28,14 @@ mod traffic_page;
 use access::{AdminAccess, AdminUser};
 use audit::ActionRecord;
 use bytes::Bytes;
-use event_streams::EventStreams;
+use event_streams::EventStreamQuota;
 use findings::history::FindingHistory;
+use headgate_channel::live::ChannelStates;
 use headgate_config::reload::Reloader;
-use headgate_config::snapshot::admin::AdminRules;
+use headgate_config::snapshot::admin::AdminAccessRules;
 use headgate_core::catalog::caller::KeyDigest;
 use headgate_core::feature::FeatureList;
 use headgate_core::serve::{AppClient, AppResponse, HttpApp};
-use headgate_channel::live::ChannelStates;
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::log_filter::LogFilter;
 use headgate_observe::metrics::Metrics;
@@ -74,7 +74,7 @@ pub struct AdminApp {
     /// False once the process is told to stop, so that load balancers send no new traffic here.
     pub ready: Arc<AtomicBool>,
     pub access: Arc<AdminAccess>,
-    pub event_streams: EventStreams,
+    pub event_streams: EventStreamQuota,
     pub log_filter: LogFilter,
     pub findings: Arc<FindingHistory>,
 }
@@ -141,14 +141,14 @@ impl AdminApp {
     }
 }
 
-fn is_key(value: &[u8], rules: &AdminRules) -> bool {
+fn is_key(value: &[u8], rules: &AdminAccessRules) -> bool {
     value.starts_with(KEY_PREFIX) || rules.key(&KeyDigest::from_key(value)).is_some()
 }
 
 /// Whether a URL contains a key, or a parameter for one. URLs appear in logs of proxies and in histories of browsers.
 ///
 /// Members of the query end at `&` or `;`, also at an encoded one, and a path may have parameters after `;`.
-fn has_key(url: &Uri, rules: &AdminRules) -> bool {
+fn has_key(url: &Uri, rules: &AdminAccessRules) -> bool {
     let text = url.path_and_query().map_or("", PathAndQuery::as_str);
     let decoded_text: Vec<u8> = decoded(text.as_bytes()).collect();
     let decoded_text = String::from_utf8_lossy(&decoded_text);

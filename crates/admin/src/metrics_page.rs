@@ -1,8 +1,8 @@
 //! `/metrics`: the metrics in Prometheus' text format.
 
 use super::AdminApp;
-use headgate_core::serve::AppResponse;
 use headgate_channel::clock::MonotonicTime;
+use headgate_core::serve::AppResponse;
 use http::StatusCode;
 
 /// The version of Prometheus' text format.

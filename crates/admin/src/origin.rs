@@ -6,7 +6,7 @@
 
 use super::refusal::AdminRefusal;
 use bytes::Bytes;
-use headgate_config::snapshot::admin::{AdminRules, canonical};
+use headgate_config::snapshot::admin::{AdminAccessRules, canonical};
 use headgate_core::serve::AppClient;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, Method, Request, header};
@@ -22,7 +22,7 @@ const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 pub(super) fn check_host(
     request: &Request<Bytes>,
     listener: SocketAddr,
-    rules: &AdminRules,
+    rules: &AdminAccessRules,
 ) -> Result<(), AdminRefusal> {
     let misdirected = |host: &str| {
         let host = host.to_owned();
@@ -75,7 +75,7 @@ fn authorities(request: &Request<Bytes>) -> impl Iterator<Item = &str> {
     hosts.chain(request.uri().authority().map(Authority::as_str))
 }
 
-fn is_own(host: &str, listener: SocketAddr, rules: &AdminRules) -> bool {
+fn is_own(host: &str, listener: SocketAddr, rules: &AdminAccessRules) -> bool {
     let Ok(address) = host.parse::<IpAddr>() else {
         return host == "localhost" || rules.names_host(host);
     };

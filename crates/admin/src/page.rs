@@ -5,7 +5,7 @@ use super::access::AdminUser;
 use super::refusal::{AdminRefusal, internal_error};
 use crate::openapi::{AdminPageDescription, AdminPageUser};
 use bytes::Bytes;
-use headgate_config::snapshot::admin::{AdminRole, AdminRules, OpenAdminPage};
+use headgate_config::snapshot::admin::{AdminAccessRules, AdminRole, OpenAdminPage};
 use headgate_core::feature::pages::{
     ActionSubject, AdminAction, FeaturePage, FeaturePageAccess, FeaturePageRequest,
     FeaturePageResponder, PageParameter,
@@ -153,12 +153,12 @@ impl PageAccess {
     }
 
     /// Whether the configuration opens the page to everyone, so that no key is read.
-    pub fn is_open(&self, rules: &AdminRules) -> bool {
+    pub fn is_open(&self, rules: &AdminAccessRules) -> bool {
         matches!(self, Self::Open(page) if rules.is_open(*page))
     }
 
     /// Checks that a user may use the page.
-    pub fn check(&self, user: &AdminUser, rules: &AdminRules) -> Result<(), AdminRefusal> {
+    pub fn check(&self, user: &AdminUser, rules: &AdminAccessRules) -> Result<(), AdminRefusal> {
         let action = match self {
             Self::Public => return Ok(()),
             Self::Open(_) if self.is_open(rules) => return Ok(()),

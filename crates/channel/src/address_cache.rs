@@ -56,7 +56,7 @@ struct AddressCacheInner {
 }
 
 struct CachedName {
-    state: watch::Sender<LookupState>,
+    state: watch::Sender<HostAddressState>,
     /// The time of the last use, in milliseconds since `began`.
     last_used_at: AtomicU64,
     /// Notified when another name has taken its place.
@@ -64,7 +64,7 @@ struct CachedName {
 }
 
 #[derive(Clone)]
-enum LookupState {
+enum HostAddressState {
     /// The first lookup is in progress.
     Unknown,
     Known(Arc<[IpAddr]>),
@@ -103,19 +103,19 @@ impl AddressCache {
             name.ok_or_else(|| io::Error::other("too many host names are being looked up"))?;
         name.last_used_at
             .store(self.shared.now(), Ordering::Relaxed);
-        if let LookupState::Known(addresses) = &*name.state.borrow() {
+        if let HostAddressState::Known(addresses) = &*name.state.borrow() {
             return Ok(addresses.clone());
         }
         let mut state = name.state.subscribe();
         let state = state
-            .wait_for(|state| !matches!(state, LookupState::Unknown))
+            .wait_for(|state| !matches!(state, HostAddressState::Unknown))
             .await
             .map_err(io::Error::other)?
             .clone();
         match state {
-            LookupState::Known(addresses) => Ok(addresses),
-            LookupState::Unknown => Err(io::Error::other("DNS lookup ended without a result")),
-            LookupState::Failed(kind, reason) => Err(io::Error::new(kind, &*reason)),
+            HostAddressState::Known(addresses) => Ok(addresses),
+            HostAddressState::Unknown => Err(io::Error::other("DNS lookup ended without a result")),
+            HostAddressState::Failed(kind, reason) => Err(io::Error::new(kind, &*reason)),
         }
     }
 }
@@ -135,7 +135,7 @@ impl AddressCacheInner {
         }
         let name = names.entry(host.clone()).or_insert_with(|| {
             let name = Arc::new(CachedName {
-                state: watch::Sender::new(LookupState::Unknown),
+                state: watch::Sender::new(HostAddressState::Unknown),
                 last_used_at: AtomicU64::new(self.now()),
                 evicted: Notify::new(),
             });
@@ -164,11 +164,13 @@ impl AddressCacheInner {
             let _ = timeout(pause, name.evicted.notified()).await;
             let last_used_at = name.last_used_at.load(Ordering::Relaxed);
             let is_idle = match *name.state.borrow() {
-                LookupState::Known(_) => {
+                HostAddressState::Known(_) => {
                     self.now() > last_used_at + whole_ms(self.refresh_policy.idle)
                 }
                 // A name that could not be resolved is resolved again only if it was used since the last lookup.
-                LookupState::Unknown | LookupState::Failed(..) => last_used_at <= looked_up_at,
+                HostAddressState::Unknown | HostAddressState::Failed(..) => {
+                    last_used_at <= looked_up_at
+                }
             };
             if self.is_evicted(&host, &name) {
                 return;
@@ -201,11 +203,11 @@ impl AddressCacheInner {
         } = self.refresh_policy;
         let addresses = interleaved(addresses);
         name.state.send_if_modified(|state| {
-            if matches!(state, LookupState::Known(old) if same(old, &addresses)) {
+            if matches!(state, HostAddressState::Known(old) if same(old, &addresses)) {
                 return false;
             }
             tracing::debug!(host, ?addresses, ?ttl, "DNS lookup succeeded");
-            *state = LookupState::Known(addresses.into());
+            *state = HostAddressState::Known(addresses.into());
             true
         });
         ttl.map_or(self.refresh_policy.refresh, |ttl| {
@@ -222,7 +224,7 @@ impl AddressCacheInner {
         failures: u32,
     ) -> Duration {
         self.metrics.count_dns_lookup(self.host_label(host), false);
-        let known = matches!(*name.state.borrow(), LookupState::Known(_));
+        let known = matches!(*name.state.borrow(), HostAddressState::Known(_));
         match self.refresh_policy.is_configured {
             true => {
                 tracing::warn!(host, %error, keeps_previous_addresses = known, "DNS lookup failed");
@@ -233,8 +235,10 @@ impl AddressCacheInner {
             // No request waits for this name, so the delay grows and spares name servers that fail.
             return self.refresh_policy.retry * 2u32.pow(failures.min(RETRY_DOUBLINGS_MAX));
         }
-        name.state
-            .send_replace(LookupState::Failed(error.kind(), error.to_string().into()));
+        name.state.send_replace(HostAddressState::Failed(
+            error.kind(),
+            error.to_string().into(),
+        ));
         self.refresh_policy.retry
     }
 
@@ -268,7 +272,7 @@ impl Default for DnsRefreshPolicy {
 fn evict(names: &mut HashMap<Arc<str>, Arc<CachedName>>) -> Option<()> {
     let looked_up = names
         .iter()
-        .filter(|(_, name)| !matches!(*name.state.borrow(), LookupState::Unknown));
+        .filter(|(_, name)| !matches!(*name.state.borrow(), HostAddressState::Unknown));
     let (host, name) =
         looked_up.min_by_key(|(_, name)| name.last_used_at.load(Ordering::Relaxed))?;
     name.evicted.notify_one();

@@ -1,7 +1,7 @@
 //! Problems as a person reads them: reason, place, the line of the file, a hint under it.
 
 use super::problem::{ConfigProblem, InvalidConfig, Severity};
-use super::source::{SourceSnippet, TextPosition};
+use super::source::{MaskedSourceLine, TextPosition};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for InvalidConfig {
@@ -70,7 +70,7 @@ impl InvalidConfig {
 
 fn write_snippet(
     problem: &ConfigProblem,
-    snippet: &SourceSnippet,
+    snippet: &MaskedSourceLine,
     f: &mut Formatter<'_>,
 ) -> fmt::Result {
     let gutter = gutter(problem);

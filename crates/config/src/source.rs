@@ -30,7 +30,7 @@ pub struct TextPosition {
 }
 
 /// A line as it may be shown, with a place in it underlined.
-pub struct SourceSnippet {
+pub struct MaskedSourceLine {
     pub text: String,
     /// Characters before the underlined part.
     pub indent: usize,
@@ -107,7 +107,7 @@ impl ConfigText {
     }
 
     /// The line of a place with its secrets masked, or nothing if there is no such line.
-    pub fn snippet(&self, place: TextPosition) -> Option<SourceSnippet> {
+    pub fn snippet(&self, place: TextPosition) -> Option<MaskedSourceLine> {
         let index = place.line.checked_sub(1)? as usize;
         if self.text.is_empty() || index >= self.line_starts.len() {
             return None;
@@ -127,7 +127,7 @@ impl ConfigText {
             false => format!("{before}{}", text.trim_end()),
         };
         let indent = self.shown(shown.start..marked.start).chars().count();
-        Some(SourceSnippet {
+        Some(MaskedSourceLine {
             text,
             indent: indent + before.chars().count(),
             width: self.shown(marked).chars().count().clamp(1, SHOWN_CHARS_MAX),

@@ -1,6 +1,6 @@
 //! Edits of JSON by pointer, as the settings of filters list them.
 
-use super::value_template::{JsonTemplate, latest_phase, pointer_to};
+use super::value_template::{ComputedJson, latest_phase, pointer_to};
 use headgate_core::filter::descriptor::InvalidSettings;
 use headgate_core::filter::expression::{ExchangeValues, FilterExpression};
 use headgate_expression::{EvaluationError, Phase};
@@ -45,14 +45,14 @@ struct ConfiguredEdit {
 enum ConfiguredChange {
     Rename(String),
     Remove,
-    Set(JsonTemplate),
-    Default(JsonTemplate),
-    Prepend(JsonTemplate),
-    Append(JsonTemplate),
+    Set(ComputedJson),
+    Default(ComputedJson),
+    Prepend(ComputedJson),
+    Append(ComputedJson),
 }
 
 /// The change that sets or adds a value.
-type ChangeOfValue = fn(JsonTemplate) -> ConfiguredChange;
+type ChangeOfValue = fn(ComputedJson) -> ConfiguredChange;
 
 /// Why edits could not be applied.
 pub enum EditFailure {
@@ -98,7 +98,7 @@ impl EditListConfig {
             for (at, value) in values {
                 let place = format!("/{key}{}", pointer_to(at));
                 let pointer = parse(at, &place)?;
-                let template = JsonTemplate::compile(value, available).map_err(|invalid| {
+                let template = ComputedJson::compile(value, available).map_err(|invalid| {
                     let within = format!("{place}{}", invalid.pointer);
                     invalid.at(within)
                 })?;
@@ -117,7 +117,7 @@ impl EditList {
 
     pub fn expressions(&self) -> impl Iterator<Item = &FilterExpression> {
         let templates = self.0.iter().filter_map(|edit| edit.change.template());
-        templates.flat_map(JsonTemplate::expressions)
+        templates.flat_map(ComputedJson::expressions)
     }
 
     /// The phase that knows all names of the edits' expressions.
@@ -183,7 +183,7 @@ impl ConfiguredEdit {
         edits: &mut JsonEdits,
         values: ExchangeValues<'_>,
     ) -> Result<(), EditFailure> {
-        let computed = |template: &JsonTemplate| {
+        let computed = |template: &ComputedJson| {
             let failed = |error| EditFailure::Computation(self.pointer.text().to_owned(), error);
             template.json(values).map_err(failed)
         };
@@ -206,7 +206,7 @@ impl ConfiguredEdit {
 }
 
 impl ConfiguredChange {
-    fn template(&self) -> Option<&JsonTemplate> {
+    fn template(&self) -> Option<&ComputedJson> {
         match self {
             Self::Rename(_) | Self::Remove => None,
             Self::Set(template)

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// A JSON value, parts of which expressions compute.
-pub struct JsonTemplate(Vec<TemplatePart>);
+pub struct ComputedJson(Vec<TemplatePart>);
 
 enum TemplatePart {
     /// JSON text, or a part of one.
@@ -60,7 +60,7 @@ impl JsonSchema for TextTemplateConfig {
 /// The key of an object that stands for the value of an expression.
 const COMPUTED: &str = "cel";
 
-impl JsonTemplate {
+impl ComputedJson {
     /// Compiles a value of settings; its expressions may use the names that are known in the phase `available`.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl TemplatePart {
 }
 
 impl TextTemplate {
-    /// Compiles a text of settings, as [`JsonTemplate::compile`].
+    /// Compiles a text of settings, as [`ComputedJson::compile`].
     ///
     /// # Errors
     /// The expression is invalid.
@@ -272,7 +272,7 @@ mod tests {
                 r#"{"at":"/v1/x","n":[2,"x"]}"#,
             ),
         ] {
-            let template = JsonTemplate::compile(&value, Phase::Head);
+            let template = ComputedJson::compile(&value, Phase::Head);
             let template = template.unwrap_or_else(|invalid| panic!("{}", invalid.reason));
             let text = template.json(ExchangeValues::for_request(&request));
             assert_eq!(
@@ -291,7 +291,7 @@ mod tests {
             (json!([{"cel": 1}]), "/0/cel"),
             (json!({"cel": "response.status"}), "/cel"),
         ] {
-            let invalid = JsonTemplate::compile(&value, Phase::Body).err();
+            let invalid = ComputedJson::compile(&value, Phase::Body).err();
             assert_eq!(
                 invalid.map(|invalid| invalid.pointer).as_deref(),
                 Some(at),

@@ -23,7 +23,6 @@ mod unrouted_request;
 mod upstream;
 mod websocket_refusal;
 
-
 use headgate_channel::address_cache::{AddressCache, DnsRefreshPolicy};
 use headgate_channel::live::ChannelStates;
 use headgate_channel::resolve::DnsResolver;

@@ -23,16 +23,16 @@ use super::background_service::FeatureService;
 use super::probe::Prober;
 #[cfg(feature = "otlp")]
 use super::trace_export_service::TraceExportService;
-use headgate_channel::address_cache::AddressCache;
-use headgate_channel::live::ChannelStates;
 use accept::{AcceptContext, AcceptLoop, ListenerService};
 use async_trait::async_trait;
 use connections::ConnectionService;
 use drain_state::DrainState;
 use evictable_connections::EvictableConnections;
+use headgate_channel::address_cache::AddressCache;
+use headgate_channel::live::ChannelStates;
 use headgate_config::reload::Reloader;
 use headgate_config::snapshot::server;
-use headgate_config::snapshot::server::{ServerTls, ServerTlsPaths, read_tls};
+use headgate_config::snapshot::server::{ListenerTlsPaths, ServerTls, read_tls};
 use headgate_core::feature::background::BackgroundWork;
 use headgate_core::serve::HttpApp;
 use http_app_adapter::HttpAppAdapter;
@@ -142,7 +142,7 @@ impl ServerRuntime {
         name: &'static str,
         app: impl HttpApp,
         socket: ListenSocket,
-        tls: Option<(&ServerTlsPaths, &Path)>,
+        tls: Option<(&ListenerTlsPaths, &Path)>,
         limits: HttpAppServerLimits,
     ) -> Result<(), String> {
         let tls = tls
@@ -284,7 +284,7 @@ fn uncounted() -> IntGauge {
 }
 
 /// Reads the files before Pingora, which would panic if it could not read them.
-fn tls_settings(files: &ServerTlsPaths, folder: &Path) -> Result<TlsSettings, String> {
+fn tls_settings(files: &ListenerTlsPaths, folder: &Path) -> Result<TlsSettings, String> {
     let ServerTls {
         identity,
         client_authorities,

@@ -18,7 +18,7 @@ use headgate_config::snapshot::router::{Route, RouteMatch};
 use headgate_core::catalog::client_address::DownstreamClient;
 use headgate_core::filter::view::RequestView;
 use headgate_core::subrequest::SubrequestClient;
-use headgate_observe::open_requests::OpenRequestDetails;
+use headgate_observe::open_requests::OpenRequestLabels;
 use http::HeaderMap;
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
@@ -237,10 +237,10 @@ impl GatewayConnection {
         if let Some(tracing) = &snapshot.tracing {
             record.trace = Some(tracing.begin(&mut view.headers, record.started));
         }
-        let details = OpenRequestDetails {
+        let details = OpenRequestLabels {
             id: view.id.clone(),
             route: route.name.clone(),
-            ..OpenRequestDetails::default()
+            ..OpenRequestLabels::default()
         };
         let open = self
             .gateway

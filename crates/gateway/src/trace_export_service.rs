@@ -3,8 +3,8 @@
 use super::listen::drain_state::{DrainState, until_set};
 use super::upstream::UpstreamClient;
 use super::upstream::service::UpstreamServiceClient;
-use headgate_channel::address_cache::AddressCache;
 use async_trait::async_trait;
+use headgate_channel::address_cache::AddressCache;
 use headgate_config::reload::Reloader;
 use headgate_tracing::TraceExporter;
 use pingora_core::server::ShutdownWatch;

@@ -25,11 +25,11 @@ mod streaming;
 pub(super) mod whole_body_budget;
 
 use super::fault_from;
-use headgate_channel::address_cache::AddressCache;
-use headgate_channel::lease::ChannelLease;
 use connection::UpstreamConnection;
 use dial::UpstreamConnectionPool;
 use foldhash::fast::RandomState;
+use headgate_channel::address_cache::AddressCache;
+use headgate_channel::lease::ChannelLease;
 use headgate_core::catalog::channel::{Channel, Credential, HttpVersion};
 use headgate_protocol::fault::{Fault, FaultKind};
 use peer::UpstreamPeer;

@@ -45,7 +45,7 @@ const AUDIO: [&str; 3] = ["audio/x-flac", "audio/x-aiff", "audio/amr"];
 
 /// What the first bytes of a file show: its media type as a video and as audio or as an image, where it may be such.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct SniffedContent {
+struct SniffedMediaTypes {
     image: Option<&'static str>,
     video: Option<&'static str>,
     audio: Option<&'static str>,
@@ -63,7 +63,7 @@ pub fn detect_content_type(
     start: &[u8],
     declared: &str,
 ) -> Result<&'static str, Option<MediaKind>> {
-    let sniffed = SniffedContent::detect(start);
+    let sniffed = SniffedMediaTypes::detect(start);
     let known = match kind {
         MediaKind::Image => sniffed.image,
         MediaKind::Video => sniffed.video,
@@ -99,7 +99,7 @@ fn document_kind(start: &[u8]) -> Option<MediaKind> {
     is_document.then_some(MediaKind::Document)
 }
 
-impl SniffedContent {
+impl SniffedMediaTypes {
     fn detect(start: &[u8]) -> Self {
         if start.get(4..8) == Some(b"ftyp") {
             return Self::from_brand(start.get(8..12).unwrap_or_default());

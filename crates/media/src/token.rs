@@ -2,7 +2,7 @@
 
 use super::content::ContentDigest;
 use headgate_core::task::id::TaskIdKeyRing;
-use headgate_core::task::token::{TokenPurpose, UnknownToken};
+use headgate_core::task::token::{InvalidUrlToken, TokenPurpose};
 
 /// What a URL of a medium gives access to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,18 +26,18 @@ impl MediaToken {
     ///
     /// # Errors
     /// The token is not one of this gateway, or it has expired.
-    pub fn open(keys: &TaskIdKeyRing, token: &str, now_s: u64) -> Result<Self, UnknownToken> {
+    pub fn open(keys: &TaskIdKeyRing, token: &str, now_s: u64) -> Result<Self, InvalidUrlToken> {
         let payload = keys.open_token(TokenPurpose::Media, token)?;
-        let (digest, rest) = payload.split_first_chunk::<32>().ok_or(UnknownToken)?;
-        let (expires_s, content_type) = rest.split_first_chunk::<8>().ok_or(UnknownToken)?;
+        let (digest, rest) = payload.split_first_chunk::<32>().ok_or(InvalidUrlToken)?;
+        let (expires_s, content_type) = rest.split_first_chunk::<8>().ok_or(InvalidUrlToken)?;
         let token = Self {
             digest: ContentDigest::new(*digest),
             expires_s: u64::from_be_bytes(*expires_s),
-            content_type: String::from_utf8(content_type.to_vec()).map_err(|_| UnknownToken)?,
+            content_type: String::from_utf8(content_type.to_vec()).map_err(|_| InvalidUrlToken)?,
         };
         match now_s < token.expires_s {
             true => Ok(token),
-            false => Err(UnknownToken),
+            false => Err(InvalidUrlToken),
         }
     }
 }
@@ -57,8 +57,8 @@ mod tests {
         };
         let text = token.seal(&keys);
         assert_eq!(MediaToken::open(&keys, &text, 999).unwrap(), token);
-        assert_eq!(MediaToken::open(&keys, &text, 1000), Err(UnknownToken));
+        assert_eq!(MediaToken::open(&keys, &text, 1000), Err(InvalidUrlToken));
         let short = keys.seal_token(TokenPurpose::Media, b"short");
-        assert_eq!(MediaToken::open(&keys, &short, 0), Err(UnknownToken));
+        assert_eq!(MediaToken::open(&keys, &short, 0), Err(InvalidUrlToken));
     }
 }

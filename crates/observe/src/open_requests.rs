@@ -17,14 +17,14 @@ pub struct OpenRequest {
     started: Instant,
     /// The current wait: its [`WaitSide`] in the upper 8 bits, and when it began, in milliseconds after the start.
     wait: AtomicU64,
-    details: Mutex<OpenRequestDetails>,
+    details: Mutex<OpenRequestLabels>,
     /// What is captured of the exchange.
     capture: OnceLock<Arc<ExchangeCapture>>,
 }
 
 /// What is known about a request in flight so far.
 #[derive(Clone, Default)]
-pub struct OpenRequestDetails {
+pub struct OpenRequestLabels {
     pub id: Arc<str>,
     pub route: Arc<str>,
     pub caller: Option<Arc<str>>,
@@ -48,7 +48,7 @@ pub enum WaitSide {
 
 /// The state of a request in flight at one moment.
 pub struct OpenRequestState {
-    pub details: OpenRequestDetails,
+    pub details: OpenRequestLabels,
     pub age: Duration,
     pub waits_for: WaitSide,
     pub waiting: Duration,
@@ -63,7 +63,7 @@ pub struct OpenRequestGuard<'o> {
 
 impl OpenRequests {
     /// Adds a request that started at `started`.
-    pub fn add(&self, started: Instant, details: OpenRequestDetails) -> OpenRequestGuard<'_> {
+    pub fn add(&self, started: Instant, details: OpenRequestLabels) -> OpenRequestGuard<'_> {
         let request = Arc::new(OpenRequest {
             started,
             wait: AtomicU64::new(0),
@@ -115,7 +115,7 @@ impl OpenRequest {
     }
 
     /// Changes what is known about the request.
-    pub fn update(&self, change: impl FnOnce(&mut OpenRequestDetails)) {
+    pub fn update(&self, change: impl FnOnce(&mut OpenRequestLabels)) {
         change(&mut self.details.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -174,15 +174,15 @@ mod tests {
     fn a_request_is_listed_from_its_start_to_its_end() {
         let requests = OpenRequests::default();
         let started = Instant::now() - Duration::from_secs(9);
-        let details = OpenRequestDetails {
+        let details = OpenRequestLabels {
             id: "req_1".into(),
-            ..OpenRequestDetails::default()
+            ..OpenRequestLabels::default()
         };
         let open = requests.add(started, details);
         let silent_since = started + Duration::from_secs(4);
         open.request().waits_for(WaitSide::Client, silent_since);
         open.request().update(|details| details.streamed = true);
-        let _other = requests.add(Instant::now(), OpenRequestDetails::default());
+        let _other = requests.add(Instant::now(), OpenRequestLabels::default());
 
         let states = requests.states();
         assert_eq!(states.len(), 2);

@@ -5,8 +5,8 @@ use crate::config::{
     PluginPropertyConfig,
 };
 use crate::{
-    MessageGrants, PluginDefinition, PluginDefinitions, PluginGrants, PluginLimits, PluginLogLevel,
-    PluginSettings, PluginTimeLimits, PropertyValue, SharedPlugins,
+    PluginCpuTimeLimits, PluginDefinition, PluginDefinitions, PluginGrants, PluginLimits,
+    PluginLogLevel, PluginSettings, PropertyValue, SharedPlugins, WithheldPartGrants,
 };
 use headgate_core::callout::{CalloutService, CalloutServices};
 use headgate_core::feature::section::ConfigProblems;
@@ -208,10 +208,10 @@ fn build_grants(
     config: &PluginGrantsConfig,
     at: &str,
     problems: &mut dyn ConfigProblems,
-) -> MessageGrants {
+) -> WithheldPartGrants {
     let mut names = |key: &str, names: &[String]| {
         let names = names.iter().enumerate().filter_map(|(index, name)| {
-            let header = name.parse().ok().filter(MessageGrants::may_grant);
+            let header = name.parse().ok().filter(WithheldPartGrants::may_grant);
             if header.is_none() {
                 let pointer = format!("{at}/grants/{key}/{index}");
                 let reason = format!("`{name}` is not a header that can be granted");
@@ -222,7 +222,7 @@ fn build_grants(
         });
         names.collect::<Vec<_>>()
     };
-    MessageGrants {
+    WithheldPartGrants {
         request_headers: names("request_headers", &config.request_headers),
         response_headers: names("response_headers", &config.response_headers),
         query: config.query.clone(),
@@ -260,12 +260,12 @@ fn build_limits(
     PluginLimits {
         memory,
         recycle: memory / 4 * 3,
-        time: PluginTimeLimits {
+        time: PluginCpuTimeLimits {
             start: limits.time("start_cpu", config.start_cpu, start),
             headers: limits.time("headers_cpu", config.headers_cpu, cpu),
             body: limits.time("body_cpu", config.body_cpu, cpu),
             event: limits.time("event_cpu", config.event_cpu, cpu),
-            ..PluginTimeLimits::default()
+            ..PluginCpuTimeLimits::default()
         },
         pause: limits.time("pause", config.pause, pause),
         body: limits.size("body", config.body, (1, 128 << 20)),

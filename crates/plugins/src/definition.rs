@@ -1,7 +1,7 @@
 //! A plugin as `plugins` of the configuration has it: started by filters, with their settings.
 
 use super::environment::GatewayPluginEnvironment;
-use super::grants::MessageGrants;
+use super::grants::WithheldPartGrants;
 use super::module::LoadedModule;
 use super::running::RunningPlugin;
 use super::shared::SharedPlugins;
@@ -23,7 +23,7 @@ pub struct PluginDefinition {
     /// Without the configuration, which each filter has.
     settings: PluginSettings,
     services: BTreeMap<String, Arc<CalloutService>>,
-    grants: Arc<MessageGrants>,
+    grants: Arc<WithheldPartGrants>,
     shared: Arc<SharedPlugins>,
     /// Whether a filter has started the plugin.
     is_used: AtomicBool,
@@ -58,7 +58,7 @@ impl PluginDefinition {
         module: Arc<LoadedModule>,
         settings: PluginSettings,
         services: BTreeMap<String, Arc<CalloutService>>,
-        grants: MessageGrants,
+        grants: WithheldPartGrants,
         shared: Arc<SharedPlugins>,
     ) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl PluginDefinition {
     }
 
     /// What the plugin sees of messages beyond what every plugin sees.
-    pub fn grants(&self) -> &Arc<MessageGrants> {
+    pub fn grants(&self) -> &Arc<WithheldPartGrants> {
         &self.grants
     }
 

@@ -2,7 +2,7 @@
 
 use headgate_core::callout::{CalloutService, ServiceRequestContent};
 use headgate_wasm::{
-    PluginEnvironment, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
+    PluginHostServices, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
 };
 use http::{HeaderMap, header};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub struct GatewayPluginEnvironment {
     pub services: BTreeMap<String, Arc<CalloutService>>,
 }
 
-impl PluginEnvironment for GatewayPluginEnvironment {
+impl PluginHostServices for GatewayPluginEnvironment {
     fn log(&self, plugin: &str, level: PluginLogLevel, line: &str) {
         match level {
             PluginLogLevel::Trace => tracing::trace!(plugin, line, "plugin log"),

@@ -21,7 +21,7 @@ const NEVER_GRANTED: [HeaderName; 10] = [
 
 /// What the operator grants to a plugin of the messages of an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MessageGrants {
+pub struct WithheldPartGrants {
     /// Headers of requests that carry credentials. The plugin sees and changes them.
     pub request_headers: Vec<HeaderName>,
     /// Members of the query that carry credentials.
@@ -30,7 +30,7 @@ pub struct MessageGrants {
     pub response_headers: Vec<HeaderName>,
 }
 
-impl MessageGrants {
+impl WithheldPartGrants {
     /// Whether the plugin neither sees nor sets a header of requests.
     pub fn hides(&self, name: &HeaderName) -> bool {
         names_credential(name.as_str().as_bytes()) && !self.request_headers.contains(name)

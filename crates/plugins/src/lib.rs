@@ -7,6 +7,7 @@ mod config;
 mod custom_metrics;
 mod definition;
 mod environment;
+mod failure_counter;
 pub mod feature;
 pub mod filter;
 mod findings;
@@ -20,11 +21,11 @@ mod runtime;
 mod shared;
 
 pub use definition::{PluginDefinition, PluginDefinitions};
-pub use grants::MessageGrants;
+pub use grants::WithheldPartGrants;
 pub use headgate_wasm::{
-    ExchangeData, PluginBodyStep, PluginCallback, PluginFailure, PluginGrants, PluginLimits,
-    PluginLogLevel, PluginReply, PluginRequestHead, PluginResponseHead, PluginSettings, PluginStep,
-    PluginStream, PluginTimeLimits, PropertyValue,
+    ExchangeData, PluginBodyStep, PluginCallback, PluginCpuTimeLimits, PluginFailure, PluginGrants,
+    PluginLimits, PluginLogLevel, PluginReply, PluginRequestHead, PluginResponseHead,
+    PluginSettings, PluginStep, PluginStream, PropertyValue,
 };
 pub use ignored_edit::{IgnoredEdit, IgnoredEditLog};
 pub use properties::ExchangeProperties;

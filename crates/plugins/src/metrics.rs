@@ -1,19 +1,15 @@
 //! Metrics of plugins: their failures, and what their instances take.
 
 use super::custom_metrics;
+use super::failure_counter::PluginFailureCounter;
 use super::running::RunningPlugin;
 use super::shared::SharedPlugins;
 use headgate_core::feature::metrics::{FeatureMetrics, registered};
-use headgate_wasm::PluginFailure;
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
-use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
+use prometheus::{IntGaugeVec, Opts, Registry};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Counts failures of plugins. Copies count the same failures.
-#[derive(Clone)]
-pub(super) struct PluginFailureCounter(IntCounterVec);
 
 /// Failures of plugins, and the state of those in use.
 pub(super) struct PluginMetrics {
@@ -26,25 +22,6 @@ pub(super) struct PluginMetrics {
 
 /// The values of the gauges, by the name of the plugin.
 type PluginStates = BTreeMap<String, [i64; 4]>;
-
-impl PluginFailureCounter {
-    /// Counts a failure of the plugin with this name.
-    pub(super) fn count(&self, plugin: &str, failure: &PluginFailure) {
-        let labels = [plugin, failure.label()];
-        self.0.with_label_values(&labels).inc();
-    }
-}
-
-impl Default for PluginFailureCounter {
-    fn default() -> Self {
-        let opts = Opts::new(
-            "headgate_plugin_failures_total",
-            "Failures of plugins, by reason.",
-        );
-        let counter = IntCounterVec::new(opts, &["plugin", "reason"]);
-        Self(counter.expect("names and labels are constants"))
-    }
-}
 
 impl PluginMetrics {
     pub(super) fn new(registry: &Registry, plugins: Arc<SharedPlugins>) -> Self {
@@ -135,6 +112,7 @@ fn states(plugins: &[Arc<RunningPlugin>]) -> PluginStates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headgate_wasm::PluginFailure;
     use prometheus::TextEncoder;
 
     #[test]

@@ -1,7 +1,7 @@
 //! A started plugin as filters use it.
 
+use super::failure_counter::PluginFailureCounter;
 use super::ignored_edit::{IgnoredEdit, IgnoredEditLog};
-use super::metrics::PluginFailureCounter;
 use super::module::LoadedModule;
 use headgate_wasm::{
     ExchangeData, MetricSample, Plugin, PluginCallback, PluginFailure, PluginStatus, PluginStream,

@@ -1,11 +1,11 @@
 //! What the plugins of a process keep when its configuration is reloaded: the engine, compiled modules, started plugins.
 
-use super::metrics::PluginFailureCounter;
+use super::failure_counter::PluginFailureCounter;
 use super::module::{LoadedModule, PluginEngine};
 use super::running::RunningPlugin;
 use super::runtime::PluginRuntime;
 use headgate_wasm::{
-    Plugin, PluginEnvironment, PluginHost, PluginHostError, PluginHostSettings, PluginModule,
+    Plugin, PluginHost, PluginHostError, PluginHostServices, PluginHostSettings, PluginModule,
     PluginModuleError, PluginModuleSettings, PluginSettings,
 };
 use sha2::{Digest, Sha256};
@@ -93,7 +93,7 @@ impl SharedPlugins {
         key: &str,
         module: &Arc<LoadedModule>,
         settings: PluginSettings,
-        environment: Arc<dyn PluginEnvironment>,
+        environment: Arc<dyn PluginHostServices>,
     ) -> Result<Arc<RunningPlugin>, String> {
         let _one = lock(&self.starting);
         if let Some(plugin) = self.started(key) {

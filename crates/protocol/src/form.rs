@@ -11,7 +11,7 @@ mod part_head;
 mod tests;
 
 pub use boundary::boundary;
-pub use error::{FormError, FormErrorKind};
+pub use error::{FormError, FormSyntaxErrorKind};
 pub use part_head::is_plain_name;
 
 use crate::json::edit::JsonEdits;
@@ -60,16 +60,16 @@ impl MultipartForm {
     /// The first syntax error or ambiguity.
     pub fn parse(body: Bytes, boundary: &str) -> Result<Self, FormError> {
         if boundary.len() > BOUNDARY_BYTES_MAX {
-            return Err(FormError::at(0, FormErrorKind::LongBoundary));
+            return Err(FormError::at(0, FormSyntaxErrorKind::LongBoundary));
         }
         let delimiter = format!("--{boundary}");
         let finder = Finder::new(&delimiter);
         let mut delimiters = finder.find_iter(&body);
         let first = delimiters
             .next()
-            .ok_or(FormError::at(0, FormErrorKind::NoBeginning))?;
+            .ok_or(FormError::at(0, FormSyntaxErrorKind::NoBeginning))?;
         if first > 0 && !body[..first].ends_with(b"\r\n") {
-            return Err(FormError::at(first, FormErrorKind::BadDelimiter));
+            return Err(FormError::at(first, FormSyntaxErrorKind::BadDelimiter));
         }
         let mut form = Self {
             body: body.clone(),
@@ -87,13 +87,15 @@ impl MultipartForm {
                 match next {
                     None => break line.end,
                     // Some parsers continue to read the form after the closing delimiter.
-                    Some(more) => return Err(FormError::at(more, FormErrorKind::TrailingBytes)),
+                    Some(more) => {
+                        return Err(FormError::at(more, FormSyntaxErrorKind::TrailingBytes));
+                    }
                 }
             }
             if form.parts.len() == PARTS_MAX {
-                return Err(FormError::at(start, FormErrorKind::TooManyParts));
+                return Err(FormError::at(start, FormSyntaxErrorKind::TooManyParts));
             }
-            let next = next.ok_or(FormError::at(body.len(), FormErrorKind::NoEnd))?;
+            let next = next.ok_or(FormError::at(body.len(), FormSyntaxErrorKind::NoEnd))?;
             let (part, rewrites) = part(&body, start..next, line.end)?;
             form.parts.push(part);
             form.rewrites.extend(rewrites);
@@ -178,8 +180,14 @@ impl DelimiterLine {
                 end: padding.end,
                 padding,
             }),
-            _ if is_last => Err(FormError::at(padding.end, FormErrorKind::TrailingBytes)),
-            _ => Err(FormError::at(padding.end, FormErrorKind::BadDelimiter)),
+            _ if is_last => Err(FormError::at(
+                padding.end,
+                FormSyntaxErrorKind::TrailingBytes,
+            )),
+            _ => Err(FormError::at(
+                padding.end,
+                FormSyntaxErrorKind::BadDelimiter,
+            )),
         }
     }
 }
@@ -192,7 +200,7 @@ fn part(
 ) -> Result<(FormPart, ByteReplacements), FormError> {
     let (read, value) = PartHeaders::read(&body[..whole.end], head)?;
     if whole.end < value + 2 || !body[..whole.end].ends_with(b"\r\n") {
-        return Err(FormError::at(whole.end, FormErrorKind::BadDelimiter));
+        return Err(FormError::at(whole.end, FormSyntaxErrorKind::BadDelimiter));
     }
     let PartHeaders {
         name,

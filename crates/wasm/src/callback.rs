@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::settings::PluginTimeLimits;
+use crate::settings::PluginCpuTimeLimits;
 
 /// A function that the plugin exports and the host calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ impl PluginCallback {
         }
     }
 
-    pub(crate) fn limit(self, limits: &PluginTimeLimits) -> Duration {
+    pub(crate) fn limit(self, limits: &PluginCpuTimeLimits) -> Duration {
         match self {
             Self::Start | Self::VmStart | Self::Configure => limits.start,
             Self::RequestHeaders

@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode};
 use crate::exchange::HeaderNames;
 
 /// The program around the plugins. One value serves all of them.
-pub trait PluginEnvironment: Send + Sync + 'static {
+pub trait PluginHostServices: Send + Sync + 'static {
     /// A line of a plugin, within the plugin's limits: at most 4 KiB, of printable characters and tabs.
     fn log(&self, plugin: &str, level: PluginLogLevel, message: &str);
 

@@ -5,7 +5,7 @@
 //! - A [`Plugin`] is a module with a configuration, started; it owns instances and divides streams between them.
 //! - A [`PluginStream`] is one HTTP exchange within a plugin. Each of its methods is one callback of the ABI, to which
 //!   the exchange's data is lent as a [`ExchangeData`].
-//! - A [`PluginEnvironment`] is what the program around the plugins implements: a log and HTTP calls.
+//! - A [`PluginHostServices`] is what the program around the plugins implements: a log and HTTP calls.
 //!
 //! A plugin runs on a fiber inside the future of the call: it yields to the runtime at least every millisecond, and
 //! traps when the time of its callback is used up. A call that has begun completes even if its future is dropped, so
@@ -38,7 +38,7 @@ mod trap_breaker;
 
 pub use callback::PluginCallback;
 pub use environment::{
-    PluginEnvironment, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
+    PluginHostServices, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
 };
 pub use error::{PluginFailure, PluginHostError, PluginModuleError, PluginStartError};
 pub use exchange::{
@@ -50,8 +50,8 @@ pub use metric_table::{MetricKind, MetricSample, MetricValue};
 pub use module::PluginModule;
 pub use plugin::{Plugin, PluginStatus};
 pub use settings::{
-    PluginGrants, PluginHostSettings, PluginLimits, PluginModuleSettings, PluginSettings,
-    PluginTimeLimits,
+    PluginCpuTimeLimits, PluginGrants, PluginHostSettings, PluginLimits, PluginModuleSettings,
+    PluginSettings,
 };
 pub use stream::PluginStream;
 

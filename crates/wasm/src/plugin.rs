@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::callback::PluginCallback;
-use crate::environment::PluginEnvironment;
+use crate::environment::PluginHostServices;
 use crate::error::{PluginFailure, PluginStartError};
 use crate::instance_pool::InstancePool;
 use crate::metric_table::MetricSample;
@@ -57,7 +57,7 @@ impl Plugin {
     pub async fn start(
         module: &PluginModule,
         settings: PluginSettings,
-        environment: Arc<dyn PluginEnvironment>,
+        environment: Arc<dyn PluginHostServices>,
     ) -> Result<Self, PluginStartError> {
         check_limits(&settings, module)?;
         let resources = Arc::new(PluginResources::new(settings, environment));

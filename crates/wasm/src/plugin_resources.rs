@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::environment::{PluginEnvironment, PluginLogLevel};
+use crate::environment::{PluginHostServices, PluginLogLevel};
 use crate::log_budget::LogBudget;
 use crate::metric_table::MetricTable;
 use crate::settings::PluginSettings;
@@ -17,7 +17,7 @@ pub(crate) const LOG_LINE_MAX: usize = 4 << 10;
 /// What all instances of a plugin share.
 pub(crate) struct PluginResources {
     pub settings: PluginSettings,
-    pub environment: Arc<dyn PluginEnvironment>,
+    pub environment: Arc<dyn PluginHostServices>,
     pub store: SharedStore,
     pub metrics: MetricTable,
     pub started: Instant,
@@ -40,7 +40,7 @@ pub(crate) struct PluginCounts {
 pub(crate) struct HttpCallPermit(Arc<PluginResources>);
 
 impl PluginResources {
-    pub fn new(settings: PluginSettings, environment: Arc<dyn PluginEnvironment>) -> Self {
+    pub fn new(settings: PluginSettings, environment: Arc<dyn PluginHostServices>) -> Self {
         let started = Instant::now();
         Self {
             environment,

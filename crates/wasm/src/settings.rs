@@ -37,7 +37,7 @@ pub struct PluginLimits {
     /// Three quarters of `memory` by default.
     pub recycle: usize,
     /// Processor time of each callback.
-    pub time: PluginTimeLimits,
+    pub time: PluginCpuTimeLimits,
     /// The longest that a stream waits for a plugin that paused it; 30 s by default.
     pub pause: Duration,
     /// Bytes of a body, or of an event, that are held for a plugin; 4 MiB by default. Also the largest body that a
@@ -61,7 +61,7 @@ pub struct PluginLimits {
 
 /// Processor time of callbacks, counted in milliseconds in which the plugin ran, not in those in which others did.
 #[derive(Clone, Copy, Debug)]
-pub struct PluginTimeLimits {
+pub struct PluginCpuTimeLimits {
     /// Start of an instance and its configuration; 1 s by default.
     pub start: Duration,
     /// Headers and trailers; 20 ms by default.
@@ -163,7 +163,7 @@ impl Default for PluginLimits {
         Self {
             memory: 64 << 20,
             recycle: 48 << 20,
-            time: PluginTimeLimits::default(),
+            time: PluginCpuTimeLimits::default(),
             pause: Duration::from_secs(30),
             body: 4 << 20,
             log: 64 << 10,
@@ -177,7 +177,7 @@ impl Default for PluginLimits {
     }
 }
 
-impl Default for PluginTimeLimits {
+impl Default for PluginCpuTimeLimits {
     fn default() -> Self {
         Self {
             start: Duration::from_secs(1),

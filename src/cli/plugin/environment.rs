@@ -4,7 +4,7 @@ use super::case_file::CaseCall;
 use super::case_message::CaseMessage;
 use super::outcome::{ReceivedMessage, RecordedCall};
 use headgate_wasm::{
-    PluginEnvironment, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
+    PluginHostServices, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
 };
 use http::{HeaderMap, StatusCode};
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ impl CaseEnvironment {
     }
 }
 
-impl PluginEnvironment for CaseEnvironment {
+impl PluginHostServices for CaseEnvironment {
     fn log(&self, _plugin: &str, level: PluginLogLevel, message: &str) {
         self.record().log.push(format!("{level} {message}"));
     }

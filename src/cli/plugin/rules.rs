@@ -4,7 +4,7 @@ use super::case_message::{CaseBody, CaseMessage};
 use bytes::Bytes;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_gateway::preview::response_body_kind;
-use headgate_plugins::MessageGrants;
+use headgate_plugins::WithheldPartGrants;
 use headgate_protocol::header_policy::{
     granted_response_headers, request_headers_for_provider, response_headers_for_caller,
 };
@@ -35,18 +35,18 @@ pub struct CaseGrants {
 }
 
 /// The rules for one case.
-pub struct RouteRules(Option<MessageGrants>);
+pub struct RouteRules(Option<WithheldPartGrants>);
 
 impl CaseGrants {
-    fn build(&self) -> Result<MessageGrants, String> {
+    fn build(&self) -> Result<WithheldPartGrants, String> {
         let names = |names: &[String]| {
-            let header = |name: &String| name.parse().ok().filter(MessageGrants::may_grant);
+            let header = |name: &String| name.parse().ok().filter(WithheldPartGrants::may_grant);
             let parsed = names.iter().map(|name| {
                 header(name).ok_or_else(|| format!("`{name}` is not a header that can be granted"))
             });
             parsed.collect::<Result<Vec<HeaderName>, String>>()
         };
-        Ok(MessageGrants {
+        Ok(WithheldPartGrants {
             request_headers: names(&self.request_headers)?,
             query: self.query.clone(),
             response_headers: names(&self.response_headers)?,

@@ -54,7 +54,7 @@ async fn a_capture_is_started_listed_shown_and_removed() {
 async fn the_log_filter_is_printed_changed_and_comes_back() {
     let setup = CommandSetup::start().await;
     let usual = setup.output(&["log-filter"]);
-    for filter in ["debug", "headgate_gateway=debug,headgate=info"] {
+    for filter in ["debug", "headgate::gateway=debug,headgate=info"] {
         let args = ["log-filter", filter, "--seconds", "600"];
         let (code, output, note) = setup.run(&args, OPERATOR);
         assert_eq!((code, output.trim()), (0, filter), "{note}");

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::task::JoinSet;
 
 const STREAMS: usize = 12;
-/// Reloads of the test; `HEADGATE_TEST_PLUGIN_RELOADS` sets another number.
-const RELOADS: u64 = 60;
+/// Reloads of the test: after a third of them the allocator has the memory that it reuses. `HEADGATE_TEST_PLUGIN_RELOADS` sets another number.
+const RELOADS: u64 = 240;
 /// What the memory may grow by after the first third of the reloads.
 const GROWTH_MAX: u64 = 24 << 20;
 

@@ -2,7 +2,7 @@
 
 use crate::harness::{Connection, OpenResponse, Request, eventually};
 use bytes::Bytes;
-use headgate_admin::event_streams::{EVENT_STREAMS_MAX, EventStreams};
+use headgate_admin::event_streams::{EVENT_STREAMS_MAX, EventStreamQuota};
 use headgate_core::serve::{AppBodyStream, AppClient, AppResponse, HttpApp};
 use headgate_gateway::listen::{HttpAppServerLimits, ListenSocket, ServerRuntime};
 use http::StatusCode;
@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 /// An application with a stream of events and a page.
-struct EventApp(Arc<EventStreams>);
+struct EventApp(Arc<EventStreamQuota>);
 
 /// An event every 10 ms, with its number.
 struct Ticks(u64);
@@ -39,8 +39,8 @@ impl AppBodyStream for Ticks {
 }
 
 /// Serves the application with the limits of the admin pages, until the tests end.
-fn serve() -> (SocketAddr, Arc<EventStreams>) {
-    let streams = Arc::new(EventStreams::default());
+fn serve() -> (SocketAddr, Arc<EventStreamQuota>) {
+    let streams = Arc::new(EventStreamQuota::default());
     let socket = ListenSocket::bind("127.0.0.1:0").unwrap();
     let (address, app) = (socket.address, EventApp(streams.clone()));
     thread::spawn(move || {

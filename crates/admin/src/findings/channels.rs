@@ -1,16 +1,16 @@
 //! Findings about channels, their credentials, and models that no channel can serve.
 
 use super::requests::most_frequent_caller;
-use headgate_config::snapshot::Snapshot;
-use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::endpoint::EndpointClass;
-use headgate_core::catalog::model::{Candidate, Model};
-use headgate_core::finding::{Finding, FindingSeverity};
 use headgate_channel::attempt_statistics::AttemptSummary;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::health_status::{HealthReport, HealthStatus};
 use headgate_channel::live::ChannelStates;
 use headgate_channel::outcome::{ConnectFailure, FailureReason};
+use headgate_config::snapshot::Snapshot;
+use headgate_core::catalog::channel::Channel;
+use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::model::{Candidate, Model};
+use headgate_core::finding::{Finding, FindingSeverity};
 use headgate_observe::open_requests::OpenRequestState;
 use headgate_observe::traffic::{ModelRefusals, TrafficInterval};
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@ use super::counter_increase::CounterIncrease;
 use super::counter_rules::all_rules;
 use headgate_core::feature::FeatureList;
 use headgate_core::finding::Finding;
-use headgate_core::finding::counter_rule::{CounterRule, CounterSelector, LabelValues};
+use headgate_core::finding::counter_rule::{CounterRule, CounterSelector, LabelValueMatch};
 use headgate_observe::metrics::fault_counters::FaultCounter;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -120,9 +120,9 @@ fn sample(rule: &CounterRule, counters: &[FaultCounter]) -> CounterSample {
 fn selects(selector: &CounterSelector, counter: &FaultCounter) -> bool {
     let value = counter.label(selector.label);
     match selector.values {
-        LabelValues::All => true,
-        LabelValues::Only(values) => values.contains(&value),
-        LabelValues::Except(values) => !values.contains(&value),
+        LabelValueMatch::All => true,
+        LabelValueMatch::Only(values) => values.contains(&value),
+        LabelValueMatch::Except(values) => !values.contains(&value),
     }
 }
 

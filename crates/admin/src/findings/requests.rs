@@ -170,17 +170,17 @@ fn name(name: &Option<std::sync::Arc<str>>) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headgate_observe::open_requests::OpenRequestDetails;
+    use headgate_observe::open_requests::OpenRequestLabels;
 
     fn request(caller: &str, side: WaitSide, seconds: u64) -> OpenRequestState {
         let waiting = Duration::from_secs(seconds);
         OpenRequestState {
-            details: OpenRequestDetails {
+            details: OpenRequestLabels {
                 id: "req_1".into(),
                 route: "chat".into(),
                 caller: Some(caller.into()),
                 channel: Some("main".into()),
-                ..OpenRequestDetails::default()
+                ..OpenRequestLabels::default()
             },
             age: waiting,
             waits_for: side,

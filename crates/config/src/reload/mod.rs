@@ -18,7 +18,7 @@ use headgate_core::state::StateStore;
 use headgate_core::state::settings::StoreSettings;
 use headgate_observe::metrics::Metrics;
 use headgate_tracing::TraceQueue;
-use running::{ListenerAddresses, RunningSettings};
+use running::{ListenerAddresses, StartupSettings};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
@@ -29,7 +29,7 @@ pub struct Reloader {
     shared: SharedState,
     metrics: Arc<Metrics>,
     current: ArcSwap<Snapshot>,
-    running: RunningSettings,
+    running: StartupSettings,
     /// Allows one load at a time, which may take seconds. Guards the digests of the files that the snapshot in use was
     /// built from, besides `routes.yaml`.
     loading: Mutex<FileDigests>,
@@ -101,7 +101,7 @@ impl Reloader {
         }
         let of_channels = certificate_expiry::channel_expiries(&snapshot.catalog);
         metrics.certificates.set_channels(of_channels);
-        let running = RunningSettings {
+        let running = StartupSettings {
             server: snapshot.server.clone(),
             spooling: snapshot.spooling.clone(),
             state: snapshot.state.clone(),
@@ -130,7 +130,7 @@ impl Reloader {
     }
 
     /// The settings of the process that no reload can change.
-    pub fn running(&self) -> &RunningSettings {
+    pub fn running(&self) -> &StartupSettings {
         &self.running
     }
 

@@ -19,7 +19,7 @@ pub struct ListenerAddresses {
 
 /// The settings with which the process was started.
 #[derive(Debug)]
-pub struct RunningSettings {
+pub struct StartupSettings {
     pub server: ServerSettings,
     pub spooling: SpoolPolicy,
     pub state: StoreSettings,
@@ -56,7 +56,7 @@ impl ListenerSummary {
     }
 }
 
-impl RunningSettings {
+impl StartupSettings {
     /// The settings of the process, with the addresses that it listens on.
     pub fn settings(&self) -> ListenerSummary {
         let mut settings = ListenerSummary::from_settings(&self.server);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Who may use the admin pages. A reload applies changes.
 #[derive(Debug)]
-pub struct AdminRules {
+pub struct AdminAccessRules {
     keys: Vec<Arc<AdminKey>>,
     /// Host names in lower case, and IP addresses in their usual form.
     hosts: HashSet<Box<str>>,
@@ -42,7 +42,7 @@ pub enum OpenAdminPage {
     Readyz,
 }
 
-impl AdminRules {
+impl AdminAccessRules {
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
@@ -86,7 +86,7 @@ pub(crate) fn build(
     config: &ServerConfig,
     callers: &[CallerConfig],
     problems: &mut ProblemCollector<'_>,
-) -> AdminRules {
+) -> AdminAccessRules {
     let host = address_host(&config.admin);
     let is_loopback = host.is_some_and(is_loopback);
     if !is_loopback && config.admin_keys.is_empty() && !config.admin_without_keys {
@@ -99,7 +99,7 @@ pub(crate) fn build(
     }
     let mut hosts = build_hosts(&config.admin_hosts, problems);
     hosts.extend(host.and_then(canonical));
-    AdminRules {
+    AdminAccessRules {
         keys: build_keys(&config.admin_keys, callers, problems),
         hosts,
         open: config.admin_open.iter().map(open_page).collect(),

@@ -1,7 +1,7 @@
 //! When the certificates that the gateway presents expire.
 
 use super::pem;
-use super::server::ServerTlsPaths;
+use super::server::ListenerTlsPaths;
 use headgate_core::catalog::model::Catalog;
 use std::path::Path;
 use x509_parser::parse_x509_certificate;
@@ -12,7 +12,7 @@ pub const LISTENER: &str = "server.tls";
 pub const ADMIN_LISTENER: &str = "server.admin_tls";
 
 /// When the first certificate of a listener's chain expires, in Unix seconds; `None` if the file cannot be read.
-pub fn listener_expiry(files: &ServerTlsPaths, folder: &Path) -> Option<i64> {
+pub fn listener_expiry(files: &ListenerTlsPaths, folder: &Path) -> Option<i64> {
     let chain = pem::certificates(&folder.join(&files.certificate)).ok()?;
     first_expiry(&chain)
 }

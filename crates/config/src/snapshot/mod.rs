@@ -30,7 +30,7 @@ use crate::LoadedConfig;
 use crate::problem::{ConfigProblem, InvalidConfig};
 use crate::routes::GatewayConfig;
 use crate::schema::{FeatureSchemas, FilterSchema};
-use admin::AdminRules;
+use admin::AdminAccessRules;
 use failover::RetryBudgetLimits;
 use headgate_core::callout::{CalloutServices, SharedServiceState};
 use headgate_core::catalog::caller::Callers;
@@ -58,7 +58,7 @@ pub struct Snapshot {
     pub loaded_at: SystemTime,
     pub server: ServerSettings,
     /// Who may use the admin pages.
-    pub admin: AdminRules,
+    pub admin: AdminAccessRules,
     /// Where and when large request bodies are spooled to disk.
     pub spooling: SpoolPolicy,
     /// The settings of the state store, which is opened once, when the process starts.

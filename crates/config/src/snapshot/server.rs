@@ -27,9 +27,9 @@ pub struct ServerSettings {
     /// `host:port` of the admin pages.
     pub admin: String,
     /// TLS of the admin pages; plain HTTP if `None`.
-    pub admin_tls: Option<ServerTlsPaths>,
+    pub admin_tls: Option<ListenerTlsPaths>,
     /// TLS of the gateway's listener; plain HTTP if `None`.
-    pub tls: Option<ServerTlsPaths>,
+    pub tls: Option<ListenerTlsPaths>,
     /// The number of worker threads; the number of processors if `None`.
     pub workers: Option<u16>,
     pub access_log: AccessLogTarget,
@@ -50,7 +50,7 @@ impl ServerSettings {
 
 /// PEM files of a listener, relative to the configuration's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerTlsPaths {
+pub struct ListenerTlsPaths {
     pub certificate: PathBuf,
     pub key: PathBuf,
     pub client_ca: Option<PathBuf>,
@@ -165,13 +165,13 @@ pub(crate) fn build_public_url(
     }
 }
 
-fn tls_files(config: &ServerTlsConfig) -> ServerTlsPaths {
+fn tls_files(config: &ServerTlsConfig) -> ListenerTlsPaths {
     let ServerTlsConfig {
         certificate,
         key,
         client_ca,
     } = config.clone();
-    ServerTlsPaths {
+    ListenerTlsPaths {
         certificate,
         key,
         client_ca,
@@ -223,8 +223,8 @@ pub struct TlsFileError {
 ///
 /// # Errors
 /// Each file that cannot be used.
-pub fn read_tls(files: &ServerTlsPaths, folder: &Path) -> Result<ServerTls, Vec<TlsFileError>> {
-    let ServerTlsPaths {
+pub fn read_tls(files: &ListenerTlsPaths, folder: &Path) -> Result<ServerTls, Vec<TlsFileError>> {
+    let ListenerTlsPaths {
         certificate,
         key,
         client_ca,
@@ -309,7 +309,7 @@ fn build_dns(config: &DnsConfig, problems: &mut ProblemCollector<'_>) -> DnsSett
 /// Reports each of the `files` of `server.<key>` that cannot be used.
 fn check_tls(
     key: &str,
-    files: &ServerTlsPaths,
+    files: &ListenerTlsPaths,
     folder: &Path,
     problems: &mut ProblemCollector<'_>,
 ) {

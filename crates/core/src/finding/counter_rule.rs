@@ -48,12 +48,12 @@ pub struct FaultShare {
 pub struct CounterSelector {
     pub metric: &'static str,
     pub label: &'static str,
-    pub values: LabelValues,
+    pub values: LabelValueMatch,
 }
 
 /// Values of a label.
 #[derive(Debug)]
-pub enum LabelValues {
+pub enum LabelValueMatch {
     All,
     Only(&'static [&'static str]),
     Except(&'static [&'static str]),
@@ -65,7 +65,7 @@ pub const fn only(
     label: &'static str,
     values: &'static [&'static str],
 ) -> CounterSelector {
-    select(metric, label, LabelValues::Only(values))
+    select(metric, label, LabelValueMatch::Only(values))
 }
 
 /// The series with none of these values.
@@ -74,12 +74,12 @@ pub const fn except(
     label: &'static str,
     values: &'static [&'static str],
 ) -> CounterSelector {
-    select(metric, label, LabelValues::Except(values))
+    select(metric, label, LabelValueMatch::Except(values))
 }
 
 /// All series, told apart by the label.
 pub const fn all(metric: &'static str, label: &'static str) -> CounterSelector {
-    select(metric, label, LabelValues::All)
+    select(metric, label, LabelValueMatch::All)
 }
 
 /// At least this percentage of the series.
@@ -87,7 +87,11 @@ pub const fn share(percent: f64, of: CounterSelector) -> Option<FaultShare> {
     Some(FaultShare { of, percent })
 }
 
-const fn select(metric: &'static str, label: &'static str, values: LabelValues) -> CounterSelector {
+const fn select(
+    metric: &'static str,
+    label: &'static str,
+    values: LabelValueMatch,
+) -> CounterSelector {
     CounterSelector {
         metric,
         label,

@@ -119,7 +119,7 @@ impl LocalLimitCounters {
     }
 
     #[cfg(any(test, feature = "test-support"))]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.values.len()
     }
 

@@ -48,7 +48,7 @@ impl MemoryStore {
 
     #[cfg(any(test, feature = "test-support"))]
     pub fn counters(&self) -> usize {
-        lock(&self.limits.counters).len()
+        lock(&self.limits.counters).count()
     }
 }
 

@@ -19,7 +19,7 @@ pub enum TokenPurpose {
 /// The text is not a token of this gateway for this purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown token")]
-pub struct UnknownToken;
+pub struct InvalidUrlToken;
 
 impl TokenPurpose {
     /// Authenticated with each token.
@@ -41,13 +41,17 @@ impl TaskIdKeyRing {
     ///
     /// # Errors
     /// The token is forged, truncated, altered, for another purpose, or was sealed with an unknown key.
-    pub fn open_token(&self, purpose: TokenPurpose, token: &str) -> Result<Vec<u8>, UnknownToken> {
+    pub fn open_token(
+        &self,
+        purpose: TokenPurpose,
+        token: &str,
+    ) -> Result<Vec<u8>, InvalidUrlToken> {
         if token.len() > TOKEN_CHARS_MAX {
-            return Err(UnknownToken);
+            return Err(InvalidUrlToken);
         }
-        let sealed = URL_SAFE_NO_PAD.decode(token).map_err(|_| UnknownToken)?;
+        let sealed = URL_SAFE_NO_PAD.decode(token).map_err(|_| InvalidUrlToken)?;
         self.open_bytes(purpose.label(), &sealed)
-            .ok_or(UnknownToken)
+            .ok_or(InvalidUrlToken)
     }
 }
 
@@ -73,7 +77,7 @@ mod tests {
             b"object 1"
         );
         let other = keys.open_token(TokenPurpose::Callback, &token);
-        assert_eq!(other, Err(UnknownToken));
+        assert_eq!(other, Err(InvalidUrlToken));
         assert!(keys.open(&format!("{PREFIX}{token}")).is_err());
     }
 

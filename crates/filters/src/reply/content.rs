@@ -1,6 +1,6 @@
 //! What a reply has after its head: a text, a JSON value, an error, or events.
 
-use crate::value_template::{JsonTemplate, TextTemplate, TextTemplateConfig};
+use crate::value_template::{ComputedJson, TextTemplate, TextTemplateConfig};
 use bytes::{Bytes, BytesMut};
 use headgate_core::filter::descriptor::InvalidSettings;
 use headgate_core::filter::expression::{ExchangeValues, FilterExpression};
@@ -48,7 +48,7 @@ pub(super) struct ReplyEventConfig {
 pub(super) enum ReplyContent {
     Empty,
     Text(HeaderValue, TextTemplate),
-    Json(JsonTemplate),
+    Json(ComputedJson),
     Error {
         message: TextTemplate,
         class: Option<String>,
@@ -64,7 +64,7 @@ pub(super) struct ReplyEvent {
 
 pub(super) enum ReplyEventData {
     Text(String),
-    Json(JsonTemplate),
+    Json(ComputedJson),
 }
 
 /// Statuses whose responses have no body.
@@ -90,7 +90,7 @@ impl ContentConfig {
             contents.push(("/body", ReplyContent::Text(media_type, text)));
         }
         if let Some(json) = self.json {
-            let value = JsonTemplate::compile(&json, Phase::Body).map_err(placed("/json"))?;
+            let value = ComputedJson::compile(&json, Phase::Body).map_err(placed("/json"))?;
             contents.push(("/json", ReplyContent::Json(value)));
         }
         if let Some(error) = self.error {
@@ -140,7 +140,7 @@ impl ReplyContent {
                     ReplyEventData::Text(_) => None,
                     ReplyEventData::Json(value) => Some(value),
                 });
-                Box::new(values.flat_map(JsonTemplate::expressions))
+                Box::new(values.flat_map(ComputedJson::expressions))
             }
         }
     }
@@ -204,7 +204,7 @@ impl ReplyEvent {
         let data = match config.data {
             Value::String(text) => ReplyEventData::Text(text),
             value => {
-                let template = JsonTemplate::compile(&value, Phase::Body);
+                let template = ComputedJson::compile(&value, Phase::Body);
                 let within = |invalid: InvalidSettings| {
                     let at = format!("/data{}", invalid.pointer);
                     invalid.at(at)

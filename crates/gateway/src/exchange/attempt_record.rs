@@ -3,9 +3,9 @@
 use super::Exchange;
 use super::attempts::Attempts;
 use super::suspect_request::suspect_request;
+use crate::upstream::client::failure_reason;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::{AttemptFailure, AttemptOutcome};
-use crate::upstream::client::failure_reason;
 use headgate_observe::access_log::FailedAttempt;
 use headgate_protocol::fault::Fault;
 use http::{HeaderValue, StatusCode};

@@ -2,8 +2,8 @@
 
 use super::attempts::{AttemptVerdict, Attempts};
 use super::tracing_record::upstream_id;
-use headgate_channel::lease::ChannelLease;
 use crate::upstream::response::UpstreamResponse;
+use headgate_channel::lease::ChannelLease;
 use headgate_tracing::AttemptTarget;
 
 impl Attempts<'_> {

@@ -3,9 +3,9 @@
 use super::attempts::{AttemptVerdict, FallbackReply, LeasedResponse};
 use super::reply_plan::ReplyPlan;
 use super::retry_policy::NextAttempt;
+use crate::upstream::response::UpstreamResponse;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::AttemptOutcome;
-use crate::upstream::response::UpstreamResponse;
 
 impl AttemptVerdict {
     /// Keeps a good response.

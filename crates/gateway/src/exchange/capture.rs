@@ -1,10 +1,10 @@
 //! What a capture records of an exchange. Unless one does, each function only looks for it.
 
 use super::Exchange;
-use headgate_channel::lease::ChannelLease;
 use crate::downstream::ExchangeWaitRecorder;
 use crate::upstream::request::{PreparedBody, PreparedRequest};
 use crate::upstream::response::UpstreamResponse;
+use headgate_channel::lease::ChannelLease;
 use headgate_observe::captures::exchange_capture::{CapturedHead, shown_target};
 use headgate_protocol::fault::Fault;
 use serde_json::{Map, Value, json};

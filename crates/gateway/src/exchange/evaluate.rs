@@ -9,13 +9,13 @@ use super::examine_body::{BodyExamination, protocol_to_examine};
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetrySafety};
 use super::suspect_request::suspect_request;
-use headgate_channel::evidence::SuspectRequest;
-use headgate_channel::lease::ChannelLease;
-use headgate_channel::outcome::AttemptOutcome;
-use crate::upstream::bounded_body::{BodyEnd, CollectedBody};
+use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use crate::upstream::client::{SendError, SendProgress};
 use crate::upstream::response::{BodyReadError, ExaminedBody, UpstreamResponse};
 use bytes::Bytes;
+use headgate_channel::evidence::SuspectRequest;
+use headgate_channel::lease::ChannelLease;
+use headgate_channel::outcome::AttemptOutcome;
 use headgate_config::snapshot::failover::EventBufferLimits;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_protocol::ChannelProtocol;
@@ -47,7 +47,7 @@ enum FirstEvent {
 /// What the start of a response turned out to be.
 enum ResponseStart {
     /// The body of an error, read to its end or to its limit.
-    Error(CollectedBody),
+    Error(BodyReadResult),
     /// Nothing of the protocol, by its head.
     Foreign(AttemptFailureClass),
     /// JSON under a success status, as far as it was examined.
@@ -150,7 +150,7 @@ impl Attempts<'_> {
     }
 
     /// Reads an error's body to its end, or to its limit.
-    async fn read_error(&mut self, response: &mut UpstreamResponse) -> CollectedBody {
+    async fn read_error(&mut self, response: &mut UpstreamResponse) -> BodyReadResult {
         response.sniff_coding();
         let reading = response.read_bounded(ERROR_BYTES_MAX);
         let body = self.wait_times.upstream(pin!(reading), |_| true).await;
@@ -164,7 +164,7 @@ impl Attempts<'_> {
         match &body.end {
             // What cannot be decoded says as little as a page of a proxy.
             BodyEnd::Broken(fault) if fault.kind == FaultKind::UnreadableResponse => {
-                CollectedBody {
+                BodyReadResult {
                     bytes: Bytes::new(),
                     end: BodyEnd::Complete,
                 }
@@ -210,7 +210,7 @@ impl Attempts<'_> {
         &mut self,
         response: UpstreamResponse,
         mut lease: ChannelLease,
-        body: CollectedBody,
+        body: BodyReadResult,
     ) -> AttemptVerdict {
         let (status, bytes) = (response.status, &body.bytes);
         if self.request.info.upstream_request_id.is_none() {

@@ -2,9 +2,9 @@
 
 use super::tracing_record::FinishedExchangeView;
 use crate::Gateway;
+use crate::downstream::Downstream;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::outcome::AttemptOutcome;
-use crate::downstream::Downstream;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
 use headgate_core::catalog::model::Candidate;

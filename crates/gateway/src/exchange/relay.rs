@@ -7,13 +7,13 @@ use super::reply_plan::{ErrorReply, ErrorReplyBody, ReplyPlan};
 use super::response_fault::{foreign_body_fault, too_slow};
 use super::response_transcoder::ResponseTranscoder;
 use super::retry_policy::{AttemptFailureClass, RetryDecision};
-use headgate_channel::lease::ChannelLease;
 use crate::deadline::DeadlineElapsed;
 use crate::reply;
-use crate::upstream::bounded_body::{BodyEnd, CollectedBody};
+use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use crate::upstream::client::SendProgress;
 use crate::upstream::response::UpstreamResponse;
 use bytes::Bytes;
+use headgate_channel::lease::ChannelLease;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::ResponseBodyAccess;
 use headgate_core::filter::view::{ResponseBodyKind, ResponseView};
@@ -342,7 +342,7 @@ impl Exchange<'_> {
 }
 
 /// The bytes that were read of a body, and whether they are all.
-fn whole_or_start(body: CollectedBody) -> Result<(Bytes, bool), Fault> {
+fn whole_or_start(body: BodyReadResult) -> Result<(Bytes, bool), Fault> {
     match body.end {
         BodyEnd::Complete => Ok((body.bytes, true)),
         BodyEnd::TooLong => Ok((body.bytes, false)),

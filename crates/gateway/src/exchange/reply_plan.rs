@@ -5,7 +5,7 @@ use super::response_fault::{
 };
 use super::response_transcoder::ResponseTranscoder;
 use super::retry_policy::{FinalReplyKind, RetryDecision};
-use crate::upstream::bounded_body::{BodyEnd, CollectedBody};
+use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use bytes::Bytes;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_protocol::fault::Fault;
@@ -101,7 +101,10 @@ impl ErrorReplyBody {
     ///
     /// # Errors
     /// The body broke off.
-    pub(super) fn for_response(kind: ResponseBodyKind, body: CollectedBody) -> Result<Self, Fault> {
+    pub(super) fn for_response(
+        kind: ResponseBodyKind,
+        body: BodyReadResult,
+    ) -> Result<Self, Fault> {
         match body.end {
             BodyEnd::Broken(fault) => Err(fault),
             BodyEnd::Complete if kind.is_protocols_error(&body.bytes) => {
@@ -191,7 +194,7 @@ mod tests {
                 "upstream_timeout true",
             ),
         ] {
-            let body = CollectedBody {
+            let body = BodyReadResult {
                 bytes: Bytes::from_static(body.as_bytes()),
                 end,
             };

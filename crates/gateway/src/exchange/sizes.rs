@@ -5,8 +5,8 @@
 use super::Exchange;
 use super::attempts::Attempts;
 use super::reply_plan::ReplyPlan;
-use headgate_channel::lease::ChannelLease;
 use crate::upstream::response::UpstreamResponse;
+use headgate_channel::lease::ChannelLease;
 use std::sync::Arc;
 
 /// The size of the future that a call returns, in bytes.

@@ -1,7 +1,7 @@
 //! A request that may have provoked the error that it got, with what tells that error from one that others get, too.
 
-use headgate_channel::evidence::{RequestFingerprint, SuspectRequest};
 use foldhash::fast::FixedState;
+use headgate_channel::evidence::{RequestFingerprint, SuspectRequest};
 use headgate_core::catalog::caller::Callers;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::error_class::may_quote;

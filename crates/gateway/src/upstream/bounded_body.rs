@@ -15,7 +15,7 @@ pub trait ChunkSource: Send {
 }
 
 /// A body, complete or truncated at the limit.
-pub struct CollectedBody {
+pub struct BodyReadResult {
     pub bytes: Bytes,
     pub end: BodyEnd,
 }
@@ -37,7 +37,7 @@ impl ChunkSource for UpstreamSession {
     }
 }
 
-impl CollectedBody {
+impl BodyReadResult {
     /// Reads until the end of the body, or until it exceeds `bytes_max` bytes. `declared` is the `content-length` of
     /// the head, or 0.
     pub async fn read(source: &mut impl ChunkSource, declared: usize, bytes_max: usize) -> Self {

@@ -1,6 +1,6 @@
 //! Reads a response whole as far as the budget of the process has room.
 
-use super::bounded_body::{ChunkSource, CollectedBody};
+use super::bounded_body::{BodyReadResult, ChunkSource};
 use super::response::UpstreamResponse;
 use super::whole_body_budget::WholeBodyShare;
 use bytes::Bytes;
@@ -20,7 +20,7 @@ impl UpstreamResponse {
         &mut self,
         bytes_max: usize,
         share: &mut WholeBodyShare,
-    ) -> CollectedBody {
+    ) -> BodyReadResult {
         let declared = self.declared_bytes();
         // Room for all of it: what begins many bodies, and completes few, would hold them all.
         let max_wait = self.idle_timeout();
@@ -30,7 +30,7 @@ impl UpstreamResponse {
             share,
             bytes: 0,
         };
-        CollectedBody::read(&mut body, declared, bytes_max).await
+        BodyReadResult::read(&mut body, declared, bytes_max).await
     }
 }
 

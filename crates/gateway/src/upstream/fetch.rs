@@ -2,13 +2,13 @@
 //!
 //! The address that was checked is the one that is dialled, so that DNS rebinding has no effect.
 
-use super::bounded_body::{BodyEnd, CollectedBody};
+use super::bounded_body::{BodyEnd, BodyReadResult};
 use super::dial::{self, UpstreamConnectionPool};
 use super::fetch_url::{FetchUrl, IDLE, unfetched};
 use super::peer::UpstreamPeer;
 use super::session::UpstreamSession;
-use headgate_channel::address_cache::AddressCache;
 use crate::fault_from;
+use headgate_channel::address_cache::AddressCache;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::filter::fetch::{
     FetchError, FetchFuture, FetchLimits, FetchedFile, ResponseFileFetcher, UrlCheckFuture,
@@ -181,7 +181,7 @@ async fn request_file(
     if declared > bytes_max {
         return Err(too_large());
     }
-    let content = CollectedBody::read(session, declared, bytes_max).await;
+    let content = BodyReadResult::read(session, declared, bytes_max).await;
     match content.end {
         BodyEnd::Complete => Ok(FetchResponse::File(FetchedFile {
             content_type,

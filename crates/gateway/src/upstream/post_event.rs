@@ -1,6 +1,6 @@
 //! Sends events to URLs of callers, at addresses that the egress policy allows. Redirects are not followed.
 
-use super::bounded_body::CollectedBody;
+use super::bounded_body::BodyReadResult;
 use super::fetch::{HttpFileFetcher, broken};
 use super::fetch_url::{FetchUrl, IDLE};
 use super::session::RequestWriteOutcome;
@@ -67,7 +67,7 @@ async fn post(
         retry_after: retry_after::from_headers(headers, SystemTime::now()),
     };
     // A receiver whose response cannot be written may take the event for undelivered; how its body ends does not matter.
-    let body = CollectedBody::read(&mut session, 0, RESPONSE_BYTES_MAX);
+    let body = BodyReadResult::read(&mut session, 0, RESPONSE_BYTES_MAX);
     let _ = timeout(BODY_WITHIN, body).await;
     Ok(response)
 }

@@ -1,7 +1,7 @@
 //! A provider's response: its head, and its body chunk by chunk, with the channel's credentials masked.
 
 use super::body_kind::body_kind_for;
-use super::bounded_body::{BodyEnd, ChunkSource, CollectedBody};
+use super::bounded_body::{BodyEnd, BodyReadResult, ChunkSource};
 use super::connection::UpstreamConnection;
 use super::content_decoder::{ContentCoding, ContentDecoder};
 use super::idle_timeout::IdleTimeout;
@@ -233,13 +233,16 @@ impl UpstreamResponse {
     }
 
     /// Reads the body until it exceeds `bytes_max` bytes.
-    pub fn read_bounded(&mut self, bytes_max: usize) -> impl Future<Output = CollectedBody> + Send {
+    pub fn read_bounded(
+        &mut self,
+        bytes_max: usize,
+    ) -> impl Future<Output = BodyReadResult> + Send {
         let declared = self.declared_bytes();
-        CollectedBody::read(self, declared, bytes_max)
+        BodyReadResult::read(self, declared, bytes_max)
     }
 
     /// Reads the body to its end without keeping it.
-    pub async fn discard_body(&mut self) -> CollectedBody {
+    pub async fn discard_body(&mut self) -> BodyReadResult {
         let end = loop {
             match self.next_chunk().await {
                 Ok(Some(_)) => {}
@@ -247,7 +250,7 @@ impl UpstreamResponse {
                 Err(fault) => break BodyEnd::Broken(fault),
             }
         };
-        CollectedBody {
+        BodyReadResult {
             bytes: Bytes::new(),
             end,
         }

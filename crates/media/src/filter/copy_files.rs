@@ -43,7 +43,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
                     .hint("make `media.directory` writable for the user that runs headgate"),
             );
         }
-        Ok(Arc::new(CopyFilesFilter {
+        Ok(Arc::new(UploadCopiesFilter {
             state: context.state.clone(),
             media,
             is_edit: context.is_image_route(),
@@ -66,14 +66,14 @@ const COPIED_WITHIN: Duration = Duration::from_secs(20);
 /// Suggested in `retry-after` if a copy cannot be removed or found.
 const STORE_RETRY: Duration = Duration::from_secs(10);
 
-struct CopyFilesFilter {
+struct UploadCopiesFilter {
     state: Arc<dyn StateStore>,
     media: Arc<MediaStore>,
     /// Whether the route is of image edits, not of files.
     is_edit: bool,
 }
 
-impl Filter for CopyFilesFilter {
+impl Filter for UploadCopiesFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: true,
@@ -125,7 +125,7 @@ impl Filter for CopyFilesFilter {
     }
 }
 
-impl CopyFilesFilter {
+impl UploadCopiesFilter {
     /// Copies the uploaded file. The upload has succeeded, so that it is delivered in any case.
     async fn copy(&self, request: &RequestView, id: &str) {
         let (Some(caller), Some(upload)) = (&request.caller, UploadForm::from_request(request))

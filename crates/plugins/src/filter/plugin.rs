@@ -7,8 +7,8 @@ mod requests;
 mod settings;
 
 use crate::{
-    IgnoredEdit, MessageGrants, PluginBodyStep, PluginCallback, PluginFailure, PluginStep,
-    RunningPlugin,
+    IgnoredEdit, PluginBodyStep, PluginCallback, PluginFailure, PluginStep, RunningPlugin,
+    WithheldPartGrants,
 };
 use active::ActivePlugin;
 use bytes::Bytes;
@@ -39,7 +39,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 
 struct PluginFilter {
     plugin: Arc<RunningPlugin>,
-    grants: Arc<MessageGrants>,
+    grants: Arc<WithheldPartGrants>,
     phases: PluginPhases,
     /// Whether the plugin handles responses, logs the outcomes of requests, or is in a response chain.
     shows_response: bool,

@@ -9,12 +9,12 @@ use std::fmt;
 pub struct FormError {
     /// The offset of the error, in bytes from 0.
     pub offset: usize,
-    pub reason: FormErrorKind,
+    pub reason: FormSyntaxErrorKind,
 }
 
 /// Every way in which a form is invalid or ambiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormErrorKind {
+pub enum FormSyntaxErrorKind {
     LongBoundary,
     NoBeginning,
     /// The boundary occurs where it is not a delimiter, or other bytes follow it before the line end.
@@ -35,7 +35,7 @@ pub enum FormErrorKind {
 }
 
 impl FormError {
-    pub(super) fn at(offset: usize, reason: FormErrorKind) -> Self {
+    pub(super) fn at(offset: usize, reason: FormSyntaxErrorKind) -> Self {
         Self { offset, reason }
     }
 }
@@ -43,34 +43,38 @@ impl FormError {
 impl fmt::Display for FormError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.reason {
-            FormErrorKind::LongBoundary => "the boundary has more than 70 characters",
-            FormErrorKind::NoBeginning => "no line with `--` and the boundary of the content type",
-            FormErrorKind::BadDelimiter => {
+            FormSyntaxErrorKind::LongBoundary => "the boundary has more than 70 characters",
+            FormSyntaxErrorKind::NoBeginning => {
+                "no line with `--` and the boundary of the content type"
+            }
+            FormSyntaxErrorKind::BadDelimiter => {
                 "the boundary occurs inside a part; put CR LF before and after each boundary line, and use a boundary that no file contains"
             }
-            FormErrorKind::TrailingBytes => {
+            FormSyntaxErrorKind::TrailingBytes => {
                 "the boundary occurs after the end of the form, or its last line has more than `--` after it"
             }
-            FormErrorKind::NoEnd => {
+            FormSyntaxErrorKind::NoEnd => {
                 "the form does not end with `--`, the boundary and `--`; the body may be truncated"
             }
-            FormErrorKind::TooManyParts => "more than 128 parts",
-            FormErrorKind::LongHead => {
+            FormSyntaxErrorKind::TooManyParts => "more than 128 parts",
+            FormSyntaxErrorKind::LongHead => {
                 "the headers of a part exceed 8192 bytes or do not end with an empty line"
             }
-            FormErrorKind::BadHeader => "a part has a header that is not `name: value` in UTF-8",
-            FormErrorKind::RepeatedHeader => "a part has a duplicate header",
-            FormErrorKind::NoDisposition => "a part has no `Content-Disposition`",
-            FormErrorKind::BadDisposition => {
+            FormSyntaxErrorKind::BadHeader => {
+                "a part has a header that is not `name: value` in UTF-8"
+            }
+            FormSyntaxErrorKind::RepeatedHeader => "a part has a duplicate header",
+            FormSyntaxErrorKind::NoDisposition => "a part has no `Content-Disposition`",
+            FormSyntaxErrorKind::BadDisposition => {
                 "the `Content-Disposition` of a part must be `form-data; name=\"…\"`, with each parameter once"
             }
-            FormErrorKind::BadName => {
+            FormSyntaxErrorKind::BadName => {
                 "the name of a part has escapes or control characters; send it unescaped"
             }
-            FormErrorKind::TransferEncoding => {
+            FormSyntaxErrorKind::TransferEncoding => {
                 "a part has a `Content-Transfer-Encoding` or a charset; send files as they are, and text in UTF-8"
             }
-            FormErrorKind::NestedMultipart => {
+            FormSyntaxErrorKind::NestedMultipart => {
                 "a part is itself multipart; send each file as a separate part"
             }
         };

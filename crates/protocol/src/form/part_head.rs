@@ -1,6 +1,6 @@
 //! Parses the headers of a form's part: its name, whether it is a file, and its content type.
 
-use super::error::{FormError, FormErrorKind};
+use super::error::{FormError, FormSyntaxErrorKind};
 use memchr::memmem;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -28,9 +28,9 @@ impl PartHeaders {
         let most = body.len().min(start + HEAD_BYTES_MAX);
         let window = &body[start..most];
         let length =
-            memmem::find(window, b"\r\n\r\n").ok_or(unreadable(FormErrorKind::LongHead))?;
+            memmem::find(window, b"\r\n\r\n").ok_or(unreadable(FormSyntaxErrorKind::LongHead))?;
         let text = std::str::from_utf8(&window[..length])
-            .map_err(|_| unreadable(FormErrorKind::BadHeader))?;
+            .map_err(|_| unreadable(FormSyntaxErrorKind::BadHeader))?;
         let (unfolded, folds) = unfolded(text).map_err(unreadable)?;
         let mut head = Self::parse(&unfolded).map_err(unreadable)?;
         // Each unfolded line before a position has removed a line end of two bytes.
@@ -47,40 +47,40 @@ impl PartHeaders {
         Ok((head, start + length + 4))
     }
 
-    fn parse(text: &str) -> Result<Self, FormErrorKind> {
+    fn parse(text: &str) -> Result<Self, FormSyntaxErrorKind> {
         let mut seen: Vec<String> = Vec::new();
         let (mut disposition, mut content_type) = (None, None);
         for line in text.split("\r\n") {
-            let (name, value) = line.split_once(':').ok_or(FormErrorKind::BadHeader)?;
+            let (name, value) = line.split_once(':').ok_or(FormSyntaxErrorKind::BadHeader)?;
             let value = value.trim_matches([' ', '\t']);
             if !is_token(name) || value.chars().any(|c| c.is_control() && c != '\t') {
-                return Err(FormErrorKind::BadHeader);
+                return Err(FormSyntaxErrorKind::BadHeader);
             }
             let name = name.to_ascii_lowercase();
             if seen.contains(&name) {
-                return Err(FormErrorKind::RepeatedHeader);
+                return Err(FormSyntaxErrorKind::RepeatedHeader);
             }
             match name.as_str() {
                 "content-disposition" => disposition = Some(ContentDisposition::parse(value)?),
                 "content-type" => content_type = Some(value.to_owned()),
                 "content-transfer-encoding" if !is_identity(value) => {
-                    return Err(FormErrorKind::TransferEncoding);
+                    return Err(FormSyntaxErrorKind::TransferEncoding);
                 }
                 _ => {}
             }
             seen.push(name);
         }
         if content_type.as_deref().is_some_and(is_in_other_charset) {
-            return Err(FormErrorKind::TransferEncoding);
+            return Err(FormSyntaxErrorKind::TransferEncoding);
         }
         if content_type.as_deref().is_some_and(is_multipart) {
-            return Err(FormErrorKind::NestedMultipart);
+            return Err(FormSyntaxErrorKind::NestedMultipart);
         }
         let ContentDisposition {
             name,
             file_name,
             escaped,
-        } = disposition.ok_or(FormErrorKind::NoDisposition)?;
+        } = disposition.ok_or(FormSyntaxErrorKind::NoDisposition)?;
         let Range { start, end } = place_in(text, name);
         let quotes = usize::from(text[..start].ends_with('"'));
         let plain = |value: &str| (place_in(text, value), value.replace("\\\"", "%22"));
@@ -101,7 +101,7 @@ fn place_in(text: &str, piece: &str) -> Range<usize> {
 }
 
 /// The headers with folded lines joined, and the offsets of the line ends that were removed (RFC 5322, section 2.2.3).
-fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), FormErrorKind> {
+fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), FormSyntaxErrorKind> {
     if !text.contains("\r\n ") && !text.contains("\r\n\t") {
         return Ok((text.into(), Vec::new()));
     }
@@ -110,7 +110,9 @@ fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), FormErrorKind> {
     for line in text.split("\r\n") {
         match line.starts_with([' ', '\t']) {
             // To some parsers a line of white space ends the headers.
-            true if at == 0 || line.trim().is_empty() => return Err(FormErrorKind::BadHeader),
+            true if at == 0 || line.trim().is_empty() => {
+                return Err(FormSyntaxErrorKind::BadHeader);
+            }
             true => folds.push(at - 2),
             false if at > 0 => whole.push_str("\r\n"),
             false => {}
@@ -130,10 +132,12 @@ struct ContentDisposition<'t> {
 }
 
 impl<'t> ContentDisposition<'t> {
-    fn parse(value: &'t str) -> Result<Self, FormErrorKind> {
-        let (kind, mut rest) = value.split_once(';').ok_or(FormErrorKind::BadDisposition)?;
+    fn parse(value: &'t str) -> Result<Self, FormSyntaxErrorKind> {
+        let (kind, mut rest) = value
+            .split_once(';')
+            .ok_or(FormSyntaxErrorKind::BadDisposition)?;
         if !kind.trim().eq_ignore_ascii_case("form-data") {
-            return Err(FormErrorKind::BadDisposition);
+            return Err(FormSyntaxErrorKind::BadDisposition);
         }
         let mut seen: Vec<String> = Vec::new();
         let (mut name, mut escaped) = (None, None);
@@ -141,7 +145,7 @@ impl<'t> ContentDisposition<'t> {
         loop {
             let (parameter, value, remainder) = parameter(rest)?;
             if seen.contains(&parameter) {
-                return Err(FormErrorKind::BadDisposition);
+                return Err(FormSyntaxErrorKind::BadDisposition);
             }
             if matches!(parameter.as_str(), "filename" | "filename*") {
                 let written = file_name.get_or_insert_default();
@@ -150,13 +154,15 @@ impl<'t> ContentDisposition<'t> {
             match parameter.as_str() {
                 "name" => name = Some(plain_name(value)?),
                 // Some parsers search for a name inside any parameter.
-                _ if has_name(value) => return Err(FormErrorKind::BadDisposition),
+                _ if has_name(value) => return Err(FormSyntaxErrorKind::BadDisposition),
                 "filename" if value.contains('"') => escaped = Some(value),
-                _ if value.contains('"') => return Err(FormErrorKind::BadDisposition),
+                _ if value.contains('"') => return Err(FormSyntaxErrorKind::BadDisposition),
                 "filename" | "filename*" => {}
                 // Parsers differ on whether `name*` and its segments, `name*0`, override `name`.
-                extended if extended.starts_with("name*") => return Err(FormErrorKind::BadName),
-                other if other.contains("name") => return Err(FormErrorKind::BadDisposition),
+                extended if extended.starts_with("name*") => {
+                    return Err(FormSyntaxErrorKind::BadName);
+                }
+                other if other.contains("name") => return Err(FormSyntaxErrorKind::BadDisposition),
                 // Other parameters, such as `size`, do not affect the field.
                 _ => {}
             }
@@ -167,7 +173,7 @@ impl<'t> ContentDisposition<'t> {
             }
         }
         Ok(Self {
-            name: name.ok_or(FormErrorKind::BadDisposition)?,
+            name: name.ok_or(FormSyntaxErrorKind::BadDisposition)?,
             file_name,
             escaped,
         })
@@ -175,16 +181,18 @@ impl<'t> ContentDisposition<'t> {
 }
 
 /// Parses the first parameter of `text`: its name in lower case, its value, and the text after the semicolon.
-fn parameter(text: &str) -> Result<(String, &str, Option<&str>), FormErrorKind> {
-    let (name, value) = text.split_once('=').ok_or(FormErrorKind::BadDisposition)?;
+fn parameter(text: &str) -> Result<(String, &str, Option<&str>), FormSyntaxErrorKind> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or(FormSyntaxErrorKind::BadDisposition)?;
     let name = name.trim();
     if !is_token(name) {
-        return Err(FormErrorKind::BadDisposition);
+        return Err(FormSyntaxErrorKind::BadDisposition);
     }
     let value = value.trim_start_matches([' ', '\t']);
     let (value, remainder) = match value.strip_prefix('"') {
         Some(quoted) => {
-            let end = quoted_end(quoted).ok_or(FormErrorKind::BadDisposition)?;
+            let end = quoted_end(quoted).ok_or(FormSyntaxErrorKind::BadDisposition)?;
             let (value, remainder) = (&quoted[..end], &quoted[end + 1..]);
             (value, remainder.trim_matches([' ', '\t']))
         }
@@ -192,7 +200,7 @@ fn parameter(text: &str) -> Result<(String, &str, Option<&str>), FormErrorKind> 
             let end = value.find([';', ' ', '\t']).unwrap_or(value.len());
             let (value, remainder) = value.split_at(end);
             if !is_token(value) {
-                return Err(FormErrorKind::BadDisposition);
+                return Err(FormSyntaxErrorKind::BadDisposition);
             }
             (value, remainder.trim_matches([' ', '\t']))
         }
@@ -202,7 +210,7 @@ fn parameter(text: &str) -> Result<(String, &str, Option<&str>), FormErrorKind> 
         remainder => Some(
             remainder
                 .strip_prefix(';')
-                .ok_or(FormErrorKind::BadDisposition)?,
+                .ok_or(FormSyntaxErrorKind::BadDisposition)?,
         ),
     };
     Ok((name.to_ascii_lowercase(), value, remainder))
@@ -218,10 +226,10 @@ fn quoted_end(text: &str) -> Option<usize> {
     })
 }
 
-fn plain_name(name: &str) -> Result<&str, FormErrorKind> {
+fn plain_name(name: &str) -> Result<&str, FormSyntaxErrorKind> {
     match is_plain_name(name) {
         true => Ok(name),
-        false => Err(FormErrorKind::BadName),
+        false => Err(FormSyntaxErrorKind::BadName),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests of form parsing: unambiguous forms are accepted, others refused, and edits change no other bytes.
 
-use super::FormErrorKind as Kind;
+use super::FormSyntaxErrorKind as Kind;
 use super::*;
 use crate::json::edit::JsonEdits;
 use proptest::prelude::*;

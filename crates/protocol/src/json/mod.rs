@@ -25,7 +25,7 @@ pub use error::{ExpectedToken, JsonError, JsonErrorKind};
 pub use node::{ArrayElements, DocumentNode, ObjectMembers, ValueKind};
 pub use text::quoted;
 
-pub(crate) use node::RawText;
+pub(crate) use node::UndecodedString;
 
 use std::fmt;
 

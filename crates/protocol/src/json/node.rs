@@ -168,8 +168,8 @@ impl<'a> DocumentNode<'a> {
 
     /// The text of a string as written; `None` for other values.
     #[inline]
-    pub(crate) fn raw_text(self) -> Option<RawText<'a>> {
-        RawText::from_entry(self.entry(), &self.document.body)
+    pub(crate) fn raw_text(self) -> Option<UndecodedString<'a>> {
+        UndecodedString::from_entry(self.entry(), &self.document.body)
     }
 
     /// The elements of an array; empty for other values.
@@ -295,7 +295,7 @@ pub struct ArrayElements<'a>(ContainerChildren<'a>);
 
 /// The text of a string or key as it is written, between its quotes.
 #[derive(Clone, Copy)]
-pub(crate) struct RawText<'a> {
+pub(crate) struct UndecodedString<'a> {
     pub bytes: &'a [u8],
     spelling: StringFlags,
 }
@@ -307,7 +307,7 @@ struct ContainerChildren<'a> {
     left: usize,
 }
 
-impl<'a> RawText<'a> {
+impl<'a> UndecodedString<'a> {
     #[inline]
     fn from_entry(entry: &TapeEntry, body: &'a [u8]) -> Option<Self> {
         let spelling = entry.spelling()?;
@@ -329,9 +329,9 @@ impl<'a> RawText<'a> {
 impl<'a> ObjectMembers<'a> {
     /// The next member, with its key as written.
     #[inline]
-    pub(crate) fn next_raw(&mut self) -> Option<(RawText<'a>, DocumentNode<'a>)> {
+    pub(crate) fn next_raw(&mut self) -> Option<(UndecodedString<'a>, DocumentNode<'a>)> {
         let (key, value) = self.step()?;
-        let key = RawText::from_entry(key, &value.document.body);
+        let key = UndecodedString::from_entry(key, &value.document.body);
         Some((key.expect("a key stands before a member's value"), value))
     }
 

@@ -66,7 +66,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             check_families(context)?;
         }
         warn_of_missing(config.mode, context);
-        Ok(Arc::new(CallbacksFilter {
+        Ok(Arc::new(CallbackSubscriptionFilter {
             mode: config.mode,
             polls_all: config.poll_without_callbacks,
             format,
@@ -105,7 +105,7 @@ struct CallbacksConfig {
     poll_without_callbacks: bool,
 }
 
-struct CallbacksFilter {
+struct CallbackSubscriptionFilter {
     mode: CallbackMode,
     /// Whether tasks are polled whose providers send no callbacks.
     polls_all: bool,
@@ -120,7 +120,7 @@ struct CallbacksFilter {
     queue: Arc<CallbackQueue>,
 }
 
-impl Filter for CallbacksFilter {
+impl Filter for CallbackSubscriptionFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             response_body: ResponseBodyAccess::Replace,

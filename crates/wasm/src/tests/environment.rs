@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode};
 use tokio::sync::Notify;
 
 use crate::{
-    PluginEnvironment, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
+    PluginHostServices, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
 };
 
 /// The program around the plugins of a test.
@@ -49,7 +49,7 @@ impl TestEnvironment {
     }
 }
 
-impl PluginEnvironment for TestEnvironment {
+impl PluginHostServices for TestEnvironment {
     fn log(&self, _plugin: &str, level: PluginLogLevel, message: &str) {
         let mut lines = self.lines.lock().unwrap();
         lines.push((level, message.to_owned()));

@@ -23,7 +23,7 @@ pub struct FamilyMedia {
     /// Largest request of the provider, in bytes.
     pub(super) request_bytes_max: u64,
     pub(super) output_duration: Option<OutputDurationRule>,
-    pub(super) scheme_headers: Vec<SchemeHeader>,
+    pub(super) scheme_headers: Vec<UrlSchemeHeader>,
 }
 
 /// A place of URLs in native requests.
@@ -39,7 +39,7 @@ pub(super) struct MediaPlace {
 
 /// A header that a request needs if it has URLs of a scheme.
 #[derive(Debug)]
-pub(super) struct SchemeHeader {
+pub(super) struct UrlSchemeHeader {
     /// The start of such URLs.
     pub prefix: String,
     pub name: HeaderName,

@@ -1,7 +1,7 @@
 //! A plugin's part of one exchange, kept between the hooks of its filter.
 
 use super::lending;
-use crate::{ExchangeData, MessageGrants, PluginStream, RunningPlugin};
+use crate::{ExchangeData, PluginStream, RunningPlugin, WithheldPartGrants};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::{RequestView, ResponseView};
 
@@ -21,7 +21,11 @@ struct ActivePlugins(Vec<(usize, Box<ActivePlugin>)>);
 
 impl ActivePlugin {
     /// Boxed, since filters take and keep it in every hook.
-    pub fn new(stream: PluginStream, request: &RequestView, grants: &MessageGrants) -> Box<Self> {
+    pub fn new(
+        stream: PluginStream,
+        request: &RequestView,
+        grants: &WithheldPartGrants,
+    ) -> Box<Self> {
         Box::new(Self {
             stream,
             exchange: ExchangeData {
@@ -50,14 +54,14 @@ impl ActivePlugin {
         &mut self,
         request: &RequestView,
         candidate: Option<&Candidate>,
-        grants: &MessageGrants,
+        grants: &WithheldPartGrants,
     ) {
         if !std::mem::replace(&mut self.shows_sent_request, true) {
             lending::show_request(request, candidate, &mut self.exchange, grants);
         }
     }
 
-    pub fn show_response(&mut self, response: &ResponseView<'_>, grants: &MessageGrants) {
+    pub fn show_response(&mut self, response: &ResponseView<'_>, grants: &WithheldPartGrants) {
         self.show_request(response.request, response.candidate, grants);
         lending::show_response(response, &mut self.exchange);
         if !self.has_granted_headers {

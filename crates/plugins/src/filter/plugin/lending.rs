@@ -1,8 +1,8 @@
 //! Lends the messages of an exchange to a plugin: without credentials, and without what the gateway alone decides.
 
 use crate::{
-    ExchangeData, ExchangeProperties, IgnoredEdit, MessageGrants, PluginRequestHead,
-    PluginResponseHead, RunningPlugin,
+    ExchangeData, ExchangeProperties, IgnoredEdit, PluginRequestHead, PluginResponseHead,
+    RunningPlugin, WithheldPartGrants,
 };
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::chain::GrantedResponseHeaders;
@@ -30,7 +30,7 @@ const FIXED_RESPONSE_HEADERS: [HeaderName; 3] = [
 pub struct WithheldHeaders(HeaderMap);
 
 /// The head of a request as a plugin sees it at first.
-pub fn request_head(request: &RequestView, grants: &MessageGrants) -> PluginRequestHead {
+pub fn request_head(request: &RequestView, grants: &WithheldPartGrants) -> PluginRequestHead {
     let authority = request.header(header::HOST.as_str()).unwrap_or_default();
     PluginRequestHead {
         method: request.method.clone(),
@@ -45,7 +45,7 @@ pub fn request_head(request: &RequestView, grants: &MessageGrants) -> PluginRequ
 pub fn borrow_request(
     request: &mut RequestView,
     exchange: &mut ExchangeData,
-    grants: &MessageGrants,
+    grants: &WithheldPartGrants,
 ) -> WithheldHeaders {
     let withheld = WithheldHeaders::take(&mut request.headers, grants);
     exchange.request.headers = std::mem::take(&mut request.headers);
@@ -58,7 +58,7 @@ pub fn return_request(
     request: &mut RequestView,
     exchange: &mut ExchangeData,
     withheld: WithheldHeaders,
-    grants: &MessageGrants,
+    grants: &WithheldPartGrants,
     plugin: &RunningPlugin,
 ) {
     let mut headers = std::mem::take(&mut exchange.request.headers);
@@ -70,7 +70,7 @@ pub fn return_request(
 pub fn take_over_head(
     request: &mut RequestView,
     head: &PluginRequestHead,
-    grants: &MessageGrants,
+    grants: &WithheldPartGrants,
     plugin: &RunningPlugin,
 ) {
     let given = request_head(request, grants);
@@ -102,7 +102,7 @@ pub fn show_request(
     request: &RequestView,
     candidate: Option<&Candidate>,
     exchange: &mut ExchangeData,
-    grants: &MessageGrants,
+    grants: &WithheldPartGrants,
 ) {
     let visible = |(name, _): &(&HeaderName, &HeaderValue)| !grants.hides(name);
     let headers = request.headers.iter().filter(visible);
@@ -124,7 +124,7 @@ pub fn show_response(response: &ResponseView<'_>, exchange: &mut ExchangeData) {
 pub fn show_granted_headers(
     request: &RequestView,
     exchange: &mut ExchangeData,
-    grants: &MessageGrants,
+    grants: &WithheldPartGrants,
 ) {
     let granted = request.state.get::<GrantedResponseHeaders>();
     let (Some(GrantedResponseHeaders(granted)), Some(head)) = (granted, &mut exchange.response)
@@ -175,7 +175,7 @@ pub fn has_body(request: &RequestView) -> bool {
 }
 
 impl WithheldHeaders {
-    fn take(headers: &mut HeaderMap, grants: &MessageGrants) -> Self {
+    fn take(headers: &mut HeaderMap, grants: &WithheldPartGrants) -> Self {
         let hidden: Vec<_> = headers
             .keys()
             .filter(|name| grants.hides(name))
@@ -193,7 +193,7 @@ impl WithheldHeaders {
     }
 
     /// Puts the headers back. What the plugin set by such names is dropped, also if the request had none.
-    fn restore(self, headers: &mut HeaderMap, grants: &MessageGrants, plugin: &RunningPlugin) {
+    fn restore(self, headers: &mut HeaderMap, grants: &WithheldPartGrants, plugin: &RunningPlugin) {
         let set = headers.keys().filter(|name| grants.hides(name));
         for name in set.cloned().collect::<Vec<_>>() {
             plugin.report_ignored(IgnoredEdit::Credential);
@@ -248,6 +248,6 @@ fn properties(request: &RequestView, candidate: Option<&Candidate>) -> ExchangeP
 }
 
 /// The path and the query, without credentials in it.
-fn visible_path(request: &RequestView, grants: &MessageGrants) -> String {
+fn visible_path(request: &RequestView, grants: &WithheldPartGrants) -> String {
     grants.visible_path(&request.path, request.query.as_deref(), &request.headers)
 }

@@ -1,6 +1,6 @@
 //! The settings of `plugin`, and what they are built into.
 
-use crate::{MessageGrants, PluginCallback, PluginDefinitions, RunningPlugin};
+use crate::{PluginCallback, PluginDefinitions, RunningPlugin, WithheldPartGrants};
 use bytes::Bytes;
 use headgate_core::filter::InspectionLimit;
 use headgate_core::filter::descriptor::{BuildContext, ChainSide, InvalidSettings, read_settings};
@@ -93,7 +93,7 @@ impl PluginFilterConfig {
     pub fn start(
         &self,
         context: &BuildContext<'_>,
-    ) -> Result<(Arc<RunningPlugin>, Arc<MessageGrants>), InvalidSettings> {
+    ) -> Result<(Arc<RunningPlugin>, Arc<WithheldPartGrants>), InvalidSettings> {
         let name = &self.r#use;
         let plugins = context.features.get::<PluginDefinitions>();
         let Some(definition) = plugins.get(name) else {

@@ -3,7 +3,7 @@
 use super::NodeIndex;
 use super::literal::{Text, TextWords};
 use super::scalar::CountRange;
-use crate::json::{DocumentNode, RawText};
+use crate::json::{DocumentNode, UndecodedString};
 
 /// The rules of an object; one walk over its members checks them all.
 pub struct ObjectRules {
@@ -68,7 +68,7 @@ impl ObjectRules {
 
     /// The node of the member with this key, and its bit if it is required.
     #[inline]
-    pub fn find_member(&self, key: RawText<'_>) -> (NodeIndex, u64) {
+    pub fn find_member(&self, key: UndecodedString<'_>) -> (NodeIndex, u64) {
         match key.is_escaped() {
             false => self.find_key(key.bytes),
             true => self.find_key(key.decode().as_bytes()),
@@ -115,7 +115,7 @@ impl MemberName {
     }
 
     #[inline]
-    fn matches(&self, key: RawText<'_>) -> bool {
+    fn matches(&self, key: UndecodedString<'_>) -> bool {
         let name = self.0.bytes();
         match key.is_escaped() {
             false => {

@@ -1,6 +1,6 @@
 //! The callback URL of a create, and the subscriptions that its attempts store before they are sent.
 
-use super::{CallbackMode, CallbacksFilter};
+use super::{CallbackMode, CallbackSubscriptionFilter};
 use crate::callbacks::{
     BindResult, CALLBACK_PATH, CallbackToken, SubscriptionRefusal, UnboundSubscription,
 };
@@ -68,7 +68,7 @@ impl PendingSubscriptions {
     }
 }
 
-impl CallbacksFilter {
+impl CallbackSubscriptionFilter {
     /// Whether the gateway, not the provider, delivers to URLs of callers.
     fn delivers(&self) -> bool {
         let delivers = matches!(self.mode, CallbackMode::Deliver | CallbackMode::SignedOnly);

@@ -4,7 +4,7 @@ use super::{FamilyErrors, child};
 use crate::task::definition::{
     FamilyMediaConfig, MediaPlaceConfig, MediaRoleConfig, UrlHeaderConfig,
 };
-use crate::task::family::media::{FamilyMedia, MediaPlace, SchemeHeader};
+use crate::task::family::media::{FamilyMedia, MediaPlace, UrlSchemeHeader};
 use crate::task::family::media_rule::{MediaRoleRule, OutputDurationRule};
 
 /// Largest request of a family that sets none.
@@ -95,7 +95,7 @@ impl FamilyErrors {
         }
     }
 
-    fn url_header(&mut self, index: usize, config: &UrlHeaderConfig) -> Option<SchemeHeader> {
+    fn url_header(&mut self, index: usize, config: &UrlHeaderConfig) -> Option<UrlSchemeHeader> {
         let at = format!("/media/url_headers/{index}");
         let UrlHeaderConfig {
             prefix,
@@ -110,7 +110,7 @@ impl FamilyErrors {
         if text.is_err() {
             self.add(&child(&at, "value"), "not a valid header value", None);
         }
-        Some(SchemeHeader {
+        Some(UrlSchemeHeader {
             prefix: prefix.clone(),
             name: name.ok()?,
             value: text.ok()?,
