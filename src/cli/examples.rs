@@ -123,6 +123,7 @@ It needs an admin key with the role `act`, in HEADGATE_ADMIN_KEY, if the gateway
 
 Exit status: 0 if the configuration is in use, 1 if it is rejected or the gateway cannot be reached, 2 for wrong arguments.";
 
+#[cfg(feature = "top")]
 pub const TOP: &str = "\
 Examples:
   headgate top

@@ -3,13 +3,15 @@
 use std::sync::LazyLock;
 
 /// The features of the build, in the order of Cargo.toml.
-const FEATURES: [(&str, bool); 3] = [
+const FEATURES: [(&str, bool); 5] = [
+    ("convert", cfg!(feature = "convert")),
     ("otlp", cfg!(feature = "otlp")),
     ("simulator", cfg!(feature = "simulator")),
+    ("top", cfg!(feature = "top")),
     ("wasm", cfg!(feature = "wasm")),
 ];
 
-/// The text after the name of the program: `0.1.0 (4169327, features: otlp simulator wasm)`. A debug build outside of a
+/// The text after the name of the program: `0.1.0 (4169327, features: convert otlp simulator top wasm)`. A debug build outside of a
 /// package has `debug build` in place of the commit.
 pub static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let version = env!("CARGO_PKG_VERSION");

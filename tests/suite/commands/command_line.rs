@@ -168,7 +168,7 @@ fn the_long_version_has_the_build_and_its_features() {
         feature = "wasm"
     )) {
         assert!(
-            printed.contains("features: otlp simulator wasm)"),
+            printed.contains("features: convert otlp simulator top wasm)"),
             "{printed}"
         );
     }
