@@ -6,7 +6,7 @@ mod absent_plugins;
 use headgate_core::feature::{Feature, FeatureList};
 
 /// All features, in the order in which the admin pages name their findings.
-pub const FEATURES: FeatureList = FeatureList(LIST);
+pub const FEATURES: FeatureList = FeatureList::new(LIST);
 
 const LIST: &[&dyn Feature] = &[
     &headgate_state::feature::StateFeature,

@@ -1,9 +1,8 @@
 //! `headgate callback`: lists and redrives events that could not be delivered.
 
-use super::CommandError;
 use super::admin_address::AdminAddressArgs;
 use super::admin_client::{AdminClient, AdminRequestArgs};
-use super::examples;
+use super::{CommandError, examples};
 use serde_json::Value;
 
 #[derive(clap::Subcommand)]

@@ -1,9 +1,8 @@
 //! `headgate capture`: records exchanges of a caller of a running gateway, and prints what was recorded.
 
-use super::CommandError;
 use super::admin_client::query_value;
 use super::admin_pages::AdminPagesArgs;
-use super::examples;
+use super::{CommandError, examples};
 use serde_json::Value;
 
 #[derive(clap::Args)]

@@ -1,15 +1,13 @@
 //! `headgate check`: validates a configuration and prints every problem with its position.
 
-use super::CommandError;
 use super::config_file::ConfigFile;
-use super::strict_check;
 use super::style::{self, styled};
+use super::{CommandError, strict_check};
 use crate::features::FEATURES;
 use headgate_config::snapshot;
 use headgate_config::snapshot::{BuiltSnapshot, SharedState, Snapshot};
 use headgate_gateway as gateway;
-use headgate_media::MediaLocation;
-use headgate_media::{MediaStore, SharedMediaState};
+use headgate_media::{MediaLocation, MediaStore, SharedMediaState};
 use headgate_observe::metrics::Metrics;
 use std::sync::Arc;
 

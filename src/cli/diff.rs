@@ -4,21 +4,19 @@ mod change;
 mod files;
 mod settings;
 
-use super::CommandError;
-use super::logged_plan;
 use super::plan_changes::{PlanChange, plan_changes};
 use super::progress::ProgressLine;
 use super::request_file::{self, RecordedContent, RecordedRequest};
 use super::request_plan::{PlannedOutcome, RequestPlan};
 use super::style::{self, styled};
+use super::{CommandError, logged_plan};
 use crate::features::FEATURES;
 use change::{SettingChange, SettingGroup};
 use headgate_config as config;
-use headgate_config::ComparableConfig;
 use headgate_config::problem::InvalidConfig;
 use headgate_config::reload::running::StartupSettings;
-use headgate_config::snapshot;
 use headgate_config::snapshot::{SharedState, Snapshot, feature_schemas};
+use headgate_config::{ComparableConfig, snapshot};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 

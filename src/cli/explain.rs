@@ -1,15 +1,14 @@
 //! `headgate explain`: dry-runs a request and prints what the gateway would send.
 
-use super::CommandError;
 use super::admin_client::{AdminRequestArgs, AdminUrl};
 use super::config_file::ConfigOption;
 use super::dry_run::{DryRun, DryRunRequest, split_query, usual_headers};
 use super::explain_callouts::print_callouts;
 use super::explain_conditions::print_conditions;
 use super::explain_trace::print_trace;
-use super::input_file;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
 use super::style::{self, styled};
+use super::{CommandError, input_file};
 use crate::features::FEATURES;
 use bytes::Bytes;
 use headgate_config::hint::did_you_mean;

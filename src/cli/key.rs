@@ -1,7 +1,6 @@
 //! `headgate key`: generates keys for callers, keys for task ids and webhook secrets.
 
-use super::CommandError;
-use super::examples;
+use super::{CommandError, examples};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headgate_core::catalog::caller::KeyDigest;

@@ -1,9 +1,8 @@
 //! `headgate log-filter`: prints and changes the filter of the process log of a running gateway.
 
-use super::CommandError;
 use super::admin_address::AdminAddressArgs;
 use super::admin_client::{AdminClient, AdminRequestArgs, query_value};
-use super::examples;
+use super::{CommandError, examples};
 use serde_json::Value;
 
 #[derive(clap::Args)]

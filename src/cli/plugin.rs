@@ -15,8 +15,7 @@ mod rules;
 #[cfg(feature = "simulator")]
 mod run;
 
-use super::CommandError;
-use super::examples;
+use super::{CommandError, examples};
 use headgate_wasm::{PluginHost, PluginHostSettings, PluginModule, PluginModuleError};
 use std::path::Path;
 

@@ -2,13 +2,12 @@
 
 mod judgement;
 
-use super::CommandError;
 use super::config_file::ConfigOption;
-use super::logged_plan;
 use super::progress::ProgressLine;
 use super::request_file::{self, RecordedContent, RecordedRequest};
 use super::request_plan::RequestPlan;
 use super::style::{self, styled};
+use super::{CommandError, logged_plan};
 use crate::features::FEATURES;
 use headgate_config::snapshot;
 use headgate_config::snapshot::{SharedState, Snapshot};

@@ -19,9 +19,8 @@ use headgate_config::reload::running::ListenerAddresses;
 use headgate_config::snapshot::SharedState;
 use headgate_config::snapshot::admin::{AdminAccessRules, KEYS_REQUIRED, KEYS_REQUIRED_HINT};
 use headgate_config::snapshot::server::{AccessLogTarget, ServerSettings};
-use headgate_gateway::Gateway;
-use headgate_gateway::listen;
 use headgate_gateway::listen::{HttpAppServerLimits, ListenSocket, ServerRuntime};
+use headgate_gateway::{Gateway, listen};
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::line_writer::LogSink;
 use headgate_observe::metrics::Metrics;
@@ -142,7 +141,7 @@ pub fn gateway(
         process.drain_state(),
     );
     process.add_prober(reloader.clone(), channels.clone(), gateway.addresses());
-    let works = FEATURES.0.iter().filter_map(|feature| feature.background());
+    let works = FEATURES.iter().filter_map(|feature| feature.background());
     process.add_background_work(&Arc::new(gateway.with_own_connections()), works.collect());
     #[cfg(feature = "otlp")]
     process.add_trace_exporter(reloader.clone(), gateway.addresses());

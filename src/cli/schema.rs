@@ -1,8 +1,7 @@
 //! `headgate schema`: the JSON Schema of routes.yaml; with `openapi`, the HTTP API of a configuration.
 
-use super::CommandError;
 use super::config_file::ConfigFile;
-use super::examples;
+use super::{CommandError, examples};
 use crate::features::FEATURES;
 use clap::{Args, Subcommand};
 use headgate_admin::openapi::document;

@@ -1,10 +1,9 @@
 //! `headgate status`: what the admin pages of a running gateway contain, as text.
 
-use super::CommandError;
 use super::admin_address::AdminAddressArgs;
 use super::admin_client::{AdminClient, AdminRequestArgs};
 use super::status_report::{GatewayStatus, StatusPages};
-use super::style;
+use super::{CommandError, style};
 use std::process::ExitCode;
 use std::time::SystemTime;
 

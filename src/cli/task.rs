@@ -1,8 +1,7 @@
 //! `headgate task`: lists paid creates that are not settled, and settles them.
 
-use super::CommandError;
 use super::config_file::ConfigOption;
-use super::examples;
+use super::{CommandError, examples};
 use crate::features::FEATURES;
 use headgate_config::snapshot;
 use headgate_config::snapshot::{BuiltSnapshot, SharedState};

@@ -1,9 +1,8 @@
 //! `headgate top`: what a running gateway does, in the terminal, updated every second.
 
-use super::CommandError;
 use super::admin_address::AdminAddressArgs;
 use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl};
-use super::style;
+use super::{CommandError, style};
 use anstream::ColorChoice;
 use headgate_top::{AdminPageSource, FetchFailure, TopPalette};
 use serde_json::Value;

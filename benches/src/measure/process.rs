@@ -4,14 +4,13 @@ use super::tls;
 use headgate_budget::setup::{
     Endpoints, PLUGINS, TemporaryFolder, add_plugins, copy_plugins, free_addresses, routes,
 };
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 /// The unit of times in `/proc/PID/stat`, the same on all of Linux's usual platforms.
 const TICKS_PER_SECOND: f64 = 100.0;

@@ -1,11 +1,10 @@
 //! Log in for browsers: `POST /login` exchanges a key for a session cookie, `POST /logout` ends the session.
 
-use super::AdminApp;
 use super::access::AdminUser;
-use super::audit;
 use super::page::AdminRequest;
 use super::refusal::{TEXT, internal_error};
 use super::session::SESSION_TTL;
+use super::{AdminApp, audit};
 use headgate_config::snapshot::admin::AdminRole;
 use headgate_core::serve::AppResponse;
 use headgate_protocol::credential_names::decoded;

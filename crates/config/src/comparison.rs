@@ -84,7 +84,6 @@ impl ConfigDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate as config;
     use crate::schema::FeatureSchemas;
     use std::path::Path;
 
@@ -109,7 +108,7 @@ routes: []
         };
         let loaded = |credential: &str| {
             let text = FILE.replace("CREDENTIAL", credential);
-            config::parse_comparable(Path::new("r.yaml"), &text, &FeatureSchemas::default(), &env)
+            crate::parse_comparable(Path::new("r.yaml"), &text, &FeatureSchemas::default(), &env)
                 .unwrap()
         };
         let (one, other) = (loaded("${KEY:-sk-canary-default}"), loaded("sk-canary-2"));

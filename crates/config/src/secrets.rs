@@ -1,9 +1,8 @@
 //! Secrets that a configuration keeps in files of their own, `{file: path}`.
 
 use super::document::PointerProblem;
-use headgate_core::pointer;
-use headgate_core::regular_file;
 use headgate_core::regular_file::UnreadableFile;
+use headgate_core::{pointer, regular_file};
 use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

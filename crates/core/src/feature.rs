@@ -99,9 +99,13 @@ pub trait Feature: Sync {
 
 /// The features of a program.
 #[derive(Clone, Copy)]
-pub struct FeatureList(pub &'static [&'static dyn Feature]);
+pub struct FeatureList(&'static [&'static dyn Feature]);
 
 impl FeatureList {
+    pub const fn new(features: &'static [&'static dyn Feature]) -> Self {
+        Self(features)
+    }
+
     pub fn iter(self) -> impl Iterator<Item = &'static dyn Feature> {
         self.0.iter().copied()
     }

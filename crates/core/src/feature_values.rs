@@ -17,27 +17,19 @@ impl FeatureValues {
         }
     }
 
-    /// The object of this type, if there is one.
-    pub fn find<T: Any + Send + Sync>(&self) -> Option<&T> {
-        let id = TypeId::of::<T>();
-        let (_, value) = self.0.iter().find(|(known, _)| *known == id)?;
-        value.downcast_ref()
-    }
-
-    /// As [`Self::find`], for whoever keeps it.
-    pub fn find_shared<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        let id = TypeId::of::<T>();
-        let (_, value) = self.0.iter().find(|(known, _)| *known == id)?;
-        value.clone().downcast().ok()
-    }
-
     /// The object of this type, which the caller's own feature has added.
     ///
     /// # Panics
     /// There is none: the feature is not in the program's list.
     pub fn get<T: Any + Send + Sync>(&self) -> Arc<T> {
-        let value = self.find_shared();
+        let value = self.find();
         value.unwrap_or_else(|| panic!("no feature adds a {}", type_name::<T>()))
+    }
+
+    fn find<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let id = TypeId::of::<T>();
+        let (_, value) = self.0.iter().find(|(known, _)| *known == id)?;
+        value.clone().downcast().ok()
     }
 }
 
@@ -54,7 +46,7 @@ mod tests {
         values.set(Arc::new("text"));
         values.set(Arc::new(2_u8));
         let copy = values.clone();
-        assert_eq!(copy.find(), Some(&2_u8));
+        assert_eq!(copy.find(), Some(Arc::new(2_u8)));
         assert!(Arc::ptr_eq(&copy.get::<&str>(), &values.get::<&str>()));
     }
 }

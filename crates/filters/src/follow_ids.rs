@@ -12,12 +12,10 @@ use headgate_core::filter::descriptor::{
 use headgate_core::filter::view::{RequestView, RouteDestination};
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
 use headgate_core::state::{StateStore, StoreUnavailable};
-use headgate_protocol::GenerationMedium;
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::ids;
 use headgate_protocol::ids::{ReferencedId, ResourceIdKind};
 use headgate_protocol::percent_encoding::decoded;
-use headgate_protocol::sealed_content;
+use headgate_protocol::{GenerationMedium, ids, sealed_content};
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {

@@ -9,9 +9,8 @@ use headgate_core::filter::view::{EventView, RequestView, ResponseBodyKind, Resp
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_protocol::images::{image_count, is_image_event};
 use headgate_protocol::response_verdict::{is_examined, is_pending};
-use headgate_protocol::usage;
 use headgate_protocol::usage::StreamUsageMeter;
-use headgate_protocol::{GenerationMedium, RequestCost};
+use headgate_protocol::{GenerationMedium, RequestCost, usage};
 use http::Method;
 use std::sync::Arc;
 

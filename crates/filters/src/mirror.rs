@@ -15,10 +15,9 @@ use headgate_core::scalar::HumanDuration;
 use headgate_core::subrequest::{
     Subrequest, SubrequestClient, SubrequestFuture, UpstreamRequestIdSlot,
 };
-use headgate_protocol::Protocol;
-use headgate_protocol::header_policy;
 use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::nearest::nearest;
+use headgate_protocol::{Protocol, header_policy};
 use http::{HeaderMap, Method};
 use schemars::JsonSchema;
 use serde::Deserialize;

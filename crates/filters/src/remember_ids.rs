@@ -7,11 +7,10 @@ use headgate_core::filter::descriptor::{ChainSide, FilterDescriptor, FilterPlace
 use headgate_core::filter::view::{EventView, RequestView, ResponseView, RouteDestination};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_core::state::StateStore;
-use headgate_protocol::ids;
 use headgate_protocol::ids::CreatedIds;
 use headgate_protocol::json::skim;
 use headgate_protocol::request_path::segment_text;
-use headgate_protocol::sealed_content;
+use headgate_protocol::{ids, sealed_content};
 use http::Method;
 use std::ops::Range;
 use std::sync::Arc;

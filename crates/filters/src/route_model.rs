@@ -9,10 +9,9 @@ use headgate_core::filter::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
     InvalidSettings, ModelEndpoint,
 };
-use headgate_core::filter::schema_fault;
 use headgate_core::filter::schema_fault::VIOLATIONS_MAX;
 use headgate_core::filter::view::{AttemptView, RequestView, RouteDestination};
-use headgate_core::filter::{Filter, HookResult};
+use headgate_core::filter::{Filter, HookResult, schema_fault};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, ValueKind};

@@ -3,9 +3,8 @@
 
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
-use headgate_protocol::ids;
 use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind};
-use headgate_protocol::{Protocol, RequestCost, ResponseStorage};
+use headgate_protocol::{Protocol, RequestCost, ResponseStorage, ids};
 use http::Method;
 use memchr::memmem;
 

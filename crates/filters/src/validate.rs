@@ -6,10 +6,9 @@ use headgate_core::filter::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
     read_settings_or_default, settings_schema,
 };
-use headgate_core::filter::schema_fault;
 use headgate_core::filter::schema_fault::VIOLATIONS_MAX;
 use headgate_core::filter::view::RequestView;
-use headgate_core::filter::{Filter, HookResult};
+use headgate_core::filter::{Filter, HookResult, schema_fault};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::form::MultipartForm;

@@ -25,11 +25,9 @@ use headgate_core::subrequest::{
 };
 use headgate_protocol::error_class::ErrorSubject;
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::header_policy;
 use headgate_protocol::json::edit::BodySegments;
 use headgate_protocol::redact::redact;
-use headgate_protocol::response_verdict;
-use headgate_protocol::{retry_after, upstream_request_id};
+use headgate_protocol::{header_policy, response_verdict, retry_after, upstream_request_id};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;

@@ -381,7 +381,7 @@ impl Metrics {
 /// Without features.
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new(FeatureList(&[]), &FeatureValues::default())
+        Self::new(FeatureList::new(&[]), &FeatureValues::default())
     }
 }
 

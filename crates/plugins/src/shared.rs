@@ -10,11 +10,10 @@ use headgate_wasm::{
 };
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::{fmt, io};
 use thiserror::Error;
 
 /// The engine of the process, started with the first plugin, and what was made with it.

@@ -2,10 +2,9 @@
 
 use super::case_file::{PluginCase, PluginCaseFile};
 use super::environment::CaseEnvironment;
-use super::exchange;
 use super::expectation::{CaseMismatch, CaseMismatches};
 use super::rules::RouteRules;
-use super::{CommandError, compile};
+use super::{CommandError, compile, exchange};
 use crate::cli::input_file::{read, read_text};
 use bytes::Bytes;
 use headgate_wasm::PluginModule;

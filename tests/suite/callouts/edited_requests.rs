@@ -1,10 +1,9 @@
 //! Tests of requests that a service edits: whatever the route checked of the caller's body, it checks of the edited one.
 
-use crate::harness::config;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::service::{CONTINUE, add_service, call_on_requests, respond};
-use crate::harness::{Gateway, Request, ScriptedProvider, Simulator};
+use crate::harness::{Gateway, Request, ScriptedProvider, Simulator, config};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 

@@ -1,9 +1,8 @@
 //! Callbacks that an earlier version still owed: its subscriptions, its events, and its dead letters.
 
-use crate::harness::Request;
 use crate::harness::earlier_version::{AGE, EarlierState, STORES};
-use crate::harness::eventually;
 use crate::harness::receiver::{ReceivedEvent, SECRETS};
+use crate::harness::{Request, eventually};
 use serde_json::Value;
 use std::time::Duration;
 

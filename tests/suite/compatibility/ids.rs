@@ -1,9 +1,8 @@
 //! Ids that an earlier version remembered, and its copies of files.
 
-use crate::harness::Request;
 use crate::harness::earlier_version::{AGE, EarlierState, STORES};
-use crate::harness::images;
 use crate::harness::request::BOB;
+use crate::harness::{Request, images};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

@@ -1,11 +1,10 @@
 //! Tests of a gateway that the system gives too little: it says so at its start, and serves with the least that it asks for.
 
-use crate::harness::Request;
-use crate::harness::config;
 use crate::harness::connection::Connection;
 use crate::harness::folder::Folder;
 use crate::harness::process::{BINARY, Process};
 use crate::harness::simulator::wait_for_listener;
+use crate::harness::{Request, config};
 use std::process::Command;
 
 fn folder() -> Folder {

@@ -8,8 +8,7 @@ use crate::harness::media::{
 use crate::harness::video::FAMILY_B;
 use crate::harness::{Gateway, RedisServer, Request, Simulator};
 use headgate_core::state::records::RecordKind;
-use headgate_core::state::settings::StoreOpener;
-use headgate_core::state::settings::{RedisSettings, SqliteSettings, StoreSettings};
+use headgate_core::state::settings::{RedisSettings, SqliteSettings, StoreOpener, StoreSettings};
 use headgate_core::state::{OnStoreFailure, StateStore};
 use headgate_media::{
     ContentDigest, MediaLimits, MediaLocation, MediaSettings, MediaStore, SharedMediaState,

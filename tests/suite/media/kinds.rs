@@ -2,9 +2,8 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::media::{data_uri, downloads, start};
-use crate::harness::media_files;
 use crate::harness::video::{FAMILY_B, GENERIC, creates};
-use crate::harness::{Request, WholeResponse};
+use crate::harness::{Request, WholeResponse, media_files};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 

@@ -1,10 +1,11 @@
 //! Tests of what plugins see of an exchange, what of their changes counts, and what an operator grants.
 
 use crate::configuration::check::{GOOD, check_in};
-use crate::harness::config;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
-use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, eventually};
+use crate::harness::{
+    Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator, config, eventually,
+};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 

@@ -1,9 +1,8 @@
 //! Tests of plugins that trap, loop, grow or answer garbage: the proxy lives, and each outcome is as the settings have it.
 
-use crate::harness::config;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::plugins::{declare_plugin, folder_with_plugin};
-use crate::harness::{Gateway, PROTOCOLS, Request, Simulator};
+use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, config};
 use headgate_protocol::Protocol;
 use serde_json::json;
 

@@ -1,11 +1,10 @@
 //! Tests of plugins as other people's SDKs and compilers make them.
 
-use crate::harness::config;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::plugins::declare_plugin;
 use crate::harness::service::respond;
-use crate::harness::{Gateway, Request, ScriptedProvider, Simulator};
+use crate::harness::{Gateway, Request, ScriptedProvider, Simulator, config};
 use headgate_protocol::Protocol;
 use serde_json::json;
 use std::path::Path;

@@ -2,10 +2,9 @@
 
 use super::messages::HEADERS;
 use crate::configuration::check;
-use crate::harness::config;
 use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
 use crate::harness::process::{BINARY, Process};
-use crate::harness::{Gateway, Request, Simulator, body_of, eventually, path_of};
+use crate::harness::{Gateway, Request, Simulator, body_of, config, eventually, path_of};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 use std::process::Command;

@@ -1,9 +1,8 @@
 //! Test of reloads that start plugins anew, while streams pass through the old ones.
 
 use super::lifecycle::version;
-use crate::harness::config;
 use crate::harness::plugins::{add_plugin, declare_plugin, folder_with_plugin};
-use crate::harness::{Gateway, PROTOCOLS, Request, Simulator};
+use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, config};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,8 +1,7 @@
 //! Tests of content that only the account that sealed it can read: it goes back there, or finds it by trying.
 
-use crate::harness::config;
 use crate::harness::service::json_response;
-use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Tests of streams: forwarded byte for byte and without delay, with their tokens counted.
 
 use crate::harness::config::{CREDENTIALS, route};
-use crate::harness::{Gateway, WholeResponse};
 use crate::harness::{
-    PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup, config, eventually,
+    Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup, WholeResponse,
+    config, eventually,
 };
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};

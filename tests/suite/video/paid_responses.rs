@@ -1,8 +1,9 @@
 //! Tests of responses to paid creates: which lead to failover, which are errors, and whether SDKs may retry.
 
-use crate::harness::config;
 use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, create, creates, video_config};
-use crate::harness::{Gateway, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse};
+use crate::harness::{
+    Gateway, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, config,
+};
 use serde_json::json;
 
 /// The two families' own routes and the generic one, each with its model and its channel.

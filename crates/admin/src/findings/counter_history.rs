@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_rule_is_met_while_its_counter_rises_within_its_window() {
         let start = Instant::now();
-        let mut history = CounterHistory::new(FeatureList(&[]), start);
+        let mut history = CounterHistory::new(FeatureList::new(&[]), start);
         let calls = |counts: [(&str, f64); 4]| {
             let counters = counts.into_iter().map(|(outcome, value)| FaultCounter {
                 metric: "headgate_callouts_total".into(),

@@ -5,8 +5,9 @@ pub mod running;
 pub mod watch;
 
 use crate::problem::InvalidConfig;
-use crate::snapshot::certificate_expiry;
-use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot};
+use crate::snapshot::{
+    self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot, certificate_expiry,
+};
 use crate::{CONFIG_BYTES_MAX, compute_revision};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use file_digests::FileDigests;
@@ -142,7 +143,7 @@ impl Reloader {
 
     /// Waits until the ends of all paid creates so far are stored.
     pub async fn until_creates_are_stored(&self) {
-        for feature in self.shared.list.0 {
+        for feature in self.shared.list.iter() {
             if let Some(stored) = feature.until_stored(&self.shared.features) {
                 stored.await;
             }
@@ -156,7 +157,7 @@ impl Reloader {
 
     /// Gives features the clients of the process.
     pub fn connect_features(&self, clients: &OutgoingClients) {
-        for feature in self.shared.list.0 {
+        for feature in self.shared.list.iter() {
             feature.connect(&self.shared.features, clients);
         }
     }

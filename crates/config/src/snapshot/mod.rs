@@ -25,7 +25,6 @@ mod state;
 mod tracing;
 mod usability;
 
-use crate as config;
 use crate::LoadedConfig;
 use crate::problem::{ConfigProblem, InvalidConfig};
 use crate::routes::GatewayConfig;
@@ -125,7 +124,7 @@ pub struct ConfigWarnings {
 /// Every problem found, with line and column.
 pub fn build(path: &Path, shared: &SharedState) -> Result<BuiltSnapshot, InvalidConfig> {
     let features = feature_schemas(shared.list);
-    let loaded = config::load(path, &features, &*shared.variables)?;
+    let loaded = crate::load(path, &features, &*shared.variables)?;
     build_loaded(path, loaded, shared)
 }
 
@@ -138,7 +137,7 @@ pub fn feature_schemas(list: FeatureList) -> FeatureSchemas {
         settings: kind.settings.map(|schema| schema()),
         bare: kind.bare,
     });
-    let features = list.0.iter();
+    let features = list.iter();
     FeatureSchemas {
         filters: filters.collect(),
         sections: features.filter_map(|feature| feature.sections()).collect(),
@@ -213,8 +212,8 @@ pub fn build_loaded(
     );
     tracing::warn_without(declared_tracing.as_ref(), &routes, &mut problems);
     let mut features = shared.features.clone();
-    for feature in shared.list.0 {
-        let values = sections.for_feature(*feature);
+    for feature in shared.list.iter() {
+        let values = sections.for_feature(feature);
         let context = SectionContext {
             values: &values,
             folder: &folder,
@@ -264,7 +263,7 @@ pub fn build_loaded(
     }
     .build(&mut problems);
     services::check_use(&declared_services, &services, &mut problems);
-    for feature in shared.list.0 {
+    for feature in shared.list.iter() {
         feature.check_use(&features, &mut problems);
     }
     callers::check_enforced(&declared, &router, &filters, &mut problems);
@@ -282,7 +281,7 @@ pub fn build_loaded(
         Ok(warnings) => warnings,
         Err(invalid) => return Err(InvalidConfig { files, ..invalid }),
     };
-    for feature in shared.list.0 {
+    for feature in shared.list.iter() {
         feature.adopt(&features);
     }
     Ok(BuiltSnapshot {

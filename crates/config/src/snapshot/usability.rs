@@ -9,9 +9,8 @@ use headgate_core::catalog::caller::{Callers, ModelPattern};
 use headgate_core::catalog::model::Catalog;
 use headgate_core::filter::descriptor::{FilterDescriptor, FilterProvision};
 use headgate_core::pointer::child;
-use headgate_protocol::Protocol;
 use headgate_protocol::nearest::nearest;
-use headgate_protocol::secret_shape;
+use headgate_protocol::{Protocol, secret_shape};
 use std::collections::{BTreeMap, HashSet};
 
 const SECRET_NAME: &str = "this name looks like a secret";

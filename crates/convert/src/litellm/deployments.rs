@@ -1,10 +1,9 @@
 //! `model_list` of a LiteLLM configuration: each entry is a model at a provider.
 
 use super::deployment::Deployment;
-use super::deployment_options;
 use super::global_settings::GlobalSettings;
 use super::providers::{LitellmProvider, provider_for_model};
-use super::{VARIABLE, expanded, secret};
+use super::{VARIABLE, deployment_options, expanded, secret};
 use crate::channel_draft::{ChannelSettings, CredentialDraft, HealthDraft, ValueDraft};
 use crate::naming::{is_model_name, literal};
 use crate::scalars;

@@ -43,7 +43,7 @@ pub trait ConfigProblems {
 impl SectionContext<'_> {
     /// The sections as a type whose fields are their keys.
     pub fn read<T: DeserializeOwned>(&self, problems: &mut dyn ConfigProblems) -> Option<T> {
-        let read = serde_json::from_value(Value::Object(self.values.clone()));
+        let read = T::deserialize(self.values);
         // The schema is derived from the type, so that this fails only where they disagree.
         read.map_err(|_| {
             let reason = "internal error: the section is valid by its schema and cannot be loaded; report this to the project";

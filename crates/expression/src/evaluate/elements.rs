@@ -6,8 +6,7 @@ use headgate_protocol::json::{ArrayElements, DocumentNode, ValueKind};
 
 use crate::allowance::EvaluationAllowance;
 use crate::error::EvaluationFailure;
-use crate::evaluate::Evaluated;
-use crate::evaluate::documents;
+use crate::evaluate::{Evaluated, documents};
 use crate::pointer::charge_elements;
 use crate::values::CelValue;
 

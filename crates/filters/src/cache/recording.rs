@@ -7,11 +7,10 @@ use crate::response_cache::{
 use bytes::{Bytes, BytesMut};
 use headgate_core::filter::view::{EventAction, ResponseBodyKind};
 use headgate_core::state::calendar::unix_ms;
-use headgate_protocol::Protocol;
-use headgate_protocol::ids;
 use headgate_protocol::ids::CreatedIds;
 use headgate_protocol::json::{JsonDocument, JsonLimits, ValueKind};
 use headgate_protocol::sse::SseEvent;
+use headgate_protocol::{Protocol, ids};
 use http::{HeaderMap, StatusCode, header};
 use std::sync::Arc;
 

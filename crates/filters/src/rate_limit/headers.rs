@@ -2,10 +2,9 @@
 
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
-use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::rate_limit_headers;
 use headgate_protocol::rate_limit_headers::{RateLimitStatus, RateLimitUnit, duration_text};
+use headgate_protocol::{Protocol, rate_limit_headers};
 use std::time::Duration;
 
 /// Adds the headers for requests and for tokens. Of several limits of a unit, the one with the least remaining counts.

@@ -18,18 +18,14 @@ use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::AttemptOutcome;
 use headgate_config::snapshot::failover::EventBufferLimits;
 use headgate_core::filter::view::ResponseBodyKind;
-use headgate_protocol::ChannelProtocol;
 use headgate_protocol::error_class::{
     ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
 };
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::ids;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
-use headgate_protocol::retry_after;
-use headgate_protocol::sealed_content;
 use headgate_protocol::sse::{SseDecoder, SseEvent};
 use headgate_protocol::stream::EventClass;
-use headgate_protocol::upstream_request_id;
+use headgate_protocol::{ChannelProtocol, ids, retry_after, sealed_content, upstream_request_id};
 use http::{Method, StatusCode};
 use std::pin::pin;
 use std::time::SystemTime;

@@ -22,10 +22,11 @@ use headgate_protocol::error_class::{
     ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
 };
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::response_verdict;
 use headgate_protocol::response_verdict::{ResponseVerdict, reported_status};
 use headgate_protocol::sse::is_event_stream_start;
-use headgate_protocol::{ChannelProtocol, GenerationMedium, retry_after, upstream_request_id};
+use headgate_protocol::{
+    ChannelProtocol, GenerationMedium, response_verdict, retry_after, upstream_request_id,
+};
 use http::{HeaderMap, Method, StatusCode};
 use std::pin::pin;
 use std::time::{Duration, SystemTime};

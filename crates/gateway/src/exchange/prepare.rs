@@ -9,11 +9,10 @@ use headgate_core::catalog::channel::{Channel, Credential};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
-use headgate_protocol::ChannelProtocol;
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::header_policy;
 use headgate_protocol::json::edit::{BodySegments, JsonEdits};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
+use headgate_protocol::{ChannelProtocol, header_policy};
 use headgate_tracing::ExchangeTrace;
 use http::Method;
 

@@ -2,10 +2,9 @@
 //! no request wakes another thread.
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::{io, thread};
 use tokio::runtime::{Builder, Handle};
 
 /// Maximum number of threads for blocking work, of all workers together.

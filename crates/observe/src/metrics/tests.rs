@@ -55,7 +55,7 @@ impl FeatureMetrics for CoffeeMetrics {
 
 #[test]
 fn metrics_of_features_are_current_whenever_they_are_read() {
-    let features = FeatureList(&[&CoffeeFeature]);
+    let features = FeatureList::new(&[&CoffeeFeature]);
     let shared = features.shared_values();
     let metrics = Metrics::new(features, &shared);
     let count = shared.get::<CoffeeCount>();

@@ -1,9 +1,8 @@
 //! Media types of image files, data URLs and base64.
 
-use base64::Engine;
-use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use base64::{Engine, alphabet};
 
 /// Accepts base64 with or without padding: callers send both.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(

@@ -1,9 +1,8 @@
 //! The scan: validates a body against RFC 8259 and the gateway's stricter rules, and writes the tape.
 
 use super::error::{ExpectedToken, JsonError, JsonErrorKind};
-use super::keys;
 use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
-use super::{JsonLimits, number, text};
+use super::{JsonLimits, keys, number, text};
 
 /// Scans the whole body; the first entry of the tape is the outermost value.
 pub(super) fn scan(body: &[u8], limits: &JsonLimits) -> Result<Vec<TapeEntry>, JsonError> {

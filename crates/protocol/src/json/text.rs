@@ -8,8 +8,7 @@ use bytes::Bytes;
 use super::byte_set::byte_set;
 use super::error::{ExpectedToken, JsonErrorKind};
 #[cfg(target_arch = "x86_64")]
-use super::string_block::Avx2Blocks;
-use super::string_block::{BlockClassifier, LargeBlocks, SmallBlocks, StringBlock};
+use super::string_block::{Avx2Blocks, BlockClassifier, LargeBlocks, SmallBlocks, StringBlock};
 use super::tape::StringFlags;
 
 /// The value of each hexadecimal digit; 16 for other bytes.

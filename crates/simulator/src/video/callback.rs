@@ -2,13 +2,12 @@
 //!
 //! Source: the vendor's page 82379/1520757. A cancelled task is not called back.
 
-use crate::http_post;
 use crate::json::JsonObject;
-use crate::model_request;
 use crate::request_context::RequestContext;
 use crate::task_directives::{CallbackDisorder, TaskEnd};
 use crate::video_operation::SimulatedFamily;
 use crate::video_task::{TaskPlan, VideoTask, VideoTaskState, VideoTaskStore};
+use crate::{http_post, model_request};
 use bytes::Bytes;
 use http::request::Parts;
 use serde_json::Value;

@@ -6,8 +6,10 @@ use headgate_core::state::health::StoreCounters;
 use headgate_core::state::lock::lock;
 use headgate_core::state::records::OPERATION_TIMEOUT;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, Pipeline, ServerErrorKind};
-use redis::{Cmd, RedisError};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError,
+    ServerErrorKind,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;

@@ -4,12 +4,11 @@ use super::file::{StateDatabase, is_broken};
 use bytes::Bytes;
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::health::{StoreCounters, StoreOperation};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 use tokio::sync::oneshot;
 
 /// The maximum number of waiting reads.

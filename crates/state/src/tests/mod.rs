@@ -17,8 +17,7 @@ use headgate_core::state::admission::{
     LimitKind,
 };
 use headgate_core::state::health::StoreOperation;
-use headgate_core::state::settings::StoreOpener;
-use headgate_core::state::settings::{SqliteSettings, StoreSettings};
+use headgate_core::state::settings::{SqliteSettings, StoreOpener, StoreSettings};
 use headgate_core::state::{StateStore, StoreFuture};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -3,8 +3,7 @@
 use super::redis_server::RedisServer;
 use super::*;
 use headgate_core::scalar::Secret;
-use headgate_core::state::settings::RedisSettings;
-use headgate_core::state::settings::StoreOpener;
+use headgate_core::state::settings::{RedisSettings, StoreOpener};
 use headgate_core::state::{OnStoreFailure, StoreUnavailable};
 use std::task::Poll;
 use std::time::Instant;

@@ -7,10 +7,9 @@ use bytes::Bytes;
 use headgate_core::catalog::channel::TimeoutOverrides;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::public_url::PublicUrl;
-use headgate_core::filter::descriptor::FilterProvision;
 use headgate_core::filter::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
-    InvalidSettings, read_settings_or_default, settings_schema,
+    FilterProvision, InvalidSettings, read_settings_or_default, settings_schema,
 };
 use headgate_core::filter::settlement::Settlement;
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
