@@ -4,7 +4,7 @@ use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use headgate::features::FEATURES;
 use headgate_config::snapshot;
-use headgate_config::snapshot::SharedState;
+use headgate_config::snapshot::CrossSnapshotState;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::chain::RequestChain;
 use headgate_core::filter::view::RequestView;
@@ -98,7 +98,7 @@ fn tap_a_stream(criterion: &mut Criterion) {
 /// The request chain of the repository's chat route, from the head to the selection of a model.
 fn chain(criterion: &mut Criterion) {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../routes.yaml");
-    let snapshot = snapshot::build(&config, &SharedState::new(FEATURES))
+    let snapshot = snapshot::build(&config, &CrossSnapshotState::new(FEATURES))
         .expect("it is good")
         .snapshot;
     let route = snapshot

@@ -4,7 +4,7 @@ use super::CommandError;
 use super::admin_client::AdminUrl;
 use super::config_file::{DEFAULT_FILE, path_of_variable};
 use crate::features::FEATURES;
-use headgate_config::snapshot::SharedState;
+use headgate_config::snapshot::CrossSnapshotState;
 use headgate_config::{CONFIG_BYTES_MAX, snapshot};
 use headgate_core::regular_file;
 use serde_json::Value;
@@ -50,7 +50,7 @@ fn configured_url(file: &Path) -> Result<AdminUrl, CommandError> {
             "error: {reason}\n  {file} does not have the address of the admin pages; give it with --admin URL"
         ))
     };
-    let (admin, is_tls) = match snapshot::build(file, &SharedState::new(FEATURES)) {
+    let (admin, is_tls) = match snapshot::build(file, &CrossSnapshotState::new(FEATURES)) {
         Ok(built) => {
             let server = built.snapshot.server;
             (server.admin, server.admin_tls.is_some())

@@ -30,7 +30,7 @@ const SYSTEM_AUTHORITIES: [&str; 3] = [
 
 /// How the admin pages are requested.
 #[derive(clap::Args, Clone, Debug)]
-pub struct AdminRequestArgs {
+pub struct AdminClientAuthArgs {
     /// Environment variable that has the admin key [default: HEADGATE_ADMIN_KEY]
     #[arg(long, value_name = "NAME")]
     key_env: Option<String>,
@@ -50,7 +50,7 @@ pub struct AdminUrl {
 /// The admin pages of a gateway.
 pub struct AdminClient<'a> {
     pub url: &'a AdminUrl,
-    pub args: &'a AdminRequestArgs,
+    pub args: &'a AdminClientAuthArgs,
 }
 
 /// A response, as far as commands need it.
@@ -190,7 +190,7 @@ impl AdminClient<'_> {
     }
 }
 
-impl AdminRequestArgs {
+impl AdminClientAuthArgs {
     /// The key in the environment, if there is one.
     fn key(&self) -> Result<Option<String>, CommandError> {
         let name = self.key_env.as_deref().unwrap_or(KEY_VARIABLE);

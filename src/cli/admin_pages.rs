@@ -2,20 +2,20 @@
 
 use super::CommandError;
 use super::admin_address::AdminAddressArgs;
-use super::admin_client::{AdminClient, AdminRequestArgs, AdminResponse};
+use super::admin_client::{AdminClient, AdminClientAuthArgs, AdminResponse};
 use serde_json::Value;
 use std::time::Duration;
 
 /// Where the admin pages are, and how they are requested.
 #[derive(clap::Args)]
-pub struct AdminPagesArgs {
+pub struct AdminConnectionArgs {
     #[command(flatten)]
     address: AdminAddressArgs,
     #[command(flatten)]
-    request: AdminRequestArgs,
+    request: AdminClientAuthArgs,
 }
 
-impl AdminPagesArgs {
+impl AdminConnectionArgs {
     /// The JSON of an admin page.
     ///
     /// # Errors

@@ -1,12 +1,12 @@
 //! `headgate callback`: lists and redrives events that could not be delivered.
 
 use super::admin_address::AdminAddressArgs;
-use super::admin_client::{AdminClient, AdminRequestArgs};
+use super::admin_client::{AdminClient, AdminClientAuthArgs};
 use super::{CommandError, examples};
 use serde_json::Value;
 
 #[derive(clap::Subcommand)]
-pub enum CallbackCommand {
+pub enum DeadLetterCommand {
     /// Prints the dead letters of a running gateway, one JSON object per line.
     #[command(after_help = examples::CALLBACK_LIST)]
     List(ListDeadLettersArgs),
@@ -20,7 +20,7 @@ pub struct ListDeadLettersArgs {
     #[command(flatten)]
     address: AdminAddressArgs,
     #[command(flatten)]
-    request: AdminRequestArgs,
+    request: AdminClientAuthArgs,
 }
 
 #[derive(clap::Args)]
@@ -34,16 +34,16 @@ pub struct RedriveArgs {
     #[command(flatten)]
     address: AdminAddressArgs,
     #[command(flatten)]
-    request: AdminRequestArgs,
+    request: AdminClientAuthArgs,
 }
 
-pub fn run(command: &CallbackCommand) -> Result<(), CommandError> {
+pub fn run(command: &DeadLetterCommand) -> Result<(), CommandError> {
     match command {
-        CallbackCommand::List(ListDeadLettersArgs { address, request }) => list(&AdminClient {
+        DeadLetterCommand::List(ListDeadLettersArgs { address, request }) => list(&AdminClient {
             url: &address.url()?,
             args: request,
         }),
-        CallbackCommand::Redrive(RedriveArgs {
+        DeadLetterCommand::Redrive(RedriveArgs {
             id,
             address,
             request,

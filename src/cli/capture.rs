@@ -1,7 +1,7 @@
 //! `headgate capture`: records exchanges of a caller of a running gateway, and prints what was recorded.
 
 use super::admin_client::query_value;
-use super::admin_pages::AdminPagesArgs;
+use super::admin_pages::AdminConnectionArgs;
 use super::{CommandError, examples};
 use serde_json::Value;
 
@@ -19,13 +19,13 @@ enum CaptureCommand {
     Start(StartCaptureArgs),
     /// Prints the captures without what they recorded, one JSON object per line.
     #[command(after_help = examples::CAPTURE_LIST)]
-    List(AdminPagesArgs),
+    List(AdminConnectionArgs),
     /// Prints a capture with what it recorded, as JSON. It has prompts and responses of the caller.
     #[command(after_help = examples::CAPTURE_SHOW)]
-    Show(NamedCaptureArgs),
+    Show(CaptureIdArgs),
     /// Ends a capture and removes what it recorded.
     #[command(after_help = examples::CAPTURE_REMOVE)]
-    Remove(NamedCaptureArgs),
+    Remove(CaptureIdArgs),
 }
 
 #[derive(clap::Args)]
@@ -42,28 +42,28 @@ struct StartCaptureArgs {
     #[arg(long, value_name = "N")]
     bytes: Option<u64>,
     #[command(flatten)]
-    pages: AdminPagesArgs,
+    pages: AdminConnectionArgs,
 }
 
 #[derive(clap::Args)]
-struct NamedCaptureArgs {
+struct CaptureIdArgs {
     /// Id of the capture, such as cap_1.
     id: String,
     #[command(flatten)]
-    pages: AdminPagesArgs,
+    pages: AdminConnectionArgs,
 }
 
 pub fn run(args: &CaptureArgs) -> Result<(), CommandError> {
     match &args.command {
         CaptureCommand::Start(args) => start(args),
         CaptureCommand::List(pages) => list(pages),
-        CaptureCommand::Show(NamedCaptureArgs { id, pages }) => {
+        CaptureCommand::Show(CaptureIdArgs { id, pages }) => {
             let path = format!("/captures/content?id={}", query_value(id));
             let capture = pages.json("GET", &path)?;
             println!("{capture:#}");
             Ok(())
         }
-        CaptureCommand::Remove(NamedCaptureArgs { id, pages }) => {
+        CaptureCommand::Remove(CaptureIdArgs { id, pages }) => {
             let path = format!("/captures/remove?id={}", query_value(id));
             pages.json("POST", &path)?;
             println!("{id} removed");
@@ -94,7 +94,7 @@ fn start(args: &StartCaptureArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn list(pages: &AdminPagesArgs) -> Result<(), CommandError> {
+fn list(pages: &AdminConnectionArgs) -> Result<(), CommandError> {
     let page = pages.json("GET", "/captures")?;
     let captures = page["captures"].as_array();
     let captures = captures.map(Vec::as_slice).unwrap_or_default();

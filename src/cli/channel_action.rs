@@ -2,7 +2,7 @@
 
 use super::CommandError;
 use super::admin_client::query_value;
-use super::admin_pages::AdminPagesArgs;
+use super::admin_pages::AdminConnectionArgs;
 use serde_json::Value;
 
 /// The channel of an action.
@@ -11,7 +11,7 @@ pub struct ChannelActionArgs {
     /// Name of the channel.
     channel: String,
     #[command(flatten)]
-    pages: AdminPagesArgs,
+    pages: AdminConnectionArgs,
 }
 
 /// What to do with a channel.

@@ -1,11 +1,11 @@
 //! `headgate check`: validates a configuration and prints every problem with its position.
 
-use super::config_file::ConfigFile;
+use super::config_file::PositionalConfigFileArgs;
 use super::style::{self, styled};
 use super::{CommandError, strict_check};
 use crate::features::FEATURES;
 use headgate_config::snapshot;
-use headgate_config::snapshot::{BuiltSnapshot, SharedState, Snapshot};
+use headgate_config::snapshot::{BuiltSnapshot, CrossSnapshotState, Snapshot};
 use headgate_gateway as gateway;
 use headgate_media::{MediaLocation, MediaStore, SharedMediaState};
 use headgate_observe::metrics::Metrics;
@@ -21,7 +21,7 @@ Exit status: 0 the file is valid (and with --strict everything can be reached), 
 #[command(after_help = EXAMPLE)]
 pub struct CheckArgs {
     #[command(flatten)]
-    config: ConfigFile,
+    config: PositionalConfigFileArgs,
     /// Also connects to each channel and service, and requests the list of models of each channel with each of its
     /// credentials. Sends nothing that costs.
     #[arg(long)]
@@ -37,7 +37,7 @@ impl CheckArgs {
 
 pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
     let file = &args.config.path();
-    let shared = SharedState::new(FEATURES);
+    let shared = CrossSnapshotState::new(FEATURES);
     let BuiltSnapshot { snapshot, warnings } = snapshot::build(file, &shared)?;
     if !warnings.text.is_empty() {
         anstream::println!("{}", style::report(&warnings.text));
@@ -66,7 +66,7 @@ fn counted(count: usize, noun: &str) -> String {
 }
 
 /// Warns if the bucket of the media store cannot be written. Nothing else here connects to anybody.
-fn check_bucket(snapshot: &Snapshot, shared: &SharedState) {
+fn check_bucket(snapshot: &Snapshot, shared: &CrossSnapshotState) {
     let MediaLocation::Bucket(settings) = &snapshot.features.get::<MediaStore>().settings.location
     else {
         return;

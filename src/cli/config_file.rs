@@ -8,26 +8,26 @@ pub const DEFAULT_FILE: &str = "routes.yaml";
 
 /// The file of commands that have no other positional argument.
 #[derive(clap::Args)]
-pub struct ConfigFile {
+pub struct PositionalConfigFileArgs {
     /// Path of the configuration file [env: HEADGATE_CONFIG] [default: routes.yaml]
     #[arg(conflicts_with = "config")]
     file: Option<PathBuf>,
     #[command(flatten)]
-    option: ConfigOption,
+    option: ConfigFileOptionArgs,
 }
 
 /// The file of commands whose positional arguments are others.
 #[derive(clap::Args)]
-pub struct ConfigOption {
+pub struct ConfigFileOptionArgs {
     /// Path of the configuration file [env: HEADGATE_CONFIG] [default: routes.yaml]
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
-impl ConfigFile {
+impl PositionalConfigFileArgs {
     #[cfg(feature = "simulator")]
     pub fn new(file: PathBuf) -> Self {
-        let option = ConfigOption { config: None };
+        let option = ConfigFileOptionArgs { config: None };
         Self {
             file: Some(file),
             option,
@@ -39,7 +39,7 @@ impl ConfigFile {
     }
 }
 
-impl ConfigOption {
+impl ConfigFileOptionArgs {
     pub fn path(&self) -> PathBuf {
         self.given().unwrap_or_else(|| DEFAULT_FILE.into())
     }
@@ -64,7 +64,7 @@ mod tests {
     #[derive(Parser)]
     struct Command {
         #[command(flatten)]
-        config: ConfigFile,
+        config: PositionalConfigFileArgs,
     }
 
     #[test]

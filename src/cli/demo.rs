@@ -1,9 +1,9 @@
 //! `headgate demo`: a simulated provider and the gateway in one process, and requests to paste into a terminal.
 
-use super::config_file::{ConfigFile, ConfigOption, DEFAULT_FILE};
+use super::config_file::{ConfigFileOptionArgs, DEFAULT_FILE, PositionalConfigFileArgs};
 use super::{CommandError, key, run};
 use crate::features::FEATURES;
-use headgate_config::snapshot::SharedState;
+use headgate_config::snapshot::CrossSnapshotState;
 use headgate_observe::process_log;
 use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorDefaults};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(clap::Args)]
 pub struct DemoArgs {
     #[command(flatten)]
-    config: ConfigOption,
+    config: ConfigFileOptionArgs,
     /// Address of the gateway.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: String,
@@ -70,14 +70,14 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let gateway_url = format!("http://{gateway}");
     let folder = new_folder()?;
     let config = config_file(&args.config, &folder)?;
-    let shared = SharedState {
+    let shared = CrossSnapshotState {
         variables: Arc::new(variables(
             address,
             gateway_url,
             key::new_task_key()?,
             format!("sqlite:{}", folder.join(STATE_FILE).display()),
         )),
-        ..SharedState::new(FEATURES)
+        ..CrossSnapshotState::new(FEATURES)
     };
     let run::ReadyGateway {
         process,
@@ -85,7 +85,7 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
         admin,
     } = run::gateway(
         &run::RunArgs {
-            config: ConfigFile::new(config.clone()),
+            config: PositionalConfigFileArgs::new(config.clone()),
             listen: Some(gateway.to_string()),
             admin: Some(args.admin.clone()),
             upgrade: false,
@@ -144,7 +144,7 @@ fn new_folder() -> io::Result<PathBuf> {
 }
 
 /// The configuration: the given file, or `routes.yaml` of the working folder, or else the built-in one.
-fn config_file(option: &ConfigOption, folder: &Path) -> io::Result<PathBuf> {
+fn config_file(option: &ConfigFileOptionArgs, folder: &Path) -> io::Result<PathBuf> {
     if let Some(given) = option.given() {
         return Ok(given);
     }

@@ -4,10 +4,10 @@ mod change;
 mod files;
 mod settings;
 
-use super::plan_changes::{PlanChange, plan_changes};
+use super::comparable_plan::{ComparableRequestPlan, PlannedOutcome};
+use super::plan_changes::{RequestPlanChange, plan_changes};
 use super::progress::ProgressLine;
-use super::request_file::{self, RecordedContent, RecordedRequest};
-use super::request_plan::{PlannedOutcome, RequestPlan};
+use super::request_file::{self, RecordedRequest, SampleOrLogLine};
 use super::style::{self, styled};
 use super::{CommandError, logged_plan};
 use crate::features::FEATURES;
@@ -15,7 +15,7 @@ use change::{SettingChange, SettingGroup};
 use headgate_config as config;
 use headgate_config::problem::InvalidConfig;
 use headgate_config::reload::running::StartupSettings;
-use headgate_config::snapshot::{SharedState, Snapshot, feature_schemas};
+use headgate_config::snapshot::{CrossSnapshotState, Snapshot, feature_schemas};
 use headgate_config::{ComparableConfig, snapshot};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -78,7 +78,7 @@ pub fn run(args: &DiffArgs) -> Result<bool, CommandError> {
 
 impl ConfigSide {
     fn read(file: &Path) -> Result<Self, InvalidConfig> {
-        let shared = SharedState::new(FEATURES);
+        let shared = CrossSnapshotState::new(FEATURES);
         let snapshot = snapshot::build(file, &shared)?.snapshot;
         Ok(Self {
             config: config::load_comparable(file, &feature_schemas(FEATURES), &*shared.variables)?,
@@ -164,18 +164,22 @@ fn compare_requests(
     Ok(differing.len())
 }
 
-async fn plan(snapshot: &Snapshot, request: &RecordedRequest, caller: Option<&str>) -> RequestPlan {
+async fn plan(
+    snapshot: &Snapshot,
+    request: &RecordedRequest,
+    caller: Option<&str>,
+) -> ComparableRequestPlan {
     match &request.content {
-        RecordedContent::Whole(sample, _) => {
-            RequestPlan::for_sample(snapshot, sample, caller).await
+        SampleOrLogLine::Whole(sample, _) => {
+            ComparableRequestPlan::for_sample(snapshot, sample, caller).await
         }
-        RecordedContent::LogLine(line) => logged_plan::plan(snapshot, line, caller),
+        SampleOrLogLine::LogLine(line) => logged_plan::plan(snapshot, line, caller),
     }
 }
 
-fn print_request(request: &RecordedRequest, changes: &[PlanChange]) {
+fn print_request(request: &RecordedRequest, changes: &[RequestPlanChange]) {
     println!("  {}: {}", request.place, request.title());
-    for PlanChange { aspect, text } in changes {
+    for RequestPlanChange { aspect, text } in changes {
         println!("    {aspect:<9} {text}");
     }
 }

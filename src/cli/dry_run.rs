@@ -39,7 +39,7 @@ pub struct DryRunRequest {
 }
 
 /// What the filters of a route decided about a request.
-pub struct DryRun {
+pub struct DryRunResult {
     pub request: RequestView,
     pub verdict: Result<FilterAction, Fault>,
     /// The requests of filters that the gateway would send before it decides, in order.
@@ -48,7 +48,7 @@ pub struct DryRun {
     pub trace: Option<Box<ExchangeTrace>>,
 }
 
-impl DryRun {
+impl DryRunResult {
     /// Runs the request filters of `route`.
     pub async fn run(snapshot: &Snapshot, route: &Route, request: DryRunRequest) -> Self {
         let DryRunRequest {

@@ -1,8 +1,8 @@
 //! `headgate explain`: dry-runs a request and prints what the gateway would send.
 
-use super::admin_client::{AdminRequestArgs, AdminUrl};
-use super::config_file::ConfigOption;
-use super::dry_run::{DryRun, DryRunRequest, split_query, usual_headers};
+use super::admin_client::{AdminClientAuthArgs, AdminUrl};
+use super::config_file::ConfigFileOptionArgs;
+use super::dry_run::{DryRunRequest, DryRunResult, split_query, usual_headers};
 use super::explain_callouts::print_callouts;
 use super::explain_conditions::print_conditions;
 use super::explain_trace::print_trace;
@@ -14,13 +14,13 @@ use bytes::Bytes;
 use headgate_config::hint::did_you_mean;
 use headgate_config::snapshot;
 use headgate_config::snapshot::router::{Route, RouteMatch};
-use headgate_config::snapshot::{SharedState, Snapshot};
+use headgate_config::snapshot::{CrossSnapshotState, Snapshot};
 use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::chain::NamedFilter;
 use headgate_core::filter::streamed_reply::StreamedReply;
 use headgate_core::filter::view::RequestView;
-use headgate_core::filter::{FilterAction, LocalReply, PlannedCopy};
+use headgate_core::filter::{FilterAction, LocalReply, PlannedMirrorRequest};
 use headgate_gateway::preview::{SubrequestPreview, UpstreamRequestPreview, preview};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::Fault;
@@ -35,7 +35,7 @@ pub struct ExplainArgs {
     /// Path and query of the request, such as /v1/chat/completions.
     path: String,
     #[command(flatten)]
-    config: ConfigOption,
+    config: ConfigFileOptionArgs,
     /// Method [default: POST with a body, else GET].
     #[arg(long, short = 'X')]
     method: Option<Method>,
@@ -62,11 +62,12 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "ADMIN", num_args = 0..=1, default_missing_value = "")]
     live: Option<AdminAddressSource>,
     #[command(flatten)]
-    admin: AdminRequestArgs,
+    admin: AdminClientAuthArgs,
 }
 
 pub fn run(args: &ExplainArgs) -> Result<(), CommandError> {
-    let snapshot = snapshot::build(&args.config.path(), &SharedState::new(FEATURES))?.snapshot;
+    let snapshot =
+        snapshot::build(&args.config.path(), &CrossSnapshotState::new(FEATURES))?.snapshot;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -109,7 +110,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     println!("request   {}", names(route.request.filters()));
     println!("response  {}", names(route.response.filters()));
     let sent = headers(args, route.protocol, has_body)?;
-    let run = DryRun::run(
+    let run = DryRunResult::run(
         snapshot,
         route,
         DryRunRequest {
@@ -126,7 +127,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
         },
     )
     .await;
-    let DryRun {
+    let DryRunResult {
         request,
         verdict,
         subrequests,
@@ -187,7 +188,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
 fn print_copies(route: &Route, request: &RequestView) {
     let filters = route.request.filters().iter();
     for planned in filters.filter_map(|named| named.filter.planned_copy(request)) {
-        let PlannedCopy {
+        let PlannedMirrorRequest {
             channel,
             percent,
             obstacle,

@@ -5,7 +5,7 @@ use headgate_core::filter::chain::NamedFilter;
 use headgate_core::filter::condition::StepCondition;
 use headgate_core::filter::expression::ExchangeValues;
 use headgate_core::filter::view::RequestView;
-use headgate_expression::Phase;
+use headgate_expression::EvaluationPhase;
 
 /// Prints a line for each condition of the route's filters and of the channels that serve the model.
 pub(super) fn print_conditions(route: &Route, request: &RequestView) {
@@ -23,7 +23,7 @@ pub(super) fn print_conditions(route: &Route, request: &RequestView) {
 /// What became of the condition of a step of the request chain.
 pub(super) fn request_outcome(condition: &StepCondition, request: &RequestView) -> String {
     match (condition.expression.phase(), condition.outcome(request)) {
-        (Phase::Attempt, _) => "decided for each attempt".into(),
+        (EvaluationPhase::Attempt, _) => "decided for each attempt".into(),
         (_, None) => "not reached".into(),
         (_, Some(outcome)) => {
             let runs = if outcome.runs { "runs" } else { "skipped" };

@@ -5,12 +5,12 @@ use headgate_config::hint::did_you_mean;
 use headgate_core::task::families::{SHIPPED, shipped};
 
 #[derive(clap::Args)]
-pub struct FamiliesArgs {
+pub struct VideoFamiliesArgs {
     /// Name of a family [default: all], printed in the format of routes.yaml.
     name: Option<String>,
 }
 
-pub fn run(args: &FamiliesArgs) -> Result<(), CommandError> {
+pub fn run(args: &VideoFamiliesArgs) -> Result<(), CommandError> {
     let Some(name) = &args.name else {
         println!("families:");
         for (name, definition) in SHIPPED {

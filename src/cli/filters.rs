@@ -4,7 +4,9 @@ use super::CommandError;
 use super::style::{self, styled};
 use crate::features::FEATURES;
 use headgate_config::hint::did_you_mean;
-use headgate_config::settings_table::{SettingRow, SettingsTable, settings_tables};
+use headgate_config::settings_table::{
+    SettingsReferenceRow, SettingsReferenceTable, settings_tables,
+};
 use headgate_core::filter::descriptor::{ChainSide, FilterDescriptor};
 
 #[derive(clap::Args)]
@@ -54,13 +56,13 @@ fn print_filter(kind: &FilterDescriptor) {
     if tables.is_empty() {
         println!("\nIts settings are no mapping; docs/filters/{name}.md has them.");
     }
-    for SettingsTable { place, rows } in tables {
+    for SettingsReferenceTable { place, rows } in tables {
         println!();
         match &*place {
             "" => anstream::println!("{}", styled(style::STRONG, "settings")),
             place => anstream::println!("{}", styled(style::STRONG, place)),
         }
-        for SettingRow {
+        for SettingsReferenceRow {
             key,
             default,
             meaning,

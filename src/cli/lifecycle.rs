@@ -3,13 +3,13 @@
 use super::handover::{InheritedSockets, SocketOffer};
 use super::supervisor;
 use crate::memory::trim::MemoryTrim;
-use headgate_admin::findings::watch::FindingWatch;
-use headgate_config::reload::Reloader;
+use headgate_admin::findings::watch::FindingChangeLogger;
+use headgate_config::reload::SnapshotReloader;
 use headgate_config::snapshot::server::ServerLimits;
 use headgate_gateway::listen::drain_state::DrainState;
 use headgate_gateway::service::LAST_REQUEST;
 use headgate_observe::access_log::AccessLog;
-use headgate_observe::line_writer::LineWriter;
+use headgate_observe::line_writer::BackgroundLineWriter;
 use headgate_observe::metrics::Metrics;
 use std::future::pending;
 use std::path::PathBuf;
@@ -39,12 +39,12 @@ const CREATES_STORED_WAIT: Duration = Duration::from_secs(10);
 
 /// What the lifecycle of a process needs.
 pub struct ProcessLifecycle {
-    pub reloader: Arc<Reloader>,
+    pub reloader: Arc<SnapshotReloader>,
     pub metrics: Arc<Metrics>,
     pub access_log: Arc<AccessLog>,
-    pub log: LineWriter,
+    pub log: BackgroundLineWriter,
     pub ready: Arc<AtomicBool>,
-    pub findings: FindingWatch,
+    pub findings: FindingChangeLogger,
     pub memory: MemoryTrim,
     pub drain_state: Arc<DrainState>,
     pub limits: ServerLimits,

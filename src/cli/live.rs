@@ -1,7 +1,7 @@
 //! The status of the channels of a running gateway, for `headgate explain --live`.
 
 use super::CommandError;
-use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl};
+use super::admin_client::{AdminClient, AdminClientAuthArgs, AdminUrl};
 use headgate_core::catalog::model::Candidate;
 use serde_json::Value;
 use std::str::FromStr;
@@ -39,7 +39,7 @@ impl LiveChannelStatuses {
     ///
     /// # Errors
     /// There is no response in time, or it is not that of a gateway.
-    pub fn fetch(url: &AdminUrl, args: &AdminRequestArgs) -> Result<Self, CommandError> {
+    pub fn fetch(url: &AdminUrl, args: &AdminClientAuthArgs) -> Result<Self, CommandError> {
         if url.authority.ends_with(":0") {
             return Err(CommandError::new(
                 "error: `server.admin` has port 0, so its port is not known; give the address with --live http://HOST:PORT",

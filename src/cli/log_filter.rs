@@ -1,7 +1,7 @@
 //! `headgate log-filter`: prints and changes the filter of the process log of a running gateway.
 
 use super::admin_address::AdminAddressArgs;
-use super::admin_client::{AdminClient, AdminRequestArgs, query_value};
+use super::admin_client::{AdminClient, AdminClientAuthArgs, query_value};
 use super::{CommandError, examples};
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub struct LogFilterArgs {
     #[command(flatten)]
     address: AdminAddressArgs,
     #[command(flatten)]
-    request: AdminRequestArgs,
+    request: AdminClientAuthArgs,
 }
 
 pub fn run(args: &LogFilterArgs) -> Result<(), CommandError> {

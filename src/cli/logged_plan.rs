@@ -1,7 +1,7 @@
 //! What a configuration does with a request of which only the access-log line is known.
 
+use super::comparable_plan::{ComparableRequestPlan, PlannedAttempt, PlannedOutcome, find_route};
 use super::request_file::AccessLogLine;
-use super::request_plan::{PlannedAttempt, PlannedOutcome, RequestPlan, find_route};
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
 use headgate_core::filter::descriptor::FilterProvision;
@@ -9,9 +9,13 @@ use headgate_protocol::fault::FaultKind;
 use http::Method;
 
 /// The plan, as far as route, caller and model decide; `caller` is the name of the caller of requests without one.
-pub fn plan(snapshot: &Snapshot, line: &AccessLogLine, caller: Option<&str>) -> RequestPlan {
+pub fn plan(
+    snapshot: &Snapshot,
+    line: &AccessLogLine,
+    caller: Option<&str>,
+) -> ComparableRequestPlan {
     let Ok(method) = Method::from_bytes(line.method.as_bytes()) else {
-        return RequestPlan {
+        return ComparableRequestPlan {
             route: None,
             filters: Vec::new(),
             outcome: PlannedOutcome::NotJudged("the line has an invalid method"),
@@ -23,7 +27,7 @@ pub fn plan(snapshot: &Snapshot, line: &AccessLogLine, caller: Option<&str>) -> 
         Ok((route, _)) => route,
         Err(plan) => return plan,
     };
-    RequestPlan::on(route, outcome(snapshot, route, line, caller))
+    ComparableRequestPlan::on(route, outcome(snapshot, route, line, caller))
 }
 
 fn outcome(
@@ -33,7 +37,7 @@ fn outcome(
     caller: Option<&str>,
 ) -> PlannedOutcome {
     let name = line.caller.as_deref().or(caller);
-    let caller = match RequestPlan::caller(snapshot, route, name) {
+    let caller = match ComparableRequestPlan::caller(snapshot, route, name) {
         Ok(caller) => caller,
         Err(plan) => return plan.outcome,
     };

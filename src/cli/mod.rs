@@ -7,6 +7,7 @@ mod callback;
 mod capture;
 mod channel_action;
 mod check;
+mod comparable_plan;
 mod completions;
 mod config_file;
 #[cfg(feature = "convert")]
@@ -43,7 +44,6 @@ mod progress;
 mod reload_config;
 mod replay;
 mod request_file;
-mod request_plan;
 mod run;
 mod schema;
 #[cfg(feature = "simulator")]
@@ -102,7 +102,7 @@ enum CliCommand {
     Filters(filters::FiltersArgs),
     /// Prints the definitions of the built-in video families.
     #[command(after_help = examples::FAMILIES)]
-    Families(families::FamiliesArgs),
+    Families(families::VideoFamiliesArgs),
     /// Generates API keys for callers, keys for task ids and webhook secrets.
     #[command(subcommand)]
     #[command(after_help = examples::KEY)]
@@ -129,11 +129,11 @@ enum CliCommand {
     Reset(channel_action::ChannelActionArgs),
     /// Has a running gateway read its configuration again, and prints the revision in use or why the file is rejected.
     #[command(after_help = examples::RELOAD)]
-    Reload(admin_pages::AdminPagesArgs),
+    Reload(admin_pages::AdminConnectionArgs),
     /// Lists and redrives deliveries to callers that failed for good.
     #[command(subcommand)]
     #[command(after_help = examples::CALLBACK)]
-    Callback(callback::CallbackCommand),
+    Callback(callback::DeadLetterCommand),
     /// Records exchanges of a caller of a running gateway, and prints what was recorded.
     Capture(capture::CaptureArgs),
     /// Prints or changes the filter of the process log of a running gateway.
@@ -141,7 +141,7 @@ enum CliCommand {
     /// Lists paid creates that are not settled.
     #[command(subcommand)]
     #[command(after_help = examples::TASK)]
-    Task(task::TaskCommand),
+    Task(task::UnsettledCreateCommand),
     /// Creates, checks, tests and runs plugins.
     #[cfg(feature = "wasm")]
     #[command(subcommand)]

@@ -1,6 +1,8 @@
 //! What differs between the plans of two configurations for one request.
 
-use super::request_plan::{ComparedRefusal, PlannedAttempt, PlannedOutcome, RequestPlan};
+use super::comparable_plan::{
+    ComparableRequestPlan, ComparedRefusal, PlannedAttempt, PlannedOutcome,
+};
 use super::step_changes::{StepChange, step_changes};
 use super::value_changes::value_changes;
 use headgate_gateway::preview::UpstreamRequestPreview;
@@ -11,15 +13,18 @@ use std::collections::BTreeMap;
 const BODY_CHANGES_MAX: usize = 6;
 
 /// One thing that a configuration does differently: its name, and both ways.
-pub struct PlanChange {
+pub struct RequestPlanChange {
     pub aspect: &'static str,
     pub text: String,
 }
 
 /// What differs, in the order in which a gateway decides.
-pub fn plan_changes(old: &RequestPlan, new: &RequestPlan) -> Vec<PlanChange> {
-    let mut changes = PlanChanges(Vec::new());
-    let name = |plan: &RequestPlan| plan.route.as_deref().unwrap_or("none").to_owned();
+pub fn plan_changes(
+    old: &ComparableRequestPlan,
+    new: &ComparableRequestPlan,
+) -> Vec<RequestPlanChange> {
+    let mut changes = RequestPlanChanges(Vec::new());
+    let name = |plan: &ComparableRequestPlan| plan.route.as_deref().unwrap_or("none").to_owned();
     changes.compare("route", &name(old), &name(new));
     if old.route.is_some() && new.route.is_some() {
         changes.filters(&old.filters, &new.filters);
@@ -67,11 +72,11 @@ pub fn channels(attempts: &[PlannedAttempt]) -> String {
     }
 }
 
-struct PlanChanges(Vec<PlanChange>);
+struct RequestPlanChanges(Vec<RequestPlanChange>);
 
-impl PlanChanges {
+impl RequestPlanChanges {
     fn add(&mut self, aspect: &'static str, text: String) {
-        self.0.push(PlanChange { aspect, text });
+        self.0.push(RequestPlanChange { aspect, text });
     }
 
     fn compare(&mut self, aspect: &'static str, old: &str, new: &str) {

@@ -1,7 +1,7 @@
 //! `headgate reload`: a running gateway reads its configuration again.
 
 use super::CommandError;
-use super::admin_pages::AdminPagesArgs;
+use super::admin_pages::AdminConnectionArgs;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const RELOAD_WAIT: Duration = Duration::from_secs(120);
 const REJECTED: u16 = 422;
 
 /// Reloads, and prints the revision in use, or why the new one was rejected.
-pub fn run(pages: &AdminPagesArgs) -> Result<(), CommandError> {
+pub fn run(pages: &AdminConnectionArgs) -> Result<(), CommandError> {
     let page = pages.json_within("POST", "/reload", RELOAD_WAIT, |response| {
         (response.status == REJECTED).then(|| {
             let report = String::from_utf8_lossy(&response.body);

@@ -2,15 +2,15 @@
 
 mod judgement;
 
-use super::config_file::ConfigOption;
+use super::comparable_plan::ComparableRequestPlan;
+use super::config_file::ConfigFileOptionArgs;
 use super::progress::ProgressLine;
-use super::request_file::{self, RecordedContent, RecordedRequest};
-use super::request_plan::RequestPlan;
+use super::request_file::{self, RecordedRequest, SampleOrLogLine};
 use super::style::{self, styled};
 use super::{CommandError, logged_plan};
 use crate::features::FEATURES;
 use headgate_config::snapshot;
-use headgate_config::snapshot::{SharedState, Snapshot};
+use headgate_config::snapshot::{CrossSnapshotState, Snapshot};
 use judgement::{RecordedEnd, ReplayJudgement};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub struct ReplayArgs {
     /// File of recorded requests: access-log lines or sample requests, one JSON object per line, or a HAR file; `-` reads the standard input.
     file: PathBuf,
     #[command(flatten)]
-    config: ConfigOption,
+    config: ConfigFileOptionArgs,
     /// Name of the caller of requests that have neither a caller nor a key.
     #[arg(long)]
     caller: Option<String>,
@@ -56,7 +56,8 @@ struct ReplaySummary<'a> {
 
 /// Prints the outcomes of the requests; returns whether any differs.
 pub fn run(args: &ReplayArgs) -> Result<bool, CommandError> {
-    let snapshot = snapshot::build(&args.config.path(), &SharedState::new(FEATURES))?.snapshot;
+    let snapshot =
+        snapshot::build(&args.config.path(), &CrossSnapshotState::new(FEATURES))?.snapshot;
     let requests = request_file::read(&args.file)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -78,13 +79,13 @@ async fn plan<'r>(
     snapshot: &Snapshot,
     request: &'r RecordedRequest,
     caller: Option<&str>,
-) -> (RequestPlan, RecordedEnd<'r>) {
+) -> (ComparableRequestPlan, RecordedEnd<'r>) {
     match &request.content {
-        RecordedContent::Whole(sample, status) => {
-            let plan = RequestPlan::for_sample(snapshot, sample, caller).await;
+        SampleOrLogLine::Whole(sample, status) => {
+            let plan = ComparableRequestPlan::for_sample(snapshot, sample, caller).await;
             (plan, RecordedEnd::Status(*status))
         }
-        RecordedContent::LogLine(line) => {
+        SampleOrLogLine::LogLine(line) => {
             let plan = logged_plan::plan(snapshot, line, caller);
             (plan, RecordedEnd::Line(line))
         }
@@ -94,7 +95,7 @@ async fn plan<'r>(
 /// Prints what the requests can be judged by.
 fn print_basis(requests: &[RecordedRequest]) {
     let is_line =
-        |request: &&RecordedRequest| matches!(request.content, RecordedContent::LogLine(_));
+        |request: &&RecordedRequest| matches!(request.content, SampleOrLogLine::LogLine(_));
     let lines = requests.iter().filter(is_line).count();
     let whole = requests.len() - lines;
     if lines > 0 {
@@ -109,7 +110,12 @@ fn print_basis(requests: &[RecordedRequest]) {
 }
 
 impl<'a> ReplaySummary<'a> {
-    fn add(&mut self, request: &'a RecordedRequest, plan: &RequestPlan, end: &RecordedEnd<'_>) {
+    fn add(
+        &mut self,
+        request: &'a RecordedRequest,
+        plan: &ComparableRequestPlan,
+        end: &RecordedEnd<'_>,
+    ) {
         let counts = self.outcomes.entry(plan.outcome.class()).or_default();
         counts.0 += 1;
         match judgement::judge(plan, end) {

@@ -16,11 +16,11 @@ use std::path::Path;
 pub struct RecordedRequest {
     /// Where it stands in the file, as `line 7` or `entry 2`.
     pub place: String,
-    pub content: RecordedContent,
+    pub content: SampleOrLogLine,
 }
 
 /// What is known of a request.
-pub enum RecordedContent {
+pub enum SampleOrLogLine {
     /// The whole request; of a HAR file also the status of its response.
     Whole(RequestSample, Option<u16>),
     /// What an access log has of it, which is not its headers and its body.
@@ -74,11 +74,11 @@ impl RecordedRequest {
     /// Method, path, and the caller and model if they are known.
     pub fn title(&self) -> String {
         let (method, path, caller, model) = match &self.content {
-            RecordedContent::Whole(sample, _) => {
+            SampleOrLogLine::Whole(sample, _) => {
                 let path = sample.path.split('?').next().unwrap_or_default();
                 (sample.method.as_str(), path, &sample.caller, &None)
             }
-            RecordedContent::LogLine(line) => {
+            SampleOrLogLine::LogLine(line) => {
                 (&*line.method, &*line.path, &line.caller, &line.model)
             }
         };
@@ -129,7 +129,7 @@ type ReadRequests = Result<Vec<RecordedRequest>, (String, String)>;
 fn numbered<T>(
     noun: &str,
     items: Vec<T>,
-    read: impl Fn(T) -> Result<RecordedContent, String>,
+    read: impl Fn(T) -> Result<SampleOrLogLine, String>,
 ) -> ReadRequests {
     let items = items.into_iter().enumerate();
     items
@@ -139,7 +139,7 @@ fn numbered<T>(
 
 fn recorded(
     place: String,
-    content: Result<RecordedContent, String>,
+    content: Result<SampleOrLogLine, String>,
 ) -> Result<RecordedRequest, (String, String)> {
     match content {
         Ok(content) => Ok(RecordedRequest { place, content }),
@@ -148,7 +148,7 @@ fn recorded(
 }
 
 /// A line of the access log has `settlement`, which no sample has.
-fn content(line: &str) -> Result<RecordedContent, String> {
+fn content(line: &str) -> Result<SampleOrLogLine, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
     if !value.is_object() {
         return Err("expected a JSON object".into());
@@ -158,9 +158,9 @@ fn content(line: &str) -> Result<RecordedContent, String> {
     }
     match value.get("settlement") {
         Some(_) => serde_json::from_value(value)
-            .map(RecordedContent::LogLine)
+            .map(SampleOrLogLine::LogLine)
             .map_err(|error| format!("not a line of the access log: {error}")),
-        None => Ok(RecordedContent::Whole(
+        None => Ok(SampleOrLogLine::Whole(
             sample::parse(line, value, &JsonLimits::default())?,
             None,
         )),
@@ -186,7 +186,7 @@ mod tests {
 
     fn whole(line: &str) -> RequestSample {
         match content(line) {
-            Ok(RecordedContent::Whole(sample, None)) => sample,
+            Ok(SampleOrLogLine::Whole(sample, None)) => sample,
             Ok(_) => panic!("no sample"),
             Err(reason) => panic!("{reason}"),
         }

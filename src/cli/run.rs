@@ -1,25 +1,25 @@
 //! `headgate run`: the gateway and its admin pages.
 
-use super::config_file::ConfigFile;
+use super::config_file::PositionalConfigFileArgs;
 use super::handover::{InheritedSockets, SocketOffer};
 use super::lifecycle::{self, ProcessLifecycle};
 use super::{CommandError, limits};
 use crate::features::FEATURES;
 use crate::memory::trim::MemoryTrim;
 use headgate_admin::AdminApp;
-use headgate_admin::access::AdminAccess;
+use headgate_admin::access::AdminAccessControl;
 use headgate_admin::event_streams::EventStreamQuota;
-use headgate_admin::findings::history::FindingHistory;
-use headgate_admin::findings::watch::FindingWatch;
+use headgate_admin::findings::history::StatefulFindingSources;
+use headgate_admin::findings::watch::FindingChangeLogger;
 use headgate_admin::router::AdminPages;
 use headgate_channel::live::ChannelStates;
 use headgate_config::reload;
-use headgate_config::reload::Reloader;
+use headgate_config::reload::SnapshotReloader;
 use headgate_config::reload::running::ListenerAddresses;
-use headgate_config::snapshot::SharedState;
+use headgate_config::snapshot::CrossSnapshotState;
 use headgate_config::snapshot::admin::{AdminAccessRules, KEYS_REQUIRED, KEYS_REQUIRED_HINT};
 use headgate_config::snapshot::server::{AccessLogTarget, ServerSettings};
-use headgate_gateway::listen::{HttpAppServerLimits, ListenSocket, ServerRuntime};
+use headgate_gateway::listen::{HttpAppServerLimits, ListenSocket, ServerProcess};
 use headgate_gateway::{Gateway, listen};
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::line_writer::LogSink;
@@ -36,7 +36,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(clap::Args)]
 pub struct RunArgs {
     #[command(flatten)]
-    pub config: ConfigFile,
+    pub config: PositionalConfigFileArgs,
     /// Address of the gateway; overrides `server.listen`.
     #[arg(long)]
     pub listen: Option<String>,
@@ -56,7 +56,7 @@ const ADMIN_MEND: &str = "with `--admin` or `server.admin`";
 
 pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     let log = process_log::start();
-    gateway(args, SharedState::new(FEATURES), log, Vec::new())?
+    gateway(args, CrossSnapshotState::new(FEATURES), log, Vec::new())?
         .process
         .run()
 }
@@ -67,7 +67,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     expect(dead_code, reason = "the demo alone prints the addresses")
 )]
 pub struct ReadyGateway {
-    pub process: ServerRuntime,
+    pub process: ServerProcess,
     pub listen: SocketAddr,
     pub admin: SocketAddr,
 }
@@ -76,13 +76,13 @@ pub struct ReadyGateway {
 /// ends.
 pub fn gateway(
     args: &RunArgs,
-    shared: SharedState,
+    shared: CrossSnapshotState,
     log: ProcessLog,
     temporary_files: Vec<PathBuf>,
 ) -> Result<ReadyGateway, CommandError> {
     let features = shared.list;
     let metrics = Arc::new(Metrics::new(shared.list, &shared.features));
-    let reloader = Arc::new(Reloader::start(
+    let reloader = Arc::new(SnapshotReloader::start(
         &args.config.path(),
         shared,
         metrics.clone(),
@@ -102,7 +102,7 @@ pub fn gateway(
     });
     let predecessor = sockets.inheritance.as_ref().map(|from| from.pid);
     let workers = server.worker_threads();
-    let mut process = ServerRuntime::new(workers);
+    let mut process = ServerProcess::new(workers);
     let ready = Arc::new(AtomicBool::new(true));
     let channels = Arc::new(ChannelStates::new(metrics.clone()));
     channels.retain(&snapshot.catalog);
@@ -114,10 +114,10 @@ pub fn gateway(
         metrics: metrics.clone(),
         access_log: access_log.clone(),
         ready: ready.clone(),
-        access: Arc::new(AdminAccess::new(admin)),
+        access: Arc::new(AdminAccessControl::new(admin)),
         event_streams: EventStreamQuota::default(),
         log_filter: log.filter,
-        findings: Arc::new(FindingHistory::new(features)),
+        findings: Arc::new(StatefulFindingSources::new(features)),
     };
     let life = ProcessLifecycle {
         reloader: reloader.clone(),
@@ -125,7 +125,7 @@ pub fn gateway(
         access_log: access_log.clone(),
         log: log.lines,
         ready,
-        findings: FindingWatch::new(pages.clone()),
+        findings: FindingChangeLogger::new(pages.clone()),
         memory: MemoryTrim::start(),
         drain_state: process.drain_state(),
         limits: server.limits.clone(),

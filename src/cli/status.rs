@@ -1,8 +1,8 @@
 //! `headgate status`: what the admin pages of a running gateway contain, as text.
 
 use super::admin_address::AdminAddressArgs;
-use super::admin_client::{AdminClient, AdminRequestArgs};
-use super::status_report::{GatewayStatus, StatusPages};
+use super::admin_client::{AdminClient, AdminClientAuthArgs};
+use super::status_report::{GatewayStatus, StatusAdminPages};
 use super::{CommandError, style};
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ pub struct StatusArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    request: AdminRequestArgs,
+    request: AdminClientAuthArgs,
 }
 
 /// Prints the status; the exit code is for scripts.
@@ -49,7 +49,7 @@ fn report(args: &StatusArgs) -> Result<GatewayStatus, CommandError> {
         args: &args.request,
     };
     let readiness = client.fetch("GET", "/readyz")?;
-    let pages = StatusPages {
+    let pages = StatusAdminPages {
         is_ready: readiness.status == 200,
         config: client.json("GET", "/config")?,
         channels: client.json("GET", "/channels")?,

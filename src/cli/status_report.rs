@@ -8,7 +8,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 /// What the admin pages of a gateway contain.
-pub struct StatusPages {
+pub struct StatusAdminPages {
     pub is_ready: bool,
     pub config: Value,
     pub channels: Value,
@@ -19,11 +19,11 @@ pub struct StatusPages {
 pub struct GatewayStatus {
     /// A label and a text for each line; the lines of a channel have an indented label.
     lines: Vec<(String, String)>,
-    pages: StatusPages,
+    pages: StatusAdminPages,
 }
 
 impl GatewayStatus {
-    pub fn new(url: &str, pages: StatusPages, now: SystemTime) -> Self {
+    pub fn new(url: &str, pages: StatusAdminPages, now: SystemTime) -> Self {
         let mut lines = StatusLines(Vec::new());
         lines.add_readiness(url, pages.is_ready);
         lines.add_configuration(&pages.config);

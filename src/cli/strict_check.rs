@@ -5,7 +5,9 @@ use super::progress::ProgressLine;
 use super::style::{self, styled};
 use headgate_config::snapshot::Snapshot;
 use headgate_core::catalog::channel::{Channel, Credential};
-use headgate_gateway::connectivity::{ConnectivityCheck, ConnectivityError, ModelListResponse};
+use headgate_gateway::connectivity::{
+    ConnectivityChecker, ConnectivityError, RawModelListResponse,
+};
 use http::StatusCode;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -24,22 +26,22 @@ const CONCURRENT_MAX: usize = 8;
 const MODELS_NAMED_MAX: usize = 5;
 
 /// What was found about a channel or a service.
-struct ServerFinding {
+struct StrictCheckResult {
     /// Such as `channel openai`.
     subject: String,
-    status: ServerStatus,
+    status: StrictCheckStatus,
     text: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ServerStatus {
+enum StrictCheckStatus {
     Ok,
     Warning,
     Failed,
 }
 
 /// A check that is not started.
-type ServerCheck = Pin<Box<dyn Future<Output = ServerFinding> + Send>>;
+type ServerCheck = Pin<Box<dyn Future<Output = StrictCheckResult> + Send>>;
 
 /// Checks all channels and services, and prints a line for each.
 ///
@@ -52,16 +54,16 @@ pub fn run(snapshot: &Snapshot) -> Result<(), CommandError> {
     let findings = runtime.block_on(findings(snapshot));
     let width = findings.iter().map(|finding| finding.subject.len()).max();
     let width = width.unwrap_or(0);
-    for ServerFinding {
+    for StrictCheckResult {
         subject,
         status,
         text,
     } in &findings
     {
         let (status, style) = match status {
-            ServerStatus::Ok => ("ok", style::GOOD),
-            ServerStatus::Warning => ("warning", style::WARNING),
-            ServerStatus::Failed => ("failed", style::BAD),
+            StrictCheckStatus::Ok => ("ok", style::GOOD),
+            StrictCheckStatus::Warning => ("warning", style::WARNING),
+            StrictCheckStatus::Failed => ("failed", style::BAD),
         };
         let status = styled(style, format_args!("{status:<7}"));
         anstream::println!("{subject:<width$}  {status}  {text}");
@@ -69,7 +71,7 @@ pub fn run(snapshot: &Snapshot) -> Result<(), CommandError> {
     let count = findings.len();
     let failed = findings
         .iter()
-        .filter(|finding| finding.status == ServerStatus::Failed)
+        .filter(|finding| finding.status == StrictCheckStatus::Failed)
         .count();
     match failed {
         0 => Ok(()),
@@ -80,8 +82,8 @@ pub fn run(snapshot: &Snapshot) -> Result<(), CommandError> {
 }
 
 /// The findings in the order of the names, channels first.
-async fn findings(snapshot: &Snapshot) -> Vec<ServerFinding> {
-    let check = Arc::new(ConnectivityCheck::new(&snapshot.server.dns, STEP_TIMEOUT));
+async fn findings(snapshot: &Snapshot) -> Vec<StrictCheckResult> {
+    let check = Arc::new(ConnectivityChecker::new(&snapshot.server.dns, STEP_TIMEOUT));
     let mut waiting = checks(snapshot, &check).into_iter().enumerate();
     let mut progress = ProgressLine::new("checked", waiting.len());
     let mut updates = tokio::time::interval(PROGRESS_INTERVAL);
@@ -105,14 +107,14 @@ async fn findings(snapshot: &Snapshot) -> Vec<ServerFinding> {
     findings.into_iter().map(|(_, finding)| finding).collect()
 }
 
-fn checks(snapshot: &Snapshot, check: &Arc<ConnectivityCheck>) -> Vec<ServerCheck> {
+fn checks(snapshot: &Snapshot, check: &Arc<ConnectivityChecker>) -> Vec<ServerCheck> {
     let mut checks: Vec<ServerCheck> = Vec::new();
     for channel in snapshot.catalog.channels() {
         let (check, channel) = (check.clone(), channel.clone());
         let models = channel_models(snapshot, &channel);
         checks.push(Box::pin(async move {
             let (status, text) = check_channel(&check, &channel, &models).await;
-            ServerFinding {
+            StrictCheckResult {
                 subject: format!("channel {}", channel.name),
                 status,
                 text,
@@ -123,7 +125,7 @@ fn checks(snapshot: &Snapshot, check: &Arc<ConnectivityCheck>) -> Vec<ServerChec
         let (check, service) = (check.clone(), service.clone());
         checks.push(Box::pin(async move {
             let (status, text) = check_service(&check, service.server(), &service.name).await;
-            ServerFinding {
+            StrictCheckResult {
                 subject: format!("service {}", service.name),
                 status,
                 text,
@@ -134,33 +136,33 @@ fn checks(snapshot: &Snapshot, check: &Arc<ConnectivityCheck>) -> Vec<ServerChec
 }
 
 async fn check_service(
-    check: &ConnectivityCheck,
+    check: &ConnectivityChecker,
     server: &Channel,
     name: &str,
-) -> (ServerStatus, String) {
+) -> (StrictCheckStatus, String) {
     match check.connect(server).await {
-        Ok(()) => (ServerStatus::Ok, connected(server)),
+        Ok(()) => (StrictCheckStatus::Ok, connected(server)),
         Err(error) => (
-            ServerStatus::Failed,
+            StrictCheckStatus::Failed,
             with_hint(&error, &format!("services.{name}.url")),
         ),
     }
 }
 
 async fn check_channel(
-    check: &ConnectivityCheck,
+    check: &ConnectivityChecker,
     channel: &Channel,
     models: &BTreeSet<Arc<str>>,
-) -> (ServerStatus, String) {
+) -> (StrictCheckStatus, String) {
     let key = format!("channels.{}.base_url", channel.name);
     if let Err(error) = check.connect(channel).await {
-        return (ServerStatus::Failed, with_hint(&error, &key));
+        return (StrictCheckStatus::Failed, with_hint(&error, &key));
     }
     let mut protocols = channel.protocols.iter();
     if !protocols.any(|protocol| protocol.descriptor().has_model_list) {
         let connected = connected(channel);
         return (
-            ServerStatus::Ok,
+            StrictCheckStatus::Ok,
             format!("{connected}; its protocols have no list of models"),
         );
     }
@@ -168,13 +170,13 @@ async fn check_channel(
         true => vec![None],
         false => channel.credentials.iter().map(Some).collect(),
     };
-    let mut result = (ServerStatus::Ok, connected(channel));
+    let mut result = (StrictCheckStatus::Ok, connected(channel));
     for (index, credential) in credentials.into_iter().enumerate() {
         result = match check.list_models(channel, credential).await {
-            Err(error) => (ServerStatus::Failed, with_hint(&error, &key)),
+            Err(error) => (StrictCheckStatus::Failed, with_hint(&error, &key)),
             Ok(response) => check_response(channel, index + 1, &response, models),
         };
-        if result.0 == ServerStatus::Failed {
+        if result.0 == StrictCheckStatus::Failed {
             break;
         }
     }
@@ -185,9 +187,9 @@ async fn check_channel(
 fn check_response(
     channel: &Channel,
     number: usize,
-    response: &ModelListResponse,
+    response: &RawModelListResponse,
     models: &BTreeSet<Arc<str>>,
-) -> (ServerStatus, String) {
+) -> (StrictCheckStatus, String) {
     let name = &channel.name;
     let connected = connected(channel);
     let status = response.status;
@@ -201,14 +203,14 @@ fn check_response(
             let text = format!(
                 "the provider refused {credential} with {status}; set a valid key in `channels.{name}.credential`"
             );
-            (ServerStatus::Failed, text)
+            (StrictCheckStatus::Failed, text)
         }
         StatusCode::TOO_MANY_REQUESTS => {
             let text = format!("{connected}; the provider limits requests now ({status})");
-            (ServerStatus::Warning, text)
+            (StrictCheckStatus::Warning, text)
         }
         status if status.is_server_error() => (
-            ServerStatus::Failed,
+            StrictCheckStatus::Failed,
             format!("the provider responded with {status}; try again, or ask the provider"),
         ),
         StatusCode::OK => check_list(connected, &response.body, models),
@@ -216,7 +218,7 @@ fn check_response(
             let text = format!(
                 "{connected}; no list of models ({status}); check `channels.{name}.base_url` if requests fail"
             );
-            (ServerStatus::Warning, text)
+            (StrictCheckStatus::Warning, text)
         }
     }
 }
@@ -226,11 +228,11 @@ fn check_list(
     connected: String,
     body: &[u8],
     models: &BTreeSet<Arc<str>>,
-) -> (ServerStatus, String) {
+) -> (StrictCheckStatus, String) {
     let list: Value = serde_json::from_slice(body).unwrap_or_default();
     let Some(items) = list["data"].as_array() else {
         let text = format!("{connected}; the response is not a list of models; check `base_url`");
-        return (ServerStatus::Warning, text);
+        return (StrictCheckStatus::Warning, text);
     };
     let listed: BTreeSet<&str> = items
         .iter()
@@ -244,7 +246,7 @@ fn check_list(
     let count = listed.len();
     if missing.is_empty() || list["has_more"] == true {
         return (
-            ServerStatus::Ok,
+            StrictCheckStatus::Ok,
             format!("{connected}; the provider lists {count} models"),
         );
     }
@@ -258,7 +260,7 @@ fn check_list(
         "{connected}; the provider lists {count} models, without `{}`{more}",
         named.join("`, `")
     );
-    (ServerStatus::Warning, text)
+    (StrictCheckStatus::Warning, text)
 }
 
 /// The names that the channel has for its models.

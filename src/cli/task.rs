@@ -1,10 +1,10 @@
 //! `headgate task`: lists paid creates that are not settled, and settles them.
 
-use super::config_file::ConfigOption;
+use super::config_file::ConfigFileOptionArgs;
 use super::{CommandError, examples};
 use crate::features::FEATURES;
 use headgate_config::snapshot;
-use headgate_config::snapshot::{BuiltSnapshot, SharedState};
+use headgate_config::snapshot::{BuiltSnapshot, CrossSnapshotState};
 use headgate_core::state::records::RecordKind;
 use headgate_core::state::settings::StoreSettings;
 use headgate_core::state::{StateStore, StoreUnavailable};
@@ -18,26 +18,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 #[derive(clap::Subcommand)]
-pub enum TaskCommand {
+pub enum UnsettledCreateCommand {
     /// Lists creates whose outcome is unknown, and responses that are not known to have reached a caller.
     #[command(after_help = examples::TASK_UNKNOWN)]
-    Unknown(UnknownArgs),
+    Unknown(ListUnknownCreatesArgs),
     /// Settles a create whose outcome is unknown, once you know from the provider whether it was made.
     #[command(after_help = examples::TASK_SETTLE)]
-    Settle(SettleArgs),
+    Settle(SettleCreateArgs),
 }
 
 #[derive(clap::Args)]
-pub struct UnknownArgs {
+pub struct ListUnknownCreatesArgs {
     #[command(flatten)]
-    config: ConfigOption,
+    config: ConfigFileOptionArgs,
     /// Prints a JSON array.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(clap::Args)]
-pub struct SettleArgs {
+pub struct SettleCreateArgs {
     /// The `request_id` or `key_sha256` that `headgate task unknown` lists.
     id: String,
     /// The provider made it: its key stays in use, and a retry gets 409 `answer_not_kept`.
@@ -51,7 +51,7 @@ pub struct SettleArgs {
     #[arg(long)]
     not_made: bool,
     #[command(flatten)]
-    config: ConfigOption,
+    config: ConfigFileOptionArgs,
 }
 
 /// How long the store is given to connect.
@@ -78,14 +78,14 @@ struct UnsettledCreateJson<'c> {
     key_sha256: Option<&'c str>,
 }
 
-pub fn run(command: &TaskCommand) -> Result<(), CommandError> {
+pub fn run(command: &UnsettledCreateCommand) -> Result<(), CommandError> {
     match command {
-        TaskCommand::Unknown(args) => list_unknown(args),
-        TaskCommand::Settle(args) => settle_one(args),
+        UnsettledCreateCommand::Unknown(args) => list_unknown(args),
+        UnsettledCreateCommand::Settle(args) => settle_one(args),
     }
 }
 
-fn list_unknown(args: &UnknownArgs) -> Result<(), CommandError> {
+fn list_unknown(args: &ListUnknownCreatesArgs) -> Result<(), CommandError> {
     let (creates, unreadable) =
         with_store(&args.config.path(), async |store| unsettled(store).await)?;
     let creates: Vec<_> = creates
@@ -102,7 +102,7 @@ fn list_unknown(args: &UnknownArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn settle_one(args: &SettleArgs) -> Result<(), CommandError> {
+fn settle_one(args: &SettleCreateArgs) -> Result<(), CommandError> {
     let (outcome, effect) = match args.made {
         true => (OperatorVerdict::Made, "made; its key stays in use"),
         false => (OperatorVerdict::NotMade, "not made; its key is free"),
@@ -131,7 +131,7 @@ fn with_store<T>(
     config: &Path,
     work: impl AsyncFn(&dyn StateStore) -> Result<T, StoreUnavailable>,
 ) -> Result<T, CommandError> {
-    let shared = SharedState::new(FEATURES);
+    let shared = CrossSnapshotState::new(FEATURES);
     let BuiltSnapshot { snapshot, .. } = snapshot::build(config, &shared)?;
     let store = open(&snapshot.state)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,10 +1,10 @@
 //! `headgate top`: what a running gateway does, in the terminal, updated every second.
 
 use super::admin_address::AdminAddressArgs;
-use super::admin_client::{AdminClient, AdminRequestArgs, AdminUrl};
+use super::admin_client::{AdminClient, AdminClientAuthArgs, AdminUrl};
 use super::{CommandError, style};
 use anstream::ColorChoice;
-use headgate_top::{AdminPageSource, FetchFailure, TopPalette};
+use headgate_top::{AdminPageError, AdminPageSource, TopPalette};
 use serde_json::Value;
 use std::io;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ pub struct TopArgs {
     #[command(flatten)]
     address: AdminAddressArgs,
     #[command(flatten)]
-    request: AdminRequestArgs,
+    request: AdminClientAuthArgs,
     /// Prints the state once as plain text and exits, as it does if the output is no terminal.
     #[arg(long)]
     once: bool,
@@ -27,7 +27,7 @@ pub struct TopArgs {
 /// The admin pages of one gateway.
 struct RemoteAdminPages {
     url: AdminUrl,
-    args: AdminRequestArgs,
+    args: AdminClientAuthArgs,
 }
 
 /// Shows the gateway until the user quits.
@@ -56,20 +56,20 @@ fn show(args: &TopArgs) -> Result<(), CommandError> {
 }
 
 impl AdminPageSource for RemoteAdminPages {
-    fn page(&self, path: &str) -> Result<Value, FetchFailure> {
+    fn page(&self, path: &str) -> Result<Value, AdminPageError> {
         let client = AdminClient {
             url: &self.url,
             args: &self.args,
         };
         let response = client.fetch("GET", path);
-        let response = response.map_err(|error| FetchFailure::Unreachable(error.message))?;
+        let response = response.map_err(|error| AdminPageError::Unreachable(error.message))?;
         let is_refusal =
             (400..500).contains(&response.status) && response.status != TOO_MANY_REQUESTS;
         client
             .json_in(&response, path)
             .map_err(|error| match is_refusal {
-                true => FetchFailure::Refused(error.message),
-                false => FetchFailure::Unreachable(error.message),
+                true => AdminPageError::Refused(error.message),
+                false => AdminPageError::Unreachable(error.message),
             })
     }
 }

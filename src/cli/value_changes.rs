@@ -8,7 +8,7 @@ const VALUE_CHARS_MAX: usize = 60;
 
 /// A place at which two values differ.
 #[derive(Debug, PartialEq, Eq)]
-pub struct ValueChange {
+pub struct JsonValueChange {
     /// As `messages[0].content`; empty for the whole value.
     pub path: String,
     /// Both values, or what was added or removed.
@@ -16,7 +16,7 @@ pub struct ValueChange {
 }
 
 /// The places at which the values differ, in the order of their keys.
-pub fn value_changes(old: &Value, new: &Value) -> Vec<ValueChange> {
+pub fn value_changes(old: &Value, new: &Value) -> Vec<JsonValueChange> {
     let mut changes = Vec::new();
     collect(Some(old), Some(new), "", &mut changes);
     changes
@@ -34,9 +34,14 @@ pub fn brief(value: &Value) -> String {
     brief
 }
 
-fn collect(old: Option<&Value>, new: Option<&Value>, path: &str, changes: &mut Vec<ValueChange>) {
+fn collect(
+    old: Option<&Value>,
+    new: Option<&Value>,
+    path: &str,
+    changes: &mut Vec<JsonValueChange>,
+) {
     let mut add = |text: String| {
-        changes.push(ValueChange {
+        changes.push(JsonValueChange {
             path: path.to_owned(),
             text,
         });

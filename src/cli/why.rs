@@ -2,7 +2,7 @@
 
 use super::CommandError;
 use super::admin_client::query_value;
-use super::admin_pages::AdminPagesArgs;
+use super::admin_pages::AdminConnectionArgs;
 use super::style::{self, styled};
 use serde_json::Value;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ pub struct WhyArgs {
     /// Id of the request: `x-request-id` of its response, `id` of the access log.
     id: String,
     #[command(flatten)]
-    pages: AdminPagesArgs,
+    pages: AdminConnectionArgs,
 }
 
 /// Prints the request; an id that the gateway does not have is an error.

@@ -1,7 +1,9 @@
 //! Stands in for plugins in a program without them: it refuses `plugins` with what to do.
 
-use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
-use headgate_core::feature::{Feature, FeatureValues};
+use headgate_core::feature::section::{
+    ConfigProblemSink, FeatureSectionSchema, SectionBuildContext,
+};
+use headgate_core::feature::{Feature, FeatureTypeMap};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -11,8 +13,8 @@ const KEY: &str = "plugins";
 pub(super) struct AbsentPlugins;
 
 impl Feature for AbsentPlugins {
-    fn sections(&self) -> Option<ConfigSections> {
-        Some(ConfigSections {
+    fn sections(&self) -> Option<FeatureSectionSchema> {
+        Some(FeatureSectionSchema {
             keys: &[KEY],
             schema,
         })
@@ -20,9 +22,9 @@ impl Feature for AbsentPlugins {
 
     fn build_sections(
         &self,
-        context: &SectionContext<'_>,
-        _built: &mut FeatureValues,
-        problems: &mut dyn ConfigProblems,
+        context: &SectionBuildContext<'_>,
+        _built: &mut FeatureTypeMap,
+        problems: &mut dyn ConfigProblemSink,
     ) -> Vec<PathBuf> {
         let declared = context.values.get(KEY).and_then(Value::as_object);
         if declared.is_some_and(|declared| !declared.is_empty()) {

@@ -8,7 +8,7 @@ use headgate_admin::router::AdminPages;
 use headgate_config::reload::running::ListenerSummary;
 use headgate_config::schema::{FeatureSchemas, routes_schema};
 use headgate_config::snapshot;
-use headgate_config::snapshot::{BuiltSnapshot, SharedState, Snapshot, feature_schemas};
+use headgate_config::snapshot::{BuiltSnapshot, CrossSnapshotState, Snapshot, feature_schemas};
 use regex::Regex;
 use serde_json::Value;
 use std::fs;
@@ -233,9 +233,9 @@ fn every_metric_a_page_names_is_one_of_the_program() {
 
 /// Builds a configuration; warnings count as errors.
 pub fn build(path: &Path, variables: fn(&str) -> Option<String>) -> Result<Snapshot, String> {
-    let lasting = SharedState {
+    let lasting = CrossSnapshotState {
         variables: Arc::new(variables),
-        ..SharedState::new(FEATURES)
+        ..CrossSnapshotState::new(FEATURES)
     };
     let BuiltSnapshot { snapshot, warnings } =
         snapshot::build(path, &lasting).map_err(|invalid| invalid.to_string())?;

@@ -5,7 +5,7 @@ use headgate::features::FEATURES;
 use headgate_config as config;
 use headgate_config::problem::ConfigProblem;
 use headgate_config::renamed_keys::{
-    KeyScope, RENAMED_KEYS, RENAMED_VALUES, RenamedKey, RenamedValue,
+    RENAMED_KEYS, RENAMED_VALUES, RenameScope, RenamedKey, RenamedValue,
 };
 use headgate_config::snapshot::feature_schemas;
 use serde_json::{Value, json};
@@ -127,7 +127,7 @@ fn the_changelog_lists_the_renamed_keys_and_values_with_a_reason_and_no_others()
 }
 
 /// Whether a problem with this key, in a mapping of this scope, says so.
-fn explains(scope: KeyScope, key: &str, words: &str) -> bool {
+fn explains(scope: RenameScope, key: &str, words: &str) -> bool {
     let quoted = format!("`{key}`");
     problems(scope, &json!({key: {}}))
         .iter()
@@ -135,10 +135,10 @@ fn explains(scope: KeyScope, key: &str, words: &str) -> bool {
 }
 
 /// The problems of a file that has nothing but `mapping`, in this scope.
-fn problems(scope: KeyScope, mapping: &Value) -> Vec<ConfigProblem> {
+fn problems(scope: RenameScope, mapping: &Value) -> Vec<ConfigProblem> {
     let path = match scope {
-        KeyScope::Section(path) => path.to_owned(),
-        KeyScope::Filter(path) => format!("routes.*.request.*.{path}"),
+        RenameScope::Section(path) => path.to_owned(),
+        RenameScope::Filter(path) => format!("routes.*.request.*.{path}"),
     };
     let (mut value, mut rest) = (mapping.clone(), path.as_str());
     while !rest.is_empty() {

@@ -5,14 +5,14 @@ use super::refusal::AdminRefusal;
 use super::session::AdminSessions;
 use headgate_config::snapshot::admin::{AdminAccessRules, AdminKey};
 use headgate_core::catalog::caller::KeyDigest;
-use headgate_core::serve::AppClient;
+use headgate_core::serve::AppClientConnection;
 use http::{HeaderMap, header};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// What protects the admin pages, besides the keys of the configuration.
-pub struct AdminAccess {
+pub struct AdminAccessControl {
     /// The address of the listener.
     pub(super) listener: SocketAddr,
     pub(super) sessions: AdminSessions,
@@ -30,7 +30,7 @@ pub(super) enum AdminUser {
     Unknown,
 }
 
-impl AdminAccess {
+impl AdminAccessControl {
     /// Protects the pages of the listener at this address.
     pub fn new(listener: SocketAddr) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl AdminAccess {
     pub(super) fn user(
         &self,
         headers: &HeaderMap,
-        client: &AppClient,
+        client: &AppClientConnection,
         rules: &AdminAccessRules,
     ) -> Result<AdminUser, AdminRefusal> {
         if !rules.has_keys() {
@@ -73,7 +73,7 @@ impl AdminAccess {
     pub(super) fn verified_key(
         &self,
         key: &[u8],
-        client: &AppClient,
+        client: &AppClientConnection,
         rules: &AdminAccessRules,
     ) -> Result<Arc<AdminKey>, AdminRefusal> {
         let now = Instant::now();

@@ -2,8 +2,8 @@
 
 use super::access::AdminUser;
 use super::page::AdminRequest;
-use headgate_core::feature::pages::{ActionSubject, AdminAction};
-use headgate_core::serve::AppClient;
+use headgate_core::feature::pages::{ActionTargetParameter, AuditedAdminAction};
+use headgate_core::serve::AppClientConnection;
 use headgate_protocol::secret_shape;
 use http::StatusCode;
 
@@ -13,14 +13,14 @@ const TARGET: &str = "headgate::audit";
 const SUBJECT_BYTES_MAX: usize = 200;
 
 /// An action under way. Its line is written when it ends, also if the client disconnects before.
-pub(super) struct ActionRecord<'r> {
-    action: &'r AdminAction,
+pub(super) struct ActionAuditGuard<'r> {
+    action: &'r AuditedAdminAction,
     request: &'r AdminRequest,
     status: Option<StatusCode>,
 }
 
-impl<'r> ActionRecord<'r> {
-    pub fn begin(action: &'r AdminAction, request: &'r AdminRequest) -> Self {
+impl<'r> ActionAuditGuard<'r> {
+    pub fn begin(action: &'r AuditedAdminAction, request: &'r AdminRequest) -> Self {
         Self {
             action,
             request,
@@ -34,7 +34,7 @@ impl<'r> ActionRecord<'r> {
     }
 
     /// The name of the object in the query, as the log may have it.
-    fn subject_name(&self, subject: ActionSubject) -> Option<String> {
+    fn subject_name(&self, subject: ActionTargetParameter) -> Option<String> {
         let name = self.request.parameter(subject.parameter)?;
         (name.len() <= SUBJECT_BYTES_MAX).then(|| match (subject.is_name)(&name) {
             true => name,
@@ -44,7 +44,7 @@ impl<'r> ActionRecord<'r> {
     }
 }
 
-impl Drop for ActionRecord<'_> {
+impl Drop for ActionAuditGuard<'_> {
     fn drop(&mut self) {
         let subject = self.action.subject;
         let subject = subject.and_then(|subject| self.subject_name(subject));
@@ -58,7 +58,7 @@ pub(super) fn write_line(
     action: &str,
     subject: Option<String>,
     user: &AdminUser,
-    client: &AppClient,
+    client: &AppClientConnection,
     status: Option<StatusCode>,
 ) {
     let peer = client.address.map(tracing::field::display);

@@ -2,7 +2,7 @@
 
 use super::AdminApp;
 use super::page::AdminRequest;
-use headgate_core::feature::pages::PageParameter;
+use headgate_core::feature::pages::PageQueryParameter;
 use headgate_core::serve::AppResponse;
 use headgate_observe::captures::{CAPTURES_MAX, CaptureLimits, KEPT};
 use headgate_protocol::nearest::nearest;
@@ -17,15 +17,15 @@ const EXCHANGES: RangeInclusive<u64> = 1..=100;
 const BYTES: RangeInclusive<u64> = 1024..=16 << 20;
 
 /// Parameters of the query that starts a capture.
-pub(super) const START_PARAMETERS: &[PageParameter] = &[
-    PageParameter::required("caller", "Name of the caller whose exchanges are recorded."),
-    PageParameter::optional("seconds", "Length of the recording, 1 to 3600."),
-    PageParameter::optional("exchanges", "Number of exchanges, 1 to 100."),
-    PageParameter::optional("bytes", "Size of the recording, 1024 to 16777216."),
+pub(super) const START_PARAMETERS: &[PageQueryParameter] = &[
+    PageQueryParameter::required("caller", "Name of the caller whose exchanges are recorded."),
+    PageQueryParameter::optional("seconds", "Length of the recording, 1 to 3600."),
+    PageQueryParameter::optional("exchanges", "Number of exchanges, 1 to 100."),
+    PageQueryParameter::optional("bytes", "Size of the recording, 1024 to 16777216."),
 ];
 /// The parameter of the query that names a capture.
-pub(super) const ID_PARAMETER: &[PageParameter] =
-    &[PageParameter::required("id", "Id of a capture.")];
+pub(super) const ID_PARAMETER: &[PageQueryParameter] =
+    &[PageQueryParameter::required("id", "Id of a capture.")];
 
 /// The captures, without what they recorded.
 pub(super) fn list(app: &AdminApp) -> AppResponse {

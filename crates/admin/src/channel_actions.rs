@@ -5,7 +5,7 @@ use super::page::AdminRequest;
 use headgate_channel::clock::MonotonicTime;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Catalog;
-use headgate_core::feature::pages::PageParameter;
+use headgate_core::feature::pages::PageQueryParameter;
 use headgate_core::serve::AppResponse;
 use headgate_protocol::nearest::nearest;
 use http::StatusCode;
@@ -13,8 +13,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Parameters of the query.
-pub(super) const PARAMETERS: &[PageParameter] =
-    &[PageParameter::required("channel", "Name of a channel.")];
+pub(super) const PARAMETERS: &[PageQueryParameter] = &[PageQueryParameter::required(
+    "channel",
+    "Name of a channel.",
+)];
 
 /// Keeps new requests from the channel.
 pub(super) fn drain(app: &AdminApp, request: &AdminRequest) -> AppResponse {

@@ -1,7 +1,7 @@
 //! `/channels`: the health of each channel, its models and its credentials, and which channels each model can use now.
 
 use super::AdminApp;
-use headgate_channel::attempt_statistics::AttemptSummary;
+use headgate_channel::attempt_statistics::AttemptStatisticsSummary;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::health_status::{HealthReport, HealthStatus, LastError};
 use headgate_channel::live::{ChannelStates, ReachedLimit};
@@ -272,7 +272,7 @@ fn last_error(last: &LastError) -> Value {
     entry.into()
 }
 
-fn add_statistics(entry: &mut Map<String, Value>, summary: &AttemptSummary) {
+fn add_statistics(entry: &mut Map<String, Value>, summary: &AttemptStatisticsSummary) {
     entry.insert("attempts".into(), json!(summary.attempts));
     if let Some(rate) = summary.success_rate {
         let rounded = (rate * 10_000.0).round() / 10_000.0;

@@ -1,6 +1,6 @@
 //! `/config`: the configuration in use, the one on disk, and the last one that was refused. It contains no secrets.
 
-use headgate_config::reload::Reloader;
+use headgate_config::reload::SnapshotReloader;
 use headgate_config::reload::running::ListenerSummary;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Model;
@@ -11,11 +11,11 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 /// Reads the file on disk.
-pub(super) fn page(reloader: &Reloader) -> AppResponse {
+pub(super) fn page(reloader: &SnapshotReloader) -> AppResponse {
     AppResponse::json(StatusCode::OK, &content(reloader))
 }
 
-fn content(reloader: &Reloader) -> Value {
+fn content(reloader: &SnapshotReloader) -> Value {
     let snapshot = reloader.current();
     let on_disk = reloader.revision_on_disk();
     let previous: Vec<Value> = reloader
@@ -79,7 +79,7 @@ fn server_entry(settings: &ListenerSummary) -> Value {
 }
 
 /// The store that the process opened. The file on disk may name another one by now.
-fn state(reloader: &Reloader) -> Value {
+fn state(reloader: &SnapshotReloader) -> Value {
     let health = reloader.state().health();
     json!({
         "store": health.store,

@@ -4,7 +4,7 @@
 
 use super::{AdminApp, overview};
 use bytes::Bytes;
-use headgate_core::serve::{AppBodyStream, AppResponse};
+use headgate_core::serve::{AppResponse, AppResponseBodyStream};
 use http::{HeaderValue, StatusCode, header};
 use std::future::Future;
 use std::pin::Pin;
@@ -49,7 +49,7 @@ pub(super) fn elements() -> AppResponse {
 pub(super) fn events(app: &AdminApp) -> AppResponse {
     let mut ticks = interval(EVENT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    app.event_streams.respond(OverviewEvents {
+    app.event_streams.respond(OverviewEventStream {
         app: app.clone(),
         ticks,
     })
@@ -59,12 +59,12 @@ fn script_file(content: &'static str) -> AppResponse {
     AppResponse::full(StatusCode::OK, "text/javascript; charset=utf-8", content)
 }
 
-struct OverviewEvents {
+struct OverviewEventStream {
     app: AdminApp,
     ticks: Interval,
 }
 
-impl AppBodyStream for OverviewEvents {
+impl AppResponseBodyStream for OverviewEventStream {
     fn next_piece(&mut self) -> Pin<Box<dyn Future<Output = Option<Bytes>> + Send + '_>> {
         Box::pin(async {
             self.ticks.tick().await;

@@ -2,7 +2,7 @@
 
 use super::refusal::AdminRefusal;
 use bytes::Bytes;
-use headgate_core::serve::{AppBodyStream, AppResponse};
+use headgate_core::serve::{AppResponse, AppResponseBodyStream};
 use http::{HeaderValue, header};
 use std::future::Future;
 use std::pin::Pin;
@@ -34,7 +34,7 @@ impl Default for EventStreamQuota {
 
 impl EventStreamQuota {
     /// Responds with a stream of server-sent events, or with 503 if there are too many.
-    pub fn respond(&self, stream: impl AppBodyStream + 'static) -> AppResponse {
+    pub fn respond(&self, stream: impl AppResponseBodyStream + 'static) -> AppResponse {
         match self.free.clone().try_acquire_owned() {
             Ok(counted) => {
                 let stream = CountedStream {
@@ -58,7 +58,7 @@ impl EventStreamQuota {
     }
 }
 
-impl<S: AppBodyStream> AppBodyStream for CountedStream<S> {
+impl<S: AppResponseBodyStream> AppResponseBodyStream for CountedStream<S> {
     fn next_piece(&mut self) -> Pin<Box<dyn Future<Output = Option<Bytes>> + Send + '_>> {
         self.stream.next_piece()
     }

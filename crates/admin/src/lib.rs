@@ -25,17 +25,17 @@ pub mod router;
 mod session;
 mod traffic_page;
 
-use access::{AdminAccess, AdminUser};
-use audit::ActionRecord;
+use access::{AdminAccessControl, AdminUser};
+use audit::ActionAuditGuard;
 use bytes::Bytes;
 use event_streams::EventStreamQuota;
-use findings::history::FindingHistory;
+use findings::history::StatefulFindingSources;
 use headgate_channel::live::ChannelStates;
-use headgate_config::reload::Reloader;
+use headgate_config::reload::SnapshotReloader;
 use headgate_config::snapshot::admin::AdminAccessRules;
 use headgate_core::catalog::caller::KeyDigest;
 use headgate_core::feature::FeatureList;
-use headgate_core::serve::{AppClient, AppResponse, HttpApp};
+use headgate_core::serve::{AppClientConnection, AppResponse, HttpApp};
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::log_filter::LogFilter;
 use headgate_observe::metrics::Metrics;
@@ -67,20 +67,20 @@ const PROTECTIVE_HEADERS: [(HeaderName, &str); 5] = [
 pub struct AdminApp {
     pub features: FeatureList,
     pub pages: Arc<AdminPages>,
-    pub reloader: Arc<Reloader>,
+    pub reloader: Arc<SnapshotReloader>,
     pub channels: Arc<ChannelStates>,
     pub metrics: Arc<Metrics>,
     pub access_log: Arc<AccessLog>,
     /// False once the process is told to stop, so that load balancers send no new traffic here.
     pub ready: Arc<AtomicBool>,
-    pub access: Arc<AdminAccess>,
+    pub access: Arc<AdminAccessControl>,
     pub event_streams: EventStreamQuota,
     pub log_filter: LogFilter,
-    pub findings: Arc<FindingHistory>,
+    pub findings: Arc<StatefulFindingSources>,
 }
 
 impl HttpApp for AdminApp {
-    async fn respond(&self, request: Request<Bytes>, client: AppClient) -> AppResponse {
+    async fn respond(&self, request: Request<Bytes>, client: AppClientConnection) -> AppResponse {
         let response = self.checked_response(request, client).await;
         let mut response = response.unwrap_or_else(|refusal| refusal.response());
         for (name, value) in PROTECTIVE_HEADERS {
@@ -95,7 +95,7 @@ impl AdminApp {
     async fn checked_response(
         &self,
         http: Request<Bytes>,
-        client: AppClient,
+        client: AppClientConnection,
     ) -> Result<AppResponse, AdminRefusal> {
         let snapshot = self.reloader.current();
         let rules = &snapshot.admin;
@@ -124,7 +124,7 @@ impl AdminApp {
             permitted?;
             return Ok(page.respond(self, &request).await);
         };
-        let record = ActionRecord::begin(action, &request);
+        let record = ActionAuditGuard::begin(action, &request);
         let response = match permitted {
             Ok(()) => page.respond(self, &request).await,
             Err(refusal) => refusal.response(),

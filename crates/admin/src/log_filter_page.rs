@@ -2,7 +2,7 @@
 
 use super::AdminApp;
 use super::page::AdminRequest;
-use headgate_core::feature::pages::PageParameter;
+use headgate_core::feature::pages::PageQueryParameter;
 use headgate_core::serve::AppResponse;
 use headgate_core::timestamp::rfc3339;
 use headgate_observe::log_filter::{LogFilter, LogFilterChange};
@@ -14,12 +14,12 @@ use std::time::Duration;
 const SECONDS_MAX: u64 = 86_400;
 
 /// Parameters of the query that changes the filter.
-pub(super) const PARAMETERS: &[PageParameter] = &[
-    PageParameter::required(
+pub(super) const PARAMETERS: &[PageQueryParameter] = &[
+    PageQueryParameter::required(
         "filter",
         "A filter such as `debug`, or `usual` to end the change.",
     ),
-    PageParameter::optional("seconds", "Length of the change, at most 86400."),
+    PageQueryParameter::optional("seconds", "Length of the change, at most 86400."),
 ];
 
 /// Responds with the filter.

@@ -7,7 +7,7 @@
 use super::refusal::AdminRefusal;
 use bytes::Bytes;
 use headgate_config::snapshot::admin::{AdminAccessRules, canonical};
-use headgate_core::serve::AppClient;
+use headgate_core::serve::AppClientConnection;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, Method, Request, header};
 use std::net::{IpAddr, SocketAddr};
@@ -48,7 +48,7 @@ pub(super) fn check_host(
 /// Checks that no web page of another origin made the request. A link on another page may lead here.
 pub(super) fn check_origin(
     request: &Request<Bytes>,
-    client: &AppClient,
+    client: &AppClientConnection,
 ) -> Result<(), AdminRefusal> {
     let headers = request.headers();
     let mut origins = headers.get_all(header::ORIGIN).iter();

@@ -7,10 +7,10 @@ use crate::openapi::{AdminPageDescription, AdminPageUser};
 use bytes::Bytes;
 use headgate_config::snapshot::admin::{AdminAccessRules, AdminRole, OpenAdminPage};
 use headgate_core::feature::pages::{
-    ActionSubject, AdminAction, FeaturePage, FeaturePageAccess, FeaturePageRequest,
-    FeaturePageResponder, PageParameter,
+    ActionTargetParameter, AuditedAdminAction, FeatureAdminPage, FeatureAdminPageAccess,
+    FeatureAdminPageRequest, FeaturePageResponder, PageQueryParameter,
 };
-use headgate_core::serve::{AppClient, AppResponse};
+use headgate_core::serve::{AppClientConnection, AppResponse};
 use headgate_protocol::credential_names::decoded;
 use http::{Method, Request};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) struct AdminPage {
     /// One sentence, for the document of the HTTP API.
     pub summary: &'static str,
     /// Parameters of the query.
-    pub parameters: &'static [PageParameter],
+    pub parameters: &'static [PageQueryParameter],
     /// The content type of the response, without its parameters.
     pub content_type: &'static str,
     pub access: PageAccess,
@@ -48,7 +48,7 @@ pub(super) enum PageAccess {
     /// Keys of both roles; without keys, everyone who reaches the listener.
     Read,
     /// Keys with the role `act`.
-    Act(AdminAction),
+    Act(AuditedAdminAction),
 }
 
 /// Responds to a request that may use the page. All admin pages share one thread, which must wait for nothing: probes
@@ -66,12 +66,12 @@ pub(super) enum PageResponder {
 /// A request, and who sends it.
 pub(super) struct AdminRequest {
     pub http: Request<Bytes>,
-    pub client: AppClient,
+    pub client: AppClientConnection,
     pub user: AdminUser,
 }
 
-impl From<&FeaturePage> for AdminPage {
-    fn from(page: &FeaturePage) -> Self {
+impl From<&FeatureAdminPage> for AdminPage {
+    fn from(page: &FeatureAdminPage) -> Self {
         Self {
             method: page.method.clone(),
             path: page.path,
@@ -79,8 +79,8 @@ impl From<&FeaturePage> for AdminPage {
             parameters: page.parameters,
             content_type: JSON,
             access: match &page.access {
-                FeaturePageAccess::Read => PageAccess::Read,
-                FeaturePageAccess::Act(action) => PageAccess::Act(action.clone()),
+                FeatureAdminPageAccess::Read => PageAccess::Read,
+                FeatureAdminPageAccess::Act(action) => PageAccess::Act(action.clone()),
             },
             respond: PageResponder::Feature(page.respond),
         }
@@ -94,7 +94,7 @@ impl AdminPage {
             PageResponder::Immediate(respond) => respond(app, request),
             PageResponder::Feature(respond) => {
                 let snapshot = app.reloader.current();
-                let request = FeaturePageRequest {
+                let request = FeatureAdminPageRequest {
                     values: &snapshot.features,
                     state: app.reloader.state(),
                     query: request.query(),
@@ -132,9 +132,9 @@ impl AdminPage {
 impl PageAccess {
     /// An action; `subject` is the parameter that names its object.
     pub const fn act(name: &'static str, subject: &'static str) -> Self {
-        Self::Act(AdminAction {
+        Self::Act(AuditedAdminAction {
             name,
-            subject: Some(ActionSubject::new(subject)),
+            subject: Some(ActionTargetParameter::new(subject)),
             needs_key: true,
         })
     }

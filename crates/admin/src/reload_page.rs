@@ -1,13 +1,13 @@
 //! `POST /reload`: reads the configuration again.
 
 use super::refusal::TEXT;
-use headgate_config::reload::{ReloadOutcome, Reloader};
+use headgate_config::reload::{ReloadOutcome, SnapshotReloader};
 use headgate_core::serve::AppResponse;
 use http::StatusCode;
 use serde_json::json;
 
 /// Reloads, and responds with the outcome.
-pub(super) fn reload(reloader: &Reloader) -> AppResponse {
+pub(super) fn reload(reloader: &SnapshotReloader) -> AppResponse {
     match reloader.reload() {
         ReloadOutcome::Unchanged { needing_restart } => {
             let revision = reloader.current().revision.clone();

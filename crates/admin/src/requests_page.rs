@@ -2,7 +2,7 @@
 
 use super::AdminApp;
 use super::page::AdminRequest;
-use headgate_core::feature::pages::PageParameter;
+use headgate_core::feature::pages::PageQueryParameter;
 use headgate_core::serve::AppResponse;
 use headgate_protocol::credential_names::decoded;
 use http::StatusCode;
@@ -24,25 +24,25 @@ const FIELDS: [&str; 8] = [
 ];
 
 /// Parameters of the query.
-pub(super) const PARAMETERS: &[PageParameter] = &[
-    PageParameter::optional(
+pub(super) const PARAMETERS: &[PageQueryParameter] = &[
+    PageQueryParameter::optional(
         "status",
         "A status such as `502`, or a class such as `5xx`.",
     ),
-    PageParameter::optional("limit", "Number of requests; 100 by default, at most 1000."),
-    PageParameter::optional("id", "Request id."),
-    PageParameter::optional("caller", "Name of a caller."),
-    PageParameter::optional("route", "Name of a route."),
-    PageParameter::optional("model", "Platform model."),
-    PageParameter::optional("channel", "Name of a channel."),
-    PageParameter::optional("protocol", "Protocol of the route."),
-    PageParameter::optional("settlement", "How the exchange ended."),
-    PageParameter::optional("error_code", "Code of the error."),
+    PageQueryParameter::optional("limit", "Number of requests; 100 by default, at most 1000."),
+    PageQueryParameter::optional("id", "Request id."),
+    PageQueryParameter::optional("caller", "Name of a caller."),
+    PageQueryParameter::optional("route", "Name of a route."),
+    PageQueryParameter::optional("model", "Platform model."),
+    PageQueryParameter::optional("channel", "Name of a channel."),
+    PageQueryParameter::optional("protocol", "Protocol of the route."),
+    PageQueryParameter::optional("settlement", "How the exchange ended."),
+    PageQueryParameter::optional("error_code", "Code of the error."),
 ];
 
 /// Which requests a page lists.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct RequestFilter {
+struct RecentRequestsQuery {
     /// Fields with the values that they must have.
     fields: Vec<(&'static str, String)>,
     /// Smallest and largest status.
@@ -51,7 +51,7 @@ struct RequestFilter {
 }
 
 pub(super) fn page(app: &AdminApp, request: &AdminRequest) -> AppResponse {
-    match RequestFilter::parse(request.query()) {
+    match RecentRequestsQuery::parse(request.query()) {
         Ok(filter) => {
             let page = json!({"requests": filter.select(app)});
             AppResponse::json(StatusCode::OK, &page)
@@ -60,7 +60,7 @@ pub(super) fn page(app: &AdminApp, request: &AdminRequest) -> AppResponse {
     }
 }
 
-impl RequestFilter {
+impl RecentRequestsQuery {
     fn parse(query: &str) -> Result<Self, String> {
         let mut filter = Self::default();
         for member in query.split('&').filter(|member| !member.is_empty()) {
@@ -146,7 +146,7 @@ mod tests {
             ("model=gpt-4o%20mini", true),
             ("route=chat", false),
         ] {
-            let filter = RequestFilter::parse(query).expect("a valid filter");
+            let filter = RecentRequestsQuery::parse(query).expect("a valid filter");
             assert_eq!(filter.matches(line), matches, "{query}");
         }
     }
@@ -162,7 +162,7 @@ mod tests {
             ("colour=red", "`colour`"),
             ("caller=%ff", "`caller`"),
         ] {
-            let error = RequestFilter::parse(query).expect_err("an error");
+            let error = RecentRequestsQuery::parse(query).expect_err("an error");
             assert!(error.contains(named), "{query}: {error}");
         }
     }

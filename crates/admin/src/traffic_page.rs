@@ -3,14 +3,14 @@
 use super::AdminApp;
 use super::overview::traffic;
 use super::page::AdminRequest;
-use headgate_core::feature::pages::PageParameter;
+use headgate_core::feature::pages::PageQueryParameter;
 use headgate_core::serve::AppResponse;
 use headgate_observe::traffic::INTERVAL_SECONDS;
 use http::StatusCode;
 use serde_json::{Value, json};
 
 /// Parameters of the query.
-pub(super) const PARAMETERS: &[PageParameter] = &[PageParameter::optional(
+pub(super) const PARAMETERS: &[PageQueryParameter] = &[PageQueryParameter::optional(
     "since",
     "Begin of the first interval, in Unix seconds.",
 )];

@@ -30,7 +30,7 @@ pub struct AttemptStatistics {
 
 /// A summary of the attempts of the last five minutes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct AttemptSummary {
+pub struct AttemptStatisticsSummary {
     pub attempts: u64,
     /// Attempts that the provider refused because of what the caller requested.
     pub client_errors: u64,
@@ -64,7 +64,7 @@ impl AttemptStatistics {
         self.slots[slot_index(period)][index].add_one(period);
     }
 
-    pub fn summary(&self, now: MonotonicTime) -> AttemptSummary {
+    pub fn summary(&self, now: MonotonicTime) -> AttemptStatisticsSummary {
         let newest = period_at(now);
         let oldest = newest.saturating_sub(SLOTS as u32 - 1);
         let mut counts = [0; COUNTS];
@@ -76,7 +76,7 @@ impl AttemptStatistics {
         }
         let attempts: u64 = counts.iter().sum();
         let share = |count: u64| count as f64 / attempts as f64;
-        AttemptSummary {
+        AttemptStatisticsSummary {
             attempts,
             client_errors: counts[CLIENT_ERRORS],
             success_rate: (attempts > 0).then(|| share(attempts - counts[FAILURES])),
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn without_attempts_there_is_no_rate_and_no_latency() {
         let summary = AttemptStatistics::default().summary(MonotonicTime(90_000));
-        assert_eq!(summary, AttemptSummary::default());
+        assert_eq!(summary, AttemptStatisticsSummary::default());
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         }
         record(&statistics, 0, AttemptOutcome::ClientError, 1_000);
         record(&statistics, 0, failed(), 60_000);
-        let expected = AttemptSummary {
+        let expected = AttemptStatisticsSummary {
             attempts: 8,
             client_errors: 1,
             success_rate: Some(0.875),

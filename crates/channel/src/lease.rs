@@ -7,7 +7,7 @@ use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::{AttemptFailure, AttemptOutcome, HealthScope};
 use super::permit::ChannelPermit;
 use headgate_core::catalog::channel::Credential;
-use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::random::random_fraction;
 use memchr::memmem;
@@ -109,7 +109,7 @@ impl ChannelLease {
             }
         };
         self.end_trial();
-        if let (Some(model), EndpointClass::Generation) =
+        if let (Some(model), ProviderOperationClass::Generation) =
             (&self.candidate.model, self.candidate.endpoint)
         {
             let latency = self.began.until(first_byte.map_or(now, MonotonicTime::at));
@@ -147,7 +147,7 @@ impl ChannelLease {
     }
 
     fn record_success(&self, now: MonotonicTime) {
-        if self.candidate.endpoint == EndpointClass::Generation {
+        if self.candidate.endpoint == ProviderOperationClass::Generation {
             self.load.record_success(now);
         }
         for used in &self.permits {
@@ -179,7 +179,9 @@ impl ChannelLease {
             HealthScope::Model | HealthScope::Credential => channel.health,
         };
         let is_sole = || match self.candidate.endpoint {
-            EndpointClass::Generation => self.channels.is_sole_candidate(channel, self.key, now),
+            ProviderOperationClass::Generation => {
+                self.channels.is_sole_candidate(channel, self.key, now)
+            }
             // What exists is bound to its channel, and no other can serve it.
             _ => true,
         };

@@ -1,6 +1,6 @@
 //! The live state of all channels, by fingerprint, so that it survives a reload.
 
-use super::attempt_statistics::{AttemptStatistics, AttemptSummary};
+use super::attempt_statistics::{AttemptStatistics, AttemptStatisticsSummary};
 use super::clock::MonotonicTime;
 use super::drained_channels::DrainedChannels;
 use super::health::HealthTracker;
@@ -105,7 +105,7 @@ impl ChannelStates {
     }
 
     /// The summary of the attempts of the last five minutes on the model with this fingerprint.
-    pub fn attempt_summary(&self, model: u64, now: MonotonicTime) -> AttemptSummary {
+    pub fn attempt_summary(&self, model: u64, now: MonotonicTime) -> AttemptStatisticsSummary {
         let statistics = read(&self.statistics).get(&model).cloned();
         statistics
             .map(|statistics| statistics.summary(now))

@@ -1,7 +1,7 @@
 //! Which live state is retained: that of channels in a catalog in use, and of requests in flight.
 
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Catalog;
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -68,7 +68,7 @@ pub(super) fn health_fingerprints(
 }
 
 fn in_every_class(fingerprint: u64) -> impl Iterator<Item = u64> {
-    EndpointClass::ALL
+    ProviderOperationClass::ALL
         .into_iter()
         .map(move |class| class.health_fingerprint(fingerprint))
 }

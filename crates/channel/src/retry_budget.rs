@@ -15,12 +15,12 @@ pub struct RetryBudget(Mutex<RetryBudgetState>);
 #[must_use = "a retry that is dropped returns to the budget"]
 pub struct RetryPermit<'b> {
     budget: &'b RetryBudget,
-    source: RetrySource,
+    source: RetryBudgetPart,
 }
 
 /// Which part of a budget a retry was taken from.
 #[derive(Clone, Copy, Debug)]
-enum RetrySource {
+enum RetryBudgetPart {
     /// The minimum of this second.
     Floor,
     /// What requests have earned.
@@ -48,10 +48,10 @@ impl RetryBudget {
         state.refill(now, per_second);
         let source = if state.floor >= 1.0 {
             state.floor -= 1.0;
-            RetrySource::Floor
+            RetryBudgetPart::Floor
         } else if state.earned >= 1.0 {
             state.earned -= 1.0;
-            RetrySource::Earned
+            RetryBudgetPart::Earned
         } else {
             return None;
         };
@@ -85,8 +85,8 @@ impl Drop for RetryPermit<'_> {
         let mut state = self.budget.state();
         match self.source {
             // The next refill bounds it.
-            RetrySource::Floor => state.floor += 1.0,
-            RetrySource::Earned => state.save(1.0),
+            RetryBudgetPart::Floor => state.floor += 1.0,
+            RetryBudgetPart::Earned => state.save(1.0),
         }
     }
 }

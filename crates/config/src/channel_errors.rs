@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// What an error of the provider means. It has all that is given: a status, a code, a message; at least one of them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ErrorRuleConfig {
+pub struct ErrorClassRuleConfig {
     /// Status of the response, 400 to 599, or the one that an error event of a stream names. Default: any.
     #[schemars(range(min = 400, max = 599))]
     pub status: Option<u16>,

@@ -1,9 +1,9 @@
 //! `channels` of `routes.yaml`: accounts at providers, and how they are reached.
 
-use super::channel_errors::ErrorRuleConfig;
+use super::channel_errors::ErrorClassRuleConfig;
 use super::images::ImageEditConfig;
 use super::prices::ModelPriceConfig;
-use super::resilience::{ChannelLimitsConfig, HealthConfig};
+use super::resilience::{ChannelHealthConfig, ChannelLimitsConfig};
 use headgate_core::scalar::{HumanDuration, Secret};
 use headgate_protocol::Protocol;
 use schemars::JsonSchema;
@@ -55,11 +55,11 @@ pub struct ChannelConfig {
     pub tier: u8,
     /// Timeouts of each attempt.
     #[serde(default)]
-    pub timeouts: TimeoutsConfig,
+    pub timeouts: AttemptTimeoutsConfig,
     /// TLS towards the provider, if `base_url` is https. Default: verified with the CA certificates of the
     /// system.
     #[serde(default)]
-    pub tls: ChannelTlsConfig,
+    pub tls: UpstreamTlsConfig,
     /// HTTP version towards the provider. Default: auto.
     #[serde(default)]
     pub http: HttpVersionConfig,
@@ -71,17 +71,17 @@ pub struct ChannelConfig {
     pub idempotency_header: Option<String>,
     /// How the client's address is forwarded to the provider. Default: off.
     #[serde(default)]
-    pub forwarded: ForwardedConfig,
+    pub forwarded: ClientAddressForwardingConfig,
     /// Limits of the channel; requests above them go to another channel. Default: none.
     #[serde(default)]
     pub limits: ChannelLimitsConfig,
     /// When the channel enters a cool-down, and for how long.
     #[serde(default)]
-    pub health: HealthConfig,
+    pub health: ChannelHealthConfig,
     /// What errors of the provider mean, in order; the first one that matches decides, before the table that is built in.
     /// Default: none.
     #[serde(default)]
-    pub errors: Vec<ErrorRuleConfig>,
+    pub errors: Vec<ErrorClassRuleConfig>,
 }
 
 /// A credential for a provider.
@@ -93,13 +93,13 @@ pub enum ProviderCredentialConfig {
     /// `x-api-key: …`
     ApiKey(Secret),
     /// A header of another name.
-    Header(SecretHeaderConfig),
+    Header(CredentialHeaderConfig),
 }
 
 /// A credential in a header of any name.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SecretHeaderConfig {
+pub struct CredentialHeaderConfig {
     /// The header's name.
     #[schemars(length(min = 1))]
     pub name: String,
@@ -110,7 +110,7 @@ pub struct SecretHeaderConfig {
 /// Timeouts of each request to a provider; those of a route override those of a channel.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct TimeoutsConfig {
+pub struct AttemptTimeoutsConfig {
     /// Timeout to connect to the provider, including TLS. Default: 2s.
     pub connect: Option<HumanDuration>,
     /// Timeout from the sent request to the first byte of the response headers. Raise it for models that think
@@ -125,7 +125,7 @@ pub struct TimeoutsConfig {
 /// TLS towards a provider.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct ChannelTlsConfig {
+pub struct UpstreamTlsConfig {
     /// PEM file with the CA certificates to trust instead. Default: those of the system.
     pub ca: Option<PathBuf>,
     /// PEM file with the client certificate chain; requires `key`. Default: no client certificate.
@@ -140,7 +140,7 @@ pub struct ChannelTlsConfig {
 /// `forwarded`, else in `X-Forwarded-For`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum ForwardedConfig {
+pub enum ClientAddressForwardingConfig {
     /// Nothing.
     #[default]
     Off,

@@ -1,6 +1,6 @@
 //! A file's values against the schema: every mistake found at once.
 
-use super::document::{ConfigDocument, HighlightTarget, PointerProblem};
+use super::document::{ConfigDocument, HighlightTarget, PointerLocatedProblem};
 use super::explain::{explain, keys, parent_schema};
 use super::problem::PROBLEMS_MAX;
 use super::renamed_keys::new_key;
@@ -45,7 +45,7 @@ pub fn check(
         }
     }
     let errors: Vec<_> = validator.iter_errors(value).collect();
-    let consequences = FollowOnErrors::from_errors(&errors, schema);
+    let consequences = FollowOnErrorMatcher::from_errors(&errors, schema);
     let mut broken: Vec<BrokenSchemaRule<'_>> = Vec::new();
     for error in errors.iter().filter(|error| !consequences.has(error)) {
         let pointer = error.instance_path().as_str();
@@ -92,7 +92,7 @@ pub fn check(
 /// What the schema does not allow.
 pub struct SchemaCheckResult {
     /// The first ones in the file, at most [`PROBLEMS_MAX`] broken rules.
-    pub findings: Vec<PointerProblem>,
+    pub findings: Vec<PointerLocatedProblem>,
     /// How many there are besides.
     pub more: usize,
 }
@@ -124,12 +124,12 @@ impl BrokenSchemaRule<'_> {
 
 /// Errors that vanish with the unknown keys of the same mapping: a misspelt key is not missing as well.
 #[derive(Default)]
-struct FollowOnErrors<'schema> {
+struct FollowOnErrorMatcher<'schema> {
     /// By the pointer of a mapping, known keys that were most likely meant by its unknown ones.
     meant: HashMap<String, HashSet<&'schema str>>,
 }
 
-impl<'schema> FollowOnErrors<'schema> {
+impl<'schema> FollowOnErrorMatcher<'schema> {
     fn from_errors(errors: &[ValidationError<'_>], schema: &'schema Value) -> Self {
         let mut meant = HashMap::new();
         let mut compared = 0;

@@ -2,7 +2,7 @@
 
 use super::mask::{self, SecretSpans};
 use super::node::{YamlContent, YamlNode};
-use super::problem::{ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity};
+use super::problem::{ConfigProblem, InvalidConfig, OmittedProblemCounts, PROBLEMS_MAX, Severity};
 use super::redactor::Redactor;
 use super::source::ConfigText;
 use headgate_core::pointer::{child, tokens};
@@ -32,7 +32,7 @@ pub struct ConfigDocument {
 
 /// A problem that was found at a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PointerProblem {
+pub(super) struct PointerLocatedProblem {
     pub pointer: String,
     pub highlight: HighlightTarget,
     pub reason: String,
@@ -66,7 +66,7 @@ impl ConfigDocument {
         reason: impl Into<String>,
         hint: Option<String>,
     ) -> ConfigProblem {
-        self.locate(PointerProblem::value(pointer, reason, hint))
+        self.locate(PointerLocatedProblem::value(pointer, reason, hint))
     }
 
     /// A problem with the key of the value at a pointer.
@@ -76,16 +76,16 @@ impl ConfigDocument {
         reason: impl Into<String>,
         hint: Option<String>,
     ) -> ConfigProblem {
-        self.locate(PointerProblem::key(pointer, reason, hint))
+        self.locate(PointerLocatedProblem::key(pointer, reason, hint))
     }
 
     /// These findings, at most [`PROBLEMS_MAX`] of them with their places, and a count of the others.
     pub(super) fn invalid_findings(
         &self,
-        findings: Vec<PointerProblem>,
+        findings: Vec<PointerLocatedProblem>,
         more: usize,
     ) -> InvalidConfig {
-        let mut placed: Vec<(usize, PointerProblem)> = findings
+        let mut placed: Vec<(usize, PointerLocatedProblem)> = findings
             .into_iter()
             .map(|finding| (self.bytes(&finding).start, finding))
             .collect();
@@ -96,7 +96,7 @@ impl ConfigDocument {
         let errors = more + placed.len().saturating_sub(PROBLEMS_MAX);
         placed.truncate(PROBLEMS_MAX);
         let problems = placed.into_iter().map(|(_, finding)| self.locate(finding));
-        let more = OmittedProblems {
+        let more = OmittedProblemCounts {
             errors,
             warnings: 0,
         };
@@ -191,7 +191,7 @@ impl ConfigDocument {
         path
     }
 
-    pub(super) fn locate(&self, finding: PointerProblem) -> ConfigProblem {
+    pub(super) fn locate(&self, finding: PointerLocatedProblem) -> ConfigProblem {
         let place = self.source.place(&self.bytes(&finding));
         ConfigProblem {
             path: self.path(&finding.pointer),
@@ -216,7 +216,7 @@ impl ConfigDocument {
 
     /// The bytes that a finding at this place underlines.
     pub(super) fn bytes_at(&self, pointer: &str, highlight: HighlightTarget) -> Range<usize> {
-        let mut finding = PointerProblem::value(pointer, "", None);
+        let mut finding = PointerLocatedProblem::value(pointer, "", None);
         finding.highlight = highlight;
         self.bytes(&finding)
     }
@@ -252,7 +252,7 @@ impl ConfigDocument {
         self.expanded.contains(pointer)
     }
 
-    fn bytes(&self, finding: &PointerProblem) -> Range<usize> {
+    fn bytes(&self, finding: &PointerLocatedProblem) -> Range<usize> {
         if let HighlightTarget::Bytes(range) = &finding.highlight {
             return range.clone();
         }
@@ -276,7 +276,7 @@ impl fmt::Debug for ConfigDocument {
     }
 }
 
-impl PointerProblem {
+impl PointerLocatedProblem {
     pub fn value(
         pointer: impl Into<String>,
         reason: impl Into<String>,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// Destinations that are allowed for URLs in responses or requests, in addition to https at public addresses.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct EgressConfig {
+pub struct EgressAllowlistConfig {
     /// Additional destinations, also with http: `host`, `host:port`, or a network such as `10.0.0.0/8`.
     /// An empty text is none. Default: none.
     pub allow: Vec<String>,

@@ -1,6 +1,6 @@
 //! `${VAR}` and `${VAR:-default}` in the scalars of a file, after it was parsed: no variable can add structure.
 
-use super::document::PointerProblem;
+use super::document::PointerLocatedProblem;
 use super::node::{YamlContent, YamlNode};
 use super::source::ConfigText;
 use headgate_core::pointer;
@@ -22,7 +22,7 @@ pub struct VariableExpansion {
     /// What variables hold, by their names.
     pub variables: BTreeMap<String, String>,
     /// Variables that are not set, and references that are not written right.
-    pub findings: Vec<PointerProblem>,
+    pub findings: Vec<PointerLocatedProblem>,
 }
 
 /// Replaces the variables of a tree that was read from `source`.
@@ -48,7 +48,7 @@ struct VariableExpander<'file> {
     env: EnvLookup<'file>,
     pointers: BTreeSet<String>,
     variables: BTreeMap<String, String>,
-    findings: Vec<PointerProblem>,
+    findings: Vec<PointerLocatedProblem>,
 }
 
 /// A piece of a scalar.
@@ -157,9 +157,13 @@ impl VariableExpander<'_> {
             let start = range.start + at;
             start..start + head.len()
         });
-        self.findings.push(PointerProblem {
+        self.findings.push(PointerLocatedProblem {
             pointer: pointer.to_owned(),
-            ..PointerProblem::bytes(bytes.unwrap_or_else(|| range.clone()), reason, Some(hint))
+            ..PointerLocatedProblem::bytes(
+                bytes.unwrap_or_else(|| range.clone()),
+                reason,
+                Some(hint),
+            )
         });
     }
 }

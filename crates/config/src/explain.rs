@@ -1,6 +1,6 @@
 //! Schema errors in plain words: what is wrong with this value, and what to write instead.
 
-use super::document::{ConfigDocument, PointerProblem};
+use super::document::{ConfigDocument, PointerLocatedProblem};
 use super::hint::{did_you_mean, list_names};
 use super::renamed_keys::{new_key, new_value};
 use super::schema::{KEY_NOUN, PATTERN_WORDS, REFUSAL, REFUSAL_HINT};
@@ -21,7 +21,7 @@ pub fn explain(
     key: Option<&String>,
     schema: &Value,
     document: &ConfigDocument,
-) -> Vec<PointerProblem> {
+) -> Vec<PointerLocatedProblem> {
     let pointer = error.instance_path().as_str();
     let place = SchemaErrorContext {
         document,
@@ -84,12 +84,12 @@ struct SchemaErrorContext<'error> {
 }
 
 impl SchemaErrorContext<'_> {
-    fn finding(&self, reason: impl Into<String>, hint: Option<String>) -> PointerProblem {
-        PointerProblem::value(self.pointer, reason, hint)
+    fn finding(&self, reason: impl Into<String>, hint: Option<String>) -> PointerLocatedProblem {
+        PointerLocatedProblem::value(self.pointer, reason, hint)
     }
 
     /// A number that is too small or too large.
-    fn beyond(&self, reason: String) -> PointerProblem {
+    fn beyond(&self, reason: String) -> PointerLocatedProblem {
         match &self.quoted {
             Some(quoted) => self.finding(format!("{reason}, found `{quoted}`"), self.range_hint()),
             None => self.finding(reason, self.range_hint()),
@@ -97,10 +97,10 @@ impl SchemaErrorContext<'_> {
     }
 
     /// A key that does not go with another one.
-    fn refused(&self) -> PointerProblem {
+    fn refused(&self) -> PointerLocatedProblem {
         let text = |annotation: &str| self.wanted[annotation].as_str().map(str::to_owned);
         let reason = text(REFUSAL).unwrap_or_else(|| "must not be here".into());
-        PointerProblem::key(self.pointer, reason, text(REFUSAL_HINT))
+        PointerLocatedProblem::key(self.pointer, reason, text(REFUSAL_HINT))
     }
 
     /// Both bounds of a number.
@@ -110,7 +110,7 @@ impl SchemaErrorContext<'_> {
             .then(|| format!("write a number from {least} to {most}"))
     }
 
-    fn unknown_key(&self, key: &str) -> PointerProblem {
+    fn unknown_key(&self, key: &str) -> PointerLocatedProblem {
         if let Some(new) = new_key(self.pointer, key) {
             return self.renamed_key(key, new);
         }
@@ -125,7 +125,7 @@ impl SchemaErrorContext<'_> {
             }
             _ => did_you_mean(key, keys(self.wanted)),
         };
-        PointerProblem::key(
+        PointerLocatedProblem::key(
             pointer::child(self.pointer, key),
             format!("unknown {noun} `{key}`"),
             hint,
@@ -133,22 +133,22 @@ impl SchemaErrorContext<'_> {
     }
 
     /// A key by its old name; with an old value, too, the hint gives both new names.
-    fn renamed_key(&self, old: &str, new: &str) -> PointerProblem {
+    fn renamed_key(&self, old: &str, new: &str) -> PointerLocatedProblem {
         let pointer = pointer::child(self.pointer, old);
         let value = self.document.quotable(&pointer);
         let value = value.and_then(|value| new_value(self.pointer, new, &value));
-        PointerProblem::key(
+        PointerLocatedProblem::key(
             pointer,
             format!("unknown key `{old}`; it is now called `{new}`"),
             value.map(|value| format!("write `{new}: {value}`")),
         )
     }
 
-    fn missing_key(&self, key: &str) -> PointerProblem {
+    fn missing_key(&self, key: &str) -> PointerLocatedProblem {
         let description = self.wanted["properties"][key]["description"].as_str();
         let meaning = description.and_then(|text| text.split(". ").next());
         let hint = meaning.map(|meaning| format!("add `{key}`: {}", without_full_stop(meaning)));
-        PointerProblem::key(self.pointer, format!("missing required key `{key}`"), hint)
+        PointerLocatedProblem::key(self.pointer, format!("missing required key `{key}`"), hint)
     }
 
     /// Whether a scalar stands where a special way of writing is wanted.
@@ -156,7 +156,7 @@ impl SchemaErrorContext<'_> {
         self.quoted.is_some() && self.wanted[PATTERN_WORDS].is_string()
     }
 
-    fn wrong_type(&self) -> PointerProblem {
+    fn wrong_type(&self) -> PointerLocatedProblem {
         let wanted = types(self.wanted);
         let words: Vec<&str> = match self.wanted[KEY_NOUN].as_str() {
             Some(_) => vec!["a filter's name or a mapping"],
@@ -238,7 +238,7 @@ impl SchemaErrorContext<'_> {
     }
 
     /// A word that is not among those allowed; `keyed` are names that only go with settings.
-    fn unknown_word(&self, options: &Value, keyed: &[&str]) -> PointerProblem {
+    fn unknown_word(&self, options: &Value, keyed: &[&str]) -> PointerLocatedProblem {
         let options = texts(options);
         let Some(word) = &self.quoted else {
             return self.finding("unknown value", list_names(&options));
@@ -271,7 +271,7 @@ impl SchemaErrorContext<'_> {
         new_value(mapping, key, word)
     }
 
-    fn wrong_pattern(&self) -> PointerProblem {
+    fn wrong_pattern(&self) -> PointerLocatedProblem {
         let words = self.wanted[PATTERN_WORDS].as_str();
         let words = words.unwrap_or("invalid value");
         match &self.quoted {
@@ -292,7 +292,7 @@ impl SchemaErrorContext<'_> {
         }
     }
 
-    fn wrong_key_count(&self) -> PointerProblem {
+    fn wrong_key_count(&self) -> PointerLocatedProblem {
         let noun = self.wanted[KEY_NOUN].as_str().unwrap_or("key");
         let found = self.found.as_object().map_or(0, serde_json::Map::len);
         let (least, most) = (&self.wanted["minProperties"], &self.wanted["maxProperties"]);

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 /// The values of all features' sections, by their keys.
 #[derive(Debug, Default)]
-pub struct FeatureSections(Map<String, Value>);
+pub struct FeatureSectionValues(Map<String, Value>);
 
-impl FeatureSections {
+impl FeatureSectionValues {
     /// Takes the sections of features out of the values of a whole file.
     pub(crate) fn taken_from(value: &mut Value, features: &FeatureSchemas) -> Self {
         let keys = features.sections.iter().flat_map(|sections| sections.keys);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct ImageEditConfig {
     /// Format of the requests. Default: unchanged.
-    pub body: ImageBodyFormatConfig,
+    pub body: ImageEditBodyFormatConfig,
     /// How `response_format` is handled. Default: convert.
     pub response_format: ResponseFormatHandlingConfig,
 }
@@ -16,7 +16,7 @@ pub struct ImageEditConfig {
 /// The format of requests for image edits.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum ImageBodyFormatConfig {
+pub enum ImageEditBodyFormatConfig {
     /// As the caller sent it: JSON, or a form with files.
     #[default]
     Unchanged,

@@ -41,11 +41,11 @@ mod syntax_hint;
 pub mod tracing;
 
 use comparison::ComparableValues;
-use document::{ConfigDocument, PointerProblem};
-use feature_sections::FeatureSections;
+use document::{ConfigDocument, PointerLocatedProblem};
+use feature_sections::FeatureSectionValues;
 use headgate_core::regular_file;
 use headgate_core::regular_file::UnreadableFile;
-use headgate_protocol::hex::Hex;
+use headgate_protocol::hex::HexDisplay;
 use headgate_protocol::secret_shape;
 use problem::{ConfigProblem, InvalidConfig};
 use routes::GatewayConfig;
@@ -62,7 +62,7 @@ pub const CONFIG_BYTES_MAX: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct LoadedConfig {
     pub config: GatewayConfig,
-    pub sections: FeatureSections,
+    pub sections: FeatureSectionValues,
     /// For problems that only building finds.
     pub document: ConfigDocument,
     /// The first 12 hex digits of the file's SHA-256.
@@ -81,7 +81,7 @@ pub struct ComparableConfig {
 }
 
 /// The values of a text that the schema accepts, with all variables replaced and all secrets read.
-struct CheckedText {
+struct SchemaCheckedValues {
     value: Value,
     /// The pointers of the secrets in the values.
     secrets: Vec<String>,
@@ -124,7 +124,7 @@ pub fn parse(
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<LoadedConfig, InvalidConfig> {
     let mut checked = check_text(path, text, features, env)?;
-    let sections = FeatureSections::taken_from(&mut checked.value, features);
+    let sections = FeatureSectionValues::taken_from(&mut checked.value, features);
     Ok(LoadedConfig {
         config: typed(checked.value, &checked.document)?,
         sections,
@@ -154,7 +154,7 @@ pub fn parse_comparable(
 
 /// The first 12 hex digits of a file's SHA-256: its name in logs, metrics and on the admin page.
 pub fn compute_revision(bytes: &[u8]) -> String {
-    Hex(&Sha256::digest(bytes)[..6]).to_string()
+    HexDisplay(&Sha256::digest(bytes)[..6]).to_string()
 }
 
 fn read_text(path: &Path) -> Result<String, InvalidConfig> {
@@ -175,7 +175,7 @@ fn check_text(
     text: &str,
     features: &FeatureSchemas,
     env: &dyn Fn(&str) -> Option<String>,
-) -> Result<CheckedText, InvalidConfig> {
+) -> Result<SchemaCheckedValues, InvalidConfig> {
     let mut document = read_document(path, text.strip_prefix('\u{feff}').unwrap_or(text))?;
     let expanded = expand::expand(document.root(), document.source(), env);
     document.set_expanded(expanded.pointers);
@@ -203,7 +203,7 @@ fn check_text(
         let invalid = document.invalid_findings(findings, checked.more);
         return Err(InvalidConfig { files, ..invalid });
     }
-    Ok(CheckedText {
+    Ok(SchemaCheckedValues {
         value,
         secrets: secret_pointers,
         document,
@@ -237,7 +237,7 @@ fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfi
             path.display()
         );
         let reason = "this is a configuration of LiteLLM";
-        let problem = PointerProblem::key("/model_list", reason, Some(hint));
+        let problem = PointerLocatedProblem::key("/model_list", reason, Some(hint));
         return Err(document.invalid_findings(vec![problem], 0));
     }
     if is_empty {
@@ -260,7 +260,7 @@ fn is_litellm(root: &node::YamlNode) -> bool {
 fn typed(value: Value, document: &ConfigDocument) -> Result<GatewayConfig, InvalidConfig> {
     serde_json::from_value(value).map_err(|_| {
         let reason = "internal error: the file is valid by its schema and cannot be loaded; report this to the project";
-        document.invalid(vec![document.locate(PointerProblem::value("", reason, None))])
+        document.invalid(vec![document.locate(PointerLocatedProblem::value("", reason, None))])
     })
 }
 

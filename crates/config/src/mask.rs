@@ -51,14 +51,14 @@ pub struct SecretSpans {
 /// The secrets of a tree that was read from this text, but for what merely looks like one.
 pub fn in_tree(root: &YamlNode, text: &str) -> SecretSpans {
     let mut found = SecretSpans::default();
-    found.collect(root, text, SecretContext::Plain);
+    found.collect(root, text, SecretScanContext::Plain);
     found
 }
 
 /// The scalars of a value that is secret as a whole.
 pub fn in_secret(node: &YamlNode, text: &str) -> SecretSpans {
     let mut found = SecretSpans::default();
-    found.collect(node, text, SecretContext::Secret);
+    found.collect(node, text, SecretScanContext::Secret);
     found
 }
 
@@ -123,7 +123,7 @@ fn is_date(scalar: &str) -> bool {
 
 /// What the place of a value says of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SecretContext {
+enum SecretScanContext {
     Plain,
     /// Every scalar is a secret, and a key that nobody knows may be one.
     Secret,
@@ -135,7 +135,7 @@ enum SecretContext {
     Tls,
 }
 
-impl SecretContext {
+impl SecretScanContext {
     /// Those of the value under a key.
     fn under(self, key: &str) -> Self {
         match self {
@@ -163,12 +163,12 @@ impl SecretContext {
 }
 
 impl SecretSpans {
-    fn collect(&mut self, node: &YamlNode, text: &str, surroundings: SecretContext) {
+    fn collect(&mut self, node: &YamlNode, text: &str, surroundings: SecretScanContext) {
         match &node.content {
             YamlContent::Map(entries) => {
                 for entry in entries.iter() {
                     let may_be_secret =
-                        surroundings == SecretContext::Secret && !is_credential_key(&entry.key);
+                        surroundings == SecretScanContext::Secret && !is_credential_key(&entry.key);
                     if may_be_secret || secret_shape::is_in(&entry.key) {
                         self.add(entry.key_range.clone(), &entry.key, text);
                     }
@@ -213,7 +213,7 @@ impl SecretSpans {
     }
 }
 
-impl SecretContext {
+impl SecretScanContext {
     /// Whether a scalar here is a secret; one in the place of a caller is likely its key.
     fn is_secret(self) -> bool {
         matches!(self, Self::Secret | Self::Callers | Self::Caller)

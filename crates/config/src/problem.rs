@@ -27,7 +27,7 @@ pub const PROBLEMS_MAX: usize = 100;
 
 /// Problems that are not printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OmittedProblems {
+pub struct OmittedProblemCounts {
     pub errors: usize,
     pub warnings: usize,
 }
@@ -52,7 +52,7 @@ pub struct InvalidConfig {
     /// What is wrong: the errors in the order of the file, then the warnings; at most [`PROBLEMS_MAX`].
     pub problems: Vec<ConfigProblem>,
     /// What is wrong besides.
-    pub more: OmittedProblems,
+    pub more: OmittedProblemCounts,
     /// Whether the text is not YAML, so that nothing else of it could be checked.
     pub is_malformed: bool,
     /// Other files that were read, or wanted: mending one of them may mend this.
@@ -92,7 +92,7 @@ impl InvalidConfig {
         problems.sort_by_key(|problem| (problem.severity, problem.line, problem.column));
         // What an anchor names is wrong once, however many aliases repeat it.
         problems.dedup_by(|next, kept| next.line > 0 && next.is_same(kept));
-        let mut more = OmittedProblems::default();
+        let mut more = OmittedProblemCounts::default();
         for left_out in problems.drain(PROBLEMS_MAX.min(problems.len())..) {
             more.add(left_out.severity, 1);
         }
@@ -107,7 +107,7 @@ impl InvalidConfig {
     }
 
     /// Counts problems that were not kept.
-    pub fn with_more(mut self, more: OmittedProblems) -> Self {
+    pub fn with_more(mut self, more: OmittedProblemCounts) -> Self {
         self.more.errors += more.errors;
         self.more.warnings += more.warnings;
         self
@@ -122,7 +122,7 @@ impl InvalidConfig {
     }
 }
 
-impl OmittedProblems {
+impl OmittedProblemCounts {
     /// Counts so many problems that are not kept.
     pub fn add(&mut self, severity: Severity, count: usize) {
         match severity {

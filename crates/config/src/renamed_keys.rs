@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenamedKey {
     /// The mapping that has the key.
-    pub scope: KeyScope,
+    pub scope: RenameScope,
     pub old: &'static str,
     pub new: &'static str,
 }
@@ -16,7 +16,7 @@ pub struct RenamedKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenamedValue {
     /// The mapping that has `key`.
-    pub scope: KeyScope,
+    pub scope: RenameScope,
     /// The key that takes the value, by its present name.
     pub key: &'static str,
     pub old: &'static str,
@@ -25,7 +25,7 @@ pub struct RenamedValue {
 
 /// The mapping in which a rename applies. In a path, `*` is any key of a mapping or any item of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyScope {
+pub enum RenameScope {
     /// The path of a mapping, such as `channels.*.health`.
     Section(&'static str),
     /// The settings of a filter, or a mapping in them, such as `set_headers.*`.
@@ -92,7 +92,7 @@ pub const RENAMED_VALUES: &[RenamedValue] = &[
         "forward",
     ),
     RenamedValue {
-        scope: KeyScope::Filter("require_json"),
+        scope: RenameScope::Filter("require_json"),
         key: "also_accept",
         old: "form",
         new: "multipart",
@@ -115,7 +115,7 @@ pub fn new_value(pointer: &str, key: &str, value: &str) -> Option<&'static str> 
     found.map(|renamed| renamed.new)
 }
 
-impl KeyScope {
+impl RenameScope {
     /// Whether the mapping at `pointer` is one of this scope.
     fn contains(self, pointer: &str) -> bool {
         let found: Vec<String> = tokens(pointer).collect();
@@ -134,7 +134,7 @@ impl KeyScope {
     }
 }
 
-impl fmt::Display for KeyScope {
+impl fmt::Display for RenameScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Section(path) => write!(f, "`{path}`"),
@@ -144,12 +144,12 @@ impl fmt::Display for KeyScope {
 }
 
 const fn in_section(path: &'static str, old: &'static str, new: &'static str) -> RenamedKey {
-    let scope = KeyScope::Section(path);
+    let scope = RenameScope::Section(path);
     RenamedKey { scope, old, new }
 }
 
 const fn in_filter(path: &'static str, old: &'static str, new: &'static str) -> RenamedKey {
-    let scope = KeyScope::Filter(path);
+    let scope = RenameScope::Filter(path);
     RenamedKey { scope, old, new }
 }
 
@@ -159,7 +159,7 @@ const fn renamed_value(
     old: &'static str,
     new: &'static str,
 ) -> RenamedValue {
-    let scope = KeyScope::Section(path);
+    let scope = RenameScope::Section(path);
     RenamedValue {
         scope,
         key,

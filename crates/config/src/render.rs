@@ -1,7 +1,7 @@
 //! Problems as a person reads them: reason, place, the line of the file, a hint under it.
 
 use super::problem::{ConfigProblem, InvalidConfig, Severity};
-use super::source::{MaskedSourceLine, TextPosition};
+use super::source::{MaskedSourceLine, TextSpan};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for InvalidConfig {
@@ -53,7 +53,7 @@ impl InvalidConfig {
             write!(f, " ({})", problem.path)?;
         }
         writeln!(f)?;
-        let place = TextPosition {
+        let place = TextSpan {
             line: problem.line,
             column: problem.column,
             length: problem.length,

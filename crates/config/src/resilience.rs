@@ -23,7 +23,7 @@ pub struct ChannelLimitsConfig {
 /// When a channel enters a cool-down, and for how long.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct HealthConfig {
+pub struct ChannelHealthConfig {
     /// Consecutive failures that start a cool-down, up to 1000; 0 disables cool-downs. Lower it for a channel
     /// with few requests. Default: 5.
     #[schemars(range(max = 1000))]
@@ -40,13 +40,13 @@ pub struct HealthConfig {
     /// First cool-down of a refused credential; each consecutive one is twice as long, up to 10m. Default: 1m.
     pub credential_cool_down: Option<HumanDuration>,
     /// Active health probes. Default: off.
-    pub probe: Option<ProbeConfig>,
+    pub probe: Option<HealthProbeConfig>,
 }
 
 /// An active health probe.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProbeConfig {
+pub struct HealthProbeConfig {
     /// Interval between probes, at least 100ms.
     pub interval: HumanDuration,
     /// Timeout of a probe. Default: 5s.
@@ -66,7 +66,7 @@ pub struct FailoverConfig {
     pub on_timeout: Option<bool>,
     /// Buffering of the first events of a stream until one has content, so that an error right after them can
     /// still fail over. Default: on, for 1s and 64KiB.
-    pub buffer_first_events: Option<EventBufferConfig>,
+    pub buffer_first_events: Option<FirstEventBufferConfig>,
     /// How long a request may wait for a channel that is at its limits. Set it if a short wait is better than a
     /// 503. Default: no wait.
     pub queue_timeout: Option<HumanDuration>,
@@ -77,7 +77,7 @@ pub struct FailoverConfig {
 /// Limits for buffering the first events of a stream.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct EventBufferConfig {
+pub struct FirstEventBufferConfig {
     /// Whether the first events are buffered. Set `false` if the first event must not be delayed. Default:
     /// true.
     pub enabled: Option<bool>,

@@ -1,14 +1,14 @@
 //! `routes.yaml` as written: one struct per section. The comments of fields are the reference for users.
 
 use super::admin::{AdminKeyConfig, OpenAdminPageConfig};
-use super::channels::{ChannelConfig, TimeoutsConfig};
+use super::channels::{AttemptTimeoutsConfig, ChannelConfig};
 use super::client_address::ClientAddressConfig;
-use super::egress::EgressConfig;
+use super::egress::EgressAllowlistConfig;
 use super::prices::PricesConfig;
 use super::resilience::{FailoverConfig, RetryBudgetConfig};
-use super::services::ServiceConfig;
+use super::services::CalloutServiceConfig;
 use super::state::StateConfig;
-use super::tracing::{TracedMessagesConfig, TracingConfig};
+use super::tracing::{RouteTracedMessagesConfig, TracingConfig};
 use headgate_core::scalar::one_or_more::OneOrMore;
 use headgate_core::scalar::{ByteSize, HumanDuration, Secret};
 use headgate_core::task::definition::VideoFamilyDefinitionConfig;
@@ -45,12 +45,12 @@ pub struct GatewayConfig {
     pub retries: RetryBudgetConfig,
     /// Allowed destinations of URLs in responses or requests.
     #[serde(default)]
-    pub egress: EgressConfig,
+    pub egress: EgressAllowlistConfig,
     /// Traces for an OpenTelemetry collector. Default: none, and requests pass on the trace context of their callers.
     pub tracing: Option<TracingConfig>,
     /// HTTP services that filters call for requests and responses, by name.
     #[serde(default)]
-    pub services: BTreeMap<String, ServiceConfig>,
+    pub services: BTreeMap<String, CalloutServiceConfig>,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.
     #[serde(default)]
     pub families: BTreeMap<String, VideoFamilyDefinitionConfig>,
@@ -85,23 +85,23 @@ pub struct ServerConfig {
     /// reload the configuration. Default: false.
     pub admin_without_keys: bool,
     /// TLS of the admin pages. Default: plain HTTP.
-    pub admin_tls: Option<ServerTlsConfig>,
+    pub admin_tls: Option<ListenerTlsConfig>,
     /// URL under which providers and callers reach this gateway, such as `https://gate.example.com`; a path is a prefix
     /// of the gateway's own paths. Needed for URLs that the gateway hands out: media files and callbacks. An
     /// empty text is none. Default: none.
     pub public_url: Option<String>,
     /// TLS of the gateway's listener; HTTP/2 is offered with it. Default: plain HTTP.
-    pub tls: Option<ServerTlsConfig>,
+    pub tls: Option<ListenerTlsConfig>,
     /// Worker threads, 1 to 1024. Lower it where the gateway shares a machine, or where a container may use
     /// fewer processors than it sees. Default: the number of processors.
     #[schemars(range(min = 1, max = 1024))]
     pub workers: Option<u16>,
     /// Destination of the access log. Default: stdout.
-    pub access_log: AccessLogConfig,
+    pub access_log: AccessLogTargetConfig,
     /// Limits on connections and timeouts of clients.
     pub limits: ServerLimitsConfig,
     /// Spooling of large request bodies to files, to save memory.
-    pub spool: SpoolConfig,
+    pub spool: BodySpoolConfig,
     /// DNS resolution of provider hosts.
     pub dns: DnsConfig,
     /// How the address of a client behind proxies is determined. Default: the peer of the connection.
@@ -111,7 +111,7 @@ pub struct ServerConfig {
 /// TLS of a listener.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct ServerTlsConfig {
+pub struct ListenerTlsConfig {
     /// PEM file with the certificate chain, leaf first.
     pub certificate: PathBuf,
     /// PEM file with the private key.
@@ -123,7 +123,7 @@ pub struct ServerTlsConfig {
 /// Destination of the access log.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum AccessLogConfig {
+pub enum AccessLogTargetConfig {
     #[default]
     Stdout,
     Stderr,
@@ -165,7 +165,7 @@ pub struct ServerLimitsConfig {
 /// Spooling of large request bodies to unlinked files.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct SpoolConfig {
+pub struct BodySpoolConfig {
     /// Request bodies above this size are written to an unlinked file instead of memory. Lower it to save
     /// memory, raise it if the disk is slow. Default: 8MiB.
     pub threshold: ByteSize,
@@ -291,13 +291,13 @@ pub struct RouteConfig {
     pub response: Vec<ChainStepConfig>,
     /// Timeouts that override those of the channel.
     #[serde(default)]
-    pub timeouts: TimeoutsConfig,
+    pub timeouts: AttemptTimeoutsConfig,
     /// Failover to another channel before the first byte of the response.
     #[serde(default)]
     pub failover: FailoverConfig,
     /// Messages in traces. Default: none.
     #[serde(default)]
-    pub traced_messages: TracedMessagesConfig,
+    pub traced_messages: RouteTracedMessagesConfig,
 }
 
 /// A step of a chain: a filter's name, `{filter: its settings}`, the same with `if` and `on_error`, or `{use: chain}`.
@@ -307,13 +307,13 @@ pub enum ChainStepConfig {
     Filter {
         name: String,
         settings: serde_json::Value,
-        condition: Option<StepConditionConfig>,
+        condition: Option<StepIfExpressionConfig>,
     },
 }
 
 /// The condition of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StepConditionConfig {
+pub struct StepIfExpressionConfig {
     /// An expression; the filter runs if it is true.
     pub r#if: String,
     /// What happens if the expression cannot be evaluated. Default: refuse in request chains, run in response chains.
@@ -345,16 +345,16 @@ impl Default for ServerConfig {
             public_url: None,
             tls: None,
             workers: None,
-            access_log: AccessLogConfig::default(),
+            access_log: AccessLogTargetConfig::default(),
             limits: ServerLimitsConfig::default(),
-            spool: SpoolConfig::default(),
+            spool: BodySpoolConfig::default(),
             dns: DnsConfig::default(),
             client_address: ClientAddressConfig::default(),
         }
     }
 }
 
-impl Default for SpoolConfig {
+impl Default for BodySpoolConfig {
     fn default() -> Self {
         Self {
             threshold: ByteSize::mebibytes(8),

@@ -3,7 +3,7 @@
 use super::routes::GatewayConfig;
 use super::simplify::simplify;
 use super::step::{IF, ON_ERROR, USE};
-use headgate_core::feature::section::ConfigSections;
+use headgate_core::feature::section::FeatureSectionSchema;
 use headgate_core::pointer;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -34,7 +34,7 @@ pub struct FilterSchema {
 #[derive(Default)]
 pub struct FeatureSchemas {
     pub filters: Vec<FilterSchema>,
-    pub sections: Vec<ConfigSections>,
+    pub sections: Vec<FeatureSectionSchema>,
 }
 
 /// The JSON Schema (2020-12) of `routes.yaml` with these features.

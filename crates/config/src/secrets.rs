@@ -1,6 +1,6 @@
 //! Secrets that a configuration keeps in files of their own, `{file: path}`.
 
-use super::document::PointerProblem;
+use super::document::PointerLocatedProblem;
 use headgate_core::regular_file::UnreadableFile;
 use headgate_core::{pointer, regular_file};
 use serde_json::Value;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 const SECRET_BYTES_MAX: u64 = 64 << 10;
 
 /// What came of reading secrets.
-pub(super) struct FileSecrets {
-    pub findings: Vec<PointerProblem>,
+pub(super) struct SecretFileReadResult {
+    pub findings: Vec<PointerLocatedProblem>,
     /// The files that were read, or wanted.
     pub files: Vec<PathBuf>,
     /// What the files hold.
@@ -20,7 +20,11 @@ pub(super) struct FileSecrets {
 }
 
 /// Puts the content of its file in the place of every `{file: path}` at these pointers.
-pub(super) fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> FileSecrets {
+pub(super) fn read_files(
+    value: &mut Value,
+    pointers: &[String],
+    folder: &Path,
+) -> SecretFileReadResult {
     let (mut findings, mut files, mut contents) = (Vec::new(), Vec::new(), Vec::new());
     for pointer in pointers {
         let Some(secret) = value.pointer_mut(pointer) else {
@@ -37,7 +41,7 @@ pub(super) fn read_files(value: &mut Value, pointers: &[String], folder: &Path) 
                 *secret = Value::String(content);
             }
             Err((reason, hint)) => {
-                findings.push(PointerProblem::value(
+                findings.push(PointerLocatedProblem::value(
                     pointer::child(pointer, "file"),
                     reason,
                     Some(hint),
@@ -45,7 +49,7 @@ pub(super) fn read_files(value: &mut Value, pointers: &[String], folder: &Path) 
             }
         }
     }
-    FileSecrets {
+    SecretFileReadResult {
         findings,
         files,
         contents,

@@ -1,6 +1,6 @@
 //! `services` of `routes.yaml`: HTTP services that filters call.
 
-use super::channels::ChannelTlsConfig;
+use super::channels::UpstreamTlsConfig;
 use headgate_core::scalar::{HumanDuration, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// An HTTP service that filters call for requests and responses.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ServiceConfig {
+pub struct CalloutServiceConfig {
     /// URL that calls are sent to.
     pub url: String,
     /// Headers of each call, such as a key of the service; values are secrets. Default: none.
@@ -29,7 +29,7 @@ pub struct ServiceConfig {
     pub breaker: BreakerConfig,
     /// TLS towards the service, if `url` is https. Default: verified with the CA certificates of the system.
     #[serde(default)]
-    pub tls: ChannelTlsConfig,
+    pub tls: UpstreamTlsConfig,
 }
 
 /// When a service is no longer called, and for how long.

@@ -7,16 +7,16 @@ use serde_json::Value;
 
 /// The settings of one mapping.
 #[derive(Debug, PartialEq, Eq)]
-pub struct SettingsTable {
+pub struct SettingsReferenceTable {
     /// Where the mapping is: empty for the settings themselves, else such as `` `send` `` or ``each of `events` ``.
     pub place: String,
     /// Required settings first, each group by name.
-    pub rows: Vec<SettingRow>,
+    pub rows: Vec<SettingsReferenceRow>,
 }
 
 /// One setting.
 #[derive(Debug, PartialEq, Eq)]
-pub struct SettingRow {
+pub struct SettingsReferenceRow {
     pub key: String,
     /// In Markdown: `required`, `none`, or the default.
     pub default: String,
@@ -29,7 +29,7 @@ const DEFAULT: &str = "Default: ";
 
 /// The tables of settings with this schema, those of nested mappings after the one that they are in. Settings that are no
 /// mapping, such as a list of names, have none.
-pub fn settings_tables(schema: &Value) -> Vec<SettingsTable> {
+pub fn settings_tables(schema: &Value) -> Vec<SettingsReferenceTable> {
     let mut schema = schema.clone();
     simplify(&mut schema);
     let mut tables = Vec::new();
@@ -38,8 +38,8 @@ pub fn settings_tables(schema: &Value) -> Vec<SettingsTable> {
 }
 
 /// The tables as Markdown.
-pub fn markdown(tables: &[SettingsTable]) -> String {
-    let tables = tables.iter().map(|SettingsTable { place, rows }| {
+pub fn markdown(tables: &[SettingsReferenceTable]) -> String {
+    let tables = tables.iter().map(|SettingsReferenceTable { place, rows }| {
         let heading = match &**place {
             "" => String::new(),
             place => format!("{}:\n\n", capitalized(place)),
@@ -50,8 +50,8 @@ pub fn markdown(tables: &[SettingsTable]) -> String {
     tables.collect::<Vec<_>>().join("\n")
 }
 
-fn markdown_row(row: &SettingRow) -> String {
-    let SettingRow {
+fn markdown_row(row: &SettingsReferenceRow) -> String {
+    let SettingsReferenceRow {
         key,
         default,
         meaning,
@@ -68,7 +68,12 @@ fn capitalized(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-fn add_tables(root: &Value, schema: &Value, place: String, tables: &mut Vec<SettingsTable>) {
+fn add_tables(
+    root: &Value,
+    schema: &Value,
+    place: String,
+    tables: &mut Vec<SettingsReferenceTable>,
+) {
     let schema = resolve(root, schema);
     let nested = |inner: &str| match &*place {
         "" => inner.to_owned(),
@@ -85,13 +90,13 @@ fn add_tables(root: &Value, schema: &Value, place: String, tables: &mut Vec<Sett
         };
         let rows = properties.iter();
         let rows = rows.map(|(key, property)| row(root, key, property, is_required(key)));
-        let mut rows: Vec<SettingRow> = rows.collect();
+        let mut rows: Vec<SettingsReferenceRow> = rows.collect();
         rows.sort_by_key(|row| !is_required(&row.key));
         let inner = properties.iter();
         let inner: Vec<_> = inner
             .map(|(key, property)| (nested(&format!("`{key}`")), property))
             .collect();
-        tables.push(SettingsTable { place, rows });
+        tables.push(SettingsReferenceTable { place, rows });
         for (place, property) in inner {
             add_tables(root, property, place, tables);
         }
@@ -108,7 +113,7 @@ fn add_tables(root: &Value, schema: &Value, place: String, tables: &mut Vec<Sett
     }
 }
 
-fn row(root: &Value, key: &str, property: &Value, is_required: bool) -> SettingRow {
+fn row(root: &Value, key: &str, property: &Value, is_required: bool) -> SettingsReferenceRow {
     let description = property["description"].as_str().unwrap_or_default();
     let (before, default, after) = split_default(description);
     let default = match (is_required, default) {
@@ -118,7 +123,7 @@ fn row(root: &Value, key: &str, property: &Value, is_required: bool) -> SettingR
     };
     let sentences = [before.to_owned(), after.to_owned(), words(root, property)];
     let sentences = sentences.iter().filter(|text| !text.is_empty());
-    SettingRow {
+    SettingsReferenceRow {
         key: key.to_owned(),
         default,
         meaning: sentences.cloned().collect::<Vec<_>>().join(" "),

@@ -23,7 +23,7 @@ pub struct ConfigText {
 
 /// A place in a source; lines and columns count from 1, columns and length in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextPosition {
+pub struct TextSpan {
     pub line: u32,
     pub column: u32,
     pub length: u32,
@@ -79,13 +79,13 @@ impl ConfigText {
     }
 
     /// The place of a byte range, as much of it as its first line holds.
-    pub fn place(&self, range: &Range<usize>) -> TextPosition {
+    pub fn place(&self, range: &Range<usize>) -> TextSpan {
         let start = self.char_boundary(range.start);
         let line = self.line_starts.partition_point(|at| *at <= start).max(1) - 1;
         let line_range = self.line_range(line);
         let end = self.char_boundary(range.end).min(line_range.end).max(start);
         let characters = |range: Range<usize>| self.text[range].chars().count();
-        TextPosition {
+        TextSpan {
             line: saturating(line + 1),
             column: saturating(characters(line_range.start..start) + 1),
             length: saturating(characters(start..end).max(1)),
@@ -107,7 +107,7 @@ impl ConfigText {
     }
 
     /// The line of a place with its secrets masked, or nothing if there is no such line.
-    pub fn snippet(&self, place: TextPosition) -> Option<MaskedSourceLine> {
+    pub fn snippet(&self, place: TextSpan) -> Option<MaskedSourceLine> {
         let index = place.line.checked_sub(1)? as usize;
         if self.text.is_empty() || index >= self.line_starts.len() {
             return None;
@@ -238,7 +238,7 @@ mod tests {
             let start = source.text().find(needle).unwrap();
             source.place(&(start..start + length))
         };
-        let place = |line, column, length| TextPosition {
+        let place = |line, column, length| TextSpan {
             line,
             column,
             length,
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn control_characters_of_a_line_never_reach_a_terminal() {
         let source = ConfigText::new("\ta: \u{1b}[31mred\r\n");
-        let place = TextPosition {
+        let place = TextSpan {
             line: 1,
             column: 2,
             length: 1,

@@ -158,7 +158,7 @@ struct StateConfigVisitor;
 /// The mappings.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum StateStoreConfig {
+enum StateMappingConfig {
     Sqlite(SqliteConfig),
     Redis(RedisConfig),
 }
@@ -175,10 +175,10 @@ impl<'de> Visitor<'de> for StateConfigVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StateConfig, A::Error> {
-        let written = StateStoreConfig::deserialize(MapAccessDeserializer::new(map))?;
+        let written = StateMappingConfig::deserialize(MapAccessDeserializer::new(map))?;
         Ok(match written {
-            StateStoreConfig::Sqlite(config) => StateConfig::Sqlite(config),
-            StateStoreConfig::Redis(config) => StateConfig::Redis(config),
+            StateMappingConfig::Sqlite(config) => StateConfig::Sqlite(config),
+            StateMappingConfig::Redis(config) => StateConfig::Redis(config),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! How a step of a chain is written: `name`, `{name: settings}`, `{if: expression, name: settings}` or `{use: chain}`.
 
-use super::routes::{ChainStepConfig, OnConditionErrorConfig, StepConditionConfig};
+use super::routes::{ChainStepConfig, OnConditionErrorConfig, StepIfExpressionConfig};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::Value;
@@ -49,7 +49,7 @@ impl<'de> Visitor<'de> for ChainStepVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ChainStepConfig, A::Error> {
-        let mut keys = StepKeys::default();
+        let mut keys = ChainStepFields::default();
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 IF => keys.condition = Some(map.next_value()?),
@@ -68,19 +68,19 @@ impl<'de> Visitor<'de> for ChainStepVisitor {
 
 /// The keys of a step that is a mapping.
 #[derive(Default)]
-struct StepKeys {
+struct ChainStepFields {
     filter: Option<(String, Value)>,
     condition: Option<String>,
     on_error: Option<OnConditionErrorConfig>,
 }
 
-impl StepKeys {
+impl ChainStepFields {
     fn into_step(self) -> Result<ChainStepConfig, &'static str> {
         let (name, settings) = self
             .filter
             .ok_or("expected the name of a filter, or `{use: chain}`")?;
         let condition = match (self.condition, self.on_error) {
-            (Some(r#if), on_error) => Some(StepConditionConfig { r#if, on_error }),
+            (Some(r#if), on_error) => Some(StepIfExpressionConfig { r#if, on_error }),
             (None, Some(_)) => return Err("`on_error` requires `if` in the same step"),
             (None, None) => None,
         };
@@ -123,7 +123,7 @@ mod tests {
                 ChainStepConfig::Filter {
                     name: "pass_sse".into(),
                     settings: Value::Null,
-                    condition: Some(StepConditionConfig {
+                    condition: Some(StepIfExpressionConfig {
                         r#if: "caller == 'a'".into(),
                         on_error: Some(OnConditionErrorConfig::Skip),
                     }),

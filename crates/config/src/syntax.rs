@@ -1,6 +1,6 @@
 //! YAML text to a located tree, and the parser's errors in our words.
 
-use super::document::PointerProblem;
+use super::document::PointerLocatedProblem;
 use super::layout::{YamlLine, lines};
 use super::node::YamlNode;
 use super::source::ConfigText;
@@ -15,7 +15,7 @@ const EVENTS: usize = 1_000_000;
 const DEPTH: usize = 24;
 
 /// Parses the text, or says what is wrong and where.
-pub fn read(source: &ConfigText) -> Result<YamlNode, PointerProblem> {
+pub fn read(source: &ConfigText) -> Result<YamlNode, PointerLocatedProblem> {
     serde_saphyr::from_str_with_options(source.text(), options())
         .map_err(|error| finding(error.without_snippet(), source))
 }
@@ -36,7 +36,7 @@ fn options() -> Options {
     }
 }
 
-fn finding(error: &Error, source: &ConfigText) -> PointerProblem {
+fn finding(error: &Error, source: &ConfigText) -> PointerLocatedProblem {
     let place = error.location();
     let line = place.map_or(1, |place| place.line() as usize);
     let column = place.map_or(1, |place| place.column() as usize);
@@ -53,7 +53,7 @@ fn finding(error: &Error, source: &ConfigText) -> PointerProblem {
         _ => None,
     };
     let first = first.map_or(String::new(), |line| format!(", first in line {line}"));
-    PointerProblem::bytes(range, reason(error) + &first, hint(error))
+    PointerLocatedProblem::bytes(range, reason(error) + &first, hint(error))
 }
 
 /// The line in which a key of a block mapping was written for the first time; `at` is where it begins again.

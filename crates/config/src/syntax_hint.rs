@@ -1,11 +1,11 @@
 //! What a person has to change where the YAML parser could not go on, and where it is.
 
-use super::document::PointerProblem;
+use super::document::PointerLocatedProblem;
 use super::layout::{YamlDelimiters, YamlLine, lines};
 use std::ops::Range;
 
 /// The mistake behind a message of the parser at these bytes; nothing where its place and words will do.
-pub fn find(text: &str, at: Range<usize>, message: &str) -> Option<PointerProblem> {
+pub fn find(text: &str, at: Range<usize>, message: &str) -> Option<PointerLocatedProblem> {
     let broken = SyntaxErrorContext {
         text,
         at: at.clone(),
@@ -30,7 +30,7 @@ struct SyntaxErrorContext<'text> {
 
 impl<'text> SyntaxErrorContext<'text> {
     /// A tab in the indentation, on the line that the parser names or the one after.
-    fn tab(&self) -> Option<PointerProblem> {
+    fn tab(&self) -> Option<PointerLocatedProblem> {
         let line_start = self.line_start(self.at.start);
         let mut near = lines(&self.text[line_start..]).take(2);
         let tabbed = near.find(|line| line.has_tab);
@@ -43,7 +43,7 @@ impl<'text> SyntaxErrorContext<'text> {
         Some(finding(tab..tab + 1, "tab in the indentation", hint))
     }
 
-    fn bare_variable(&self) -> Option<PointerProblem> {
+    fn bare_variable(&self) -> Option<PointerLocatedProblem> {
         let line_start = self.line_start(self.at.start);
         let line = self.text[line_start..].lines().next()?;
         let variable = line.find("${")?;
@@ -59,7 +59,7 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 
     /// A quoted scalar that goes on over lines, in which or right after which the parser stopped.
-    fn quote(&self) -> Option<PointerProblem> {
+    fn quote(&self) -> Option<PointerLocatedProblem> {
         let layout = YamlDelimiters::parse(self.text, self.at.start);
         let quoted = layout.quoted.iter().rev().find(|quoted| {
             let between = self.text.get(quoted.range.end..self.at.start);
@@ -82,7 +82,7 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 
     /// A bracket that was open when a line of the block around it followed, or when the file ended.
-    fn bracket(&self) -> Option<PointerProblem> {
+    fn bracket(&self) -> Option<PointerLocatedProblem> {
         let layout = YamlDelimiters::parse(self.text, self.at.end);
         let is_bracket = self.text[self.at.start..].starts_with(['[', '{']);
         let at_end = self.message.starts_with("unclosed bracket") && is_bracket;
@@ -99,7 +99,7 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 
     /// `: ` where no key can end: twice in a line, or after a line that lacks its own.
-    fn misplaced_colon(&self) -> Option<PointerProblem> {
+    fn misplaced_colon(&self) -> Option<PointerLocatedProblem> {
         if !self.message.starts_with("mapping values are not allowed") {
             return None;
         }
@@ -140,7 +140,7 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 
     /// A line whose indentation fits none above it, or an item among keys.
-    fn indentation(&self) -> Option<PointerProblem> {
+    fn indentation(&self) -> Option<PointerLocatedProblem> {
         if !self.message.contains("did not find expected key")
             && !self.message.contains("expected '-' indicator")
         {
@@ -186,7 +186,7 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 
     /// A value that begins with a character of YAML's own.
-    fn special_character(&self) -> Option<PointerProblem> {
+    fn special_character(&self) -> Option<PointerLocatedProblem> {
         let hint = match self.message {
             message if message.contains("anchor or alias") => {
                 "put it in quotes: unquoted, `*` and `&` begin an alias or anchor"
@@ -227,8 +227,8 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 }
 
-fn finding(range: Range<usize>, reason: &str, hint: &str) -> PointerProblem {
-    PointerProblem::bytes(range, reason, Some(hint.into()))
+fn finding(range: Range<usize>, reason: &str, hint: &str) -> PointerLocatedProblem {
+    PointerLocatedProblem::bytes(range, reason, Some(hint.into()))
 }
 
 fn first_word(content: &str) -> usize {

@@ -4,10 +4,10 @@
 //! `HEADGATE_BLESS=1` writes these anew, for a look at the difference.
 
 use super::channels::ProviderCredentialConfig;
-use super::routes::{AccessLogConfig, ChainStepConfig};
+use super::routes::{AccessLogTargetConfig, ChainStepConfig};
 use super::schema::FilterSchema;
 use super::*;
-use headgate_core::feature::section::ConfigSections;
+use headgate_core::feature::section::FeatureSectionSchema;
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ fn features() -> FeatureSchemas {
     ];
     FeatureSchemas {
         filters,
-        sections: vec![ConfigSections {
+        sections: vec![FeatureSectionSchema {
             keys: &["media", "plugins"],
             schema: || json!({ "properties": { "media": { "type": "object" }, "plugins": { "type": "object" } } }),
         }],
@@ -117,7 +117,7 @@ fn a_good_file_is_read_whole() {
     let config = &loaded.config;
     assert_eq!(config.server.listen, "127.0.0.1:0");
     assert_eq!(config.server.workers, Some(2));
-    assert_eq!(config.server.access_log, AccessLogConfig::Off);
+    assert_eq!(config.server.access_log, AccessLogTargetConfig::Off);
     assert_eq!(config.server.limits.body_timeout.duration().as_secs(), 90);
     let (primary, second) = (&config.channels["primary"], &config.channels["second"]);
     assert_eq!(primary.base_url, "https://api.provider.example/v1");

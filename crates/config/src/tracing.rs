@@ -1,6 +1,6 @@
 //! `tracing` of `routes.yaml`: traces for an OpenTelemetry collector.
 
-use super::channels::ChannelTlsConfig;
+use super::channels::UpstreamTlsConfig;
 use headgate_core::scalar::{ByteSize, HumanDuration, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ pub struct TracingConfig {
     pub headers: BTreeMap<String, Secret>,
     /// TLS towards the collector, if `endpoint` is https. Default: verified with the CA certificates of the system.
     #[serde(default)]
-    pub tls: ChannelTlsConfig,
+    pub tls: UpstreamTlsConfig,
     /// `service.name` of the resource. Default: headgate.
     #[serde(default = "default_service_name")]
     #[schemars(length(min = 1))]
@@ -73,7 +73,7 @@ pub enum ParentSamplingConfig {
 /// Which messages of a route the spans of its requests have. They are personal data in most places.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct TracedMessagesConfig {
+pub struct RouteTracedMessagesConfig {
     /// Whether spans have the messages and instructions of requests. Default: false.
     pub input: bool,
     /// Whether spans have the messages of responses. Default: false.
@@ -94,7 +94,7 @@ pub enum ErrorSamplingConfig {
     All,
 }
 
-impl Default for TracedMessagesConfig {
+impl Default for RouteTracedMessagesConfig {
     fn default() -> Self {
         Self {
             input: false,

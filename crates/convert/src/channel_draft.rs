@@ -1,7 +1,7 @@
 //! A channel of the result, before it has a name, and how channels get their names and variables.
 
 use super::naming::{TakenNames, variable};
-use super::source_settings::SourceSettings;
+use super::source_settings::SourceSettingsTracker;
 use std::collections::BTreeMap;
 
 /// A channel of the result.
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct ChannelDraft {
     /// The name; a wish until [`name_all`] has made it a name of its own.
     pub name: String,
-    pub settings: ChannelSettings,
+    pub settings: ChannelDraftSettings,
     /// Platform models, each with the provider's name for it.
     pub models: BTreeMap<String, String>,
     /// Prices by platform model, each by its key.
@@ -20,13 +20,13 @@ pub struct ChannelDraft {
 
 /// What models of a channel share: models of equal settings are of one channel.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ChannelSettings {
+pub struct ChannelDraftSettings {
     /// As routes.yaml has it, variables included.
     pub base_url: String,
     pub credentials: Vec<CredentialDraft>,
     /// The names that the protocols have in `routes.yaml`.
     pub protocols: Vec<&'static str>,
-    pub headers: Vec<(String, ValueDraft)>,
+    pub headers: Vec<(String, MaybeSecretValue)>,
     pub weight: Option<u64>,
     pub tier: u8,
     pub timeout_ms: Option<u64>,
@@ -45,12 +45,12 @@ pub struct HealthDraft {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CredentialDraft {
-    pub form: CredentialForm,
-    pub value: ValueDraft,
+    pub form: CredentialHeaderForm,
+    pub value: MaybeSecretValue,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CredentialForm {
+pub enum CredentialHeaderForm {
     Bearer,
     /// `x-api-key`
     ApiKey,
@@ -60,7 +60,7 @@ pub enum CredentialForm {
 
 /// A value that may be a secret.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ValueDraft {
+pub enum MaybeSecretValue {
     /// As routes.yaml has it.
     Plain(String),
     Variable(String),
@@ -71,7 +71,7 @@ pub enum ValueDraft {
     },
 }
 
-impl ChannelSettings {
+impl ChannelDraftSettings {
     pub fn new(base_url: String, protocols: Vec<&'static str>) -> Self {
         Self {
             base_url,
@@ -90,7 +90,7 @@ impl ChannelSettings {
 }
 
 /// Gives each channel a name of its own, and each secret a variable with a note.
-pub fn name_all(channels: &mut [ChannelDraft], settings: &mut SourceSettings) {
+pub fn name_all(channels: &mut [ChannelDraft], settings: &mut SourceSettingsTracker) {
     let mut names = TakenNames::default();
     let mut variables = SecretVariables::new(channels);
     for channel in channels {
@@ -120,8 +120,8 @@ impl SecretVariables {
             credentials.chain(settings.headers.iter().map(|(_, value)| value))
         });
         let named = values.filter_map(|value| match value {
-            ValueDraft::Variable(name) => Some(name.clone()),
-            ValueDraft::Plain(_) | ValueDraft::Secret { .. } => None,
+            MaybeSecretValue::Variable(name) => Some(name.clone()),
+            MaybeSecretValue::Plain(_) | MaybeSecretValue::Secret { .. } => None,
         });
         Self {
             taken: TakenNames::new(named.collect()),
@@ -132,12 +132,12 @@ impl SecretVariables {
     /// Makes a secret a variable; equal secrets are one variable.
     fn replace(
         &mut self,
-        value: &mut ValueDraft,
+        value: &mut MaybeSecretValue,
         channel: &str,
         suffix: &str,
-        settings: &mut SourceSettings,
+        settings: &mut SourceSettingsTracker,
     ) {
-        let ValueDraft::Secret { path, secret } = value else {
+        let MaybeSecretValue::Secret { path, secret } = value else {
             return;
         };
         let known = secret
@@ -155,6 +155,6 @@ impl SecretVariables {
         if let Some(secret) = secret.take() {
             self.of_secrets.insert(secret, name.clone());
         }
-        *value = ValueDraft::Variable(name);
+        *value = MaybeSecretValue::Variable(name);
     }
 }

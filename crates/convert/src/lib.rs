@@ -14,7 +14,7 @@ mod yaml_text;
 
 use routes_draft::RoutesDraft;
 use serde_json::Value;
-use source_settings::SourceSettings;
+use source_settings::SourceSettingsTracker;
 
 /// The other gateway.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ pub enum SourceFormat {
 /// A converted file.
 pub struct Conversion {
     routes: RoutesDraft,
-    settings: SourceSettings,
+    settings: SourceSettingsTracker,
 }
 
 /// Converts the text of a file.

@@ -9,10 +9,10 @@ mod providers;
 mod unsupported;
 
 use super::Conversion;
-use super::channel_draft::{ChannelDraft, ChannelSettings, ValueDraft, name_all};
+use super::channel_draft::{ChannelDraft, ChannelDraftSettings, MaybeSecretValue, name_all};
 use super::naming::{is_variable, literal};
 use super::routes_draft::RoutesDraft;
-use super::source_settings::SourceSettings;
+use super::source_settings::SourceSettingsTracker;
 use deployment::Deployment;
 pub use deployment_options::header;
 pub use deployments::{is_base_url, other_api};
@@ -31,7 +31,7 @@ pub fn read(config: &Value) -> Result<Conversion, String> {
     if !config.is_object() || config.get("model_list").is_none_or(|list| !list.is_array()) {
         return Err("a LiteLLM configuration has a list `model_list`".into());
     }
-    let mut settings = SourceSettings::from_file(config);
+    let mut settings = SourceSettingsTracker::from_file(config);
     let global = GlobalSettings::read(config, &mut settings);
     let deployments = deployments::read(&config["model_list"], &global, &mut settings);
     let mut channels = grouped(deployments);
@@ -105,12 +105,12 @@ fn grouped(deployments: Vec<Deployment>) -> Vec<ChannelDraft> {
 }
 
 /// A text that equal settings share, wherever their secrets are in the file.
-fn account_key(settings: &ChannelSettings) -> String {
+fn account_key(settings: &ChannelDraftSettings) -> String {
     let mut settings = settings.clone();
     let credentials = settings.credentials.iter_mut().map(|one| &mut one.value);
     let headers = settings.headers.iter_mut().map(|(_, value)| value);
     for value in credentials.chain(headers) {
-        if let ValueDraft::Secret { path, .. } = value {
+        if let MaybeSecretValue::Secret { path, .. } = value {
             path.clear();
         }
     }
@@ -118,7 +118,11 @@ fn account_key(settings: &ChannelSettings) -> String {
 }
 
 /// `model_group_alias`: another name for a model.
-fn add_aliases(config: &Value, channels: &mut [ChannelDraft], settings: &mut SourceSettings) {
+fn add_aliases(
+    config: &Value,
+    channels: &mut [ChannelDraft],
+    settings: &mut SourceSettingsTracker,
+) {
     let mut serving = serving_channels(channels);
     for section in ["router_settings", "litellm_settings"] {
         let Some(aliases) = config[section]["model_group_alias"].as_object() else {
@@ -181,14 +185,14 @@ fn expanded(text: &str) -> String {
 }
 
 /// A secret of the configuration.
-fn secret(text: &str, path: &str) -> ValueDraft {
+fn secret(text: &str, path: &str) -> MaybeSecretValue {
     match text.strip_prefix(VARIABLE) {
-        Some(name) if is_variable(name) => ValueDraft::Variable(name.to_owned()),
-        Some(_) => ValueDraft::Secret {
+        Some(name) if is_variable(name) => MaybeSecretValue::Variable(name.to_owned()),
+        Some(_) => MaybeSecretValue::Secret {
             path: path.to_owned(),
             secret: None,
         },
-        None => ValueDraft::Secret {
+        None => MaybeSecretValue::Secret {
             path: path.to_owned(),
             secret: Some(text.to_owned()),
         },

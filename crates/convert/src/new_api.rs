@@ -6,7 +6,7 @@ mod rows;
 use super::Conversion;
 use super::channel_draft::name_all;
 use super::routes_draft::RoutesDraft;
-use super::source_settings::SourceSettings;
+use super::source_settings::SourceSettingsTracker;
 use serde_json::{Map, Value, json};
 
 /// Fields whose text is JSON.
@@ -52,7 +52,7 @@ pub fn read(export: Value) -> Result<Conversion, String> {
     let rows = channel_rows(export)
         .ok_or("expected the response of GET /api/channel/, or an array of channels")?;
     let (names, rows): (Vec<String>, Vec<Value>) = rows.into_iter().map(without_records).unzip();
-    let mut settings = SourceSettings::from_file(&json!({"channels": rows}));
+    let mut settings = SourceSettingsTracker::from_file(&json!({"channels": rows}));
     let mut channels = rows::read(&names, &rows, &mut settings);
     name_all(&mut channels, &mut settings);
     settings.remark_unread(|_| 2);

@@ -1,6 +1,6 @@
 //! A routes.yaml to be written, whichever gateway it comes from.
 
-use super::channel_draft::{ChannelDraft, ValueDraft};
+use super::channel_draft::{ChannelDraft, MaybeSecretValue};
 
 /// A routes.yaml to be written.
 pub struct RoutesDraft {
@@ -30,7 +30,7 @@ pub struct CacheDraft {
 pub struct RedisDraft {
     pub host: String,
     pub port: String,
-    pub password: Option<ValueDraft>,
+    pub password: Option<MaybeSecretValue>,
 }
 
 impl RoutesDraft {

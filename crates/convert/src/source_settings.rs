@@ -4,13 +4,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The settings of a file by their paths, such as `model_list[0].litellm_params.model`.
-pub struct SourceSettings {
-    leaves: BTreeMap<String, LeafState>,
+pub struct SourceSettingsTracker {
+    leaves: BTreeMap<String, SettingConversionState>,
     remarks: Vec<ConversionRemark>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LeafState {
+enum SettingConversionState {
     Unread,
     Converted,
     Unconverted,
@@ -32,7 +32,7 @@ pub enum RemarkContent {
     Note(String),
 }
 
-impl SourceSettings {
+impl SourceSettingsTracker {
     /// The settings of a file: its scalars, and its empty lists and mappings.
     pub fn from_file(file: &Value) -> Self {
         let mut leaves = BTreeMap::new();
@@ -45,7 +45,7 @@ impl SourceSettings {
 
     /// Marks a setting, with all below it, as one that the result has.
     pub fn converted(&mut self, path: &str) {
-        self.mark(path, LeafState::Converted);
+        self.mark(path, SettingConversionState::Converted);
     }
 
     /// Marks a setting that the result has, with a comment.
@@ -61,7 +61,7 @@ impl SourceSettings {
 
     /// Marks a setting, with all below it, as one without a counterpart.
     pub fn unconverted(&mut self, path: &str, why: &str, instead: &str) {
-        self.mark(path, LeafState::Unconverted);
+        self.mark(path, SettingConversionState::Unconverted);
         let content = RemarkContent::NoCounterpart {
             why: why.into(),
             instead: instead.into(),
@@ -74,7 +74,9 @@ impl SourceSettings {
         let below = self.leaves.range(path.to_owned()..);
         let unread: Vec<String> = below
             .take_while(|(leaf, _)| leaf.starts_with(path))
-            .filter(|(leaf, state)| **state == LeafState::Unread && is_within(leaf, path))
+            .filter(|(leaf, state)| {
+                **state == SettingConversionState::Unread && is_within(leaf, path)
+            })
             .map(|(leaf, _)| leaf.clone())
             .collect();
         for leaf in unread {
@@ -89,7 +91,7 @@ impl SourceSettings {
             let path = shortened(&leaf, depth(&leaf)).to_owned();
             let is_unread = self
                 .states_below(&path)
-                .any(|state| state == LeafState::Unread);
+                .any(|state| state == SettingConversionState::Unread);
             if is_unread {
                 self.mark_unread(&path);
                 let content = RemarkContent::NoCounterpart {
@@ -104,7 +106,7 @@ impl SourceSettings {
     /// Paths of the settings that were not marked yet.
     pub fn unread(&self) -> Vec<String> {
         let leaves = self.leaves.iter();
-        let unread = leaves.filter(|(_, state)| **state == LeafState::Unread);
+        let unread = leaves.filter(|(_, state)| **state == SettingConversionState::Unread);
         unread.map(|(path, _)| path.clone()).collect()
     }
 
@@ -114,7 +116,7 @@ impl SourceSettings {
 
     pub fn has_unconverted(&self) -> bool {
         let mut states = self.leaves.values();
-        states.any(|state| *state != LeafState::Converted)
+        states.any(|state| *state != SettingConversionState::Converted)
     }
 
     /// A line for each section of the file, and one for the whole.
@@ -123,7 +125,7 @@ impl SourceSettings {
         for (path, state) in &self.leaves {
             let section = path.split(['.', '[']).next().unwrap_or_default();
             let (converted, all) = sections.entry(section).or_default();
-            *converted += usize::from(*state == LeafState::Converted);
+            *converted += usize::from(*state == SettingConversionState::Converted);
             *all += 1;
         }
         let mut lines: String = sections
@@ -137,7 +139,7 @@ impl SourceSettings {
         lines
     }
 
-    fn mark(&mut self, path: &str, state: LeafState) {
+    fn mark(&mut self, path: &str, state: SettingConversionState) {
         for (leaf, current) in self.leaves.range_mut(path.to_owned()..) {
             if !leaf.starts_with(path) {
                 break;
@@ -153,13 +155,13 @@ impl SourceSettings {
             if !leaf.starts_with(path) {
                 break;
             }
-            if is_within(leaf, path) && *current == LeafState::Unread {
-                *current = LeafState::Unconverted;
+            if is_within(leaf, path) && *current == SettingConversionState::Unread {
+                *current = SettingConversionState::Unconverted;
             }
         }
     }
 
-    fn states_below(&self, path: &str) -> impl Iterator<Item = LeafState> {
+    fn states_below(&self, path: &str) -> impl Iterator<Item = SettingConversionState> {
         self.leaves
             .range(path.to_owned()..)
             .take_while(move |(leaf, _)| leaf.starts_with(path))
@@ -197,7 +199,7 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-fn collect(value: &Value, path: String, leaves: &mut BTreeMap<String, LeafState>) {
+fn collect(value: &Value, path: String, leaves: &mut BTreeMap<String, SettingConversionState>) {
     match value {
         Value::Object(entries) if !entries.is_empty() => {
             for (key, entry) in entries {
@@ -214,7 +216,7 @@ fn collect(value: &Value, path: String, leaves: &mut BTreeMap<String, LeafState>
             }
         }
         _ => {
-            leaves.insert(path, LeafState::Unread);
+            leaves.insert(path, SettingConversionState::Unread);
         }
     }
 }

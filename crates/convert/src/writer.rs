@@ -4,15 +4,15 @@ mod channels;
 mod remarks;
 mod routes;
 
-use super::channel_draft::{ChannelDraft, ValueDraft};
+use super::channel_draft::{ChannelDraft, MaybeSecretValue};
 use super::naming::reference;
 use super::routes_draft::{RedisDraft, RoutesDraft};
-use super::source_settings::{ConversionRemark, SourceSettings, self_and_parents};
+use super::source_settings::{ConversionRemark, SourceSettingsTracker, self_and_parents};
 use super::yaml_text::{comment, scalar};
 use std::collections::HashMap;
 
 /// The text of a routes.yaml.
-pub fn write(routes: &RoutesDraft, settings: &SourceSettings) -> String {
+pub fn write(routes: &RoutesDraft, settings: &SourceSettingsTracker) -> String {
     let mut text = format!(
         "# yaml-language-server: $schema=schemas/routes.schema.json\n#\n# Converted from {} by `headgate convert`.\n",
         routes.source
@@ -35,7 +35,7 @@ pub fn write(routes: &RoutesDraft, settings: &SourceSettings) -> String {
 /// The remarks on the sources of each channel, and the others.
 fn remarks_by_channel<'s>(
     channels: &[ChannelDraft],
-    settings: &'s SourceSettings,
+    settings: &'s SourceSettingsTracker,
 ) -> (Vec<Vec<&'s ConversionRemark>>, Vec<&'s ConversionRemark>) {
     let mut of_sources: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, channel) in channels.iter().enumerate() {
@@ -93,10 +93,10 @@ fn callers(routes: &RoutesDraft) -> String {
 }
 
 /// A value that has been named.
-fn value(value: &ValueDraft) -> String {
+fn value(value: &MaybeSecretValue) -> String {
     match value {
-        ValueDraft::Plain(text) => scalar(text),
-        ValueDraft::Variable(name) => scalar(&reference(name)),
-        ValueDraft::Secret { .. } => unreachable!("name_all gives every secret a variable"),
+        MaybeSecretValue::Plain(text) => scalar(text),
+        MaybeSecretValue::Variable(name) => scalar(&reference(name)),
+        MaybeSecretValue::Secret { .. } => unreachable!("name_all gives every secret a variable"),
     }
 }

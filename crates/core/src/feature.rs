@@ -10,16 +10,16 @@ use crate::filter::descriptor::{FilterDescriptor, FilterProvision};
 use crate::outgoing::OutgoingClients;
 use crate::state::settings::StoreOpener;
 use background::BackgroundWork;
-use findings::FeatureFindings;
+use findings::FeatureFindingDefinitions;
 use metrics::FeatureMetrics;
-use pages::FeaturePage;
+use pages::FeatureAdminPage;
 use prometheus::Registry;
-use section::{ConfigProblems, ConfigSections, SectionContext};
+use section::{ConfigProblemSink, FeatureSectionSchema, SectionBuildContext};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::pin::Pin;
 
-pub use crate::feature_values::FeatureValues;
+pub use crate::feature_values::FeatureTypeMap;
 
 /// What a feature adds to the gateway. The default implementation of every method adds nothing.
 pub trait Feature: Sync {
@@ -34,7 +34,7 @@ pub trait Feature: Sync {
     }
 
     /// Its sections of `routes.yaml`.
-    fn sections(&self) -> Option<ConfigSections> {
+    fn sections(&self) -> Option<FeatureSectionSchema> {
         None
     }
 
@@ -42,21 +42,21 @@ pub trait Feature: Sync {
     /// connects nothing. Returns the files that were read: a change of one of them is a change of the configuration.
     fn build_sections(
         &self,
-        _context: &SectionContext<'_>,
-        _built: &mut FeatureValues,
-        _problems: &mut dyn ConfigProblems,
+        _context: &SectionBuildContext<'_>,
+        _built: &mut FeatureTypeMap,
+        _problems: &mut dyn ConfigProblemSink,
     ) -> Vec<PathBuf> {
         Vec::new()
     }
 
     /// Warns of parts of its sections that no route uses. Called when all routes are built.
-    fn check_use(&self, _built: &FeatureValues, _problems: &mut dyn ConfigProblems) {}
+    fn check_use(&self, _built: &FeatureTypeMap, _problems: &mut dyn ConfigProblemSink) {}
 
     /// Called when a configuration is valid, before it is used.
-    fn adopt(&self, _built: &FeatureValues) {}
+    fn adopt(&self, _built: &FeatureTypeMap) {}
 
     /// Takes the clients of the process. Called once, before the process serves.
-    fn connect(&self, _shared: &FeatureValues, _clients: &OutgoingClients) {}
+    fn connect(&self, _shared: &FeatureTypeMap, _clients: &OutgoingClients) {}
 
     /// Its work in the background.
     fn background(&self) -> Option<BackgroundWork> {
@@ -66,35 +66,35 @@ pub trait Feature: Sync {
     /// Waits until what it has to store of finished exchanges is stored, when the process ends.
     fn until_stored<'a>(
         &self,
-        _shared: &'a FeatureValues,
+        _shared: &'a FeatureTypeMap,
     ) -> Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>> {
         None
     }
 
     /// Adds what outlives snapshots and is shared by all of them. Called once for each process.
-    fn add_shared_values(&self, _values: &mut FeatureValues) {}
+    fn add_shared_values(&self, _values: &mut FeatureTypeMap) {}
 
     /// Registers its metrics. Called once for each process.
     fn register_metrics(
         &self,
         _registry: &Registry,
-        _shared: &FeatureValues,
+        _shared: &FeatureTypeMap,
     ) -> Vec<Box<dyn FeatureMetrics>> {
         Vec::new()
     }
 
     /// Its admin pages, in the order of the description of the HTTP API.
-    fn admin_pages(&self) -> &'static [FeaturePage] {
+    fn admin_pages(&self) -> &'static [FeatureAdminPage] {
         &[]
     }
 
     /// Its findings.
-    fn findings(&self) -> FeatureFindings {
-        FeatureFindings::NONE
+    fn findings(&self) -> FeatureFindingDefinitions {
+        FeatureFindingDefinitions::NONE
     }
 
     /// Adds members to the page `/overview`, from the values of the snapshot in use. They contain no secrets and no bodies.
-    fn add_overview(&self, _values: &FeatureValues, _overview: &mut Map<String, Value>) {}
+    fn add_overview(&self, _values: &FeatureTypeMap, _overview: &mut Map<String, Value>) {}
 }
 
 /// The features of a program.
@@ -128,8 +128,8 @@ impl FeatureList {
     }
 
     /// What all features share between snapshots.
-    pub fn shared_values(self) -> FeatureValues {
-        let mut values = FeatureValues::default();
+    pub fn shared_values(self) -> FeatureTypeMap {
+        let mut values = FeatureTypeMap::default();
         for feature in self.0 {
             feature.add_shared_values(&mut values);
         }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 /// Objects of features, at most one of each type. Only the feature that adds an object names its type.
 #[derive(Clone, Default)]
-pub struct FeatureValues(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
+pub struct FeatureTypeMap(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
 
-impl FeatureValues {
+impl FeatureTypeMap {
     /// Adds an object; replaces an earlier one of the same type.
     pub fn set<T: Any + Send + Sync>(&mut self, value: Arc<T>) {
         let id = TypeId::of::<T>();
@@ -35,12 +35,12 @@ impl FeatureValues {
 
 #[cfg(test)]
 mod tests {
-    use super::FeatureValues;
+    use super::FeatureTypeMap;
     use std::sync::Arc;
 
     #[test]
     fn each_type_has_one_object_and_copies_of_the_map_share_it() {
-        let mut values = FeatureValues::default();
+        let mut values = FeatureTypeMap::default();
         assert_eq!(values.find::<u8>(), None);
         values.set(Arc::new(1_u8));
         values.set(Arc::new("text"));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Keeps bodies of responses that are too large for a record. No URL leads to them.
-pub trait LargeBodyStore: Send + Sync {
+pub trait LargeResponseStore: Send + Sync {
     /// Stores a body for at least `lifetime`. It counts apart from the files of its caller, with the same maximum.
     ///
     /// # Errors
@@ -18,8 +18,8 @@ pub trait LargeBodyStore: Send + Sync {
         caller: &'a str,
         body: Bytes,
         lifetime: Duration,
-        deadline: StoreDeadline,
-    ) -> LargeBodyFuture<'a, StoredBody>;
+        deadline: BodyStoreRetryPolicy,
+    ) -> LargeBodyFuture<'a, StoredBodyReference>;
 
     /// Opens a body; `None` if it has expired, or somebody else has removed it.
     ///
@@ -27,15 +27,15 @@ pub trait LargeBodyStore: Send + Sync {
     /// The store is unreachable.
     fn open<'a>(
         &'a self,
-        body: &'a StoredBody,
-    ) -> LargeBodyFuture<'a, Option<Box<dyn LargeBodyReader>>>;
+        body: &'a StoredBodyReference,
+    ) -> LargeBodyFuture<'a, Option<Box<dyn LargeResponseReader>>>;
 
     /// How long files are kept that responses name by URLs.
     fn file_lifetime(&self) -> Duration;
 }
 
 /// Reads a stored body.
-pub trait LargeBodyReader: Send {
+pub trait LargeResponseReader: Send {
     /// The next piece; `None` at the end.
     ///
     /// # Errors
@@ -48,10 +48,10 @@ pub type LargeBodyFuture<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, Box<dyn Error + Send + Sync>>> + Send + 'a>>;
 
 /// The store of a snapshot, as a feature adds it to the values of all.
-pub struct LargeBodies(pub Arc<dyn LargeBodyStore>);
+pub struct LargeResponseStoreHandle(pub Arc<dyn LargeResponseStore>);
 
 /// A body that is stored.
-pub struct StoredBody {
+pub struct StoredBodyReference {
     /// The SHA-256 of its bytes, as 64 hexadecimal digits.
     pub sha256: String,
     /// Bytes.
@@ -60,13 +60,13 @@ pub struct StoredBody {
 
 /// How long storing the body of a response is tried.
 #[derive(Clone, Copy, Debug)]
-pub struct StoreDeadline {
+pub struct BodyStoreRetryPolicy {
     pub max_wait: Duration,
     /// How long after a failure it is tried again, if `max_wait` permits that.
     pub retry_interval: Duration,
 }
 
-impl StoreDeadline {
+impl BodyStoreRetryPolicy {
     /// Of a response that its caller waits for.
     pub const BEFORE_DELIVERY: Self = Self {
         max_wait: Duration::from_secs(10),

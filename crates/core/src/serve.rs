@@ -14,13 +14,13 @@ pub trait HttpApp: Send + Sync + 'static {
     fn respond(
         &self,
         request: Request<Bytes>,
-        client: AppClient,
+        client: AppClientConnection,
     ) -> impl Future<Output = AppResponse> + Send;
 }
 
 /// The client of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct AppClient {
+pub struct AppClientConnection {
     /// The peer of the connection, if the system knows it.
     pub address: Option<SocketAddr>,
     /// Whether the connection has TLS.
@@ -31,26 +31,26 @@ pub struct AppClient {
 pub struct AppResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    pub body: AppBody,
+    pub body: AppResponseBody,
 }
 
 /// The body of a response.
-pub enum AppBody {
+pub enum AppResponseBody {
     Full(Bytes),
     /// A body without a known length, such as events.
-    Streamed(Box<dyn AppBodyStream>),
+    Streamed(Box<dyn AppResponseBodyStream>),
 }
 
 /// A body that is produced while it is sent. It is dropped when the client disconnects, does not read, or when the
 /// listener closes.
-pub trait AppBodyStream: Send {
+pub trait AppResponseBodyStream: Send {
     /// Waits for the next piece; `None` ends the body.
     fn next_piece(&mut self) -> Pin<Box<dyn Future<Output = Option<Bytes>> + Send + '_>>;
 }
 
 impl AppResponse {
     pub fn full(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Self {
-        Self::new(status, content_type, AppBody::Full(body.into()))
+        Self::new(status, content_type, AppResponseBody::Full(body.into()))
     }
 
     /// A response with a JSON body.
@@ -59,11 +59,14 @@ impl AppResponse {
     }
 
     /// A response with status 200 whose body is produced while it is sent.
-    pub fn streamed(content_type: &'static str, body: impl AppBodyStream + 'static) -> Self {
+    pub fn streamed(
+        content_type: &'static str,
+        body: impl AppResponseBodyStream + 'static,
+    ) -> Self {
         Self::new(
             StatusCode::OK,
             content_type,
-            AppBody::Streamed(Box::new(body)),
+            AppResponseBody::Streamed(Box::new(body)),
         )
     }
 
@@ -73,7 +76,7 @@ impl AppResponse {
         self
     }
 
-    fn new(status: StatusCode, content_type: &'static str, body: AppBody) -> Self {
+    fn new(status: StatusCode, content_type: &'static str, body: AppResponseBody) -> Self {
         let content_type = HeaderValue::from_static(content_type);
         Self {
             status,

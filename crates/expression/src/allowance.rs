@@ -1,6 +1,6 @@
 //! The work that one evaluation may take. Every node, element and stretch of text is charged before it is touched.
 
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 use crate::values::CelText;
 
 /// Steps of one evaluation: about 50 ns each at worst.
@@ -24,7 +24,7 @@ pub(crate) struct EvaluationAllowance {
     left: u32,
 }
 
-type Charged = Result<(), EvaluationFailure>;
+type Charged = Result<(), InnerEvaluationError>;
 
 impl EvaluationAllowance {
     pub fn new() -> Self {
@@ -77,7 +77,7 @@ impl EvaluationAllowance {
     /// Charges for a list of `elements`, which must not be too long.
     pub fn charge_list(&mut self, elements: usize) -> Charged {
         if elements > LIST_ELEMENTS {
-            return Err(EvaluationFailure::new(format!(
+            return Err(InnerEvaluationError::new(format!(
                 "a list has more than {LIST_ELEMENTS} elements"
             )));
         }
@@ -85,20 +85,20 @@ impl EvaluationAllowance {
     }
 
     /// Charges for a text of the exchange that was read in place.
-    pub fn read<'v>(&mut self, text: CelText<'v>) -> Result<CelText<'v>, EvaluationFailure> {
+    pub fn read<'v>(&mut self, text: CelText<'v>) -> Result<CelText<'v>, InnerEvaluationError> {
         self.charge_text(text.len())?;
         Ok(text)
     }
 }
 
 /// The error of a text that is too long to be read or made.
-pub(crate) fn long_text() -> EvaluationFailure {
+pub(crate) fn long_text() -> InnerEvaluationError {
     let kib = TEXT_BYTES >> 10;
-    EvaluationFailure::new(format!("a string is longer than {kib} KiB"))
+    InnerEvaluationError::new(format!("a string is longer than {kib} KiB"))
 }
 
-fn used_up() -> EvaluationFailure {
-    EvaluationFailure {
+fn used_up() -> InnerEvaluationError {
+    InnerEvaluationError {
         message: format!("the evaluation takes more than {STEPS} steps").into(),
         is_final: true,
     }

@@ -12,9 +12,9 @@ use cel::IdedExpr;
 use cel::common::ast::{EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr};
 
 use crate::error::CompileError;
-use crate::names::{DocumentKind, Phase};
+use crate::names::{DocumentKind, EvaluationPhase};
 use crate::nodes::CelNode;
-use crate::parse::{ParsedText, parse};
+use crate::parse::{ParsedExpression, parse};
 use crate::types::TypeSet;
 
 /// The most elements of a list or map literal.
@@ -22,17 +22,17 @@ const LITERAL_ELEMENTS: usize = 64;
 
 /// A compiled expression with what it needs.
 #[derive(Debug)]
-pub(crate) struct CompiledText {
+pub(crate) struct CompiledExpression {
     pub root: CelNode,
-    pub phase: Phase,
+    pub phase: EvaluationPhase,
     pub documents: Vec<DocumentKind>,
 }
 
 /// The work on one expression.
-struct Compilation<'t> {
-    parsed: &'t ParsedText<'t>,
-    available: Phase,
-    phase: Phase,
+struct ExpressionCompiler<'t> {
+    parsed: &'t ParsedExpression<'t>,
+    available: EvaluationPhase,
+    phase: EvaluationPhase,
     documents: Vec<DocumentKind>,
     /// The variable of the macro around, while its body is compiled.
     element: Option<&'t str>,
@@ -46,15 +46,15 @@ type Compiled = Result<CelNode, CompileError>;
 /// Compiles an expression that is evaluated in the phase `available`, and for a value of one of the types `wanted`.
 pub(crate) fn compile(
     text: &str,
-    available: Phase,
+    available: EvaluationPhase,
     wanted: TypeSet,
-) -> Result<CompiledText, CompileError> {
+) -> Result<CompiledExpression, CompileError> {
     let parsed = parse(text)?;
     limits::check(&parsed)?;
-    let mut compilation = Compilation {
+    let mut compilation = ExpressionCompiler {
         parsed: &parsed,
         available,
-        phase: Phase::Head,
+        phase: EvaluationPhase::Head,
         documents: Vec::new(),
         element: None,
         element_types: TypeSet::ANY,
@@ -62,14 +62,14 @@ pub(crate) fn compile(
     };
     let root = compilation.node(&parsed.expression)?;
     compilation.check_result(&parsed.expression, wanted, &root)?;
-    Ok(CompiledText {
+    Ok(CompiledExpression {
         root,
         phase: compilation.phase,
         documents: compilation.documents,
     })
 }
 
-impl<'t> Compilation<'t> {
+impl<'t> ExpressionCompiler<'t> {
     fn node(&mut self, part: &'t IdedExpr) -> Compiled {
         match &part.expr {
             Expr::Literal(literal) => self.literal(part, literal),

@@ -28,7 +28,7 @@ pub struct EvaluationError {
 
 /// An error inside an evaluation.
 #[derive(Debug)]
-pub(crate) struct EvaluationFailure {
+pub(crate) struct InnerEvaluationError {
     pub message: Cow<'static, str>,
     /// Whether the allowance of the evaluation is used up: `||`, `&&` and loops must not pass over it.
     pub is_final: bool,
@@ -46,7 +46,7 @@ impl fmt::Display for CompileError {
     }
 }
 
-impl EvaluationFailure {
+impl InnerEvaluationError {
     pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             message: message.into(),
@@ -55,8 +55,8 @@ impl EvaluationFailure {
     }
 }
 
-impl From<EvaluationFailure> for EvaluationError {
-    fn from(failure: EvaluationFailure) -> Self {
+impl From<InnerEvaluationError> for EvaluationError {
+    fn from(failure: InnerEvaluationError) -> Self {
         Self {
             message: failure.message.into_owned(),
         }

@@ -12,21 +12,21 @@ mod sample;
 mod texts;
 
 use crate::allowance::EvaluationAllowance;
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 use crate::names::{DocumentKind, MapVariable, Variable};
 use crate::nodes::{BinaryOperator, CelNode, address};
 use crate::pointer::DocumentPointer;
-use crate::values::{CelText, CelValue, ExpressionValues};
+use crate::values::{CelText, CelValue, ExpressionValueSource};
 
 /// What one evaluation works with.
-pub(crate) struct Evaluation<'v> {
-    values: &'v dyn ExpressionValues,
+pub(crate) struct ExpressionEvaluator<'v> {
+    values: &'v dyn ExpressionValueSource,
     pub allowance: EvaluationAllowance,
     /// The element that the macro around is at.
     element: CelValue<'v>,
 }
 
-pub(crate) type Evaluated<'v> = Result<CelValue<'v>, EvaluationFailure>;
+pub(crate) type Evaluated<'v> = Result<CelValue<'v>, InnerEvaluationError>;
 
 /// What passing over an error costs: its message was made for nothing.
 const ABSORBED_ERROR_STEPS: usize = 8;
@@ -34,8 +34,8 @@ const ABSORBED_ERROR_STEPS: usize = 8;
 /// The bytes of a text that are matched with a regular expression in one step.
 const MATCHED_BYTES_PER_STEP: usize = 16;
 
-impl<'v> Evaluation<'v> {
-    pub fn new(values: &'v dyn ExpressionValues) -> Self {
+impl<'v> ExpressionEvaluator<'v> {
+    pub fn new(values: &'v dyn ExpressionValueSource) -> Self {
         Self {
             values,
             allowance: EvaluationAllowance::new(),
@@ -79,7 +79,7 @@ impl<'v> Evaluation<'v> {
     }
 
     /// The value of a node that is always a boolean.
-    fn truth(&mut self, node: &'v CelNode) -> Result<bool, EvaluationFailure> {
+    fn truth(&mut self, node: &'v CelNode) -> Result<bool, InnerEvaluationError> {
         match node {
             CelNode::Not(operand) => Ok(!self.condition(operand, "!")?),
             CelNode::And(left, right) => self.connective(left, right, false),
@@ -108,10 +108,10 @@ impl<'v> Evaluation<'v> {
     }
 
     /// The value of a node that must be a boolean.
-    fn condition(&mut self, node: &'v CelNode, of: &str) -> Result<bool, EvaluationFailure> {
+    fn condition(&mut self, node: &'v CelNode, of: &str) -> Result<bool, InnerEvaluationError> {
         match self.value(node)? {
             CelValue::Bool(value) => Ok(value),
-            other => Err(EvaluationFailure::new(format!(
+            other => Err(InnerEvaluationError::new(format!(
                 "`{of}` needs a bool, not {}",
                 other.type_name()
             ))),
@@ -124,7 +124,7 @@ impl<'v> Evaluation<'v> {
         left: &'v CelNode,
         right: &'v CelNode,
         decisive: bool,
-    ) -> Result<bool, EvaluationFailure> {
+    ) -> Result<bool, InnerEvaluationError> {
         let sign = if decisive { "||" } else { "&&" };
         let first = match self.condition(left, sign) {
             Ok(value) if value == decisive => return Ok(decisive),
@@ -176,7 +176,7 @@ impl<'v> Evaluation<'v> {
         &mut self,
         map: MapVariable,
         key: &'v CelNode,
-    ) -> Result<Option<CelText<'v>>, EvaluationFailure> {
+    ) -> Result<Option<CelText<'v>>, InnerEvaluationError> {
         let text = match key {
             CelNode::Text(key) => self.values.entry(map, key),
             computed => {
@@ -234,11 +234,13 @@ impl<'v> Evaluation<'v> {
         let mut entries: Vec<(CelText<'v>, CelValue<'v>)> = Vec::with_capacity(nodes.len());
         for (key, value) in nodes {
             let CelValue::Text(key) = self.value(key)? else {
-                return Err(EvaluationFailure::new("the key of a map must be a string"));
+                return Err(InnerEvaluationError::new(
+                    "the key of a map must be a string",
+                ));
             };
             self.allowance.charge(entries.len() / 4)?;
             if entries.iter().any(|(other, _)| **other == *key) {
-                return Err(EvaluationFailure::new("a map has a key twice"));
+                return Err(InnerEvaluationError::new("a map has a key twice"));
             }
             let value = self.value(value)?;
             entries.push((key, value));

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::allowance::long_text;
-use crate::compile::{CompiledText, compile};
-use crate::error::{CompileError, EvaluationError, EvaluationFailure};
-use crate::evaluate::Evaluation;
+use crate::compile::{CompiledExpression, compile};
+use crate::error::{CompileError, EvaluationError, InnerEvaluationError};
+use crate::evaluate::ExpressionEvaluator;
 use crate::json_text::{self, double_text};
-use crate::names::{DocumentKind, MapVariable, Phase, Variable};
+use crate::names::{DocumentKind, EvaluationPhase, MapVariable, Variable};
 use crate::nodes::CelNode;
 use crate::observed;
 use crate::types::TypeSet;
-use crate::values::{CelValue, ExpressionValues};
+use crate::values::{CelValue, ExpressionValueSource};
 
 /// Where the value of an expression comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ pub enum ExpressionReference<'e> {
 #[derive(Debug)]
 struct SharedExpression {
     text: String,
-    compiled: CompiledText,
+    compiled: CompiledExpression,
 }
 
 impl Expression {
@@ -50,7 +50,7 @@ impl Expression {
     ///
     /// # Errors
     /// The first thing that is wrong, with its position.
-    pub fn compile(text: &str, available: Phase) -> Result<Self, CompileError> {
+    pub fn compile(text: &str, available: EvaluationPhase) -> Result<Self, CompileError> {
         Self::compile_to(text, available, TypeSet::ANY)
     }
 
@@ -58,7 +58,7 @@ impl Expression {
     ///
     /// # Errors
     /// As [`Self::compile`], or the value cannot be a boolean.
-    pub fn compile_condition(text: &str, available: Phase) -> Result<Self, CompileError> {
+    pub fn compile_condition(text: &str, available: EvaluationPhase) -> Result<Self, CompileError> {
         Self::compile_to(text, available, TypeSet::BOOL)
     }
 
@@ -66,12 +66,16 @@ impl Expression {
     ///
     /// # Errors
     /// As [`Self::compile`], or the value cannot be a string, a number or a boolean.
-    pub fn compile_text(text: &str, available: Phase) -> Result<Self, CompileError> {
+    pub fn compile_text(text: &str, available: EvaluationPhase) -> Result<Self, CompileError> {
         let wanted = TypeSet::TEXT | TypeSet::NUMBER | TypeSet::BOOL;
         Self::compile_to(text, available, wanted)
     }
 
-    fn compile_to(text: &str, available: Phase, wanted: TypeSet) -> Result<Self, CompileError> {
+    fn compile_to(
+        text: &str,
+        available: EvaluationPhase,
+        wanted: TypeSet,
+    ) -> Result<Self, CompileError> {
         let compiled = compile(text, available, wanted)?;
         let text = text.to_owned();
         Ok(Self(Arc::new(SharedExpression { text, compiled })))
@@ -83,7 +87,7 @@ impl Expression {
     }
 
     /// The earliest phase that knows every name of the expression.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> EvaluationPhase {
         self.0.compiled.phase
     }
 
@@ -133,8 +137,8 @@ impl Expression {
     ///
     /// # Errors
     /// The evaluation fails, or its value is not a boolean.
-    pub fn is_true(&self, values: &dyn ExpressionValues) -> Result<bool, EvaluationError> {
-        match Evaluation::new(values).value(self.root())? {
+    pub fn is_true(&self, values: &dyn ExpressionValueSource) -> Result<bool, EvaluationError> {
+        match ExpressionEvaluator::new(values).value(self.root())? {
             CelValue::Bool(value) => Ok(value),
             other => Err(EvaluationError {
                 message: format!("the condition must be a bool, not {}", other.type_name()),
@@ -146,8 +150,8 @@ impl Expression {
     ///
     /// # Errors
     /// The evaluation fails, or its value is too long.
-    pub fn json(&self, values: &dyn ExpressionValues) -> Result<Bytes, EvaluationError> {
-        let mut evaluation = Evaluation::new(values);
+    pub fn json(&self, values: &dyn ExpressionValueSource) -> Result<Bytes, EvaluationError> {
+        let mut evaluation = ExpressionEvaluator::new(values);
         if let CelNode::Document(kind, pointer) = self.root() {
             let found = evaluation.at_pointer(*kind, pointer)?;
             return Ok(found.map_or(Bytes::from_static(b"null"), |node| {
@@ -164,8 +168,11 @@ impl Expression {
     ///
     /// # Errors
     /// The evaluation fails, or its value is of another type.
-    pub fn text_value(&self, values: &dyn ExpressionValues) -> Result<String, EvaluationError> {
-        Ok(match Evaluation::new(values).value(self.root())? {
+    pub fn text_value(
+        &self,
+        values: &dyn ExpressionValueSource,
+    ) -> Result<String, EvaluationError> {
+        Ok(match ExpressionEvaluator::new(values).value(self.root())? {
             CelValue::Text(text) => text.to_string(),
             CelValue::Int(value) => value.to_string(),
             CelValue::Bool(value) => value.to_string(),
@@ -174,14 +181,14 @@ impl Expression {
             other => {
                 let found = other.type_name();
                 let message = format!("the value must be a string, number or bool, not {found}");
-                return Err(EvaluationFailure::new(message).into());
+                return Err(InnerEvaluationError::new(message).into());
             }
         })
     }
 
     /// The variables and pointers that the expression names, each with its value, for people: strings are quoted, long
     /// values are cut and credentials are left out.
-    pub fn observed(&self, values: &dyn ExpressionValues) -> Vec<(String, String)> {
+    pub fn observed(&self, values: &dyn ExpressionValueSource) -> Vec<(String, String)> {
         observed::observed(self.root(), values)
     }
 

@@ -3,7 +3,7 @@
 use headgate_protocol::json::quoted;
 
 use crate::allowance::{EvaluationAllowance, TEXT_BYTES, long_text};
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 use crate::values::CelValue;
 
 /// Doubles between these are written in digits, others with an exponent.
@@ -14,7 +14,7 @@ pub(crate) fn write(
     value: &CelValue<'_>,
     out: &mut Vec<u8>,
     allowance: &mut EvaluationAllowance,
-) -> Result<(), EvaluationFailure> {
+) -> Result<(), InnerEvaluationError> {
     allowance.charge(1)?;
     match value {
         CelValue::Null => append(out, b"null", allowance),
@@ -48,10 +48,10 @@ pub(crate) fn write(
 }
 
 /// The shortest text of a double that reads back as the same double; whole numbers have no fraction.
-pub(crate) fn double_text(value: f64) -> Result<String, EvaluationFailure> {
+pub(crate) fn double_text(value: f64) -> Result<String, InnerEvaluationError> {
     if !value.is_finite() {
         let message = "a double that is infinite or not a number has no text";
-        return Err(EvaluationFailure::new(message));
+        return Err(InnerEvaluationError::new(message));
     }
     let is_plain = value == 0.0 || PLAIN_DOUBLES.contains(&value.abs());
     Ok(match is_plain {
@@ -70,7 +70,7 @@ fn append(
     out: &mut Vec<u8>,
     bytes: &[u8],
     allowance: &mut EvaluationAllowance,
-) -> Result<(), EvaluationFailure> {
+) -> Result<(), InnerEvaluationError> {
     if out.len() + bytes.len() > TEXT_BYTES {
         return Err(long_text());
     }

@@ -1,7 +1,7 @@
 //! Expressions in CEL: parsed and checked at load, evaluated in place and within a fixed amount of work, without I/O.
 //!
 //! The parser is cel's. Names and functions are resolved and literals compiled once (`compile`), and the tree that
-//! results is evaluated against [`ExpressionValues`] (`evaluate`), which is asked only for what the evaluation reaches.
+//! results is evaluated against [`ExpressionValueSource`] (`evaluate`), which is asked only for what the evaluation reaches.
 
 mod allowance;
 mod compile;
@@ -22,8 +22,8 @@ pub use std::net::IpAddr;
 
 pub use error::{CompileError, EvaluationError};
 pub use expression::{Expression, ExpressionReference, ValueOrigin};
-pub use names::{DocumentKind, MapVariable, Phase, Variable};
-pub use values::ExpressionValues;
+pub use names::{DocumentKind, EvaluationPhase, MapVariable, Variable};
+pub use values::ExpressionValueSource;
 
 #[cfg(test)]
 mod tests;

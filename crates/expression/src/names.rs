@@ -1,9 +1,9 @@
 //! The names that expressions use, and the phase from which each is known.
 
-/// When an expression is evaluated. Later phases know what earlier ones know, except that [`Phase::Event`] does not
-/// know what [`Phase::ResponseBody`] adds.
+/// When an expression is evaluated. Later phases know what earlier ones know, except that [`EvaluationPhase::Event`] does not
+/// know what [`EvaluationPhase::ResponseBody`] adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum EvaluationPhase {
     /// The request head has arrived.
     Head,
     /// The request body has arrived.
@@ -68,137 +68,153 @@ pub enum MapVariable {
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KnownName {
+pub(crate) enum NamedVariable {
     Variable(Variable),
     Map(MapVariable),
 }
 
 /// Every name with what it stands for and the phase from which it is known.
-pub(crate) const NAMES: &[(&str, KnownName, Phase)] = &[
+pub(crate) const NAMES: &[(&str, NamedVariable, EvaluationPhase)] = &[
     (
         "request.method",
-        KnownName::Variable(Variable::Method),
-        Phase::Head,
+        NamedVariable::Variable(Variable::Method),
+        EvaluationPhase::Head,
     ),
     (
         "request.path",
-        KnownName::Variable(Variable::Path),
-        Phase::Head,
+        NamedVariable::Variable(Variable::Path),
+        EvaluationPhase::Head,
     ),
     (
         "request.query_string",
-        KnownName::Variable(Variable::QueryString),
-        Phase::Head,
+        NamedVariable::Variable(Variable::QueryString),
+        EvaluationPhase::Head,
     ),
     (
         "request.id",
-        KnownName::Variable(Variable::RequestId),
-        Phase::Head,
+        NamedVariable::Variable(Variable::RequestId),
+        EvaluationPhase::Head,
     ),
     (
         "request.headers",
-        KnownName::Map(MapVariable::RequestHeaders),
-        Phase::Head,
+        NamedVariable::Map(MapVariable::RequestHeaders),
+        EvaluationPhase::Head,
     ),
     (
         "request.params",
-        KnownName::Map(MapVariable::RequestParams),
-        Phase::Head,
+        NamedVariable::Map(MapVariable::RequestParams),
+        EvaluationPhase::Head,
     ),
     (
         "request.query",
-        KnownName::Map(MapVariable::RequestQuery),
-        Phase::Head,
+        NamedVariable::Map(MapVariable::RequestQuery),
+        EvaluationPhase::Head,
     ),
     (
         "client.address",
-        KnownName::Variable(Variable::ClientAddress),
-        Phase::Head,
+        NamedVariable::Variable(Variable::ClientAddress),
+        EvaluationPhase::Head,
     ),
-    ("caller", KnownName::Variable(Variable::Caller), Phase::Head),
-    ("route", KnownName::Variable(Variable::Route), Phase::Head),
+    (
+        "caller",
+        NamedVariable::Variable(Variable::Caller),
+        EvaluationPhase::Head,
+    ),
+    (
+        "route",
+        NamedVariable::Variable(Variable::Route),
+        EvaluationPhase::Head,
+    ),
     (
         "protocol",
-        KnownName::Variable(Variable::Protocol),
-        Phase::Head,
+        NamedVariable::Variable(Variable::Protocol),
+        EvaluationPhase::Head,
     ),
-    ("now.hour", KnownName::Variable(Variable::Hour), Phase::Head),
+    (
+        "now.hour",
+        NamedVariable::Variable(Variable::Hour),
+        EvaluationPhase::Head,
+    ),
     (
         "now.minute",
-        KnownName::Variable(Variable::Minute),
-        Phase::Head,
+        NamedVariable::Variable(Variable::Minute),
+        EvaluationPhase::Head,
     ),
     (
         "now.weekday",
-        KnownName::Variable(Variable::Weekday),
-        Phase::Head,
+        NamedVariable::Variable(Variable::Weekday),
+        EvaluationPhase::Head,
     ),
     (
         "now.unix",
-        KnownName::Variable(Variable::UnixTime),
-        Phase::Head,
+        NamedVariable::Variable(Variable::UnixTime),
+        EvaluationPhase::Head,
     ),
-    ("model", KnownName::Variable(Variable::Model), Phase::Body),
+    (
+        "model",
+        NamedVariable::Variable(Variable::Model),
+        EvaluationPhase::Body,
+    ),
     (
         "request.size",
-        KnownName::Variable(Variable::RequestSize),
-        Phase::Body,
+        NamedVariable::Variable(Variable::RequestSize),
+        EvaluationPhase::Body,
     ),
     (
         "channel",
-        KnownName::Variable(Variable::Channel),
-        Phase::Attempt,
+        NamedVariable::Variable(Variable::Channel),
+        EvaluationPhase::Attempt,
     ),
     (
         "channel_model",
-        KnownName::Variable(Variable::ChannelModel),
-        Phase::Attempt,
+        NamedVariable::Variable(Variable::ChannelModel),
+        EvaluationPhase::Attempt,
     ),
     (
         "attempt",
-        KnownName::Variable(Variable::Attempt),
-        Phase::Attempt,
+        NamedVariable::Variable(Variable::Attempt),
+        EvaluationPhase::Attempt,
     ),
     (
         "response.status",
-        KnownName::Variable(Variable::Status),
-        Phase::ResponseHead,
+        NamedVariable::Variable(Variable::Status),
+        EvaluationPhase::ResponseHead,
     ),
     (
         "response.headers",
-        KnownName::Map(MapVariable::ResponseHeaders),
-        Phase::ResponseHead,
+        NamedVariable::Map(MapVariable::ResponseHeaders),
+        EvaluationPhase::ResponseHead,
     ),
     (
         "response.size",
-        KnownName::Variable(Variable::ResponseSize),
-        Phase::ResponseBody,
+        NamedVariable::Variable(Variable::ResponseSize),
+        EvaluationPhase::ResponseBody,
     ),
     (
         "usage.input_tokens",
-        KnownName::Variable(Variable::UsageInputTokens),
-        Phase::ResponseBody,
+        NamedVariable::Variable(Variable::UsageInputTokens),
+        EvaluationPhase::ResponseBody,
     ),
     (
         "usage.output_tokens",
-        KnownName::Variable(Variable::UsageOutputTokens),
-        Phase::ResponseBody,
+        NamedVariable::Variable(Variable::UsageOutputTokens),
+        EvaluationPhase::ResponseBody,
     ),
     (
         "usage.total_tokens",
-        KnownName::Variable(Variable::UsageTotalTokens),
-        Phase::ResponseBody,
+        NamedVariable::Variable(Variable::UsageTotalTokens),
+        EvaluationPhase::ResponseBody,
     ),
     (
         "event.type",
-        KnownName::Variable(Variable::EventType),
-        Phase::Event,
+        NamedVariable::Variable(Variable::EventType),
+        EvaluationPhase::Event,
     ),
 ];
 
-impl Phase {
+impl EvaluationPhase {
     /// Whether a name that is known from `since` on is known in this phase.
-    pub(crate) fn knows_since(self, since: Phase) -> bool {
+    pub(crate) fn knows_since(self, since: EvaluationPhase) -> bool {
         match since {
             Self::ResponseBody | Self::Event => self == since,
             _ => self >= since,
@@ -208,7 +224,7 @@ impl Phase {
     /// Whether this phase knows a variable.
     pub fn knows(self, variable: Variable) -> bool {
         NAMES.iter().any(|(_, known, since)| {
-            *known == KnownName::Variable(variable) && self.knows_since(*since)
+            *known == NamedVariable::Variable(variable) && self.knows_since(*since)
         })
     }
 
@@ -236,11 +252,11 @@ impl DocumentKind {
     }
 
     /// The phase from which the document is known.
-    pub(crate) fn since(self) -> Phase {
+    pub(crate) fn since(self) -> EvaluationPhase {
         match self {
-            Self::Request => Phase::Body,
-            Self::Response => Phase::ResponseBody,
-            Self::Event => Phase::Event,
+            Self::Request => EvaluationPhase::Body,
+            Self::Response => EvaluationPhase::ResponseBody,
+            Self::Event => EvaluationPhase::Event,
         }
     }
 }
@@ -248,7 +264,7 @@ impl DocumentKind {
 impl Variable {
     /// The name in expressions.
     pub fn name(self) -> &'static str {
-        display_name(KnownName::Variable(self))
+        display_name(NamedVariable::Variable(self))
     }
 
     /// Whether the value is a whole number or null; the others are texts.
@@ -274,7 +290,7 @@ impl Variable {
 impl MapVariable {
     /// The name in expressions.
     pub fn name(self) -> &'static str {
-        display_name(KnownName::Map(self))
+        display_name(NamedVariable::Map(self))
     }
 
     /// Whether the names of the entries are the same in any case.
@@ -283,7 +299,7 @@ impl MapVariable {
     }
 }
 
-fn display_name(known: KnownName) -> &'static str {
+fn display_name(known: NamedVariable) -> &'static str {
     let mut names = NAMES.iter();
     let found = names.find(|(_, other, _)| *other == known);
     found.expect("every variable has a name").0

@@ -2,16 +2,19 @@
 
 use headgate_protocol::credential_names::names_credential;
 
-use crate::evaluate::Evaluation;
+use crate::evaluate::ExpressionEvaluator;
 use crate::json_text;
 use crate::nodes::CelNode;
-use crate::values::{CelValue, ExpressionValues};
+use crate::values::{CelValue, ExpressionValueSource};
 
 /// How many characters of a value are kept.
 const CHARACTERS: usize = 64;
 
 /// Every variable, entry and pointer of an expression once, in the order of the text.
-pub(crate) fn observed(root: &CelNode, values: &dyn ExpressionValues) -> Vec<(String, String)> {
+pub(crate) fn observed(
+    root: &CelNode,
+    values: &dyn ExpressionValueSource,
+) -> Vec<(String, String)> {
     let mut seen: Vec<(String, String)> = Vec::new();
     root.each(&mut |node| {
         let Some(name) = name(node) else {
@@ -39,8 +42,8 @@ fn name(node: &CelNode) -> Option<String> {
     }
 }
 
-fn shown(node: &CelNode, values: &dyn ExpressionValues) -> String {
-    let mut evaluation = Evaluation::new(values);
+fn shown(node: &CelNode, values: &dyn ExpressionValueSource) -> String {
+    let mut evaluation = ExpressionEvaluator::new(values);
     let value = match node {
         CelNode::Entry(_, key) | CelNode::HasEntry(_, key) if is_credential(key) => {
             return "(hidden)".into();

@@ -12,7 +12,7 @@ use tokens::{SourceToken, tokens};
 const TEXT_BYTES: usize = 4 << 10;
 
 /// The tree of an expression, with the position of each part.
-pub(crate) struct ParsedText<'t> {
+pub(crate) struct ParsedExpression<'t> {
     pub expression: IdedExpr,
     text: &'t str,
     tokens: Vec<SourceToken>,
@@ -20,7 +20,7 @@ pub(crate) struct ParsedText<'t> {
 }
 
 /// Parses an expression. Macros stay calls.
-pub(crate) fn parse(text: &str) -> Result<ParsedText<'_>, CompileError> {
+pub(crate) fn parse(text: &str) -> Result<ParsedExpression<'_>, CompileError> {
     if text.len() > TEXT_BYTES {
         let kib = TEXT_BYTES >> 10;
         return Err(error_at(
@@ -37,7 +37,7 @@ pub(crate) fn parse(text: &str) -> Result<ParsedText<'_>, CompileError> {
     let (expression, offsets) = parser
         .parse_with_source_info(text)
         .map_err(|errors| syntax_error(text, &tokens, &errors))?;
-    Ok(ParsedText {
+    Ok(ParsedExpression {
         expression,
         text,
         tokens,
@@ -57,7 +57,7 @@ pub(crate) fn error_at(text: &str, offset: usize, message: impl Into<String>) ->
     }
 }
 
-impl ParsedText<'_> {
+impl ParsedExpression<'_> {
     /// An error at a part of the expression: at the name of a function, at an operator, else at the beginning.
     pub fn error(&self, part: &IdedExpr, message: impl Into<String>) -> CompileError {
         error_at(self.text, self.offset(part), message)

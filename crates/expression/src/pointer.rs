@@ -3,7 +3,7 @@
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
 use crate::allowance::{EvaluationAllowance, LIST_ELEMENTS};
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 
 /// The longest index of an array, in digits.
 const INDEX_DIGITS: usize = 9;
@@ -45,7 +45,7 @@ impl DocumentPointer {
         &self,
         root: DocumentNode<'v>,
         allowance: &mut EvaluationAllowance,
-    ) -> Result<Option<DocumentNode<'v>>, EvaluationFailure> {
+    ) -> Result<Option<DocumentNode<'v>>, InnerEvaluationError> {
         let mut node = root;
         for token in &self.tokens {
             let found = match node.kind() {
@@ -70,7 +70,7 @@ pub(crate) fn member<'v>(
     object: DocumentNode<'v>,
     key: &str,
     allowance: &mut EvaluationAllowance,
-) -> Result<Option<DocumentNode<'v>>, EvaluationFailure> {
+) -> Result<Option<DocumentNode<'v>>, InnerEvaluationError> {
     allowance.charge_skipped(object.len())?;
     Ok(object.get(key))
 }
@@ -80,7 +80,7 @@ pub(crate) fn element<'v>(
     array: DocumentNode<'v>,
     index: usize,
     allowance: &mut EvaluationAllowance,
-) -> Result<Option<DocumentNode<'v>>, EvaluationFailure> {
+) -> Result<Option<DocumentNode<'v>>, InnerEvaluationError> {
     if index >= array.len() {
         return Ok(None);
     }
@@ -92,9 +92,9 @@ pub(crate) fn element<'v>(
 pub(crate) fn charge_elements(
     count: usize,
     allowance: &mut EvaluationAllowance,
-) -> Result<(), EvaluationFailure> {
+) -> Result<(), InnerEvaluationError> {
     if count > LIST_ELEMENTS {
-        return Err(EvaluationFailure::new(format!(
+        return Err(InnerEvaluationError::new(format!(
             "an array or object of a document has more than {LIST_ELEMENTS} elements"
         )));
     }

@@ -11,10 +11,10 @@ use headgate_protocol::json::{DocumentNode, ValueKind};
 use crate::names::{DocumentKind, MapVariable, Variable};
 
 /// What an expression reads of an exchange. Each method is called only if the evaluation reaches the name.
-pub trait ExpressionValues {
+pub trait ExpressionValueSource {
     /// The value of a text variable; `None` reads as the empty text.
     fn text(&self, variable: Variable) -> Option<Cow<'_, str>>;
-    /// The value of a number variable; `None` reads as null. The clock is [`ExpressionValues::now`].
+    /// The value of a number variable; `None` reads as null. The clock is [`ExpressionValueSource::now`].
     fn number(&self, variable: Variable) -> Option<i64>;
     /// The entry of a map variable. Names of headers are passed in lower case.
     fn entry(&self, map: MapVariable, key: &str) -> Option<Cow<'_, str>>;

@@ -2,7 +2,7 @@
 
 use super::client_networks::{ClientNetworkList, address_refused};
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, settings_schema,
+    ChainSide, FilterChainRules, FilterDescriptor, settings_schema,
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, HookResult};
@@ -12,7 +12,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "allow_ip",
     summary: "Allows requests whose client's address is in one of the listed networks; replies 403 to all others.",
     side: ChainSide::Request,
-    placement: FilterPlacement::GUARD,
+    placement: FilterChainRules::GUARD,
     settings: Some(settings_schema::<Vec<String>>),
     bare: false,
     build: |settings, _| {

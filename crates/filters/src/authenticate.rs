@@ -2,7 +2,7 @@
 
 use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterProvision,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterProvision,
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, HookResult};
@@ -16,9 +16,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "authenticate",
     summary: "Authenticates the caller by `Authorization: Bearer`, and by `x-api-key` on messages; replies 401 otherwise.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         provides: &[FilterProvision::Caller],
-        ..FilterPlacement::ALWAYS
+        ..FilterChainRules::ALWAYS
     },
     settings: None,
     bare: true,

@@ -6,17 +6,17 @@ mod recording;
 
 use super::statefulness::stateful_part;
 use crate::response_cache::{
-    CacheLookupResult, CacheQuery, CachedResponse, FreshnessLimits, ResponseCache, RouteResponses,
-    SharedResponseRecords,
+    CacheLookupResult, CacheQuery, CachedResponse, FreshnessLimits, ResponseCache,
+    RouteResponseCache, SharedResponseRecords,
 };
 use bytes::Bytes;
-use control::CallerDirectives;
+use control::CallerCacheControl;
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     InvalidSettings, read_settings_or_default, settings_schema,
 };
-use headgate_core::filter::response_inputs::ResponseInputs;
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::response_inputs::ResponseVaryInputs;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::CacheOutcome;
 use headgate_core::filter::view::{EventView, RequestView, ResponseView};
 use headgate_core::filter::{
@@ -25,7 +25,7 @@ use headgate_core::filter::{
 use headgate_core::scalar::{ByteSize, HumanDuration};
 use headgate_core::state::bounded_cache::CacheBounds;
 use headgate_core::state::calendar::unix_ms;
-use headgate_protocol::{RequestCost, ResponseStorage};
+use headgate_protocol::{DuplicateRequestCost, ProviderResponseStorage};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use recording::ResponseRecording;
 use schemars::JsonSchema;
@@ -37,7 +37,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "cache",
     summary: "Sends a recorded response again for an equal request of the same caller, and lets equal requests at the same time share one request to the provider.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         needs: &[
             FilterPrerequisite::Body,
             FilterPrerequisite::Caller,
@@ -46,7 +46,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         is_last: true,
         reason: ", since a recorded response is for a request that every other filter accepted and changed",
         hint: Some("put `cache` last"),
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: Some(settings_schema::<ResponseCacheConfig>),
     bare: true,
@@ -107,7 +107,7 @@ impl Default for ResponseCacheConfig {
 }
 
 struct CacheFilter {
-    responses: Arc<RouteResponses>,
+    responses: Arc<RouteResponseCache>,
     records: Option<SharedResponseRecords>,
     /// Of the route's chains, so that a changed configuration has other keys.
     route_fingerprint: Arc<str>,
@@ -118,7 +118,7 @@ struct CacheFilter {
     shared: bool,
     wait_max: Duration,
     /// What the other filters of the route read of a request when there is a response.
-    inputs: ResponseInputs,
+    inputs: ResponseVaryInputs,
 }
 
 /// The bounds of `ttl`.
@@ -181,8 +181,10 @@ impl CacheFilter {
 
 fn check_protocol(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
     match context.protocol.map(|protocol| protocol.descriptor().cost) {
-        Some(RequestCost::Tokens(ResponseStorage::Never | ResponseStorage::OnRequest)) => Ok(()),
-        Some(RequestCost::Tokens(ResponseStorage::ByDefault)) => {
+        Some(DuplicateRequestCost::Tokens(
+            ProviderResponseStorage::Never | ProviderResponseStorage::OnRequest,
+        )) => Ok(()),
+        Some(DuplicateRequestCost::Tokens(ProviderResponseStorage::ByDefault)) => {
             context.warn(
                 InvalidSettings::new(
                     "no response of this route is recorded: each has an id that later requests can refer to",
@@ -191,7 +193,7 @@ fn check_protocol(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
             );
             Ok(())
         }
-        Some(RequestCost::PaidWork) => Err(InvalidSettings::new(
+        Some(DuplicateRequestCost::PaidWork) => Err(InvalidSettings::new(
             "`cache` cannot be used for paid creates: each must be made",
         )
         .hint("remove `cache` from the route")),
@@ -203,7 +205,7 @@ fn check_protocol(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
 }
 
 /// A response that has the id of its request is for no other request.
-fn check_inputs(inputs: &ResponseInputs) -> Result<(), InvalidSettings> {
+fn check_inputs(inputs: &ResponseVaryInputs) -> Result<(), InvalidSettings> {
     let Some(filter) = inputs.reader_of_request_id() else {
         return Ok(());
     };
@@ -250,12 +252,12 @@ impl Filter for CacheFilter {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        let directives = CallerDirectives::from_headers(&request.headers);
+        let directives = CallerCacheControl::from_headers(&request.headers);
         let Some(recording) = self.recording(request, directives) else {
             note(request, CacheOutcome::Bypass);
             return HookResult::next();
         };
-        let CallerDirectives::ReadAndRecord { age_max } = directives else {
+        let CallerCacheControl::ReadAndRecord { age_max } = directives else {
             request.state.set(recording);
             note(request, CacheOutcome::Miss);
             return HookResult::next();
@@ -329,11 +331,11 @@ impl Filter for CacheFilter {
         }
     }
 
-    fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
+    fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
         if let Some(recording) = request.state.take::<ResponseRecording>() {
             let has_caller_left = matches!(
                 settlement,
-                Settlement::ClientCancelled | Settlement::WriteTimeout
+                ExchangeSettlement::ClientCancelled | ExchangeSettlement::WriteTimeout
             );
             recording.give_up(has_caller_left);
         }
@@ -345,9 +347,9 @@ impl CacheFilter {
     fn recording(
         &self,
         request: &RequestView,
-        directives: CallerDirectives,
+        directives: CallerCacheControl,
     ) -> Option<ResponseRecording> {
-        if directives == CallerDirectives::Bypass || stateful_part(request).is_some() {
+        if directives == CallerCacheControl::Bypass || stateful_part(request).is_some() {
             return None;
         }
         let body = request.body.document()?;

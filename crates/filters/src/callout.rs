@@ -10,15 +10,15 @@ mod settings;
 use body_text::extract_text;
 use bytes::Bytes;
 use changes::AcceptedChanges;
-use headgate_core::callout::{CalloutPreview, CalloutService, ProposedChanges};
+use headgate_core::callout::{CalloutService, PlannedCallout, ProposedChanges};
 use headgate_core::filter::body::RequestBody;
-use headgate_core::filter::body_edit::{BodyEditor, CheckedBody};
+use headgate_core::filter::body_edit::{CheckedBody, CheckedBodyEditor};
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     InvalidSettings, settings_schema,
 };
-use headgate_core::filter::output_check::OutputCheck;
-use headgate_core::filter::response_inputs::ResponseInputs;
+use headgate_core::filter::output_check::OutputCheckMode;
+use headgate_core::filter::response_inputs::ResponseVaryInputs;
 use headgate_core::filter::view::{RequestView, ResponseView};
 use headgate_core::filter::{
     Filter, FilterAction, FilterDeclaration, HookResult, InspectionLimit, ResponseBodyAccess,
@@ -28,7 +28,7 @@ use headgate_protocol::fault::Fault;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::schema::CompiledSchema;
 use headgate_protocol::sse::SseEvent;
-use held_text::HeldTexts;
+use held_text::HeldStreamTextsByFilter;
 use http::StatusCode;
 use payload::ResponseExcerpt;
 use settings::{CalloutConfig, CalloutSettings};
@@ -38,11 +38,11 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "callout",
     summary: "Calls an HTTP service, which decides whether a request, or in the response chain a response, may continue, and with which changes: moderation, policy, enrichment, external authorisation.",
     side: ChainSide::Either,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         after: &["authenticate"],
         needs: &[FilterPrerequisite::Body],
         reason: ", so that unauthenticated requests cause no calls",
-        ..FilterPlacement::CHECK
+        ..FilterChainRules::CHECK
     },
     settings: Some(settings_schema::<CalloutConfig>),
     bare: false,
@@ -60,7 +60,7 @@ struct CalloutFilter {
     side: ChainSide,
     /// Of the requests that the service may edit.
     schema: Option<Arc<CompiledSchema>>,
-    editor: BodyEditor,
+    editor: CheckedBodyEditor,
 }
 
 impl Filter for CalloutFilter {
@@ -78,7 +78,7 @@ impl Filter for CalloutFilter {
         }
     }
 
-    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+    fn add_response_inputs(&self, inputs: &mut ResponseVaryInputs) {
         // The parts of the request that questions about responses have.
         if self.side == ChainSide::Response {
             inputs.add_caller();
@@ -120,15 +120,15 @@ impl Filter for CalloutFilter {
     fn on_held_event(&self, request: &mut RequestView, event: &SseEvent) -> bool {
         let data = Bytes::copy_from_slice(event.data());
         let overlap = self.settings.overlap;
-        let held = request.state.get_or_default::<HeldTexts>();
+        let held = request.state.get_or_default::<HeldStreamTextsByFilter>();
         let held = held.get_mut(self.identity());
         held.add(self.protocol, &data, overlap);
         held.waits()
     }
 
-    fn callout(&self) -> Option<CalloutPreview> {
-        let is_held = matches!(self.settings.output_check, OutputCheck::Streams(_));
-        Some(CalloutPreview {
+    fn callout(&self) -> Option<PlannedCallout> {
+        let is_held = matches!(self.settings.output_check, OutputCheckMode::Streams(_));
+        Some(PlannedCallout {
             service: self.service.name.clone(),
             phases: match (self.side, is_held) {
                 (ChainSide::Response, true) => &["response", "stream"],
@@ -140,7 +140,7 @@ impl Filter for CalloutFilter {
     }
 
     fn on_window<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
-        let held = request.state.get_or_default::<HeldTexts>();
+        let held = request.state.get_or_default::<HeldStreamTextsByFilter>();
         match held.get_mut(self.identity()).waits() {
             true => HookResult::later(self.call_for_window(request)),
             false => HookResult::done(),
@@ -295,7 +295,7 @@ impl CalloutFilter {
     }
 
     async fn call_for_window(&self, request: &mut RequestView) -> Result<(), Fault> {
-        let held = request.state.get_or_default::<HeldTexts>();
+        let held = request.state.get_or_default::<HeldStreamTextsByFilter>();
         let held = held.get_mut(self.identity());
         let (text, window) = (held.window(), held.windows + 1);
         let is_unreadable = held.is_unreadable;
@@ -317,7 +317,7 @@ impl CalloutFilter {
             .await;
         request.info.callouts = summary;
         called?;
-        let held = request.state.get_or_default::<HeldTexts>();
+        let held = request.state.get_or_default::<HeldStreamTextsByFilter>();
         held.get_mut(self.identity()).release(self.settings.overlap);
         Ok(())
     }

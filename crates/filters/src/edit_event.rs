@@ -3,13 +3,13 @@
 use super::edit_list::{EditFailure, EditList, EditListConfig};
 use bytes::Bytes;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings, settings_schema,
+    ChainSide, FilterChainRules, FilterDescriptor, InvalidSettings, read_settings, settings_schema,
 };
 use headgate_core::filter::expression::{ExchangeValues, FilterExpression};
-use headgate_core::filter::response_inputs::ResponseInputs;
+use headgate_core::filter::response_inputs::ResponseVaryInputs;
 use headgate_core::filter::view::{EventAction, EventView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
-use headgate_expression::{EvaluationError, Phase};
+use headgate_expression::{EvaluationError, EvaluationPhase};
 use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::sse::SseEvent;
@@ -24,7 +24,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "edit_event",
     summary: "Edits or drops events of streamed responses: `events` lists their types, the edits are those of `edit_json`. Other events pass byte for byte.",
     side: ChainSide::Response,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterChainRules::ANYWHERE,
     settings: Some(settings_schema::<EditEventConfig>),
     bare: false,
     build: |settings, _| Ok(Arc::new(EditEventFilter::build(read_settings(settings)?)?)),
@@ -120,7 +120,7 @@ enum EventChange {
 }
 
 /// Marks an exchange whose log has a warning of this filter: a stream may have thousands of events of one kind.
-struct EventEditWarning;
+struct EditWarningLoggedMarker;
 
 impl Filter for EditEventFilter {
     fn declare(&self) -> FilterDeclaration {
@@ -134,7 +134,7 @@ impl Filter for EditEventFilter {
         }
     }
 
-    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+    fn add_response_inputs(&self, inputs: &mut ResponseVaryInputs) {
         for expression in self.expressions() {
             inputs.add_references(expression.references());
         }
@@ -164,7 +164,7 @@ impl EditEventFilter {
             prepend: config.prepend,
             append: config.append,
         };
-        let edits = edits.build(Phase::Event)?;
+        let edits = edits.build(EvaluationPhase::Event)?;
         let change = match config.drop {
             DropConfig::Always(true) if !edits.is_empty() => {
                 return Err(
@@ -188,7 +188,7 @@ impl EditEventFilter {
             }
             DropConfig::Always(false) => EventChange::DropOrEdit(None, edits),
             DropConfig::If(DropConditionConfig { cel }) => {
-                let condition = FilterExpression::compile_condition(&cel, Phase::Event);
+                let condition = FilterExpression::compile_condition(&cel, EvaluationPhase::Event);
                 let condition = condition.map_err(|invalid| invalid.at("/drop/cel"))?;
                 EventChange::DropOrEdit(Some(condition), edits)
             }
@@ -261,8 +261,13 @@ impl EventSelection {
 
 /// Logs why an event passes unchanged, once for each stream.
 fn warn_once(view: &mut EventView<'_>, place: &str, error: &EvaluationError) {
-    if view.request.state.get::<EventEditWarning>().is_none() {
-        view.request.state.set(EventEditWarning);
+    if view
+        .request
+        .state
+        .get::<EditWarningLoggedMarker>()
+        .is_none()
+    {
+        view.request.state.set(EditWarningLoggedMarker);
         let (id, at, error) = (&*view.request.id, place, &*error.message);
         tracing::warn!(id, at, error, "event passes unedited");
     }

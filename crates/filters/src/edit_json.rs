@@ -2,18 +2,18 @@
 
 use super::edit_list::{EditFailure, EditList, EditListConfig};
 use bytes::Bytes;
-use headgate_core::filter::body_edit::{BodyEditor, edited_document};
+use headgate_core::filter::body_edit::{CheckedBodyEditor, edited_document};
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, ConditionSupport, FilterDescriptor, FilterPlacement,
+    BuildContext, ChainSide, ConditionSupport, FilterChainRules, FilterDescriptor,
     FilterPrerequisite, InvalidSettings, read_settings, settings_schema,
 };
 use headgate_core::filter::expression::{
-    ExchangeValues, FilterExpression, ValueNames, evaluation_fault,
+    ExchangeValues, FilterExpression, RequiredValueNames, evaluation_fault,
 };
-use headgate_core::filter::response_inputs::ResponseInputs;
+use headgate_core::filter::response_inputs::ResponseVaryInputs;
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
-use headgate_expression::Phase;
+use headgate_expression::EvaluationPhase;
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::json::edit::JsonEdits;
@@ -24,12 +24,12 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "edit_json",
     summary: "Edits the JSON body of requests, or of responses that are not streamed: `rename`, `remove`, `set`, `default`, `prepend` and `append` by JSON pointers. All other bytes stay as they are.",
     side: ChainSide::Either,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         before: &["callbacks", "copy_files", "force_usage", "store_media"],
         needs: &[FilterPrerequisite::Body],
         reason: ", which changes the body that it reads",
         condition: ConditionSupport::AttemptOrBody,
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: Some(settings_schema::<EditListConfig>),
     bare: false,
@@ -58,7 +58,7 @@ struct EditJsonFilter {
 /// The body that is edited.
 enum EditTarget {
     /// Of the request, before a channel is tried.
-    Request(BodyEditor),
+    Request(CheckedBodyEditor),
     /// Of the request of each attempt.
     Attempt,
     Response,
@@ -73,8 +73,10 @@ impl Filter for EditJsonFilter {
             reads_body: is_response && self.edits.expressions().any(reads_request),
             changes_model: self.changes_model,
             value_names: match self.target {
-                EditTarget::Request(_) => ValueNames::from_expressions(self.edits.expressions()),
-                EditTarget::Attempt | EditTarget::Response => ValueNames::default(),
+                EditTarget::Request(_) => {
+                    RequiredValueNames::from_expressions(self.edits.expressions())
+                }
+                EditTarget::Attempt | EditTarget::Response => RequiredValueNames::default(),
             },
             response_body: match is_response {
                 true => ResponseBodyAccess::Replace,
@@ -84,7 +86,7 @@ impl Filter for EditJsonFilter {
         }
     }
 
-    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+    fn add_response_inputs(&self, inputs: &mut ResponseVaryInputs) {
         if !matches!(self.target, EditTarget::Request(_)) {
             let expressions = self.edits.expressions();
             expressions.for_each(|expression| inputs.add_references(expression.references()));
@@ -122,7 +124,11 @@ impl Filter for EditJsonFilter {
 }
 
 impl EditJsonFilter {
-    fn edit_request(&self, request: &mut RequestView, editor: &BodyEditor) -> Result<(), Fault> {
+    fn edit_request(
+        &self,
+        request: &mut RequestView,
+        editor: &CheckedBodyEditor,
+    ) -> Result<(), Fault> {
         let Some(document) = request.editable_body()? else {
             return Ok(());
         };
@@ -201,8 +207,8 @@ fn build(
     let config: EditListConfig = read_settings(settings)?;
     let is_response = context.side == ChainSide::Response;
     let edits = config.build(match is_response {
-        true => Phase::ResponseBody,
-        false => Phase::Attempt,
+        true => EvaluationPhase::ResponseBody,
+        false => EvaluationPhase::Attempt,
     })?;
     if edits.is_empty() {
         let hint = "add `set`, `default`, `remove`, `rename`, `prepend` or `append`";
@@ -211,7 +217,7 @@ fn build(
     let phase = edits.phase().max(context.condition_phase);
     let target = match (is_response, phase) {
         (true, _) => EditTarget::Response,
-        (false, Phase::Head | Phase::Body) => {
+        (false, EvaluationPhase::Head | EvaluationPhase::Body) => {
             EditTarget::Request(context.body_editor(DESCRIPTOR.name))
         }
         (false, _) => EditTarget::Attempt,

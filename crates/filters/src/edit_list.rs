@@ -1,9 +1,9 @@
 //! Edits of JSON by pointer, as the settings of filters list them.
 
-use super::value_template::{ComputedJson, latest_phase, pointer_to};
+use super::computed_value::{ComputedJson, latest_phase, pointer_to};
 use headgate_core::filter::descriptor::InvalidSettings;
 use headgate_core::filter::expression::{ExchangeValues, FilterExpression};
-use headgate_expression::{EvaluationError, Phase};
+use headgate_expression::{EvaluationError, EvaluationPhase};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::JsonDocument;
 use headgate_protocol::json::edit::JsonEdits;
@@ -59,11 +59,11 @@ pub enum EditFailure {
     /// A value cannot be computed; with the pointer of its edit.
     Computation(String, EvaluationError),
     /// A value of the document is in the way of an edit.
-    Unsuitable(UnsuitableValue),
+    Unsuitable(ConflictingDocumentValue),
 }
 
 /// A value of a document that is in the way of an edit.
-pub struct UnsuitableValue {
+pub struct ConflictingDocumentValue {
     /// Where it is, such as `messages[0].content`; empty for the document itself.
     pub path: String,
     /// What is wrong with it, as the end of a sentence.
@@ -75,7 +75,7 @@ impl EditListConfig {
     ///
     /// # Errors
     /// A pointer or an expression is invalid; with a pointer into the settings.
-    pub fn build(&self, available: Phase) -> Result<EditList, InvalidSettings> {
+    pub fn build(&self, available: EvaluationPhase) -> Result<EditList, InvalidSettings> {
         let mut edits = Vec::new();
         for (at, name) in &self.rename {
             let place = format!("/rename{}", pointer_to(at));
@@ -121,7 +121,7 @@ impl EditList {
     }
 
     /// The phase that knows all names of the edits' expressions.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> EvaluationPhase {
         latest_phase(self.expressions())
     }
 
@@ -163,7 +163,7 @@ impl EditList {
         document: &JsonDocument,
         edits: &mut JsonEdits,
         values: ExchangeValues<'_>,
-    ) -> Result<Option<UnsuitableValue>, EditFailure> {
+    ) -> Result<Option<ConflictingDocumentValue>, EditFailure> {
         let mut first = None;
         for edit in &self.0 {
             match edit.apply(document, edits, values) {
@@ -201,7 +201,9 @@ impl ConfiguredEdit {
         };
         edits
             .edit_at(document, &self.pointer, &edit)
-            .map_err(|error| EditFailure::Unsuitable(UnsuitableValue::new(&self.pointer, &error)))
+            .map_err(|error| {
+                EditFailure::Unsuitable(ConflictingDocumentValue::new(&self.pointer, &error))
+            })
     }
 }
 
@@ -217,7 +219,7 @@ impl ConfiguredChange {
     }
 }
 
-impl UnsuitableValue {
+impl ConflictingDocumentValue {
     fn new(pointer: &JsonPointer, error: &PointerEditError) -> Self {
         let message = match error.reason {
             PointerEditErrorKind::WrongType { expected, received } => {
@@ -273,7 +275,7 @@ mod tests {
 
     fn built(config: Value) -> Result<EditList, InvalidSettings> {
         let config: EditListConfig = serde_json::from_value(config).unwrap();
-        config.build(Phase::Body)
+        config.build(EvaluationPhase::Body)
     }
 
     #[test]

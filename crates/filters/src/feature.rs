@@ -1,6 +1,6 @@
 //! The filters for text and for edits of requests and responses, limits, the cache, mirroring and callouts.
 
-use crate::mirroring::{MirrorMetrics, MirroredRequests};
+use crate::mirroring::{MirrorMetrics, MirrorSendersByRoute};
 use crate::response_cache::ResponseCache;
 use crate::{
     allow_ip, authenticate, cache, callout, deny_ip, edit_event, edit_json, first_channel,
@@ -8,9 +8,9 @@ use crate::{
     normalise, pass_sse, pin, rate_limit, remember_ids, remove_headers, replace, reply,
     require_json, require_version, restore_model, rewrite_path, route_model, set_headers, validate,
 };
-use headgate_core::feature::findings::FeatureFindings;
+use headgate_core::feature::findings::FeatureFindingDefinitions;
 use headgate_core::feature::metrics::FeatureMetrics;
-use headgate_core::feature::{Feature, FeatureValues};
+use headgate_core::feature::{Feature, FeatureTypeMap};
 use headgate_core::filter::descriptor::FilterDescriptor;
 use prometheus::Registry;
 use std::sync::Arc;
@@ -56,20 +56,20 @@ impl Feature for FiltersFeature {
         FILTERS
     }
 
-    fn add_shared_values(&self, values: &mut FeatureValues) {
+    fn add_shared_values(&self, values: &mut FeatureTypeMap) {
         values.set(Arc::<ResponseCache>::default());
-        values.set(Arc::<MirroredRequests>::default());
+        values.set(Arc::<MirrorSendersByRoute>::default());
     }
 
     fn register_metrics(
         &self,
         registry: &Registry,
-        shared: &FeatureValues,
+        shared: &FeatureTypeMap,
     ) -> Vec<Box<dyn FeatureMetrics>> {
         vec![Box::new(MirrorMetrics::new(registry, shared.get()))]
     }
 
-    fn findings(&self) -> FeatureFindings {
+    fn findings(&self) -> FeatureFindingDefinitions {
         crate::findings::FINDINGS
     }
 }

@@ -1,16 +1,16 @@
 //! Findings about limits of callers and copies of requests.
 
-use headgate_core::feature::findings::FeatureFindings;
-use headgate_core::finding::counter_rule::{CounterRule, MINUTE, all, except, share};
+use headgate_core::feature::findings::FeatureFindingDefinitions;
+use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTE, all, except, share};
 use headgate_core::finding::{FindingArea, FindingSeverity};
 
-pub(crate) const FINDINGS: FeatureFindings = FeatureFindings {
+pub(crate) const FINDINGS: FeatureFindingDefinitions = FeatureFindingDefinitions {
     sources: &[],
     rules: &[COPIES_FAILING, LIMITS_UNCHECKED],
     refusing: &[],
 };
 
-const COPIES_FAILING: CounterRule = CounterRule {
+const COPIES_FAILING: CounterFindingRule = CounterFindingRule {
     alert: "HeadgateCopiesFailing",
     area: FindingArea::Services,
     code: "copies_failing",
@@ -29,7 +29,7 @@ const COPIES_FAILING: CounterRule = CounterRule {
     advice: "Failed copies have their error at the channel that gets them; dropped ones are above its bounds `concurrent` or wait for a channel in cool-down.",
 };
 
-const LIMITS_UNCHECKED: CounterRule = CounterRule {
+const LIMITS_UNCHECKED: CounterFindingRule = CounterFindingRule {
     alert: "HeadgateLimitsUnchecked",
     area: FindingArea::Requests,
     code: "limits_unchecked",

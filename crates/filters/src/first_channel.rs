@@ -3,9 +3,9 @@
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Catalog;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterProvision,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterProvision,
 };
-use headgate_core::filter::view::{RequestView, RouteDestination};
+use headgate_core::filter::view::{RequestDestination, RequestView};
 use headgate_core::filter::{Filter, HookResult};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -16,27 +16,27 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "first_channel",
     summary: "Routes a request without a channel to the channel of `pin`, or to the first one (by tier, weight, name) that speaks the protocol and serves a model the caller may use.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         after: &["follow_ids", "pin"],
         provides: &[FilterProvision::Channel],
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: None,
     bare: true,
     build: |_, context| {
-        Ok(Arc::new(FirstChannelFilter {
+        Ok(Arc::new(DefaultDestinationFilter {
             catalog: context.catalog.clone(),
             protocol: context.protocol,
         }))
     },
 };
 
-struct FirstChannelFilter {
+struct DefaultDestinationFilter {
     catalog: Arc<Catalog>,
     protocol: Option<Protocol>,
 }
 
-impl Filter for FirstChannelFilter {
+impl Filter for DefaultDestinationFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         if request.destination.is_some() {
             return HookResult::next();
@@ -46,12 +46,12 @@ impl Filter for FirstChannelFilter {
             None => self.first(request),
         };
         HookResult::from(channel.map(|channel| {
-            request.destination = Some(RouteDestination::bound_to(channel, request.protocol));
+            request.destination = Some(RequestDestination::bound_to(channel, request.protocol));
         }))
     }
 }
 
-impl FirstChannelFilter {
+impl DefaultDestinationFilter {
     fn first(&self, request: &RequestView) -> Result<Arc<Channel>, Fault> {
         let protocol = self
             .protocol

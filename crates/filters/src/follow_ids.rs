@@ -7,9 +7,9 @@ use headgate_core::catalog::model::Catalog;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::body_edit::EditedBody;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
 };
-use headgate_core::filter::view::{RequestView, RouteDestination};
+use headgate_core::filter::view::{RequestDestination, RequestView};
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
 use headgate_core::state::{StateStore, StoreUnavailable};
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -22,16 +22,16 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "follow_ids",
     summary: "Routes a request to the channel that created the ids it refers to: `{id}` in the path, or responses, conversations, files and containers in the body; replies 404 for ids that were not issued to this caller.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         after: &["pin"],
         needs: &[FilterPrerequisite::Caller, FilterPrerequisite::Model],
         provides: &[FilterProvision::ChannelOf("id")],
-        ..FilterPlacement::ALWAYS
+        ..FilterChainRules::ALWAYS
     },
     settings: None,
     bare: true,
     build: |_, context| {
-        Ok(Arc::new(FollowIdsFilter {
+        Ok(Arc::new(RouteToCreatingChannelFilter {
             state: context.state.clone(),
             callers: context.callers.clone(),
             catalog: context.catalog.clone(),
@@ -46,13 +46,13 @@ const CURSORS: &[&str] = &["after", "before", "after_id", "before_id"];
 /// Maximum length of an id in a form field, in bytes. Providers' ids have a few dozen; the field may hold a file.
 const FORM_ID_BYTES_MAX: usize = 256;
 
-struct FollowIdsFilter {
+struct RouteToCreatingChannelFilter {
     state: Arc<dyn StateStore>,
     callers: Arc<Callers>,
     catalog: Arc<Catalog>,
 }
 
-impl Filter for FollowIdsFilter {
+impl Filter for RouteToCreatingChannelFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: true,
@@ -67,7 +67,7 @@ impl Filter for FollowIdsFilter {
         }
         HookResult::later(async move {
             let channel = self.one_channel(request, &named).await?;
-            request.destination = Some(RouteDestination::bound_to(channel, request.protocol));
+            request.destination = Some(RequestDestination::bound_to(channel, request.protocol));
             Ok(FilterAction::Continue)
         })
     }
@@ -117,7 +117,7 @@ impl Filter for FollowIdsFilter {
     }
 }
 
-impl FollowIdsFilter {
+impl RouteToCreatingChannelFilter {
     /// Prefers the channel that sealed the latest content of the request whose channel is known. Another one may refuse
     /// it, which leads to the next, so that an unreachable store is no reason to refuse the request.
     async fn prefer_reader(
@@ -219,7 +219,7 @@ fn sealed_keys(request: &RequestView) -> Vec<String> {
     let has_choice = request
         .destination
         .as_ref()
-        .is_some_and(RouteDestination::has_choice);
+        .is_some_and(RequestDestination::has_choice);
     let body = request.body.document().filter(|_| has_choice);
     let Some((body, protocol)) = body.zip(request.protocol) else {
         return Vec::new();
@@ -285,7 +285,7 @@ fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault
         .map(|protocol| protocol.descriptor().medium);
     let is_image = medium == Some(GenerationMedium::Image);
     let Some(destination) = &mut request.destination else {
-        request.destination = Some(RouteDestination::bound_to(channel, request.protocol));
+        request.destination = Some(RequestDestination::bound_to(channel, request.protocol));
         return Ok(());
     };
     destination.keep(&channel);

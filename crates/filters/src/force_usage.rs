@@ -2,9 +2,9 @@
 
 use bytes::{BufMut, BytesMut};
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, InvalidSettings,
 };
-use headgate_core::filter::response_inputs::ResponseInputs;
+use headgate_core::filter::response_inputs::ResponseVaryInputs;
 use headgate_core::filter::view::{EventAction, EventView, RequestView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_protocol::json::edit::JsonEdits;
@@ -15,9 +15,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "force_usage",
     summary: "Requests usage for chat streams, and removes the usage chunk for callers who did not ask for it.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         needs: &[FilterPrerequisite::Body],
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: None,
     bare: true,
@@ -45,7 +45,7 @@ impl Filter for ForceUsageFilter {
         }
     }
 
-    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+    fn add_response_inputs(&self, inputs: &mut ResponseVaryInputs) {
         inputs.add_marker(|request| request.state.get::<ForcedUsageMarker>().is_some());
     }
 

@@ -1,7 +1,7 @@
 //! `heartbeat`: keep-alive comments for callers and proxies that close an idle stream.
 
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, read_settings_or_default, settings_schema,
+    ChainSide, FilterChainRules, FilterDescriptor, read_settings_or_default, settings_schema,
 };
 use headgate_core::filter::{Filter, FilterDeclaration};
 use headgate_core::scalar::HumanDuration;
@@ -14,7 +14,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "heartbeat",
     summary: "Sends keep-alive comments on a stream while its provider sends nothing, every 15 s or `interval`.",
     side: ChainSide::Response,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterChainRules::ANYWHERE,
     settings: Some(settings_schema::<HeartbeatConfig>),
     bare: true,
     build: |settings, _| {

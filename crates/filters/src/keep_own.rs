@@ -1,8 +1,8 @@
 //! `keep_own`: filters a list response down to the entries that were issued to the caller.
 
 use bytes::{Bytes, BytesMut};
-use headgate_core::filter::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
-use headgate_core::filter::response_inputs::ResponseInputs;
+use headgate_core::filter::descriptor::{ChainSide, FilterChainRules, FilterDescriptor};
+use headgate_core::filter::response_inputs::ResponseVaryInputs;
 use headgate_core::filter::view::ResponseView;
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_core::state::StateStore;
@@ -16,7 +16,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "keep_own",
     summary: "Filters a list response (`data`) down to the entries whose `id` was issued to this caller.",
     side: ChainSide::Response,
-    placement: FilterPlacement::ALWAYS,
+    placement: FilterChainRules::ALWAYS,
     settings: None,
     bare: true,
     build: |_, context| {
@@ -38,7 +38,7 @@ impl Filter for KeepOwnEntriesFilter {
         }
     }
 
-    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+    fn add_response_inputs(&self, inputs: &mut ResponseVaryInputs) {
         inputs.add_caller();
     }
 

@@ -2,7 +2,7 @@
 
 use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, read_settings, settings_schema,
+    ChainSide, FilterChainRules, FilterDescriptor, read_settings, settings_schema,
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult};
@@ -22,13 +22,13 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "limit_body",
     summary: "Limits the size of the request body, as in `limit_body: 32MiB`, and of each file in it; replies 413 above it, before the body is read if `content-length` is over the limit.",
     side: ChainSide::Request,
-    placement: FilterPlacement::ALWAYS,
+    placement: FilterChainRules::ALWAYS,
     settings: Some(settings_schema::<LimitBodyConfig>),
     bare: false,
     build: |settings, _| {
         let (body, file) = match read_settings(settings)? {
             LimitBodyConfig::Body(body) => (body, None),
-            LimitBodyConfig::BodyAndFiles(BodyAndFilesConfig { body, file }) => (body, file),
+            LimitBodyConfig::BodyAndFiles(BodyAndFileSizesConfig { body, file }) => (body, file),
         };
         Ok(Arc::new(LimitBodyFilter {
             most: body.bytes(),
@@ -43,13 +43,13 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 enum LimitBodyConfig {
     /// Maximum size of a body.
     Body(ByteSize),
-    BodyAndFiles(BodyAndFilesConfig),
+    BodyAndFiles(BodyAndFileSizesConfig),
 }
 
 /// Settings of `limit_body`: sizes of a body and of each file in it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct BodyAndFilesConfig {
+struct BodyAndFileSizesConfig {
     /// Maximum size of a body; a larger one gets 413.
     body: ByteSize,
     /// Maximum size of one file: in a form, if `require_json` accepts forms, or in a data URL of a scanned JSON body; a
@@ -65,7 +65,7 @@ impl JsonSchema for LimitBodyConfig {
 
     fn json_schema(generator: &mut SchemaGenerator) -> schemars::Schema {
         let mut schema = ByteSize::json_schema(generator);
-        let members = BodyAndFilesConfig::json_schema(generator);
+        let members = BodyAndFileSizesConfig::json_schema(generator);
         for keyword in ["properties", "required", "additionalProperties"] {
             if let Some(value) = members.get(keyword) {
                 schema.insert(keyword.into(), value.clone());

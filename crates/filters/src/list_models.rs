@@ -1,9 +1,9 @@
 //! `list_models`: replies with the models that the caller may use, in the format of the caller's protocol.
 
 use headgate_core::catalog::model::{Catalog, Model};
-use headgate_core::filter::contract::{ContractContent, RouteContract};
+use headgate_core::filter::contract::{GatewayResponseContent, RouteApiContract};
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
 };
 use headgate_core::filter::view::RequestView;
@@ -20,11 +20,11 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "list_models",
     summary: "Replies with the models this caller may use, or with the model `{id}`; in the format of the messages protocol if its version header is sent.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         needs: &[FilterPrerequisite::Caller],
         provides: &[FilterProvision::Reply],
         reason: ", since models depend on the caller",
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: Some(settings_schema::<ListModelsConfig>),
     bare: true,
@@ -59,8 +59,8 @@ impl Default for ListModelsConfig {
 }
 
 impl Filter for ListModelsFilter {
-    fn add_to_contract(&self, contract: &mut RouteContract) {
-        contract.content = Some(ContractContent::Models);
+    fn add_to_contract(&self, contract: &mut RouteApiContract) {
+        contract.content = Some(GatewayResponseContent::Models);
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {

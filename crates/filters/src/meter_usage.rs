@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
-use headgate_core::catalog::price::{MediaOutput, ModelPrice};
-use headgate_core::filter::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
+use headgate_core::catalog::price::{BillableMediaOutput, ModelPrice};
+use headgate_core::filter::descriptor::{ChainSide, FilterChainRules, FilterDescriptor};
 use headgate_core::filter::stream_info::UsageReport;
 use headgate_core::filter::view::{EventView, RequestView, ResponseBodyKind, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_protocol::images::{image_count, is_image_event};
 use headgate_protocol::response_verdict::{is_examined, is_pending};
 use headgate_protocol::usage::StreamUsageMeter;
-use headgate_protocol::{GenerationMedium, RequestCost, usage};
+use headgate_protocol::{DuplicateRequestCost, GenerationMedium, usage};
 use http::Method;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "meter_usage",
     summary: "Reads the token usage that the provider reports, for metrics and the access log.",
     side: ChainSide::Response,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterChainRules::ANYWHERE,
     settings: None,
     bare: true,
     build: |_, _| Ok(Arc::new(MeterUsageFilter)),
@@ -66,7 +66,10 @@ impl Filter for MeterUsageFilter {
             && counts_images(response.candidate)
             && let Some(count) = image_count(body)
         {
-            response.request.state.set(MediaOutput::Images(count));
+            response
+                .request
+                .state
+                .set(BillableMediaOutput::Images(count));
         }
         HookResult::done()
     }
@@ -80,10 +83,10 @@ impl Filter for MeterUsageFilter {
         }
         if counts_images(view.candidate) && is_image_event(view.event.name(), view.event.data()) {
             let earlier = match view.request.state.get() {
-                Some(MediaOutput::Images(count)) => *count,
+                Some(BillableMediaOutput::Images(count)) => *count,
                 _ => 0,
             };
-            let images = MediaOutput::Images(earlier.saturating_add(1));
+            let images = BillableMediaOutput::Images(earlier.saturating_add(1));
             view.request.state.set(images);
         }
         HookResult::done()
@@ -105,7 +108,7 @@ impl Filter for MeterUsageFilter {
 fn expects_usage(response: &ResponseView<'_>, body: &[u8]) -> bool {
     let (request, protocol) = (&response.request, response.channel_protocol());
     let cost = protocol.map(|protocol| protocol.descriptor().cost);
-    let is_text = matches!(cost, Some(RequestCost::Tokens(_)));
+    let is_text = matches!(cost, Some(DuplicateRequestCost::Tokens(_)));
     let is_post = request.method == Method::POST;
     is_text && is_examined(is_post, &request.path) && !is_pending(body)
 }

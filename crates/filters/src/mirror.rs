@@ -2,15 +2,15 @@
 
 use super::channel_condition::accepts;
 use super::statefulness::stateful_part;
-use crate::mirroring::{MirrorLimits, MirroredRequests, RouteMirror};
+use crate::mirroring::{MirrorLimits, MirrorSendersByRoute, RouteMirrorSender};
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     InvalidSettings, read_settings, settings_schema,
 };
 use headgate_core::filter::view::{AttemptView, RequestView};
-use headgate_core::filter::{Filter, HookResult, PlannedCopy};
+use headgate_core::filter::{Filter, HookResult, PlannedMirrorRequest};
 use headgate_core::scalar::HumanDuration;
 use headgate_core::subrequest::{
     Subrequest, SubrequestClient, SubrequestFuture, UpstreamRequestIdSlot,
@@ -30,14 +30,14 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "mirror",
     summary: "Sends a copy of a share of requests to another channel in the background, and drops the responses.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         needs: &[
             FilterPrerequisite::Body,
             FilterPrerequisite::Caller,
             FilterPrerequisite::Model,
         ],
         reason: ", since only requests with a model are copied",
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: Some(settings_schema::<MirrorConfig>),
     bare: false,
@@ -82,7 +82,7 @@ const TIMEOUT_RANGE: [Duration; 2] = [Duration::from_millis(100), Duration::from
 const PARTS: u64 = 1_000_000;
 
 struct MirrorFilter {
-    mirror: Arc<RouteMirror>,
+    mirror: Arc<RouteMirrorSender>,
     channel: Arc<str>,
     percent: f64,
     /// `percent` of [`PARTS`].
@@ -91,14 +91,14 @@ struct MirrorFilter {
 }
 
 /// Set on a request of which a copy is sent.
-struct MirrorTarget {
+struct RequestMirrorState {
     candidate: Candidate,
     /// Further attempts send no further copies.
     is_sent: AtomicBool,
 }
 
 /// A copy before its body is assembled, so that this does not delay the request.
-struct RequestCopy {
+struct UnassembledMirrorCopy {
     subrequests: SubrequestClient,
     id: Arc<str>,
     candidate: Candidate,
@@ -133,7 +133,7 @@ impl MirrorFilter {
         Ok(Self {
             mirror: context
                 .features
-                .get::<MirroredRequests>()
+                .get::<MirrorSendersByRoute>()
                 .for_route(context.route),
             channel,
             percent,
@@ -196,8 +196,8 @@ fn check_channel(
 }
 
 impl Filter for MirrorFilter {
-    fn planned_copy(&self, request: &RequestView) -> Option<PlannedCopy> {
-        Some(PlannedCopy {
+    fn planned_copy(&self, request: &RequestView) -> Option<PlannedMirrorRequest> {
+        Some(PlannedMirrorRequest {
             channel: self.channel.clone(),
             percent: self.percent,
             obstacle: self.candidate(request).err(),
@@ -208,7 +208,7 @@ impl Filter for MirrorFilter {
         if request_part(&request.id) < self.parts
             && let Ok(candidate) = self.candidate(request)
         {
-            request.state.set(MirrorTarget {
+            request.state.set(RequestMirrorState {
                 candidate,
                 is_sent: AtomicBool::new(false),
             });
@@ -222,11 +222,11 @@ impl Filter for MirrorFilter {
         request: &'a RequestView,
         _attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
-        if let Some(target) = request.state.get::<MirrorTarget>()
+        if let Some(target) = request.state.get::<RequestMirrorState>()
             // Filters after this one may have edited the body.
             && stateful_part(request).is_none()
             && !target.is_sent.swap(true, Ordering::Relaxed)
-            && let Some(copy) = RequestCopy::from_request(request, &target.candidate)
+            && let Some(copy) = UnassembledMirrorCopy::from_request(request, &target.candidate)
         {
             let bytes = copy.body.len();
             self.mirror.start(self.limits, bytes, move || copy.send());
@@ -266,7 +266,7 @@ fn request_part(request_id: &str) -> u64 {
     hasher.finish() % PARTS
 }
 
-impl RequestCopy {
+impl UnassembledMirrorCopy {
     /// The request after the filters of the whole chain, with the model's name on the mirrored channel.
     fn from_request(request: &RequestView, candidate: &Candidate) -> Option<Self> {
         let subrequests = request.subrequests.clone()?;

@@ -1,7 +1,7 @@
 //! `normalise`: rewrites outdated spellings to the ones that all providers accept.
 
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, HookResult};
@@ -12,24 +12,24 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "normalise",
     summary: "Rewrites a string `tool_choice` of messages to an object, and cache retention `in-memory` to `in_memory`.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         needs: &[FilterPrerequisite::Body],
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: None,
     bare: true,
     build: |_, context| {
-        Ok(Arc::new(NormaliseSpellingFilter {
+        Ok(Arc::new(RewriteOutdatedValuesFilter {
             protocol: context.protocol,
         }))
     },
 };
 
-struct NormaliseSpellingFilter {
+struct RewriteOutdatedValuesFilter {
     protocol: Option<Protocol>,
 }
 
-impl Filter for NormaliseSpellingFilter {
+impl Filter for RewriteOutdatedValuesFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         if let Some(protocol) = self.protocol {
             let body = request.body.scanned();

@@ -1,6 +1,6 @@
 //! `pass_sse`: stops proxies in front of the gateway from buffering or caching event streams.
 
-use headgate_core::filter::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
+use headgate_core::filter::descriptor::{ChainSide, FilterChainRules, FilterDescriptor};
 use headgate_core::filter::view::{ResponseBodyKind, ResponseView};
 use headgate_core::filter::{Filter, HookResult};
 use http::{HeaderName, HeaderValue, header};
@@ -10,15 +10,15 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "pass_sse",
     summary: "Sets the response headers that stop proxies from buffering or caching event streams.",
     side: ChainSide::Response,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterChainRules::ANYWHERE,
     settings: None,
     bare: true,
-    build: |_, _| Ok(Arc::new(PassSseFilter)),
+    build: |_, _| Ok(Arc::new(SseNoBufferingHeadersFilter)),
 };
 
-struct PassSseFilter;
+struct SseNoBufferingHeadersFilter;
 
-impl Filter for PassSseFilter {
+impl Filter for SseNoBufferingHeadersFilter {
     fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
         if response.kind == ResponseBodyKind::Stream {
             let headers = &mut response.headers;

@@ -2,7 +2,7 @@
 
 use headgate_core::catalog::channel::Channel;
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     InvalidSettings, read_settings, settings_schema,
 };
 use headgate_core::filter::view::RequestView;
@@ -18,11 +18,11 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "pin",
     summary: "Sets the channel, for all callers or by caller, for ids that were created without this gateway and for `first_channel`: `pin: channel`, or `pin: {caller: channel}`.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         needs: &[FilterPrerequisite::Caller],
-        ..FilterPlacement::CHECK
+        ..FilterChainRules::CHECK
     },
-    settings: Some(settings_schema::<PinnedChannelConfig>),
+    settings: Some(settings_schema::<PinnedFallbackChannelConfig>),
     bare: false,
     build,
 };
@@ -30,17 +30,17 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 /// Settings of `pin`: a channel, or channels by the callers that are pinned to them.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
-enum PinnedChannelConfig {
+enum PinnedFallbackChannelConfig {
     All(String),
     ByCaller(BTreeMap<String, String>),
 }
 
-enum PinnedChannelFilter {
+enum PinnedFallbackChannelFilter {
     All(Arc<Channel>),
     ByCaller(HashMap<Arc<str>, Arc<Channel>>),
 }
 
-impl Filter for PinnedChannelFilter {
+impl Filter for PinnedFallbackChannelFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let pinned = match (self, &request.caller) {
             (Self::All(channel), _) => Some(channel),
@@ -54,11 +54,11 @@ impl Filter for PinnedChannelFilter {
 
 fn build(settings: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, InvalidSettings> {
     Ok(Arc::new(
-        match read_settings::<PinnedChannelConfig>(settings)? {
-            PinnedChannelConfig::All(name) => {
-                PinnedChannelFilter::All(channel(&name, "", context)?)
+        match read_settings::<PinnedFallbackChannelConfig>(settings)? {
+            PinnedFallbackChannelConfig::All(name) => {
+                PinnedFallbackChannelFilter::All(channel(&name, "", context)?)
             }
-            PinnedChannelConfig::ByCaller(names) => PinnedChannelFilter::ByCaller(
+            PinnedFallbackChannelConfig::ByCaller(names) => PinnedFallbackChannelFilter::ByCaller(
                 names
                     .iter()
                     .map(|(caller, name)| by_caller(caller, name, context))

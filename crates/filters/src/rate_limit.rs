@@ -5,10 +5,10 @@ mod reservation;
 
 use headgate_core::catalog::caller::Caller;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
 };
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::QuotaDecision;
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
@@ -20,7 +20,7 @@ use headgate_core::state::caller_permit::CallerPermit;
 use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
 use headgate_protocol::estimate::TokenEstimate;
 use headgate_protocol::fault::{Fault, FaultKind};
-use reservation::Reservation;
+use reservation::EstimateReservation;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "rate_limit",
     summary: "Enforces the `limits` of callers: replies 429 above them, and sends rate limit headers.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         needs: &[FilterPrerequisite::Model],
         provides: &[FilterProvision::Limits],
         reason: ", since models have limits too",
         hint: Some("put `rate_limit` last, so that refused requests do not count"),
-        ..FilterPlacement::GUARD
+        ..FilterChainRules::GUARD
     },
     settings: Some(settings_schema::<TokenEstimateConfig>),
     bare: true,
@@ -92,7 +92,7 @@ impl Filter for RateLimitFilter {
         let caller = caller.clone();
         let model = request.model().map(|model| model.name.clone());
         let limits = caller.limits.for_model(model.as_deref());
-        if limits.is_empty() || request.state.get::<Reservation>().is_some() {
+        if limits.is_empty() || request.state.get::<EstimateReservation>().is_some() {
             return HookResult::next();
         }
         let estimate = self.estimate(request, limits);
@@ -114,8 +114,8 @@ impl Filter for RateLimitFilter {
         })
     }
 
-    fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
-        if let Some(reservation) = request.state.take::<Reservation>() {
+    fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
+        if let Some(reservation) = request.state.take::<EstimateReservation>() {
             reservation.settle(&request.info, settlement);
         }
     }
@@ -140,7 +140,7 @@ impl RateLimitFilter {
         match decision {
             AdmissionDecision::Granted(mut ticket) => {
                 request.caller_permit = CallerPermit::split_from(&mut ticket, &self.state);
-                let reservation = Reservation::new(self.state.clone(), ticket, estimate);
+                let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
                 request.state.set(reservation);
                 Ok(FilterAction::Continue)
             }

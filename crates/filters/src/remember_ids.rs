@@ -3,8 +3,8 @@
 use super::sealed_key::sealed_key;
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
-use headgate_core::filter::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
-use headgate_core::filter::view::{EventView, RequestView, ResponseView, RouteDestination};
+use headgate_core::filter::descriptor::{ChainSide, FilterChainRules, FilterDescriptor};
+use headgate_core::filter::view::{EventView, RequestDestination, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_core::state::StateStore;
 use headgate_protocol::ids::CreatedIds;
@@ -19,7 +19,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "remember_ids",
     summary: "Stores which channel created the response, conversation, file or container of a response, for `follow_ids`; removes what was deleted.",
     side: ChainSide::Response,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterChainRules::ANYWHERE,
     settings: None,
     bare: true,
     build: |_, context| {
@@ -36,7 +36,7 @@ const OTHERS_MAX: usize = 64;
 
 /// Ids in the response other than its own.
 #[derive(Default)]
-struct OtherResponseIds(Vec<String>);
+struct RememberedNestedIds(Vec<String>);
 
 struct RememberIdsFilter {
     state: Arc<dyn StateStore>,
@@ -131,7 +131,7 @@ impl RememberIdsFilter {
             request.info.response_id = Some(id);
         }
         for id in made.others.into_iter().filter(|id| is_sensible(id)) {
-            let OtherResponseIds(seen) = request.state.get_or_default();
+            let RememberedNestedIds(seen) = request.state.get_or_default();
             if seen.len() < OTHERS_MAX && !seen.contains(&id) {
                 keep(&id);
                 seen.push(id);
@@ -143,7 +143,7 @@ impl RememberIdsFilter {
 /// Whether another channel could get a request like this one.
 fn has_choice(request: &RequestView) -> bool {
     let destination = request.destination.as_ref();
-    destination.is_some_and(RouteDestination::has_choice)
+    destination.is_some_and(RequestDestination::has_choice)
 }
 
 /// The id that the request deletes: the last segment of the path.

@@ -1,13 +1,13 @@
 //! `remove_headers`: removes request headers for the provider, or response headers for the caller.
 
 use headgate_core::filter::descriptor::{
-    ChainSide, ConditionSupport, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings,
-    settings_schema,
+    ChainSide, ConditionSupport, FilterChainRules, FilterDescriptor, InvalidSettings,
+    read_settings, settings_schema,
 };
 use headgate_core::filter::header_name::header_name;
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView, UpstreamHeaderEdits};
 use headgate_core::filter::{Filter, HookResult};
-use headgate_expression::Phase;
+use headgate_expression::EvaluationPhase;
 use http::HeaderName;
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "remove_headers",
     summary: "Removes the listed headers.",
     side: ChainSide::Either,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         condition: ConditionSupport::Attempt,
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: Some(settings_schema::<Vec<String>>),
     bare: false,
@@ -31,7 +31,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             .collect::<Result<_, InvalidSettings>>()?;
         Ok(Arc::new(RemoveHeadersFilter {
             side: context.side,
-            is_for_attempt: context.condition_phase == Phase::Attempt,
+            is_for_attempt: context.condition_phase == EvaluationPhase::Attempt,
             names,
         }))
     },

@@ -4,13 +4,13 @@ mod replacement;
 
 use super::rewrite_path::is_forwarded;
 use bytes::Bytes;
-use headgate_core::filter::body_edit::{BodyEditor, edited_document};
+use headgate_core::filter::body_edit::{CheckedBodyEditor, edited_document};
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     InvalidSettings, read_settings, settings_schema,
 };
 use headgate_core::filter::header_name::header_name;
-use headgate_core::filter::view::{HeaderRewriter, RequestView, ResponseView};
+use headgate_core::filter::view::{RequestView, ResponseView, UpstreamHeaderRewriter};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_protocol::credential_names::names_credential;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -28,11 +28,11 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "replace",
     summary: "Replaces what a regular expression matches: a list of `{in, match, with}`, where `in` is a header, `path`, or a JSON pointer to texts of the body.",
     side: ChainSide::Either,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         before: &["callbacks", "copy_files", "force_usage", "store_media"],
         needs: &[FilterPrerequisite::Body],
         reason: ", which changes the body that it reads",
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: Some(settings_schema::<Vec<ReplacementConfig>>),
     bare: false,
@@ -67,7 +67,7 @@ struct ReplaceFilter {
     headers: Arc<HeaderReplacements>,
     path: Vec<Replacement>,
     fields: Vec<(JsonPointer, Replacement)>,
-    editor: BodyEditor,
+    editor: CheckedBodyEditor,
 }
 
 /// The replacements in headers, in order.
@@ -257,7 +257,7 @@ impl HeaderReplacements {
     }
 }
 
-impl HeaderRewriter for HeaderReplacements {
+impl UpstreamHeaderRewriter for HeaderReplacements {
     fn rewrite(&self, headers: &mut HeaderMap) -> Result<(), Fault> {
         let replaced = self.replace_in(headers);
         replaced.map_err(|header| too_long(header.as_str()))

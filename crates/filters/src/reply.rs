@@ -3,19 +3,19 @@
 mod content;
 mod location;
 
-use super::value_template::{TextTemplate, TextTemplateConfig, latest_phase, pointer_to};
-use content::{ContentConfig, ReplyContent, ReplyErrorConfig, ReplyEventConfig, placed};
+use super::computed_value::{TextOrExpression, TextOrExpressionConfig, latest_phase, pointer_to};
+use content::{ReplyContent, ReplyContentConfig, ReplyErrorConfig, ReplyEventConfig, placed};
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterProvision, InvalidSettings, read_settings,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterProvision, InvalidSettings, read_settings,
     settings_schema,
 };
 use headgate_core::filter::expression::{
-    ExchangeValues, FilterExpression, ValueNames, evaluation_fault,
+    ExchangeValues, FilterExpression, RequiredValueNames, evaluation_fault,
 };
 use headgate_core::filter::header_name::{header_name, header_value, invalid_value};
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, LocalReply};
-use headgate_expression::{EvaluationError, Phase};
+use headgate_expression::{EvaluationError, EvaluationPhase};
 use headgate_protocol::fault::Fault;
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use schemars::JsonSchema;
@@ -28,9 +28,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "reply",
     summary: "Replies itself: `status`, `headers`, and `body`, `json`, `events`, an `error` in the format of the protocol, or a redirect to `location`.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         provides: &[FilterProvision::Reply],
-        ..FilterPlacement::CHECK
+        ..FilterChainRules::CHECK
     },
     settings: Some(settings_schema::<ReplyConfig>),
     bare: false,
@@ -46,11 +46,11 @@ struct ReplyConfig {
     status: Option<u16>,
     /// Headers of the reply, by their names: texts of visible ASCII characters, spaces and tabs.
     #[serde(default)]
-    headers: BTreeMap<String, TextTemplateConfig>,
+    headers: BTreeMap<String, TextOrExpressionConfig>,
     /// Media type of `body`. Default: `text/plain; charset=utf-8`.
     content_type: Option<String>,
     /// Text of the reply.
-    body: Option<TextTemplateConfig>,
+    body: Option<TextOrExpressionConfig>,
     /// JSON value of the reply.
     json: Option<Value>,
     /// Error in the format of the route's protocol.
@@ -58,13 +58,13 @@ struct ReplyConfig {
     /// Events of a streamed reply, in order.
     events: Option<Vec<ReplyEventConfig>>,
     /// URL that the client is redirected to: an `http` or `https` URL, or a relative reference such as a path.
-    location: Option<TextTemplateConfig>,
+    location: Option<TextOrExpressionConfig>,
 }
 
 struct ReplyFilter {
     status: StatusCode,
-    headers: Vec<(HeaderName, TextTemplate)>,
-    location: Option<TextTemplate>,
+    headers: Vec<(HeaderName, TextOrExpression)>,
+    location: Option<TextOrExpression>,
     content: ReplyContent,
     /// Whether an expression needs the body, or what filters learn from it.
     needs_body_phase: bool,
@@ -75,7 +75,7 @@ impl Filter for ReplyFilter {
         FilterDeclaration {
             reads_body: self.expressions().any(FilterExpression::reads_request_body),
             replies_always: true,
-            value_names: ValueNames::from_expressions(self.expressions()),
+            value_names: RequiredValueNames::from_expressions(self.expressions()),
             ..FilterDeclaration::default()
         }
     }
@@ -106,7 +106,7 @@ impl ReplyFilter {
             })
             .collect::<Result<Vec<_>, InvalidSettings>>()?;
         let location = config.location.map(location_template).transpose()?;
-        let contents = ContentConfig {
+        let contents = ReplyContentConfig {
             content_type: config.content_type,
             body: config.body,
             json: config.json,
@@ -121,14 +121,14 @@ impl ReplyFilter {
             content,
             needs_body_phase: false,
         };
-        filter.needs_body_phase = latest_phase(filter.expressions()) != Phase::Head;
+        filter.needs_body_phase = latest_phase(filter.expressions()) != EvaluationPhase::Head;
         Ok(filter)
     }
 
     fn expressions(&self) -> impl Iterator<Item = &FilterExpression> {
         let headers = self.headers.iter();
         let texts = headers.map(|(_, value)| value).chain(&self.location);
-        let texts = texts.filter_map(TextTemplate::expression);
+        let texts = texts.filter_map(TextOrExpression::expression);
         texts.chain(self.content.expressions())
     }
 
@@ -185,17 +185,18 @@ fn status(
     }
 }
 
-fn header(config: TextTemplateConfig, at: &str) -> Result<TextTemplate, InvalidSettings> {
-    let template = TextTemplate::compile(config, Phase::Body).map_err(placed(at))?;
+fn header(config: TextOrExpressionConfig, at: &str) -> Result<TextOrExpression, InvalidSettings> {
+    let template = TextOrExpression::compile(config, EvaluationPhase::Body).map_err(placed(at))?;
     match &template {
-        TextTemplate::Text(text) if header_value(text).is_none() => Err(invalid_value().at(at)),
+        TextOrExpression::Text(text) if header_value(text).is_none() => Err(invalid_value().at(at)),
         _ => Ok(template),
     }
 }
 
-fn location_template(config: TextTemplateConfig) -> Result<TextTemplate, InvalidSettings> {
-    let template = TextTemplate::compile(config, Phase::Body).map_err(placed("/location"))?;
-    if let TextTemplate::Text(text) = &template {
+fn location_template(config: TextOrExpressionConfig) -> Result<TextOrExpression, InvalidSettings> {
+    let template =
+        TextOrExpression::compile(config, EvaluationPhase::Body).map_err(placed("/location"))?;
+    if let TextOrExpression::Text(text) = &template {
         location::header_value(text)
             .map_err(|reason| InvalidSettings::new(reason).at("/location"))?;
     }

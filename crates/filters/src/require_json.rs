@@ -1,8 +1,8 @@
 //! `require_json`: 415 unless the body is uncompressed `application/json`, or a form if the route accepts forms.
 
-use headgate_core::filter::contract::RouteContract;
+use headgate_core::filter::contract::RouteApiContract;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings_or_default,
+    ChainSide, FilterChainRules, FilterDescriptor, InvalidSettings, read_settings_or_default,
     settings_schema,
 };
 use headgate_core::filter::view::RequestView;
@@ -17,7 +17,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "require_json",
     summary: "Replies 415 to bodies other than `application/json`; with `{also_accept: multipart}` also accepts `multipart/form-data` for image edits.",
     side: ChainSide::Request,
-    placement: FilterPlacement::ALWAYS,
+    placement: FilterChainRules::ALWAYS,
     settings: Some(settings_schema::<RequireJsonConfig>),
     bare: true,
     build: |settings, context| {
@@ -61,7 +61,7 @@ impl Filter for RequireJsonContentTypeFilter {
         }
     }
 
-    fn add_to_contract(&self, contract: &mut RouteContract) {
+    fn add_to_contract(&self, contract: &mut RouteApiContract) {
         contract.accepts_form = self.also_accept.is_some();
     }
 

@@ -1,8 +1,8 @@
 //! `require_version`: 400 unless the messages protocol's version header is a date.
 
-use headgate_core::filter::contract::RouteContract;
+use headgate_core::filter::contract::RouteApiContract;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, read_settings_or_default, settings_schema,
+    ChainSide, FilterChainRules, FilterDescriptor, read_settings_or_default, settings_schema,
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, HookResult};
@@ -15,12 +15,12 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "require_version",
     summary: "Requires a version header with a date `YYYY-MM-DD` (`anthropic-version`, or the one in `header`); any date is forwarded.",
     side: ChainSide::Request,
-    placement: FilterPlacement::ALWAYS,
-    settings: Some(settings_schema::<RequireVersionConfig>),
+    placement: FilterChainRules::ALWAYS,
+    settings: Some(settings_schema::<RequireVersionHeaderConfig>),
     bare: true,
     build: |settings, _| {
-        let RequireVersionConfig { header } = read_settings_or_default(settings)?;
-        Ok(Arc::new(RequireVersionFilter {
+        let RequireVersionHeaderConfig { header } = read_settings_or_default(settings)?;
+        Ok(Arc::new(RequireVersionHeaderFilter {
             header: header.to_ascii_lowercase(),
         }))
     },
@@ -29,16 +29,16 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 /// Settings of `require_version`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct RequireVersionConfig {
+struct RequireVersionHeaderConfig {
     /// Name of the version header. Default: anthropic-version.
     header: String,
 }
 
-struct RequireVersionFilter {
+struct RequireVersionHeaderFilter {
     header: String,
 }
 
-impl Default for RequireVersionConfig {
+impl Default for RequireVersionHeaderConfig {
     fn default() -> Self {
         Self {
             header: "anthropic-version".into(),
@@ -46,8 +46,8 @@ impl Default for RequireVersionConfig {
     }
 }
 
-impl Filter for RequireVersionFilter {
-    fn add_to_contract(&self, contract: &mut RouteContract) {
+impl Filter for RequireVersionHeaderFilter {
+    fn add_to_contract(&self, contract: &mut RouteApiContract) {
         contract.version_header = Some(self.header.clone());
     }
 

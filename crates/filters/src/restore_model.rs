@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, read_settings_or_default, settings_schema,
+    ChainSide, FilterChainRules, FilterDescriptor, read_settings_or_default, settings_schema,
 };
 use headgate_core::filter::view::{EventAction, EventView, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
@@ -17,7 +17,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "restore_model",
     summary: "Replaces the channel's model name in JSON responses with the platform model, and in streams with `{streams: true}`.",
     side: ChainSide::Response,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterChainRules::ANYWHERE,
     settings: Some(settings_schema::<RestoreModelConfig>),
     bare: true,
     build: |settings, _| {

@@ -2,7 +2,7 @@
 
 use super::captures;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings, settings_schema,
+    ChainSide, FilterChainRules, FilterDescriptor, InvalidSettings, read_settings, settings_schema,
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, HookResult};
@@ -16,7 +16,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "rewrite_path",
     summary: "Rewrites the path that is appended to the channel's `base_url`, by `{match: regex, to: /path/$1}`.",
     side: ChainSide::Request,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterChainRules::ANYWHERE,
     settings: Some(settings_schema::<RewritePathConfig>),
     bare: false,
     build: |settings, context| {

@@ -6,11 +6,11 @@ use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::model::{Catalog, Model};
 use headgate_core::filter::body_edit::EditedBody;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
-    InvalidSettings, ModelEndpoint,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
+    InvalidSettings, ModelNamingEndpoint,
 };
 use headgate_core::filter::schema_fault::VIOLATIONS_MAX;
-use headgate_core::filter::view::{AttemptView, RequestView, RouteDestination};
+use headgate_core::filter::view::{AttemptView, RequestDestination, RequestView};
 use headgate_core::filter::{Filter, HookResult, schema_fault};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -23,11 +23,11 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "route_model",
     summary: "Selects the channels that serve the `model` of the body, and replaces it with the channel's model name; replies 404 for unknown models, with similar names, and 403 for models this caller may not use.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         needs: &[FilterPrerequisite::Body, FilterPrerequisite::Caller],
         provides: &[FilterProvision::Channel, FilterProvision::Model],
         reason: ", since models depend on the caller",
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: None,
     bare: true,
@@ -53,7 +53,7 @@ const LISTED_MAX: usize = 6;
 
 struct RouteModelFilter {
     catalog: Arc<Catalog>,
-    endpoints: Arc<[ModelEndpoint]>,
+    endpoints: Arc<[ModelNamingEndpoint]>,
     protocol: Protocol,
     /// Of the protocol's requests.
     schema: Option<Arc<CompiledSchema>>,
@@ -112,7 +112,7 @@ impl Filter for RouteModelFilter {
 }
 
 impl RouteModelFilter {
-    fn destination(&self, request: &RequestView) -> Result<RouteDestination, Fault> {
+    fn destination(&self, request: &RequestView) -> Result<RequestDestination, Fault> {
         let body = request.body.scanned();
         let name = model_named(body).map_err(|fault| match fault.kind {
             FaultKind::Missing if request.body.form().is_none() => self.all_missing(body, fault),
@@ -123,7 +123,7 @@ impl RouteModelFilter {
         if candidates.is_empty() {
             return Err(self.not_here(model, request.caller.as_deref()));
         }
-        Ok(RouteDestination {
+        Ok(RequestDestination {
             model: Some(model.clone()),
             candidates,
         })

@@ -2,17 +2,17 @@
 
 use super::captures;
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, ConditionSupport, FilterDescriptor, FilterPlacement, InvalidSettings,
+    BuildContext, ChainSide, ConditionSupport, FilterChainRules, FilterDescriptor, InvalidSettings,
     read_settings, settings_schema,
 };
 use headgate_core::filter::expression::{
-    ExchangeValues, FilterExpression, ValueNames, evaluation_fault,
+    ExchangeValues, FilterExpression, RequiredValueNames, evaluation_fault,
 };
 use headgate_core::filter::header_name::{header_name, header_value, invalid_value};
-use headgate_core::filter::response_inputs::ResponseInputs;
+use headgate_core::filter::response_inputs::ResponseVaryInputs;
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView, UpstreamHeaderEdits};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult};
-use headgate_expression::{EvaluationError, Phase};
+use headgate_expression::{EvaluationError, EvaluationPhase};
 use headgate_protocol::fault::Fault;
 use http::{HeaderName, HeaderValue};
 use regex::Regex;
@@ -27,9 +27,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "set_headers",
     summary: "Sets headers: `name: value`, `name: {cel: expression}`, or `name: {source: path, match: regex, value: $1}` with captures of the path or of another header.",
     side: ChainSide::Either,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         condition: ConditionSupport::Attempt,
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: Some(settings_schema::<SetHeadersConfig>),
     bare: false,
@@ -101,7 +101,7 @@ impl JsonSchema for HeaderValueConfig {
 struct SetHeadersFilter {
     side: ChainSide,
     /// When the headers of a request are set.
-    phase: Phase,
+    phase: EvaluationPhase,
     headers: Vec<(HeaderName, HeaderValueSource)>,
 }
 
@@ -124,16 +124,18 @@ impl Filter for SetHeadersFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: self.expressions().any(FilterExpression::reads_request_body),
-            value_names: match self.side != ChainSide::Response && self.phase < Phase::Attempt {
-                true => ValueNames::from_expressions(self.expressions()),
-                false => ValueNames::default(),
+            value_names: match self.side != ChainSide::Response
+                && self.phase < EvaluationPhase::Attempt
+            {
+                true => RequiredValueNames::from_expressions(self.expressions()),
+                false => RequiredValueNames::default(),
             },
             ..FilterDeclaration::default()
         }
     }
 
-    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
-        if self.side == ChainSide::Response || self.phase == Phase::Attempt {
+    fn add_response_inputs(&self, inputs: &mut ResponseVaryInputs) {
+        if self.side == ChainSide::Response || self.phase == EvaluationPhase::Attempt {
             let sources = self.headers.iter().map(|(_, source)| source);
             sources.for_each(|source| source.add_response_inputs(inputs));
         }
@@ -141,14 +143,14 @@ impl Filter for SetHeadersFilter {
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.phase {
-            Phase::Head => HookResult::from(self.edit(request)),
+            EvaluationPhase::Head => HookResult::from(self.edit(request)),
             _ => HookResult::next(),
         }
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.phase {
-            Phase::Body => HookResult::from(self.edit(request)),
+            EvaluationPhase::Body => HookResult::from(self.edit(request)),
             _ => HookResult::next(),
         }
     }
@@ -158,7 +160,7 @@ impl Filter for SetHeadersFilter {
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
-        if self.phase != Phase::Attempt {
+        if self.phase != EvaluationPhase::Attempt {
             return HookResult::done();
         }
         let edits = self.edits(ExchangeValues::for_attempt(request, attempt));
@@ -219,7 +221,7 @@ impl HeaderValueSource {
         }
     }
 
-    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+    fn add_response_inputs(&self, inputs: &mut ResponseVaryInputs) {
         match self {
             Self::Plain(_) => {}
             Self::Computed(expression) => inputs.add_references(expression.references()),
@@ -292,7 +294,7 @@ fn build(
         phase: phases
             .chain([context.condition_phase])
             .max()
-            .unwrap_or(Phase::Head),
+            .unwrap_or(EvaluationPhase::Head),
         headers,
     }))
 }
@@ -304,8 +306,8 @@ fn source(
     match config {
         HeaderValueConfig::Computed(ComputedHeaderConfig { cel }) => {
             let available = match side {
-                ChainSide::Response => Phase::ResponseHead,
-                _ => Phase::Attempt,
+                ChainSide::Response => EvaluationPhase::ResponseHead,
+                _ => EvaluationPhase::Attempt,
             };
             let expression = FilterExpression::compile_text(&cel, available);
             expression

@@ -4,7 +4,7 @@
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind};
-use headgate_protocol::{Protocol, RequestCost, ResponseStorage, ids};
+use headgate_protocol::{DuplicateRequestCost, Protocol, ProviderResponseStorage, ids};
 use http::Method;
 use memchr::memmem;
 
@@ -43,7 +43,7 @@ pub fn stateful_part(request: &RequestView) -> Option<&'static str> {
 }
 
 fn is_stored_by_default(protocol: Protocol) -> bool {
-    protocol.descriptor().cost == RequestCost::Tokens(ResponseStorage::ByDefault)
+    protocol.descriptor().cost == DuplicateRequestCost::Tokens(ProviderResponseStorage::ByDefault)
 }
 
 fn stateful_member(protocol: Protocol, document: &JsonDocument) -> Option<&'static str> {

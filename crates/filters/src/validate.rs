@@ -1,9 +1,9 @@
 //! `validate`: the body against its JSON Schema; one error names every field at fault, up to eight.
 
 use headgate_core::filter::body_edit::EditedBody;
-use headgate_core::filter::contract::RouteContract;
+use headgate_core::filter::contract::RouteApiContract;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, InvalidSettings,
     read_settings_or_default, settings_schema,
 };
 use headgate_core::filter::schema_fault::VIOLATIONS_MAX;
@@ -25,15 +25,15 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "validate",
     summary: "Validates the body against the JSON Schema of the protocol, or `schema`, and against the schema of the model's `profile`; replies 400 with each invalid field.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         needs: &[FilterPrerequisite::Body, FilterPrerequisite::Model],
         reason: ", since models have rules of their own",
-        ..FilterPlacement::GUARD
+        ..FilterChainRules::GUARD
     },
-    settings: Some(settings_schema::<ValidateConfig>),
+    settings: Some(settings_schema::<ValidateBodySchemaConfig>),
     bare: true,
     build: |settings, context| {
-        let ValidateConfig { schema } = read_settings_or_default(settings)?;
+        let ValidateBodySchemaConfig { schema } = read_settings_or_default(settings)?;
         let label = schema.as_ref().map(|path| path.display().to_string());
         let schema = match (schema, context.protocol) {
             (Some(path), _) => context.schemas.schema(&path),
@@ -45,7 +45,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
                 .hint("add a protocol to the route, or write `validate: {schema: path}`"));
             }
         };
-        Ok(Arc::new(ValidateFilter {
+        Ok(Arc::new(ValidateBodySchemaFilter {
             schema: schema.map_err(|invalid| invalid.at("/schema"))?,
             label,
             protocol: context.protocol,
@@ -56,25 +56,25 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 /// Settings of `validate`.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct ValidateConfig {
+struct ValidateBodySchemaConfig {
     /// Path of a JSON Schema, relative to the folder of `routes.yaml`. Required on routes without a `protocol`.
     /// Default: `schemas/<protocol>.schema.json`.
     schema: Option<PathBuf>,
 }
 
-struct ValidateFilter {
+struct ValidateBodySchemaFilter {
     schema: Arc<CompiledSchema>,
     /// The path of the schema, unless it is that of the protocol.
     label: Option<String>,
     protocol: Option<Protocol>,
 }
 
-impl Filter for ValidateFilter {
+impl Filter for ValidateBodySchemaFilter {
     fn label(&self) -> Option<&str> {
         self.label.as_deref()
     }
 
-    fn add_to_contract(&self, contract: &mut RouteContract) {
+    fn add_to_contract(&self, contract: &mut RouteApiContract) {
         contract.body = Some(self.schema.clone());
     }
 
@@ -92,7 +92,7 @@ impl Filter for ValidateFilter {
     }
 }
 
-impl ValidateFilter {
+impl ValidateBodySchemaFilter {
     /// The schema of the model's profile for this protocol, if there is one.
     fn profile<'r>(&self, request: &'r RequestView) -> Option<&'r CompiledSchema> {
         Some(request.model()?.profile(self.protocol?)?)

@@ -2,18 +2,18 @@
 
 use crate::Gateway;
 use async_trait::async_trait;
-use headgate_core::feature::background::{BackgroundContext, BackgroundWork, CurrentConfig};
+use headgate_core::feature::background::{BackgroundContext, BackgroundSnapshot, BackgroundWork};
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
 use std::sync::Arc;
 
 /// The work of one feature.
-pub(crate) struct FeatureService {
+pub(crate) struct BackgroundWorkService {
     gateway: Arc<Gateway>,
     work: BackgroundWork,
 }
 
-impl FeatureService {
+impl BackgroundWorkService {
     pub(crate) fn new(gateway: Arc<Gateway>, work: BackgroundWork) -> Self {
         Self { gateway, work }
     }
@@ -23,7 +23,7 @@ impl FeatureService {
         let reloader = gateway.reloader.clone();
         let current = move || {
             let snapshot = reloader.current();
-            CurrentConfig {
+            BackgroundSnapshot {
                 callers: snapshot.callers.clone(),
                 catalog: snapshot.catalog.clone(),
                 tasks: snapshot.tasks.clone(),
@@ -42,7 +42,7 @@ impl FeatureService {
 }
 
 #[async_trait]
-impl BackgroundService for FeatureService {
+impl BackgroundService for BackgroundWorkService {
     async fn start(&self, mut shutdown: ShutdownWatch) {
         let work = (self.work.run)(self.context());
         if self.work.is_awaited {

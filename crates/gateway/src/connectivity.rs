@@ -21,7 +21,7 @@ use tokio::time::timeout;
 const LIST_BYTES_MAX: usize = 4 << 20;
 
 /// Connects to servers, for a process that runs no gateway.
-pub struct ConnectivityCheck {
+pub struct ConnectivityChecker {
     upstream: UpstreamClient,
     step_timeout: Duration,
 }
@@ -44,13 +44,13 @@ pub enum ConnectivityError {
 }
 
 /// The response to a request for the list of models.
-pub struct ModelListResponse {
+pub struct RawModelListResponse {
     pub status: StatusCode,
     /// Empty if it could not be read as a whole.
     pub body: Bytes,
 }
 
-impl ConnectivityCheck {
+impl ConnectivityChecker {
     /// `step_timeout` is that of each step.
     pub fn new(dns: &DnsSettings, step_timeout: Duration) -> Self {
         let addresses = addresses(
@@ -92,7 +92,7 @@ impl ConnectivityCheck {
         &self,
         channel: &Channel,
         credential: Option<&Credential>,
-    ) -> Result<ModelListResponse, ConnectivityError> {
+    ) -> Result<RawModelListResponse, ConnectivityError> {
         let target = ChannelWithCredential {
             channel,
             credential,
@@ -111,7 +111,7 @@ impl ConnectivityCheck {
             BodyEnd::TooLong | BodyEnd::Broken(_) => Bytes::new(),
         };
         response.discard().await;
-        Ok(ModelListResponse { status, body })
+        Ok(RawModelListResponse { status, body })
     }
 
     async fn connect_tcp(&self, channel: &Channel) -> Result<(), ConnectivityError> {

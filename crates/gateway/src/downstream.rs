@@ -13,14 +13,16 @@ mod wait_times;
 use super::deadline::in_time;
 use super::fault_from;
 use super::listen::drain_state::DrainState;
-use super::listen::http1_inspection::Http1Inspection;
+use super::listen::http1_inspection::SharedHttp1Inspector;
 use super::listen::http1_reader::Http1Reader;
-pub use body_buffer::SpoolTarget;
+pub use body_buffer::SpoolPolicyWithMetrics;
 use body_buffer::SpoolingBodyBuffer;
 use bytes::Bytes;
 pub use caller_watch::UpstreamWaitInterruption;
-use detachment::Detachment;
-use early_reply::{ConnectionAfterExchange, Http2EarlyReply, UnsentBody, discard_h1, send_body};
+use detachment::CallerDetachmentFlag;
+use early_reply::{
+    ConnectionAfterExchange, Http2StreamLingeringClose, UnsentBody, discard_h1, send_body,
+};
 use headgate_core::filter::LocalReply;
 use headgate_core::filter::body_limit::too_large;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -40,18 +42,18 @@ pub use wait_times::ExchangeWaitRecorder;
 const BEFORE_RESET: Duration = Duration::from_millis(100);
 
 /// The caller's connection during one request.
-pub struct Downstream {
+pub struct DownstreamSession {
     /// Boxed, since it is large and moves with the exchange.
     session: Box<ServerSession>,
     /// Inspection state of the caller's HTTP/1.1 connection.
-    inspection: Option<Http1Inspection>,
+    inspection: Option<SharedHttp1Inspector>,
     drain_state: Arc<DrainState>,
     body: RequestBodyState,
-    /// Whether a complete reply was sent, except for the part that [`Downstream::refuse`] left in `unsent`.
+    /// Whether a complete reply was sent, except for the part that [`DownstreamSession::refuse`] left in `unsent`.
     replied: bool,
     unsent: Option<UnsentBody>,
     /// Whether the exchange continues without the caller.
-    pub detachment: Detachment,
+    pub detachment: CallerDetachmentFlag,
     /// Whether the caller left an exchange that continues. Nothing is written to it any more.
     pub has_caller_left: bool,
     pub bytes_in: u64,
@@ -67,7 +69,7 @@ enum RequestBodyState {
     Read,
 }
 
-impl Downstream {
+impl DownstreamSession {
     pub fn new(mut session: Box<ServerSession>, drain_state: Arc<DrainState>) -> Self {
         let inspection = Http1Reader::inspection(&session);
         // Read before the body, since a malformed body is reported as empty afterwards.
@@ -82,7 +84,7 @@ impl Downstream {
             body,
             replied: false,
             unsent: None,
-            detachment: Detachment::default(),
+            detachment: CallerDetachmentFlag::default(),
             has_caller_left: false,
             bytes_in: 0,
             bytes_out: 0,
@@ -116,7 +118,7 @@ impl Downstream {
         &mut self,
         bytes_max: u64,
         deadline: Duration,
-        spooling: Option<SpoolTarget<'_>>,
+        spooling: Option<SpoolPolicyWithMetrics<'_>>,
     ) -> Result<Bytes, Fault> {
         if self.body == RequestBodyState::Read {
             return Ok(Bytes::new());
@@ -164,7 +166,7 @@ impl Downstream {
     }
 
     async fn fill(&mut self, mut buffer: SpoolingBodyBuffer<'_>) -> Result<Bytes, Fault> {
-        let of_declared_length = |own: &Http1Inspection| own.body_bytes_left().is_some();
+        let of_declared_length = |own: &SharedHttp1Inspector| own.body_bytes_left().is_some();
         let Some(inspection) = self.inspection.clone().filter(of_declared_length) else {
             return self.read_to_end(buffer).await;
         };
@@ -344,7 +346,7 @@ impl Downstream {
     pub async fn finish(mut self) -> ConnectionAfterExchange {
         let is_unread = self.body == RequestBodyState::Unread;
         if self.session.is_http2() && (is_unread || self.unsent.is_some()) {
-            return ConnectionAfterExchange::Stream(Http2EarlyReply::new(
+            return ConnectionAfterExchange::Stream(Http2StreamLingeringClose::new(
                 self.session,
                 self.unsent,
             ));
@@ -369,7 +371,7 @@ impl Downstream {
     /// stream is closed; a complete reply on it stays complete.
     pub async fn abort(mut self) -> ConnectionAfterExchange {
         if self.session.is_http2() && self.replied {
-            return ConnectionAfterExchange::Stream(Http2EarlyReply::new(
+            return ConnectionAfterExchange::Stream(Http2StreamLingeringClose::new(
                 self.session,
                 self.unsent,
             ));

@@ -25,8 +25,8 @@ mod suspect_request;
 mod tracing_record;
 
 use super::downstream::upload::StreamingUpload;
-use super::downstream::{Downstream, SpoolTarget};
-use super::listen::caller_connections::ConnectionQuota;
+use super::downstream::{DownstreamSession, SpoolPolicyWithMetrics};
+use super::listen::caller_connections::CallerConnectionGuard;
 use super::{Gateway, reply};
 use attempts::LeasedResponse;
 use bytes::Bytes;
@@ -37,8 +37,8 @@ use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::body_reading::RequestBodyFormat;
 use headgate_core::filter::body_stream::body_stream;
-use headgate_core::filter::settlement::Settlement;
-use headgate_core::filter::stream_info::{DenialReply, UpstreamProcessing, UsageReport};
+use headgate_core::filter::settlement::ExchangeSettlement;
+use headgate_core::filter::stream_info::{ResponseDenialReply, UpstreamProcessing, UsageReport};
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{FilterAction, LocalReply, RequestBodyNeed};
 use headgate_observe::open_requests::OpenRequestGuard;
@@ -69,7 +69,7 @@ pub(super) struct Exchange<'g> {
     pub snapshot: Arc<Snapshot>,
     pub route: Arc<Route>,
     pub request: RequestView,
-    pub downstream: Downstream,
+    pub downstream: DownstreamSession,
     pub record: ExchangeRecord,
     /// Lists the request among those in flight.
     pub open: OpenRequestGuard<'g>,
@@ -80,7 +80,7 @@ pub(super) struct Exchange<'g> {
     /// The permit of the attempt whose response is passed on.
     pub channel_permit: Option<ChannelPermit>,
     /// Counts the client's connection against its caller's quota.
-    pub connection_quota: &'g ConnectionQuota,
+    pub connection_quota: &'g CallerConnectionGuard,
 }
 
 impl Exchange<'_> {
@@ -99,15 +99,15 @@ impl Exchange<'_> {
     }
 
     /// The settlement of an exchange that continued after its caller had left.
-    fn leave_caller(&mut self) -> Settlement {
+    fn leave_caller(&mut self) -> ExchangeSettlement {
         self.record.broken = true;
         if !self.downstream.is_committed() {
             self.record.status = None;
         }
-        Settlement::ClientCancelled
+        ExchangeSettlement::ClientCancelled
     }
 
-    async fn serve(&mut self) -> Result<Settlement, Fault> {
+    async fn serve(&mut self) -> Result<ExchangeSettlement, Fault> {
         let route = self.route.clone();
         let flow = route.request.on_head(&mut self.request).await?;
         self.count_connection()?;
@@ -196,7 +196,7 @@ impl Exchange<'_> {
             .read_body(
                 self.request.body_limit,
                 deadline,
-                Some(SpoolTarget {
+                Some(SpoolPolicyWithMetrics {
                     policy: &self.snapshot.spooling,
                     metrics: &self.gateway.metrics.spool,
                 }),
@@ -251,7 +251,10 @@ impl Exchange<'_> {
     }
 
     /// Sends the local reply of a filter, if it made one.
-    async fn send_filter_reply(&mut self, flow: FilterAction) -> Result<Option<Settlement>, Fault> {
+    async fn send_filter_reply(
+        &mut self,
+        flow: FilterAction,
+    ) -> Result<Option<ExchangeSettlement>, Fault> {
         match flow {
             FilterAction::Continue => Ok(None),
             FilterAction::LocalReply(reply) => self.reply(*reply).await.map(Some),
@@ -259,7 +262,7 @@ impl Exchange<'_> {
                 reply::complete_head(&mut reply.headers, self.request.protocol, &self.request);
                 self.record.status = Some(reply.status);
                 self.downstream.reply_streamed(*reply).await?;
-                Ok(Some(Settlement::GatewayReply))
+                Ok(Some(ExchangeSettlement::GatewayReply))
             }
         }
     }
@@ -277,21 +280,21 @@ impl Exchange<'_> {
         self.downstream.write(last, true).await
     }
 
-    async fn reply(&mut self, mut reply: LocalReply) -> Result<Settlement, Fault> {
+    async fn reply(&mut self, mut reply: LocalReply) -> Result<ExchangeSettlement, Fault> {
         self.release_permits();
         reply::complete_head(&mut reply.headers, self.request.protocol, &self.request);
         self.record.status = Some(reply.status);
         self.downstream.reply(reply).await?;
-        Ok(Settlement::GatewayReply)
+        Ok(ExchangeSettlement::GatewayReply)
     }
 
     /// Ends the exchange with an error, and sends the error to the caller if a response can still be sent.
-    async fn fail(&mut self, fault: Fault) -> Settlement {
+    async fn fail(&mut self, fault: Fault) -> ExchangeSettlement {
         self.release_permits();
         self.note_denial(&fault);
         let settlement = match fault.kind {
-            FaultKind::ClientGone => Settlement::ClientCancelled,
-            FaultKind::WriteTimeout => Settlement::WriteTimeout,
+            FaultKind::ClientGone => ExchangeSettlement::ClientCancelled,
+            FaultKind::WriteTimeout => ExchangeSettlement::WriteTimeout,
             FaultKind::Connect
             | FaultKind::Upstream
             | FaultKind::UnreadableResponse
@@ -299,21 +302,21 @@ impl Exchange<'_> {
             | FaultKind::UpstreamTimeout
                 if self.downstream.is_committed() =>
             {
-                Settlement::UpstreamCut
+                ExchangeSettlement::UpstreamCut
             }
             FaultKind::Connect
             | FaultKind::Upstream
             | FaultKind::UnreadableResponse
             | FaultKind::OutcomeUnknown
-            | FaultKind::UpstreamTimeout => Settlement::UpstreamError,
+            | FaultKind::UpstreamTimeout => ExchangeSettlement::UpstreamError,
             FaultKind::Denied(_) | FaultKind::CheckUnavailable
                 if self.downstream.is_committed() =>
             {
-                Settlement::Denied
+                ExchangeSettlement::Denied
             }
             // What the caller has is no whole reply of the gateway.
-            _ if self.downstream.is_committed() => Settlement::UpstreamCut,
-            _ => Settlement::GatewayReply,
+            _ if self.downstream.is_committed() => ExchangeSettlement::UpstreamCut,
+            _ => ExchangeSettlement::GatewayReply,
         };
         let is_unread = matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteTimeout);
         if is_unread || self.downstream.is_committed() {
@@ -346,23 +349,23 @@ impl Exchange<'_> {
         let is_accepted = self.request.info.processing == UpstreamProcessing::Accepted;
         if is_accepted && matches!(fault.kind, FaultKind::Denied(_)) {
             let denial = reply::from_fault(self.request.protocol, fault, &self.request.id);
-            self.request.state.set(DenialReply(denial));
+            self.request.state.set(ResponseDenialReply(denial));
         }
     }
 
-    fn settlement_for(&self, status: StatusCode) -> Settlement {
+    fn settlement_for(&self, status: StatusCode) -> ExchangeSettlement {
         let info = &self.request.info;
         match (
             status.is_success() && info.stream_error.is_none(),
             info.usage == UsageReport::Missing,
         ) {
-            (false, _) => Settlement::UpstreamError,
-            (true, true) => Settlement::UsageMissing,
-            (true, false) => Settlement::Complete,
+            (false, _) => ExchangeSettlement::UpstreamError,
+            (true, true) => ExchangeSettlement::UsageMissing,
+            (true, false) => ExchangeSettlement::Complete,
         }
     }
 
-    fn settle(&mut self, settlement: Settlement) {
+    fn settle(&mut self, settlement: ExchangeSettlement) {
         self.route.request.on_done(&mut self.request, settlement);
         self.route.response.on_done(&mut self.request, settlement);
         if self.record.candidate.is_none() {

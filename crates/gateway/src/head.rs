@@ -2,7 +2,7 @@
 
 mod http2;
 
-use super::listen::http1_inspection::{BodyFraming, Http1Inspection, RawHeadInfo};
+use super::listen::http1_inspection::{BodyFraming, RawHeadSummary, SharedHttp1Inspector};
 use super::listen::http1_reader::Http1Reader;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::request_path::{RequestPathError, has_hidden_slash, normalised};
@@ -12,7 +12,7 @@ use pingora_core::protocols::http::ServerSession;
 
 /// The path in its normal form, and the query: the router, filters and providers see the same.
 #[derive(Debug, PartialEq, Eq)]
-pub struct RequestTarget {
+pub struct NormalizedRequestTarget {
     pub path: String,
     pub query: Option<String>,
 }
@@ -21,7 +21,7 @@ pub struct RequestTarget {
 ///
 /// # Errors
 /// [`FaultKind::BadHead`].
-pub fn check_unrouted(target: &RequestTarget) -> Result<(), Fault> {
+pub fn check_unrouted(target: &NormalizedRequestTarget) -> Result<(), Fault> {
     refuse_hidden_slash(&target.path)
 }
 
@@ -48,7 +48,7 @@ fn refuse_hidden_slash(path: &str) -> Result<(), Fault> {
 ///
 /// # Errors
 /// [`FaultKind::BadHead`]; the message names what is ambiguous.
-pub fn check(session: &ServerSession) -> Result<RequestTarget, Fault> {
+pub fn check(session: &ServerSession) -> Result<NormalizedRequestTarget, Fault> {
     let uri = &session.req_header().uri;
     if session.is_http2() {
         http2::check(uri, &session.req_header().headers)?;
@@ -69,14 +69,14 @@ pub fn check(session: &ServerSession) -> Result<RequestTarget, Fault> {
 
 fn check_http1(
     session: &ServerSession,
-    inspection: &Http1Inspection,
+    inspection: &SharedHttp1Inspector,
 ) -> Result<BodyFraming, Fault> {
     let request = session.req_header();
     let raw = match session.as_http1() {
         Some(h1) => h1.get_headers_raw_bytes(),
         None => return Err(bad("malformed HTTP request: no header section")),
     };
-    let RawHeadInfo {
+    let RawHeadSummary {
         bytes,
         valid_request_line,
     } = inspection.head();
@@ -220,13 +220,13 @@ fn is_host(host: &[u8]) -> bool {
     !host.is_empty() && host.iter().all(is_allowed)
 }
 
-fn target(uri: &http::Uri) -> Result<RequestTarget, Fault> {
+fn target(uri: &http::Uri) -> Result<NormalizedRequestTarget, Fault> {
     let path = uri.path();
     if !path.starts_with('/') {
         return Err(bad("the request target is not a path"));
     }
     let path = normalised(path).map_err(|refused| bad(&refused.to_string()))?;
-    Ok(RequestTarget {
+    Ok(NormalizedRequestTarget {
         path: path.into_owned(),
         query: uri.query().map(String::from),
     })

@@ -27,7 +27,7 @@ use headgate_channel::address_cache::{AddressCache, DnsRefreshPolicy};
 use headgate_channel::live::ChannelStates;
 use headgate_channel::resolve::DnsResolver;
 use headgate_channel::retry_budget::RetryBudget;
-use headgate_config::reload::Reloader;
+use headgate_config::reload::SnapshotReloader;
 use headgate_config::snapshot::server::DnsSettings;
 use headgate_core::catalog::client_address::{ClientAddressResolver, DownstreamClient};
 use headgate_core::outgoing::OutgoingClients;
@@ -43,8 +43,8 @@ use std::time::Duration;
 use upstream::UpstreamClient;
 use upstream::bucket::UpstreamBucketClient;
 use upstream::fetch::HttpFileFetcher;
-use upstream::service::UpstreamServiceClient;
-use upstream::whole_body_budget::WholeBodyBudget;
+use upstream::service::UpstreamCalloutClient;
+use upstream::whole_response_budget::WholeResponseBudget;
 
 /// A client for the requests of a media store, for a process that runs no gateway.
 pub fn bucket_client(dns: &DnsSettings, metrics: Arc<Metrics>) -> Arc<dyn BucketClient> {
@@ -59,12 +59,12 @@ const OTHER_HOSTS_MAX: usize = 10_000;
 
 /// State that all exchanges of the process share.
 pub struct Gateway {
-    reloader: Arc<Reloader>,
+    reloader: Arc<SnapshotReloader>,
     upstream: Arc<UpstreamClient>,
     fetcher: Arc<HttpFileFetcher>,
     channels: Arc<ChannelStates>,
     budget: Arc<RetryBudget>,
-    whole_bodies: Arc<WholeBodyBudget>,
+    whole_bodies: Arc<WholeResponseBudget>,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
     drain_state: Arc<DrainState>,
@@ -74,7 +74,7 @@ pub struct Gateway {
 
 impl Gateway {
     pub fn new(
-        reloader: Arc<Reloader>,
+        reloader: Arc<SnapshotReloader>,
         channels: Arc<ChannelStates>,
         metrics: Arc<Metrics>,
         access_log: Arc<AccessLog>,
@@ -90,7 +90,7 @@ impl Gateway {
             buckets: Arc::new(bucket),
         };
         reloader.connect_features(&clients);
-        let services = UpstreamServiceClient::new(upstream.clone());
+        let services = UpstreamCalloutClient::new(upstream.clone());
         reloader
             .services()
             .connect(Arc::new(services), metrics.services.clone());

@@ -19,20 +19,20 @@ mod proxy_header;
 mod worker_pool;
 
 use super::Gateway;
-use super::background_service::FeatureService;
-use super::probe::Prober;
+use super::background_service::BackgroundWorkService;
+use super::probe::ChannelHealthProber;
 #[cfg(feature = "otlp")]
 use super::trace_export_service::TraceExportService;
 use accept::{AcceptContext, AcceptLoop, ListenerService};
 use async_trait::async_trait;
-use connections::ConnectionService;
+use connections::ClientConnectionServer;
 use drain_state::DrainState;
 use evictable_connections::EvictableConnections;
 use headgate_channel::address_cache::AddressCache;
 use headgate_channel::live::ChannelStates;
-use headgate_config::reload::Reloader;
+use headgate_config::reload::SnapshotReloader;
 use headgate_config::snapshot::server;
-use headgate_config::snapshot::server::{ListenerTlsPaths, ServerTls, read_tls};
+use headgate_config::snapshot::server::{ListenerTlsMaterial, ListenerTlsPaths, read_tls};
 use headgate_core::feature::background::BackgroundWork;
 use headgate_core::serve::HttpApp;
 use http_app_adapter::HttpAppAdapter;
@@ -55,7 +55,7 @@ use tokio::sync::Semaphore;
 const WAITING_CONNECTIONS_MAX: i32 = 65_535;
 
 /// A listening process: add services, then run it until a signal ends it.
-pub struct ServerRuntime {
+pub struct ServerProcess {
     server: Server,
     workers: usize,
     drain_state: Arc<DrainState>,
@@ -67,7 +67,7 @@ pub struct ListenSocket {
     listener: TcpListener,
 }
 
-impl ServerRuntime {
+impl ServerProcess {
     /// Serves callers with `workers` threads.
     pub fn new(workers: usize) -> Self {
         let conf = ServerConf {
@@ -109,7 +109,7 @@ impl ServerRuntime {
             .for_workers(self.workers)
             .into_iter()
             .map(|gateway| {
-                let service = ConnectionService::new(Arc::new(gateway), &settings.limits);
+                let service = ClientConnectionServer::new(Arc::new(gateway), &settings.limits);
                 Arc::new(service)
             });
         let admission = AcceptContext {
@@ -176,11 +176,12 @@ impl ServerRuntime {
     /// Probes the channels that have a probe, on a separate thread.
     pub fn add_prober(
         &mut self,
-        reloader: Arc<Reloader>,
+        reloader: Arc<SnapshotReloader>,
         channels: Arc<ChannelStates>,
         addresses: AddressCache,
     ) {
-        let prober = Prober::new(reloader, channels, addresses, self.drain_state.clone());
+        let prober =
+            ChannelHealthProber::new(reloader, channels, addresses, self.drain_state.clone());
         self.server
             .add_service(background_service("prober", prober));
     }
@@ -192,14 +193,14 @@ impl ServerRuntime {
                 self.drain_state.add_background();
             }
             let name = work.name;
-            let service = FeatureService::new(gateway.clone(), work);
+            let service = BackgroundWorkService::new(gateway.clone(), work);
             self.server.add_service(background_service(name, service));
         }
     }
 
     /// Exports traces, on a separate thread.
     #[cfg(feature = "otlp")]
-    pub fn add_trace_exporter(&mut self, reloader: Arc<Reloader>, addresses: AddressCache) {
+    pub fn add_trace_exporter(&mut self, reloader: Arc<SnapshotReloader>, addresses: AddressCache) {
         self.drain_state.add_background();
         let service = TraceExportService::new(reloader, addresses, self.drain_state.clone());
         self.server
@@ -285,7 +286,7 @@ fn uncounted() -> IntGauge {
 
 /// Reads the files before Pingora, which would panic if it could not read them.
 fn tls_settings(files: &ListenerTlsPaths, folder: &Path) -> Result<TlsSettings, String> {
-    let ServerTls {
+    let ListenerTlsMaterial {
         identity,
         client_authorities,
     } = read_tls(files, folder).map_err(|unusable| {

@@ -15,7 +15,7 @@ use headgate_channel::address_cache::AddressCache;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::live::ChannelStates;
 use headgate_channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
-use headgate_config::reload::Reloader;
+use headgate_config::reload::SnapshotReloader;
 use headgate_core::catalog::channel::{Channel, ProbePolicy, Timeouts};
 use headgate_core::random::random_fraction;
 use headgate_protocol::error_class::{ErrorClassifier, ErrorSubject};
@@ -40,8 +40,8 @@ const JITTER: f64 = 0.1;
 const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// The health prober of the process.
-pub struct Prober {
-    reloader: Arc<Reloader>,
+pub struct ChannelHealthProber {
+    reloader: Arc<SnapshotReloader>,
     channels: Arc<ChannelStates>,
     drain_state: Arc<DrainState>,
     upstream: Arc<UpstreamClient>,
@@ -61,9 +61,9 @@ struct ChannelProbeSchedule {
 /// Probe state by channel fingerprint.
 type ProbeSchedules = HashMap<u64, ChannelProbeSchedule>;
 
-impl Prober {
+impl ChannelHealthProber {
     pub fn new(
-        reloader: Arc<Reloader>,
+        reloader: Arc<SnapshotReloader>,
         channels: Arc<ChannelStates>,
         addresses: AddressCache,
         drain_state: Arc<DrainState>,
@@ -131,7 +131,7 @@ impl Prober {
 }
 
 #[async_trait]
-impl BackgroundService for Prober {
+impl BackgroundService for ChannelHealthProber {
     /// Runs until the process closes to callers: a draining process selects no more channels.
     async fn start(&self, _: ShutdownWatch) {
         let mut closing = pin!(until_set(self.drain_state.callers()));

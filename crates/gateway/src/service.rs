@@ -1,13 +1,13 @@
 //! The gateway as Pingora's HTTP application: turns the requests of a connection into exchanges.
 
-use super::downstream::Downstream;
+use super::downstream::DownstreamSession;
 use super::downstream::early_reply::ConnectionAfterExchange;
 use super::exchange::Exchange;
 use super::exchange::record::ExchangeRecord;
 use super::exchange::retry_policy::RetryPolicy;
-use super::listen::caller_connections::ConnectionQuota;
+use super::listen::caller_connections::CallerConnectionGuard;
 use super::listen::drain_state::until_set;
-use super::listen::http1_inspection::Http1Inspection;
+use super::listen::http1_inspection::SharedHttp1Inspector;
 use super::listen::http1_reader::Http1Reader;
 use super::routing_fault::{method_not_allowed, unknown_path};
 use super::unrouted_request::UnroutedRequest;
@@ -45,17 +45,17 @@ pub const LAST_REQUEST: Duration = Duration::from_millis(500);
 const SEND_BUFFER: usize = 32 << 10;
 
 /// The gateway, as seen by one client connection.
-pub struct GatewayConnection {
+pub struct GatewayClientConnection {
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
     begun: AtomicBool,
-    connection_quota: ConnectionQuota,
+    connection_quota: CallerConnectionGuard,
     /// Address of the connection's peer.
     peer: Option<SocketAddr>,
 }
 
 #[async_trait]
-impl HttpServerApp for GatewayConnection {
+impl HttpServerApp for GatewayClientConnection {
     async fn process_new_http(
         self: &Arc<Self>,
         session: ServerSession,
@@ -136,13 +136,13 @@ impl HttpServerApp for GatewayConnection {
     }
 }
 
-impl GatewayConnection {
+impl GatewayClientConnection {
     pub fn new(
         gateway: Arc<Gateway>,
         options: Arc<HttpServerOptions>,
         peer: Option<SocketAddr>,
     ) -> Self {
-        let connection_quota = ConnectionQuota::new(gateway.caller_connections.clone());
+        let connection_quota = CallerConnectionGuard::new(gateway.caller_connections.clone());
         Self {
             gateway,
             options,
@@ -247,7 +247,7 @@ impl GatewayConnection {
             .metrics
             .open_requests
             .add(record.started, details);
-        let mut downstream = Downstream::new(session, self.gateway.drain_state.clone());
+        let mut downstream = DownstreamSession::new(session, self.gateway.drain_state.clone());
         // Recorded for nothing if the exchange is exported only because it fails.
         if record
             .trace
@@ -287,7 +287,7 @@ pub(super) struct RequestHeadTimeouts {
 /// would never exceed them.
 pub(super) async fn read_head(
     session: &mut ServerSession,
-    inspection: Option<&Http1Inspection>,
+    inspection: Option<&SharedHttp1Inspector>,
     times: RequestHeadTimeouts,
     closing: &ShutdownWatch,
 ) -> Option<pingora_error::Result<bool>> {
@@ -304,11 +304,11 @@ pub(super) async fn read_head(
             return Poll::Ready(Some(done));
         }
         // Empty lines start the deadline, too, but no request.
-        has_received = has_received || inspection.is_some_and(Http1Inspection::has_received);
+        has_received = has_received || inspection.is_some_and(SharedHttp1Inspector::has_received);
         if has_received && late.as_mut().poll(context).is_ready() {
             return Poll::Ready(None);
         }
-        has_begun = has_begun || inspection.is_some_and(Http1Inspection::has_begun);
+        has_begun = has_begun || inspection.is_some_and(SharedHttp1Inspector::has_begun);
         if has_begun {
             return Poll::Pending;
         }
@@ -347,7 +347,7 @@ impl Drop for GaugeGuard<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::GatewayConnection;
+    use super::GatewayClientConnection;
     use crate::exchange::sizes::future_bytes;
     use headgate_config::snapshot::Snapshot;
     use pingora_core::protocols::http::ServerSession;
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn the_future_of_a_connections_exchange_stays_within_its_limit() {
         type Call = (
-            &'static GatewayConnection,
+            &'static GatewayClientConnection,
             Box<ServerSession>,
             Arc<Snapshot>,
         );

@@ -17,7 +17,7 @@ use headgate_channel::clock::MonotonicTime;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use headgate_core::catalog::channel::TimeoutOverrides;
-use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_core::subrequest::{
@@ -283,8 +283,8 @@ fn for_subrequest(subrequest: &Subrequest) -> Candidate {
         ..
     } = subrequest;
     let class = match candidate.endpoint {
-        EndpointClass::Generation => {
-            EndpointClass::for_request(method, path, candidate.model.is_some())
+        ProviderOperationClass::Generation => {
+            ProviderOperationClass::for_request(method, path, candidate.model.is_some())
         }
         class => class,
     };

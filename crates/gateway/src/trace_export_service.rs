@@ -2,10 +2,10 @@
 
 use super::listen::drain_state::{DrainState, until_set};
 use super::upstream::UpstreamClient;
-use super::upstream::service::UpstreamServiceClient;
+use super::upstream::service::UpstreamCalloutClient;
 use async_trait::async_trait;
 use headgate_channel::address_cache::AddressCache;
-use headgate_config::reload::Reloader;
+use headgate_config::reload::SnapshotReloader;
 use headgate_tracing::TraceExporter;
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
@@ -17,14 +17,14 @@ const FINISH_WITHIN: Duration = Duration::from_secs(5);
 
 /// The exporter of the process. It has connections of its own, like the prober.
 pub struct TraceExportService {
-    reloader: Arc<Reloader>,
+    reloader: Arc<SnapshotReloader>,
     addresses: AddressCache,
     drain_state: Arc<DrainState>,
 }
 
 impl TraceExportService {
     pub fn new(
-        reloader: Arc<Reloader>,
+        reloader: Arc<SnapshotReloader>,
         addresses: AddressCache,
         drain_state: Arc<DrainState>,
     ) -> Self {
@@ -41,7 +41,7 @@ impl BackgroundService for TraceExportService {
     /// Runs until the process has drained, since exchanges end until then.
     async fn start(&self, _: ShutdownWatch) {
         let upstream = Arc::new(UpstreamClient::new(self.addresses.clone()));
-        let client = Box::new(UpstreamServiceClient::new(upstream));
+        let client = Box::new(UpstreamCalloutClient::new(upstream));
         let mut exporter = TraceExporter::new(self.reloader.traces().clone(), client);
         let current = || self.reloader.current().tracing.clone();
         tokio::select! {

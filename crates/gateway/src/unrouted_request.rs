@@ -1,12 +1,12 @@
 //! Requests that match no route: sends the error, counts and logs them.
 
-use super::downstream::Downstream;
+use super::downstream::DownstreamSession;
 use super::downstream::early_reply::{ConnectionAfterExchange, close_and_discard_h1};
 use super::listen::http2::FIELDS_MAX;
 use super::{Gateway, reply, request_id};
 use headgate_config::snapshot::Snapshot;
 use headgate_core::catalog::client_address::DownstreamClient;
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::CalloutSummary;
 use headgate_observe::access_log::AccessLogEntry;
 use headgate_protocol::Protocol;
@@ -57,7 +57,7 @@ impl<'a> UnroutedRequest<'a> {
         reply::add_request_id(&mut local_reply.headers, protocol, &self.id);
         let (status, bytes) = (local_reply.status.as_u16(), local_reply.body.len() as u64);
         self.log_and_count(protocol, Some(request), status, bytes, &fault);
-        let mut downstream = Downstream::new(session, self.gateway.drain_state.clone());
+        let mut downstream = DownstreamSession::new(session, self.gateway.drain_state.clone());
         if fault.kind == FaultKind::BadHead {
             downstream.close_after_response();
         }
@@ -134,7 +134,7 @@ impl<'a> UnroutedRequest<'a> {
             channel: None,
             channel_model: None,
             status,
-            settlement: Settlement::GatewayReply.name(),
+            settlement: ExchangeSettlement::GatewayReply.name(),
             streamed: false,
             attempts: 0,
             failed_attempts: &[],

@@ -8,8 +8,8 @@ pub(super) mod client;
 mod connection;
 mod content_decoder;
 mod dial;
+mod egress_url;
 pub(super) mod fetch;
-mod fetch_url;
 mod http1;
 mod idle_connections;
 mod idle_timeout;
@@ -22,7 +22,7 @@ pub(super) mod response;
 pub(super) mod service;
 mod session;
 mod streaming;
-pub(super) mod whole_body_budget;
+pub(super) mod whole_response_budget;
 
 use super::fault_from;
 use connection::UpstreamConnection;

@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 
 /// The cryptography of `object_store`.
 #[derive(Debug)]
-pub(super) struct BucketCrypto;
+pub(super) struct BucketCryptoProvider;
 
-impl CryptoProvider for BucketCrypto {
+impl CryptoProvider for BucketCryptoProvider {
     fn digest(&self, algorithm: DigestAlgorithm) -> object_store::Result<Box<dyn DigestContext>> {
         match algorithm {
             DigestAlgorithm::Sha256 => Ok(Box::new(Sha256Context::default())),
@@ -85,7 +85,9 @@ mod tests {
     fn digests_and_signatures_are_those_of_the_standards() {
         let hex =
             |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
-        let mut digest = BucketCrypto.digest(DigestAlgorithm::Sha256).unwrap();
+        let mut digest = BucketCryptoProvider
+            .digest(DigestAlgorithm::Sha256)
+            .unwrap();
         digest.update(b"a");
         digest.update(b"bc");
         assert_eq!(
@@ -93,7 +95,9 @@ mod tests {
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
         // RFC 4231, test case 2.
-        let mut mac = BucketCrypto.hmac(DigestAlgorithm::Sha256, b"Jefe").unwrap();
+        let mut mac = BucketCryptoProvider
+            .hmac(DigestAlgorithm::Sha256, b"Jefe")
+            .unwrap();
         mac.update(b"what do ya want for nothing?");
         assert_eq!(
             hex(mac.finish().unwrap()),

@@ -5,7 +5,7 @@ use crate::{
     BucketSettings, MediaLimits, MediaLocation, MediaSettings, MediaStore, SharedMediaState,
 };
 use headgate_core::catalog::base_url;
-use headgate_core::feature::section::ConfigProblems;
+use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::state::StateStore;
 use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) fn build(
     folder: &Path,
     state: &Arc<dyn StateStore>,
     shared: &Arc<SharedMediaState>,
-    problems: &mut dyn ConfigProblems,
+    problems: &mut dyn ConfigProblemSink,
 ) -> Arc<MediaStore> {
     let MediaConfig {
         directory,
@@ -80,7 +80,7 @@ pub(crate) fn build(
 
 fn build_bucket(
     config: &MediaBucketConfig,
-    problems: &mut dyn ConfigProblems,
+    problems: &mut dyn ConfigProblemSink,
 ) -> Option<BucketSettings> {
     let MediaBucketConfig {
         endpoint,

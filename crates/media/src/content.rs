@@ -1,7 +1,7 @@
 //! The identity of content, which is its SHA-256, and what else is known of it.
 
 use bytes::Bytes;
-use headgate_protocol::hex::Hex;
+use headgate_protocol::hex::HexDisplay;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct ContentDigest([u8; 32]);
 
 /// What is known of content that is to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContentInfo {
+pub struct ContentDescriptor {
     pub digest: ContentDigest,
     /// In bytes.
     pub size: u64,
@@ -73,7 +73,7 @@ pub fn split_pieces(mut content: Bytes) -> impl Iterator<Item = Bytes> + Send {
 /// Prints 64 hexadecimal digits.
 impl fmt::Display for ContentDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&Hex(&self.0), f)
+        fmt::Display::fmt(&HexDisplay(&self.0), f)
     }
 }
 

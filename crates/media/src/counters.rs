@@ -38,7 +38,7 @@ pub struct MediaCounters {
 
 /// What is stored, of all gateways that share the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StoredTotals {
+pub struct StoredObjectTotals {
     pub objects: u64,
     pub bytes: u64,
 }
@@ -91,8 +91,8 @@ impl MediaCounters {
     }
 
     /// What was stored when it was counted last, and what this process changed since.
-    pub fn totals(&self) -> StoredTotals {
-        StoredTotals {
+    pub fn totals(&self) -> StoredObjectTotals {
+        StoredObjectTotals {
             objects: self.objects.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
         }
@@ -127,7 +127,7 @@ impl MediaCounters {
 
     /// Sets the totals to what was counted since they were `before`. What this process changed meanwhile stays added;
     /// where it is in the count too, the next count corrects it.
-    pub(super) fn correct_totals(&self, before: StoredTotals, counted: StoredTotals) {
+    pub(super) fn correct_totals(&self, before: StoredObjectTotals, counted: StoredObjectTotals) {
         let correct = |counter: &AtomicU64, before: u64, counted: u64| {
             let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| {
                 Some((now + counted).saturating_sub(before))

@@ -3,15 +3,17 @@
 use crate::config::MediaSections;
 use crate::filter::{copy_files, map_images, serve_media, store_media};
 use crate::metrics::MediaMetrics;
-use crate::response_body::ResponseBodies;
+use crate::response_body::MediaLargeBodyStore;
 use crate::{SharedMediaState, build, upkeep};
 use headgate_core::feature::background::BackgroundWork;
-use headgate_core::feature::findings::FeatureFindings;
+use headgate_core::feature::findings::FeatureFindingDefinitions;
 use headgate_core::feature::metrics::FeatureMetrics;
-use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
-use headgate_core::feature::{Feature, FeatureValues};
+use headgate_core::feature::section::{
+    ConfigProblemSink, FeatureSectionSchema, SectionBuildContext,
+};
+use headgate_core::feature::{Feature, FeatureTypeMap};
 use headgate_core::filter::descriptor::{FilterDescriptor, settings_schema};
-use headgate_core::large_bodies::LargeBodies;
+use headgate_core::large_bodies::LargeResponseStoreHandle;
 use headgate_core::outgoing::OutgoingClients;
 use prometheus::Registry;
 use std::path::PathBuf;
@@ -31,8 +33,8 @@ impl Feature for MediaFeature {
         FILTERS
     }
 
-    fn sections(&self) -> Option<ConfigSections> {
-        Some(ConfigSections {
+    fn sections(&self) -> Option<FeatureSectionSchema> {
+        Some(FeatureSectionSchema {
             keys: &["media"],
             schema: settings_schema::<MediaSections>,
         })
@@ -40,20 +42,22 @@ impl Feature for MediaFeature {
 
     fn build_sections(
         &self,
-        context: &SectionContext<'_>,
-        built: &mut FeatureValues,
-        problems: &mut dyn ConfigProblems,
+        context: &SectionBuildContext<'_>,
+        built: &mut FeatureTypeMap,
+        problems: &mut dyn ConfigProblemSink,
     ) -> Vec<PathBuf> {
         let shared = built.get();
         if let Some(MediaSections { media }) = context.read(problems) {
             let store = build::build(&media, context.folder, context.state, &shared, problems);
             built.set(store.clone());
-            built.set(Arc::new(LargeBodies(Arc::new(ResponseBodies(store)))));
+            built.set(Arc::new(LargeResponseStoreHandle(Arc::new(
+                MediaLargeBodyStore(store),
+            ))));
         }
         Vec::new()
     }
 
-    fn connect(&self, shared: &FeatureValues, clients: &OutgoingClients) {
+    fn connect(&self, shared: &FeatureTypeMap, clients: &OutgoingClients) {
         shared
             .get::<SharedMediaState>()
             .set_client(clients.buckets.clone());
@@ -67,19 +71,19 @@ impl Feature for MediaFeature {
         })
     }
 
-    fn add_shared_values(&self, values: &mut FeatureValues) {
+    fn add_shared_values(&self, values: &mut FeatureTypeMap) {
         values.set(Arc::<SharedMediaState>::default());
     }
 
     fn register_metrics(
         &self,
         registry: &Registry,
-        shared: &FeatureValues,
+        shared: &FeatureTypeMap,
     ) -> Vec<Box<dyn FeatureMetrics>> {
         vec![Box::new(MediaMetrics::new(registry, shared.get()))]
     }
 
-    fn findings(&self) -> FeatureFindings {
+    fn findings(&self) -> FeatureFindingDefinitions {
         crate::findings::FINDINGS
     }
 }

@@ -3,7 +3,7 @@
 //! A copy is an object of its own, which no URL and no other upload of the same bytes shares: its digest is salted.
 //! Therefore it can be removed as soon as its file is deleted.
 
-use super::content::{ContentDigest, ContentHasher, ContentInfo, split_pieces};
+use super::content::{ContentDescriptor, ContentDigest, ContentHasher, split_pieces};
 use super::error::MediaStoreError;
 use super::object::{StoredObject, random_write};
 use super::reader::ObjectReader;
@@ -38,7 +38,7 @@ struct FileCopyRecord {
 }
 
 /// The copies of files that a request names, for the filter that puts them into it.
-pub struct HostedCopies(pub Vec<FileCopy>);
+pub struct RequestFileCopies(pub Vec<FileCopy>);
 
 impl FileCopy {
     /// Bytes of the file.
@@ -80,7 +80,7 @@ impl MediaStore {
         let (size, pieces) = (content.len() as u64, split_pieces(content.clone()));
         let digest = spawn_blocking(move || salted_digest(&content)).await;
         let digest = digest.map_err(|_| MediaStoreError::ContentChanged)?;
-        let info = ContentInfo {
+        let info = ContentDescriptor {
             digest,
             size,
             content_type,
@@ -104,7 +104,7 @@ impl MediaStore {
         &self,
         owner: &Arc<str>,
         key: &str,
-        info: &ContentInfo,
+        info: &ContentDescriptor,
     ) -> Result<(), MediaStoreError> {
         let record = FileCopyRecord {
             digest: *info.digest.bytes(),
@@ -146,7 +146,7 @@ impl MediaStore {
         let Some(object) = self.renew(ContentDigest::new(record.digest)).await? else {
             return Ok(None);
         };
-        let info = ContentInfo {
+        let info = ContentDescriptor {
             digest: object.digest,
             size: object.size,
             content_type: record.content_type.clone(),

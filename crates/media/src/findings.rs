@@ -1,16 +1,16 @@
 //! Findings about the media store.
 
-use headgate_core::feature::findings::FeatureFindings;
-use headgate_core::finding::counter_rule::{CounterRule, MINUTES_5, all, only};
+use headgate_core::feature::findings::FeatureFindingDefinitions;
+use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTES_5, all, only};
 use headgate_core::finding::{FindingArea, FindingSeverity};
 
-pub(crate) const FINDINGS: FeatureFindings = FeatureFindings {
+pub(crate) const FINDINGS: FeatureFindingDefinitions = FeatureFindingDefinitions {
     sources: &[],
     rules: &[STORE_FAILING, QUOTA_USED_UP],
     refusing: &[STORE_FAILING.code],
 };
 
-const STORE_FAILING: CounterRule = CounterRule {
+const STORE_FAILING: CounterFindingRule = CounterFindingRule {
     alert: "HeadgateMediaStoreFailing",
     area: FindingArea::Tasks,
     code: "media_store_failing",
@@ -28,7 +28,7 @@ const STORE_FAILING: CounterRule = CounterRule {
     advice: "The process log has the error. Make room in `media.directory`, or check the bucket and its key.",
 };
 
-const QUOTA_USED_UP: CounterRule = CounterRule {
+const QUOTA_USED_UP: CounterFindingRule = CounterFindingRule {
     alert: "HeadgateMediaQuota",
     area: FindingArea::Tasks,
     code: "media_quota",

@@ -1,7 +1,7 @@
 //! Stores files in the media store and makes the URLs by which providers and callers read them.
 
 use crate::token::MediaToken;
-use crate::{ContentInfo, MEDIA_PATH, MediaStore, MediaStoreError, StoredObject};
+use crate::{ContentDescriptor, MEDIA_PATH, MediaStore, MediaStoreError, StoredObject};
 use bytes::Bytes;
 use headgate_core::catalog::public_url::PublicUrl;
 use headgate_core::filter::descriptor::{BuildContext, FilterProvision, InvalidSettings};
@@ -14,14 +14,14 @@ use std::time::Duration;
 const STORE_RETRY: Duration = Duration::from_secs(10);
 
 /// The media store, and what URLs of its files are made of.
-pub struct MediaHosting {
+pub struct MediaPublisher {
     store: Arc<MediaStore>,
     tasks: Arc<TaskSettings>,
     /// `None` if URLs lead to a bucket.
     public_url: Option<PublicUrl>,
 }
 
-impl MediaHosting {
+impl MediaPublisher {
     /// `None` if nobody could reach the files: URLs do not lead to a bucket, and the gateway has no public URL or no
     /// route that serves them.
     pub fn from_context(context: &BuildContext<'_>) -> Option<Self> {
@@ -79,7 +79,7 @@ impl MediaHosting {
     pub async fn store(
         &self,
         owner: &Arc<str>,
-        content: &ContentInfo,
+        content: &ContentDescriptor,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
     ) -> Result<String, Fault> {
         let stored = self.store.put(owner, content, pieces).await;

@@ -50,10 +50,10 @@ mod write;
 /// The path of the gateway's own URLs of stored files, up to the token.
 pub const MEDIA_PATH: &str = "/_headgate/media/";
 
-pub use content::{ContentDigest, ContentHasher, ContentInfo, split_pieces};
+pub use content::{ContentDescriptor, ContentDigest, ContentHasher, split_pieces};
 pub use content_type::{declared_kind, detect_content_type, runs_in_browsers};
 pub use error::MediaStoreError;
-pub use file_copy::{FileCopy, HostedCopies};
+pub use file_copy::{FileCopy, RequestFileCopies};
 pub use object::StoredObject;
 pub use offload::{off_workers, within};
 pub use properties::MediaProperties;

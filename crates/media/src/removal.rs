@@ -1,6 +1,6 @@
 //! Removes objects that have expired, and what broken-off writes left behind.
 
-use super::counters::{RemovalReason, StoredTotals};
+use super::counters::{RemovalReason, StoredObjectTotals};
 use super::error::MediaStoreError;
 use super::object::{ObjectRecord, ObjectState, random_write};
 use super::store::MediaStore;
@@ -78,9 +78,9 @@ impl MediaStore {
         Ok(())
     }
 
-    async fn counted_objects(&self) -> Result<StoredTotals, MediaStoreError> {
+    async fn counted_objects(&self) -> Result<StoredObjectTotals, MediaStoreError> {
         let records = self.state.records();
-        let (mut after, mut totals) = (String::new(), StoredTotals::default());
+        let (mut after, mut totals) = (String::new(), StoredObjectTotals::default());
         loop {
             let page = records.list(RecordKind::MediaObject, &after, PAGE);
             let page = page.get().await?;

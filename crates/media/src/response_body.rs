@@ -1,13 +1,14 @@
 //! Bodies of responses that are kept for retries. No URL leads to them.
 
-use super::content::{ContentDigest, ContentInfo, split_pieces};
+use super::content::{ContentDescriptor, ContentDigest, split_pieces};
 use super::error::MediaStoreError;
 use super::object::StoredObject;
 use super::reader::ObjectReader;
 use super::store::MediaStore;
 use bytes::Bytes;
 use headgate_core::large_bodies::{
-    LargeBodyFuture, LargeBodyReader, LargeBodyStore, StoreDeadline, StoredBody,
+    BodyStoreRetryPolicy, LargeBodyFuture, LargeResponseReader, LargeResponseStore,
+    StoredBodyReference,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,13 +26,13 @@ impl MediaStore {
         caller: &str,
         body: Bytes,
         lifetime: Duration,
-        deadline: StoreDeadline,
+        deadline: BodyStoreRetryPolicy,
     ) -> Result<StoredObject, MediaStoreError> {
         let began = Instant::now();
         let hashed = body.clone();
         let digest = spawn_blocking(move || ContentDigest::from_content(&hashed)).await;
         let digest = digest.map_err(|_| MediaStoreError::ContentChanged)?;
-        let content = ContentInfo {
+        let content = ContentDescriptor {
             digest,
             size: body.len() as u64,
             content_type: "application/octet-stream".into(),
@@ -77,20 +78,20 @@ impl MediaStore {
 }
 
 /// The media store as the store of large bodies.
-pub(crate) struct ResponseBodies(pub Arc<MediaStore>);
+pub(crate) struct MediaLargeBodyStore(pub Arc<MediaStore>);
 
-impl LargeBodyStore for ResponseBodies {
+impl LargeResponseStore for MediaLargeBodyStore {
     fn put<'a>(
         &'a self,
         caller: &'a str,
         body: Bytes,
         lifetime: Duration,
-        deadline: StoreDeadline,
-    ) -> LargeBodyFuture<'a, StoredBody> {
+        deadline: BodyStoreRetryPolicy,
+    ) -> LargeBodyFuture<'a, StoredBodyReference> {
         Box::pin(async move {
             let put = self.0.put_response_body(caller, body, lifetime, deadline);
             let object = put.await?;
-            Ok(StoredBody {
+            Ok(StoredBodyReference {
                 sha256: object.digest.to_string(),
                 size: object.size,
             })
@@ -99,14 +100,14 @@ impl LargeBodyStore for ResponseBodies {
 
     fn open<'a>(
         &'a self,
-        body: &'a StoredBody,
-    ) -> LargeBodyFuture<'a, Option<Box<dyn LargeBodyReader>>> {
+        body: &'a StoredBodyReference,
+    ) -> LargeBodyFuture<'a, Option<Box<dyn LargeResponseReader>>> {
         Box::pin(async move {
             let Some(digest) = ContentDigest::from_hex(&body.sha256) else {
                 return Ok(None);
             };
             let opened = self.0.open_response_body(digest, body.size).await?;
-            Ok(opened.map(|reader| Box::new(reader) as Box<dyn LargeBodyReader>))
+            Ok(opened.map(|reader| Box::new(reader) as Box<dyn LargeResponseReader>))
         })
     }
 
@@ -115,7 +116,7 @@ impl LargeBodyStore for ResponseBodies {
     }
 }
 
-impl LargeBodyReader for ObjectReader {
+impl LargeResponseReader for ObjectReader {
     fn next_piece(&mut self) -> LargeBodyFuture<'_, Option<Bytes>> {
         Box::pin(async { Ok(ObjectReader::next_piece(self).await?) })
     }

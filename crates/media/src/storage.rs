@@ -1,7 +1,7 @@
 //! The object store: a local directory, or a bucket of an S3-compatible server.
 
 use super::bucket_connector::SharedClientConnector;
-use super::bucket_signing::BucketCrypto;
+use super::bucket_signing::BucketCryptoProvider;
 use super::error::MediaStoreError;
 use super::settings::{BucketSettings, MediaLocation};
 use super::shared::SharedMediaState;
@@ -286,7 +286,7 @@ fn bucket(
         .with_unsigned_payload(true)
         // Requests that remove one object each need no MD5.
         .with_disable_bulk_delete(true)
-        .with_crypto_provider(Arc::new(BucketCrypto))
+        .with_crypto_provider(Arc::new(BucketCryptoProvider))
         .with_http_connector(SharedClientConnector(shared.clone()))
         .with_retry(RetryConfig {
             max_retries: BUCKET_RETRIES,

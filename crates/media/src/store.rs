@@ -1,6 +1,6 @@
 //! Stores content once, and finds it.
 
-use super::content::{ContentDigest, ContentInfo};
+use super::content::{ContentDescriptor, ContentDigest};
 use super::content_type::runs_in_browsers;
 use super::counters::WriteOutcome;
 use super::error::MediaStoreError;
@@ -60,7 +60,7 @@ impl MediaStore {
     pub async fn put(
         self: &Arc<Self>,
         owner: &Arc<str>,
-        content: &ContentInfo,
+        content: &ContentDescriptor,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
     ) -> Result<StoredObject, MediaStoreError> {
         let (turns, lifetime) = (self.shared.writes.clone(), self.settings.ttl);
@@ -71,7 +71,7 @@ impl MediaStore {
     pub(super) async fn put_for(
         self: &Arc<Self>,
         owner: &Arc<str>,
-        content: &ContentInfo,
+        content: &ContentDescriptor,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
         turns: Arc<Semaphore>,
         lifetime: Duration,
@@ -140,7 +140,7 @@ impl MediaStore {
     async fn put_for_owner(
         &self,
         owner: &Arc<str>,
-        content: &ContentInfo,
+        content: &ContentDescriptor,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
         turns: &Arc<Semaphore>,
         lifetime: Duration,
@@ -156,7 +156,7 @@ impl MediaStore {
 
     async fn put_once(
         &self,
-        content: &ContentInfo,
+        content: &ContentDescriptor,
         expires_s: u64,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
         turns: &Arc<Semaphore>,
@@ -187,7 +187,7 @@ impl MediaStore {
     /// Finds the object, or gets the right to write it.
     async fn reserve(
         &self,
-        content: &ContentInfo,
+        content: &ContentDescriptor,
         expires_s: u64,
     ) -> Result<ReservationResult, MediaStoreError> {
         let key = content.digest.to_string();

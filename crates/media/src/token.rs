@@ -2,7 +2,7 @@
 
 use super::content::ContentDigest;
 use headgate_core::task::id::TaskIdKeyRing;
-use headgate_core::task::token::{InvalidUrlToken, TokenPurpose};
+use headgate_core::task::token::{InvalidUrlToken, UrlTokenPurpose};
 
 /// What a URL of a medium gives access to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl MediaToken {
         payload.extend_from_slice(self.digest.bytes());
         payload.extend_from_slice(&self.expires_s.to_be_bytes());
         payload.extend_from_slice(self.content_type.as_bytes());
-        keys.seal_token(TokenPurpose::Media, &payload)
+        keys.seal_token(UrlTokenPurpose::Media, &payload)
     }
 
     /// Opens a token at the time `now_s`.
@@ -27,7 +27,7 @@ impl MediaToken {
     /// # Errors
     /// The token is not one of this gateway, or it has expired.
     pub fn open(keys: &TaskIdKeyRing, token: &str, now_s: u64) -> Result<Self, InvalidUrlToken> {
-        let payload = keys.open_token(TokenPurpose::Media, token)?;
+        let payload = keys.open_token(UrlTokenPurpose::Media, token)?;
         let (digest, rest) = payload.split_first_chunk::<32>().ok_or(InvalidUrlToken)?;
         let (expires_s, content_type) = rest.split_first_chunk::<8>().ok_or(InvalidUrlToken)?;
         let token = Self {
@@ -58,7 +58,7 @@ mod tests {
         let text = token.seal(&keys);
         assert_eq!(MediaToken::open(&keys, &text, 999).unwrap(), token);
         assert_eq!(MediaToken::open(&keys, &text, 1000), Err(InvalidUrlToken));
-        let short = keys.seal_token(TokenPurpose::Media, b"short");
+        let short = keys.seal_token(UrlTokenPurpose::Media, b"short");
         assert_eq!(MediaToken::open(&keys, &short, 0), Err(InvalidUrlToken));
     }
 }

@@ -3,7 +3,7 @@
 //! The content itself is stored once for all callers. Each of them is charged for it, whoever was first, so that no
 //! caller can find out by its quota what others have stored.
 
-use super::content::{ContentDigest, ContentInfo};
+use super::content::{ContentDescriptor, ContentDigest};
 use super::error::MediaStoreError;
 use super::store::MediaStore;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const PAGE: usize = 1000;
 
 /// A caller's use of a content, as it was recorded.
-pub(super) struct RecordedUse {
+pub(super) struct RecordedContentUse {
     key: String,
     /// Of the record if it is new.
     inserted: Option<u64>,
@@ -28,9 +28,9 @@ impl MediaStore {
     pub(super) async fn record_use(
         &self,
         owner: &Arc<str>,
-        content: &ContentInfo,
+        content: &ContentDescriptor,
         expires_s: u64,
-    ) -> Result<RecordedUse, MediaStoreError> {
+    ) -> Result<RecordedContentUse, MediaStoreError> {
         let key = format!("{}{}", key_prefix(owner), content.digest);
         let record = RecordContent {
             value: Bytes::from(content.size.to_string()),
@@ -50,13 +50,13 @@ impl MediaStore {
                         records.replace(RecordKind::MediaUse, &key, known.version, record);
                     replaced.get().await?;
                 }
-                Ok(RecordedUse {
+                Ok(RecordedContentUse {
                     key,
                     inserted: None,
                 })
             }
             InsertResult::Inserted { version } => {
-                let recorded = RecordedUse {
+                let recorded = RecordedContentUse {
                     key,
                     inserted: Some(version),
                 };
@@ -76,7 +76,12 @@ impl MediaStore {
     }
 
     /// Removes the record of a use that came to nothing, if it was new.
-    pub(super) async fn forget_use(&self, owner: &Arc<str>, recorded: RecordedUse, bytes: u64) {
+    pub(super) async fn forget_use(
+        &self,
+        owner: &Arc<str>,
+        recorded: RecordedContentUse,
+        bytes: u64,
+    ) {
         let Some(version) = recorded.inserted else {
             return;
         };

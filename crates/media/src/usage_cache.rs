@@ -11,10 +11,10 @@ const SUMS_MAX: usize = 10_000;
 
 /// The bytes that callers use, as summed up lately.
 #[derive(Default)]
-pub(super) struct CallerUsageCache(Mutex<HashMap<Arc<str>, UsageSum>>);
+pub(super) struct CallerUsageCache(Mutex<HashMap<Arc<str>, CachedUsageSum>>);
 
 #[derive(Clone, Copy)]
-struct UsageSum {
+struct CachedUsageSum {
     bytes: u64,
     read: Instant,
 }
@@ -40,10 +40,10 @@ impl CallerUsageCache {
             sums.clear();
         }
         let read = Instant::now();
-        sums.insert(owner.clone(), UsageSum { bytes, read });
+        sums.insert(owner.clone(), CachedUsageSum { bytes, read });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, UsageSum>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, CachedUsageSum>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

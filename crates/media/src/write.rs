@@ -1,6 +1,6 @@
 //! Writes objects piece by piece, under the lease of a reservation.
 
-use super::content::ContentInfo;
+use super::content::ContentDescriptor;
 use super::error::MediaStoreError;
 use super::object::{ObjectRecord, ObjectState, WRITE_LEASE};
 use super::reservation::WriteReservation;
@@ -25,7 +25,7 @@ impl MediaStore {
     pub(super) async fn write(
         &self,
         mut reservation: WriteReservation,
-        content: &ContentInfo,
+        content: &ContentDescriptor,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
     ) -> Result<ObjectRecord, MediaStoreError> {
         if let Some(stale) = reservation.stale_object.take() {
@@ -61,7 +61,7 @@ impl MediaStore {
         &self,
         reservation: &mut WriteReservation,
         location: &Path,
-        content: &ContentInfo,
+        content: &ContentDescriptor,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
     ) -> Result<(), MediaStoreError> {
         self.storage.prepare().await?;

@@ -1,8 +1,8 @@
 //! The access log: one JSON line per exchange.
 
 use super::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
-use super::json_line::{FieldName, JsonLine, field_name};
-use super::line_writer::{LineWriter, LogSink};
+use super::json_line::{EncodedFieldName, JsonLineWriter, field_name};
+use super::line_writer::{BackgroundLineWriter, LogSink};
 use super::recent_requests::RecentRequests;
 use super::token_path::without_token;
 use super::wait_times::ExchangeWaitTimes;
@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 
 /// Writes access log lines to the log, unless it is off, and keeps the last ones.
 pub struct AccessLog {
-    lines: Option<LineWriter>,
+    lines: Option<BackgroundLineWriter>,
     pub recent: RecentRequests,
 }
 
@@ -83,7 +83,7 @@ impl AccessLog {
     /// Writes to `sink`, or nowhere.
     pub fn new(sink: Option<LogSink>) -> Self {
         Self {
-            lines: sink.map(LineWriter::start),
+            lines: sink.map(BackgroundLineWriter::start),
             recent: RecentRequests::default(),
         }
     }
@@ -107,7 +107,7 @@ impl AccessLog {
 
     /// Number of lines that were dropped because the reader was too slow.
     pub fn dropped(&self) -> u64 {
-        self.lines.as_ref().map_or(0, LineWriter::dropped)
+        self.lines.as_ref().map_or(0, BackgroundLineWriter::dropped)
     }
 }
 
@@ -121,7 +121,7 @@ impl AccessLogEntry<'_> {
 
     /// Appends the line. Absent fields are omitted, and texts from callers and providers are bounded.
     fn write(&self, out: &mut Vec<u8>) {
-        let mut line = JsonLine::begin(out);
+        let mut line = JsonLineWriter::begin(out);
         // The end of the exchange.
         line.time(field_name!("time"), SystemTime::now());
         self.write_request(&mut line);
@@ -135,7 +135,7 @@ impl AccessLogEntry<'_> {
         line.end();
     }
 
-    fn write_request(&self, line: &mut JsonLine<'_>) {
+    fn write_request(&self, line: &mut JsonLineWriter<'_>) {
         line.plain_text(field_name!("id"), self.id);
         line.plain_text(field_name!("revision"), self.revision);
         if let Some(client) = self.client {
@@ -165,7 +165,7 @@ impl AccessLogEntry<'_> {
         write_text(line, field_name!("channel_model"), self.channel_model);
     }
 
-    fn write_response(&self, line: &mut JsonLine<'_>) {
+    fn write_response(&self, line: &mut JsonLineWriter<'_>) {
         line.number(field_name!("status"), self.status.into());
         line.plain_text(field_name!("settlement"), self.settlement);
         line.boolean(field_name!("streamed"), self.streamed);
@@ -182,7 +182,7 @@ impl AccessLogEntry<'_> {
     }
 
     /// The totals of the three sides add up to the total time.
-    fn write_times(&self, line: &mut JsonLine<'_>) {
+    fn write_times(&self, line: &mut JsonLineWriter<'_>) {
         write_milliseconds(line, field_name!("committed_ms"), self.committed);
         line.number(field_name!("bytes_in"), self.bytes_in);
         line.number(field_name!("bytes_out"), self.bytes_out);
@@ -203,7 +203,7 @@ impl AccessLogEntry<'_> {
         }
     }
 
-    fn write_usage(&self, line: &mut JsonLine<'_>) {
+    fn write_usage(&self, line: &mut JsonLineWriter<'_>) {
         let Some(usage) = self.usage else {
             return;
         };
@@ -230,14 +230,14 @@ impl AccessLogEntry<'_> {
         }
     }
 
-    fn write_cost(&self, line: &mut JsonLine<'_>) {
+    fn write_cost(&self, line: &mut JsonLineWriter<'_>) {
         if let Some((Cost(nanos), currency)) = self.cost {
             line.billionths(field_name!("cost"), nanos);
             line.text(field_name!("currency"), currency);
         }
     }
 
-    fn write_ids(&self, line: &mut JsonLine<'_>) {
+    fn write_ids(&self, line: &mut JsonLineWriter<'_>) {
         if let Some(id) = self.response_id {
             line.text(field_name!("response_id"), &bounded(id, SHORT_BYTES_MAX));
         }
@@ -253,7 +253,7 @@ impl AccessLogEntry<'_> {
         write_text(line, field_name!("cache"), self.cache);
     }
 
-    fn write_callouts(&self, line: &mut JsonLine<'_>) {
+    fn write_callouts(&self, line: &mut JsonLineWriter<'_>) {
         if self.callouts.calls > 0 {
             line.number(field_name!("callouts"), self.callouts.calls.into());
             line.milliseconds(field_name!("callout_ms"), self.callouts.total());
@@ -262,7 +262,7 @@ impl AccessLogEntry<'_> {
         write_text(line, field_name!("callout_outcome"), outcome);
     }
 
-    fn write_fault(&self, line: &mut JsonLine<'_>) {
+    fn write_fault(&self, line: &mut JsonLineWriter<'_>) {
         let Some(fault) = self.fault else {
             return;
         };
@@ -289,13 +289,17 @@ fn failed_attempts(attempts: &[FailedAttempt]) -> String {
     attempts.collect::<Vec<_>>().join("; ")
 }
 
-fn write_text(line: &mut JsonLine<'_>, name: FieldName, value: Option<&str>) {
+fn write_text(line: &mut JsonLineWriter<'_>, name: EncodedFieldName, value: Option<&str>) {
     if let Some(value) = value {
         line.text(name, value);
     }
 }
 
-fn write_milliseconds(line: &mut JsonLine<'_>, name: FieldName, value: Option<Duration>) {
+fn write_milliseconds(
+    line: &mut JsonLineWriter<'_>,
+    name: EncodedFieldName,
+    value: Option<Duration>,
+) {
     if let Some(value) = value {
         line.milliseconds(name, value);
     }

@@ -1,6 +1,6 @@
 //! Metrics of what exchanges cost.
 
-use headgate_core::catalog::price::{Cost, PricedUsage};
+use headgate_core::catalog::price::{Cost, ExchangeCost};
 use headgate_core::feature::metrics::registered;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
@@ -80,14 +80,14 @@ impl CostMetrics {
     }
 
     /// Counts a finished exchange on a channel, in a configuration with prices.
-    pub fn count(&self, labels: CostLabels<'_>, priced: PricedUsage) {
+    pub fn count(&self, labels: CostLabels<'_>, priced: ExchangeCost) {
         match priced {
-            PricedUsage::Unmetered => {}
-            PricedUsage::Unpriced => self
+            ExchangeCost::Unmetered => {}
+            ExchangeCost::Unpriced => self
                 .unpriced
                 .with_label_values(&[labels.channel, labels.model])
                 .inc(),
-            PricedUsage::Priced(cost) => self.costs.add(labels, cost),
+            ExchangeCost::Priced(cost) => self.costs.add(labels, cost),
         }
     }
 }
@@ -198,22 +198,22 @@ mod tests {
             currency: "USD",
         };
         for _ in 0..10 {
-            let cost = PricedUsage::Priced(Cost(100_000_000));
+            let cost = ExchangeCost::Priced(Cost(100_000_000));
             metrics.count(labels(Some("ann"), "demo"), cost);
         }
         // These labels are the same text, one after the other.
-        metrics.count(labels(Some("an"), "ndemo"), PricedUsage::Priced(Cost(1)));
+        metrics.count(labels(Some("an"), "ndemo"), ExchangeCost::Priced(Cost(1)));
         // A caller may have the name that stands for none.
         metrics.count(
             labels(None, "demo"),
-            PricedUsage::Priced(Cost(1_000_000_000)),
+            ExchangeCost::Priced(Cost(1_000_000_000)),
         );
         metrics.count(
             labels(Some(OTHER), "demo"),
-            PricedUsage::Priced(Cost(1_000_000_000)),
+            ExchangeCost::Priced(Cost(1_000_000_000)),
         );
-        metrics.count(labels(None, "demo"), PricedUsage::Unpriced);
-        metrics.count(labels(None, "demo"), PricedUsage::Unmetered);
+        metrics.count(labels(None, "demo"), ExchangeCost::Unpriced);
+        metrics.count(labels(None, "demo"), ExchangeCost::Unmetered);
         let mut text = Vec::new();
         let encoder = TextEncoder::new();
         encoder.encode(&registry.gather(), &mut text).unwrap();

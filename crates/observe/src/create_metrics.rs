@@ -10,12 +10,12 @@ use prometheus::{IntCounterVec, Opts, Registry};
 const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 
 /// Paid creates by route.
-pub struct CreateMetrics {
+pub struct PaidCreateMetrics {
     keys: IntCounterVec,
     ends: IntCounterVec,
 }
 
-impl CreateMetrics {
+impl PaidCreateMetrics {
     /// The counters that findings are made of.
     pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
         [self.keys.collect(), self.ends.collect()].concat()

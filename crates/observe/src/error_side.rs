@@ -1,6 +1,6 @@
 //! Which side caused a failed request: the caller, the gateway or the provider.
 
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_protocol::fault::FaultKind;
 
 /// The side that caused the failure of a request.
@@ -25,20 +25,24 @@ impl ErrorSide {
 
     /// The side that caused the failure of a request; `None` if it succeeded.
     pub fn from_settlement(
-        settlement: Settlement,
+        settlement: ExchangeSettlement,
         status: u16,
         fault: Option<FaultKind>,
     ) -> Option<Self> {
         match settlement {
-            Settlement::Complete | Settlement::UsageMissing => None,
-            Settlement::ClientCancelled | Settlement::WriteTimeout | Settlement::Denied => {
-                Some(Self::Caller)
+            ExchangeSettlement::Complete | ExchangeSettlement::UsageMissing => None,
+            ExchangeSettlement::ClientCancelled
+            | ExchangeSettlement::WriteTimeout
+            | ExchangeSettlement::Denied => Some(Self::Caller),
+            ExchangeSettlement::UpstreamError if is_about_request(status) => Some(Self::Caller),
+            ExchangeSettlement::UpstreamError | ExchangeSettlement::UpstreamCut => {
+                Some(Self::Upstream)
             }
-            Settlement::UpstreamError if is_about_request(status) => Some(Self::Caller),
-            Settlement::UpstreamError | Settlement::UpstreamCut => Some(Self::Upstream),
             // Channels are unusable because of what providers did before.
-            Settlement::GatewayReply if fault == Some(FaultKind::NoChannel) => Some(Self::Upstream),
-            Settlement::GatewayReply => match status {
+            ExchangeSettlement::GatewayReply if fault == Some(FaultKind::NoChannel) => {
+                Some(Self::Upstream)
+            }
+            ExchangeSettlement::GatewayReply => match status {
                 0..400 => None,
                 400..500 => Some(Self::Caller),
                 _ => Some(Self::Gateway),
@@ -60,61 +64,71 @@ mod tests {
     #[test]
     fn every_failure_has_the_side_that_caused_it() {
         for (settlement, status, fault, side) in [
-            (Settlement::Complete, 200, None, None),
-            (Settlement::UsageMissing, 200, None, None),
-            (Settlement::GatewayReply, 200, None, None),
+            (ExchangeSettlement::Complete, 200, None, None),
+            (ExchangeSettlement::UsageMissing, 200, None, None),
+            (ExchangeSettlement::GatewayReply, 200, None, None),
             (
-                Settlement::ClientCancelled,
+                ExchangeSettlement::ClientCancelled,
                 499,
                 None,
                 Some(ErrorSide::Caller),
             ),
-            (Settlement::WriteTimeout, 200, None, Some(ErrorSide::Caller)),
             (
-                Settlement::UpstreamError,
+                ExchangeSettlement::WriteTimeout,
+                200,
+                None,
+                Some(ErrorSide::Caller),
+            ),
+            (
+                ExchangeSettlement::UpstreamError,
                 400,
                 None,
                 Some(ErrorSide::Caller),
             ),
             (
-                Settlement::UpstreamError,
+                ExchangeSettlement::UpstreamError,
                 403,
                 None,
                 Some(ErrorSide::Caller),
             ),
             (
-                Settlement::UpstreamError,
+                ExchangeSettlement::UpstreamError,
                 402,
                 None,
                 Some(ErrorSide::Upstream),
             ),
             (
-                Settlement::UpstreamError,
+                ExchangeSettlement::UpstreamError,
                 429,
                 None,
                 Some(ErrorSide::Upstream),
             ),
             (
-                Settlement::UpstreamError,
+                ExchangeSettlement::UpstreamError,
                 502,
                 None,
                 Some(ErrorSide::Upstream),
             ),
             (
-                Settlement::UpstreamCut,
+                ExchangeSettlement::UpstreamCut,
                 200,
                 None,
                 Some(ErrorSide::Upstream),
             ),
-            (Settlement::GatewayReply, 401, None, Some(ErrorSide::Caller)),
             (
-                Settlement::GatewayReply,
+                ExchangeSettlement::GatewayReply,
+                401,
+                None,
+                Some(ErrorSide::Caller),
+            ),
+            (
+                ExchangeSettlement::GatewayReply,
                 503,
                 None,
                 Some(ErrorSide::Gateway),
             ),
             (
-                Settlement::GatewayReply,
+                ExchangeSettlement::GatewayReply,
                 503,
                 Some(FaultKind::NoChannel),
                 Some(ErrorSide::Upstream),

@@ -3,7 +3,7 @@
 use super::access_log::FailedAttempt;
 use super::error_side::ErrorSide;
 use super::wait_times::ExchangeWaitTimes;
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::fault::FaultKind;
 use headgate_protocol::usage::TokenUsage;
@@ -18,7 +18,7 @@ pub struct FinishedExchange<'a> {
     /// That of the channel.
     pub protocol: Option<ChannelProtocol>,
     pub status: u16,
-    pub settlement: Settlement,
+    pub settlement: ExchangeSettlement,
     pub total: Duration,
     pub first_byte: Option<Duration>,
     /// Time from the start of the last attempt to the first byte; `None` if the provider waited for the caller.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 /// An object that is being written.
-pub struct JsonLine<'b> {
+pub struct JsonLineWriter<'b> {
     out: &'b mut Vec<u8>,
     /// Where the object begins in `out`.
     start: usize,
@@ -14,23 +14,23 @@ pub struct JsonLine<'b> {
 
 /// The name of a field, as it is written after the field before: `,"name":`. Made by [`field_name`].
 #[derive(Clone, Copy)]
-pub struct FieldName(&'static str);
+pub struct EncodedFieldName(&'static str);
 
-impl FieldName {
+impl EncodedFieldName {
     pub const fn from_separated(name: &'static str) -> Self {
         Self(name)
     }
 }
 
-/// The [`FieldName`] of a literal, which is plain text without characters to escape.
+/// The [`EncodedFieldName`] of a literal, which is plain text without characters to escape.
 macro_rules! field_name {
     ($name:literal) => {
-        $crate::json_line::FieldName::from_separated(concat!(",\"", $name, "\":"))
+        $crate::json_line::EncodedFieldName::from_separated(concat!(",\"", $name, "\":"))
     };
 }
 pub(super) use field_name;
 
-impl<'b> JsonLine<'b> {
+impl<'b> JsonLineWriter<'b> {
     /// Begins an object at the end of `out`.
     pub fn begin(out: &'b mut Vec<u8>) -> Self {
         let start = out.len();
@@ -47,7 +47,7 @@ impl<'b> JsonLine<'b> {
         self.out.extend_from_slice(b"}\n");
     }
 
-    pub fn text(&mut self, name: FieldName, value: &str) {
+    pub fn text(&mut self, name: EncodedFieldName, value: &str) {
         if has_escaped(value.as_bytes()) {
             self.name(name, 0);
             serde_json::to_writer(&mut *self.out, value).expect("a buffer takes every text");
@@ -57,7 +57,7 @@ impl<'b> JsonLine<'b> {
     }
 
     /// Writes a text that contains nothing that must be escaped, such as an id of the gateway or a name in its source.
-    pub fn plain_text(&mut self, name: FieldName, value: &str) {
+    pub fn plain_text(&mut self, name: EncodedFieldName, value: &str) {
         debug_assert!(!has_escaped(value.as_bytes()), "{value}");
         self.name(name, value.len() + 2);
         self.out.push(b'"');
@@ -65,18 +65,18 @@ impl<'b> JsonLine<'b> {
         self.out.push(b'"');
     }
 
-    pub fn number(&mut self, name: FieldName, value: u64) {
+    pub fn number(&mut self, name: EncodedFieldName, value: u64) {
         self.name(name, NUMBER_BYTES_MAX);
         self.digits(value);
     }
 
-    pub fn boolean(&mut self, name: FieldName, value: bool) {
+    pub fn boolean(&mut self, name: EncodedFieldName, value: bool) {
         self.name(name, "false".len());
         let value: &[u8] = if value { b"true" } else { b"false" };
         self.out.extend_from_slice(value);
     }
 
-    pub fn address(&mut self, name: FieldName, value: IpAddr) {
+    pub fn address(&mut self, name: EncodedFieldName, value: IpAddr) {
         self.name(name, 0);
         let IpAddr::V4(address) = value else {
             write!(self.out, "\"{value}\"").expect("a buffer takes every text");
@@ -92,7 +92,7 @@ impl<'b> JsonLine<'b> {
     }
 
     /// Writes a time by RFC 3339, to the millisecond.
-    pub fn time(&mut self, name: FieldName, value: SystemTime) {
+    pub fn time(&mut self, name: EncodedFieldName, value: SystemTime) {
         self.name(name, 0);
         self.out.push(b'"');
         append_rfc3339(self.out, value);
@@ -100,7 +100,7 @@ impl<'b> JsonLine<'b> {
     }
 
     /// Writes a duration in milliseconds, rounded down to microseconds.
-    pub fn milliseconds(&mut self, name: FieldName, value: Duration) {
+    pub fn milliseconds(&mut self, name: EncodedFieldName, value: Duration) {
         self.name(name, NUMBER_BYTES_MAX + 4);
         let micros = value.subsec_micros();
         match value.as_secs() {
@@ -117,7 +117,7 @@ impl<'b> JsonLine<'b> {
     }
 
     /// Writes a number that is given in billionths as a decimal number, without zeros at its end.
-    pub fn billionths(&mut self, name: FieldName, value: u64) {
+    pub fn billionths(&mut self, name: EncodedFieldName, value: u64) {
         self.name(name, NUMBER_BYTES_MAX + 1);
         self.digits(value / 1_000_000_000);
         let mut rest = value % 1_000_000_000;
@@ -134,7 +134,7 @@ impl<'b> JsonLine<'b> {
 
     /// Writes the name of a field, with room for a value of `value_bytes`.
     #[inline]
-    fn name(&mut self, FieldName(name): FieldName, value_bytes: usize) {
+    fn name(&mut self, EncodedFieldName(name): EncodedFieldName, value_bytes: usize) {
         self.out.reserve(name.len() + value_bytes);
         self.out.extend_from_slice(name.as_bytes());
     }
@@ -178,9 +178,9 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn written(write: impl FnOnce(&mut JsonLine<'_>)) -> String {
+    fn written(write: impl FnOnce(&mut JsonLineWriter<'_>)) -> String {
         let mut out = Vec::new();
-        let mut line = JsonLine::begin(&mut out);
+        let mut line = JsonLineWriter::begin(&mut out);
         write(&mut line);
         line.end();
         String::from_utf8(out).expect("JSON is text")

@@ -27,11 +27,11 @@ pub enum LogSink {
 
 /// Buffers lines for the writing thread; clones share the thread.
 #[derive(Clone)]
-pub struct LineWriter {
-    shared: Arc<LineWriterInner>,
+pub struct BackgroundLineWriter {
+    shared: Arc<BackgroundLineWriterInner>,
 }
 
-struct LineWriterInner {
+struct BackgroundLineWriterInner {
     sink: LogSink,
     waiting: Mutex<PendingLines>,
     /// Locked while a batch is written.
@@ -44,10 +44,10 @@ struct PendingLines {
     lines: u64,
 }
 
-impl LineWriter {
+impl BackgroundLineWriter {
     /// Starts the writing thread.
     pub fn start(sink: LogSink) -> Self {
-        let shared = Arc::new(LineWriterInner {
+        let shared = Arc::new(BackgroundLineWriterInner {
             sink,
             waiting: Mutex::new(PendingLines {
                 bytes: Vec::with_capacity(BATCH_BYTES_MIN),
@@ -110,7 +110,7 @@ impl LineWriter {
     }
 }
 
-impl Write for LineWriter {
+impl Write for BackgroundLineWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.append(|waiting| waiting.extend_from_slice(line));
         Ok(line.len())
@@ -121,7 +121,7 @@ impl Write for LineWriter {
     }
 }
 
-impl LineWriterInner {
+impl BackgroundLineWriterInner {
     fn waiting(&self) -> std::sync::MutexGuard<'_, PendingLines> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

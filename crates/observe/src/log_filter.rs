@@ -13,9 +13,9 @@ type ApplyDirectives = Box<dyn Fn(&str) + Send + Sync>;
 
 /// The filter of the process log; clones share it.
 #[derive(Clone)]
-pub struct LogFilter(Arc<LogFilterInner>);
+pub struct LogFilter(Arc<LogFilterControlInner>);
 
-struct LogFilterInner {
+struct LogFilterControlInner {
     /// The directives that apply unless an operator changes them.
     usual: String,
     apply: ApplyDirectives,
@@ -41,7 +41,7 @@ pub struct LogFilterChange {
 
 impl LogFilter {
     pub(super) fn new(usual: String, apply: ApplyDirectives) -> Self {
-        Self(Arc::new(LogFilterInner {
+        Self(Arc::new(LogFilterControlInner {
             usual,
             apply,
             changed: Mutex::default(),

@@ -8,22 +8,22 @@ use super::captures::ExchangeCaptures;
 use super::certificate_metrics::CertificateMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::cost_metrics::CostMetrics;
-use super::create_metrics::CreateMetrics;
+use super::create_metrics::PaidCreateMetrics;
 use super::finished_exchange::FinishedExchange;
 use super::open_requests::OpenRequests;
 use super::process_metrics::ProcessMetrics;
 use super::response_cache_metrics::ResponseCacheMetrics;
-use super::service_metrics::ServiceMetrics;
+use super::service_metrics::ServiceCallMetrics;
 use super::spool_metrics::SpoolMetrics;
-use super::state_metrics::StateMetrics;
+use super::state_metrics::StateStoreMetrics;
 use super::token_metrics::{TokenMetrics, TokenSeries};
-use super::trace_metrics::TraceMetrics;
+use super::trace_metrics::TraceExportMetrics;
 use super::traffic::TrafficHistory;
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
 use foldhash::fast::RandomState;
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
-use headgate_core::feature::{FeatureList, FeatureValues};
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::feature::{FeatureList, FeatureTypeMap};
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::QuotaDecision;
 use headgate_core::state::health::StoreHealthReport;
 use headgate_protocol::ChannelProtocol;
@@ -71,13 +71,13 @@ pub struct Metrics {
     pub certificates: CertificateMetrics,
     pub channels: ChannelMetrics,
     pub costs: CostMetrics,
-    pub creates: CreateMetrics,
+    pub creates: PaidCreateMetrics,
     pub response_cache: ResponseCacheMetrics,
     pub spool: SpoolMetrics,
-    pub traces: TraceMetrics,
-    pub services: Arc<ServiceMetrics>,
+    pub traces: TraceExportMetrics,
+    pub services: Arc<ServiceCallMetrics>,
     time: WaitTimeMetrics,
-    state: StateMetrics,
+    state: StateStoreMetrics,
     process: ProcessMetrics,
     features: Vec<Box<dyn FeatureMetrics>>,
     /// Caches series, because a lookup by labels costs more than counting.
@@ -91,7 +91,7 @@ struct ExchangeSeriesKey {
     model: Box<str>,
     protocol: Option<ChannelProtocol>,
     class: u16,
-    settlement: Settlement,
+    settlement: ExchangeSettlement,
 }
 
 /// The series of exchanges with one set of labels.
@@ -106,7 +106,7 @@ struct ExchangeSeries {
 
 impl Metrics {
     /// All metrics, with those of the features, which find what they measure in `shared`.
-    pub fn new(features: FeatureList, shared: &FeatureValues) -> Self {
+    pub fn new(features: FeatureList, shared: &FeatureTypeMap) -> Self {
         let registry = Registry::new();
         let labelled = ["route", "channel", "model"];
         let counter = |name: &str, help: &str, labels: &[&str]| {
@@ -208,12 +208,12 @@ impl Metrics {
             channels: ChannelMetrics::new(&registry),
             time: WaitTimeMetrics::new(&registry),
             costs: CostMetrics::new(&registry),
-            creates: CreateMetrics::new(&registry),
+            creates: PaidCreateMetrics::new(&registry),
             response_cache: ResponseCacheMetrics::new(&registry),
             spool: SpoolMetrics::new(&registry),
-            traces: TraceMetrics::new(&registry),
-            services: Arc::new(ServiceMetrics::new(&registry)),
-            state: StateMetrics::new(&registry),
+            traces: TraceExportMetrics::new(&registry),
+            services: Arc::new(ServiceCallMetrics::new(&registry)),
+            state: StateStoreMetrics::new(&registry),
             process: ProcessMetrics::new(&registry),
             features: features.register_metrics(&registry, shared),
             series: RwLock::default(),
@@ -244,7 +244,7 @@ impl Metrics {
             .with_label_values(&[OTHER, OTHER, OTHER, &class])
             .inc();
         self.settlements
-            .with_label_values(&[OTHER, Settlement::GatewayReply.name()])
+            .with_label_values(&[OTHER, ExchangeSettlement::GatewayReply.name()])
             .inc();
     }
 
@@ -381,7 +381,7 @@ impl Metrics {
 /// Without features.
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new(FeatureList::new(&[]), &FeatureValues::default())
+        Self::new(FeatureList::new(&[]), &FeatureTypeMap::default())
     }
 }
 

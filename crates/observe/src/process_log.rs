@@ -4,7 +4,7 @@
 //! log raw heads and frames, which contain keys.
 
 use super::bounded::{FIELD_BYTES_MAX, cleaned};
-use super::line_writer::{LineWriter, LogSink};
+use super::line_writer::{BackgroundLineWriter, LogSink};
 use super::log_filter::LogFilter;
 use crate::log_target::{OWN_TARGET, displayed_target, with_crate_targets};
 use headgate_core::timestamp::rfc3339;
@@ -34,13 +34,13 @@ const PLUGIN_LINE_BYTES_MAX: usize = 4 << 10;
 
 /// The process log, and what changes its filter.
 pub struct ProcessLog {
-    pub lines: LineWriter,
+    pub lines: BackgroundLineWriter,
     pub filter: LogFilter,
 }
 
 /// Starts logging. Call once per process.
 pub fn start() -> ProcessLog {
-    let log = LineWriter::start(LogSink::Stderr);
+    let log = BackgroundLineWriter::start(LogSink::Stderr);
     let writer = log.clone();
     let wanted = std::env::var(EnvFilter::DEFAULT_ENV).ok();
     let filter = wanted.as_deref().map(EnvFilter::try_new);

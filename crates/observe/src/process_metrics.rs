@@ -103,13 +103,13 @@ impl ProcessMetrics {
 
 /// The file descriptors of the process.
 #[derive(Clone, Copy, Debug)]
-pub struct FileDescriptors {
+pub struct FileDescriptorUsage {
     pub open: u64,
     /// The most that the process may open.
     pub max: u64,
 }
 
-impl FileDescriptors {
+impl FileDescriptorUsage {
     /// `None` if the system does not provide the numbers, as outside Linux.
     pub fn read() -> Option<Self> {
         let [open, max] = [open_files()?, max_files()?].map(u64::try_from);

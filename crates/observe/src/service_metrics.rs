@@ -13,13 +13,13 @@ const DURATION_BUCKETS: &[f64] = &[
 ];
 
 /// Calls of services, and their circuit breakers.
-pub struct ServiceMetrics {
+pub struct ServiceCallMetrics {
     calls: IntCounterVec,
     durations: HistogramVec,
     open_breakers: IntGaugeVec,
 }
 
-impl ServiceMetrics {
+impl ServiceCallMetrics {
     /// The counters that findings are made of.
     pub(super) fn fault_counters(&self) -> Vec<MetricFamily> {
         self.calls.collect()
@@ -66,7 +66,7 @@ impl ServiceMetrics {
     }
 }
 
-impl CallRecorder for ServiceMetrics {
+impl CallRecorder for ServiceCallMetrics {
     fn record(&self, service: &str, outcome: CallOutcome, duration: Duration) {
         self.calls
             .with_label_values(&[service, outcome.name()])

@@ -5,13 +5,13 @@ use headgate_core::state::health::{StoreHealthReport, StoreOperation};
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
 /// Metrics of the state store.
-pub struct StateMetrics {
+pub struct StateStoreMetrics {
     up: IntGaugeVec,
     failed: IntCounterVec,
     dropped: IntCounterVec,
 }
 
-impl StateMetrics {
+impl StateStoreMetrics {
     pub fn new(registry: &Registry) -> Self {
         let labels = ["store", "operation"];
         let counter =

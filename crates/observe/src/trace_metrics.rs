@@ -1,16 +1,16 @@
 //! Metrics of the export of traces.
 
 use headgate_core::feature::metrics::{raise, registered};
-use headgate_tracing::{SpanOutcome, TraceQueue};
+use headgate_tracing::{SpanExportOutcome, TraceQueue};
 use prometheus::{IntCounterVec, IntGauge, Opts, Registry};
 
 /// Spans by outcome, and the queue of the exporter.
-pub struct TraceMetrics {
+pub struct TraceExportMetrics {
     spans: IntCounterVec,
     queued: IntGauge,
 }
 
-impl TraceMetrics {
+impl TraceExportMetrics {
     pub fn new(registry: &Registry) -> Self {
         let opts = Opts::new(
             "headgate_trace_spans_total",
@@ -28,7 +28,7 @@ impl TraceMetrics {
 
     /// Sets the metrics to the current counts.
     pub fn update(&self, queue: &TraceQueue) {
-        for outcome in SpanOutcome::ALL {
+        for outcome in SpanExportOutcome::ALL {
             let counter = self.spans.with_label_values(&[outcome.name()]);
             raise(&counter, queue.total(outcome));
         }

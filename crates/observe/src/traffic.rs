@@ -7,7 +7,7 @@ mod tests;
 use super::error_side::ErrorSide;
 use super::finished_exchange::FinishedExchange;
 use foldhash::fast::{FixedState, RandomState};
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_protocol::error_class::ErrorClass;
 use latency_counts::LatencyCounts;
 use std::collections::{HashMap, VecDeque};
@@ -182,7 +182,9 @@ impl TrafficInterval {
         self.waits[0] += request.wait_times.upstream.total;
         self.waits[1] += request.wait_times.client.total;
         self.waits[2] += request.wait_times.gateway.total;
-        if error == Some(ErrorSide::Caller) && request.settlement == Settlement::UpstreamError {
+        if error == Some(ErrorSide::Caller)
+            && request.settlement == ExchangeSettlement::UpstreamError
+        {
             self.count_refusal(request);
         }
         if error.is_none() {
@@ -207,8 +209,8 @@ impl TrafficInterval {
             if !request.has_last_attempt_failed {
                 channel.requests += 1;
                 channel.upstream_errors += u64::from(error == Some(ErrorSide::Upstream));
-                let is_false =
-                    request.settlement == Settlement::UpstreamError && request.status == 200;
+                let is_false = request.settlement == ExchangeSettlement::UpstreamError
+                    && request.status == 200;
                 channel.false_successes += u64::from(is_false);
                 channel.unstreamed += u64::from(request.is_unstreamed);
             }

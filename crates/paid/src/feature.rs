@@ -2,8 +2,8 @@
 
 use crate::filter::idempotency;
 use crate::journal::CreateJournal;
-use headgate_core::feature::findings::FeatureFindings;
-use headgate_core::feature::{Feature, FeatureValues};
+use headgate_core::feature::findings::FeatureFindingDefinitions;
+use headgate_core::feature::{Feature, FeatureTypeMap};
 use headgate_core::filter::descriptor::FilterDescriptor;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ impl Feature for PaidFeature {
         FILTERS
     }
 
-    fn add_shared_values(&self, values: &mut FeatureValues) {
+    fn add_shared_values(&self, values: &mut FeatureTypeMap) {
         values.set(Arc::<CreateJournal>::default());
     }
 
     fn until_stored<'a>(
         &self,
-        shared: &'a FeatureValues,
+        shared: &'a FeatureTypeMap,
     ) -> Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>> {
         let journal = shared.get::<CreateJournal>();
         Some(Box::pin(
@@ -31,7 +31,7 @@ impl Feature for PaidFeature {
         ))
     }
 
-    fn findings(&self) -> FeatureFindings {
+    fn findings(&self) -> FeatureFindingDefinitions {
         crate::findings::FINDINGS
     }
 }

@@ -1,16 +1,16 @@
 //! Findings about paid creates.
 
-use headgate_core::feature::findings::FeatureFindings;
-use headgate_core::finding::counter_rule::{CounterRule, MINUTES_5, MINUTES_15, only};
+use headgate_core::feature::findings::FeatureFindingDefinitions;
+use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTES_5, MINUTES_15, only};
 use headgate_core::finding::{FindingArea, FindingSeverity};
 
-pub(crate) const FINDINGS: FeatureFindings = FeatureFindings {
+pub(crate) const FINDINGS: FeatureFindingDefinitions = FeatureFindingDefinitions {
     sources: &[],
     rules: &[UNKNOWN_OUTCOMES, CREATES_NOT_STORED],
     refusing: &[CREATES_NOT_STORED.code],
 };
 
-const UNKNOWN_OUTCOMES: CounterRule = CounterRule {
+const UNKNOWN_OUTCOMES: CounterFindingRule = CounterFindingRule {
     alert: "HeadgateCreatesUnknown",
     area: FindingArea::Tasks,
     code: "creates_unknown",
@@ -29,7 +29,7 @@ const UNKNOWN_OUTCOMES: CounterRule = CounterRule {
     advice: "Run `headgate task unknown`, compare the request ids with the provider's console, and settle each create by `headgate task settle`.",
 };
 
-const CREATES_NOT_STORED: CounterRule = CounterRule {
+const CREATES_NOT_STORED: CounterFindingRule = CounterFindingRule {
     alert: "HeadgateCreatesNotStored",
     area: FindingArea::Tasks,
     code: "creates_not_stored",

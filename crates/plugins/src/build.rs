@@ -6,10 +6,10 @@ use crate::config::{
 };
 use crate::{
     PluginCpuTimeLimits, PluginDefinition, PluginDefinitions, PluginGrants, PluginLimits,
-    PluginLogLevel, PluginSettings, PropertyValue, SharedPlugins, WithheldPartGrants,
+    PluginLogLevel, PluginSettings, PropertyValue, SharedPluginState, WithheldPartGrants,
 };
 use headgate_core::callout::{CalloutService, CalloutServices};
-use headgate_core::feature::section::ConfigProblems;
+use headgate_core::feature::section::ConfigProblemSink;
 use headgate_core::pointer::child;
 use headgate_core::regular_file;
 use headgate_core::scalar::{ByteSize, HumanDuration};
@@ -32,8 +32,8 @@ pub(crate) fn build(
     configs: &BTreeMap<String, PluginConfig>,
     services: &CalloutServices,
     folder: &Path,
-    shared: &Arc<SharedPlugins>,
-    problems: &mut dyn ConfigProblems,
+    shared: &Arc<SharedPluginState>,
+    problems: &mut dyn ConfigProblemSink,
 ) -> PluginDefinitions {
     let builder = PluginBuilder {
         services,
@@ -53,7 +53,7 @@ pub(crate) fn build(
 pub(crate) fn memory_total(
     configs: &BTreeMap<String, PluginConfig>,
     set: Option<usize>,
-    problems: &mut dyn ConfigProblems,
+    problems: &mut dyn ConfigProblemSink,
 ) -> usize {
     let memory = |config: &PluginConfig| usize::try_from(config.limits.memory.bytes());
     let Some(total) = set else {
@@ -75,7 +75,7 @@ pub(crate) fn memory_total(
 }
 
 /// Warns of plugins that no filter runs. Call it when all routes are built.
-pub(crate) fn check_use(plugins: &PluginDefinitions, problems: &mut dyn ConfigProblems) {
+pub(crate) fn check_use(plugins: &PluginDefinitions, problems: &mut dyn ConfigProblemSink) {
     if problems.errors() > 0 {
         return;
     }
@@ -90,7 +90,7 @@ pub(crate) fn check_use(plugins: &PluginDefinitions, problems: &mut dyn ConfigPr
 struct PluginBuilder<'a> {
     services: &'a CalloutServices,
     folder: &'a Path,
-    shared: &'a Arc<SharedPlugins>,
+    shared: &'a Arc<SharedPluginState>,
 }
 
 impl PluginBuilder<'_> {
@@ -99,7 +99,7 @@ impl PluginBuilder<'_> {
         name: &str,
         config: &PluginConfig,
         at: &str,
-        problems: &mut dyn ConfigProblems,
+        problems: &mut dyn ConfigProblemSink,
     ) -> Option<PluginDefinition> {
         let before = problems.errors();
         let limits = build_limits(&config.limits, at, problems);
@@ -184,7 +184,7 @@ impl PluginBuilder<'_> {
         &self,
         config: &PluginConfig,
         at: &str,
-        problems: &mut dyn ConfigProblems,
+        problems: &mut dyn ConfigProblemSink,
     ) -> BTreeMap<String, Arc<CalloutService>> {
         let names = config.grants.http_call.iter().enumerate();
         let granted = names.filter_map(|(index, name)| {
@@ -207,7 +207,7 @@ impl PluginBuilder<'_> {
 fn build_grants(
     config: &PluginGrantsConfig,
     at: &str,
-    problems: &mut dyn ConfigProblems,
+    problems: &mut dyn ConfigProblemSink,
 ) -> WithheldPartGrants {
     let mut names = |key: &str, names: &[String]| {
         let names = names.iter().enumerate().filter_map(|(index, name)| {
@@ -247,9 +247,9 @@ fn properties(config: &BTreeMap<String, PluginPropertyConfig>) -> BTreeMap<Strin
 fn build_limits(
     config: &PluginLimitsConfig,
     at: &str,
-    problems: &mut dyn ConfigProblems,
+    problems: &mut dyn ConfigProblemSink,
 ) -> PluginLimits {
-    let mut limits = LimitReader {
+    let mut limits = PluginLimitsParser {
         at: format!("{at}/limits"),
         problems,
     };
@@ -276,12 +276,12 @@ fn build_limits(
 }
 
 /// Reads limits, each within its range.
-struct LimitReader<'a> {
+struct PluginLimitsParser<'a> {
     at: String,
-    problems: &'a mut dyn ConfigProblems,
+    problems: &'a mut dyn ConfigProblemSink,
 }
 
-impl LimitReader<'_> {
+impl PluginLimitsParser<'_> {
     fn size(&mut self, key: &str, size: ByteSize, (least, most): (u64, u64)) -> usize {
         let bytes = size.bytes();
         if bytes < least || bytes > most {

@@ -11,7 +11,7 @@ const PREFIX: &str = "headgate_plugin_custom_";
 const HELP: &str = "Defined by plugins.";
 
 /// The metrics of one name: all have its kind. By plugin.
-struct CustomMetric {
+struct CustomMetricFamily {
     kind: MetricKind,
     values: BTreeMap<String, MetricValue>,
 }
@@ -32,11 +32,11 @@ pub(super) fn render(plugins: &[Arc<RunningPlugin>]) -> String {
 }
 
 fn render_samples<'a>(samples: impl Iterator<Item = (&'a str, MetricSample)>) -> String {
-    let mut metrics = BTreeMap::<String, CustomMetric>::new();
+    let mut metrics = BTreeMap::<String, CustomMetricFamily>::new();
     for (plugin, sample) in samples {
         let metric = metrics
             .entry(metric_name(&sample.name, sample.kind))
-            .or_insert_with(|| CustomMetric {
+            .or_insert_with(|| CustomMetricFamily {
                 kind: sample.kind,
                 values: BTreeMap::new(),
             });
@@ -104,7 +104,7 @@ fn add(sum: &mut MetricValue, value: &MetricValue) {
     }
 }
 
-fn write_metric(text: &mut String, name: &str, metric: &CustomMetric) -> std::fmt::Result {
+fn write_metric(text: &mut String, name: &str, metric: &CustomMetricFamily) -> std::fmt::Result {
     let kind = match metric.kind {
         MetricKind::Counter => "counter",
         MetricKind::Gauge => "gauge",

@@ -1,10 +1,10 @@
 //! A plugin as `plugins` of the configuration has it: started by filters, with their settings.
 
-use super::environment::GatewayPluginEnvironment;
 use super::grants::WithheldPartGrants;
+use super::host_services::GatewayPluginHostServices;
 use super::module::LoadedModule;
 use super::running::RunningPlugin;
-use super::shared::SharedPlugins;
+use super::shared::SharedPluginState;
 use bytes::Bytes;
 use headgate_core::callout::CalloutService;
 use headgate_wasm::PluginSettings;
@@ -24,7 +24,7 @@ pub struct PluginDefinition {
     settings: PluginSettings,
     services: BTreeMap<String, Arc<CalloutService>>,
     grants: Arc<WithheldPartGrants>,
-    shared: Arc<SharedPlugins>,
+    shared: Arc<SharedPluginState>,
     /// Whether a filter has started the plugin.
     is_used: AtomicBool,
 }
@@ -59,7 +59,7 @@ impl PluginDefinition {
         settings: PluginSettings,
         services: BTreeMap<String, Arc<CalloutService>>,
         grants: WithheldPartGrants,
-        shared: Arc<SharedPlugins>,
+        shared: Arc<SharedPluginState>,
     ) -> Self {
         Self {
             module,
@@ -91,7 +91,7 @@ impl PluginDefinition {
             configuration,
             ..self.settings.clone()
         };
-        let environment = GatewayPluginEnvironment {
+        let environment = GatewayPluginHostServices {
             services: self.services.clone(),
         };
         let key = self.key(&settings);

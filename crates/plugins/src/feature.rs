@@ -3,18 +3,20 @@
 use crate::config::PluginSections;
 use crate::filter::plugin;
 use crate::metrics::PluginMetrics;
-use crate::{SharedPlugins, build};
-use headgate_core::feature::findings::FeatureFindings;
+use crate::{SharedPluginState, build};
+use headgate_core::feature::findings::FeatureFindingDefinitions;
 use headgate_core::feature::metrics::FeatureMetrics;
-use headgate_core::feature::section::{ConfigProblems, ConfigSections, SectionContext};
-use headgate_core::feature::{Feature, FeatureValues};
+use headgate_core::feature::section::{
+    ConfigProblemSink, FeatureSectionSchema, SectionBuildContext,
+};
+use headgate_core::feature::{Feature, FeatureTypeMap};
 use headgate_core::filter::descriptor::{FilterDescriptor, settings_schema};
 use prometheus::Registry;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Memory of all instances of all plugins together, in bytes.
-struct PluginMemoryTotal(usize);
+struct PluginMemoryTotalLimit(usize);
 
 /// Plugins: modules of Proxy-Wasm that run as filters.
 pub struct PluginsFeature;
@@ -25,8 +27,8 @@ impl Feature for PluginsFeature {
         FILTERS
     }
 
-    fn sections(&self) -> Option<ConfigSections> {
-        Some(ConfigSections {
+    fn sections(&self) -> Option<FeatureSectionSchema> {
+        Some(FeatureSectionSchema {
             keys: &["plugins"],
             schema: settings_schema::<PluginSections>,
         })
@@ -34,9 +36,9 @@ impl Feature for PluginsFeature {
 
     fn build_sections(
         &self,
-        context: &SectionContext<'_>,
-        built: &mut FeatureValues,
-        problems: &mut dyn ConfigProblems,
+        context: &SectionBuildContext<'_>,
+        built: &mut FeatureTypeMap,
+        problems: &mut dyn ConfigProblemSink,
     ) -> Vec<PathBuf> {
         let Some(PluginSections { plugins }) = context.read(problems) else {
             return Vec::new();
@@ -45,35 +47,35 @@ impl Feature for PluginsFeature {
         let memory = build::memory_total(&plugins, context.plugin_memory, problems);
         let definitions = build::build(&plugins, services, folder, &built.get(), problems);
         built.set(Arc::new(definitions));
-        built.set(Arc::new(PluginMemoryTotal(memory)));
+        built.set(Arc::new(PluginMemoryTotalLimit(memory)));
         plugins
             .values()
             .map(|plugin| folder.join(&plugin.wasm))
             .collect()
     }
 
-    fn check_use(&self, built: &FeatureValues, problems: &mut dyn ConfigProblems) {
+    fn check_use(&self, built: &FeatureTypeMap, problems: &mut dyn ConfigProblemSink) {
         build::check_use(&built.get(), problems);
     }
 
-    fn adopt(&self, built: &FeatureValues) {
-        let PluginMemoryTotal(bytes) = *built.get();
-        built.get::<SharedPlugins>().set_memory_total(bytes);
+    fn adopt(&self, built: &FeatureTypeMap) {
+        let PluginMemoryTotalLimit(bytes) = *built.get();
+        built.get::<SharedPluginState>().set_memory_total(bytes);
     }
 
-    fn add_shared_values(&self, values: &mut FeatureValues) {
-        values.set(Arc::<SharedPlugins>::default());
+    fn add_shared_values(&self, values: &mut FeatureTypeMap) {
+        values.set(Arc::<SharedPluginState>::default());
     }
 
     fn register_metrics(
         &self,
         registry: &Registry,
-        shared: &FeatureValues,
+        shared: &FeatureTypeMap,
     ) -> Vec<Box<dyn FeatureMetrics>> {
         vec![Box::new(PluginMetrics::new(registry, shared.get()))]
     }
 
-    fn findings(&self) -> FeatureFindings {
+    fn findings(&self) -> FeatureFindingDefinitions {
         crate::findings::FINDINGS
     }
 }

@@ -1,13 +1,13 @@
 //! Findings about plugins.
 
-use crate::SharedPlugins;
-use headgate_core::feature::FeatureValues;
-use headgate_core::feature::findings::{FeatureFindings, FindingSource};
-use headgate_core::finding::counter_rule::{CounterRule, MINUTE, all};
+use crate::SharedPluginState;
+use headgate_core::feature::FeatureTypeMap;
+use headgate_core::feature::findings::{FeatureFindingDefinitions, FindingDetector};
+use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTE, all};
 use headgate_core::finding::{Finding, FindingArea, FindingSeverity};
 
-pub(crate) const FINDINGS: FeatureFindings = FeatureFindings {
-    sources: &[FindingSource {
+pub(crate) const FINDINGS: FeatureFindingDefinitions = FeatureFindingDefinitions {
+    sources: &[FindingDetector {
         area: FAILING.area,
         alert: FAILING.alert,
         find: disabled_plugins,
@@ -16,7 +16,7 @@ pub(crate) const FINDINGS: FeatureFindings = FeatureFindings {
     refusing: &[FAILING.code],
 };
 
-const FAILING: CounterRule = CounterRule {
+const FAILING: CounterFindingRule = CounterFindingRule {
     alert: "HeadgatePluginFailing",
     area: FindingArea::Services,
     code: "plugin_failing",
@@ -31,8 +31,8 @@ const FAILING: CounterRule = CounterRule {
     advice: "The lines `plugin failed` of the process log have the error. `on_failure` of the filter decides whether requests continue or are refused; go back to the previous module if it is new.",
 };
 
-fn disabled_plugins(values: &FeatureValues) -> Vec<Finding> {
-    let plugins = values.get::<SharedPlugins>().in_use().into_iter();
+fn disabled_plugins(values: &FeatureTypeMap) -> Vec<Finding> {
+    let plugins = values.get::<SharedPluginState>().in_use().into_iter();
     let disabled = plugins.filter_map(|plugin| {
         let left = plugin.status().disabled_for?;
         Some(Finding {

@@ -23,7 +23,7 @@ pub enum IgnoredEdit {
 
 /// Which ignored edits of a plugin were logged.
 #[derive(Default)]
-pub struct IgnoredEditLog(AtomicU16);
+pub struct LoggedIgnoredEdits(AtomicU16);
 
 impl IgnoredEdit {
     /// For the log.
@@ -48,7 +48,7 @@ impl IgnoredEdit {
     }
 }
 
-impl IgnoredEditLog {
+impl LoggedIgnoredEdits {
     /// Whether this is the first edit of its kind.
     pub fn is_first(&self, edit: IgnoredEdit) -> bool {
         let bit = 1 << edit as u16;

@@ -6,12 +6,12 @@ mod build;
 mod config;
 mod custom_metrics;
 mod definition;
-mod environment;
 mod failure_counter;
 pub mod feature;
 pub mod filter;
 mod findings;
 mod grants;
+mod host_services;
 mod ignored_edit;
 mod metrics;
 mod module;
@@ -23,11 +23,11 @@ mod shared;
 pub use definition::{PluginDefinition, PluginDefinitions};
 pub use grants::WithheldPartGrants;
 pub use headgate_wasm::{
-    ExchangeData, PluginBodyStep, PluginCallback, PluginCpuTimeLimits, PluginFailure, PluginGrants,
-    PluginLimits, PluginLogLevel, PluginReply, PluginRequestHead, PluginResponseHead,
-    PluginSettings, PluginStep, PluginStream, PropertyValue,
+    LentExchange, PluginBodyAction, PluginCallback, PluginCpuTimeLimits, PluginFailure,
+    PluginGrants, PluginLimits, PluginLogLevel, PluginReply, PluginRequestHead, PluginResponseHead,
+    PluginSettings, PluginStream, PluginStreamAction, PropertyValue,
 };
-pub use ignored_edit::{IgnoredEdit, IgnoredEditLog};
+pub use ignored_edit::{IgnoredEdit, LoggedIgnoredEdits};
 pub use properties::ExchangeProperties;
 pub use running::RunningPlugin;
-pub use shared::SharedPlugins;
+pub use shared::SharedPluginState;

@@ -3,7 +3,7 @@
 use super::custom_metrics;
 use super::failure_counter::PluginFailureCounter;
 use super::running::RunningPlugin;
-use super::shared::SharedPlugins;
+use super::shared::SharedPluginState;
 use headgate_core::feature::metrics::{FeatureMetrics, registered};
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Failures of plugins, and the state of those in use.
 pub(super) struct PluginMetrics {
-    plugins: Arc<SharedPlugins>,
+    plugins: Arc<SharedPluginState>,
     failures: PluginFailureCounter,
     gauges: [IntGaugeVec; 4],
     /// What the gauges show.
@@ -24,7 +24,7 @@ pub(super) struct PluginMetrics {
 type PluginStates = BTreeMap<String, [i64; 4]>;
 
 impl PluginMetrics {
-    pub(super) fn new(registry: &Registry, plugins: Arc<SharedPlugins>) -> Self {
+    pub(super) fn new(registry: &Registry, plugins: Arc<SharedPluginState>) -> Self {
         let gauge = |name: &str, help: &str| {
             registered(
                 registry,
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn failures_before_the_registration_are_counted_too() {
-        let plugins = Arc::<SharedPlugins>::default();
+        let plugins = Arc::<SharedPluginState>::default();
         plugins.failures().count("a", &PluginFailure::InstanceLost);
         let metrics = PluginMetrics::new(&Registry::new(), plugins.clone());
         plugins.failures().count("a", &PluginFailure::InstanceLost);

@@ -1,6 +1,6 @@
 //! A compiled module with the engine that it was made for.
 
-use super::runtime::PluginRuntime;
+use super::runtime::PluginBackgroundRuntime;
 use headgate_wasm::{PluginHost, PluginModule};
 use std::sync::Arc;
 
@@ -13,5 +13,5 @@ pub struct LoadedModule {
 /// The engine, and the thread for what plugins do beside requests.
 pub(super) struct PluginEngine {
     pub host: PluginHost,
-    pub runtime: PluginRuntime,
+    pub runtime: PluginBackgroundRuntime,
 }

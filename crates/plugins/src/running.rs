@@ -1,10 +1,10 @@
 //! A started plugin as filters use it.
 
 use super::failure_counter::PluginFailureCounter;
-use super::ignored_edit::{IgnoredEdit, IgnoredEditLog};
+use super::ignored_edit::{IgnoredEdit, LoggedIgnoredEdits};
 use super::module::LoadedModule;
 use headgate_wasm::{
-    ExchangeData, MetricSample, Plugin, PluginCallback, PluginFailure, PluginStatus, PluginStream,
+    LentExchange, MetricSample, Plugin, PluginCallback, PluginFailure, PluginStatus, PluginStream,
 };
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -15,7 +15,7 @@ pub struct RunningPlugin {
     plugin: Plugin,
     module: Arc<LoadedModule>,
     failures: PluginFailureCounter,
-    ignored_edits: IgnoredEditLog,
+    ignored_edits: LoggedIgnoredEdits,
 }
 
 impl RunningPlugin {
@@ -28,7 +28,7 @@ impl RunningPlugin {
             plugin,
             module,
             failures,
-            ignored_edits: IgnoredEditLog::default(),
+            ignored_edits: LoggedIgnoredEdits::default(),
         }
     }
 
@@ -64,7 +64,7 @@ impl RunningPlugin {
 
     /// Has the plugin end its part of an exchange. What takes more than a millisecond, or waits for the instance, goes on
     /// in the background.
-    pub fn finish(&self, stream: PluginStream, mut exchange: ExchangeData) {
+    pub fn finish(&self, stream: PluginStream, mut exchange: LentExchange) {
         let plugin = self.plugin.clone();
         let failures = self.failures.clone();
         let mut end = Box::pin(async move {

@@ -6,9 +6,9 @@ use std::sync::mpsc;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// A runtime with one thread. It ends with this value, without waiting for plugins.
-pub struct PluginRuntime(Option<Runtime>);
+pub struct PluginBackgroundRuntime(Option<Runtime>);
 
-impl PluginRuntime {
+impl PluginBackgroundRuntime {
     /// # Errors
     /// The thread cannot be started.
     pub fn start() -> io::Result<Self> {
@@ -45,7 +45,7 @@ impl PluginRuntime {
     }
 }
 
-impl Drop for PluginRuntime {
+impl Drop for PluginBackgroundRuntime {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();

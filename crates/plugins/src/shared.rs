@@ -3,9 +3,9 @@
 use super::failure_counter::PluginFailureCounter;
 use super::module::{LoadedModule, PluginEngine};
 use super::running::RunningPlugin;
-use super::runtime::PluginRuntime;
+use super::runtime::PluginBackgroundRuntime;
 use headgate_wasm::{
-    Plugin, PluginHost, PluginHostError, PluginHostServices, PluginHostSettings, PluginModule,
+    Plugin, PluginHost, PluginHostBuildError, PluginHostServices, PluginHostSettings, PluginModule,
     PluginModuleError, PluginModuleSettings, PluginSettings,
 };
 use sha2::{Digest, Sha256};
@@ -18,7 +18,7 @@ use thiserror::Error;
 
 /// The engine of the process, started with the first plugin, and what was made with it.
 #[derive(Default)]
-pub struct SharedPlugins {
+pub struct SharedPluginState {
     engine: Mutex<Option<Arc<PluginEngine>>>,
     /// 0 until it is set.
     memory_total: AtomicUsize,
@@ -35,14 +35,14 @@ pub struct SharedPlugins {
 #[derive(Debug, Error)]
 pub enum PluginLoadError {
     #[error(transparent)]
-    Engine(#[from] PluginHostError),
+    Engine(#[from] PluginHostBuildError),
     #[error("the thread of the plugins cannot be started: {0}")]
     Thread(io::Error),
     #[error(transparent)]
     Module(#[from] PluginModuleError),
 }
 
-impl SharedPlugins {
+impl SharedPluginState {
     /// Sets the memory of all instances of all plugins together, in bytes. Instances keep what they have beyond it.
     pub fn set_memory_total(&self, bytes: usize) {
         self.memory_total.store(bytes, Ordering::Relaxed);
@@ -135,7 +135,7 @@ impl SharedPlugins {
         }
         let started = Arc::new(PluginEngine {
             host: PluginHost::new(&settings)?,
-            runtime: PluginRuntime::start().map_err(PluginLoadError::Thread)?,
+            runtime: PluginBackgroundRuntime::start().map_err(PluginLoadError::Thread)?,
         });
         *engine = Some(started.clone());
         Ok(started)
@@ -150,8 +150,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl fmt::Debug for SharedPlugins {
+impl fmt::Debug for SharedPluginState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedPlugins").finish_non_exhaustive()
+        f.debug_struct("SharedPluginState").finish_non_exhaustive()
     }
 }

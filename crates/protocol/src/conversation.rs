@@ -12,8 +12,8 @@ mod tests;
 
 pub use request::{RequestMessages, request_messages};
 pub use response::response_text;
-pub use stream::StreamedMessages;
-pub(crate) use stream::{StreamedForm, number, text};
+pub use stream::StreamMessageCollector;
+pub(crate) use stream::{StreamedPartKind, number, text};
 
 use super::json::DocumentNode;
 use super::secret_shape::masked;
@@ -82,7 +82,7 @@ pub struct ConversationShape {
     pub messages: &'static str,
     pub response: ResponseMessages,
     /// Adds what an event has to the messages of its stream.
-    pub add_event: fn(&mut StreamedMessages, DocumentNode<'_>),
+    pub add_event: fn(&mut StreamMessageCollector, DocumentNode<'_>),
 }
 
 /// Where a whole response has messages.

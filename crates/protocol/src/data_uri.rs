@@ -4,7 +4,7 @@ mod head;
 mod reader;
 
 pub use head::{has_data_scheme, split_data_uri};
-pub use reader::{DataUriIndex, DataUriReader};
+pub use reader::{DataUriPieceIndex, DataUriReader};
 
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
@@ -47,7 +47,7 @@ pub enum InvalidDataUri {
 
 /// Decodes the base64 of a data URI, piece by piece.
 pub struct DataUriDecoder {
-    text: JsonCharacters,
+    text: JsonStringByteReader,
     /// Characters that are read and not decoded yet.
     pending: Vec<u8>,
     /// The last piece ended with padding, so that nothing may follow.
@@ -55,7 +55,7 @@ pub struct DataUriDecoder {
 }
 
 /// The pieces of base64 that is known to be valid.
-pub struct DecodedPieces(DataUriDecoder);
+pub struct DataUriPieceIterator(DataUriDecoder);
 
 impl DataUri {
     /// Reads the text of a JSON string, without its quotes; `None` if it is no data URI. As URL parsers do, it skips
@@ -64,7 +64,7 @@ impl DataUri {
     /// # Errors
     /// It is a data URI, but not in base64.
     pub fn read(text: &Bytes) -> Option<Result<Self, InvalidDataUri>> {
-        let mut rest = JsonCharacters::new(text.clone());
+        let mut rest = JsonStringByteReader::new(text.clone());
         let mut first = rest.next_byte()?;
         while first <= b' ' {
             first = rest.next_byte()?;
@@ -125,12 +125,12 @@ impl DataUri {
     }
 
     /// The decoded pieces of base64 that is known to be valid.
-    pub fn decoded_pieces(&self) -> DecodedPieces {
-        DecodedPieces(self.decoder())
+    pub fn decoded_pieces(&self) -> DataUriPieceIterator {
+        DataUriPieceIterator(self.decoder())
     }
 }
 
-impl Iterator for DecodedPieces {
+impl Iterator for DataUriPieceIterator {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
@@ -144,7 +144,7 @@ impl DataUriDecoder {
     /// Decodes from a place where a piece starts.
     fn at(text: Bytes, at: usize) -> Self {
         Self {
-            text: JsonCharacters { text, at },
+            text: JsonStringByteReader { text, at },
             pending: Vec::new(),
             is_padded: false,
         }
@@ -179,14 +179,14 @@ impl DataUriDecoder {
 /// The characters of a JSON string, without its quotes. A character that is not ASCII is read as a byte that base64 does
 /// not have.
 #[derive(Clone, Debug)]
-struct JsonCharacters {
+struct JsonStringByteReader {
     text: Bytes,
     at: usize,
 }
 
 const NOT_ASCII: u8 = 0xFF;
 
-impl JsonCharacters {
+impl JsonStringByteReader {
     fn new(text: Bytes) -> Self {
         Self { text, at: 0 }
     }

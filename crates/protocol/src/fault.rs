@@ -25,7 +25,7 @@ pub enum FaultKind {
     /// The caller may not use this model or route.
     Forbidden,
     /// A service that the gateway called denied the request, or the response to it.
-    Denied(DenialStatus),
+    Denied(ServiceDenialStatus),
     /// No route has this path.
     NoRoute,
     /// A route has this path, but not with this method.
@@ -86,7 +86,7 @@ pub enum FaultKind {
 
 /// The status with which a service may deny a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DenialStatus {
+pub enum ServiceDenialStatus {
     BadRequest,
     Unauthorized,
     Forbidden,
@@ -157,12 +157,12 @@ impl FaultKind {
         Self::ClientGone,
         Self::WriteTimeout,
         Self::Internal,
-        Self::Denied(DenialStatus::BadRequest),
-        Self::Denied(DenialStatus::Unauthorized),
-        Self::Denied(DenialStatus::Forbidden),
-        Self::Denied(DenialStatus::NotFound),
-        Self::Denied(DenialStatus::TooManyRequests),
-        Self::Denied(DenialStatus::UnavailableForLegalReasons),
+        Self::Denied(ServiceDenialStatus::BadRequest),
+        Self::Denied(ServiceDenialStatus::Unauthorized),
+        Self::Denied(ServiceDenialStatus::Forbidden),
+        Self::Denied(ServiceDenialStatus::NotFound),
+        Self::Denied(ServiceDenialStatus::TooManyRequests),
+        Self::Denied(ServiceDenialStatus::UnavailableForLegalReasons),
     ];
 
     /// Whether a limit of the caller refused the request.
@@ -264,7 +264,7 @@ impl FaultKind {
             | Self::TooLarge
             | Self::UnsupportedMedia
             | Self::OverBudget => false,
-            Self::Denied(status) => status == DenialStatus::TooManyRequests,
+            Self::Denied(status) => status == ServiceDenialStatus::TooManyRequests,
             Self::RequestTimeout
             | Self::KeyInUse
             | Self::TooManyRequests
@@ -285,7 +285,7 @@ impl FaultKind {
     }
 }
 
-impl DenialStatus {
+impl ServiceDenialStatus {
     const ALL: [Self; 6] = [
         Self::BadRequest,
         Self::Unauthorized,

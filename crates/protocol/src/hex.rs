@@ -6,9 +6,9 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Prints bytes as lower-case hexadecimal digits, two for each byte.
 #[derive(Clone, Copy, Debug)]
-pub struct Hex<'a>(pub &'a [u8]);
+pub struct HexDisplay<'a>(pub &'a [u8]);
 
-impl fmt::Display for Hex<'_> {
+impl fmt::Display for HexDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn each_byte_has_two_digits() {
         for (bytes, digits) in [(&b""[..], ""), (b"\x00\x0f\xff", "000fff"), (b"az", "617a")] {
-            assert_eq!(Hex(bytes).to_string(), digits);
+            assert_eq!(HexDisplay(bytes).to_string(), digits);
             let mut written = vec![0; digits.len()];
             write_digits(bytes, &mut written);
             assert_eq!(written, digits.as_bytes());

@@ -13,7 +13,7 @@ pub use field_name::{TEXT_FIELDS, field_of_image, name_as_list};
 pub use media::{detect_type, encode_onto};
 pub use response::{ImageToConvert, RequestedImageDelivery, complete, image_count, is_image_event};
 pub use to_form::{EncodedForm, encode_form, fits_form};
-pub use to_json::{FileRepresentation, FileUrl, encode_json, fits_json};
+pub use to_json::{FileRepresentation, StoredFormFileUrl, encode_json, fits_json};
 
 use crate::fault::{Fault, FaultKind};
 

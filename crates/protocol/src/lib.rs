@@ -36,6 +36,6 @@ pub mod upstream_request_id;
 pub mod usage;
 
 pub use protocols::{
-    ChannelProtocol, GenerationMedium, Protocol, ProtocolDescriptor, ProtocolHeaders, RequestCost,
-    ResponseStorage, TaskApi, TraceNames,
+    ChannelProtocol, DuplicateRequestCost, GenAiTraceNames, GenerationMedium, Protocol,
+    ProtocolDescriptor, ProtocolHeaders, ProviderResponseStorage, TaskApiOwner,
 };

@@ -8,8 +8,8 @@ mod tests;
 
 pub use channel_protocol::ChannelProtocol;
 pub use descriptor::{
-    GenerationMedium, ProtocolDescriptor, ProtocolHeaders, RequestCost, ResponseStorage, TaskApi,
-    TraceNames,
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
+    ProviderResponseStorage, TaskApiOwner,
 };
 
 use http::{HeaderMap, HeaderName};
@@ -92,7 +92,7 @@ impl Protocol {
 
     /// Whether requests create what is paid for one by one: videos and images.
     pub fn creates_paid_work(self) -> bool {
-        self.descriptor().cost == RequestCost::PaidWork
+        self.descriptor().cost == DuplicateRequestCost::PaidWork
     }
 
     /// The headers, beside `Authorization`, in which callers of a protocol may send the key; of any protocol on routes
@@ -120,7 +120,7 @@ impl Protocol {
 
     /// The protocol whose providers keep responses, files and conversations under ids.
     pub fn find_storing() -> Option<Self> {
-        let cost = RequestCost::Tokens(ResponseStorage::ByDefault);
+        let cost = DuplicateRequestCost::Tokens(ProviderResponseStorage::ByDefault);
         Self::find(|known| known.cost == cost)
     }
 

@@ -12,7 +12,7 @@ const VALUES_BYTES: usize = 96;
 
 /// The state of one of a caller's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimitStatus {
+pub struct CallerRateLimitStatus {
     pub limit: u64,
     pub remaining: u64,
     /// The time until the whole limit is free again.
@@ -47,7 +47,7 @@ pub enum ResetFormat {
 /// The headers for the limits of each unit; `now` is in Unix milliseconds.
 pub fn headers(
     format: &RateLimitHeaderFormat,
-    limits: impl IntoIterator<Item = (RateLimitUnit, RateLimitStatus)>,
+    limits: impl IntoIterator<Item = (RateLimitUnit, CallerRateLimitStatus)>,
     now: u64,
 ) -> Vec<(HeaderName, HeaderValue)> {
     // All values are slices of one piece of memory, since every response has these headers.
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn each_protocol_has_its_header_names() {
-        let allowance = RateLimitStatus {
+        let allowance = CallerRateLimitStatus {
             limit: 60,
             remaining: 7,
             reset: Duration::from_millis(61_500),

@@ -6,7 +6,7 @@ mod progress;
 #[cfg(test)]
 mod tests;
 
-pub use message_start::MessageStartCompletion;
+pub use message_start::MessageStartCompleter;
 pub use progress::StreamProgress;
 
 use std::ops::Range;

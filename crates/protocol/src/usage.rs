@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::json::skim::{self, NestedMembers};
+use super::json::skim::{self, TwoLevelMembers};
 
 /// The token counts in a response; `None` for a count that the provider did not send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -224,7 +224,7 @@ fn read_at(shape: &UsageShape, json: &[u8], range: Range<usize>) -> Option<Token
     read(shape, json, &mut skim::nested_members(json, range))
 }
 
-fn read(shape: &UsageShape, json: &[u8], members: &mut NestedMembers<'_>) -> Option<TokenUsage> {
+fn read(shape: &UsageShape, json: &[u8], members: &mut TwoLevelMembers<'_>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::default();
     for member in members {
         if let Some(slot) = usage.slot(shape, member.object, member.key) {

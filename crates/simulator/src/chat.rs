@@ -4,7 +4,7 @@ use super::api_error::ApiError;
 use super::clock;
 use super::endpoint_result::{EventStreamSource, SuccessfulResponse};
 use super::event::sse;
-use super::json::{JsonObject, JsonText, NULL, object};
+use super::json::{JsonText, NULL, OrderedJsonObject, object};
 use super::model_output::{ModelOutput, OutputContent, TokenCounts};
 use super::model_request::{self, ModelRequest, ToolDefinition};
 use super::request_context::RequestContext;
@@ -176,12 +176,12 @@ impl ChatCompletion {
         sse(None, &chunk.end())
     }
 
-    fn chunk_head(&self) -> JsonObject {
+    fn chunk_head(&self) -> OrderedJsonObject {
         self.head("chat.completion.chunk")
     }
 
-    fn head(&self, object: &str) -> JsonObject {
-        let mut json = JsonObject::new();
+    fn head(&self, object: &str) -> OrderedJsonObject {
+        let mut json = OrderedJsonObject::new();
         json.member("id", &self.id);
         json.member("object", object);
         json.member("created", &self.created);

@@ -46,11 +46,11 @@ pub struct StreamInterruption {
     /// The number of content events sent before the interruption; if the response has fewer, it comes after the last
     /// one.
     pub after: u64,
-    pub by: InterruptionKind,
+    pub by: StreamInterruptionKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InterruptionKind {
+pub enum StreamInterruptionKind {
     Cut,
     ErrorEvent,
     Stall,
@@ -58,7 +58,7 @@ pub enum InterruptionKind {
 
 /// The sizes of the response text and of its pieces; `None` for the ordinary size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ResponseSizes {
+pub struct ResponseTextSizes {
     pub text: Option<usize>,
     pub piece: Option<usize>,
 }
@@ -115,19 +115,19 @@ impl Directives {
 
     /// The sizes that follow from `events`, `event_bytes` and `body_bytes`; if all three are set, `body_bytes` is
     /// ignored.
-    pub fn sizes(&self) -> Result<ResponseSizes, DirectiveError> {
-        let product = |events: usize, bytes: usize| ResponseSizes {
+    pub fn sizes(&self) -> Result<ResponseTextSizes, DirectiveError> {
+        let product = |events: usize, bytes: usize| ResponseTextSizes {
             text: Some(events.saturating_mul(bytes)),
             piece: Some(bytes),
         };
         let sizes = match (self.events, self.event_bytes, self.body_bytes) {
             (Some(events), Some(bytes), _) => product(events, bytes),
             (Some(events), None, None) => product(events, EVENT_BYTES),
-            (Some(events), None, Some(text)) => ResponseSizes {
+            (Some(events), None, Some(text)) => ResponseTextSizes {
                 text: Some(text),
                 piece: Some(text.div_ceil(events.max(1)).max(1)),
             },
-            (None, piece, text) => ResponseSizes { text, piece },
+            (None, piece, text) => ResponseTextSizes { text, piece },
         };
         if sizes.text.is_some_and(|bytes| bytes > MAX_TEXT_BYTES) {
             return Err(DirectiveError::TooMuchText);
@@ -146,9 +146,9 @@ impl Directives {
             "event_bytes" => self.event_bytes = Some(value.size()?.max(1)),
             "body_bytes" => self.body_bytes = Some(value.size()?),
             "pace" => self.pace = Some(value.duration()?),
-            "cut_after" => self.interrupt(value, InterruptionKind::Cut)?,
-            "error_event_after" => self.interrupt(value, InterruptionKind::ErrorEvent)?,
-            "stall_after" => self.interrupt(value, InterruptionKind::Stall)?,
+            "cut_after" => self.interrupt(value, StreamInterruptionKind::Cut)?,
+            "error_event_after" => self.interrupt(value, StreamInterruptionKind::ErrorEvent)?,
+            "stall_after" => self.interrupt(value, StreamInterruptionKind::Stall)?,
             "end_after_bytes" => self.end_after_bytes = Some(value.number()?),
             "end_after_events" => self.end_after_events = Some(value.number()?),
             "times" => self.times = Some(value.number()?),
@@ -171,7 +171,7 @@ impl Directives {
     fn interrupt(
         &mut self,
         value: RawDirective,
-        by: InterruptionKind,
+        by: StreamInterruptionKind,
     ) -> Result<(), DirectiveError> {
         let after = value.number()?;
         self.interruption = Some(StreamInterruption { after, by });
@@ -234,7 +234,11 @@ mod tests {
             ("event_bytes=1", None, Some(1)),
         ] {
             let sizes = Directives::parse(text).unwrap().sizes();
-            assert_eq!(sizes, Ok(ResponseSizes { text: bytes, piece }), "{text}");
+            assert_eq!(
+                sizes,
+                Ok(ResponseTextSizes { text: bytes, piece }),
+                "{text}"
+            );
         }
     }
 

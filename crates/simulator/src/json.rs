@@ -13,12 +13,12 @@ pub const NULL: Option<bool> = None;
 pub struct JsonText(Box<RawValue>);
 
 /// An object under construction.
-pub struct JsonObject(Vec<(&'static str, JsonText)>);
+pub struct OrderedJsonObject(Vec<(&'static str, JsonText)>);
 
 /// Builds an object: `object! { "id": id, "usage": NULL }`.
 macro_rules! object {
     ($($key:literal: $value:expr),* $(,)?) => {
-        $crate::json::JsonObject::new()$(.with($key, &$value))*.end()
+        $crate::json::OrderedJsonObject::new()$(.with($key, &$value))*.end()
     };
 }
 pub(super) use object;
@@ -40,7 +40,7 @@ impl From<JsonText> for Bytes {
     }
 }
 
-impl JsonObject {
+impl OrderedJsonObject {
     pub fn new() -> Self {
         Self(Vec::new())
     }
@@ -60,7 +60,7 @@ impl JsonObject {
     }
 }
 
-impl Serialize for JsonObject {
+impl Serialize for OrderedJsonObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }

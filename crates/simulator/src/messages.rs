@@ -3,7 +3,7 @@
 use super::api_error::ApiError;
 use super::endpoint_result::{EventStreamSource, SuccessfulResponse};
 use super::event::sse;
-use super::json::{JsonObject, JsonText, NULL, object};
+use super::json::{JsonText, NULL, OrderedJsonObject, object};
 use super::model_output::{ModelOutput, OutputContent, TokenCounts};
 use super::model_request::{self, ModelRequest, ToolChoice, ToolDefinition};
 use super::request_context::RequestContext;
@@ -155,7 +155,7 @@ impl SimulatedMessage {
         output_tokens: u64,
         container: Option<JsonText>,
     ) -> JsonText {
-        let mut message = JsonObject::new();
+        let mut message = OrderedJsonObject::new();
         message.member("id", &self.id);
         message.member("type", "message");
         message.member("role", "assistant");
@@ -183,9 +183,9 @@ impl SimulatedMessage {
     }
 
     fn closing(&self) -> JsonText {
-        let mut closing = JsonObject::new();
+        let mut closing = OrderedJsonObject::new();
         closing.member("type", "message_delta");
-        let mut delta = JsonObject::new();
+        let mut delta = OrderedJsonObject::new();
         delta.member("stop_reason", self.stop_reason());
         delta.member("stop_sequence", &NULL);
         if let Some(id) = &self.container {

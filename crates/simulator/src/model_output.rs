@@ -1,6 +1,6 @@
 //! The output of the simulated model: text or a tool call, with its token usage.
 
-use super::directive::ResponseSizes;
+use super::directive::ResponseTextSizes;
 use super::model_request::{ModelRequest, OutputFormat};
 use super::{schema_value, text};
 use serde_json::json;
@@ -35,7 +35,7 @@ pub struct TokenCounts {
 
 impl ModelOutput {
     /// The output for `ask`, with `sizes` if they are given, else with `ordinary_tokens`.
-    pub fn to(ask: &ModelRequest, sizes: ResponseSizes, ordinary_tokens: u64) -> Self {
+    pub fn to(ask: &ModelRequest, sizes: ResponseTextSizes, ordinary_tokens: u64) -> Self {
         let (content, truncated) = match ask.tool_to_call() {
             Some(tool) => {
                 let arguments = tool.schema.map_or_else(|| json!({}), schema_value::value);
@@ -77,7 +77,7 @@ impl TokenCounts {
 
 fn generated(
     ask: &ModelRequest,
-    sizes: ResponseSizes,
+    sizes: ResponseTextSizes,
     ordinary_tokens: u64,
 ) -> (OutputContent, bool) {
     let mut text = match (ask.shape, sizes.text) {

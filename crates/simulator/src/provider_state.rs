@@ -2,7 +2,7 @@
 
 use super::directive_resolver::DirectiveResolver;
 use super::ids::IdGenerator;
-use super::media_download::MediaDownloads;
+use super::input_media_download::InputMediaDownloadLog;
 use super::options::SimulatorDefaults;
 use super::request_log::{self, RequestLog};
 use super::resource_store::ResourceStore;
@@ -19,7 +19,7 @@ pub struct ProviderState {
     pub responses: ResponseStore,
     pub resources: ResourceStore,
     pub tasks: Arc<VideoTaskStore>,
-    pub media_downloads: Arc<MediaDownloads>,
+    pub media_downloads: Arc<InputMediaDownloadLog>,
 }
 
 impl ProviderState {

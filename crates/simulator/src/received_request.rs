@@ -2,13 +2,13 @@
 
 use super::api_error::ApiError;
 use super::dialect::ApiDialect;
-use super::directive::{Directives, InterruptionKind};
+use super::directive::{Directives, StreamInterruptionKind};
 use super::endpoint::Endpoint;
 use super::endpoint_result::{EventStreamSource, SuccessfulResponse};
 use super::headers::{add_provider_headers, add_refusal_headers, credential, form_boundary};
 use super::provider_state::ProviderState;
 use super::request_context::RequestContext;
-use super::request_log::UnfinishedRequest;
+use super::request_log::OpenExchangeGuard;
 use super::request_record::ResponseEnd;
 use super::stream::{EventSender, StreamPlan};
 use super::{
@@ -72,7 +72,7 @@ impl ReceivedRequest<'_> {
         &self,
         directives: &Directives,
         raw: Bytes,
-        open_request: UnfinishedRequest,
+        open_request: OpenExchangeGuard,
     ) -> SimulatedResponse {
         let body = serde_json::from_slice::<Value>(&raw);
         if let Some(model) = self.model_named(body.as_ref().ok(), &raw) {
@@ -142,7 +142,7 @@ impl ReceivedRequest<'_> {
         let in_stream = directives.error_event_first
             || directives
                 .interruption
-                .is_some_and(|interruption| interruption.by == InterruptionKind::ErrorEvent);
+                .is_some_and(|interruption| interruption.by == StreamInterruptionKind::ErrorEvent);
         if directives.error_body {
             return Some(self.directed_error(directives, StatusCode::OK));
         }
@@ -217,7 +217,7 @@ impl ReceivedRequest<'_> {
                 .input_items(account, id)
                 .map(SuccessfulResponse::Whole),
             Endpoint::Resource(kind, operation) => {
-                let form = resource_store::UploadBody::parse(self.head, raw);
+                let form = resource_store::ResourceCreateBody::parse(self.head, raw);
                 resources.respond(kind, operation, form, self.dialect, account, ids)
             }
             Endpoint::Video(family, operation) => video::respond(family, operation, body, &call),
@@ -250,7 +250,7 @@ impl ReceivedRequest<'_> {
         &self,
         json: Bytes,
         directives: &Directives,
-        open_request: UnfinishedRequest,
+        open_request: OpenExchangeGuard,
     ) -> SimulatedResponse {
         let response = SimulatedResponse::full(StatusCode::OK, "application/json", json);
         self.send_whole(response, directives, open_request)
@@ -260,7 +260,7 @@ impl ReceivedRequest<'_> {
         &self,
         refusal: &ApiError,
         directives: &Directives,
-        open_request: UnfinishedRequest,
+        open_request: OpenExchangeGuard,
     ) -> SimulatedResponse {
         let body = refusal.body(self.dialect, &self.request_id);
         let mut response = SimulatedResponse::full(refusal.status, "application/json", body);
@@ -279,7 +279,7 @@ impl ReceivedRequest<'_> {
         &self,
         mut response: SimulatedResponse,
         directives: &Directives,
-        open_request: UnfinishedRequest,
+        open_request: OpenExchangeGuard,
     ) -> SimulatedResponse {
         open_request.first_byte();
         self.add_headers(&mut response);
@@ -293,9 +293,11 @@ impl ReceivedRequest<'_> {
         let interruption = directives.interruption.map(|interruption| interruption.by);
         match interruption {
             _ if directives.cut => response.body = cut_off(half, open_request),
-            Some(InterruptionKind::Cut) => response.body = cut_off(half, open_request),
-            Some(InterruptionKind::Stall) => response.body = stalled(half, open_request),
-            Some(InterruptionKind::ErrorEvent) | None => open_request.end(ResponseEnd::Complete),
+            Some(StreamInterruptionKind::Cut) => response.body = cut_off(half, open_request),
+            Some(StreamInterruptionKind::Stall) => response.body = stalled(half, open_request),
+            Some(StreamInterruptionKind::ErrorEvent) | None => {
+                open_request.end(ResponseEnd::Complete)
+            }
         }
         response
     }
@@ -304,7 +306,7 @@ impl ReceivedRequest<'_> {
         &self,
         stream_response: Box<dyn EventStreamSource>,
         directives: &Directives,
-        open_request: UnfinishedRequest,
+        open_request: OpenExchangeGuard,
     ) -> SimulatedResponse {
         let overloaded = match self.dialect {
             ApiDialect::Messages => StatusCode::from_u16(529).expect("529 is a status"),
@@ -375,7 +377,7 @@ async fn run_stream(
 }
 
 /// `half` of a body, followed by a closed connection.
-fn cut_off(half: Bytes, open_request: UnfinishedRequest) -> SimulatedBody {
+fn cut_off(half: Bytes, open_request: OpenExchangeGuard) -> SimulatedBody {
     let (sender, receiver) = mpsc::channel(2);
     for chunk in [BodyChunk::Data(half), BodyChunk::Cut] {
         let sent = sender.try_send(chunk);
@@ -386,7 +388,7 @@ fn cut_off(half: Bytes, open_request: UnfinishedRequest) -> SimulatedBody {
 }
 
 /// `half` of a body, and then nothing until the client leaves.
-fn stalled(half: Bytes, open_request: UnfinishedRequest) -> SimulatedBody {
+fn stalled(half: Bytes, open_request: OpenExchangeGuard) -> SimulatedBody {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         let sent = sender.send(BodyChunk::Data(half)).await;

@@ -1,8 +1,8 @@
 //! The context of a request for its endpoint.
 
-use super::directive::{Directives, ResponseSizes};
+use super::directive::{Directives, ResponseTextSizes};
 use super::ids::IdGenerator;
-use super::media_download::MediaDownloads;
+use super::input_media_download::InputMediaDownloadLog;
 use super::options::SimulatorDefaults;
 use super::resource_store::ResourceStore;
 use super::video_task::VideoTaskStore;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// What an endpoint needs besides the request's body.
 pub struct RequestContext<'c> {
     pub directives: &'c Directives,
-    pub sizes: ResponseSizes,
+    pub sizes: ResponseTextSizes,
     pub options: &'c SimulatorDefaults,
     pub ids: &'c IdGenerator,
     pub head: &'c Parts,
@@ -21,5 +21,5 @@ pub struct RequestContext<'c> {
     pub account: &'c str,
     pub resources: &'c ResourceStore,
     pub tasks: &'c Arc<VideoTaskStore>,
-    pub media_downloads: &'c Arc<MediaDownloads>,
+    pub media_downloads: &'c Arc<InputMediaDownloadLog>,
 }

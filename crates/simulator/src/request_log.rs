@@ -1,6 +1,6 @@
 //! The log of received requests: bounded records, and the number of open requests.
 
-use super::request_record::{RequestRecord, ResponseEnd};
+use super::request_record::{ReceivedExchangeRecord, ResponseEnd};
 use bytes::Bytes;
 use http::request::Parts;
 use std::collections::VecDeque;
@@ -32,19 +32,19 @@ pub struct RequestLog {
     buffer: Mutex<RecordBuffer>,
 }
 
-/// An open request. If it is dropped before [`UnfinishedRequest::end`], the client has left.
-pub struct UnfinishedRequest {
+/// An open request. If it is dropped before [`OpenExchangeGuard::end`], the client has left.
+pub struct OpenExchangeGuard {
     request_log: Arc<RequestLog>,
-    record: Option<Arc<RequestRecord>>,
+    record: Option<Arc<ReceivedExchangeRecord>>,
     ended: bool,
 }
 
 #[derive(Default)]
 struct RecordBuffer {
     /// In the order of their numbers, without gaps.
-    records: VecDeque<Arc<RequestRecord>>,
+    records: VecDeque<Arc<ReceivedExchangeRecord>>,
     /// The records that still have a body.
-    with_body: VecDeque<Arc<RequestRecord>>,
+    with_body: VecDeque<Arc<ReceivedExchangeRecord>>,
     kept_bytes: usize,
     count: u64,
 }
@@ -60,9 +60,9 @@ impl RequestLog {
     }
 
     /// Records a received request.
-    pub fn enter(self: &Arc<Self>, head: &Arc<Parts>, body: &Bytes) -> UnfinishedRequest {
+    pub fn enter(self: &Arc<Self>, head: &Arc<Parts>, body: &Bytes) -> OpenExchangeGuard {
         self.open.fetch_add(1, Ordering::Relaxed);
-        UnfinishedRequest {
+        OpenExchangeGuard {
             request_log: Arc::clone(self),
             record: self.limits.map(|limits| self.note(head, body, limits)),
             ended: false,
@@ -75,12 +75,12 @@ impl RequestLog {
     }
 
     /// All records, the oldest first.
-    pub fn records(&self) -> Vec<Arc<RequestRecord>> {
+    pub fn records(&self) -> Vec<Arc<ReceivedExchangeRecord>> {
         self.lock().records.iter().cloned().collect()
     }
 
     /// The record with this number, if it exists and was not removed.
-    pub fn record(&self, n: u64) -> Option<Arc<RequestRecord>> {
+    pub fn record(&self, n: u64) -> Option<Arc<ReceivedExchangeRecord>> {
         let buffer = self.lock();
         let index = n.checked_sub(buffer.records.front()?.n)?;
         buffer.records.get(usize::try_from(index).ok()?).cloned()
@@ -101,10 +101,10 @@ impl RequestLog {
         head: &Arc<Parts>,
         body: &Bytes,
         limits: RequestLogLimits,
-    ) -> Arc<RequestRecord> {
+    ) -> Arc<ReceivedExchangeRecord> {
         let mut buffer = self.lock();
         buffer.count += 1;
-        let record = Arc::new(RequestRecord::new(
+        let record = Arc::new(ReceivedExchangeRecord::new(
             buffer.count,
             Arc::clone(head),
             body.clone(),
@@ -125,9 +125,9 @@ impl RecordBuffer {
     /// Adds a record; returns the records whose bodies must be dropped.
     fn push(
         &mut self,
-        record: &Arc<RequestRecord>,
+        record: &Arc<ReceivedExchangeRecord>,
         limits: RequestLogLimits,
-    ) -> Vec<Arc<RequestRecord>> {
+    ) -> Vec<Arc<ReceivedExchangeRecord>> {
         let mut dropped = Vec::new();
         if record.body_bytes > limits.body {
             dropped.push(Arc::clone(record));
@@ -152,14 +152,14 @@ impl RecordBuffer {
         }
     }
 
-    fn pop_body(&mut self) -> Option<Arc<RequestRecord>> {
+    fn pop_body(&mut self) -> Option<Arc<ReceivedExchangeRecord>> {
         let record = self.with_body.pop_front()?;
         self.kept_bytes -= record.body_bytes;
         Some(record)
     }
 }
 
-impl UnfinishedRequest {
+impl OpenExchangeGuard {
     /// Records the model that the request names.
     pub fn names_model(&self, model: &str) {
         if let Some(record) = &self.record {
@@ -188,7 +188,7 @@ impl UnfinishedRequest {
     }
 }
 
-impl Drop for UnfinishedRequest {
+impl Drop for OpenExchangeGuard {
     fn drop(&mut self) {
         if !self.ended {
             self.close(ResponseEnd::ClientLeft);
@@ -207,7 +207,7 @@ mod tests {
         body: 10,
     };
 
-    fn enter(request_log: &Arc<RequestLog>, body: impl Into<Bytes>) -> UnfinishedRequest {
+    fn enter(request_log: &Arc<RequestLog>, body: impl Into<Bytes>) -> OpenExchangeGuard {
         let head = Request::new(()).into_parts().0;
         request_log.enter(&Arc::new(head), &body.into())
     }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A received request.
-pub struct RequestRecord {
+pub struct ReceivedExchangeRecord {
     pub n: u64,
     head: Arc<Parts>,
     pub body_bytes: usize,
@@ -19,7 +19,7 @@ pub struct RequestRecord {
     body: Mutex<Option<Bytes>>,
     sha256: OnceLock<String>,
     started_ms: u64,
-    progress: Mutex<RecordProgress>,
+    progress: Mutex<ResponseProgress>,
 }
 
 /// How the response to a request ended.
@@ -31,13 +31,13 @@ pub enum ResponseEnd {
 }
 
 #[derive(Default)]
-struct RecordProgress {
+struct ResponseProgress {
     model: Option<String>,
     first_byte_ms: Option<u64>,
     ended: Option<(ResponseEnd, u64)>,
 }
 
-impl RequestRecord {
+impl ReceivedExchangeRecord {
     /// The record of request `n`, received now.
     pub fn new(n: u64, head: Arc<Parts>, body: Bytes) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl RequestRecord {
         self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn progress(&self) -> MutexGuard<'_, RecordProgress> {
+    fn progress(&self) -> MutexGuard<'_, ResponseProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

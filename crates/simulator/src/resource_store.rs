@@ -29,19 +29,19 @@ pub struct ResourceStore(Mutex<Vec<StoredResource>>);
 struct StoredResource {
     account: String,
     kind: ResourceKind,
-    entry: SimulatedResource,
+    entry: ResourceOrPart,
     /// The items of a conversation, the files of a container.
-    parts: Vec<SimulatedResource>,
+    parts: Vec<ResourceOrPart>,
 }
 
-struct SimulatedResource {
+struct ResourceOrPart {
     id: String,
     json: JsonText,
     content: Bytes,
 }
 
 /// The body of a request, from a form or from JSON.
-pub struct UploadBody {
+pub struct ResourceCreateBody {
     json: Value,
     filename: String,
     purpose: String,
@@ -49,7 +49,7 @@ pub struct UploadBody {
 }
 
 impl StoredResource {
-    fn part(&self, id: &str) -> Result<(usize, &SimulatedResource), ApiError> {
+    fn part(&self, id: &str) -> Result<(usize, &ResourceOrPart), ApiError> {
         let mut parts = self.parts.iter().enumerate();
         let found = parts.find(|(_, part)| part.id == id);
         found.ok_or_else(|| unknown(self.kind, id))
@@ -72,7 +72,7 @@ fn put(
     resources: &mut Vec<StoredResource>,
     account: &str,
     kind: ResourceKind,
-    entry: SimulatedResource,
+    entry: ResourceOrPart,
 ) {
     resources.push(StoredResource {
         account: account.to_owned(),
@@ -109,7 +109,7 @@ impl ResourceStore {
         &self,
         kind: ResourceKind,
         operation: ResourceOperation,
-        form: UploadBody,
+        form: ResourceCreateBody,
         dialect: ApiDialect,
         account: &str,
         ids: &IdGenerator,
@@ -170,7 +170,7 @@ impl ResourceStore {
 
     /// Creates the container for a tool, and returns its id.
     pub fn new_container(&self, account: &str, ids: &IdGenerator) -> String {
-        let form = UploadBody::json(Value::Null);
+        let form = ResourceCreateBody::json(Value::Null);
         let entry = new_entry(ResourceKind::Containers, form, ApiDialect::Responses, ids);
         let id = entry.id.clone();
         put(&mut self.lock(), account, ResourceKind::Containers, entry);
@@ -194,7 +194,7 @@ impl ResourceStore {
     }
 }
 
-impl UploadBody {
+impl ResourceCreateBody {
     /// Parses a body by its content type; a body that is neither a form nor JSON counts as empty.
     pub fn parse(head: &Parts, raw: &Bytes) -> Self {
         let Some(boundary) = form_boundary(&head.headers) else {
@@ -226,10 +226,10 @@ impl UploadBody {
 
 fn new_entry(
     kind: ResourceKind,
-    form: UploadBody,
+    form: ResourceCreateBody,
     dialect: ApiDialect,
     ids: &IdGenerator,
-) -> SimulatedResource {
+) -> ResourceOrPart {
     let created_at = clock::unix_seconds();
     let (id, json) = match (kind, dialect) {
         (ResourceKind::Files, ApiDialect::Messages) => {
@@ -267,7 +267,7 @@ fn new_entry(
             (id, json)
         }
     };
-    SimulatedResource {
+    ResourceOrPart {
         id,
         json,
         content: form.content,
@@ -277,9 +277,9 @@ fn new_entry(
 fn new_parts(
     kind: ResourceKind,
     id: &str,
-    form: UploadBody,
+    form: ResourceCreateBody,
     ids: &IdGenerator,
-) -> Vec<SimulatedResource> {
+) -> Vec<ResourceOrPart> {
     if kind == ResourceKind::Containers {
         let part = ids.next("cfile_");
         let json = object! {
@@ -287,7 +287,7 @@ fn new_parts(
             "created_at": clock::unix_seconds(), "bytes": form.content.len(),
             "path": format!("/mnt/data/{}", form.filename), "source": "user",
         };
-        return vec![SimulatedResource {
+        return vec![ResourceOrPart {
             id: part,
             json,
             content: form.content,
@@ -302,7 +302,7 @@ fn new_parts(
                 "role": model_request::text_at(item, "role"),
                 "content": item.get("content").cloned().unwrap_or_default(),
             };
-            SimulatedResource {
+            ResourceOrPart {
                 id,
                 json,
                 content: Bytes::new(),
@@ -311,7 +311,7 @@ fn new_parts(
         .collect()
 }
 
-fn list<'e>(entries: impl Iterator<Item = &'e SimulatedResource>) -> JsonText {
+fn list<'e>(entries: impl Iterator<Item = &'e ResourceOrPart>) -> JsonText {
     let (ids, data): (Vec<&str>, Vec<&JsonText>) = entries
         .map(|entry| (entry.id.as_str(), &entry.json))
         .unzip();

@@ -141,7 +141,7 @@ enum HyperBody {
 /// The connection is closed on purpose.
 #[derive(Debug, thiserror::Error)]
 #[error("response cut off by a directive")]
-struct BodyAbortError;
+struct DeliberateCutError;
 
 impl From<SimulatedBody> for HyperBody {
     fn from(body: SimulatedBody) -> Self {
@@ -154,12 +154,12 @@ impl From<SimulatedBody> for HyperBody {
 
 impl http_body::Body for HyperBody {
     type Data = Bytes;
-    type Error = BodyAbortError;
+    type Error = DeliberateCutError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyAbortError>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, DeliberateCutError>>> {
         loop {
             match &mut *self {
                 Self::Full(bytes) if bytes.is_empty() => return Poll::Ready(None),
@@ -178,7 +178,7 @@ impl http_body::Body for HyperBody {
                     context.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                Self::Cut => return Poll::Ready(Some(Err(BodyAbortError))),
+                Self::Cut => return Poll::Ready(Some(Err(DeliberateCutError))),
             }
         }
     }

@@ -3,8 +3,8 @@
 use super::api_error::ApiError;
 use super::clock::monotonic_nanos;
 use super::dialect::ApiDialect;
-use super::directive::{Directives, InterruptionKind, StreamInterruption};
-use super::request_log::UnfinishedRequest;
+use super::directive::{Directives, StreamInterruption, StreamInterruptionKind};
+use super::request_log::OpenExchangeGuard;
 use super::request_record::ResponseEnd;
 use crate::http_response::BodyChunk;
 use bytes::Bytes;
@@ -18,7 +18,7 @@ const CAPACITY: usize = 8;
 /// The sending side of a stream.
 pub struct EventSender {
     sender: mpsc::Sender<BodyChunk>,
-    open_request: UnfinishedRequest,
+    open_request: OpenExchangeGuard,
     plan: StreamPlan,
     events: u64,
     bytes: u64,
@@ -48,7 +48,7 @@ pub struct ContentDelta<'t> {
 
 impl EventSender {
     pub fn new(
-        open_request: UnfinishedRequest,
+        open_request: OpenExchangeGuard,
         plan: StreamPlan,
     ) -> (Self, mpsc::Receiver<BodyChunk>) {
         let (sender, receiver) = mpsc::channel(CAPACITY);
@@ -163,11 +163,11 @@ impl EventSender {
         self.open_request.end(ending);
     }
 
-    async fn interrupt(&mut self, by: InterruptionKind) -> ResponseEnd {
+    async fn interrupt(&mut self, by: StreamInterruptionKind) -> ResponseEnd {
         match by {
-            InterruptionKind::Cut => self.cut().await,
-            InterruptionKind::ErrorEvent => self.error_event().await,
-            InterruptionKind::Stall => self.stall().await,
+            StreamInterruptionKind::Cut => self.cut().await,
+            StreamInterruptionKind::ErrorEvent => self.error_event().await,
+            StreamInterruptionKind::Stall => self.stall().await,
         }
     }
 

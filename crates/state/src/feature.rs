@@ -1,6 +1,6 @@
 //! The state stores, as a feature of the gateway.
 
-use crate::open::StateStores;
+use crate::open::StateStoreOpener;
 use headgate_core::feature::Feature;
 use headgate_core::state::settings::StoreOpener;
 
@@ -9,6 +9,6 @@ pub struct StateFeature;
 
 impl Feature for StateFeature {
     fn stores(&self) -> Option<&'static dyn StoreOpener> {
-        Some(&StateStores)
+        Some(&StateStoreOpener)
     }
 }

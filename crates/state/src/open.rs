@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Opens the stores of this crate.
-pub struct StateStores;
+pub struct StateStoreOpener;
 
-impl StoreOpener for StateStores {
+impl StoreOpener for StateStoreOpener {
     fn check_redis(&self, settings: &RedisSettings) -> Result<(), String> {
         redis_store::client(settings).map(drop)
     }

@@ -27,7 +27,7 @@ pub(super) enum TopUpdate {
 }
 
 /// Why a page could not be read.
-pub enum FetchFailure {
+pub enum AdminPageError {
     /// It may work later.
     Unreachable(String),
     /// The request is wrong, or its key is.
@@ -40,7 +40,7 @@ pub trait AdminPageSource: Send {
     ///
     /// # Errors
     /// There is none, with a message for the terminal.
-    fn page(&self, path: &str) -> Result<Value, FetchFailure>;
+    fn page(&self, path: &str) -> Result<Value, AdminPageError>;
 }
 
 /// The admin pages of one gateway.
@@ -49,13 +49,13 @@ pub(super) struct TopFeed {
 }
 
 /// The updates that a thread reads.
-pub(super) struct TopUpdates {
+pub(super) struct TopUpdateReceiver {
     pub received: Receiver<TopUpdate>,
     /// Whether the recent requests are shown, and therefore read.
     pub wants_recent: Arc<AtomicBool>,
 }
 
-impl FetchFailure {
+impl AdminPageError {
     pub(super) fn into_message(self) -> String {
         let (Self::Unreachable(message) | Self::Refused(message)) = self;
         message
@@ -75,15 +75,15 @@ impl TopFeed {
     }
 
     /// All pages, once.
-    pub fn everything(&self) -> Result<Vec<TopUpdate>, FetchFailure> {
+    pub fn everything(&self) -> Result<Vec<TopUpdate>, AdminPageError> {
         Ok(vec![self.traffic()?, self.overview()?, self.recent()?])
     }
 
     /// Reads the pages every second in a thread of its own, because a gateway may respond late.
-    pub fn start(self) -> TopUpdates {
+    pub fn start(self) -> TopUpdateReceiver {
         let (sender, received) = sync_channel(WAITING_MAX);
         let wants_recent = Arc::new(AtomicBool::new(false));
-        let updates = TopUpdates {
+        let updates = TopUpdateReceiver {
             received,
             wants_recent: wants_recent.clone(),
         };
@@ -112,7 +112,7 @@ impl TopFeed {
         }
     }
 
-    fn latest(&self, with_recent: bool) -> Result<Vec<TopUpdate>, FetchFailure> {
+    fn latest(&self, with_recent: bool) -> Result<Vec<TopUpdate>, AdminPageError> {
         let mut updates = vec![self.overview()?];
         if with_recent {
             updates.push(self.recent()?);
@@ -120,19 +120,19 @@ impl TopFeed {
         Ok(updates)
     }
 
-    fn overview(&self) -> Result<TopUpdate, FetchFailure> {
+    fn overview(&self) -> Result<TopUpdate, AdminPageError> {
         self.page("/overview").map(TopUpdate::Overview)
     }
 
-    fn traffic(&self) -> Result<TopUpdate, FetchFailure> {
+    fn traffic(&self) -> Result<TopUpdate, AdminPageError> {
         self.page("/traffic").map(TopUpdate::Traffic)
     }
 
-    fn recent(&self) -> Result<TopUpdate, FetchFailure> {
+    fn recent(&self) -> Result<TopUpdate, AdminPageError> {
         self.page("/requests").map(TopUpdate::Recent)
     }
 
-    fn page(&self, path: &str) -> Result<Value, FetchFailure> {
+    fn page(&self, path: &str) -> Result<Value, AdminPageError> {
         self.source.page(path)
     }
 }

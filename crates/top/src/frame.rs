@@ -3,7 +3,7 @@
 use super::amount::{clock, harmless, name, shortened};
 use super::overview_page::overview;
 use super::state::{TopState, TopView};
-use super::table::TopPage;
+use super::table::TopViewLines;
 use super::table_pages::{channels, in_flight, recent};
 use headgate_core::page_value::{list, text};
 use ratatui::buffer::Buffer;
@@ -62,7 +62,7 @@ fn screen_lines(state: &mut TopState, columns: usize, height: usize) -> Vec<Line
     lines
 }
 
-fn page(state: &TopState, columns: usize) -> TopPage {
+fn page(state: &TopState, columns: usize) -> TopViewLines {
     let (page, none) = match state.view {
         TopView::Overview => return overview(state, columns),
         TopView::Channels => (channels(state, columns), "There are no channels."),
@@ -70,7 +70,7 @@ fn page(state: &TopState, columns: usize) -> TopPage {
         TopView::Recent => (recent(state, columns), "There were no requests yet."),
     };
     match page.body.is_empty() {
-        true => TopPage {
+        true => TopViewLines {
             head: Vec::new(),
             body: vec![Line::styled(none, state.palette.quiet())],
         },
@@ -154,9 +154,9 @@ fn footer(state: &TopState, rows: usize, total: usize) -> Line<'static> {
     Line::styled(format!("{keys}{scrolling}"), state.palette.quiet())
 }
 
-fn help() -> TopPage {
+fn help() -> TopViewLines {
     let lines = HELP.map(|(keys, what)| Line::from(format!("{keys:28}{what}")));
-    TopPage {
+    TopViewLines {
         head: vec![Line::default()],
         body: lines.to_vec(),
     }

@@ -14,7 +14,7 @@ mod table_pages;
 #[cfg(test)]
 mod tests;
 
-pub use feed::{AdminPageSource, FetchFailure};
+pub use feed::{AdminPageError, AdminPageSource};
 pub use palette::TopPalette;
 
 use feed::TopFeed;
@@ -37,7 +37,7 @@ pub fn show(
 ) -> Result<(), String> {
     let feed = TopFeed::new(source);
     // A wrong address or key ends the command before it changes the screen.
-    let first = feed.everything().map_err(FetchFailure::into_message)?;
+    let first = feed.everything().map_err(AdminPageError::into_message)?;
     let mut state = TopState::new(url, palette);
     first.into_iter().for_each(|update| state.apply(update));
     if !is_once && io::stdout().is_terminal() {

@@ -2,7 +2,7 @@
 
 use super::amount::{clock, count, harmless, milliseconds, name, wrapped};
 use super::state::TopState;
-use super::table::TopPage;
+use super::table::TopViewLines;
 use super::table_pages::{channels, in_flight, recent};
 use chrono::{DateTime, Utc};
 use headgate_core::page_value::{list, text};
@@ -16,7 +16,7 @@ const INDENT: usize = 2;
 const BETWEEN_TILES: usize = 3;
 const SIDES: [&str; 3] = ["upstream", "gateway", "caller"];
 
-pub(super) fn overview(state: &TopState, room: usize) -> TopPage {
+pub(super) fn overview(state: &TopState, room: usize) -> TopViewLines {
     let mut body = findings(state, room);
     body.extend(section(state, "Last minute", tiles(state, room)));
     let now = text(&state.overview["time"]).parse::<DateTime<Utc>>();
@@ -37,7 +37,7 @@ pub(super) fn overview(state: &TopState, room: usize) -> TopPage {
     }
     body.extend(rejection(state));
     let head = Vec::new();
-    TopPage { head, body }
+    TopViewLines { head, body }
 }
 
 /// The findings with their advice. They come first, without a title.

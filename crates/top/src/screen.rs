@@ -3,7 +3,7 @@
 use super::feed::TopFeed;
 use super::frame::draw;
 use super::hang_up;
-use super::state::{TopEnd, TopState};
+use super::state::{TopEndReason, TopState};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use std::io;
@@ -31,8 +31,8 @@ pub(super) fn run(state: &mut TopState, feed: TopFeed) -> Result<(), String> {
     ratatui::restore();
     shown.map_err(|error| error.to_string())?;
     match state.end.take() {
-        Some(TopEnd::Refused(message)) => Err(message),
-        Some(TopEnd::Quit) | None => Ok(()),
+        Some(TopEndReason::Refused(message)) => Err(message),
+        Some(TopEndReason::Quit) | None => Ok(()),
     }
 }
 

@@ -16,11 +16,11 @@ const BAR_COUNTS: [u64; 4] = [120, 60, 30, 20];
 
 /// The requests and errors of each interval, by the second at which it starts.
 #[derive(Default)]
-pub(super) struct TopHistory {
+pub(super) struct TopTrafficHistory {
     intervals: BTreeMap<u64, [u64; 2]>,
 }
 
-impl TopHistory {
+impl TopTrafficHistory {
     /// Adds an interval of `/traffic`, or replaces it by its newer state.
     pub fn add(&mut self, interval: &Value) {
         let Some(start) = interval["start"].as_u64() else {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn an_hour_of_intervals_is_a_line_of_bars() {
-        let mut history = TopHistory::default();
+        let mut history = TopTrafficHistory::default();
         for (start, requests, failed) in [(0, 9, 0), (7_200, 1, 0), (7_210, 3, 0), (7_260, 8, 2)] {
             let errors = json!({"caller": 0, "gateway": failed, "upstream": failed});
             history.add(&json!({"start": start, "requests": requests, "errors": errors}));

@@ -2,7 +2,7 @@
 
 use super::feed::TopUpdate;
 use super::palette::TopPalette;
-use super::spark::TopHistory;
+use super::spark::TopTrafficHistory;
 use headgate_core::page_value::list;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub(super) enum TopView {
 
 /// Why the command ends.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum TopEnd {
+pub(super) enum TopEndReason {
     /// The user has quit.
     Quit,
     /// The gateway refuses to be read, with its sentence.
@@ -37,12 +37,12 @@ pub(super) struct TopState {
     pub scroll: usize,
     /// The last `/overview`.
     pub overview: Value,
-    pub history: TopHistory,
+    pub history: TopTrafficHistory,
     /// The recent requests, the newest first.
     pub recent: Vec<Value>,
     /// Why there is no newer state.
     pub disconnected: Option<String>,
-    pub end: Option<TopEnd>,
+    pub end: Option<TopEndReason>,
 }
 
 impl TopView {
@@ -67,7 +67,7 @@ impl TopState {
             shows_help: false,
             scroll: 0,
             overview: Value::Null,
-            history: TopHistory::default(),
+            history: TopTrafficHistory::default(),
             recent: Vec::new(),
             disconnected: None,
             end: None,
@@ -86,7 +86,7 @@ impl TopState {
             }
             TopUpdate::Recent(page) => self.recent = list(&page["requests"]).cloned().collect(),
             TopUpdate::Disconnected(message) => self.disconnected = Some(message),
-            TopUpdate::Refused(message) => self.end = Some(TopEnd::Refused(message)),
+            TopUpdate::Refused(message) => self.end = Some(TopEndReason::Refused(message)),
         }
     }
 
@@ -98,9 +98,9 @@ impl TopState {
     pub fn press(&mut self, key: KeyEvent) {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c') if is_control => self.end = Some(TopEnd::Quit),
+            KeyCode::Char('c') if is_control => self.end = Some(TopEndReason::Quit),
             KeyCode::Esc | KeyCode::Char('?') if self.shows_help => self.shows_help = false,
-            KeyCode::Esc | KeyCode::Char('q') => self.end = Some(TopEnd::Quit),
+            KeyCode::Esc | KeyCode::Char('q') => self.end = Some(TopEndReason::Quit),
             KeyCode::Char('?') => {
                 self.shows_help = true;
                 self.scroll = 0;

@@ -11,7 +11,7 @@ const TEXT_MAX: usize = 40;
 
 /// What a view shows: lines that stay, and lines that scroll.
 #[derive(Default)]
-pub(super) struct TopPage {
+pub(super) struct TopViewLines {
     pub head: Vec<Line<'static>>,
     pub body: Vec<Line<'static>>,
 }
@@ -65,7 +65,7 @@ impl From<String> for TextCell {
 }
 
 impl<const COLUMNS: usize> TextTable<COLUMNS> {
-    pub fn page(&self, room: usize, palette: TopPalette) -> TopPage {
+    pub fn page(&self, room: usize, palette: TopPalette) -> TopViewLines {
         let widths = self.widths(room);
         let titles = self
             .columns
@@ -75,7 +75,7 @@ impl<const COLUMNS: usize> TextTable<COLUMNS> {
             let cells = row.iter().map(|cell| (cell.text.as_str(), cell.style));
             self.line(cells, &widths)
         });
-        TopPage {
+        TopViewLines {
             head: vec![self.line(titles, &widths)],
             body: rows.collect(),
         }

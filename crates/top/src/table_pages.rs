@@ -3,7 +3,7 @@
 use super::amount::{clock, count, milliseconds, name, seconds_between};
 use super::palette::TopPalette;
 use super::state::TopState;
-use super::table::{TextCell, TextColumn, TextTable, TopPage};
+use super::table::{TextCell, TextColumn, TextTable, TopViewLines};
 use headgate_core::page_value::{list, text};
 use ratatui::style::Style;
 use serde_json::Value;
@@ -13,7 +13,7 @@ const SILENT_MS: u64 = 5_000;
 const STATUS_OF_ERRORS: u64 = 400;
 
 /// The channels; errors and times are those of the last minute.
-pub(super) fn channels(state: &TopState, room: usize) -> TopPage {
+pub(super) fn channels(state: &TopState, room: usize) -> TopViewLines {
     let channels = list(&state.overview["channels"]);
     let rows = channels.map(|channel| {
         let minute = &channel["minute"];
@@ -47,7 +47,7 @@ pub(super) fn channels(state: &TopState, room: usize) -> TopPage {
 }
 
 /// The requests in flight, those that have waited longest first.
-pub(super) fn in_flight(state: &TopState, room: usize) -> TopPage {
+pub(super) fn in_flight(state: &TopState, room: usize) -> TopViewLines {
     let requests = list(&state.overview["open_requests"]);
     let rows = requests.map(|open| {
         let waits_for = text(&open["waits_for"]);
@@ -91,7 +91,7 @@ pub(super) fn in_flight(state: &TopState, room: usize) -> TopPage {
 }
 
 /// The recent requests, the newest first.
-pub(super) fn recent(state: &TopState, room: usize) -> TopPage {
+pub(super) fn recent(state: &TopState, room: usize) -> TopViewLines {
     let rows = state.recent.iter().map(|line| {
         let style = match line["status"].as_u64() {
             Some(status) if status >= STATUS_OF_ERRORS => state.palette.bad(),

@@ -3,7 +3,7 @@
 use super::feed::TopUpdate;
 use super::frame::draw;
 use super::palette::TopPalette;
-use super::state::{TopEnd, TopState, TopView};
+use super::state::{TopEndReason, TopState, TopView};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
@@ -204,7 +204,7 @@ fn a_gateway_that_is_gone_keeps_its_last_state_until_it_is_back() {
     state.apply(TopUpdate::Overview(overview()));
     assert_shows(&lines(&mut state, 80, 40), &["healthy  http://"]);
     state.apply(TopUpdate::Refused("error: incorrect admin key".into()));
-    let refused = TopEnd::Refused("error: incorrect admin key".into());
+    let refused = TopEndReason::Refused("error: incorrect admin key".into());
     assert_eq!(state.end, Some(refused));
 }
 
@@ -241,7 +241,7 @@ fn keys_switch_views_open_help_and_quit() {
     press(&mut state, &[KeyCode::Esc]);
     assert_eq!(state.end, None);
     press(&mut state, &[KeyCode::Esc]);
-    assert_eq!(state.end, Some(TopEnd::Quit));
+    assert_eq!(state.end, Some(TopEndReason::Quit));
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub struct AttemptTrace {
     /// How often the request was sent again on another connection.
     pub resends: u8,
     /// How long the attempt waited for each side; until it ends, how long the exchange had waited when it began.
-    pub waits: SideWaits,
+    pub waits: UpstreamClientWaits,
     /// The provider's request id.
     pub upstream_request_id: Option<String>,
 }
@@ -39,21 +39,21 @@ pub struct AttemptTarget {
 
 /// How long an exchange waited for the provider and for the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SideWaits {
+pub struct UpstreamClientWaits {
     pub upstream: Duration,
     pub client: Duration,
 }
 
 /// What is known of an attempt when its response, or its failure, was judged.
 #[derive(Clone, Copy, Debug)]
-pub struct AttemptEnd {
+pub struct TracedAttemptOutcome {
     pub outcome: &'static str,
     pub status: Option<u16>,
 }
 
 impl AttemptTrace {
     /// An attempt that begins; `waits` is how long the exchange has waited so far.
-    pub(super) fn new(target: AttemptTarget, began: Duration, waits: SideWaits) -> Self {
+    pub(super) fn new(target: AttemptTarget, began: Duration, waits: UpstreamClientWaits) -> Self {
         Self {
             span_id: SpanId::random(),
             target,
@@ -68,7 +68,7 @@ impl AttemptTrace {
     }
 
     /// Ends the attempt, unless it has ended before.
-    pub(super) fn end(&mut self, at: Duration, waits: SideWaits) {
+    pub(super) fn end(&mut self, at: Duration, waits: UpstreamClientWaits) {
         if self.ended.is_none() {
             self.ended = Some(at);
             self.waits = waits.since(self.waits);
@@ -76,7 +76,7 @@ impl AttemptTrace {
     }
 }
 
-impl SideWaits {
+impl UpstreamClientWaits {
     fn since(self, earlier: Self) -> Self {
         Self {
             upstream: self.upstream.saturating_sub(earlier.upstream),

@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use headgate_protocol::Protocol;
 use headgate_protocol::conversation::{
-    ConversationShape, ConversationText, StreamedMessages, request_messages, response_text,
+    ConversationShape, ConversationText, StreamMessageCollector, request_messages, response_text,
 };
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::sse::SseDecoder;
@@ -16,7 +16,7 @@ const EVENT_BYTES_MAX: usize = 256 << 10;
 
 /// Which messages of a route's exchanges their spans have.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TracedMessages {
+pub struct MessageTracePolicy {
     pub input: bool,
     pub output: bool,
     /// Maximum number of bytes of each.
@@ -35,10 +35,10 @@ pub struct ExchangeMessages {
 pub struct ResponseMessageRecorder {
     shape: &'static ConversationShape,
     bytes_max: usize,
-    response: RecordedMessages,
+    response: ResponseRecorderState,
 }
 
-enum RecordedMessages {
+enum ResponseRecorderState {
     /// There is no response yet, or none that has messages.
     Nothing,
     Body {
@@ -47,11 +47,11 @@ enum RecordedMessages {
     },
     Stream {
         decoder: SseDecoder,
-        messages: StreamedMessages,
+        messages: StreamMessageCollector,
     },
 }
 
-impl TracedMessages {
+impl MessageTracePolicy {
     /// What records the responses of exchanges with this protocol; `None` if their spans have no output.
     pub fn response_recorder(
         self,
@@ -61,7 +61,7 @@ impl TracedMessages {
         Some(Box::new(ResponseMessageRecorder {
             shape: conversation.filter(|_| self.output)?,
             bytes_max: self.bytes_max,
-            response: RecordedMessages::Nothing,
+            response: ResponseRecorderState::Nothing,
         }))
     }
 }
@@ -106,31 +106,31 @@ impl ResponseMessageRecorder {
         let class = class.and_then(|class| class.to_str().ok()).unwrap_or("");
         let is_plain = !headers.contains_key(header::CONTENT_ENCODING);
         self.response = match class.split(';').next().map(str::trim) {
-            _ if !status.is_success() || !is_plain => RecordedMessages::Nothing,
-            Some("application/json") => RecordedMessages::Body {
+            _ if !status.is_success() || !is_plain => ResponseRecorderState::Nothing,
+            Some("application/json") => ResponseRecorderState::Body {
                 bytes: BytesMut::new(),
                 is_cut: false,
             },
-            Some("text/event-stream") => RecordedMessages::Stream {
+            Some("text/event-stream") => ResponseRecorderState::Stream {
                 decoder: SseDecoder::new(EVENT_BYTES_MAX),
-                messages: StreamedMessages::new(self.shape, self.bytes_max),
+                messages: StreamMessageCollector::new(self.shape, self.bytes_max),
             },
-            _ => RecordedMessages::Nothing,
+            _ => ResponseRecorderState::Nothing,
         };
     }
 
     /// Takes a piece of the body.
     pub fn push(&mut self, piece: &Bytes) {
         match &mut self.response {
-            RecordedMessages::Nothing => {}
-            RecordedMessages::Body { bytes, is_cut } => {
+            ResponseRecorderState::Nothing => {}
+            ResponseRecorderState::Body { bytes, is_cut } => {
                 *is_cut |= bytes.len() + piece.len() > BODY_BYTES_MAX;
                 match is_cut {
                     true => bytes.clear(),
                     false => bytes.extend_from_slice(piece),
                 }
             }
-            RecordedMessages::Stream { decoder, messages } => {
+            ResponseRecorderState::Stream { decoder, messages } => {
                 decoder.push(piece);
                 while let Some(event) = decoder.next() {
                     messages.push(event.data());
@@ -142,13 +142,13 @@ impl ResponseMessageRecorder {
     /// The messages so far; `None` if the response has none.
     pub fn messages(&self) -> Option<ConversationText> {
         match &self.response {
-            RecordedMessages::Nothing => None,
-            RecordedMessages::Stream { messages, .. } => Some(messages.text()),
-            RecordedMessages::Body { is_cut: true, .. } => Some(ConversationText {
+            ResponseRecorderState::Nothing => None,
+            ResponseRecorderState::Stream { messages, .. } => Some(messages.text()),
+            ResponseRecorderState::Body { is_cut: true, .. } => Some(ConversationText {
                 json: "[]".into(),
                 is_truncated: true,
             }),
-            RecordedMessages::Body { bytes, .. } => {
+            ResponseRecorderState::Body { bytes, .. } => {
                 let bytes = Bytes::copy_from_slice(bytes);
                 let body = JsonDocument::parse(bytes, &JsonLimits::default()).ok()?;
                 Some(response_text(self.shape, &body, self.bytes_max))

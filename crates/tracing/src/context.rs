@@ -29,7 +29,7 @@ const RANDOM: u8 = 2;
 
 /// What the headers of a request state about its trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceContext {
+pub struct CallerTraceContext {
     pub trace_id: TraceId,
     /// The span that sent the request.
     pub span_id: SpanId,
@@ -42,7 +42,7 @@ pub struct TraceContext {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceFlags(u8);
 
-impl TraceContext {
+impl CallerTraceContext {
     /// The trace context in the headers of a request; `None` if there is none, or if it is invalid.
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(TRACEPARENT).iter();

@@ -1,8 +1,10 @@
 //! What becomes the spans of an exchange: collected while it runs, and completed at its end.
 
-use super::attempt_trace::{AttemptEnd, AttemptTarget, AttemptTrace, SideWaits};
+use super::attempt_trace::{
+    AttemptTarget, AttemptTrace, TracedAttemptOutcome, UpstreamClientWaits,
+};
 use super::content::ExchangeMessages;
-use super::context::{TRACEPARENT, TRACESTATE, TraceContext, TraceFlags, traceparent};
+use super::context::{CallerTraceContext, TRACEPARENT, TRACESTATE, TraceFlags, traceparent};
 use super::ids::{SpanId, TraceId};
 use headgate_protocol::Protocol;
 use headgate_protocol::usage::TokenUsage;
@@ -55,7 +57,7 @@ pub struct ExchangeSummary {
     pub total: Duration,
     pub usage: Option<TokenUsage>,
     pub response_id: Option<String>,
-    pub waits: SideWaits,
+    pub waits: UpstreamClientWaits,
     /// The longest single wait for the provider, the caller and the gateway.
     pub longest_waits: [Duration; 3],
     /// The revision of the configuration.
@@ -73,10 +75,10 @@ pub struct FinishedTrace {
 
 impl ExchangeTrace {
     /// A trace that begins now, or continues that of the caller.
-    pub(super) fn new(parent: Option<TraceContext>, is_sampled: bool) -> Self {
+    pub(super) fn new(parent: Option<CallerTraceContext>, is_sampled: bool) -> Self {
         let (trace_id, parent, flags, state) = match parent {
             Some(parent) => {
-                let TraceContext {
+                let CallerTraceContext {
                     trace_id,
                     span_id,
                     flags,
@@ -102,7 +104,12 @@ impl ExchangeTrace {
     }
 
     /// Begins an attempt; `waits` is how long the exchange has waited so far.
-    pub fn begin_attempt(&mut self, target: AttemptTarget, at: Duration, waits: SideWaits) {
+    pub fn begin_attempt(
+        &mut self,
+        target: AttemptTarget,
+        at: Duration,
+        waits: UpstreamClientWaits,
+    ) {
         self.attempts.push(AttemptTrace::new(target, at, waits));
     }
 
@@ -134,7 +141,7 @@ impl ExchangeTrace {
     }
 
     /// Notes how the current attempt was judged.
-    pub fn note_outcome(&mut self, end: AttemptEnd) {
+    pub fn note_outcome(&mut self, end: TracedAttemptOutcome) {
         if let Some(last) = self.attempts.last_mut() {
             last.outcome = Some(end.outcome);
             last.status = end.status.or(last.status);
@@ -162,7 +169,7 @@ impl ExchangeTrace {
     }
 
     /// Ends the current attempt, unless it has ended before.
-    pub fn end_attempt(&mut self, at: Duration, waits: SideWaits) {
+    pub fn end_attempt(&mut self, at: Duration, waits: UpstreamClientWaits) {
         if let Some(last) = self.attempts.last_mut() {
             last.end(at, waits);
         }

@@ -6,12 +6,10 @@
 use super::exchange_trace::FinishedTrace;
 use super::ids::random_number;
 use super::otlp::{encode, partial_refusal};
-use super::queue::{SpanOutcome, TraceQueue};
+use super::queue::{SpanExportOutcome, TraceQueue};
 use super::settings::Tracing;
 use bytes::Bytes;
-use headgate_core::callout::{
-    ServiceClient, ServiceRequest, ServiceRequestContent, ServiceResponse,
-};
+use headgate_core::callout::{ServiceClient, ServiceHttpRequest, ServiceRequest, ServiceResponse};
 use headgate_protocol::redact::redact;
 use headgate_protocol::retry_after;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -43,11 +41,11 @@ pub struct TraceExporter {
     pending: Vec<FinishedTrace>,
     /// The last tracing settings, for what waits when a reload switches tracing off.
     last: Option<Arc<Tracing>>,
-    lost: LostSpanLog,
+    lost: LostSpanLogger,
 }
 
 /// What became of an export that was sent.
-enum ExportEnd {
+enum ExportOutcome {
     /// The collector has the spans, except for this many.
     Accepted { refused: u64, reason: String },
     /// The collector does not take them.
@@ -61,7 +59,7 @@ enum ExportEnd {
 
 /// Logs lost spans, at most once in [`LOG_INTERVAL`].
 #[derive(Default)]
-struct LostSpanLog {
+struct LostSpanLogger {
     logged: Option<Instant>,
     /// The number of lost spans that the log has.
     reported: u64,
@@ -74,7 +72,7 @@ impl TraceExporter {
             client,
             pending: Vec::new(),
             last: None,
-            lost: LostSpanLog::default(),
+            lost: LostSpanLogger::default(),
         }
     }
 
@@ -109,8 +107,11 @@ impl TraceExporter {
             left.extend(self.queue.take(usize::MAX));
         }
         let spans = left.iter().map(FinishedTrace::spans).sum();
-        self.queue
-            .lose(SpanOutcome::Undelivered, spans, "tracing was switched off");
+        self.queue.lose(
+            SpanExportOutcome::Undelivered,
+            spans,
+            "tracing was switched off",
+        );
         spans
     }
 
@@ -149,13 +150,16 @@ impl TraceExporter {
         let end = self.deliver(body, current).await;
         self.pending.clear();
         let (outcome, lost, reason) = match end {
-            ExportEnd::Accepted { refused, reason } => {
+            ExportOutcome::Accepted { refused, reason } => {
                 let refused = refused.min(spans);
-                self.queue.count(SpanOutcome::Exported, spans - refused);
-                (SpanOutcome::Refused, refused, reason)
+                self.queue
+                    .count(SpanExportOutcome::Exported, spans - refused);
+                (SpanExportOutcome::Refused, refused, reason)
             }
-            ExportEnd::Refused(reason) => (SpanOutcome::Refused, spans, reason),
-            ExportEnd::Unavailable { reason, .. } => (SpanOutcome::Undelivered, spans, reason),
+            ExportOutcome::Refused(reason) => (SpanExportOutcome::Refused, spans, reason),
+            ExportOutcome::Unavailable { reason, .. } => {
+                (SpanExportOutcome::Undelivered, spans, reason)
+            }
         };
         self.queue.lose(outcome, lost, &reason);
         self.lost.report(&self.queue, &reason);
@@ -166,16 +170,16 @@ impl TraceExporter {
         &mut self,
         body: Bytes,
         current: &impl Fn() -> Option<Arc<Tracing>>,
-    ) -> ExportEnd {
+    ) -> ExportOutcome {
         let mut delay = RETRY_DELAY;
         let mut sends = 1;
         loop {
             // A reload may have corrected the address.
             let Some(tracing) = self.tracing(current) else {
-                return ExportEnd::Refused("tracing is off".into());
+                return ExportOutcome::Refused("tracing is off".into());
             };
             let end = send(&*self.client, &tracing, body.clone()).await;
-            let ExportEnd::Unavailable {
+            let ExportOutcome::Unavailable {
                 retry_after,
                 reason,
             } = &end
@@ -195,7 +199,7 @@ impl TraceExporter {
     }
 }
 
-async fn send(client: &dyn ServiceClient, tracing: &Tracing, body: Bytes) -> ExportEnd {
+async fn send(client: &dyn ServiceClient, tracing: &Tracing, body: Bytes) -> ExportOutcome {
     let settings = &tracing.settings;
     let mut headers = HeaderMap::new();
     let protobuf = HeaderValue::from_static("application/x-protobuf");
@@ -205,7 +209,7 @@ async fn send(client: &dyn ServiceClient, tracing: &Tracing, body: Bytes) -> Exp
     let request = ServiceRequest {
         endpoint: &settings.collector,
         id: None,
-        content: ServiceRequestContent {
+        content: ServiceHttpRequest {
             method: Method::POST,
             path: settings.collector.path.clone(),
             headers,
@@ -223,33 +227,33 @@ async fn send(client: &dyn ServiceClient, tracing: &Tracing, body: Bytes) -> Exp
     }
 }
 
-fn unavailable(reason: String) -> ExportEnd {
-    ExportEnd::Unavailable {
+fn unavailable(reason: String) -> ExportOutcome {
+    ExportOutcome::Unavailable {
         retry_after: None,
         reason,
     }
 }
 
 /// What a response to an export means.
-fn classify_response(response: &ServiceResponse) -> ExportEnd {
+fn classify_response(response: &ServiceResponse) -> ExportOutcome {
     let status = response.status;
     if status.is_success() {
         let (refused, reason) = match partial_refusal(&response.body) {
             Some(partial) => (partial.spans, shown(&partial.reason)),
             None => (0, String::new()),
         };
-        return ExportEnd::Accepted { refused, reason };
+        return ExportOutcome::Accepted { refused, reason };
     }
     let reason = format!("the collector responded with status {}", status.as_u16());
     match status {
         StatusCode::TOO_MANY_REQUESTS
         | StatusCode::BAD_GATEWAY
         | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::GATEWAY_TIMEOUT => ExportEnd::Unavailable {
+        | StatusCode::GATEWAY_TIMEOUT => ExportOutcome::Unavailable {
             retry_after: retry_after::from_headers(&response.headers, SystemTime::now()),
             reason,
         },
-        _ => ExportEnd::Refused(reason),
+        _ => ExportOutcome::Refused(reason),
     }
 }
 
@@ -267,7 +271,7 @@ fn jittered(delay: Duration) -> Duration {
     delay.mul_f64(0.5 + share / 2.0)
 }
 
-impl LostSpanLog {
+impl LostSpanLogger {
     /// Logs the spans that were lost since the last line.
     fn report(&mut self, queue: &TraceQueue, reason: &str) {
         let lost = queue.lost();

@@ -18,13 +18,13 @@ mod queue;
 mod sampling;
 mod settings;
 
-pub use attempt_trace::{AttemptEnd, AttemptTarget, AttemptTrace, SideWaits};
-pub use content::{ExchangeMessages, ResponseMessageRecorder, TracedMessages};
-pub use context::{TRACEPARENT, TRACESTATE, TraceContext};
+pub use attempt_trace::{AttemptTarget, AttemptTrace, TracedAttemptOutcome, UpstreamClientWaits};
+pub use content::{ExchangeMessages, MessageTracePolicy, ResponseMessageRecorder};
+pub use context::{CallerTraceContext, TRACEPARENT, TRACESTATE};
 pub use exchange_trace::{ExchangeSummary, ExchangeTrace, FinishedTrace};
 #[cfg(feature = "otlp")]
 pub use exporter::TraceExporter;
 pub use ids::{SpanId, TraceId};
-pub use queue::{SpanLoss, SpanOutcome, TraceQueue};
+pub use queue::{LastSpanLoss, SpanExportOutcome, TraceQueue};
 pub use sampling::{ErrorSampling, ParentSampling, TraceSampling};
 pub use settings::{TraceSettings, Tracing};

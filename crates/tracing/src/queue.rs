@@ -18,15 +18,15 @@ pub struct TraceQueue {
     waiting: Mutex<WaitingTraces>,
     /// The queue is no longer empty, or has a whole batch.
     pub(super) is_due: Notify,
-    counts: [AtomicU64; SpanOutcome::ALL.len()],
-    last_loss: Mutex<Option<SpanLoss>>,
+    counts: [AtomicU64; SpanExportOutcome::ALL.len()],
+    last_loss: Mutex<Option<LastSpanLoss>>,
 }
 
 /// The last spans that were lost.
 #[derive(Clone, Debug)]
-pub struct SpanLoss {
+pub struct LastSpanLoss {
     pub at: Instant,
-    pub outcome: SpanOutcome,
+    pub outcome: SpanExportOutcome,
     /// What the collector responded, or why it could not be reached; empty if the queue was full.
     pub reason: String,
 }
@@ -40,7 +40,7 @@ struct WaitingTraces {
 
 /// What became of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpanOutcome {
+pub enum SpanExportOutcome {
     /// The collector has it.
     Exported,
     /// The queue was full.
@@ -59,7 +59,7 @@ impl TraceQueue {
         let before = waiting.list.len();
         if before >= queue_size {
             drop(waiting);
-            return self.lose(SpanOutcome::QueueFull, finished.spans(), "");
+            return self.lose(SpanExportOutcome::QueueFull, finished.spans(), "");
         }
         if waiting.message_bytes + finished.message_bytes() > MESSAGE_BYTES_MAX {
             finished.leave_messages_out();
@@ -82,7 +82,7 @@ impl TraceQueue {
     }
 
     /// The number of spans with this outcome.
-    pub fn total(&self, outcome: SpanOutcome) -> u64 {
+    pub fn total(&self, outcome: SpanExportOutcome) -> u64 {
         self.counts[outcome as usize].load(Ordering::Relaxed)
     }
 
@@ -114,18 +114,20 @@ impl TraceQueue {
 
     /// The number of spans that the collector does not have.
     pub fn lost(&self) -> u64 {
-        let lost = SpanOutcome::ALL.into_iter().filter(|one| one.is_loss());
+        let lost = SpanExportOutcome::ALL
+            .into_iter()
+            .filter(|one| one.is_loss());
         lost.map(|outcome| self.total(outcome)).sum()
     }
 
     /// The last loss, if spans were lost.
-    pub fn last_loss(&self) -> Option<SpanLoss> {
+    pub fn last_loss(&self) -> Option<LastSpanLoss> {
         let last = self.last_loss.lock();
         last.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Counts spans that were lost, with the reason.
-    pub(super) fn lose(&self, outcome: SpanOutcome, spans: u64, reason: &str) {
+    pub(super) fn lose(&self, outcome: SpanExportOutcome, spans: u64, reason: &str) {
         if spans == 0 {
             return;
         }
@@ -134,14 +136,14 @@ impl TraceQueue {
             .last_loss
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *last = Some(SpanLoss {
+        *last = Some(LastSpanLoss {
             at: Instant::now(),
             outcome,
             reason: reason.to_owned(),
         });
     }
 
-    pub(super) fn count(&self, outcome: SpanOutcome, spans: u64) {
+    pub(super) fn count(&self, outcome: SpanExportOutcome, spans: u64) {
         self.counts[outcome as usize].fetch_add(spans, Ordering::Relaxed);
     }
 
@@ -150,7 +152,7 @@ impl TraceQueue {
     }
 }
 
-impl SpanOutcome {
+impl SpanExportOutcome {
     pub const ALL: [Self; 4] = [
         Self::Exported,
         Self::QueueFull,

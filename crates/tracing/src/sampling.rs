@@ -1,6 +1,6 @@
 //! Which exchanges are exported: by the flag of the caller's trace, by ratio, and because they failed.
 
-use super::context::TraceContext;
+use super::context::CallerTraceContext;
 use super::ids::random_number;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -15,7 +15,7 @@ pub struct TraceSampling {
     threshold: u64,
     parent: ParentSampling,
     pub errors: ErrorSampling,
-    sampled_parents: SecondCount,
+    sampled_parents: ParentSamplingLimiter,
 }
 
 /// What the flag of the caller's trace decides.
@@ -40,7 +40,7 @@ pub enum ErrorSampling {
 
 /// Counts events of a second.
 #[derive(Debug)]
-struct SecondCount {
+struct ParentSamplingLimiter {
     /// When the counting began.
     began: Instant,
     /// The second in the upper 32 bits, and its count.
@@ -54,7 +54,7 @@ impl TraceSampling {
             threshold: (ratio.clamp(0.0, 1.0) * 2_f64.powi(RATIO_BITS as i32)) as u64,
             parent,
             errors,
-            sampled_parents: SecondCount {
+            sampled_parents: ParentSamplingLimiter {
                 began: Instant::now(),
                 count: AtomicU64::new(0),
             },
@@ -62,7 +62,7 @@ impl TraceSampling {
     }
 
     /// Whether an exchange is sampled that began at `now` and continues the trace of `parent`.
-    pub(super) fn decide(&self, parent: Option<&TraceContext>, now: Instant) -> bool {
+    pub(super) fn decide(&self, parent: Option<&CallerTraceContext>, now: Instant) -> bool {
         match (self.parent, parent) {
             (ParentSampling::Follow { per_second }, Some(parent)) => {
                 match parent.flags.is_sampled() {
@@ -80,7 +80,7 @@ impl TraceSampling {
     }
 }
 
-impl SecondCount {
+impl ParentSamplingLimiter {
     /// Counts an event, unless its second has `most` already.
     fn admit(&self, now: Instant, most: u32) -> bool {
         let second = now.saturating_duration_since(self.began).as_secs();
@@ -115,11 +115,11 @@ mod tests {
 
     const FOLLOW: ParentSampling = ParentSampling::Follow { per_second: 3 };
 
-    fn parent(flags: &str) -> TraceContext {
+    fn parent(flags: &str) -> CallerTraceContext {
         let value = format!("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-{flags}");
         let mut headers = HeaderMap::new();
         headers.insert("traceparent", HeaderValue::from_str(&value).unwrap());
-        TraceContext::from_headers(&headers).unwrap()
+        CallerTraceContext::from_headers(&headers).unwrap()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Tracing as configured, with the queue that outlives it.
 
-use super::context::{TRACEPARENT, TRACESTATE, TraceContext};
+use super::context::{CallerTraceContext, TRACEPARENT, TRACESTATE};
 use super::exchange_trace::{ExchangeSummary, ExchangeTrace, FinishedTrace};
 use super::queue::TraceQueue;
 use super::sampling::TraceSampling;
@@ -40,7 +40,7 @@ impl Tracing {
     /// The trace of an exchange that began at `now`. Takes the trace context out of the headers, so that nothing but an
     /// attempt passes on its own.
     pub fn begin(&self, headers: &mut HeaderMap, now: Instant) -> Box<ExchangeTrace> {
-        let parent = TraceContext::from_headers(headers);
+        let parent = CallerTraceContext::from_headers(headers);
         headers.remove(TRACEPARENT);
         headers.remove(TRACESTATE);
         let is_sampled = self.settings.sampling.decide(parent.as_ref(), now);

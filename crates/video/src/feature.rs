@@ -1,14 +1,14 @@
 //! Video tasks: their mapping, their polls, and callbacks of and for them.
 
-use crate::callbacks::{CallbackMetrics, CallbackQueue, admin_page, background, findings};
+use crate::callbacks::{CallbackMetrics, CallbackWorkerQueue, admin_page, background, findings};
 use crate::filter::{callbacks, map_task, receive_callback};
 use crate::polls::findings::QUERY_LIMIT;
 use crate::polls::{PollMetrics, TaskStatusFetcher};
 use headgate_core::feature::background::BackgroundWork;
-use headgate_core::feature::findings::FeatureFindings;
+use headgate_core::feature::findings::FeatureFindingDefinitions;
 use headgate_core::feature::metrics::FeatureMetrics;
-use headgate_core::feature::pages::FeaturePage;
-use headgate_core::feature::{Feature, FeatureValues};
+use headgate_core::feature::pages::FeatureAdminPage;
+use headgate_core::feature::{Feature, FeatureTypeMap};
 use headgate_core::filter::descriptor::FilterDescriptor;
 use headgate_core::task::state::TaskState;
 use prometheus::Registry;
@@ -37,15 +37,15 @@ impl Feature for VideoFeature {
         })
     }
 
-    fn add_shared_values(&self, values: &mut FeatureValues) {
+    fn add_shared_values(&self, values: &mut FeatureTypeMap) {
         values.set(Arc::<TaskStatusFetcher>::default());
-        values.set(Arc::<CallbackQueue>::default());
+        values.set(Arc::<CallbackWorkerQueue>::default());
     }
 
     fn register_metrics(
         &self,
         registry: &Registry,
-        shared: &FeatureValues,
+        shared: &FeatureTypeMap,
     ) -> Vec<Box<dyn FeatureMetrics>> {
         vec![
             Box::new(PollMetrics::new(registry, shared.get())),
@@ -53,12 +53,12 @@ impl Feature for VideoFeature {
         ]
     }
 
-    fn admin_pages(&self) -> &'static [FeaturePage] {
+    fn admin_pages(&self) -> &'static [FeatureAdminPage] {
         admin_page::PAGES
     }
 
-    fn findings(&self) -> FeatureFindings {
-        FeatureFindings {
+    fn findings(&self) -> FeatureFindingDefinitions {
+        FeatureFindingDefinitions {
             sources: &[
                 findings::DEAD_LETTERS,
                 findings::FAILING_RECEIVERS,
@@ -74,8 +74,8 @@ impl Feature for VideoFeature {
     }
 
     /// Events by what became of them, and the tasks that this process has seen, by their last known state.
-    fn add_overview(&self, values: &FeatureValues, overview: &mut Map<String, Value>) {
-        let events = values.get::<CallbackQueue>().counters().totals();
+    fn add_overview(&self, values: &FeatureTypeMap, overview: &mut Map<String, Value>) {
+        let events = values.get::<CallbackWorkerQueue>().counters().totals();
         let events = json!({"pending": events.pending, "dead": events.dead});
         overview.insert("callbacks".into(), events);
         let polls = values.get::<TaskStatusFetcher>();

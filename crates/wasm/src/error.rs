@@ -9,7 +9,7 @@ use crate::callback::PluginCallback;
 /// Why the host cannot be built.
 #[derive(Debug, Error)]
 #[error("the plugin engine cannot be started: {0}")]
-pub struct PluginHostError(pub(crate) String);
+pub struct PluginHostBuildError(pub(crate) String);
 
 /// Why a module is refused.
 #[derive(Debug, Error)]

@@ -12,7 +12,7 @@ use http::{HeaderMap, Method, StatusCode};
 ///
 /// If the future of a call is dropped before it completes, the value that was lent is left empty.
 #[derive(Default)]
-pub struct ExchangeData {
+pub struct LentExchange {
     pub request: PluginRequestHead,
     pub request_trailers: Option<Box<HeaderMap>>,
     /// `None` until there is a response.
@@ -74,7 +74,7 @@ pub enum PropertyValue {
 
 /// What the gateway does with the stream after a callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PluginStep {
+pub enum PluginStreamAction {
     /// Continues.
     Continue,
     /// The plugin waits for more of the body before it decides. Only when the stream has not ended; the head is not sent
@@ -88,14 +88,14 @@ pub enum PluginStep {
 
 /// What happens to a body after a callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PluginBodyStep {
+pub enum PluginBodyAction {
     /// Passes these bytes on: what was held and what was given, as the plugin left it; perhaps none.
     Continue(Bytes),
     /// The bytes are held for the next callback.
     Hold,
-    /// As [`PluginStep::Reply`].
+    /// As [`PluginStreamAction::Reply`].
     Reply(PluginReply),
-    /// As [`PluginStep::Close`].
+    /// As [`PluginStreamAction::Close`].
     Close,
 }
 
@@ -110,9 +110,9 @@ pub struct PluginReply {
 }
 
 /// Without what may be a secret.
-impl fmt::Debug for ExchangeData {
+impl fmt::Debug for LentExchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExchangeData")
+        f.debug_struct("LentExchange")
             .field("request", &self.request)
             .field("response", &self.response)
             .finish_non_exhaustive()
@@ -127,7 +127,7 @@ impl fmt::Debug for PluginRequestHead {
             .field("method", &self.method)
             .field("authority", &self.authority)
             .field("path", &path)
-            .field("headers", &HeaderNames(&self.headers))
+            .field("headers", &HeaderNamesDebug(&self.headers))
             .finish_non_exhaustive()
     }
 }
@@ -137,15 +137,15 @@ impl fmt::Debug for PluginResponseHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PluginResponseHead")
             .field("status", &self.status)
-            .field("headers", &HeaderNames(&self.headers))
+            .field("headers", &HeaderNamesDebug(&self.headers))
             .finish()
     }
 }
 
 /// Prints the names of a map.
-pub(crate) struct HeaderNames<'a>(pub &'a HeaderMap);
+pub(crate) struct HeaderNamesDebug<'a>(pub &'a HeaderMap);
 
-impl fmt::Debug for HeaderNames<'_> {
+impl fmt::Debug for HeaderNamesDebug<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.keys()).finish()
     }

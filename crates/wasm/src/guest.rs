@@ -13,14 +13,14 @@ use wasmtime::{Store, Trap, TypedFunc, UpdateDeadline, WasmBacktrace, WasmParams
 use crate::abi::{GuestAbort, flush_output};
 use crate::callback::PluginCallback;
 use crate::error::{PluginFailure, PluginStartError};
-use crate::guest_state::{BackgroundCalls, GuestState, ROOT_CONTEXT};
+use crate::guest_state::{BackgroundCallRunner, GuestState, ROOT_CONTEXT};
 use crate::host::PluginHost;
 use crate::memory_budget::MemoryShare;
 use crate::module::PluginModule;
-use crate::plugin_resources::PluginResources;
+use crate::plugin_resources::SharedInstanceResources;
 use crate::ticker::TICK;
-pub(crate) use event_outcome::{EventOutcome, Reaction};
-pub(crate) use events::GuestEvent;
+pub(crate) use event_outcome::{StreamCallbackDecision, StreamCallbackOutcome};
+pub(crate) use events::StreamCallback;
 use exports::GuestExports;
 
 /// One instance of a module.
@@ -36,8 +36,8 @@ impl Guest {
     /// Makes an instance and configures its root context.
     pub async fn start(
         module: &PluginModule,
-        resources: Arc<PluginResources>,
-        instance: Weak<dyn BackgroundCalls>,
+        resources: Arc<SharedInstanceResources>,
+        instance: Weak<dyn BackgroundCallRunner>,
     ) -> Result<Self, PluginStartError> {
         let host = module.host().clone();
         let share = MemoryShare::new(Arc::clone(host.budget()));

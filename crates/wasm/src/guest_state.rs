@@ -7,7 +7,7 @@ mod map_kind;
 mod state;
 mod timers;
 
-pub(crate) use background::{BackgroundCall, BackgroundCalls};
-pub(crate) use map::{MapEdit, MapView};
+pub(crate) use background::{BackgroundCall, BackgroundCallRunner};
+pub(crate) use map::{HeaderMapEditor, HeaderMapView};
 pub(crate) use map_kind::HeaderMapKind;
 pub(crate) use state::{GuestState, HeldBody, HttpCallTask, ROOT_CONTEXT, StreamSide, StreamState};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, Linker, PoolingAllocationConfig};
 
 use crate::abi;
-use crate::error::PluginHostError;
+use crate::error::PluginHostBuildError;
 use crate::guest_state::GuestState;
 use crate::memory_budget::MemoryBudget;
 use crate::settings::{PluginHostSettings, TABLE_ELEMENTS_MAX};
@@ -34,8 +34,8 @@ impl PluginHost {
     ///
     /// # Errors
     /// The platform does not have what the engine needs.
-    pub fn new(settings: &PluginHostSettings) -> Result<Self, PluginHostError> {
-        let problem = |error: wasmtime::Error| PluginHostError(format!("{error:#}"));
+    pub fn new(settings: &PluginHostSettings) -> Result<Self, PluginHostBuildError> {
+        let problem = |error: wasmtime::Error| PluginHostBuildError(format!("{error:#}"));
         let (engine, is_pooled) = match Engine::new(&config(settings, true)) {
             Ok(engine) => (engine, true),
             // The address space is limited, for example by `ulimit -v`.
@@ -46,7 +46,8 @@ impl PluginHost {
         };
         let mut linker = Linker::new(&engine);
         abi::register(&mut linker).map_err(problem)?;
-        let ticker = EpochTicker::start(&engine).map_err(|e| PluginHostError(e.to_string()))?;
+        let ticker =
+            EpochTicker::start(&engine).map_err(|e| PluginHostBuildError(e.to_string()))?;
         Ok(Self(Arc::new(SharedHost {
             ticker,
             linker,

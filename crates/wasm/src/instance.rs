@@ -12,13 +12,13 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify, OwnedMappedMutexGuard, OwnedMutexGuard};
 
-use crate::environment::PluginLogLevel;
 use crate::error::{PluginFailure, PluginStartError};
-use crate::exchange::ExchangeData;
-use crate::guest::{EventOutcome, Guest, GuestEvent};
-use crate::guest_state::{BackgroundCall, BackgroundCalls, ROOT_CONTEXT, StreamSide};
+use crate::exchange::LentExchange;
+use crate::guest::{Guest, StreamCallback, StreamCallbackOutcome};
+use crate::guest_state::{BackgroundCall, BackgroundCallRunner, ROOT_CONTEXT, StreamSide};
+use crate::host_services::PluginLogLevel;
 use crate::module::PluginModule;
-use crate::plugin_resources::PluginResources;
+use crate::plugin_resources::SharedInstanceResources;
 pub(crate) use uninterrupted::UninterruptedCall;
 
 /// Streams that one instance serves before another takes its place, so that the ids of contexts never repeat.
@@ -28,7 +28,7 @@ const STREAMS_MAX: u32 = u32::MAX / 2;
 pub(crate) struct PluginInstance {
     /// `None` while it starts.
     guest: Arc<Mutex<Option<Guest>>>,
-    resources: Arc<PluginResources>,
+    resources: Arc<SharedInstanceResources>,
     /// A call into it failed: it is not called again.
     is_poisoned: AtomicBool,
     /// It takes no more streams, and serves those that it has.
@@ -55,7 +55,7 @@ impl PluginInstance {
     /// Makes an instance and configures it.
     pub async fn start(
         module: &PluginModule,
-        resources: Arc<PluginResources>,
+        resources: Arc<SharedInstanceResources>,
     ) -> Result<Arc<Self>, PluginStartError> {
         let instance = Arc::new(Self {
             guest: Arc::default(),
@@ -106,7 +106,7 @@ impl PluginInstance {
         self.streams.load(Ordering::Acquire)
     }
 
-    pub fn resources(&self) -> &PluginResources {
+    pub fn resources(&self) -> &SharedInstanceResources {
         &self.resources
     }
 
@@ -165,7 +165,7 @@ impl PluginInstance {
     }
 }
 
-impl BackgroundCalls for PluginInstance {
+impl BackgroundCallRunner for PluginInstance {
     fn run(self: Arc<Self>, call: BackgroundCall) -> Pin<Box<dyn Future<Output = bool> + Send>> {
         Box::pin(async move {
             match self.lock_usable().await {
@@ -203,9 +203,9 @@ impl GuestGuard {
         mut self,
         context: u32,
         wake: Arc<Notify>,
-        exchange: ExchangeData,
-        event: GuestEvent,
-    ) -> EventOutcome {
+        exchange: LentExchange,
+        event: StreamCallback,
+    ) -> StreamCallbackOutcome {
         let outcome = self.guest.on_event(context, &wake, exchange, event).await;
         let swept = match &outcome.result {
             Ok(_) => self.guest.sweep().await,
@@ -220,8 +220,8 @@ impl GuestGuard {
         mut self,
         place: StreamPlace,
         new: Option<Arc<Notify>>,
-        exchange: ExchangeData,
-    ) -> (ExchangeData, Result<(), PluginFailure>) {
+        exchange: LentExchange,
+    ) -> (LentExchange, Result<(), PluginFailure>) {
         let context = place.context;
         let (exchange, result) = self.guest.on_end(context, new, exchange).await;
         self.settle(result.as_ref().err());
@@ -249,7 +249,7 @@ impl GuestGuard {
     }
 
     /// What a stream gets back that has no more callbacks.
-    pub fn surrender(&mut self, context: u32, failure: PluginFailure) -> EventOutcome {
+    pub fn surrender(&mut self, context: u32, failure: PluginFailure) -> StreamCallbackOutcome {
         self.guest.surrender(context, failure)
     }
 
@@ -257,21 +257,21 @@ impl GuestGuard {
     pub fn surrender_event(
         &mut self,
         context: u32,
-        exchange: ExchangeData,
-        event: GuestEvent,
-    ) -> EventOutcome {
+        exchange: LentExchange,
+        event: StreamCallback,
+    ) -> StreamCallbackOutcome {
         let lost = PluginFailure::InstanceLost;
         self.guest.surrender_event(context, exchange, event, lost)
     }
 
     /// Keeps the exchange of a paused stream in the instance.
-    pub async fn run_park(mut self, context: u32, exchange: ExchangeData) {
+    pub async fn run_park(mut self, context: u32, exchange: LentExchange) {
         let result = self.guest.park(context, exchange).await;
         self.settle_background(result).await;
     }
 
     /// What a paused stream does now; `None` if it still waits.
-    pub fn resumption(&mut self, context: u32, side: StreamSide) -> Option<EventOutcome> {
+    pub fn resumption(&mut self, context: u32, side: StreamSide) -> Option<StreamCallbackOutcome> {
         self.guest.resumption(context, side)
     }
 
@@ -319,9 +319,9 @@ fn forget_later(place: StreamPlace) {
     });
 }
 
-impl EventOutcome {
+impl StreamCallbackOutcome {
     /// What a stream gets back whose instance never had it.
-    pub fn unknown(failure: PluginFailure, exchange: ExchangeData) -> Self {
+    pub fn unknown(failure: PluginFailure, exchange: LentExchange) -> Self {
         Self {
             exchange: Some(exchange),
             result: Err(failure),

@@ -8,14 +8,14 @@ use tokio::time::timeout_at;
 
 use crate::error::{PluginFailure, PluginStartError};
 use crate::instance::{PluginInstance, StreamPlace};
-use crate::memory_budget::IdleInstances;
+use crate::memory_budget::EndIdleInstances;
 use crate::module::PluginModule;
-use crate::plugin_resources::PluginResources;
+use crate::plugin_resources::SharedInstanceResources;
 
 /// The instances of a plugin that take streams.
 pub(crate) struct InstancePool {
     module: PluginModule,
-    resources: Arc<PluginResources>,
+    resources: Arc<SharedInstanceResources>,
     instances: Mutex<PooledInstances>,
     /// Notified when an instance was started, or could not be.
     started: Notify,
@@ -41,10 +41,10 @@ enum PlaceDecision {
 }
 
 /// Counts an instance as starting until it is dropped.
-struct StartingInstance<'a>(&'a InstancePool);
+struct StartingInstanceGuard<'a>(&'a InstancePool);
 
 impl InstancePool {
-    pub fn new(module: PluginModule, resources: Arc<PluginResources>) -> Self {
+    pub fn new(module: PluginModule, resources: Arc<SharedInstanceResources>) -> Self {
         Self {
             module,
             resources,
@@ -78,7 +78,7 @@ impl InstancePool {
                 PlaceDecision::Start => {
                     // Of before the attempt: what a failed start gives back itself is not enough for the next one.
                     let room = self.module.host().budget().room();
-                    let starting = StartingInstance(self);
+                    let starting = StartingInstanceGuard(self);
                     let outcome = self.start().await.map_err(failed_start);
                     drop(starting);
                     match outcome {
@@ -152,7 +152,7 @@ impl InstancePool {
     }
 }
 
-impl IdleInstances for InstancePool {
+impl EndIdleInstances for InstancePool {
     /// Ends the instances without streams, all but one, which has what the plugin does between streams.
     fn end_idle(&self) {
         let mut idle = Vec::new();
@@ -169,7 +169,7 @@ impl IdleInstances for InstancePool {
     }
 }
 
-impl Drop for StartingInstance<'_> {
+impl Drop for StartingInstanceGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().starting -= 1;
         self.0.started.notify_waiters();

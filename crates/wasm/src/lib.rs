@@ -4,7 +4,7 @@
 //! - A [`PluginModule`] is compiled code whose interface was checked. Load it away from requests.
 //! - A [`Plugin`] is a module with a configuration, started; it owns instances and divides streams between them.
 //! - A [`PluginStream`] is one HTTP exchange within a plugin. Each of its methods is one callback of the ABI, to which
-//!   the exchange's data is lent as a [`ExchangeData`].
+//!   the exchange's data is lent as a [`LentExchange`].
 //! - A [`PluginHostServices`] is what the program around the plugins implements: a log and HTTP calls.
 //!
 //! A plugin runs on a fiber inside the future of the call: it yields to the runtime at least every millisecond, and
@@ -16,12 +16,12 @@
 mod abi;
 mod abi_status;
 mod callback;
-mod environment;
 mod error;
 mod exchange;
 mod guest;
 mod guest_state;
 mod host;
+mod host_services;
 mod instance;
 mod instance_pool;
 mod log_budget;
@@ -37,15 +37,15 @@ mod ticker;
 mod trap_breaker;
 
 pub use callback::PluginCallback;
-pub use environment::{
-    PluginHostServices, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
-};
-pub use error::{PluginFailure, PluginHostError, PluginModuleError, PluginStartError};
+pub use error::{PluginFailure, PluginHostBuildError, PluginModuleError, PluginStartError};
 pub use exchange::{
-    ExchangeData, PluginBodyStep, PluginReply, PluginRequestHead, PluginResponseHead, PluginStep,
-    PropertySource, PropertyValue,
+    LentExchange, PluginBodyAction, PluginReply, PluginRequestHead, PluginResponseHead,
+    PluginStreamAction, PropertySource, PropertyValue,
 };
 pub use host::PluginHost;
+pub use host_services::{
+    PluginHostServices, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
+};
 pub use metric_table::{MetricKind, MetricSample, MetricValue};
 pub use module::PluginModule;
 pub use plugin::{Plugin, PluginStatus};

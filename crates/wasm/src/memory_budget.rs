@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::Notify;
 
 /// Instances, some of which may be idle.
-pub(crate) trait IdleInstances: Send + Sync {
+pub(crate) trait EndIdleInstances: Send + Sync {
     /// Ends the instances that can be spared.
     fn end_idle(&self);
 }
@@ -16,7 +16,7 @@ pub(crate) struct MemoryBudget {
     max: AtomicUsize,
     taken: AtomicUsize,
     /// Those whose idle instances may be ended.
-    pools: Mutex<Vec<Weak<dyn IdleInstances>>>,
+    pools: Mutex<Vec<Weak<dyn EndIdleInstances>>>,
     /// Notified when memory is given back.
     freed: Notify,
 }
@@ -66,7 +66,7 @@ impl MemoryBudget {
     }
 
     /// The pool ends idle instances when memory is short.
-    pub fn register(&self, pool: Weak<dyn IdleInstances>) {
+    pub fn register(&self, pool: Weak<dyn EndIdleInstances>) {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         pools.retain(|pool| pool.strong_count() > 0);
         pools.push(pool);
@@ -86,7 +86,7 @@ impl MemoryBudget {
         false
     }
 
-    fn registered(&self) -> Vec<Arc<dyn IdleInstances>> {
+    fn registered(&self) -> Vec<Arc<dyn EndIdleInstances>> {
         let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         pools.iter().filter_map(Weak::upgrade).collect()
     }

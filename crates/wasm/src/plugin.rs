@@ -6,12 +6,12 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::callback::PluginCallback;
-use crate::environment::PluginHostServices;
 use crate::error::{PluginFailure, PluginStartError};
+use crate::host_services::PluginHostServices;
 use crate::instance_pool::InstancePool;
 use crate::metric_table::MetricSample;
 use crate::module::PluginModule;
-use crate::plugin_resources::PluginResources;
+use crate::plugin_resources::SharedInstanceResources;
 use crate::settings::PluginSettings;
 use crate::stream::PluginStream;
 
@@ -24,7 +24,7 @@ pub struct Plugin(Arc<StartedPlugin>);
 
 struct StartedPlugin {
     module: PluginModule,
-    resources: Arc<PluginResources>,
+    resources: Arc<SharedInstanceResources>,
     pool: Arc<InstancePool>,
 }
 
@@ -60,7 +60,7 @@ impl Plugin {
         environment: Arc<dyn PluginHostServices>,
     ) -> Result<Self, PluginStartError> {
         check_limits(&settings, module)?;
-        let resources = Arc::new(PluginResources::new(settings, environment));
+        let resources = Arc::new(SharedInstanceResources::new(settings, environment));
         let pool = InstancePool::new(module.clone(), Arc::clone(&resources));
         pool.start().await?;
         let pool = Arc::new(pool);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::environment::{PluginHostServices, PluginLogLevel};
+use crate::host_services::{PluginHostServices, PluginLogLevel};
 use crate::log_budget::LogBudget;
 use crate::metric_table::MetricTable;
 use crate::settings::PluginSettings;
@@ -15,7 +15,7 @@ use crate::trap_breaker::TrapBreaker;
 pub(crate) const LOG_LINE_MAX: usize = 4 << 10;
 
 /// What all instances of a plugin share.
-pub(crate) struct PluginResources {
+pub(crate) struct SharedInstanceResources {
     pub settings: PluginSettings,
     pub environment: Arc<dyn PluginHostServices>,
     pub store: SharedStore,
@@ -37,9 +37,9 @@ pub(crate) struct PluginCounts {
 }
 
 /// One of the HTTP calls that a plugin may make at a time.
-pub(crate) struct HttpCallPermit(Arc<PluginResources>);
+pub(crate) struct HttpCallPermit(Arc<SharedInstanceResources>);
 
-impl PluginResources {
+impl SharedInstanceResources {
     pub fn new(settings: PluginSettings, environment: Arc<dyn PluginHostServices>) -> Self {
         let started = Instant::now();
         Self {

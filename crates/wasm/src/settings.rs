@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderName;
 
-use crate::environment::PluginLogLevel;
 use crate::exchange::PropertyValue;
+use crate::host_services::PluginLogLevel;
 
 /// Elements of a table of an instance.
 pub(crate) const TABLE_ELEMENTS_MAX: usize = 100_000;

@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::callback::PluginCallback;
 use crate::error::PluginFailure;
-use crate::exchange::{ExchangeData, PluginBodyStep, PluginStep};
-use crate::guest::{EventOutcome, GuestEvent, Reaction};
+use crate::exchange::{LentExchange, PluginBodyAction, PluginStreamAction};
+use crate::guest::{StreamCallback, StreamCallbackDecision, StreamCallbackOutcome};
 use crate::guest_state::StreamSide;
 use crate::instance::{GuestGuard, StreamPlace, UninterruptedCall};
 use crate::instance_pool::InstancePool;
@@ -21,7 +21,7 @@ use crate::instance_pool::InstancePool;
 /// If the plugin pauses the stream and something else than its next callback can continue it (the response to an HTTP
 /// call; or the side of the stream has ended, so that it has no next callback), the method returns when the plugin
 /// continues, or fails after [`crate::PluginLimits::pause`]. Headers also wait for a timer or a queue of the plugin.
-/// Otherwise a paused stream is [`PluginStep::Hold`], and its next callback decides.
+/// Otherwise a paused stream is [`PluginStreamAction::Hold`], and its next callback decides.
 ///
 /// If a callback fails, the plugin's edits since the stream last went on are undone, so that a program that goes on
 /// without the plugin has the exchange as it was; [`Self::take_held`] has the body that the plugin did not pass on.
@@ -57,9 +57,9 @@ impl PluginStream {
     /// The plugin failed; the stream gets no more callbacks.
     pub async fn on_request_headers(
         &mut self,
-        exchange: &mut ExchangeData,
+        exchange: &mut LentExchange,
         end_of_stream: bool,
-    ) -> Result<PluginStep, PluginFailure> {
+    ) -> Result<PluginStreamAction, PluginFailure> {
         self.head(exchange, PluginCallback::RequestHeaders, end_of_stream)
             .await
     }
@@ -70,35 +70,35 @@ impl PluginStream {
     /// The plugin failed, or more than [`crate::PluginLimits::body`] is held.
     pub async fn on_request_body(
         &mut self,
-        exchange: &mut ExchangeData,
+        exchange: &mut LentExchange,
         piece: Bytes,
         end_of_stream: bool,
-    ) -> Result<PluginBodyStep, PluginFailure> {
+    ) -> Result<PluginBodyAction, PluginFailure> {
         let callback = PluginCallback::RequestBody;
         self.body(exchange, callback, piece, end_of_stream).await
     }
 
-    /// `proxy_on_request_trailers`, of [`ExchangeData::request_trailers`].
+    /// `proxy_on_request_trailers`, of [`LentExchange::request_trailers`].
     ///
     /// # Errors
     /// As [`Self::on_request_headers`].
     pub async fn on_request_trailers(
         &mut self,
-        exchange: &mut ExchangeData,
-    ) -> Result<PluginStep, PluginFailure> {
+        exchange: &mut LentExchange,
+    ) -> Result<PluginStreamAction, PluginFailure> {
         self.head(exchange, PluginCallback::RequestTrailers, true)
             .await
     }
 
-    /// `proxy_on_response_headers`, of [`ExchangeData::response`].
+    /// `proxy_on_response_headers`, of [`LentExchange::response`].
     ///
     /// # Errors
     /// As [`Self::on_request_headers`].
     pub async fn on_response_headers(
         &mut self,
-        exchange: &mut ExchangeData,
+        exchange: &mut LentExchange,
         end_of_stream: bool,
-    ) -> Result<PluginStep, PluginFailure> {
+    ) -> Result<PluginStreamAction, PluginFailure> {
         self.head(exchange, PluginCallback::ResponseHeaders, end_of_stream)
             .await
     }
@@ -109,10 +109,10 @@ impl PluginStream {
     /// As [`Self::on_request_body`].
     pub async fn on_response_body(
         &mut self,
-        exchange: &mut ExchangeData,
+        exchange: &mut LentExchange,
         piece: Bytes,
         end_of_stream: bool,
-    ) -> Result<PluginBodyStep, PluginFailure> {
+    ) -> Result<PluginBodyAction, PluginFailure> {
         let callback = PluginCallback::ResponseBody;
         self.body(exchange, callback, piece, end_of_stream).await
     }
@@ -124,34 +124,34 @@ impl PluginStream {
     /// As [`Self::on_request_body`].
     pub async fn on_response_event(
         &mut self,
-        exchange: &mut ExchangeData,
+        exchange: &mut LentExchange,
         event: Bytes,
-    ) -> Result<PluginBodyStep, PluginFailure> {
+    ) -> Result<PluginBodyAction, PluginFailure> {
         let callback = PluginCallback::ResponseEvent;
         self.body(exchange, callback, event, false).await
     }
 
-    /// `proxy_on_response_trailers`, of [`ExchangeData::response_trailers`].
+    /// `proxy_on_response_trailers`, of [`LentExchange::response_trailers`].
     ///
     /// # Errors
     /// As [`Self::on_request_headers`].
     pub async fn on_response_trailers(
         &mut self,
-        exchange: &mut ExchangeData,
-    ) -> Result<PluginStep, PluginFailure> {
+        exchange: &mut LentExchange,
+    ) -> Result<PluginStreamAction, PluginFailure> {
         self.head(exchange, PluginCallback::ResponseTrailers, true)
             .await
     }
 
-    /// Waits until the plugin continues a stream that is on [`PluginStep::Hold`], if it gets no other callback. Bytes are
+    /// Waits until the plugin continues a stream that is on [`PluginStreamAction::Hold`], if it gets no other callback. Bytes are
     /// those of the body that was held.
     ///
     /// # Errors
     /// The plugin failed, or did not continue within [`crate::PluginLimits::pause`].
     pub async fn resumed(
         &mut self,
-        exchange: &mut ExchangeData,
-    ) -> Result<PluginBodyStep, PluginFailure> {
+        exchange: &mut LentExchange,
+    ) -> Result<PluginBodyAction, PluginFailure> {
         let place = self.place()?;
         if let Some(guard) = place.instance.lock().await
             && guard.is_usable()
@@ -177,7 +177,7 @@ impl PluginStream {
     ///
     /// # Errors
     /// The plugin failed.
-    pub async fn finish(mut self, exchange: &mut ExchangeData) -> Result<(), PluginFailure> {
+    pub async fn finish(mut self, exchange: &mut LentExchange) -> Result<(), PluginFailure> {
         let Some(place) = &self.place else {
             return Ok(());
         };
@@ -196,31 +196,31 @@ impl PluginStream {
 
     async fn head(
         &mut self,
-        exchange: &mut ExchangeData,
+        exchange: &mut LentExchange,
         callback: PluginCallback,
         end_of_stream: bool,
-    ) -> Result<PluginStep, PluginFailure> {
-        let event = GuestEvent {
+    ) -> Result<PluginStreamAction, PluginFailure> {
+        let event = StreamCallback {
             callback,
             piece: Bytes::new(),
             end_of_stream,
         };
         Ok(match self.drive(exchange, event).await? {
-            Reaction::Continue(_) => PluginStep::Continue,
-            Reaction::Hold | Reaction::Wait => PluginStep::Hold,
-            Reaction::Reply(reply) => PluginStep::Reply(reply),
-            Reaction::Close => PluginStep::Close,
+            StreamCallbackDecision::Continue(_) => PluginStreamAction::Continue,
+            StreamCallbackDecision::Hold | StreamCallbackDecision::Wait => PluginStreamAction::Hold,
+            StreamCallbackDecision::Reply(reply) => PluginStreamAction::Reply(reply),
+            StreamCallbackDecision::Close => PluginStreamAction::Close,
         })
     }
 
     async fn body(
         &mut self,
-        exchange: &mut ExchangeData,
+        exchange: &mut LentExchange,
         callback: PluginCallback,
         piece: Bytes,
         end_of_stream: bool,
-    ) -> Result<PluginBodyStep, PluginFailure> {
-        let event = GuestEvent {
+    ) -> Result<PluginBodyAction, PluginFailure> {
+        let event = StreamCallback {
             callback,
             piece,
             end_of_stream,
@@ -230,9 +230,9 @@ impl PluginStream {
 
     async fn drive(
         &mut self,
-        exchange: &mut ExchangeData,
-        event: GuestEvent,
-    ) -> Result<Reaction, PluginFailure> {
+        exchange: &mut LentExchange,
+        event: StreamCallback,
+    ) -> Result<StreamCallbackDecision, PluginFailure> {
         let side = event.side();
         let guard = match self.lock().await {
             Ok(guard) => guard,
@@ -246,7 +246,10 @@ impl PluginStream {
         };
         let context = self.place()?.context;
         let outcome = match guard {
-            None => EventOutcome::unknown(PluginFailure::InstanceLost, std::mem::take(exchange)),
+            None => StreamCallbackOutcome::unknown(
+                PluginFailure::InstanceLost,
+                std::mem::take(exchange),
+            ),
             Some(mut guard) if !guard.is_usable() => {
                 guard.surrender_event(context, std::mem::take(exchange), event)
             }
@@ -258,7 +261,7 @@ impl PluginStream {
             }
         };
         let outcome = match outcome.result {
-            Ok(Reaction::Wait) => self.wait(side).await,
+            Ok(StreamCallbackDecision::Wait) => self.wait(side).await,
             _ => outcome,
         };
         self.settle(exchange, outcome, side)
@@ -278,17 +281,17 @@ impl PluginStream {
     }
 
     /// Waits until the plugin continues the stream, which the instance keeps the exchange of.
-    async fn wait(&self, side: StreamSide) -> EventOutcome {
+    async fn wait(&self, side: StreamSide) -> StreamCallbackOutcome {
         let lost = PluginFailure::InstanceLost;
         let Ok(place) = self.place() else {
-            return EventOutcome::unknown(lost, ExchangeData::default());
+            return StreamCallbackOutcome::unknown(lost, LentExchange::default());
         };
         let limit = place.instance.resources().settings.limits.pause;
         let deadline = Instant::now() + limit;
         let mut is_over = false;
         loop {
             let Some(mut guard) = place.instance.lock().await else {
-                return EventOutcome::unknown(lost, ExchangeData::default());
+                return StreamCallbackOutcome::unknown(lost, LentExchange::default());
             };
             if !guard.is_usable() {
                 return guard.surrender(place.context, lost);
@@ -307,10 +310,10 @@ impl PluginStream {
 
     fn settle(
         &mut self,
-        exchange: &mut ExchangeData,
-        outcome: EventOutcome,
+        exchange: &mut LentExchange,
+        outcome: StreamCallbackOutcome,
         side: StreamSide,
-    ) -> Result<Reaction, PluginFailure> {
+    ) -> Result<StreamCallbackDecision, PluginFailure> {
         if let Some(returned) = outcome.exchange {
             *exchange = returned;
         }
@@ -347,7 +350,7 @@ impl Drop for PluginStream {
                 && guard.is_usable()
             {
                 let instance = Arc::clone(&place.instance);
-                let (_, result) = guard.run_end(place, None, ExchangeData::default()).await;
+                let (_, result) = guard.run_end(place, None, LentExchange::default()).await;
                 instance.report(&result);
             }
         });
@@ -364,11 +367,11 @@ impl fmt::Debug for PluginStream {
     }
 }
 
-fn body_step(reaction: Reaction) -> PluginBodyStep {
+fn body_step(reaction: StreamCallbackDecision) -> PluginBodyAction {
     match reaction {
-        Reaction::Continue(bytes) => PluginBodyStep::Continue(bytes),
-        Reaction::Hold | Reaction::Wait => PluginBodyStep::Hold,
-        Reaction::Reply(reply) => PluginBodyStep::Reply(reply),
-        Reaction::Close => PluginBodyStep::Close,
+        StreamCallbackDecision::Continue(bytes) => PluginBodyAction::Continue(bytes),
+        StreamCallbackDecision::Hold | StreamCallbackDecision::Wait => PluginBodyAction::Hold,
+        StreamCallbackDecision::Reply(reply) => PluginBodyAction::Reply(reply),
+        StreamCallbackDecision::Close => PluginBodyAction::Close,
     }
 }

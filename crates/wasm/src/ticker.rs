@@ -19,7 +19,7 @@ pub(crate) struct EpochTicker {
 }
 
 /// A call that runs.
-pub(crate) struct RunningCall(Arc<TickerState>);
+pub(crate) struct RunningCallGuard(Arc<TickerState>);
 
 #[derive(Default)]
 struct TickerState {
@@ -40,12 +40,12 @@ impl EpochTicker {
     }
 
     /// Keeps the clock running until the value is dropped.
-    pub fn enter(&self) -> RunningCall {
+    pub fn enter(&self) -> RunningCallGuard {
         self.state.running.fetch_add(1, Ordering::SeqCst);
         if self.state.is_asleep.load(Ordering::SeqCst) {
             self.thread.unpark();
         }
-        RunningCall(Arc::clone(&self.state))
+        RunningCallGuard(Arc::clone(&self.state))
     }
 }
 
@@ -56,7 +56,7 @@ impl Drop for EpochTicker {
     }
 }
 
-impl Drop for RunningCall {
+impl Drop for RunningCallGuard {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::SeqCst);
     }

@@ -30,7 +30,7 @@ struct SettingsComparison<'a> {
 
 /// Where a setting stands in both files.
 #[derive(Clone)]
-struct SettingPlace<'a> {
+struct ComparedSettingPlace<'a> {
     section: &'a str,
     /// What the setting belongs to, such as `channel openai`.
     subject: &'a str,
@@ -40,7 +40,7 @@ struct SettingPlace<'a> {
     new: String,
 }
 
-impl SettingPlace<'_> {
+impl ComparedSettingPlace<'_> {
     fn child(&self, key: &str) -> Self {
         Self {
             path: match &*self.path {
@@ -73,7 +73,7 @@ impl SettingsComparison<'_> {
             }
             "families" => "family",
             _ => {
-                return self.setting(&SettingPlace {
+                return self.setting(&ComparedSettingPlace {
                     section,
                     subject: section,
                     path: String::new(),
@@ -91,8 +91,14 @@ impl SettingsComparison<'_> {
     }
 
     /// Compares what both lists have by name.
-    fn named(&mut self, section: &str, noun: &str, old: &[NamedEntry], new: &[NamedEntry]) {
-        let by_name = |list: &[NamedEntry], name: &str| {
+    fn named(
+        &mut self,
+        section: &str,
+        noun: &str,
+        old: &[NamedEntryPointer],
+        new: &[NamedEntryPointer],
+    ) {
+        let by_name = |list: &[NamedEntryPointer], name: &str| {
             let found = list.iter().find(|entry| entry.name == name);
             found.map(|entry| entry.pointer.clone())
         };
@@ -102,14 +108,14 @@ impl SettingsComparison<'_> {
         {
             self.add(section, "", format!("{noun} {}: removed", entry.name));
         }
-        for NamedEntry { name, pointer } in new {
+        for NamedEntryPointer { name, pointer } in new {
             let subject = format!("{noun} {name}");
             match by_name(old, name) {
                 None => {
                     let detail = self.detail(section, pointer);
                     self.add(section, "", format!("{subject}: added{detail}"));
                 }
-                Some(old) => self.setting(&SettingPlace {
+                Some(old) => self.setting(&ComparedSettingPlace {
                     section,
                     subject: &subject,
                     path: String::new(),
@@ -137,8 +143,8 @@ impl SettingsComparison<'_> {
         format!(", {key} {shown}")
     }
 
-    fn order(&mut self, old: &[NamedEntry], new: &[NamedEntry]) {
-        let common = |list: &[NamedEntry], other: &[NamedEntry]| {
+    fn order(&mut self, old: &[NamedEntryPointer], new: &[NamedEntryPointer]) {
+        let common = |list: &[NamedEntryPointer], other: &[NamedEntryPointer]| {
             let in_both = list
                 .iter()
                 .filter(|entry| other.iter().any(|other| other.name == entry.name));
@@ -154,7 +160,7 @@ impl SettingsComparison<'_> {
     }
 
     /// Compares the values at a place, and what is below them.
-    fn setting(&mut self, place: &SettingPlace<'_>) {
+    fn setting(&mut self, place: &ComparedSettingPlace<'_>) {
         let old = self.old.config.values.get(&place.old);
         let new = self.new.config.values.get(&place.new);
         if old == new {
@@ -187,7 +193,7 @@ impl SettingsComparison<'_> {
         }
     }
 
-    fn scalar(&mut self, place: &SettingPlace<'_>) {
+    fn scalar(&mut self, place: &ComparedSettingPlace<'_>) {
         if place.path.ends_with("key_sha256") {
             return self.report(place, "changed".into());
         }
@@ -203,7 +209,7 @@ impl SettingsComparison<'_> {
         }
     }
 
-    fn secret(&mut self, place: &SettingPlace<'_>) {
+    fn secret(&mut self, place: &ComparedSettingPlace<'_>) {
         let shown = |side: &ConfigSide, pointer: &str| {
             let shown = side.config.document.shown(&side.config.values, pointer);
             shown.starts_with("${").then_some(shown)
@@ -222,7 +228,7 @@ impl SettingsComparison<'_> {
         self.report(place, text);
     }
 
-    fn texts(&mut self, place: &SettingPlace<'_>, old: &[Value], new: &[Value]) {
+    fn texts(&mut self, place: &ComparedSettingPlace<'_>, old: &[Value], new: &[Value]) {
         let shown = |side: &ConfigSide, pointer: &str, list: &[Value], other: &[Value]| {
             let only_here = list.iter().enumerate();
             let only_here = only_here.filter(|(_, item)| !other.contains(item));
@@ -243,7 +249,7 @@ impl SettingsComparison<'_> {
         }
     }
 
-    fn steps(&mut self, place: &SettingPlace<'_>, old: &[Value], new: &[Value]) {
+    fn steps(&mut self, place: &ComparedSettingPlace<'_>, old: &[Value], new: &[Value]) {
         for change in step_changes(old, new) {
             if let Some(text) = change.text() {
                 self.report(place, text);
@@ -262,7 +268,7 @@ impl SettingsComparison<'_> {
         }
     }
 
-    fn report(&mut self, place: &SettingPlace<'_>, text: String) {
+    fn report(&mut self, place: &ComparedSettingPlace<'_>, text: String) {
         let full = format!("{}.{}", place.section, place.path);
         let restarts = |setting: &&str| {
             full.strip_prefix(*setting)
@@ -294,17 +300,17 @@ impl SettingsComparison<'_> {
 }
 
 /// An entry of a section, and its pointer.
-struct NamedEntry {
+struct NamedEntryPointer {
     name: String,
     pointer: String,
 }
 
 /// The entries of a mapping by their keys, or of a list by `name`.
-fn entries(value: &Value, pointer: &str) -> Vec<NamedEntry> {
+fn entries(value: &Value, pointer: &str) -> Vec<NamedEntryPointer> {
     match value {
         Value::Object(entries) => entries
             .keys()
-            .map(|key| NamedEntry {
+            .map(|key| NamedEntryPointer {
                 name: key.clone(),
                 pointer: child(pointer, key),
             })
@@ -312,7 +318,7 @@ fn entries(value: &Value, pointer: &str) -> Vec<NamedEntry> {
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .map(|(index, item)| NamedEntry {
+            .map(|(index, item)| NamedEntryPointer {
                 name: item["name"].as_str().unwrap_or_default().to_owned(),
                 pointer: child(pointer, index),
             })

@@ -1,9 +1,9 @@
 //! Files of test cases, as `plugins/README.md` describes them.
 
-use super::case_json::CaseJson;
-use super::case_message::{CaseBody, CaseMessage};
+use super::case_json::CaseJsonText;
+use super::case_message::{CaseBodyDelivery, CaseMessage};
 use super::expectation::CaseExpectation;
-use super::rules::{CaseGrants, CaseRules};
+use super::rules::{CaseGrants, CaseRulesChoice};
 use chrono::{Offset, Utc};
 use headgate_protocol::date::read_rfc3339;
 use headgate_wasm::{PropertySource, PropertyValue};
@@ -14,26 +14,26 @@ use std::time::SystemTime;
 /// Test cases of a plugin.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PluginCaseFile {
+pub struct PluginTestFile {
     /// Configuration of the cases that have none of their own. Default: empty.
-    pub configuration: Option<CaseJson>,
+    pub configuration: Option<CaseJsonText>,
     /// Rules of the cases that have none of their own. Default: gateway.
     #[serde(default)]
-    pub rules: CaseRules,
+    pub rules: CaseRulesChoice,
     /// What the plugin is granted, as in `plugins.*.grants`. Default: nothing.
     #[serde(default)]
     pub grants: CaseGrants,
     /// The time that the plugin sees in cases that have none of their own, as in RFC 3339. Default: the real one.
-    pub time: Option<CaseTime>,
-    pub cases: Vec<PluginCase>,
+    pub time: Option<FixedCaseTime>,
+    pub cases: Vec<PluginTestCase>,
 }
 
 /// The fixed time of a case.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "String")]
-pub struct CaseTime(pub SystemTime);
+pub struct FixedCaseTime(pub SystemTime);
 
-impl TryFrom<String> for CaseTime {
+impl TryFrom<String> for FixedCaseTime {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -48,11 +48,11 @@ impl TryFrom<String> for CaseTime {
 /// One exchange, and what must come of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PluginCase {
+pub struct PluginTestCase {
     /// A sentence, unique in the file.
     pub name: String,
     /// Configuration of the plugin. Default: that of the file.
-    pub configuration: Option<CaseJson>,
+    pub configuration: Option<CaseJsonText>,
     /// Values of `proxy_get_property`, by their paths with dots. Default: none.
     #[serde(default)]
     pub properties: CaseProperties,
@@ -63,14 +63,14 @@ pub struct PluginCase {
     pub response: Option<CaseMessage>,
     /// Responses to the HTTP calls of the plugin, in the order of the calls. Default: none.
     #[serde(default)]
-    pub calls: Vec<CaseCall>,
+    pub calls: Vec<CaseCallResponse>,
     /// Whether there is an exchange. Without one the case ends when the plugin has started and made its calls. Default: true.
     #[serde(default = "is_exchange_default")]
     pub exchange: bool,
     /// Default: those of the file.
-    pub rules: Option<CaseRules>,
+    pub rules: Option<CaseRulesChoice>,
     /// Default: that of the file.
-    pub time: Option<CaseTime>,
+    pub time: Option<FixedCaseTime>,
     pub expect: CaseExpectation,
 }
 
@@ -81,7 +81,7 @@ fn is_exchange_default() -> bool {
 /// The response to an HTTP call.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CaseCall {
+pub struct CaseCallResponse {
     /// The channel that the plugin must call.
     pub channel: String,
     /// What the plugin receives. Default: status 503 without a body.
@@ -119,7 +119,7 @@ impl PropertySource for CaseProperties {
     }
 }
 
-impl PluginCaseFile {
+impl PluginTestFile {
     /// Reads a file. An error has the place in the text, if it has one.
     pub fn read(text: &str) -> Result<Self, String> {
         let file: Self = serde_saphyr::from_str(text).map_err(|error| {
@@ -139,14 +139,15 @@ impl PluginCaseFile {
     }
 }
 
-impl PluginCase {
+impl PluginTestCase {
     /// Checks what types alone do not.
     fn check(&self) -> Result<(), &'static str> {
         let expects_messages = self.expect.request.is_some() || self.expect.expects_response();
         if !self.exchange && (self.response.is_some() || expects_messages) {
             return Err("a case with `exchange: false` has no messages");
         }
-        let has_events = |message: &CaseMessage| matches!(message.body, CaseBody::Events(_));
+        let has_events =
+            |message: &CaseMessage| matches!(message.body, CaseBodyDelivery::Events(_));
         if has_events(&self.request) {
             return Err("`events` is only for a response");
         }
@@ -198,7 +199,7 @@ cases:
   - {name: a trap, expect: {trap: true}}
   - {name: a start, exchange: false, expect: {log: [a]}}
 "#;
-        let file = PluginCaseFile::read(text).unwrap_or_else(|error| panic!("{error}"));
+        let file = PluginTestFile::read(text).unwrap_or_else(|error| panic!("{error}"));
         let names: Vec<&str> = file.cases.iter().map(|case| &*case.name).collect();
         assert_eq!(names, ["all", "a reply", "refused", "a trap", "a start"]);
         assert_eq!(file.cases[0].calls.len(), 2);
@@ -254,7 +255,7 @@ cases:
             ),
         ];
         for (text, expected) in table {
-            let error = PluginCaseFile::read(&text).unwrap_err();
+            let error = PluginTestFile::read(&text).unwrap_err();
             assert!(error.contains(expected), "{text}\n{error}");
         }
     }

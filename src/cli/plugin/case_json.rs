@@ -5,9 +5,9 @@ use serde::de::{Deserialize, Deserializer, Error};
 
 /// The text of a JSON value, without white space and with the members of objects in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CaseJson(String);
+pub struct CaseJsonText(String);
 
-impl CaseJson {
+impl CaseJsonText {
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -21,7 +21,7 @@ impl CaseJson {
     }
 }
 
-impl<'de> Deserialize<'de> for CaseJson {
+impl<'de> Deserialize<'de> for CaseJsonText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut text = Vec::new();
         let mut serializer = serde_json::Serializer::new(&mut text);
@@ -54,7 +54,7 @@ mod tests {
             ("[]", "[]"),
         ];
         for (yaml, expected) in table {
-            let parsed: CaseJson = serde_saphyr::from_str(yaml).unwrap();
+            let parsed: CaseJsonText = serde_saphyr::from_str(yaml).unwrap();
             assert_eq!(parsed.as_str(), expected, "{yaml}");
         }
     }
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_configuration_that_is_a_string_has_no_quotes() {
         for (yaml, expected) in [("a b", "a b"), ("{a: b}", r#"{"a":"b"}"#), ("5", "5")] {
-            let parsed: CaseJson = serde_saphyr::from_str(yaml).unwrap();
+            let parsed: CaseJsonText = serde_saphyr::from_str(yaml).unwrap();
             assert_eq!(parsed.to_configuration(), expected, "{yaml}");
         }
     }

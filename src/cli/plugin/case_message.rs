@@ -1,6 +1,6 @@
 //! A message of a test case: headers, and the pieces in which its body arrives.
 
-use super::case_json::{CaseJson, present};
+use super::case_json::{CaseJsonText, present};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -9,15 +9,15 @@ use std::fmt;
 
 /// A message as it arrives at the plugin.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
-#[serde(try_from = "CaseMessageConfig")]
+#[serde(try_from = "CaseMessageYaml")]
 pub struct CaseMessage {
     pub headers: CaseHeaders,
-    pub body: CaseBody,
+    pub body: CaseBodyDelivery,
 }
 
 /// How a body arrives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum CaseBody {
+pub enum CaseBodyDelivery {
     /// There is none: the callback for headers has `end_of_stream` set.
     #[default]
     None,
@@ -37,46 +37,46 @@ pub struct CaseHeaders {
 /// A message as it is written.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CaseMessageConfig {
+struct CaseMessageYaml {
     #[serde(default)]
     headers: CaseHeaders,
     /// One piece.
     body: Option<String>,
     /// One piece, as compact JSON.
     #[serde(default, deserialize_with = "present")]
-    json: Option<CaseJson>,
+    json: Option<CaseJsonText>,
     chunks: Option<Vec<String>>,
     /// The lines of events, without the empty line after each.
     events: Option<Vec<String>>,
 }
 
-impl TryFrom<CaseMessageConfig> for CaseMessage {
+impl TryFrom<CaseMessageYaml> for CaseMessage {
     type Error = &'static str;
 
-    fn try_from(config: CaseMessageConfig) -> Result<Self, Self::Error> {
+    fn try_from(config: CaseMessageYaml) -> Result<Self, Self::Error> {
         let mut headers = config.headers;
         let mut bodies = Vec::new();
         bodies.extend(
             config
                 .body
                 .map(|body| vec![body.into()])
-                .map(CaseBody::Pieces),
+                .map(CaseBodyDelivery::Pieces),
         );
         let json = config.json.map(|json| json.as_str().to_owned().into());
-        bodies.extend(json.map(|json| CaseBody::Pieces(vec![json])));
+        bodies.extend(json.map(|json| CaseBodyDelivery::Pieces(vec![json])));
         bodies.extend(config.chunks.map(|chunks| match chunks.is_empty() {
-            true => CaseBody::None,
-            false => CaseBody::Pieces(chunks.into_iter().map(Bytes::from).collect()),
+            true => CaseBodyDelivery::None,
+            false => CaseBodyDelivery::Pieces(chunks.into_iter().map(Bytes::from).collect()),
         }));
         bodies.extend(config.events.map(|events| {
             let events = events.into_iter();
-            CaseBody::Events(events.map(|event| (event + "\n\n").into()).collect())
+            CaseBodyDelivery::Events(events.map(|event| (event + "\n\n").into()).collect())
         }));
         if bodies.len() > 1 {
             return Err("a message has at most one of `body`, `json`, `chunks` and `events`");
         }
         let body = bodies.pop().unwrap_or_default();
-        if matches!(body, CaseBody::Events(_)) {
+        if matches!(body, CaseBodyDelivery::Events(_)) {
             let events = HeaderValue::from_static("text/event-stream");
             headers.plain.entry(header::CONTENT_TYPE).or_insert(events);
         }
@@ -87,7 +87,7 @@ impl TryFrom<CaseMessageConfig> for CaseMessage {
 impl CaseMessage {
     pub fn method(&self) -> Method {
         let default = match self.body {
-            CaseBody::None => Method::GET,
+            CaseBodyDelivery::None => Method::GET,
             _ => Method::POST,
         };
         let given = self.headers.pseudo.get(":method");
@@ -114,8 +114,10 @@ impl CaseMessage {
     /// The body as one piece.
     pub fn whole_body(&self) -> Bytes {
         match &self.body {
-            CaseBody::None => Bytes::new(),
-            CaseBody::Pieces(pieces) | CaseBody::Events(pieces) => pieces.concat().into(),
+            CaseBodyDelivery::None => Bytes::new(),
+            CaseBodyDelivery::Pieces(pieces) | CaseBodyDelivery::Events(pieces) => {
+                pieces.concat().into()
+            }
         }
     }
 }
@@ -216,13 +218,13 @@ mod tests {
     #[test]
     fn a_body_arrives_in_the_pieces_of_the_file() {
         let pieces = |pieces: &[&'static str]| {
-            CaseBody::Pieces(pieces.iter().map(|piece| Bytes::from(*piece)).collect())
+            CaseBodyDelivery::Pieces(pieces.iter().map(|piece| Bytes::from(*piece)).collect())
         };
         let events = |events: &[&'static str]| {
-            CaseBody::Events(events.iter().map(|event| Bytes::from(*event)).collect())
+            CaseBodyDelivery::Events(events.iter().map(|event| Bytes::from(*event)).collect())
         };
         let table = [
-            ("{}", CaseBody::None, Method::GET),
+            ("{}", CaseBodyDelivery::None, Method::GET),
             ("{body: a}", pieces(&["a"]), Method::POST),
             ("{body: ''}", pieces(&[""]), Method::POST),
             (
@@ -232,13 +234,17 @@ mod tests {
             ),
             ("{json: null}", pieces(&["null"]), Method::POST),
             ("{chunks: [a, b]}", pieces(&["a", "b"]), Method::POST),
-            ("{chunks: []}", CaseBody::None, Method::GET),
+            ("{chunks: []}", CaseBodyDelivery::None, Method::GET),
             (
                 "{events: ['data: 1']}",
                 events(&["data: 1\n\n"]),
                 Method::POST,
             ),
-            ("{headers: {':method': PUT}}", CaseBody::None, Method::PUT),
+            (
+                "{headers: {':method': PUT}}",
+                CaseBodyDelivery::None,
+                Method::PUT,
+            ),
         ];
         for (yaml, body, method) in table {
             let read = message(yaml);

@@ -1,9 +1,9 @@
 //! `headgate plugin test`: runs test cases and prints what came of each.
 
-use super::case_file::{PluginCase, PluginCaseFile};
-use super::environment::CaseEnvironment;
+use super::case_file::{PluginTestCase, PluginTestFile};
 use super::expectation::{CaseMismatch, CaseMismatches};
-use super::rules::RouteRules;
+use super::host_services::CaseHostServices;
+use super::rules::CaseMessageRules;
 use super::{CommandError, compile, exchange};
 use crate::cli::input_file::{read, read_text};
 use bytes::Bytes;
@@ -27,7 +27,7 @@ const TEXT_MAX: usize = 2000;
 pub fn run(args: &PluginTestArgs) -> Result<(), CommandError> {
     let bytes = read(&args.module)?;
     let path = args.cases.display();
-    let file = PluginCaseFile::read(&read_text(&args.cases)?)
+    let file = PluginTestFile::read(&read_text(&args.cases)?)
         .map_err(|error| CommandError::new(format!("error: {path}: {error}")))?;
     let module = compile(&args.module, &bytes)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -50,10 +50,10 @@ pub fn run(args: &PluginTestArgs) -> Result<(), CommandError> {
 ///
 /// # Errors
 /// The file has a grant that there is not.
-async fn run_cases(module: &PluginModule, file: PluginCaseFile) -> Result<usize, String> {
+async fn run_cases(module: &PluginModule, file: PluginTestFile) -> Result<usize, String> {
     let mut failed = 0;
     for case in file.cases {
-        let rules = RouteRules::new(case.rules.unwrap_or(file.rules), &file.grants)?;
+        let rules = CaseMessageRules::new(case.rules.unwrap_or(file.rules), &file.grants)?;
         let time = case.time.or(file.time).map(|time| time.0);
         let configuration = case.configuration.as_ref().or(file.configuration.as_ref());
         let configuration = configuration.map(|value| value.to_configuration());
@@ -74,12 +74,12 @@ async fn run_cases(module: &PluginModule, file: PluginCaseFile) -> Result<usize,
 /// Runs a case; the report of what is not as expected.
 async fn run_case(
     module: &PluginModule,
-    case: PluginCase,
+    case: PluginTestCase,
     configuration: Bytes,
-    rules: &RouteRules,
+    rules: &CaseMessageRules,
     time: Option<SystemTime>,
 ) -> Option<String> {
-    let environment = Arc::new(CaseEnvironment::new(case.calls.clone(), time));
+    let environment = Arc::new(CaseHostServices::new(case.calls.clone(), time));
     let outcome = exchange::run(module, &case, configuration, rules, &environment).await;
     let mut mismatches = CaseMismatches::default();
     case.expect.compare(&outcome, &mut mismatches);

@@ -180,7 +180,7 @@ fn parse_name(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::plugin::case_file::PluginCaseFile;
+    use crate::cli::plugin::case_file::PluginTestFile;
 
     #[test]
     fn every_language_has_a_source_a_build_script_cases_and_a_page() {
@@ -207,7 +207,7 @@ mod tests {
                 .iter()
                 .find(|(path, _)| *path == "cases.yaml")
                 .unwrap();
-            PluginCaseFile::read(cases).unwrap_or_else(|error| panic!("{language:?}: {error}"));
+            PluginTestFile::read(cases).unwrap_or_else(|error| panic!("{language:?}: {error}"));
         }
     }
 

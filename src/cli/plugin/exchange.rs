@@ -1,15 +1,15 @@
 //! One exchange of a test case, on the host that the gateway uses.
 
-use super::case_file::PluginCase;
-use super::case_message::{CaseBody, CaseMessage};
-use super::environment::CaseEnvironment;
-use super::outcome::{CaseEnd, CaseOutcome, ReceivedMessage};
-use super::rules::RouteRules;
+use super::case_file::PluginTestCase;
+use super::case_message::{CaseBodyDelivery, CaseMessage};
+use super::host_services::CaseHostServices;
+use super::outcome::{CaseEnd, CaseOutcome, PluginOutputMessage};
+use super::rules::CaseMessageRules;
 use bytes::Bytes;
 use headgate_wasm::{
-    ExchangeData, Plugin, PluginBodyStep, PluginFailure, PluginGrants, PluginLimits,
+    LentExchange, Plugin, PluginBodyAction, PluginFailure, PluginGrants, PluginLimits,
     PluginLogLevel, PluginModule, PluginReply, PluginRequestHead, PluginSettings, PluginStartError,
-    PluginStep, PluginStream,
+    PluginStream, PluginStreamAction,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,10 +31,10 @@ enum ExchangeEnd {
 /// Starts the plugin and runs the exchange of the case.
 pub async fn run(
     module: &PluginModule,
-    case: &PluginCase,
+    case: &PluginTestCase,
     configuration: Bytes,
-    rules: &RouteRules,
-    environment: &Arc<CaseEnvironment>,
+    rules: &CaseMessageRules,
+    environment: &Arc<CaseHostServices>,
 ) -> CaseOutcome {
     let mut outcome = CaseOutcome::default();
     let settings = PluginSettings {
@@ -72,8 +72,8 @@ pub async fn run(
 /// Runs the exchange to its end, whatever the plugin does.
 async fn complete(
     plugin: &Plugin,
-    case: &PluginCase,
-    rules: &RouteRules,
+    case: &PluginTestCase,
+    rules: &CaseMessageRules,
     outcome: &mut CaseOutcome,
 ) {
     let mut stream = match plugin.open_stream().await {
@@ -83,14 +83,14 @@ async fn complete(
             return;
         }
     };
-    let mut exchange = ExchangeData {
+    let mut exchange = LentExchange {
         request: rules.visible_request(&request_head(&case.request)),
         properties: Some(Arc::new(case.properties.clone())),
-        ..ExchangeData::default()
+        ..LentExchange::default()
     };
     match exchange_messages(&mut stream, &mut exchange, case, rules, outcome).await {
         Ok(()) => {}
-        Err(ExchangeEnd::Reply(reply)) => outcome.reply = Some(ReceivedMessage::from(*reply)),
+        Err(ExchangeEnd::Reply(reply)) => outcome.reply = Some(PluginOutputMessage::from(*reply)),
         Err(ExchangeEnd::Close) => {
             outcome.end = CaseEnd::Failure("the plugin closed the exchange".to_owned());
         }
@@ -117,15 +117,15 @@ fn note_traps(plugin: &Plugin, outcome: &mut CaseOutcome) {
 /// Passes the messages of the case to the plugin. The outcome has the messages that were passed on as a whole.
 async fn exchange_messages(
     stream: &mut PluginStream,
-    exchange: &mut ExchangeData,
-    case: &PluginCase,
-    rules: &RouteRules,
+    exchange: &mut LentExchange,
+    case: &PluginTestCase,
+    rules: &CaseMessageRules,
     outcome: &mut CaseOutcome,
 ) -> Result<(), ExchangeEnd> {
-    let has_no_body = case.request.body == CaseBody::None;
+    let has_no_body = case.request.body == CaseBodyDelivery::None;
     check_head(stream.on_request_headers(exchange, has_no_body).await?)?;
     let mut body = Vec::new();
-    if let CaseBody::Pieces(pieces) = rules.visible_body(&case.request, false) {
+    if let CaseBodyDelivery::Pieces(pieces) = rules.visible_body(&case.request, false) {
         for (number, piece) in pieces.iter().enumerate() {
             let is_last = number + 1 == pieces.len();
             let step = stream.on_request_body(exchange, piece.clone(), is_last);
@@ -146,15 +146,15 @@ async fn exchange_messages(
 /// Passes the response of the case to the plugin.
 async fn respond(
     stream: &mut PluginStream,
-    exchange: &mut ExchangeData,
+    exchange: &mut LentExchange,
     response: &CaseMessage,
-    rules: &RouteRules,
+    rules: &CaseMessageRules,
     outcome: &mut CaseOutcome,
 ) -> Result<(), ExchangeEnd> {
     let given = rules.visible_response(response);
     exchange.response = Some(given.clone());
     let arriving = rules.visible_body(response, true);
-    let has_no_body = arriving == CaseBody::None;
+    let has_no_body = arriving == CaseBodyDelivery::None;
     check_head(stream.on_response_headers(exchange, has_no_body).await?)?;
     let sent_head = exchange.response.clone().unwrap_or_default();
     let mut body = Vec::new();
@@ -162,15 +162,15 @@ async fn respond(
         _ if !rules.shows_body(&response.headers.plain) => {
             body.extend_from_slice(&response.whole_body());
         }
-        CaseBody::None => {}
-        CaseBody::Pieces(pieces) => {
+        CaseBodyDelivery::None => {}
+        CaseBodyDelivery::Pieces(pieces) => {
             for (number, piece) in pieces.iter().enumerate() {
                 let is_last = number + 1 == pieces.len();
                 let step = stream.on_response_body(exchange, piece.clone(), is_last);
                 pass_on(step.await?, &mut body)?;
             }
         }
-        CaseBody::Events(events) => {
+        CaseBodyDelivery::Events(events) => {
             for event in events {
                 let step = stream.on_response_event(exchange, event.clone());
                 pass_on(step.await?, &mut body)?;
@@ -182,13 +182,13 @@ async fn respond(
     let body = Bytes::from(body);
     let sent = match response.body {
         // The head of a stream is sent before its first event.
-        CaseBody::Events(_) => rules.sent_response(&given, &sent_head, None),
+        CaseBodyDelivery::Events(_) => rules.sent_response(&given, &sent_head, None),
         _ => {
             let left = exchange.response.clone().unwrap_or_default();
             rules.sent_response(&given, &left, Some(&body))
         }
     };
-    outcome.response = Some(ReceivedMessage {
+    outcome.response = Some(PluginOutputMessage {
         pseudo: vec![(":status", sent.status.as_str().to_owned())],
         headers: sent.headers,
         body: body.into(),
@@ -196,26 +196,26 @@ async fn respond(
     Ok(())
 }
 
-fn check_head(step: PluginStep) -> Result<(), ExchangeEnd> {
+fn check_head(step: PluginStreamAction) -> Result<(), ExchangeEnd> {
     match step {
-        PluginStep::Continue | PluginStep::Hold => Ok(()),
-        PluginStep::Reply(reply) => Err(ExchangeEnd::Reply(Box::new(reply))),
-        PluginStep::Close => Err(ExchangeEnd::Close),
+        PluginStreamAction::Continue | PluginStreamAction::Hold => Ok(()),
+        PluginStreamAction::Reply(reply) => Err(ExchangeEnd::Reply(Box::new(reply))),
+        PluginStreamAction::Close => Err(ExchangeEnd::Close),
     }
 }
 
-fn pass_on(step: PluginBodyStep, body: &mut Vec<u8>) -> Result<(), ExchangeEnd> {
+fn pass_on(step: PluginBodyAction, body: &mut Vec<u8>) -> Result<(), ExchangeEnd> {
     match step {
-        PluginBodyStep::Continue(bytes) => body.extend_from_slice(&bytes),
-        PluginBodyStep::Hold => {}
-        PluginBodyStep::Reply(reply) => return Err(ExchangeEnd::Reply(Box::new(reply))),
-        PluginBodyStep::Close => return Err(ExchangeEnd::Close),
+        PluginBodyAction::Continue(bytes) => body.extend_from_slice(&bytes),
+        PluginBodyAction::Hold => {}
+        PluginBodyAction::Reply(reply) => return Err(ExchangeEnd::Reply(Box::new(reply))),
+        PluginBodyAction::Close => return Err(ExchangeEnd::Close),
     }
     Ok(())
 }
 
 /// Waits until the plugin has made the calls that the case has responses for, for example by its timer.
-async fn wait_for_start(plugin: &Plugin, environment: &CaseEnvironment) {
+async fn wait_for_start(plugin: &Plugin, environment: &CaseHostServices) {
     let waiting = async {
         while environment.awaits_calls() {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -249,8 +249,8 @@ fn request_head(request: &CaseMessage) -> PluginRequestHead {
     }
 }
 
-fn received_request(head: &PluginRequestHead, body: Vec<u8>) -> ReceivedMessage {
-    ReceivedMessage {
+fn received_request(head: &PluginRequestHead, body: Vec<u8>) -> PluginOutputMessage {
+    PluginOutputMessage {
         pseudo: vec![
             (":method", head.method.to_string()),
             (":scheme", head.scheme.clone()),

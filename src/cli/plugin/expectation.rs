@@ -2,7 +2,7 @@
 
 use super::case_json::present;
 use super::matcher::{HeaderMatcher, TextMatcher, all_match, list};
-use super::outcome::{CaseEnd, CaseOutcome, ReceivedMessage, RecordedCall};
+use super::outcome::{CaseEnd, CaseOutcome, PluginOutputMessage, RecordedCall};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub struct CaseExpectation {
     /// The calls that the plugin made, all of them, in order.
     calls: Option<Vec<CallExpectation>>,
     /// That the plugin refuses its configuration.
-    configuration: Option<ExpectedRefusal>,
+    configuration: Option<ExpectedConfigRefusal>,
     /// Whether the plugin traps. Without it, a trap fails the case.
     #[serde(default)]
     trap: bool,
@@ -77,7 +77,7 @@ struct CallExpectation {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum ExpectedRefusal {
+enum ExpectedConfigRefusal {
     Refused,
 }
 
@@ -101,7 +101,7 @@ impl CaseExpectation {
     /// Compares what happened with the expectation.
     pub fn compare(self, outcome: &CaseOutcome, mismatches: &mut CaseMismatches) {
         let end = match (&self.configuration, self.trap) {
-            (Some(ExpectedRefusal::Refused), _) => "the plugin refuses its configuration",
+            (Some(ExpectedConfigRefusal::Refused), _) => "the plugin refuses its configuration",
             (None, true) => "a trap of the plugin",
             (None, false) => "no failure of the plugin",
         };
@@ -149,7 +149,7 @@ impl CaseExpectation {
 }
 
 impl MessageExpectation {
-    fn compare(self, place: &str, received: &ReceivedMessage, mismatches: &mut CaseMismatches) {
+    fn compare(self, place: &str, received: &PluginOutputMessage, mismatches: &mut CaseMismatches) {
         for (name, matcher) in &self.headers {
             let values = received.values(name);
             if !matcher.matches(&values) {
@@ -188,7 +188,7 @@ impl MessageExpectation {
 }
 
 impl ReplyExpectation {
-    fn compare(self, reply: &ReceivedMessage, mismatches: &mut CaseMismatches) {
+    fn compare(self, reply: &PluginOutputMessage, mismatches: &mut CaseMismatches) {
         if let Some(status) = self.status {
             let received = reply.values(":status").concat();
             if received != status.to_string() {

@@ -8,10 +8,10 @@ use std::fmt;
 #[derive(Default)]
 pub struct CaseOutcome {
     /// The request, if it was passed on as a whole.
-    pub request: Option<ReceivedMessage>,
+    pub request: Option<PluginOutputMessage>,
     /// The response, if it was passed on as a whole.
-    pub response: Option<ReceivedMessage>,
-    pub reply: Option<ReceivedMessage>,
+    pub response: Option<PluginOutputMessage>,
+    pub reply: Option<PluginOutputMessage>,
     pub end: CaseEnd,
     pub calls: Vec<RecordedCall>,
     pub log: Vec<String>,
@@ -29,7 +29,7 @@ pub enum CaseEnd {
 }
 
 /// A message as it left the plugin.
-pub struct ReceivedMessage {
+pub struct PluginOutputMessage {
     pub pseudo: Vec<(&'static str, String)>,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
@@ -38,10 +38,10 @@ pub struct ReceivedMessage {
 /// A call that the plugin made.
 pub struct RecordedCall {
     pub channel: String,
-    pub message: ReceivedMessage,
+    pub message: PluginOutputMessage,
 }
 
-impl ReceivedMessage {
+impl PluginOutputMessage {
     /// The values of a header or a pseudo-header.
     pub fn values(&self, name: &str) -> Vec<String> {
         let pseudo = self.pseudo.iter().filter(|(pseudo, _)| *pseudo == name);
@@ -52,7 +52,7 @@ impl ReceivedMessage {
     }
 }
 
-impl From<PluginReply> for ReceivedMessage {
+impl From<PluginReply> for PluginOutputMessage {
     fn from(reply: PluginReply) -> Self {
         Self {
             pseudo: vec![(":status", reply.status.as_str().to_owned())],
@@ -62,7 +62,7 @@ impl From<PluginReply> for ReceivedMessage {
     }
 }
 
-impl fmt::Display for ReceivedMessage {
+impl fmt::Display for PluginOutputMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, value) in &self.pseudo {
             write!(f, "{name} {value} ")?;

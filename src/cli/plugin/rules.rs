@@ -1,6 +1,6 @@
 //! The rules of a route as test cases apply them: what of a message the plugin sees, and which of its changes are kept.
 
-use super::case_message::{CaseBody, CaseMessage};
+use super::case_message::{CaseBodyDelivery, CaseMessage};
 use bytes::Bytes;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_gateway::preview::response_body_kind;
@@ -17,7 +17,7 @@ use serde::Deserialize;
 /// Which rules apply to the messages of a case.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum CaseRules {
+pub enum CaseRulesChoice {
     /// Those of a route of the gateway.
     #[default]
     Gateway,
@@ -35,7 +35,7 @@ pub struct CaseGrants {
 }
 
 /// The rules for one case.
-pub struct RouteRules(Option<WithheldPartGrants>);
+pub struct CaseMessageRules(Option<WithheldPartGrants>);
 
 impl CaseGrants {
     fn build(&self) -> Result<WithheldPartGrants, String> {
@@ -54,12 +54,12 @@ impl CaseGrants {
     }
 }
 
-impl RouteRules {
+impl CaseMessageRules {
     /// # Errors
     /// A grant that there is not.
-    pub fn new(rules: CaseRules, grants: &CaseGrants) -> Result<Self, String> {
+    pub fn new(rules: CaseRulesChoice, grants: &CaseGrants) -> Result<Self, String> {
         let grants = grants.build()?;
-        Ok(Self((rules == CaseRules::Gateway).then_some(grants)))
+        Ok(Self((rules == CaseRulesChoice::Gateway).then_some(grants)))
     }
 
     /// The request as the plugin sees it.
@@ -166,12 +166,16 @@ impl RouteRules {
     }
 
     /// A body as it arrives at the plugin.
-    pub fn visible_body(&self, given: &CaseMessage, is_response: bool) -> CaseBody {
+    pub fn visible_body(&self, given: &CaseMessage, is_response: bool) -> CaseBodyDelivery {
         match (&self.0, &given.body) {
             (None, body) => body.clone(),
-            (Some(_), CaseBody::Pieces(_)) => CaseBody::Pieces(vec![given.whole_body()]),
+            (Some(_), CaseBodyDelivery::Pieces(_)) => {
+                CaseBodyDelivery::Pieces(vec![given.whole_body()])
+            }
             // A response always has a body here, perhaps an empty one.
-            (Some(_), CaseBody::None) if is_response => CaseBody::Pieces(vec![Bytes::new()]),
+            (Some(_), CaseBodyDelivery::None) if is_response => {
+                CaseBodyDelivery::Pieces(vec![Bytes::new()])
+            }
             (Some(_), body) => body.clone(),
         }
     }

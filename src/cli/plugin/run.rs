@@ -1,11 +1,11 @@
 //! `headgate plugin run`: a gateway with the plugin and a simulated provider in one process.
 
-use super::super::config_file::ConfigFile;
+use super::super::config_file::PositionalConfigFileArgs;
 use super::super::run as gateway_run;
 use super::CommandError;
 use crate::cli::input_file::{read, read_text};
 use crate::features::FEATURES;
-use headgate_config::snapshot::SharedState;
+use headgate_config::snapshot::CrossSnapshotState;
 use headgate_core::catalog::caller::KeyDigest;
 use headgate_observe::process_log;
 use headgate_simulator::server::SimulatorServer;
@@ -56,12 +56,12 @@ pub fn run(args: &PluginRunArgs) -> Result<(), CommandError> {
     std::fs::write(folder.config(), config)?;
     let started = gateway_run::gateway(
         &gateway_run::RunArgs {
-            config: ConfigFile::new(folder.config()),
+            config: PositionalConfigFileArgs::new(folder.config()),
             listen: Some(args.listen.clone()),
             admin: Some(args.admin.clone()),
             upgrade: false,
         },
-        SharedState::new(FEATURES),
+        CrossSnapshotState::new(FEATURES),
         log,
         vec![folder.0.clone()],
     );

@@ -1,8 +1,8 @@
 //! Whether a recorded request would end differently.
 
+use crate::cli::comparable_plan::{ComparableRequestPlan, PlannedAttempt, PlannedOutcome};
 use crate::cli::plan_changes::{channels, verdict};
 use crate::cli::request_file::AccessLogLine;
-use crate::cli::request_plan::{PlannedAttempt, PlannedOutcome, RequestPlan};
 
 /// Codes of errors that follow from what a line has.
 const HEAD_CODES: [&str; 4] = [
@@ -28,7 +28,7 @@ pub enum ReplayJudgement {
 }
 
 /// Compares the plan of a request with its recorded end.
-pub fn judge(plan: &RequestPlan, end: &RecordedEnd<'_>) -> ReplayJudgement {
+pub fn judge(plan: &ComparableRequestPlan, end: &RecordedEnd<'_>) -> ReplayJudgement {
     let judged = match end {
         RecordedEnd::Status(None) => {
             return ReplayJudgement::NotJudged("the file has no response to compare with");
@@ -52,7 +52,7 @@ pub fn judge(plan: &RequestPlan, end: &RecordedEnd<'_>) -> ReplayJudgement {
 }
 
 /// The recorded end as text, if the plan is another one.
-fn status_difference(plan: &RequestPlan, status: u16) -> Option<String> {
+fn status_difference(plan: &ComparableRequestPlan, status: u16) -> Option<String> {
     let is_same = match &plan.outcome {
         PlannedOutcome::Refusal(refusal) => refusal.status == status,
         PlannedOutcome::LocalReply { status: reply, .. } => *reply == status,
@@ -66,7 +66,7 @@ fn status_difference(plan: &RequestPlan, status: u16) -> Option<String> {
 }
 
 /// The recorded end as text, if the plan is another one.
-fn line_difference(plan: &RequestPlan, line: &AccessLogLine) -> Option<String> {
+fn line_difference(plan: &ComparableRequestPlan, line: &AccessLogLine) -> Option<String> {
     let is_same_route = plan.route.as_deref().unwrap_or("-") == line.route;
     let is_same = is_same_route
         && match &plan.outcome {
@@ -125,7 +125,7 @@ fn recorded(line: &AccessLogLine) -> String {
     format!("{status}{rest}, route {route}")
 }
 
-fn now(plan: &RequestPlan) -> String {
+fn now(plan: &ComparableRequestPlan) -> String {
     let outcome = match &plan.outcome {
         PlannedOutcome::Attempts(attempts) if attempts.iter().any(|one| one.model.is_some()) => {
             let models = attempts.iter().map(|attempt| {
@@ -150,8 +150,8 @@ mod tests {
     use headgate_protocol::fault::FaultKind;
     use serde_json::json;
 
-    fn plan(outcome: PlannedOutcome) -> RequestPlan {
-        RequestPlan {
+    fn plan(outcome: PlannedOutcome) -> ComparableRequestPlan {
+        ComparableRequestPlan {
             route: Some("chat".into()),
             filters: Vec::new(),
             outcome,

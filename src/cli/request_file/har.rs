@@ -1,7 +1,7 @@
 //! Requests of a HAR file, as browsers and proxies export them: with headers and bodies, and the status of the response.
 
 use super::sample::{append, parse_method};
-use super::{RecordedContent, RequestSample};
+use super::{RequestSample, SampleOrLogLine};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -75,7 +75,7 @@ pub fn entries(text: &str) -> Option<Vec<HarEntry>> {
 ///
 /// # Errors
 /// A part of the entry is invalid.
-pub fn recorded(entry: HarEntry) -> Result<RecordedContent, String> {
+pub fn recorded(entry: HarEntry) -> Result<SampleOrLogLine, String> {
     let HarRequest {
         method,
         url,
@@ -124,7 +124,7 @@ pub fn recorded(entry: HarEntry) -> Result<RecordedContent, String> {
         let status = u16::try_from(response.status).ok()?;
         (status > 0).then_some(status)
     });
-    Ok(RecordedContent::Whole(sample, status))
+    Ok(SampleOrLogLine::Whole(sample, status))
 }
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
                 "postData": {"mimeType": "application/json", "text": "{\"a\": 1}"}},
             "response": {"status": 200}}]}}"#;
         let entry = entries(text).unwrap().pop().unwrap();
-        let Ok(RecordedContent::Whole(sample, Some(200))) = recorded(entry) else {
+        let Ok(SampleOrLogLine::Whole(sample, Some(200))) = recorded(entry) else {
             panic!("a whole request");
         };
         assert_eq!(sample.path, "/v1/x?a=b");

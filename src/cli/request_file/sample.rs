@@ -12,7 +12,7 @@ use std::net::IpAddr;
 /// A sample request as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SampleObject {
+struct SampleRequestJson {
     /// Default: POST with a body, else GET.
     method: Option<String>,
     path: String,
@@ -36,7 +36,8 @@ enum SampleHeaderValues {
 /// # Errors
 /// A field is unknown, missing or invalid.
 pub fn parse(line: &str, value: Value, limits: &JsonLimits) -> Result<RequestSample, String> {
-    let object: SampleObject = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let object: SampleRequestJson =
+        serde_json::from_value(value).map_err(|error| error.to_string())?;
     if !object.path.starts_with('/') {
         return Err("`path` must begin with `/`".into());
     }

@@ -2,7 +2,7 @@
 
 use crate::features::FEATURES;
 use headgate_admin::findings::counter_rules::all_rules;
-use headgate_core::finding::counter_rule::CounterRule;
+use headgate_core::finding::counter_rule::CounterFindingRule;
 use headgate_core::finding::{FindingArea, FindingSeverity};
 use std::collections::BTreeSet;
 use std::fs;
@@ -96,7 +96,7 @@ fn findings_of_one_severity_stand_in_the_order_of_their_areas() {
     let rules = all_rules(FEATURES);
     let codes = |severity| {
         let rules = rules.iter().filter(|rule| rule.severity == severity);
-        let codes = rules.map(|rule: &&CounterRule| rule.code);
+        let codes = rules.map(|rule: &&CounterFindingRule| rule.code);
         codes
             .filter(|code| *code != "plugin_failing")
             .collect::<Vec<_>>()

@@ -3,15 +3,15 @@
 use crate::features::FEATURES;
 use headgate_admin::openapi::{ApiServers, document};
 use headgate_config::snapshot;
-use headgate_config::snapshot::SharedState;
+use headgate_config::snapshot::CrossSnapshotState;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
 fn demo_document() -> Value {
-    let state = SharedState {
+    let state = CrossSnapshotState {
         variables: Arc::new(|name: &str| (name == "HEADGATE_TASK_KEY").then(|| "0".repeat(64))),
-        ..SharedState::new(FEATURES)
+        ..CrossSnapshotState::new(FEATURES)
     };
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("routes.yaml");
     let snapshot = snapshot::build(&file, &state).unwrap().snapshot;

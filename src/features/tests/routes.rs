@@ -3,7 +3,7 @@
 use crate::features::FEATURES;
 use headgate_config as config;
 use headgate_config::problem::ConfigProblem;
-use headgate_config::snapshot::{BuiltSnapshot, SharedState, build_loaded, feature_schemas};
+use headgate_config::snapshot::{BuiltSnapshot, CrossSnapshotState, build_loaded, feature_schemas};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ routes:
 
 fn build_text(text: &str) -> Result<BuiltSnapshot, Vec<ConfigProblem>> {
     let path = Path::new("routes.yaml");
-    let shared = SharedState {
+    let shared = CrossSnapshotState {
         variables: Arc::new(|_| None),
-        ..SharedState::new(FEATURES)
+        ..CrossSnapshotState::new(FEATURES)
     };
     config::parse(path, text, &feature_schemas(FEATURES), &*shared.variables)
         .and_then(|loaded| build_loaded(path, loaded, &shared))

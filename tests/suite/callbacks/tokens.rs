@@ -5,7 +5,7 @@ use crate::harness::state_file::{FileRecord, StateFile};
 use crate::harness::video::{GENERIC, ask, count};
 use crate::harness::{Request, eventually};
 use headgate_core::task::id::{TaskIdKey, TaskIdKeyRing};
-use headgate_core::task::token::TokenPurpose;
+use headgate_core::task::token::UrlTokenPurpose;
 use headgate_video::callbacks::CallbackToken;
 use serde_json::json;
 use std::time::Duration;
@@ -33,7 +33,10 @@ fn sealed_tokens() -> Vec<String> {
         let token = CallbackToken::new(caller, channel, expires_ms).unwrap();
         token.seal(&keys)
     };
-    let media = keys.seal_token(TokenPurpose::Media, b"[\"n\",\"ann\",\"a\",99999999999999]");
+    let media = keys.seal_token(
+        UrlTokenPurpose::Media,
+        b"[\"n\",\"ann\",\"a\",99999999999999]",
+    );
     vec![token("ann", "a", u64::MAX), token("ann", "a", 1), media]
 }
 

@@ -13,7 +13,7 @@ use headgate_core::state::{OnStoreFailure, StateStore};
 use headgate_media::{
     ContentDigest, MediaLimits, MediaLocation, MediaSettings, MediaStore, SharedMediaState,
 };
-use headgate_state::open::StateStores;
+use headgate_state::open::StateStoreOpener;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ struct Member {
 
 impl Member {
     fn of(place: &SharedPlace) -> Self {
-        let state = StateStores.open(&place.state);
+        let state = StateStoreOpener.open(&place.state);
         let settings = MediaSettings {
             location: MediaLocation::Directory(place.directory.clone()),
             ttl: TTL,

@@ -5,7 +5,7 @@ use crate::harness::media::{create_with, data_uri, downloads, file, keys, path_o
 use crate::harness::video::FAMILY_B;
 use crate::harness::{Gateway, Request, Simulator, WholeResponse};
 use headgate_core::task::id::{TaskIdKey, TaskIdKeyRing};
-use headgate_core::task::token::TokenPurpose;
+use headgate_core::task::token::UrlTokenPurpose;
 use headgate_media::ContentDigest;
 use headgate_media::token::MediaToken;
 
@@ -151,8 +151,8 @@ async fn forged_expired_altered_and_foreign_tokens_get_one_and_the_same_404() {
         expired.seal(&keys()),
         absent.seal(&keys()),
         valid.seal(&foreign),
-        keys().seal_token(TokenPurpose::Callback, b"callback"),
-        keys().seal_token(TokenPurpose::Media, b"short"),
+        keys().seal_token(UrlTokenPurpose::Callback, b"callback"),
+        keys().seal_token(UrlTokenPurpose::Media, b"short"),
     ] {
         let refused = get(&gateway, &format!("/_headgate/media/{token}"), &[]).await;
         assert_eq!(refused.status, 404, "{token}: {}", refused.text());

@@ -3,8 +3,8 @@
 use crate::harness::{Connection, OpenResponse, Request, eventually};
 use bytes::Bytes;
 use headgate_admin::event_streams::{EVENT_STREAMS_MAX, EventStreamQuota};
-use headgate_core::serve::{AppBodyStream, AppClient, AppResponse, HttpApp};
-use headgate_gateway::listen::{HttpAppServerLimits, ListenSocket, ServerRuntime};
+use headgate_core::serve::{AppClientConnection, AppResponse, AppResponseBodyStream, HttpApp};
+use headgate_gateway::listen::{HttpAppServerLimits, ListenSocket, ServerProcess};
 use http::StatusCode;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ struct EventApp(Arc<EventStreamQuota>);
 struct Ticks(u64);
 
 impl HttpApp for EventApp {
-    async fn respond(&self, request: http::Request<Bytes>, _: AppClient) -> AppResponse {
+    async fn respond(&self, request: http::Request<Bytes>, _: AppClientConnection) -> AppResponse {
         match request.uri().path() {
             "/events" => self.0.respond(Ticks(0)),
             _ => AppResponse::full(StatusCode::OK, "text/plain", "page\n"),
@@ -28,7 +28,7 @@ impl HttpApp for EventApp {
     }
 }
 
-impl AppBodyStream for Ticks {
+impl AppResponseBodyStream for Ticks {
     fn next_piece(&mut self) -> Pin<Box<dyn Future<Output = Option<Bytes>> + Send + '_>> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -44,7 +44,7 @@ fn serve() -> (SocketAddr, Arc<EventStreamQuota>) {
     let socket = ListenSocket::bind("127.0.0.1:0").unwrap();
     let (address, app) = (socket.address, EventApp(streams.clone()));
     thread::spawn(move || {
-        let mut server = ServerRuntime::new(1);
+        let mut server = ServerProcess::new(1);
         let added = server.add_app("test", app, socket, None, HttpAppServerLimits::ADMIN);
         added.unwrap();
         server.run()

@@ -1,14 +1,14 @@
 //! Findings about channels, their credentials, and models that no channel can serve.
 
 use super::requests::most_frequent_caller;
-use headgate_channel::attempt_statistics::AttemptSummary;
+use headgate_channel::attempt_statistics::AttemptStatisticsSummary;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::health_status::{HealthReport, HealthStatus};
 use headgate_channel::live::ChannelStates;
 use headgate_channel::outcome::{ConnectFailure, FailureReason};
 use headgate_config::snapshot::Snapshot;
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, Model};
 use headgate_core::finding::{Finding, FindingSeverity};
 use headgate_observe::open_requests::OpenRequestState;
@@ -52,7 +52,7 @@ pub(super) fn findings(
             let reports = credentials
                 .map(|credential| channels.health_report(credential.fingerprint, now))
                 .chain([report]);
-            let confirmation = RefusalConfirmation::find(reports, refusals, is_served);
+            let confirmation = ModelRefusalEvidence::find(reports, refusals, is_served);
             findings.extend(confirmation.and_then(|by| refused(named, &summary, by)));
         }
     }
@@ -152,7 +152,9 @@ fn other_endpoint_findings(
     now: MonotonicTime,
 ) -> Vec<Finding> {
     let name = |requests: &str| format!("channel {} for {requests}", channel.name);
-    let classes = EndpointClass::ALL.into_iter().filter_map(requests_in_words);
+    let classes = ProviderOperationClass::ALL
+        .into_iter()
+        .filter_map(requests_in_words);
     let found = classes.flat_map(|(class, requests)| {
         let credentials = channel.credentials.iter().map(|one| one.fingerprint);
         let parts = std::iter::once(channel.fingerprint).chain(credentials);
@@ -166,13 +168,15 @@ fn other_endpoint_findings(
 }
 
 /// The requests of a class other than the generating one.
-fn requests_in_words(class: EndpointClass) -> Option<(EndpointClass, &'static str)> {
+fn requests_in_words(
+    class: ProviderOperationClass,
+) -> Option<(ProviderOperationClass, &'static str)> {
     let requests = match class {
-        EndpointClass::Generation => return None,
-        EndpointClass::TaskQuery => "queries of tasks",
-        EndpointClass::Retrieval => "retrievals",
-        EndpointClass::Change => "changes of stored objects",
-        EndpointClass::TokenCount => "token counts",
+        ProviderOperationClass::Generation => return None,
+        ProviderOperationClass::TaskQuery => "queries of tasks",
+        ProviderOperationClass::Retrieval => "retrievals",
+        ProviderOperationClass::Change => "changes of stored objects",
+        ProviderOperationClass::TokenCount => "token counts",
     };
     Some((class, requests))
 }
@@ -211,7 +215,7 @@ fn limit_findings(
 
 /// What shows that a provider's refusals of all requests for a model are not due to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RefusalConfirmation {
+enum ModelRefusalEvidence {
     /// Several callers got them.
     SeveralCallers,
     /// They repeat nothing of the requests, of which another channel then served this number.
@@ -220,7 +224,7 @@ enum RefusalConfirmation {
     Unserved(FailureReason),
 }
 
-impl RefusalConfirmation {
+impl ModelRefusalEvidence {
     /// `reports` are those of the model and of the channel's credentials.
     fn find(
         mut reports: impl Iterator<Item = HealthReport>,
@@ -246,21 +250,21 @@ impl RefusalConfirmation {
 /// or not in this form.
 fn refused(
     (model, channel): (&str, &str),
-    summary: &AttemptSummary,
-    confirmation: RefusalConfirmation,
+    summary: &AttemptStatisticsSummary,
+    confirmation: ModelRefusalEvidence,
 ) -> Option<Finding> {
     let is_refused = summary.attempts >= REFUSALS_MIN && summary.client_errors == summary.attempts;
     let count = summary.attempts;
     let (of_whom, addition) = match confirmation {
-        RefusalConfirmation::SeveralCallers => (" of several callers", String::new()),
-        RefusalConfirmation::ServedElsewhere(reason, served) => (
+        ModelRefusalEvidence::SeveralCallers => (" of several callers", String::new()),
+        ModelRefusalEvidence::ServedElsewhere(reason, served) => (
             "",
             format!(
                 ": {}; other channels served {served} of them",
                 in_words(reason, None)
             ),
         ),
-        RefusalConfirmation::Unserved(reason) => (
+        ModelRefusalEvidence::Unserved(reason) => (
             "",
             format!(": {}; no channel served one", in_words(reason, None)),
         ),

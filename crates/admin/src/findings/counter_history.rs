@@ -4,8 +4,8 @@ use super::counter_increase::CounterIncrease;
 use super::counter_rules::all_rules;
 use headgate_core::feature::FeatureList;
 use headgate_core::finding::Finding;
-use headgate_core::finding::counter_rule::{CounterRule, CounterSelector, LabelValueMatch};
-use headgate_observe::metrics::fault_counters::FaultCounter;
+use headgate_core::finding::counter_rule::{CounterFindingRule, CounterSelector, LabelValueMatch};
+use headgate_observe::metrics::fault_counters::FaultCounterSample;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
@@ -16,16 +16,16 @@ const SAMPLES: u32 = 6;
 pub(super) struct CounterHistory(Vec<RuleHistory>);
 
 struct RuleHistory {
-    rule: &'static CounterRule,
+    rule: &'static CounterFindingRule,
     /// The oldest first; the first one begins the window.
     samples: VecDeque<(Instant, CounterSample)>,
 }
 
 /// The counts of a rule at one moment, by the labels of its subject.
-type CounterSample = BTreeMap<Vec<String>, SubjectCounts>;
+type CounterSample = BTreeMap<Vec<String>, SubjectFaultCounts>;
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct SubjectCounts {
+struct SubjectFaultCounts {
     /// By the value of the selected label.
     faults: BTreeMap<String, f64>,
     of: f64,
@@ -42,7 +42,7 @@ impl CounterHistory {
     }
 
     /// The findings of all rules, with the counters as they are now.
-    pub fn findings(&mut self, counters: &[FaultCounter], now: Instant) -> Vec<Finding> {
+    pub fn findings(&mut self, counters: &[FaultCounterSample], now: Instant) -> Vec<Finding> {
         let rules = self.0.iter_mut();
         let findings = rules.flat_map(|history| {
             let increases = history.increases(counters, now);
@@ -55,7 +55,7 @@ impl CounterHistory {
 }
 
 impl RuleHistory {
-    fn increases(&mut self, counters: &[FaultCounter], now: Instant) -> Vec<CounterIncrease> {
+    fn increases(&mut self, counters: &[FaultCounterSample], now: Instant) -> Vec<CounterIncrease> {
         let current = sample(self.rule, counters);
         let is_passed = |(at, _): &(Instant, CounterSample)| now - *at >= self.rule.window;
         while self.samples.get(1).is_some_and(is_passed) {
@@ -77,8 +77,8 @@ impl RuleHistory {
 
 fn increase(
     names: &[String],
-    before: Option<&SubjectCounts>,
-    counts: &SubjectCounts,
+    before: Option<&SubjectFaultCounts>,
+    counts: &SubjectFaultCounts,
 ) -> CounterIncrease {
     let earlier = |value: &str| before.and_then(|before| before.faults.get(value));
     let risen = counts.faults.iter().map(|(value, count)| {
@@ -94,7 +94,7 @@ fn increase(
     }
 }
 
-fn sample(rule: &CounterRule, counters: &[FaultCounter]) -> CounterSample {
+fn sample(rule: &CounterFindingRule, counters: &[FaultCounterSample]) -> CounterSample {
     let mut sample = CounterSample::default();
     for counter in counters {
         let of_metric = |selector: &&CounterSelector| selector.metric == counter.metric;
@@ -105,7 +105,7 @@ fn sample(rule: &CounterRule, counters: &[FaultCounter]) -> CounterSample {
         }
         let names = rule.labels.iter();
         let names = names.map(|name| counter.label(name).to_owned()).collect();
-        let counts: &mut SubjectCounts = sample.entry(names).or_default();
+        let counts: &mut SubjectFaultCounts = sample.entry(names).or_default();
         if let Some(selector) = faults.filter(|selector| selects(selector, counter)) {
             let by = counter.label(selector.label).to_owned();
             *counts.faults.entry(by).or_default() += counter.value;
@@ -117,7 +117,7 @@ fn sample(rule: &CounterRule, counters: &[FaultCounter]) -> CounterSample {
     sample
 }
 
-fn selects(selector: &CounterSelector, counter: &FaultCounter) -> bool {
+fn selects(selector: &CounterSelector, counter: &FaultCounterSample) -> bool {
     let value = counter.label(selector.label);
     match selector.values {
         LabelValueMatch::All => true,
@@ -136,14 +136,16 @@ mod tests {
         let start = Instant::now();
         let mut history = CounterHistory::new(FeatureList::new(&[]), start);
         let calls = |counts: [(&str, f64); 4]| {
-            let counters = counts.into_iter().map(|(outcome, value)| FaultCounter {
-                metric: "headgate_callouts_total".into(),
-                labels: vec![
-                    ("service".into(), "moderation".into()),
-                    ("outcome".into(), outcome.into()),
-                ],
-                value,
-            });
+            let counters = counts
+                .into_iter()
+                .map(|(outcome, value)| FaultCounterSample {
+                    metric: "headgate_callouts_total".into(),
+                    labels: vec![
+                        ("service".into(), "moderation".into()),
+                        ("outcome".into(), outcome.into()),
+                    ],
+                    value,
+                });
             counters.collect::<Vec<_>>()
         };
         let mut causes = |seconds: u64, timeouts: f64, refused: f64| {

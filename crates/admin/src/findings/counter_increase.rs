@@ -1,7 +1,7 @@
 //! By how much counters rose, whether that meets a rule, and the finding about it.
 
 use headgate_core::finding::Finding;
-use headgate_core::finding::counter_rule::{CounterRule, MINUTE, MINUTES_5, MINUTES_15};
+use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTE, MINUTES_5, MINUTES_15};
 use std::time::Duration;
 
 /// By how much the counts of a subject rose.
@@ -18,13 +18,13 @@ pub(super) struct CounterIncrease {
 
 impl CounterIncrease {
     /// Whether the counters of the subject rose by enough.
-    pub fn meets(&self, rule: &CounterRule) -> bool {
+    pub fn meets(&self, rule: &CounterFindingRule) -> bool {
         let share = rule.of.as_ref().map_or(0.0, |share| share.percent);
         self.faults >= rule.least && self.faults * 100.0 >= share * self.of
     }
 
     /// The finding of a rule that is met.
-    pub fn finding(&self, rule: &CounterRule) -> Finding {
+    pub fn finding(&self, rule: &CounterFindingRule) -> Finding {
         let filled = |text: &str| {
             let numbers = [("{n}", self.faults), ("{of}", self.of)];
             let numbers = numbers.map(|(mark, number)| (mark.to_owned(), format!("{number:.0}")));

@@ -4,19 +4,19 @@ use headgate_core::feature::FeatureList;
 use headgate_core::finding::FindingArea::{Requests, Services, Usage};
 use headgate_core::finding::FindingSeverity::{Notice, Warning};
 use headgate_core::finding::counter_rule::{
-    CounterRule, HOUR, MINUTE, MINUTES_5, MINUTES_15, all, except, only, share,
+    CounterFindingRule, HOUR, MINUTE, MINUTES_5, MINUTES_15, all, except, only, share,
 };
 
 /// The rules of the gateway and of its features, by their areas.
-pub fn all_rules(features: FeatureList) -> Vec<&'static CounterRule> {
+pub fn all_rules(features: FeatureList) -> Vec<&'static CounterFindingRule> {
     let others = features.iter().flat_map(|one| one.findings().rules);
     let mut rules: Vec<_> = RULES.iter().chain(others).collect();
     rules.sort_by_key(|rule| rule.area);
     rules
 }
 
-static RULES: &[CounterRule] = &[
-    CounterRule {
+static RULES: &[CounterFindingRule] = &[
+    CounterFindingRule {
         alert: "HeadgateServiceFailing",
         area: Services,
         code: "service_failing",
@@ -34,7 +34,7 @@ static RULES: &[CounterRule] = &[
         cause: "{n} of {of} calls of service `{0}` failed within the last {within}, most of them with `{most}`.",
         advice: "Check the service at its `url`; the lines `callout failed` of the process log have the error. `on_failure` of the filter decides whether requests continue or are refused meanwhile.",
     },
-    CounterRule {
+    CounterFindingRule {
         alert: "HeadgateDnsFailing",
         area: Requests,
         code: "dns_failing",
@@ -48,7 +48,7 @@ static RULES: &[CounterRule] = &[
         cause: "The name `{0}` of a provider could not be resolved ({n} failed lookups within the last {within}).",
         advice: "Query the name servers of `server.dns` for the name, and check `base_url`; addresses of the last successful lookup stay in use meanwhile.",
     },
-    CounterRule {
+    CounterFindingRule {
         alert: "HeadgateStreamsCut",
         area: Requests,
         code: "streams_cut",
@@ -66,7 +66,7 @@ static RULES: &[CounterRule] = &[
         cause: "{n} of {of} responses on route `{0}` broke off at the provider within the last {within}.",
         advice: "Group the recent requests by `channel`; look at the provider's status page, and at proxies between here and the provider that limit the length of responses.",
     },
-    CounterRule {
+    CounterFindingRule {
         alert: "HeadgateProviderRateLimits",
         area: Requests,
         code: "provider_rate_limits",
@@ -84,7 +84,7 @@ static RULES: &[CounterRule] = &[
         cause: "The provider of channel `{0}` refused {n} of {of} attempts by its rate limit within the last {within}.",
         advice: "Set `limits` of the channel below those of the account, so that requests go to other channels first; add a credential or a channel if all are at their limits.",
     },
-    CounterRule {
+    CounterFindingRule {
         alert: "HeadgateRetriesDenied",
         area: Requests,
         code: "retries_denied",
@@ -98,7 +98,7 @@ static RULES: &[CounterRule] = &[
         cause: "The retry budget denied {n} retries within the last {within}, because many attempts fail at the same time.",
         advice: "Look for the failing channel below; the budget keeps retries from making an outage worse.",
     },
-    CounterRule {
+    CounterFindingRule {
         alert: "HeadgateUsageMissing",
         area: Usage,
         code: "usage_missing",
@@ -116,7 +116,7 @@ static RULES: &[CounterRule] = &[
         cause: "{n} of {of} responses on route `{0}` reported no usage within the last {within}, so that their tokens and costs are not counted.",
         advice: "Have chat routes force the usage (a filter); otherwise ask the provider why its responses end without usage.",
     },
-    CounterRule {
+    CounterFindingRule {
         alert: "HeadgateCostPerHour",
         area: Usage,
         code: "cost_per_hour",
@@ -130,7 +130,7 @@ static RULES: &[CounterRule] = &[
         cause: "Requests of caller `{0}` cost {n} {1} within the last {within}, most of it for model `{most}`.",
         advice: "Set `tokens_per_day`, or limits by model, of the caller if this is not meant.",
     },
-    CounterRule {
+    CounterFindingRule {
         alert: "HeadgateUnpriced",
         area: Usage,
         code: "unpriced",

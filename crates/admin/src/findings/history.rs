@@ -9,18 +9,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The past of the findings of a process.
-pub struct FindingHistory {
+pub struct StatefulFindingSources {
     counters: Mutex<CounterHistory>,
     /// The findings of the counters when they were last read.
     of_rules: Mutex<Vec<Finding>>,
-    passing: Mutex<PassingFindings>,
+    passing: Mutex<LingeringFindings>,
 }
 
 /// Findings that come and go, by code and subject, with the time when they were last true.
 #[derive(Default)]
-struct PassingFindings(HashMap<(&'static str, String), (Finding, Instant)>);
+struct LingeringFindings(HashMap<(&'static str, String), (Finding, Instant)>);
 
-impl FindingHistory {
+impl StatefulFindingSources {
     /// Counters start at zero with the process.
     pub fn new(features: FeatureList) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl FindingHistory {
     }
 }
 
-impl PassingFindings {
+impl LingeringFindings {
     fn extend(&mut self, findings: &mut Vec<Finding>, now: Instant) {
         for finding in &*findings {
             if hold_time(finding.code).is_some() {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_finding_that_comes_and_goes_is_shown_without_a_break() {
-        let (mut passing, start) = (PassingFindings::default(), Instant::now());
+        let (mut passing, start) = (LingeringFindings::default(), Instant::now());
         let mut shown = |seconds: u64, current: &[&'static str]| {
             let mut findings = current.iter().map(|code| finding(code)).collect();
             passing.extend(&mut findings, start + Duration::from_secs(seconds));

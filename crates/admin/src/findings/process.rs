@@ -5,7 +5,7 @@ use crate::AdminApp;
 use headgate_core::finding::{Finding, FindingArea, FindingSeverity};
 use headgate_core::state::OnStoreFailure;
 use headgate_core::timestamp::rfc3339;
-use headgate_tracing::SpanOutcome;
+use headgate_tracing::SpanExportOutcome;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -248,15 +248,15 @@ fn lost_spans(app: &AdminApp) -> Option<Finding> {
         reason => format!("the collector {verb} them: {reason}"),
     };
     let (reason, advice) = match last.outcome {
-        SpanOutcome::QueueFull => (
+        SpanExportOutcome::QueueFull => (
             "the queue of the exporter was full".to_owned(),
             "Check whether the collector is slow or down; else raise `tracing.queue_size`, or lower `tracing.sampling.ratio`.",
         ),
-        SpanOutcome::Refused => (
+        SpanExportOutcome::Refused => (
             collector("refused"),
             "Check `tracing.endpoint`, `tracing.headers` and the limits of the collector.",
         ),
-        SpanOutcome::Undelivered | SpanOutcome::Exported => (
+        SpanExportOutcome::Undelivered | SpanExportOutcome::Exported => (
             collector("did not take"),
             "Check the collector at `tracing.endpoint` and the network; requests are not affected.",
         ),

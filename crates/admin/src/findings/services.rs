@@ -3,14 +3,14 @@
 use super::feature_findings;
 use crate::AdminApp;
 use headgate_core::finding::{Finding, FindingArea, FindingSeverity};
-use headgate_observe::process_metrics::FileDescriptors;
+use headgate_observe::process_metrics::FileDescriptorUsage;
 
 /// The share of file descriptors in use that is reported, in percent.
 const DESCRIPTORS_PERCENT: u64 = 80;
 pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
     let mut findings = open_breakers(app);
     findings.extend(feature_findings(app, |area| area != FindingArea::Process));
-    findings.extend(FileDescriptors::read().and_then(few_descriptors));
+    findings.extend(FileDescriptorUsage::read().and_then(few_descriptors));
     findings
 }
 
@@ -32,8 +32,8 @@ fn open_breakers(app: &AdminApp) -> Vec<Finding> {
 }
 
 /// Few file descriptors are left.
-fn few_descriptors(files: FileDescriptors) -> Option<Finding> {
-    let FileDescriptors { open, max } = files;
+fn few_descriptors(files: FileDescriptorUsage) -> Option<Finding> {
+    let FileDescriptorUsage { open, max } = files;
     (open * 100 >= max * DESCRIPTORS_PERCENT).then(|| Finding {
         severity: FindingSeverity::Warning,
         code: "file_descriptors",
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn file_descriptors_are_reported_from_four_fifths_of_their_limit() {
-        let found = |open| few_descriptors(FileDescriptors { open, max: 1000 });
+        let found = |open| few_descriptors(FileDescriptorUsage { open, max: 1000 });
         assert_eq!(found(799), None);
         let found = found(800).expect("a finding");
         assert!(found.cause.contains("800 of 1000"), "{}", found.cause);

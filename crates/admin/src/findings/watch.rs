@@ -11,7 +11,7 @@ const ABSENT_MIN: Duration = Duration::from_secs(60);
 const LINES_MAX: usize = 20;
 
 /// The findings that were logged and are not over yet.
-pub struct FindingWatch {
+pub struct FindingChangeLogger {
     app: AdminApp,
     present: PresentFindings,
 }
@@ -20,7 +20,7 @@ pub struct FindingWatch {
 #[derive(Default)]
 struct PresentFindings(HashMap<(&'static str, String), Instant>);
 
-impl FindingWatch {
+impl FindingChangeLogger {
     pub fn new(app: AdminApp) -> Self {
         Self {
             app,

@@ -1,7 +1,7 @@
 //! Admin pages as operations.
 
 use super::ADMIN_TAG;
-use headgate_core::feature::pages::PageParameter;
+use headgate_core::feature::pages::PageQueryParameter;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub struct AdminPageDescription {
     pub summary: &'static str,
     pub user: AdminPageUser,
     /// Parameters of the query.
-    pub parameters: &'static [PageParameter],
+    pub parameters: &'static [PageQueryParameter],
     /// The content type of the response.
     pub content_type: &'static str,
 }

@@ -1,21 +1,21 @@
 //! What responses contain: that of the gateway has schemas, that of providers is forwarded.
 
 use super::component::{ComponentSchemas, reference};
-use headgate_core::filter::contract::{ContractContent, RouteContract};
+use headgate_core::filter::contract::{GatewayResponseContent, RouteApiContract};
 use serde_json::{Value, json};
 
 /// The response of success of a route. `has_parameter` is whether its path has one.
-pub(super) fn success(contract: &RouteContract, has_parameter: bool) -> Value {
+pub(super) fn success(contract: &RouteApiContract, has_parameter: bool) -> Value {
     match contract.content {
-        Some(ContractContent::Models) if has_parameter => json_response(
+        Some(GatewayResponseContent::Models) if has_parameter => json_response(
             "The model; in the format of the messages API if the request has its version header.",
             json!({"anyOf": [reference("Model"), reference("MessagesModel")]}),
         ),
-        Some(ContractContent::Models) => json_response(
+        Some(GatewayResponseContent::Models) => json_response(
             "The models that the caller may use; in the format of the messages API if the request has its version header.",
             json!({"anyOf": [reference("ModelList"), reference("MessagesModelList")]}),
         ),
-        Some(ContractContent::VideoTask) => {
+        Some(GatewayResponseContent::VideoTask) => {
             json_response("The task and its status.", reference("VideoTask"))
         }
         None => provider_response(streams(contract)),
@@ -126,7 +126,7 @@ pub(super) fn add_schemas(schemas: &mut ComponentSchemas) {
 }
 
 /// Whether callers can ask for a stream of events: the schema of requests has `stream`.
-fn streams(contract: &RouteContract) -> bool {
+fn streams(contract: &RouteApiContract) -> bool {
     let body = contract.body.as_ref();
     body.is_some_and(|schema| schema.source()["properties"]["stream"].is_object())
 }

@@ -12,7 +12,7 @@ pub(super) struct ErrorFormat(Protocol);
 
 /// What of a route determines which errors it has.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ErrorConditions {
+pub(super) struct RouteErrorConditions {
     pub authenticates: bool,
     pub has_json_body: bool,
     pub takes_body: bool,
@@ -45,7 +45,7 @@ impl ErrorFormat {
     }
 
     /// References to the errors that a route has, by status.
-    pub fn references(self, conditions: ErrorConditions) -> Vec<(String, Value)> {
+    pub fn references(self, conditions: RouteErrorConditions) -> Vec<(String, Value)> {
         let kinds = FaultKind::ALL.into_iter();
         let mut statuses: Vec<u16> = kinds
             .filter(|kind| conditions.allow(*kind))
@@ -106,7 +106,7 @@ impl ErrorFormat {
     }
 }
 
-impl ErrorConditions {
+impl RouteErrorConditions {
     fn allow(self, kind: FaultKind) -> bool {
         match kind {
             FaultKind::Unauthenticated | FaultKind::Forbidden => self.authenticates,

@@ -2,10 +2,10 @@
 
 use super::component::ComponentSchemas;
 use super::content;
-use super::error_response::{ErrorConditions, ErrorFormat};
+use super::error_response::{ErrorFormat, RouteErrorConditions};
 use headgate_config::snapshot::router::Route;
 use headgate_core::filter::RequestBodyNeed;
-use headgate_core::filter::contract::{ContractContent, RouteContract};
+use headgate_core::filter::contract::{GatewayResponseContent, RouteApiContract};
 use headgate_core::filter::descriptor::FilterProvision;
 use headgate_protocol::Protocol;
 use http::Method;
@@ -107,7 +107,7 @@ fn filters(route: &Route) -> String {
     }
 }
 
-fn parameters(route: &Route, contract: &RouteContract, names: &[&str]) -> Vec<Value> {
+fn parameters(route: &Route, contract: &RouteApiContract, names: &[&str]) -> Vec<Value> {
     let of_path = names.iter().map(|name| {
         json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
     });
@@ -128,7 +128,11 @@ fn parameters(route: &Route, contract: &RouteContract, names: &[&str]) -> Vec<Va
     of_path.chain(version).chain(once).collect()
 }
 
-fn request_body(route: &Route, contract: &RouteContract, schemas: &mut ComponentSchemas) -> Value {
+fn request_body(
+    route: &Route,
+    contract: &RouteApiContract,
+    schemas: &mut ComponentSchemas,
+) -> Value {
     let mut content = Map::new();
     let schema = match &contract.body {
         Some(schema) => schemas.add_request(schema.source(), &route.name),
@@ -145,7 +149,7 @@ fn request_body(route: &Route, contract: &RouteContract, schemas: &mut Component
     json!({"required": contract.body.is_some(), "content": content})
 }
 
-fn responses(route: &Route, contract: &RouteContract, method: &Method, names: &[&str]) -> Value {
+fn responses(route: &Route, contract: &RouteApiContract, method: &Method, names: &[&str]) -> Value {
     let provides = |provision| provides(route, provision);
     let success = if provides(FilterProvision::Media) {
         content::any("The file.")
@@ -162,14 +166,14 @@ fn responses(route: &Route, contract: &RouteContract, method: &Method, names: &[
             .iter()
             .chain(route.response.filters())
     };
-    let conditions = ErrorConditions {
+    let conditions = RouteErrorConditions {
         authenticates: provides(FilterProvision::Caller),
         has_json_body: contract.body.is_some(),
         takes_body: *method != Method::GET && *method != Method::HEAD,
         names_model: provides(FilterProvision::Model)
-            || contract.content == Some(ContractContent::Models),
+            || contract.content == Some(GatewayResponseContent::Models),
         has_ids: provides(FilterProvision::ChannelOf("id"))
-            || (contract.content != Some(ContractContent::Models) && !names.is_empty()),
+            || (contract.content != Some(GatewayResponseContent::Models) && !names.is_empty()),
         makes_once: provides(FilterProvision::CreateRecord),
         cancels: *method == Method::DELETE || route.pattern.path().contains("/cancel"),
         calls_services: filters().any(|named| named.filter.callout().is_some()),

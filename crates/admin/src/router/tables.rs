@@ -8,7 +8,7 @@ use crate::{
     traffic_page,
 };
 use headgate_config::snapshot::admin::OpenAdminPage;
-use headgate_core::feature::pages::AdminAction;
+use headgate_core::feature::pages::AuditedAdminAction;
 use headgate_core::serve::AppResponse;
 use http::{Method, StatusCode};
 
@@ -249,7 +249,7 @@ pub(super) static PROCESS: &[AdminPage] = &[
         summary: "Reloads the configuration; 422 with the report if it is invalid.",
         parameters: &[],
         content_type: JSON,
-        access: PageAccess::Act(AdminAction {
+        access: PageAccess::Act(AuditedAdminAction {
             name: "reload",
             subject: None,
             needs_key: false,

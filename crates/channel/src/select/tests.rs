@@ -5,7 +5,7 @@ use crate::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use headgate_core::catalog::channel::{
     Channel, ChannelLimits, Credential, CredentialSecret, HttpVersion, Origin, Timeouts,
 };
-use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::ChannelModel;
 use headgate_observe::metrics::Metrics;
 use http::{HeaderValue, header};
@@ -39,7 +39,7 @@ fn candidate(channel: Channel) -> Candidate {
         key: None,
         is_bound: false,
         is_preferred: false,
-        endpoint: EndpointClass::Generation,
+        endpoint: ProviderOperationClass::Generation,
         channel: Arc::new(channel),
     }
 }

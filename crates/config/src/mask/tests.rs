@@ -11,7 +11,7 @@ fn shown(text: &str, secrets: SecretSpans) -> String {
     source.mask(secret_shape::in_text(text));
     let lines = 1..=text.lines().count() as u32;
     let line = |line| {
-        let place = crate::source::TextPosition {
+        let place = crate::source::TextSpan {
             line,
             column: 1,
             length: 1,

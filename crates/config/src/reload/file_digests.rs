@@ -23,12 +23,12 @@ struct FileDigest {
     /// None if the file cannot be read.
     digest: Option<String>,
     /// The version that was read, if a later one is sure to differ.
-    version: Option<FileVersion>,
+    version: Option<FileStatStamp>,
 }
 
 /// What changes with every write to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileVersion {
+struct FileStatStamp {
     inode: (u64, u64),
     bytes: u64,
     /// Seconds and nanoseconds since the epoch. Unlike the time of the content, nobody can set it.
@@ -68,7 +68,7 @@ impl FileDigest {
         // Before the file is read, so that a write meanwhile is noticed.
         let version = fs::metadata(path)
             .ok()
-            .and_then(|found| FileVersion::from_metadata(&found));
+            .and_then(|found| FileStatStamp::from_metadata(&found));
         Self {
             path: path.to_owned(),
             digest: regular_file::read(path, FILE_BYTES_MAX)
@@ -80,7 +80,7 @@ impl FileDigest {
 
     fn is_current(&self) -> bool {
         let found = fs::metadata(&self.path).ok();
-        let found = found.as_ref().and_then(FileVersion::from_metadata);
+        let found = found.as_ref().and_then(FileStatStamp::from_metadata);
         found.is_some() && found == self.version
     }
 }
@@ -93,7 +93,7 @@ impl PartialEq for FileDigest {
 
 impl Eq for FileDigest {}
 
-impl FileVersion {
+impl FileStatStamp {
     /// None if the last change is so recent that the next one might have the same time.
     fn from_metadata(found: &Metadata) -> Option<Self> {
         let since = SystemTime::now()

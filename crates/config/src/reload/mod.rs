@@ -6,13 +6,13 @@ pub mod watch;
 
 use crate::problem::InvalidConfig;
 use crate::snapshot::{
-    self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot, certificate_expiry,
+    self, BuiltSnapshot, ConfigWarnings, CrossSnapshotState, Snapshot, certificate_expiry,
 };
 use crate::{CONFIG_BYTES_MAX, compute_revision};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use file_digests::FileDigests;
-use headgate_core::callout::SharedServiceState;
-use headgate_core::feature::FeatureValues;
+use headgate_core::callout::ProcessServiceStates;
+use headgate_core::feature::FeatureTypeMap;
 use headgate_core::outgoing::OutgoingClients;
 use headgate_core::regular_file;
 use headgate_core::state::StateStore;
@@ -25,9 +25,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 /// Owns the snapshot in use and builds new ones. Whoever reads its state never waits for a build.
-pub struct Reloader {
+pub struct SnapshotReloader {
     path: PathBuf,
-    shared: SharedState,
+    shared: CrossSnapshotState,
     metrics: Arc<Metrics>,
     current: ArcSwap<Snapshot>,
     running: StartupSettings,
@@ -66,14 +66,14 @@ pub enum ReloadOutcome {
     Refused(RefusedReload),
 }
 
-impl Reloader {
+impl SnapshotReloader {
     /// Loads the configuration for the first time, and opens its state store.
     ///
     /// # Errors
     /// Every problem of the file.
     pub fn start(
         path: &Path,
-        mut shared: SharedState,
+        mut shared: CrossSnapshotState,
         metrics: Arc<Metrics>,
     ) -> Result<Self, InvalidConfig> {
         let mut built = snapshot::build(path, &shared)?;
@@ -168,12 +168,12 @@ impl Reloader {
     }
 
     /// What features share between snapshots.
-    pub fn features(&self) -> &FeatureValues {
+    pub fn features(&self) -> &FeatureTypeMap {
         &self.shared.features
     }
 
     /// What the services of all configurations share.
-    pub fn services(&self) -> &Arc<SharedServiceState> {
+    pub fn services(&self) -> &Arc<ProcessServiceStates> {
         &self.shared.services
     }
 

@@ -2,7 +2,7 @@
 
 use crate::snapshot::Snapshot;
 use crate::snapshot::server::ServerSettings;
-use crate::snapshot::spooling::SpoolPolicy;
+use crate::snapshot::spooling::BodySpoolPolicy;
 use headgate_core::state::settings::StoreSettings;
 use std::sync::OnceLock;
 
@@ -21,7 +21,7 @@ pub struct ListenerAddresses {
 #[derive(Debug)]
 pub struct StartupSettings {
     pub server: ServerSettings,
-    pub spooling: SpoolPolicy,
+    pub spooling: BodySpoolPolicy,
     pub state: StoreSettings,
     /// Set when the process listens.
     pub listeners: OnceLock<ListenerAddresses>,

@@ -1,6 +1,6 @@
 //! Watches the folders of the configuration and its files, and reloads on a change. Symlink swaps are detected, too.
 
-use super::Reloader;
+use super::SnapshotReloader;
 use super::file_digests::FileDigests;
 use notify::{RecursiveMode, Watcher};
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ const LOOKED_AT_ANYWAY: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The folder cannot be watched. SIGHUP and the admin page still reload.
-pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
+pub fn start(reloader: Arc<SnapshotReloader>) -> notify::Result<()> {
     let (changed, changes) = mpsc::channel();
     let state = reloader.current().state.file().map(Path::to_path_buf);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -76,7 +76,7 @@ fn is_state(event: &notify::Event, state: Option<&Path>) -> bool {
 
 fn watch_folders(
     watcher: &mut impl Watcher,
-    reloader: &Reloader,
+    reloader: &SnapshotReloader,
     watched: &mut BTreeSet<PathBuf>,
 ) -> notify::Result<()> {
     for file in files(reloader) {
@@ -92,7 +92,7 @@ fn watch_folders(
     Ok(())
 }
 
-fn files(reloader: &Reloader) -> Vec<PathBuf> {
+fn files(reloader: &SnapshotReloader) -> Vec<PathBuf> {
     let mut files = vec![reloader.path().to_path_buf()];
     files.extend(reloader.current().files.iter().cloned());
     // The last configuration may have been refused because one of these files is missing or invalid.

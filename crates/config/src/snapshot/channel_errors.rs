@@ -1,12 +1,12 @@
 //! Builds a channel's classification of errors.
 
 use super::ProblemCollector;
-use crate::channel_errors::{ErrorClassConfig, ErrorRuleConfig};
+use crate::channel_errors::{ErrorClassConfig, ErrorClassRuleConfig};
 use headgate_protocol::error_class::{ChannelErrorRule, ErrorClass, ErrorClassifier};
 
 /// Builds the rows at `at`; one with problems is omitted, and its problems are reported.
 pub(super) fn build(
-    configs: &[ErrorRuleConfig],
+    configs: &[ErrorClassRuleConfig],
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) -> ErrorClassifier {
@@ -16,11 +16,11 @@ pub(super) fn build(
 }
 
 fn build_row(
-    config: &ErrorRuleConfig,
+    config: &ErrorClassRuleConfig,
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) -> Option<ChannelErrorRule> {
-    let ErrorRuleConfig {
+    let ErrorClassRuleConfig {
         status,
         code,
         message,

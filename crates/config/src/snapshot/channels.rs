@@ -1,23 +1,26 @@
 //! Builds channels from their configuration.
 
-use super::families::FamilyLookup;
+use super::families::VideoFamilyLookup;
 use super::{ProblemCollector, channel_errors, credentials, failover, pem};
 use crate::channels::{
-    ChannelConfig, ChannelTlsConfig, ForwardedConfig, HttpVersionConfig, TimeoutsConfig,
+    AttemptTimeoutsConfig, ChannelConfig, ClientAddressForwardingConfig, HttpVersionConfig,
+    UpstreamTlsConfig,
 };
-use crate::images::{ImageBodyFormatConfig, ImageEditConfig, ResponseFormatHandlingConfig};
+use crate::images::{ImageEditBodyFormatConfig, ImageEditConfig, ResponseFormatHandlingConfig};
 use headgate_core::catalog::base_url::{self, BaseUrl};
 use headgate_core::catalog::channel::{
     Channel, ClientCertificate, HttpVersion, Origin, OriginTls, TimeoutOverrides, Timeouts,
 };
 use headgate_core::catalog::client_address::ForwardedPolicy;
-use headgate_core::catalog::images::{ImageBodyFormat, ImageEditPolicy, ResponseFormatHandling};
+use headgate_core::catalog::images::{
+    ImageEditBodyFormat, ImageEditPolicy, ResponseFormatHandling,
+};
 use headgate_core::catalog::model::ChannelModel;
 use headgate_core::filter::expression::FilterExpression;
 use headgate_core::filter::header_name::header_name;
 use headgate_core::pointer::child;
 use headgate_core::scalar::HumanDuration;
-use headgate_expression::{Expression, Phase};
+use headgate_expression::{EvaluationPhase, Expression};
 use headgate_protocol::{GenerationMedium, Protocol};
 use http::{HeaderName, HeaderValue};
 use rustls_pki_types::ServerName;
@@ -35,7 +38,7 @@ pub struct ChannelWithModels {
 /// Builds every channel; one with problems is omitted, and its problems are reported.
 pub(crate) fn build(
     configs: &BTreeMap<String, ChannelConfig>,
-    families: &FamilyLookup<'_>,
+    families: &VideoFamilyLookup<'_>,
     folder: &Path,
     problems: &mut ProblemCollector<'_>,
 ) -> Vec<ChannelWithModels> {
@@ -60,14 +63,14 @@ pub(crate) fn files<'a>(
 }
 
 /// The files that TLS settings name.
-pub(super) fn tls_files(tls: &ChannelTlsConfig) -> impl Iterator<Item = &PathBuf> {
+pub(super) fn tls_files(tls: &UpstreamTlsConfig) -> impl Iterator<Item = &PathBuf> {
     [&tls.ca, &tls.certificate, &tls.key].into_iter().flatten()
 }
 
 fn build_one(
     name: &str,
     config: &ChannelConfig,
-    families: &FamilyLookup<'_>,
+    families: &VideoFamilyLookup<'_>,
     folder: &Path,
     at: &str,
     problems: &mut ProblemCollector<'_>,
@@ -116,7 +119,7 @@ fn build_one(
     let condition = r#if
         .as_deref()
         .and_then(|text| condition(text, at, problems));
-    let tls_given = ChannelTlsConfig::default() != *tls;
+    let tls_given = UpstreamTlsConfig::default() != *tls;
     let base = base?;
     if tls_given && !base.tls {
         problems.error(
@@ -169,9 +172,9 @@ fn build_one(
             headers,
             idempotency_header,
             forwarded: match forwarded {
-                ForwardedConfig::Off => ForwardedPolicy::Off,
-                ForwardedConfig::Append => ForwardedPolicy::Append,
-                ForwardedConfig::Replace => ForwardedPolicy::Replace,
+                ClientAddressForwardingConfig::Off => ForwardedPolicy::Off,
+                ClientAddressForwardingConfig::Append => ForwardedPolicy::Append,
+                ClientAddressForwardingConfig::Replace => ForwardedPolicy::Replace,
             },
             limits: failover::limits(limits),
             health: failover::health(health, &format!("{at}/health"), problems),
@@ -184,7 +187,7 @@ fn build_one(
 
 /// Which requests a channel accepts.
 fn condition(text: &str, at: &str, problems: &mut ProblemCollector<'_>) -> Option<Expression> {
-    match FilterExpression::compile_condition(text, Phase::Body) {
+    match FilterExpression::compile_condition(text, EvaluationPhase::Body) {
         Ok(expression) => Some(expression.into_expression()),
         Err(invalid) => {
             problems.error(&format!("{at}/if"), invalid.reason, invalid.hint.as_deref());
@@ -194,8 +197,8 @@ fn condition(text: &str, at: &str, problems: &mut ProblemCollector<'_>) -> Optio
 }
 
 /// The timeouts that a channel or a route sets.
-pub(super) fn timeouts(config: &TimeoutsConfig) -> TimeoutOverrides {
-    let TimeoutsConfig {
+pub(super) fn timeouts(config: &AttemptTimeoutsConfig) -> TimeoutOverrides {
+    let AttemptTimeoutsConfig {
         connect,
         first_byte,
         idle,
@@ -237,13 +240,13 @@ pub(super) fn build_headers<'c>(
 }
 
 pub(super) fn build_tls(
-    config: &ChannelTlsConfig,
+    config: &UpstreamTlsConfig,
     base: &BaseUrl,
     folder: &Path,
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) -> Option<OriginTls> {
-    let ChannelTlsConfig {
+    let UpstreamTlsConfig {
         ca,
         certificate,
         key,
@@ -323,10 +326,10 @@ fn check_image_edits(
 fn image_edits(config: ImageEditConfig) -> ImageEditPolicy {
     ImageEditPolicy {
         body: match config.body {
-            ImageBodyFormatConfig::Unchanged => ImageBodyFormat::Unchanged,
-            ImageBodyFormatConfig::Json => ImageBodyFormat::Json,
-            ImageBodyFormatConfig::JsonWithUrls => ImageBodyFormat::JsonWithUrls,
-            ImageBodyFormatConfig::Multipart => ImageBodyFormat::Multipart,
+            ImageEditBodyFormatConfig::Unchanged => ImageEditBodyFormat::Unchanged,
+            ImageEditBodyFormatConfig::Json => ImageEditBodyFormat::Json,
+            ImageEditBodyFormatConfig::JsonWithUrls => ImageEditBodyFormat::JsonWithUrls,
+            ImageEditBodyFormatConfig::Multipart => ImageEditBodyFormat::Multipart,
         },
         response_format: match config.response_format {
             ResponseFormatHandlingConfig::Convert => ResponseFormatHandling::Convert,
@@ -351,12 +354,12 @@ fn fingerprint(name: &str, base_url: &str, http: HttpVersion, tls: Option<&Origi
 
 #[cfg(test)]
 mod tests {
-    use super::{TimeoutOverrides, Timeouts, TimeoutsConfig};
+    use super::{AttemptTimeoutsConfig, TimeoutOverrides, Timeouts};
     use headgate_core::scalar::HumanDuration;
 
     #[test]
     fn the_timeouts_that_the_schema_states_are_those_that_hold() {
-        let schema = serde_json::to_value(schemars::schema_for!(TimeoutsConfig)).unwrap();
+        let schema = serde_json::to_value(schemars::schema_for!(AttemptTimeoutsConfig)).unwrap();
         let stated = |member: &str| {
             let text = schema["properties"][member]["description"].as_str();
             let text = text.unwrap_or_else(|| panic!("{member} has a description"));
@@ -379,7 +382,7 @@ mod tests {
         };
         assert_eq!(stated.over(base), Timeouts::default());
         assert_eq!(
-            super::timeouts(&TimeoutsConfig::default()).over(Timeouts::default()),
+            super::timeouts(&AttemptTimeoutsConfig::default()).over(Timeouts::default()),
             Timeouts::default()
         );
     }

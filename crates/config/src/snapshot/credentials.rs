@@ -1,7 +1,7 @@
 //! Builds the credentials of a channel from its configuration: one, or several keys used in turn.
 
 use super::ProblemCollector;
-use crate::channels::{ChannelConfig, ProviderCredentialConfig, SecretHeaderConfig};
+use crate::channels::{ChannelConfig, CredentialHeaderConfig, ProviderCredentialConfig};
 use headgate_core::catalog::channel::{Credential, CredentialSecret};
 use headgate_core::filter::header_name::header_name;
 use headgate_protocol::mask::{ChannelSecrets, SECRET_BYTES_MIN};
@@ -101,7 +101,7 @@ fn build_one(
             secret,
             secret.expose().to_string(),
         ),
-        ProviderCredentialConfig::Header(SecretHeaderConfig { name, value }) => (
+        ProviderCredentialConfig::Header(CredentialHeaderConfig { name, value }) => (
             header_name(name).map_err(|invalid| invalid.reason)?,
             value,
             value.expose().to_string(),

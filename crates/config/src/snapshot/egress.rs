@@ -1,13 +1,16 @@
 //! Builds the egress policy from its configuration: exceptions by host and network.
 
 use super::ProblemCollector;
-use crate::egress::EgressConfig;
+use crate::egress::EgressAllowlistConfig;
 use headgate_core::catalog::egress::{EgressException, EgressPolicy};
 use headgate_core::catalog::network::Network;
 use std::net::IpAddr;
 
-pub(crate) fn build(config: &EgressConfig, problems: &mut ProblemCollector<'_>) -> EgressPolicy {
-    let EgressConfig { allow } = config;
+pub(crate) fn build(
+    config: &EgressAllowlistConfig,
+    problems: &mut ProblemCollector<'_>,
+) -> EgressPolicy {
+    let EgressAllowlistConfig { allow } = config;
     let set = allow.iter().enumerate();
     let set = set.filter(|(_, text)| !text.is_empty());
     let allowed = set.filter_map(|(index, text)| {

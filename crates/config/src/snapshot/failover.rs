@@ -2,8 +2,8 @@
 
 use super::ProblemCollector;
 use crate::resilience::{
-    ChannelLimitsConfig, EventBufferConfig, FailoverConfig, HealthConfig, ProbeConfig,
-    RetryBudgetConfig,
+    ChannelHealthConfig, ChannelLimitsConfig, FailoverConfig, FirstEventBufferConfig,
+    HealthProbeConfig, RetryBudgetConfig,
 };
 use headgate_core::catalog::channel::{ChannelLimits, HealthPolicy, ProbePolicy};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub struct Failover {
     /// Whether a request fails over after a timeout.
     pub on_timeout: bool,
     /// Bounds of holding back the first events of a stream; `None` to forward every event at once.
-    pub buffer_first_events: Option<EventBufferLimits>,
+    pub buffer_first_events: Option<FirstEventBufferLimits>,
     /// How long a request may wait for a channel that has reached its limits.
     pub queue_timeout: Duration,
     /// Whether responses carry the number of attempts in a header.
@@ -37,7 +37,7 @@ pub struct RetryBudgetLimits {
 
 /// Bounds of holding back the first events of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventBufferLimits {
+pub struct FirstEventBufferLimits {
     pub time: Duration,
     pub bytes: usize,
 }
@@ -94,11 +94,11 @@ pub fn limits(config: &ChannelLimitsConfig) -> ChannelLimits {
 
 /// The health policy of a channel; `at` is the pointer to `config`.
 pub(crate) fn health(
-    config: &HealthConfig,
+    config: &ChannelHealthConfig,
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) -> HealthPolicy {
-    let HealthConfig {
+    let ChannelHealthConfig {
         consecutive_failures,
         failure_percent,
         cool_down,
@@ -141,13 +141,13 @@ pub(crate) fn health(
     }
 }
 
-fn build_event_buffer(config: &EventBufferConfig) -> Option<EventBufferLimits> {
-    let EventBufferConfig {
+fn build_event_buffer(config: &FirstEventBufferConfig) -> Option<FirstEventBufferLimits> {
+    let FirstEventBufferConfig {
         enabled,
         time,
         size,
     } = config;
-    enabled.unwrap_or(true).then(|| EventBufferLimits {
+    enabled.unwrap_or(true).then(|| FirstEventBufferLimits {
         time: time
             .as_ref()
             .map_or(Duration::from_secs(1), |span| span.duration()),
@@ -157,7 +157,7 @@ fn build_event_buffer(config: &EventBufferConfig) -> Option<EventBufferLimits> {
     })
 }
 
-fn build_probe(config: &ProbeConfig) -> ProbePolicy {
+fn build_probe(config: &HealthProbeConfig) -> ProbePolicy {
     ProbePolicy {
         interval: config.interval.duration(),
         timeout: config

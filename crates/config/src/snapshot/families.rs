@@ -10,7 +10,7 @@ use headgate_core::task::families::SHIPPED;
 use headgate_core::task::family::VideoFamily;
 use headgate_core::task::id::{TaskIdKey, TaskIdKeyRing};
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
-use headgate_protocol::{Protocol, TaskApi};
+use headgate_protocol::{Protocol, TaskApiOwner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,13 +42,13 @@ pub(crate) fn build(
 }
 
 /// Looks up the family of a channel.
-pub(crate) struct FamilyLookup<'a> {
+pub(crate) struct VideoFamilyLookup<'a> {
     pub built: &'a TaskSettings,
     /// The families in the file: a declared family that could not be built was reported already.
     pub declared: &'a BTreeMap<String, VideoFamilyDefinitionConfig>,
 }
 
-impl FamilyLookup<'_> {
+impl VideoFamilyLookup<'_> {
     /// The family of a channel: the one it names, or else the built-in one of its protocols if there is exactly one.
     /// `at` is the pointer to the channel.
     pub fn for_channel(
@@ -71,7 +71,7 @@ impl FamilyLookup<'_> {
         let family = self.named(name, &child(at, "family"), problems)?;
         let mut others = protocols
             .iter()
-            .filter(|protocol| protocol.descriptor().tasks == Some(TaskApi::Native));
+            .filter(|protocol| protocol.descriptor().tasks == Some(TaskApiOwner::Native));
         if let (Some(spoken), Some(other)) = (
             family.protocol,
             others.find(|other| Some(**other) != family.protocol),

@@ -31,12 +31,12 @@ use crate::routes::GatewayConfig;
 use crate::schema::{FeatureSchemas, FilterSchema};
 use admin::AdminAccessRules;
 use failover::RetryBudgetLimits;
-use headgate_core::callout::{CalloutServices, SharedServiceState};
+use headgate_core::callout::{CalloutServices, ProcessServiceStates};
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::model::Catalog;
-use headgate_core::feature::section::SectionContext;
-use headgate_core::feature::{FeatureList, FeatureValues};
+use headgate_core::feature::section::SectionBuildContext;
+use headgate_core::feature::{FeatureList, FeatureTypeMap};
 use headgate_core::state::StateStore;
 use headgate_core::state::memory::MemoryStore;
 use headgate_core::state::settings::StoreSettings;
@@ -45,7 +45,7 @@ use headgate_tracing::{TraceQueue, Tracing};
 pub(crate) use problem_collector::ProblemCollector;
 use router::Router;
 use server::ServerSettings;
-use spooling::SpoolPolicy;
+use spooling::BodySpoolPolicy;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -59,7 +59,7 @@ pub struct Snapshot {
     /// Who may use the admin pages.
     pub admin: AdminAccessRules,
     /// Where and when large request bodies are spooled to disk.
-    pub spooling: SpoolPolicy,
+    pub spooling: BodySpoolPolicy,
     /// The settings of the state store, which is opened once, when the process starts.
     pub state: StoreSettings,
     pub callers: Arc<Callers>,
@@ -71,7 +71,7 @@ pub struct Snapshot {
     /// Services that filters call.
     pub services: Arc<CalloutServices>,
     /// What features share between snapshots, and what they built for this one.
-    pub features: FeatureValues,
+    pub features: FeatureTypeMap,
     /// Traces of exchanges; `None` if the configuration has no `tracing`.
     pub tracing: Option<Arc<Tracing>>,
     pub router: Router,
@@ -83,15 +83,15 @@ pub struct Snapshot {
 
 /// What outlives snapshots and is shared with each one built.
 #[derive(Clone)]
-pub struct SharedState {
+pub struct CrossSnapshotState {
     /// The state store: in memory, until the store that the first snapshot names is opened.
     pub state: Arc<dyn StateStore>,
     /// The features of the program.
     pub list: FeatureList,
     /// What they share.
-    pub features: FeatureValues,
+    pub features: FeatureTypeMap,
     /// What the services of all configurations share.
-    pub services: Arc<SharedServiceState>,
+    pub services: Arc<ProcessServiceStates>,
     /// Exchanges whose traces wait for the export.
     pub traces: Arc<TraceQueue>,
     /// Looks up the value of `${NAME}`.
@@ -122,7 +122,7 @@ pub struct ConfigWarnings {
 ///
 /// # Errors
 /// Every problem found, with line and column.
-pub fn build(path: &Path, shared: &SharedState) -> Result<BuiltSnapshot, InvalidConfig> {
+pub fn build(path: &Path, shared: &CrossSnapshotState) -> Result<BuiltSnapshot, InvalidConfig> {
     let features = feature_schemas(shared.list);
     let loaded = crate::load(path, &features, &*shared.variables)?;
     build_loaded(path, loaded, shared)
@@ -144,7 +144,7 @@ pub fn feature_schemas(list: FeatureList) -> FeatureSchemas {
     }
 }
 
-impl SharedState {
+impl CrossSnapshotState {
     /// An empty store in memory; variables are those of the environment.
     pub fn new(list: FeatureList) -> Self {
         Self {
@@ -165,7 +165,7 @@ impl SharedState {
 pub fn build_loaded(
     path: &Path,
     loaded: LoadedConfig,
-    shared: &SharedState,
+    shared: &CrossSnapshotState,
 ) -> Result<BuiltSnapshot, InvalidConfig> {
     let LoadedConfig {
         config,
@@ -214,7 +214,7 @@ pub fn build_loaded(
     let mut features = shared.features.clone();
     for feature in shared.list.iter() {
         let values = sections.for_feature(feature);
-        let context = SectionContext {
+        let context = SectionBuildContext {
             values: &values,
             folder: &folder,
             state: &shared.state,
@@ -224,7 +224,7 @@ pub fn build_loaded(
         files.extend(feature.build_sections(&context, &mut features, &mut problems));
     }
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
-    let families = families::FamilyLookup {
+    let families = families::VideoFamilyLookup {
         built: &tasks,
         declared: &families,
     };
@@ -267,7 +267,7 @@ pub fn build_loaded(
         feature.check_use(&features, &mut problems);
     }
     callers::check_enforced(&declared, &router, &filters, &mut problems);
-    usability::UnusedSettingsCheck {
+    usability::ConfigLinter {
         declared_callers: &declared,
         declared_channels: &declared_channels,
         declared_routes: &routes,

@@ -4,7 +4,7 @@ use super::ProblemCollector;
 use super::channels::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
 use crate::routes::ModelPropertiesConfig;
-use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, Catalog, Model, ModelRequestSchema};
 use headgate_core::filter::descriptor::SchemaLookup;
 use headgate_core::scalar::one_or_more::OneOrMore;
@@ -31,7 +31,7 @@ pub(crate) fn build(
                 key: None,
                 is_bound: false,
                 is_preferred: false,
-                endpoint: EndpointClass::Generation,
+                endpoint: ProviderOperationClass::Generation,
             });
         }
         channels.push(channel);

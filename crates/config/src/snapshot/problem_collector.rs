@@ -2,20 +2,20 @@
 
 use super::ConfigWarnings;
 use crate::document::ConfigDocument;
-use crate::problem::{ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity};
-use headgate_core::feature::section::ConfigProblems;
+use crate::problem::{ConfigProblem, InvalidConfig, OmittedProblemCounts, PROBLEMS_MAX, Severity};
+use headgate_core::feature::section::ConfigProblemSink;
 
 /// Collects problems while building, each with its position in the file.
 pub(crate) struct ProblemCollector<'a> {
     document: &'a ConfigDocument,
     /// At most [`PROBLEMS_MAX`] of each severity.
     found: Vec<ConfigProblem>,
-    more: OmittedProblems,
+    more: OmittedProblemCounts,
     /// The number of errors reported; an error in a shared chain counts once for each route that uses it.
     errors: usize,
 }
 
-impl ConfigProblems for ProblemCollector<'_> {
+impl ConfigProblemSink for ProblemCollector<'_> {
     fn add_error(&mut self, pointer: &str, reason: String, hint: Option<&str>) {
         self.error(pointer, reason, hint);
     }
@@ -34,7 +34,7 @@ impl<'a> ProblemCollector<'a> {
         Self {
             document,
             found: Vec::new(),
-            more: OmittedProblems::default(),
+            more: OmittedProblemCounts::default(),
             errors: 0,
         }
     }

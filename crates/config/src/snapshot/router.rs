@@ -11,8 +11,8 @@ use headgate_core::catalog::channel::TimeoutOverrides;
 use headgate_core::filter::chain::{RequestChain, ResponseChain};
 use headgate_protocol::percent_encoding::push_encoded;
 use headgate_protocol::request_path::segment_text;
-use headgate_protocol::{Protocol, TaskApi};
-use headgate_tracing::TracedMessages;
+use headgate_protocol::{Protocol, TaskApiOwner};
+use headgate_tracing::MessageTracePolicy;
 use http::Method;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub struct Route {
     pub response: ResponseChain,
     pub timeouts: TimeoutOverrides,
     pub failover: Failover,
-    pub traced_messages: TracedMessages,
+    pub traced_messages: MessageTracePolicy,
     pub pattern: MethodPathPattern,
 }
 
@@ -130,7 +130,7 @@ impl Router {
                 near = None;
             }
         }
-        near.filter(|protocol| protocol.descriptor().tasks == Some(TaskApi::Native))
+        near.filter(|protocol| protocol.descriptor().tasks == Some(TaskApiOwner::Native))
     }
 }
 

@@ -12,17 +12,19 @@ use super::failover::Failover;
 use super::router::{MethodPathPattern, Route, Router};
 use super::{ProblemCollector, channels, tracing};
 use crate::hint::did_you_mean;
-use crate::routes::{ChainStepConfig, RouteConfig, StepConditionConfig};
+use crate::routes::{ChainStepConfig, RouteConfig, StepIfExpressionConfig};
 use headgate_core::callout::CalloutServices;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::channel::TimeoutOverrides;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::model::Catalog;
 use headgate_core::catalog::public_url::PublicUrl;
-use headgate_core::feature::FeatureValues;
+use headgate_core::feature::FeatureTypeMap;
 use headgate_core::filter::chain::{NamedFilter, RequestChain, ResponseChain};
-use headgate_core::filter::descriptor::{BuildContext, ChainSide, ModelEndpoint, SchemaLookup};
-use headgate_core::filter::response_inputs::ResponseInputs;
+use headgate_core::filter::descriptor::{
+    BuildContext, ChainSide, ModelNamingEndpoint, SchemaLookup,
+};
+use headgate_core::filter::response_inputs::ResponseVaryInputs;
 use headgate_core::pointer::child;
 use headgate_core::state::StateStore;
 use headgate_core::task::TaskSettings;
@@ -48,16 +50,16 @@ pub(crate) struct RouteBuilder<'a> {
     pub state_survives: bool,
     pub schemas: &'a dyn SchemaLookup,
     pub tasks: &'a Arc<TaskSettings>,
-    pub features: &'a FeatureValues,
+    pub features: &'a FeatureTypeMap,
     pub egress: &'a Arc<EgressPolicy>,
     pub public_url: Option<&'a PublicUrl>,
     pub services: &'a CalloutServices,
-    pub endpoints: &'a Arc<[ModelEndpoint]>,
+    pub endpoints: &'a Arc<[ModelNamingEndpoint]>,
     pub conditions: StepConditionBuilder,
 }
 
 /// A filter, and where it is in the file.
-struct BuiltFilter {
+struct FilterWithConfigPath {
     named: NamedFilter,
     /// Pointers of the steps that lead to it: the route's step, then those of the chains it uses.
     trail: Vec<String>,
@@ -65,15 +67,15 @@ struct BuiltFilter {
 
 /// A step of a chain that is a filter, as written.
 #[derive(Clone, Copy)]
-struct FilterStep<'a> {
+struct DeclaredFilterStep<'a> {
     name: &'a str,
     settings: &'a serde_json::Value,
-    condition: Option<&'a StepConditionConfig>,
+    condition: Option<&'a StepIfExpressionConfig>,
 }
 
 /// The side and protocol that a chain is built for.
 #[derive(Clone, Copy)]
-struct ChainContext<'a> {
+struct ChainBuildContext<'a> {
     side: ChainSide,
     route: &'a str,
     route_fingerprint: &'a str,
@@ -81,7 +83,7 @@ struct ChainContext<'a> {
     timeouts: TimeoutOverrides,
     patterns: &'a [MethodPathPattern],
     /// The filters of the response chain, if this is the request chain.
-    responding: &'a [BuiltFilter],
+    responding: &'a [FilterWithConfigPath],
 }
 
 impl RouteBuilder<'_> {
@@ -127,7 +129,7 @@ impl RouteBuilder<'_> {
         } = config;
         let patterns = patterns(config, at, problems);
         let route_fingerprint = fingerprint::for_route(config, self.declared.chains);
-        let purpose = |side| ChainContext {
+        let purpose = |side| ChainBuildContext {
             side,
             route: name,
             route_fingerprint: &route_fingerprint,
@@ -147,7 +149,7 @@ impl RouteBuilder<'_> {
         );
         let mut requesting = Vec::new();
         let errors = problems.errors();
-        let purpose_of_request = ChainContext {
+        let purpose_of_request = ChainBuildContext {
             responding: &responding,
             ..purpose(ChainSide::Request)
         };
@@ -174,7 +176,8 @@ impl RouteBuilder<'_> {
             );
             body_limits::check(&requesting, problems);
         }
-        let named = |steps: Vec<BuiltFilter>| steps.into_iter().map(|step| step.named).collect();
+        let named =
+            |steps: Vec<FilterWithConfigPath>| steps.into_iter().map(|step| step.named).collect();
         let responding: Vec<_> = named(responding);
         let request = RequestChain::new(named(requesting), &responding);
         let response = ResponseChain::new(responding, request.filters());
@@ -219,9 +222,9 @@ impl RouteBuilder<'_> {
         &self,
         steps: &[ChainStepConfig],
         list: &str,
-        purpose: ChainContext<'_>,
+        purpose: ChainBuildContext<'_>,
         trail: &[String],
-        into: &mut Vec<BuiltFilter>,
+        into: &mut Vec<FilterWithConfigPath>,
         problems: &mut ProblemCollector<'_>,
     ) {
         for (index, step) in steps.iter().enumerate() {
@@ -233,7 +236,7 @@ impl RouteBuilder<'_> {
                     settings,
                     condition,
                 } => {
-                    let step = FilterStep {
+                    let step = DeclaredFilterStep {
                         name,
                         settings,
                         condition: condition.as_ref(),
@@ -249,9 +252,9 @@ impl RouteBuilder<'_> {
     fn chain(
         &self,
         name: &str,
-        purpose: ChainContext<'_>,
+        purpose: ChainBuildContext<'_>,
         trail: &[String],
-        into: &mut Vec<BuiltFilter>,
+        into: &mut Vec<FilterWithConfigPath>,
         problems: &mut ProblemCollector<'_>,
     ) {
         let at = trail.last().map_or("", String::as_str);
@@ -284,13 +287,13 @@ impl RouteBuilder<'_> {
 
     fn filter(
         &self,
-        step: FilterStep<'_>,
-        purpose: ChainContext<'_>,
+        step: DeclaredFilterStep<'_>,
+        purpose: ChainBuildContext<'_>,
         trail: Vec<String>,
-        into: &mut Vec<BuiltFilter>,
+        into: &mut Vec<FilterWithConfigPath>,
         problems: &mut ProblemCollector<'_>,
     ) {
-        let FilterStep {
+        let DeclaredFilterStep {
             name,
             settings,
             condition,
@@ -328,7 +331,7 @@ impl RouteBuilder<'_> {
         let warnings = RefCell::default();
         let response_inputs = || {
             let built = purpose.responding.iter().chain(into.iter());
-            ResponseInputs::from_filters(
+            ResponseVaryInputs::from_filters(
                 built.map(|step| (step.named.kind.name, &*step.named.filter)),
             )
         };
@@ -369,7 +372,7 @@ impl RouteBuilder<'_> {
                 }
                 let named = conditions::with_condition(kind, filter, condition, purpose.side);
                 conditions::warn_if_avoidable(&named, at, problems);
-                into.push(BuiltFilter { named, trail });
+                into.push(FilterWithConfigPath { named, trail });
             }
             Err(invalid) => {
                 let hint = invalid.hint.as_deref();

@@ -2,7 +2,7 @@
 
 use super::{ProblemCollector, client_address, pem};
 use crate::routes::{
-    AccessLogConfig, DnsConfig, ServerConfig, ServerLimitsConfig, ServerTlsConfig,
+    AccessLogTargetConfig, DnsConfig, ListenerTlsConfig, ServerConfig, ServerLimitsConfig,
 };
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::client_address::ClientAddressResolver;
@@ -138,9 +138,9 @@ pub(crate) fn build(
         tls,
         workers: *workers,
         access_log: match access_log {
-            AccessLogConfig::Stdout => AccessLogTarget::Stdout,
-            AccessLogConfig::Stderr => AccessLogTarget::Stderr,
-            AccessLogConfig::Off => AccessLogTarget::Off,
+            AccessLogTargetConfig::Stdout => AccessLogTarget::Stdout,
+            AccessLogTargetConfig::Stderr => AccessLogTarget::Stderr,
+            AccessLogTargetConfig::Off => AccessLogTarget::Off,
         },
         limits: build_limits(limits),
         dns,
@@ -165,8 +165,8 @@ pub(crate) fn build_public_url(
     }
 }
 
-fn tls_files(config: &ServerTlsConfig) -> ListenerTlsPaths {
-    let ServerTlsConfig {
+fn tls_files(config: &ListenerTlsConfig) -> ListenerTlsPaths {
+    let ListenerTlsConfig {
         certificate,
         key,
         client_ca,
@@ -206,7 +206,7 @@ fn build_limits(config: &ServerLimitsConfig) -> ServerLimits {
 }
 
 /// The TLS material of a listener.
-pub struct ServerTls {
+pub struct ListenerTlsMaterial {
     pub identity: CertifiedKey,
     /// CA certificates for client certificates; no client certificate is requested if `None`.
     pub client_authorities: Option<RootCertStore>,
@@ -223,7 +223,10 @@ pub struct TlsFileError {
 ///
 /// # Errors
 /// Each file that cannot be used.
-pub fn read_tls(files: &ListenerTlsPaths, folder: &Path) -> Result<ServerTls, Vec<TlsFileError>> {
+pub fn read_tls(
+    files: &ListenerTlsPaths,
+    folder: &Path,
+) -> Result<ListenerTlsMaterial, Vec<TlsFileError>> {
     let ListenerTlsPaths {
         certificate,
         key,
@@ -237,7 +240,7 @@ pub fn read_tls(files: &ListenerTlsPaths, folder: &Path) -> Result<ServerTls, Ve
         .map(|file| pem::authorities(&folder.join(file)).map_err(unusable("client_ca")))
         .transpose();
     match (chain, key, authorities) {
-        (Ok(chain), Ok(key), Ok(client_authorities)) => Ok(ServerTls {
+        (Ok(chain), Ok(key), Ok(client_authorities)) => Ok(ListenerTlsMaterial {
             identity: pem::certified_key(&chain, &key)
                 .map_err(|reason| vec![unusable("key")(reason)])?,
             client_authorities,

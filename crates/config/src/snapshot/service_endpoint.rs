@@ -1,7 +1,7 @@
 //! Builds the endpoint of a server that the operator names by its URL and that is no provider. Connects nowhere.
 
 use super::{ProblemCollector, channels};
-use crate::channels::ChannelTlsConfig;
+use crate::channels::UpstreamTlsConfig;
 use headgate_core::callout::ServiceEndpoint;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::channel::{Channel, HttpVersion, Origin, Timeouts};
@@ -19,7 +19,7 @@ pub(super) struct EndpointSection<'c, H> {
     pub url: &'c str,
     /// Names and values of the headers of each request.
     pub headers: H,
-    pub tls: &'c ChannelTlsConfig,
+    pub tls: &'c UpstreamTlsConfig,
     /// The path if the URL has none.
     pub default_path: &'static str,
 }
@@ -48,7 +48,7 @@ where
     let before = problems.errors();
     let headers = channels::build_headers(headers, at, problems);
     let base = base?;
-    if *tls != ChannelTlsConfig::default() && !base.tls {
+    if *tls != UpstreamTlsConfig::default() && !base.tls {
         let reason = format!("`tls` requires {article} `{key}` with https");
         problems.error(&format!("{at}/tls"), reason, None);
     }

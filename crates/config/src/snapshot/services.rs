@@ -2,9 +2,9 @@
 
 use super::service_endpoint::{self, EndpointSection};
 use super::{ProblemCollector, channels};
-use crate::services::{BreakerConfig, ServiceConfig};
+use crate::services::{BreakerConfig, CalloutServiceConfig};
 use headgate_core::callout::{
-    BreakerSettings, CalloutService, CalloutServices, ServiceLimits, SharedServiceState,
+    BreakerSettings, CalloutService, CalloutServices, ProcessServiceStates, ServiceLimits,
 };
 use headgate_core::pointer::child;
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) fn build(
-    configs: &BTreeMap<String, ServiceConfig>,
+    configs: &BTreeMap<String, CalloutServiceConfig>,
     folder: &Path,
-    shared: &Arc<SharedServiceState>,
+    shared: &Arc<ProcessServiceStates>,
     problems: &mut ProblemCollector<'_>,
 ) -> CalloutServices {
     let services = configs.iter().filter_map(|(name, config)| {
@@ -26,7 +26,7 @@ pub(crate) fn build(
 
 /// The files that the services name.
 pub(crate) fn files<'a>(
-    configs: &'a BTreeMap<String, ServiceConfig>,
+    configs: &'a BTreeMap<String, CalloutServiceConfig>,
     folder: &'a Path,
 ) -> impl Iterator<Item = PathBuf> + 'a {
     let files = configs
@@ -37,7 +37,7 @@ pub(crate) fn files<'a>(
 
 /// Warns of services that no filter calls. Call it when all routes are built.
 pub(crate) fn check_use(
-    configs: &BTreeMap<String, ServiceConfig>,
+    configs: &BTreeMap<String, CalloutServiceConfig>,
     services: &CalloutServices,
     problems: &mut ProblemCollector<'_>,
 ) {
@@ -55,13 +55,13 @@ pub(crate) fn check_use(
 
 fn build_one(
     name: &str,
-    config: &ServiceConfig,
+    config: &CalloutServiceConfig,
     folder: &Path,
-    shared: &Arc<SharedServiceState>,
+    shared: &Arc<ProcessServiceStates>,
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) -> Option<CalloutService> {
-    let ServiceConfig {
+    let CalloutServiceConfig {
         url,
         headers,
         timeout,

@@ -1,7 +1,7 @@
 //! Builds the spool settings for large request bodies, and checks the folder.
 
 use super::ProblemCollector;
-use crate::routes::SpoolConfig;
+use crate::routes::BodySpoolConfig;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// When a body is spooled, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpoolPolicy {
+pub struct BodySpoolPolicy {
     /// The size in bytes above which a body is spooled.
     pub threshold: u64,
     pub folder: Arc<Path>,
@@ -18,11 +18,11 @@ pub struct SpoolPolicy {
 
 /// Builds the settings that `config` describes; reports a folder that cannot be used.
 pub(crate) fn build(
-    config: &SpoolConfig,
+    config: &BodySpoolConfig,
     folder: &Path,
     problems: &mut ProblemCollector<'_>,
-) -> SpoolPolicy {
-    let SpoolConfig {
+) -> BodySpoolPolicy {
+    let BodySpoolConfig {
         threshold,
         folder: named,
     } = config;
@@ -46,7 +46,7 @@ pub(crate) fn build(
             ),
         }
     }
-    SpoolPolicy {
+    BodySpoolPolicy {
         threshold: threshold.bytes(),
         folder: spool_folder.into(),
     }

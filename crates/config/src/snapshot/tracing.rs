@@ -4,12 +4,12 @@ use super::service_endpoint::{self, EndpointSection};
 use super::{ProblemCollector, channels};
 use crate::routes::RouteConfig;
 use crate::tracing::{
-    ErrorSamplingConfig, ParentSamplingConfig, TraceSamplingConfig, TracedMessagesConfig,
+    ErrorSamplingConfig, ParentSamplingConfig, RouteTracedMessagesConfig, TraceSamplingConfig,
     TracingConfig,
 };
 use headgate_protocol::Protocol;
 use headgate_tracing::{
-    ErrorSampling, ParentSampling, TraceQueue, TraceSampling, TraceSettings, TracedMessages,
+    ErrorSampling, MessageTracePolicy, ParentSampling, TraceQueue, TraceSampling, TraceSettings,
     Tracing,
 };
 use std::path::{Path, PathBuf};
@@ -69,12 +69,12 @@ pub(crate) fn build(
 
 /// What the spans of a route's requests have of their messages; `at` is the route.
 pub(super) fn messages(
-    config: &TracedMessagesConfig,
+    config: &RouteTracedMessagesConfig,
     protocol: Option<Protocol>,
     at: &str,
     problems: &mut ProblemCollector<'_>,
-) -> TracedMessages {
-    let TracedMessagesConfig {
+) -> MessageTracePolicy {
+    let RouteTracedMessagesConfig {
         input,
         output,
         size_max,
@@ -89,7 +89,7 @@ pub(super) fn messages(
         let hint = "remove it, or set `protocol` to chat, messages or responses";
         problems.error(&at, "the route has no protocol with messages", Some(hint));
     }
-    TracedMessages {
+    MessageTracePolicy {
         input,
         output,
         bytes_max: size_max.bytes() as usize,

@@ -26,7 +26,7 @@ const ENDPOINTS: [&str; 4] = [
 ];
 
 /// A configuration that was built without an error.
-pub(crate) struct UnusedSettingsCheck<'a> {
+pub(crate) struct ConfigLinter<'a> {
     pub declared_callers: &'a [CallerConfig],
     pub declared_channels: &'a BTreeMap<String, ChannelConfig>,
     pub declared_routes: &'a [RouteConfig],
@@ -35,7 +35,7 @@ pub(crate) struct UnusedSettingsCheck<'a> {
     pub router: &'a Router,
 }
 
-impl UnusedSettingsCheck<'_> {
+impl ConfigLinter<'_> {
     pub fn check(&self, problems: &mut ProblemCollector<'_>) {
         // A channel that could not be built is missing here, and so are its models.
         if problems.errors() > 0 {

@@ -1,6 +1,6 @@
 //! A model at a provider, as LiteLLM has it.
 
-use crate::channel_draft::ChannelSettings;
+use crate::channel_draft::ChannelDraftSettings;
 
 /// An entry of `model_list` that a channel can serve.
 pub struct Deployment {
@@ -10,7 +10,7 @@ pub struct Deployment {
     pub group: String,
     pub provider: &'static str,
     pub channel_model: String,
-    pub settings: ChannelSettings,
+    pub settings: ChannelDraftSettings,
     pub prices: Vec<(&'static str, String)>,
     /// `order`: lower ones are used first.
     pub order: Option<u64>,

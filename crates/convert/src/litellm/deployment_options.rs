@@ -2,10 +2,10 @@
 
 use super::deployment::Deployment;
 use super::secret;
-use crate::channel_draft::ValueDraft;
+use crate::channel_draft::MaybeSecretValue;
 use crate::naming::literal;
 use crate::scalars;
-use crate::source_settings::SourceSettings;
+use crate::source_settings::SourceSettingsTracker;
 use headgate_core::filter::header_name::header_name;
 use serde_json::Value;
 
@@ -39,7 +39,12 @@ pub fn weight_scale(entries: &[Value]) -> f64 {
 }
 
 /// Reads limits, timeouts, weights, headers and prices of an entry.
-pub fn read(entry: &Value, scale: f64, deployment: &mut Deployment, settings: &mut SourceSettings) {
+pub fn read(
+    entry: &Value,
+    scale: f64,
+    deployment: &mut Deployment,
+    settings: &mut SourceSettingsTracker,
+) {
     let params = &entry["litellm_params"];
     let path = deployment.path.clone();
     let at = |key: &str| format!("{path}.litellm_params.{key}");
@@ -95,7 +100,7 @@ fn read_headers(
     params: &Value,
     at: &dyn Fn(&str) -> String,
     deployment: &mut Deployment,
-    settings: &mut SourceSettings,
+    settings: &mut SourceSettingsTracker,
 ) {
     let mut headers = Vec::new();
     if let Some(organization) = scalars::text(&params["organization"]) {
@@ -121,7 +126,7 @@ fn read_headers(
 }
 
 /// The value of a header that a channel can set; `None` if it cannot.
-pub fn header(name: &str, value: &str, path: &str) -> Option<ValueDraft> {
+pub fn header(name: &str, value: &str, path: &str) -> Option<MaybeSecretValue> {
     header_name(name).ok()?;
     let is_visible = |c: char| c.is_ascii_graphic() || c == ' ' || c == '\t';
     if !value.chars().all(is_visible) {
@@ -130,12 +135,14 @@ pub fn header(name: &str, value: &str, path: &str) -> Option<ValueDraft> {
     let lower = name.to_ascii_lowercase();
     let is_secret = SECRET_PARTS.iter().any(|part| lower.contains(part));
     match secret(value, path) {
-        ValueDraft::Secret { .. } if !is_secret => Some(ValueDraft::Plain(literal(value))),
+        MaybeSecretValue::Secret { .. } if !is_secret => {
+            Some(MaybeSecretValue::Plain(literal(value)))
+        }
         value => Some(value),
     }
 }
 
-fn read_prices(entry: &Value, deployment: &mut Deployment, settings: &mut SourceSettings) {
+fn read_prices(entry: &Value, deployment: &mut Deployment, settings: &mut SourceSettingsTracker) {
     for (key, price_key) in PRICES {
         for section in ["model_info", "litellm_params"] {
             let Some(price) = scalars::number(&entry[section][key]).and_then(price) else {

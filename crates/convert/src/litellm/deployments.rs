@@ -4,16 +4,16 @@ use super::deployment::Deployment;
 use super::global_settings::GlobalSettings;
 use super::providers::{LitellmProvider, provider_for_model};
 use super::{VARIABLE, deployment_options, expanded, secret};
-use crate::channel_draft::{ChannelSettings, CredentialDraft, HealthDraft, ValueDraft};
+use crate::channel_draft::{ChannelDraftSettings, CredentialDraft, HealthDraft, MaybeSecretValue};
 use crate::naming::{is_model_name, literal};
 use crate::scalars;
-use crate::source_settings::SourceSettings;
+use crate::source_settings::SourceSettingsTracker;
 use http::Uri;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Why an entry is no channel, and what to do instead.
-struct UnusableDeployment {
+struct DeploymentRejection {
     why: String,
     instead: &'static str,
 }
@@ -22,7 +22,7 @@ struct UnusableDeployment {
 pub fn read(
     list: &Value,
     global: &GlobalSettings,
-    settings: &mut SourceSettings,
+    settings: &mut SourceSettingsTracker,
 ) -> Vec<Deployment> {
     let entries = list.as_array().map_or(&[][..], Vec::as_slice);
     let scale = deployment_options::weight_scale(entries);
@@ -34,7 +34,7 @@ pub fn read(
                 deployment_options::read(entry, scale, &mut deployment, settings);
                 deployments.push(deployment);
             }
-            Err(UnusableDeployment { why, instead }) => settings.unconverted(&path, &why, instead),
+            Err(DeploymentRejection { why, instead }) => settings.unconverted(&path, &why, instead),
         }
     }
     set_tiers(&mut deployments);
@@ -45,9 +45,9 @@ fn read_one(
     path: &str,
     entry: &Value,
     global: &GlobalSettings,
-    settings: &mut SourceSettings,
-) -> Result<Deployment, UnusableDeployment> {
-    let unusable = |why: String, instead| UnusableDeployment { why, instead };
+    settings: &mut SourceSettingsTracker,
+) -> Result<Deployment, DeploymentRejection> {
+    let unusable = |why: String, instead| DeploymentRejection { why, instead };
     let params = &entry["litellm_params"];
     let (Some(group), Some(model)) = (entry["model_name"].as_str(), params["model"].as_str())
     else {
@@ -82,7 +82,7 @@ fn read_one(
     if provider.prefix == "openai" && is_official {
         protocols.push("responses");
     }
-    let mut channel = ChannelSettings::new(base_url, protocols);
+    let mut channel = ChannelDraftSettings::new(base_url, protocols);
     let at = |key: &str| format!("{path}.litellm_params.{key}");
     channel
         .credentials
@@ -117,13 +117,13 @@ fn read_one(
 fn base_url(
     provider: &LitellmProvider,
     params: &Value,
-) -> Result<(String, bool), UnusableDeployment> {
+) -> Result<(String, bool), DeploymentRejection> {
     let given = params["api_base"].as_str().or(params["base_url"].as_str());
     let (url, is_official) = match (given.filter(|url| !url.is_empty()), provider.default_url) {
         (Some(url), default) => (url, default == Some(url.trim_end_matches('/'))),
         (None, Some(default)) => (default, true),
         (None, None) => {
-            return Err(UnusableDeployment {
+            return Err(DeploymentRejection {
                 why: "the entry has no `api_base`, and the provider has no URL of its own".into(),
                 instead: "add a channel with the URL of your server",
             });
@@ -131,7 +131,7 @@ fn base_url(
     };
     let url = url.trim_end_matches('/');
     if !url.starts_with(VARIABLE) && !is_base_url(url) {
-        return Err(UnusableDeployment {
+        return Err(DeploymentRejection {
             why: "`api_base` is not an http or https URL without user, query and fragment".into(),
             instead: "add a channel with such a URL; its secrets belong into `credential`",
         });
@@ -168,11 +168,11 @@ fn credential(provider: &LitellmProvider, params: &Value, path: &str) -> Option<
     let value = match (scalars::text(&params["api_key"]), provider.key_variable) {
         (Some(key), _) => secret(&key, path),
         // The key is in a list of credentials, by a name.
-        (None, _) if params.get("litellm_credential_name").is_some() => ValueDraft::Secret {
+        (None, _) if params.get("litellm_credential_name").is_some() => MaybeSecretValue::Secret {
             path: path.to_owned(),
             secret: None,
         },
-        (None, Some(variable)) => ValueDraft::Variable(variable.to_owned()),
+        (None, Some(variable)) => MaybeSecretValue::Variable(variable.to_owned()),
         (None, None) => return None,
     };
     Some(CredentialDraft {

@@ -1,8 +1,8 @@
 //! `fallbacks` of a LiteLLM configuration: channels of another model that serve a model in later tiers.
 
 use super::serving_channels;
-use crate::channel_draft::{ChannelDraft, ChannelSettings};
-use crate::source_settings::SourceSettings;
+use crate::channel_draft::{ChannelDraft, ChannelDraftSettings};
+use crate::source_settings::SourceSettingsTracker;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A model, and the model to use if all deployments of it fail.
@@ -15,7 +15,7 @@ pub struct LitellmFallback {
 }
 
 /// The channels before any fallback, and those with the fallbacks so far.
-struct FallbackChannels<'c> {
+struct FallbackChannelBuilder<'c> {
     base: &'c [ChannelDraft],
     /// For each model, the channels of `base` that serve it.
     serving: HashMap<String, Vec<usize>>,
@@ -28,7 +28,7 @@ struct FallbackChannels<'c> {
 pub fn add(
     fallbacks: &[LitellmFallback],
     channels: &mut Vec<ChannelDraft>,
-    settings: &mut SourceSettings,
+    settings: &mut SourceSettingsTracker,
 ) {
     let base = channels.clone();
     let own: HashSet<&String> = fallbacks
@@ -39,7 +39,7 @@ pub fn add(
         .iter()
         .flat_map(|channel| channel.models.keys())
         .collect();
-    let mut result = FallbackChannels {
+    let mut result = FallbackChannelBuilder {
         serving: serving_channels(&base),
         base: &base,
         channels,
@@ -57,14 +57,19 @@ pub fn add(
     }
 }
 
-impl<'c> FallbackChannels<'c> {
+impl<'c> FallbackChannelBuilder<'c> {
     fn serving(&self, model: &str) -> Vec<&'c ChannelDraft> {
         let base = self.base;
         let serving = self.serving.get(model).into_iter().flatten();
         serving.map(|at| &base[*at]).collect()
     }
 
-    fn add(&mut self, fallback: &LitellmFallback, model: &str, settings: &mut SourceSettings) {
+    fn add(
+        &mut self,
+        fallback: &LitellmFallback,
+        model: &str,
+        settings: &mut SourceSettingsTracker,
+    ) {
         let served = self.serving(model);
         let Some(mut tier) = served.iter().map(|channel| channel.settings.tier).max() else {
             return settings.unconverted(
@@ -125,7 +130,7 @@ fn fallback_channel(channel: &ChannelDraft, model: &str, target: &str, tier: u8)
     let prices = channel.prices.get(target).cloned();
     ChannelDraft {
         name: format!("{}-fallback", channel.name),
-        settings: ChannelSettings {
+        settings: ChannelDraftSettings {
             tier,
             ..channel.settings.clone()
         },

@@ -2,11 +2,11 @@
 
 use super::fallbacks::LitellmFallback;
 use super::{digest_variable, secret, url_part};
-use crate::channel_draft::ValueDraft;
+use crate::channel_draft::MaybeSecretValue;
 use crate::naming::is_model_name;
 use crate::routes_draft::{CacheDraft, RedisDraft};
 use crate::scalars;
-use crate::source_settings::SourceSettings;
+use crate::source_settings::SourceSettingsTracker;
 use serde_json::Value;
 
 /// Most attempts of a route.
@@ -30,11 +30,11 @@ pub struct GlobalSettings {
 /// Reads sections, and marks what it has read.
 struct SectionReader<'a> {
     config: &'a Value,
-    settings: &'a mut SourceSettings,
+    settings: &'a mut SourceSettingsTracker,
 }
 
 impl GlobalSettings {
-    pub fn read(config: &Value, settings: &mut SourceSettings) -> Self {
+    pub fn read(config: &Value, settings: &mut SourceSettingsTracker) -> Self {
         let master_key = &config["general_settings"]["master_key"];
         if scalars::text(master_key).is_some() {
             settings.converted_with_note(
@@ -294,15 +294,15 @@ impl SectionReader<'_> {
     }
 
     /// The password of a Redis server at this path.
-    fn password(&mut self, path: &str) -> Option<ValueDraft> {
+    fn password(&mut self, path: &str) -> Option<MaybeSecretValue> {
         let text = scalars::text(self.value(path))?;
         Some(match secret(&text, path) {
-            ValueDraft::Secret { .. } => {
+            MaybeSecretValue::Secret { .. } => {
                 self.settings.note(
                     path,
                     "the secret is not copied; set the variable REDIS_PASSWORD to it",
                 );
-                ValueDraft::Variable("REDIS_PASSWORD".into())
+                MaybeSecretValue::Variable("REDIS_PASSWORD".into())
             }
             value => value,
         })

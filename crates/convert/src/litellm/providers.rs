@@ -1,6 +1,6 @@
 //! Providers that LiteLLM names by the prefix of a model, and where a channel reaches them.
 
-use crate::channel_draft::CredentialForm;
+use crate::channel_draft::CredentialHeaderForm;
 
 /// A provider whose protocol the gateway speaks.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct LitellmProvider {
     pub path: &'static str,
     /// Variable of the key that LiteLLM reads by itself; `None` if none is needed.
     pub key_variable: Option<&'static str>,
-    pub form: CredentialForm,
+    pub form: CredentialHeaderForm,
     pub protocols: &'static [&'static str],
     /// What callers should know.
     pub note: Option<&'static str>,
@@ -34,7 +34,7 @@ const fn compatible(
         default_url: Some(url),
         path: "",
         key_variable: Some(key_variable),
-        form: CredentialForm::Bearer,
+        form: CredentialHeaderForm::Bearer,
         protocols: CHAT,
         note: None,
     }
@@ -46,7 +46,7 @@ const fn self_hosted(prefix: &'static str, key_variable: Option<&'static str>) -
         default_url: None,
         path: "",
         key_variable,
-        form: CredentialForm::Bearer,
+        form: CredentialHeaderForm::Bearer,
         protocols: CHAT,
         note: None,
     }
@@ -58,7 +58,7 @@ const fn ollama(prefix: &'static str) -> LitellmProvider {
         default_url: Some("http://localhost:11434"),
         path: "/v1",
         key_variable: None,
-        form: CredentialForm::Bearer,
+        form: CredentialHeaderForm::Bearer,
         protocols: CHAT,
         note: Some(OLLAMA_NOTE),
     }
@@ -71,7 +71,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         default_url: None,
         path: "/openai/v1",
         key_variable: Some("AZURE_API_KEY"),
-        form: CredentialForm::AzureKey,
+        form: CredentialHeaderForm::AzureKey,
         protocols: &["chat", "responses"],
         note: Some(AZURE_NOTE),
     },
@@ -80,7 +80,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         default_url: Some("https://api.anthropic.com"),
         path: "/v1",
         key_variable: Some("ANTHROPIC_API_KEY"),
-        form: CredentialForm::ApiKey,
+        form: CredentialHeaderForm::ApiKey,
         protocols: &["messages"],
         note: Some(ANTHROPIC_NOTE),
     },

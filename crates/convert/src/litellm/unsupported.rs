@@ -1,6 +1,6 @@
 //! Settings of LiteLLM that are known to have no counterpart, and what to do instead.
 
-use crate::source_settings::SourceSettings;
+use crate::source_settings::SourceSettingsTracker;
 
 /// A setting without a counterpart.
 struct UnsupportedSetting {
@@ -209,7 +209,7 @@ const OF_SECTIONS: &[UnsupportedSetting] = &[
 ];
 
 /// Remarks on the settings of these lists that were not read.
-pub fn remark(settings: &mut SourceSettings) {
+pub fn remark(settings: &mut SourceSettingsTracker) {
     for path in settings.unread() {
         let is_of_deployment = path.starts_with("model_list[");
         let known = match is_of_deployment {

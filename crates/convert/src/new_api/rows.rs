@@ -1,11 +1,11 @@
 //! Channels of new-api: each row of the export is a channel.
 
 use super::channel_types::{self, AZURE, CLOUDFLARE, CUSTOM, ChannelType};
-use crate::channel_draft::{ChannelDraft, ChannelSettings, CredentialDraft, ValueDraft};
+use crate::channel_draft::{ChannelDraft, ChannelDraftSettings, CredentialDraft, MaybeSecretValue};
 use crate::litellm::{header, is_base_url, other_api};
 use crate::naming::{is_model_name, literal};
 use crate::scalars;
-use crate::source_settings::SourceSettings;
+use crate::source_settings::SourceSettingsTracker;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,17 @@ const ENABLED: f64 = 1.0;
 const MAPPING_STEPS_MAX: usize = 16;
 
 /// Why a row is no channel, and what to do instead.
-struct UnusableRow {
+struct ChannelRowRejection {
     why: String,
     instead: &'static str,
 }
 
 /// The channels of the rows; what has no counterpart is remarked on.
-pub fn read(names: &[String], rows: &[Value], settings: &mut SourceSettings) -> Vec<ChannelDraft> {
+pub fn read(
+    names: &[String],
+    rows: &[Value],
+    settings: &mut SourceSettingsTracker,
+) -> Vec<ChannelDraft> {
     let priorities: BTreeSet<i64> = rows.iter().map(priority).collect();
     let mut channels = Vec::new();
     for (at, (name, row)) in names.iter().zip(rows).enumerate() {
@@ -34,7 +38,7 @@ pub fn read(names: &[String], rows: &[Value], settings: &mut SourceSettings) -> 
                 read_options(&path, row, rows, &mut channel, settings);
                 channels.push(channel);
             }
-            Err(UnusableRow { why, instead }) => settings.unconverted(&path, &why, instead),
+            Err(ChannelRowRejection { why, instead }) => settings.unconverted(&path, &why, instead),
         }
     }
     channels
@@ -44,9 +48,9 @@ fn read_one(
     name: &str,
     path: &str,
     row: &Value,
-    settings: &mut SourceSettings,
-) -> Result<ChannelDraft, UnusableRow> {
-    let unusable = |why: String, instead| UnusableRow { why, instead };
+    settings: &mut SourceSettingsTracker,
+) -> Result<ChannelDraft, ChannelRowRejection> {
+    let unusable = |why: String, instead| ChannelRowRejection { why, instead };
     let status = &row["status"];
     if !status.is_null() && scalars::number(status) != Some(ENABLED) {
         let why = "the channel is disabled, so it is left out".into();
@@ -65,7 +69,7 @@ fn read_one(
     let base_url = base_url(number, channel_type, row)?;
     let mut draft = ChannelDraft {
         name: name.to_owned(),
-        settings: ChannelSettings::new(base_url, channel_type.protocols.to_vec()),
+        settings: ChannelDraftSettings::new(base_url, channel_type.protocols.to_vec()),
         models: read_models(path, row, settings),
         prices: Default::default(),
         sources: vec![path.to_owned()],
@@ -97,7 +101,11 @@ fn read_one(
     Ok(draft)
 }
 
-fn base_url(number: u64, channel_type: &ChannelType, row: &Value) -> Result<String, UnusableRow> {
+fn base_url(
+    number: u64,
+    channel_type: &ChannelType,
+    row: &Value,
+) -> Result<String, ChannelRowRejection> {
     let given = row["base_url"].as_str().unwrap_or(channel_type.default_url);
     let given = given.trim().trim_end_matches('/');
     let whole = match number {
@@ -114,7 +122,7 @@ fn base_url(number: u64, channel_type: &ChannelType, row: &Value) -> Result<Stri
     };
     match is_base_url(&whole) && !whole.contains(['{', '}']) {
         true => Ok(literal(&whole)),
-        false => Err(UnusableRow {
+        false => Err(ChannelRowRejection {
             why: "the channel has no URL that a channel can have: http or https, without user, query and placeholders, ending in /chat/completions for type 8"
                 .into(),
             instead: "write the channel by hand",
@@ -123,7 +131,11 @@ fn base_url(number: u64, channel_type: &ChannelType, row: &Value) -> Result<Stri
 }
 
 /// Models by the name that callers use, each with the provider's.
-fn read_models(path: &str, row: &Value, settings: &mut SourceSettings) -> BTreeMap<String, String> {
+fn read_models(
+    path: &str,
+    row: &Value,
+    settings: &mut SourceSettingsTracker,
+) -> BTreeMap<String, String> {
     let mapping = &row["model_mapping"];
     let listed = row["models"].as_str().unwrap_or_default();
     let (served, others): (Vec<&str>, Vec<&str>) = listed
@@ -180,7 +192,7 @@ fn credentials(
     path: &str,
     channel_type: &ChannelType,
     row: &Value,
-    settings: &mut SourceSettings,
+    settings: &mut SourceSettingsTracker,
 ) -> Vec<CredentialDraft> {
     let key = row["key"].as_str().unwrap_or_default();
     let path_of_key = format!("{path}.key");
@@ -205,7 +217,7 @@ fn credentials(
     }
     let credential = |secret| CredentialDraft {
         form: channel_type.form,
-        value: ValueDraft::Secret {
+        value: MaybeSecretValue::Secret {
             path: path_of_key.clone(),
             secret,
         },
@@ -219,7 +231,7 @@ fn read_options(
     row: &Value,
     rows: &[Value],
     channel: &mut ChannelDraft,
-    settings: &mut SourceSettings,
+    settings: &mut SourceSettingsTracker,
 ) {
     let at = |key: &str| format!("{path}.{key}");
     let weight = scalars::number(&row["weight"]).unwrap_or_default();
@@ -280,7 +292,7 @@ fn read_options(
 }
 
 /// Remarks on settings that are known to have no counterpart.
-fn remark_known(path: &str, row: &Value, settings: &mut SourceSettings) {
+fn remark_known(path: &str, row: &Value, settings: &mut SourceSettingsTracker) {
     let bodies = "channels do not change bodies";
     let edits = "add a step to the route, see docs/filters/edit_json.md, with the condition `if: model == \"…\"`";
     for (key, why, instead) in [

@@ -1,7 +1,9 @@
 //! The section `channels`.
 
 use super::{remarks, scalar, value};
-use crate::channel_draft::{ChannelDraft, ChannelSettings, CredentialDraft, CredentialForm};
+use crate::channel_draft::{
+    ChannelDraft, ChannelDraftSettings, CredentialDraft, CredentialHeaderForm,
+};
 use crate::scalars::duration;
 use crate::source_settings::ConversionRemark;
 
@@ -61,13 +63,13 @@ fn one(channel: &ChannelDraft) -> String {
 fn credential(credential: &CredentialDraft) -> String {
     let value = value(&credential.value);
     match credential.form {
-        CredentialForm::Bearer => format!("{{bearer: {value}}}"),
-        CredentialForm::ApiKey => format!("{{api_key: {value}}}"),
-        CredentialForm::AzureKey => format!("{{header: {{name: api-key, value: {value}}}}}"),
+        CredentialHeaderForm::Bearer => format!("{{bearer: {value}}}"),
+        CredentialHeaderForm::ApiKey => format!("{{api_key: {value}}}"),
+        CredentialHeaderForm::AzureKey => format!("{{header: {{name: api-key, value: {value}}}}}"),
     }
 }
 
-fn optional_lines(settings: &ChannelSettings) -> Vec<String> {
+fn optional_lines(settings: &ChannelDraftSettings) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(weight) = settings.weight {
         lines.push(format!("    weight: {weight}"));

@@ -25,7 +25,7 @@ pub struct ServiceRequest<'a> {
     pub endpoint: &'a ServiceEndpoint,
     /// The id of the caller's request; `None` for a call that belongs to none.
     pub id: Option<&'a str>,
-    pub content: ServiceRequestContent,
+    pub content: ServiceHttpRequest,
     /// Whether the request may be sent again on another connection, if the first one broke.
     pub may_repeat: bool,
     pub within: Duration,
@@ -34,7 +34,7 @@ pub struct ServiceRequest<'a> {
 }
 
 /// What a service receives, beside the headers that its settings have.
-pub struct ServiceRequestContent {
+pub struct ServiceHttpRequest {
     pub method: Method,
     /// With the query.
     pub path: String,

@@ -12,11 +12,11 @@ mod shared;
 
 pub use breaker::BreakerSettings;
 pub use client::{
-    ServiceCallError, ServiceClient, ServiceEndpoint, ServiceRequest, ServiceRequestContent,
+    ServiceCallError, ServiceClient, ServiceEndpoint, ServiceHttpRequest, ServiceRequest,
     ServiceResponse, ServiceResponseFuture,
 };
 pub use outcome::{CallFailure, CallOutcome, CallRecorder};
-pub use preview::CalloutPreview;
+pub use preview::PlannedCallout;
 pub use response::{ProposedChanges, SERVICE_RESPONSE_BYTES_MAX, ServiceDenial, Verdict};
 pub use service::{CalloutService, CalloutServices, ServiceLimits};
-pub use shared::SharedServiceState;
+pub use shared::ProcessServiceStates;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// Which service a filter calls, and when; learned without a call.
 #[derive(Debug, PartialEq, Eq)]
-pub struct CalloutPreview {
+pub struct PlannedCallout {
     pub service: Arc<str>,
     /// The phases that the service is called in: `request`, `response`, `stream`.
     pub phases: &'static [&'static str],

@@ -1,7 +1,7 @@
 //! The response of a service: JSON of a closed form. Whatever else it is counts as a failure of the service.
 
 use bytes::Bytes;
-use headgate_protocol::fault::DenialStatus;
+use headgate_protocol::fault::ServiceDenialStatus;
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits, ObjectMembers, ValueKind};
 
 /// Largest response that is read, in bytes.
@@ -29,7 +29,7 @@ pub struct ProposedChanges {
 /// Why a service denies a request or response.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ServiceDenial {
-    pub status: DenialStatus,
+    pub status: ServiceDenialStatus,
     /// For the caller.
     pub message: Option<String>,
 }
@@ -42,7 +42,7 @@ impl Verdict<ProposedChanges> {
     pub fn parse(body: Bytes) -> Result<Self, String> {
         let document = JsonDocument::parse(body, &JsonLimits::default())
             .map_err(|error| format!("the response is not strict JSON: {error}"))?;
-        let mut members = ResponseMembers::default();
+        let mut members = VerdictJsonMembers::default();
         for (name, value) in object(document.root(), "the response")? {
             match name.as_ref() {
                 "action" => members.action = Some(string(value, "action")?),
@@ -58,15 +58,15 @@ impl Verdict<ProposedChanges> {
 }
 
 #[derive(Default)]
-struct ResponseMembers {
+struct VerdictJsonMembers {
     action: Option<String>,
-    status: Option<DenialStatus>,
+    status: Option<ServiceDenialStatus>,
     message: Option<String>,
     headers: Option<Vec<(String, String)>>,
     edits: Option<Vec<(String, Bytes)>>,
 }
 
-impl ResponseMembers {
+impl VerdictJsonMembers {
     fn verdict(self) -> Result<Verdict<ProposedChanges>, String> {
         match self.action.as_deref() {
             Some("continue") if self.status.is_some() || self.message.is_some() => {
@@ -80,7 +80,7 @@ impl ResponseMembers {
                 Err("`headers` and `edits` require the action `continue`".into())
             }
             Some("deny") => Ok(Verdict::Deny(ServiceDenial {
-                status: self.status.unwrap_or(DenialStatus::Forbidden),
+                status: self.status.unwrap_or(ServiceDenialStatus::Forbidden),
                 message: self.message,
             })),
             Some(_) => Err("`action` must be `continue` or `deny`".into()),
@@ -109,8 +109,8 @@ fn string(node: DocumentNode<'_>, what: &str) -> Result<String, String> {
     }
 }
 
-fn status(node: DocumentNode<'_>) -> Result<DenialStatus, String> {
-    let status = node.as_u64().and_then(DenialStatus::from_code);
+fn status(node: DocumentNode<'_>) -> Result<ServiceDenialStatus, String> {
+    let status = node.as_u64().and_then(ServiceDenialStatus::from_code);
     status.ok_or_else(|| "`status` must be 400, 401, 403, 404, 429 or 451".into())
 }
 
@@ -164,10 +164,10 @@ mod tests {
         };
         assert_eq!(parse(changes), Ok(Verdict::Continue(expected)));
         for (text, status, message) in [
-            (r#"{"action":"deny"}"#, DenialStatus::Forbidden, None),
+            (r#"{"action":"deny"}"#, ServiceDenialStatus::Forbidden, None),
             (
                 r#"{"action":"deny","status":451,"message":"no"}"#,
-                DenialStatus::UnavailableForLegalReasons,
+                ServiceDenialStatus::UnavailableForLegalReasons,
                 Some("no".into()),
             ),
         ] {

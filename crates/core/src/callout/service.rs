@@ -2,11 +2,11 @@
 
 use super::breaker::{BreakerChange, BreakerPermit, BreakerSettings};
 use super::client::{
-    ServiceClient, ServiceEndpoint, ServiceRequest, ServiceRequestContent, ServiceResponse,
+    ServiceClient, ServiceEndpoint, ServiceHttpRequest, ServiceRequest, ServiceResponse,
 };
 use super::outcome::{CallFailure, CallOutcome};
 use super::response::{ProposedChanges, SERVICE_RESPONSE_BYTES_MAX, Verdict};
-use super::shared::{ServiceState, SharedServiceState};
+use super::shared::{ProcessServiceStates, ServiceState};
 use crate::catalog::channel::Channel;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -27,7 +27,7 @@ pub struct CalloutService {
     endpoint: ServiceEndpoint,
     timeout: Duration,
     state: Arc<ServiceState>,
-    shared: Arc<SharedServiceState>,
+    shared: Arc<ProcessServiceStates>,
 }
 
 /// The limits of calls of a service.
@@ -61,7 +61,7 @@ impl CalloutService {
         name: Arc<str>,
         endpoint: ServiceEndpoint,
         limits: ServiceLimits,
-        shared: Arc<SharedServiceState>,
+        shared: Arc<ProcessServiceStates>,
     ) -> Self {
         let mut hasher = DefaultHasher::new();
         (&name, endpoint.server.fingerprint, &endpoint.path).hash(&mut hasher);
@@ -132,7 +132,7 @@ impl CalloutService {
     /// There is no whole response within `timeout` and the timeout of the service.
     pub async fn forward(
         &self,
-        content: ServiceRequestContent,
+        content: ServiceHttpRequest,
         timeout: Duration,
         response_bytes_max: usize,
     ) -> Result<ServiceResponse, CallFailure> {
@@ -195,7 +195,7 @@ impl CalloutService {
         let request = ServiceRequest {
             endpoint: &self.endpoint,
             id: Some(id),
-            content: ServiceRequestContent {
+            content: ServiceHttpRequest {
                 method: Method::POST,
                 path: self.endpoint.path.clone(),
                 headers: HeaderMap::from_iter(headers),

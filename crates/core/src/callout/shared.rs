@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 /// The client of the process, and the state of each service.
 #[derive(Default)]
-pub struct SharedServiceState {
+pub struct ProcessServiceStates {
     client: OnceLock<Arc<dyn ServiceClient>>,
     recorder: OnceLock<Arc<dyn CallRecorder>>,
     /// By a hash of the service's settings; of services that a configuration in use has.
@@ -24,7 +24,7 @@ pub(super) struct ServiceState {
     pub calls: Semaphore,
 }
 
-impl SharedServiceState {
+impl ProcessServiceStates {
     /// Sets the client and the recorder. The process has one of each, which are known after the first configuration.
     pub fn connect(&self, client: Arc<dyn ServiceClient>, recorder: Arc<dyn CallRecorder>) {
         let _ = self.client.set(client);
@@ -60,8 +60,9 @@ impl SharedServiceState {
     }
 }
 
-impl fmt::Debug for SharedServiceState {
+impl fmt::Debug for ProcessServiceStates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedServiceState").finish_non_exhaustive()
+        f.debug_struct("ProcessServiceStates")
+            .finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 use super::limits::CallerLimits;
 use super::verified_keys::VerifiedKeys;
 use super::webhook_secret::WebhookSecret;
-use headgate_protocol::hex::Hex;
+use headgate_protocol::hex::HexDisplay;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
@@ -65,7 +65,7 @@ impl KeyDigest {
 
     /// Prints 64 lower-case hex digits.
     pub fn to_hex(self) -> String {
-        Hex(&self.0).to_string()
+        HexDisplay(&self.0).to_string()
     }
 }
 

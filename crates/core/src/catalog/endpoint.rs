@@ -5,7 +5,7 @@ use http::Method;
 /// The class of an endpoint of a provider. Each class has a health of its own on a channel: a rate limit for queries of
 /// tasks says nothing about creates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EndpointClass {
+pub enum ProviderOperationClass {
     /// Output is generated: text, images, video tasks.
     #[default]
     Generation,
@@ -22,7 +22,7 @@ pub enum EndpointClass {
 /// Last segments of paths that name a model and generate nothing.
 const TOKEN_COUNT_PATHS: [&str; 2] = ["/count_tokens", "/input_tokens"];
 
-impl EndpointClass {
+impl ProviderOperationClass {
     pub const ALL: [Self; 5] = [
         Self::Generation,
         Self::TaskQuery,
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_names_no_model_generates_nothing() {
-        use EndpointClass::{Change, Generation, Retrieval, TokenCount};
+        use ProviderOperationClass::{Change, Generation, Retrieval, TokenCount};
         for (method, path, names_model, class) in [
             (Method::POST, "/v1/responses", true, Generation),
             (Method::POST, "/v1/video/generations", true, Generation),
@@ -86,19 +86,19 @@ mod tests {
             (Method::DELETE, "/v1/files/file_1", false, Change),
             (Method::POST, "/v1/files", false, Change),
         ] {
-            let found = EndpointClass::for_request(&method, path, names_model);
+            let found = ProviderOperationClass::for_request(&method, path, names_model);
             assert_eq!(found, class, "{method} {path}");
         }
     }
 
     #[test]
     fn each_class_has_a_health_of_its_own() {
-        let mut all = EndpointClass::ALL
+        let mut all = ProviderOperationClass::ALL
             .map(|class| class.health_fingerprint(7))
             .to_vec();
         assert_eq!(all[0], 7);
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), EndpointClass::ALL.len());
+        assert_eq!(all.len(), ProviderOperationClass::ALL.len());
     }
 }

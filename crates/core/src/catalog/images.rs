@@ -3,13 +3,13 @@
 /// How a channel wants requests for image edits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageEditPolicy {
-    pub body: ImageBodyFormat,
+    pub body: ImageEditBodyFormat,
     pub response_format: ResponseFormatHandling,
 }
 
 /// The format of the request body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ImageBodyFormat {
+pub enum ImageEditBodyFormat {
     /// The caller's format: JSON or a form.
     #[default]
     Unchanged,

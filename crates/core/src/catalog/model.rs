@@ -1,7 +1,7 @@
 //! Platform models and the channels that serve them.
 
 use super::channel::Channel;
-use super::endpoint::EndpointClass;
+use super::endpoint::ProviderOperationClass;
 use super::price::ModelPrice;
 use crate::task::id::{TaskId, credential_fingerprint};
 use bytes::Bytes;
@@ -49,7 +49,7 @@ pub struct Candidate {
     /// callback URL: it precedes all tiers while it can be used.
     pub is_preferred: bool,
     /// The class of the endpoint that the request uses.
-    pub endpoint: EndpointClass,
+    pub endpoint: ProviderOperationClass,
 }
 
 /// A model as its provider names it.
@@ -122,7 +122,7 @@ impl Candidate {
             key: None,
             is_bound: true,
             is_preferred: false,
-            endpoint: EndpointClass::default(),
+            endpoint: ProviderOperationClass::default(),
         }
     }
 
@@ -132,7 +132,7 @@ impl Candidate {
     }
 
     /// The candidate, for a request to an endpoint of this class.
-    pub fn with_endpoint(self, endpoint: EndpointClass) -> Self {
+    pub fn with_endpoint(self, endpoint: ProviderOperationClass) -> Self {
         Self { endpoint, ..self }
     }
 
@@ -153,7 +153,7 @@ impl Candidate {
         });
         Self {
             key,
-            endpoint: EndpointClass::TaskQuery,
+            endpoint: ProviderOperationClass::TaskQuery,
             ..Self::bound_to(channel, protocol)
         }
     }

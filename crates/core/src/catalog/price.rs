@@ -42,7 +42,7 @@ pub struct VideoPrices {
 
 /// What a provider made besides text, where it has a price.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MediaOutput {
+pub enum BillableMediaOutput {
     /// The number of images in the response.
     Images(u32),
     /// The video of an accepted create.
@@ -55,7 +55,7 @@ pub struct Cost(pub u64);
 
 /// What is known of the cost of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PricedUsage {
+pub enum ExchangeCost {
     /// The provider reported nothing that could have a price.
     Unmetered,
     /// What was metered has no price.
@@ -80,21 +80,27 @@ impl ModelPrice {
     }
 
     /// The cost of what a provider did for a request. What has no price adds nothing, if anything else has one.
-    pub fn cost(&self, usage: Option<&TokenUsage>, media: Option<&MediaOutput>) -> PricedUsage {
+    pub fn cost(
+        &self,
+        usage: Option<&TokenUsage>,
+        media: Option<&BillableMediaOutput>,
+    ) -> ExchangeCost {
         if usage.is_none() && media.is_none() {
-            return PricedUsage::Unmetered;
+            return ExchangeCost::Unmetered;
         }
         let tokens = self.tokens.as_ref().zip(usage);
         let tokens = tokens.map(|(prices, usage)| prices.cost(usage));
         let media = media.and_then(|media| match media {
-            MediaOutput::Images(count) => Some(u128::from(self.image?) * u128::from(*count)),
-            MediaOutput::Video(video) => self.video.as_ref()?.cost(video),
+            BillableMediaOutput::Images(count) => {
+                Some(u128::from(self.image?) * u128::from(*count))
+            }
+            BillableMediaOutput::Video(video) => self.video.as_ref()?.cost(video),
         });
         match (tokens, media) {
-            (None, None) => PricedUsage::Unpriced,
+            (None, None) => ExchangeCost::Unpriced,
             (tokens, media) => {
                 let nanos = tokens.unwrap_or(0).saturating_add(media.unwrap_or(0));
-                PricedUsage::Priced(Cost(u64::try_from(nanos).unwrap_or(u64::MAX)))
+                ExchangeCost::Priced(Cost(u64::try_from(nanos).unwrap_or(u64::MAX)))
             }
         }
     }

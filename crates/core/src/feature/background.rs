@@ -1,6 +1,6 @@
 //! Work of features in the background, beside the requests of callers.
 
-use super::FeatureValues;
+use super::FeatureTypeMap;
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
@@ -25,7 +25,7 @@ pub struct BackgroundWork {
 /// What the work uses of its process.
 pub struct BackgroundContext {
     /// Loads what it uses of the configuration in use.
-    pub current: Box<dyn Fn() -> CurrentConfig + Send + Sync>,
+    pub current: Box<dyn Fn() -> BackgroundSnapshot + Send + Sync>,
     pub state: Arc<dyn StateStore>,
     /// Sends requests to channels.
     pub subrequests: Arc<dyn SubrequestSender>,
@@ -37,13 +37,13 @@ pub struct BackgroundContext {
 
 /// Parts of the configuration in use.
 #[derive(Clone)]
-pub struct CurrentConfig {
+pub struct BackgroundSnapshot {
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
     pub tasks: Arc<TaskSettings>,
     pub egress: Arc<EgressPolicy>,
     /// What features share between snapshots, and what they built for this one.
-    pub features: FeatureValues,
+    pub features: FeatureTypeMap,
 }
 
 impl BackgroundContext {

@@ -1,31 +1,31 @@
 //! What a feature adds to the findings of the gateway.
 
-use super::FeatureValues;
-use crate::finding::counter_rule::CounterRule;
+use super::FeatureTypeMap;
+use crate::finding::counter_rule::CounterFindingRule;
 use crate::finding::{Finding, FindingArea};
 
 /// The findings of a feature.
 #[derive(Clone, Copy)]
-pub struct FeatureFindings {
+pub struct FeatureFindingDefinitions {
     /// Those that its own state shows.
-    pub sources: &'static [FindingSource],
+    pub sources: &'static [FindingDetector],
     /// Those that counters show.
-    pub rules: &'static [CounterRule],
+    pub rules: &'static [CounterFindingRule],
     /// The codes of faults because of which the gateway refuses requests: a finding about refused requests names them.
     pub refusing: &'static [&'static str],
 }
 
 /// What finds a kind of fault.
 #[derive(Clone, Copy)]
-pub struct FindingSource {
+pub struct FindingDetector {
     pub area: FindingArea,
     /// The alert of `deploy/prometheus` about the same fault.
     pub alert: &'static str,
     /// The findings, from the values of the snapshot in use. Called on a thread that may wait for locks, but not for I/O.
-    pub find: fn(&FeatureValues) -> Vec<Finding>,
+    pub find: fn(&FeatureTypeMap) -> Vec<Finding>,
 }
 
-impl FeatureFindings {
+impl FeatureFindingDefinitions {
     /// No findings.
     pub const NONE: Self = Self {
         sources: &[],

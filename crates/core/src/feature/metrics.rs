@@ -1,6 +1,6 @@
 //! What a feature measures of itself: it registers its metrics, and keeps them up to date with counts that it keeps elsewhere.
 
-use super::{FeatureList, FeatureValues};
+use super::{FeatureList, FeatureTypeMap};
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, Registry};
@@ -26,7 +26,7 @@ impl FeatureList {
     pub fn register_metrics(
         self,
         registry: &Registry,
-        shared: &FeatureValues,
+        shared: &FeatureTypeMap,
     ) -> Vec<Box<dyn FeatureMetrics>> {
         let features = self.0.iter();
         let metrics = features.flat_map(|feature| feature.register_metrics(registry, shared));

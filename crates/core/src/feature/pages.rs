@@ -1,6 +1,6 @@
 //! The admin pages of a feature.
 
-use super::FeatureValues;
+use super::FeatureTypeMap;
 use crate::serve::AppResponse;
 use crate::state::StateStore;
 use http::Method;
@@ -9,36 +9,36 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 /// An admin page of a feature. It responds with JSON.
-pub struct FeaturePage {
+pub struct FeatureAdminPage {
     pub method: Method,
     pub path: &'static str,
     /// One sentence, for the document of the HTTP API.
     pub summary: &'static str,
     /// Parameters of the query.
-    pub parameters: &'static [PageParameter],
-    pub access: FeaturePageAccess,
+    pub parameters: &'static [PageQueryParameter],
+    pub access: FeatureAdminPageAccess,
     /// Responds to a request that may use the page. All admin pages share one thread, which the future must not block:
     /// probes are served there.
     pub respond: FeaturePageResponder,
 }
 
-pub type FeaturePageResponder = for<'a> fn(FeaturePageRequest<'a>) -> PageFuture<'a>;
+pub type FeaturePageResponder = for<'a> fn(FeatureAdminPageRequest<'a>) -> PageFuture<'a>;
 pub type PageFuture<'a> = Pin<Box<dyn Future<Output = AppResponse> + Send + 'a>>;
 
 /// Who may use a page of a feature.
 #[derive(Clone)]
-pub enum FeaturePageAccess {
+pub enum FeatureAdminPageAccess {
     /// Keys of both roles; without keys, everyone who reaches the listener.
     Read,
     /// Keys with the role `act`.
-    Act(AdminAction),
+    Act(AuditedAdminAction),
 }
 
 /// A request for a page of a feature.
 #[derive(Clone, Copy)]
-pub struct FeaturePageRequest<'r> {
+pub struct FeatureAdminPageRequest<'r> {
     /// The values of the snapshot in use.
-    pub values: &'r FeatureValues,
+    pub values: &'r FeatureTypeMap,
     pub state: &'r Arc<dyn StateStore>,
     /// The query, without the question mark.
     pub query: &'r str,
@@ -46,17 +46,17 @@ pub struct FeaturePageRequest<'r> {
 
 /// An action that the audit log records.
 #[derive(Clone)]
-pub struct AdminAction {
+pub struct AuditedAdminAction {
     /// The name in the audit log.
     pub name: &'static str,
-    pub subject: Option<ActionSubject>,
+    pub subject: Option<ActionTargetParameter>,
     /// Whether the action requires a key also on a listener without keys.
     pub needs_key: bool,
 }
 
 /// The object of an action.
 #[derive(Clone, Copy)]
-pub struct ActionSubject {
+pub struct ActionTargetParameter {
     /// The parameter of the query that names it.
     pub parameter: &'static str,
     /// Whether a text is certainly the name of such an object. The audit log masks what else looks like a key: somebody
@@ -66,13 +66,13 @@ pub struct ActionSubject {
 
 /// A parameter of the query of an admin page.
 #[derive(Clone, Copy, Debug)]
-pub struct PageParameter {
+pub struct PageQueryParameter {
     pub name: &'static str,
     pub description: &'static str,
     pub required: bool,
 }
 
-impl ActionSubject {
+impl ActionTargetParameter {
     /// An object whose names have no form of their own.
     pub const fn new(parameter: &'static str) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl ActionSubject {
     }
 }
 
-impl PageParameter {
+impl PageQueryParameter {
     /// A parameter without which the page responds with an error.
     pub const fn required(name: &'static str, description: &'static str) -> Self {
         Self {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 /// Keys at the top level of `routes.yaml`.
 #[derive(Clone, Copy)]
-pub struct ConfigSections {
+pub struct FeatureSectionSchema {
     pub keys: &'static [&'static str],
     /// JSON Schema of an object with these keys, with its definitions in `$defs`.
     pub schema: fn() -> Value,
 }
 
 /// What sections are built from and with.
-pub struct SectionContext<'a> {
+pub struct SectionBuildContext<'a> {
     /// The values of the feature's keys that are written; the schema accepts them, variables are replaced and secrets read.
     pub values: &'a Map<String, Value>,
     /// The folder of `routes.yaml`, where its relative paths begin.
@@ -29,7 +29,7 @@ pub struct SectionContext<'a> {
 }
 
 /// Receives the problems of a configuration, each at the JSON pointer of a value.
-pub trait ConfigProblems {
+pub trait ConfigProblemSink {
     /// Adds an error; a configuration with errors is refused.
     fn add_error(&mut self, pointer: &str, reason: String, hint: Option<&str>);
 
@@ -40,9 +40,9 @@ pub trait ConfigProblems {
     fn errors(&self) -> usize;
 }
 
-impl SectionContext<'_> {
+impl SectionBuildContext<'_> {
     /// The sections as a type whose fields are their keys.
-    pub fn read<T: DeserializeOwned>(&self, problems: &mut dyn ConfigProblems) -> Option<T> {
+    pub fn read<T: DeserializeOwned>(&self, problems: &mut dyn ConfigProblemSink) -> Option<T> {
         let read = T::deserialize(self.values);
         // The schema is derived from the type, so that this fails only where they disagree.
         read.map_err(|_| {
@@ -53,13 +53,13 @@ impl SectionContext<'_> {
     }
 }
 
-impl dyn ConfigProblems + '_ {
-    /// As [`ConfigProblems::add_error`].
+impl dyn ConfigProblemSink + '_ {
+    /// As [`ConfigProblemSink::add_error`].
     pub fn error(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
         self.add_error(pointer, reason.into(), hint);
     }
 
-    /// As [`ConfigProblems::add_warning`].
+    /// As [`ConfigProblemSink::add_warning`].
     pub fn warning(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
         self.add_warning(pointer, reason.into(), hint);
     }

@@ -1,6 +1,6 @@
 //! Edits of request bodies: earlier filters check an edited body again before it replaces the caller's.
 
-pub mod current_body;
+pub mod guarded_body;
 
 use super::Filter;
 use super::body::RequestBody;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The only way to change the body of a request: has the filters before the one that edits check what it made of the
 /// body.
-pub struct BodyEditor {
+pub struct CheckedBodyEditor {
     /// Name of the kind of the filter that edits.
     name: &'static str,
     earlier: Vec<Arc<dyn Filter>>,
@@ -31,7 +31,7 @@ pub struct EditedBody<'a> {
     pub candidate: Option<&'a Candidate>,
 }
 
-impl BodyEditor {
+impl CheckedBodyEditor {
     /// The editor of the filter `name`; `earlier` are the filters before it.
     pub fn new(name: &'static str, earlier: Vec<Arc<dyn Filter>>) -> Self {
         Self { name, earlier }

@@ -6,10 +6,10 @@ mod tests;
 
 use super::body_edit::{EditedBody, invalid_edit};
 use super::condition::StepCondition;
-use super::contract::RouteContract;
+use super::contract::RouteApiContract;
 use super::descriptor::{FilterDescriptor, FilterPrerequisite, FilterProvision};
-use super::output_check::OutputChecks;
-use super::settlement::Settlement;
+use super::output_check::RouteOutputChecks;
+use super::settlement::ExchangeSettlement;
 use super::view::{AttemptView, EventAction, EventView, RequestView, ResponseView};
 use super::{
     Filter, FilterAction, FilterDeclaration, HookResult, RequestBodyNeed, ResponseBodyAccess,
@@ -54,7 +54,7 @@ pub struct ResponseChain {
     events: ResponseBodyAccess,
     heartbeat: Option<Duration>,
     reads_body_during_stream: bool,
-    output_checks: OutputChecks,
+    output_checks: RouteOutputChecks,
 }
 
 impl NamedFilter {
@@ -101,8 +101,8 @@ impl RequestChain {
     }
 
     /// What the filters that always run determine of the HTTP API of the route.
-    pub fn contract(&self) -> RouteContract {
-        let mut contract = RouteContract::default();
+    pub fn contract(&self) -> RouteApiContract {
+        let mut contract = RouteApiContract::default();
         for named in &self.filters {
             named.filter.add_to_contract(&mut contract);
         }
@@ -177,7 +177,7 @@ impl RequestChain {
         Ok(())
     }
 
-    pub fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
+    pub fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
         for NamedFilter { filter, .. } in &self.filters {
             filter.on_done(request, settlement);
         }
@@ -219,7 +219,7 @@ impl ResponseChain {
             events: highest(|one| one.events),
             heartbeat: declared().filter_map(|one| one.heartbeat).min(),
             reads_body_during_stream: declared().any(|one| one.reads_body_during_stream),
-            output_checks: OutputChecks::from_filters(&all),
+            output_checks: RouteOutputChecks::from_filters(&all),
             filters,
             all,
         }
@@ -251,7 +251,7 @@ impl ResponseChain {
     }
 
     /// The filters that decide whether a response may reach the caller.
-    pub fn output_checks(&self) -> &OutputChecks {
+    pub fn output_checks(&self) -> &RouteOutputChecks {
         &self.output_checks
     }
 
@@ -359,7 +359,7 @@ impl ResponseChain {
         Ok(added)
     }
 
-    pub fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
+    pub fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
         for NamedFilter { filter, .. } in &self.filters {
             filter.on_done(request, settlement);
         }

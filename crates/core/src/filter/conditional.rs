@@ -3,20 +3,20 @@
 use super::body_edit::EditedBody;
 use super::condition::StepCondition;
 use super::expression::ExchangeValues;
-use super::response_inputs::ResponseInputs;
-use super::settlement::Settlement;
+use super::response_inputs::ResponseVaryInputs;
+use super::settlement::ExchangeSettlement;
 use super::view::{AttemptView, EventView, RequestView, ResponseView};
-use super::{Filter, FilterAction, FilterDeclaration, HookResult, PlannedCopy};
-use crate::callout::CalloutPreview;
+use super::{Filter, FilterAction, FilterDeclaration, HookResult, PlannedMirrorRequest};
+use crate::callout::PlannedCallout;
 use bytes::Bytes;
-use headgate_expression::Phase;
+use headgate_expression::EvaluationPhase;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::sse::SseEvent;
 use http::HeaderName;
 use std::sync::Arc;
 
-/// Runs the hooks of a filter if its condition holds, as [`Phase`] of the condition has it:
+/// Runs the hooks of a filter if its condition holds, as [`EvaluationPhase`] of the condition has it:
 ///
 /// - Conditions on the request's head are evaluated in `on_head`, those on its body in `on_body`; `on_head` of the filter
 ///   then runs directly before its `on_body`.
@@ -28,7 +28,7 @@ pub struct ConditionalFilter {
     filter: Arc<dyn Filter>,
     condition: StepCondition,
     /// When the condition is evaluated.
-    phase: Phase,
+    phase: EvaluationPhase,
 }
 
 impl ConditionalFilter {
@@ -44,7 +44,10 @@ impl ConditionalFilter {
 
     /// `filter` with a condition, for a response chain.
     pub fn for_response_chain(filter: Arc<dyn Filter>, condition: StepCondition) -> Self {
-        let phase = condition.expression.phase().max(Phase::ResponseHead);
+        let phase = condition
+            .expression
+            .phase()
+            .max(EvaluationPhase::ResponseHead);
         Self {
             filter,
             condition,
@@ -97,21 +100,21 @@ impl Filter for ConditionalFilter {
         self.filter.granted_response_headers()
     }
 
-    fn callout(&self) -> Option<CalloutPreview> {
+    fn callout(&self) -> Option<PlannedCallout> {
         self.filter.callout()
     }
 
-    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+    fn add_response_inputs(&self, inputs: &mut ResponseVaryInputs) {
         self.filter.add_response_inputs(inputs);
-        if self.phase >= Phase::Attempt {
+        if self.phase >= EvaluationPhase::Attempt {
             inputs.add_references(self.condition.expression.references());
         }
     }
 
-    fn planned_copy(&self, request: &RequestView) -> Option<PlannedCopy> {
+    fn planned_copy(&self, request: &RequestView) -> Option<PlannedMirrorRequest> {
         let planned = self.filter.planned_copy(request)?;
         let skipped = || "the condition of the step does not hold".to_owned();
-        Some(PlannedCopy {
+        Some(PlannedMirrorRequest {
             obstacle: match self.runs(request) {
                 true => planned.obstacle,
                 false => Some(skipped()),
@@ -122,15 +125,15 @@ impl Filter for ConditionalFilter {
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.phase {
-            Phase::Head => self.decide(request, |request| self.filter.on_head(request)),
+            EvaluationPhase::Head => self.decide(request, |request| self.filter.on_head(request)),
             _ => HookResult::next(),
         }
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.phase {
-            Phase::Head if self.runs(request) => self.filter.on_body(request),
-            Phase::Body => self.decide(request, |request| {
+            EvaluationPhase::Head if self.runs(request) => self.filter.on_body(request),
+            EvaluationPhase::Body => self.decide(request, |request| {
                 HookResult::later(async {
                     match self.filter.on_head(request).decided().await? {
                         FilterAction::Continue => self.filter.on_body(request).decided().await,
@@ -159,7 +162,7 @@ impl Filter for ConditionalFilter {
         attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
         let runs = match self.phase {
-            Phase::Attempt => {
+            EvaluationPhase::Attempt => {
                 let values = ExchangeValues::for_attempt(request, attempt);
                 match self.condition.evaluate(values) {
                     Ok(outcome) => outcome.runs,
@@ -175,7 +178,10 @@ impl Filter for ConditionalFilter {
     }
 
     fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
-        if matches!(self.phase, Phase::Attempt | Phase::ResponseHead) {
+        if matches!(
+            self.phase,
+            EvaluationPhase::Attempt | EvaluationPhase::ResponseHead
+        ) {
             // Without an outcome the filter does not run: a condition with `refuse` has refused the attempt before.
             if let Ok(outcome) = self
                 .condition
@@ -195,7 +201,7 @@ impl Filter for ConditionalFilter {
         response: &'a mut ResponseView<'_>,
         body: &'a mut Bytes,
     ) -> HookResult<'a, ()> {
-        if self.phase == Phase::ResponseBody {
+        if self.phase == EvaluationPhase::ResponseBody {
             let parsed = JsonDocument::parse(body.clone(), &JsonLimits::default()).ok();
             let values = ExchangeValues::for_response(response);
             let values = match &parsed {
@@ -248,7 +254,7 @@ impl Filter for ConditionalFilter {
         }
     }
 
-    fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
+    fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
         if self.runs(request) {
             self.filter.on_done(request, settlement);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// What callers of a route must send, and what they get.
 #[derive(Default)]
-pub struct RouteContract {
+pub struct RouteApiContract {
     /// The schema of the request's body.
     pub body: Option<Arc<CompiledSchema>>,
     /// Whether the body may be a form instead of JSON.
@@ -13,12 +13,12 @@ pub struct RouteContract {
     /// The header with a date that callers must send.
     pub version_header: Option<String>,
     /// What the gateway makes of a success; `None` if it forwards what the provider sends.
-    pub content: Option<ContractContent>,
+    pub content: Option<GatewayResponseContent>,
 }
 
 /// The content of a response that the gateway makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContractContent {
+pub enum GatewayResponseContent {
     /// The models of the caller, or one of them if the path has a parameter.
     Models,
     /// The status of a video task in the generic protocol.

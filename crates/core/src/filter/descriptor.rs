@@ -1,20 +1,20 @@
 //! What the registry knows of a filter: its name, its settings, its placement and how it is built.
 
 use super::Filter;
-use super::body_edit::BodyEditor;
-use super::response_inputs::ResponseInputs;
+use super::body_edit::CheckedBodyEditor;
+use super::response_inputs::ResponseVaryInputs;
 use crate::callout::CalloutServices;
 use crate::catalog::caller::Callers;
 use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::catalog::public_url::PublicUrl;
-use crate::feature_values::FeatureValues;
+use crate::feature_values::FeatureTypeMap;
 use crate::state::StateStore;
 use crate::task::TaskSettings;
-use headgate_expression::Phase;
+use headgate_expression::EvaluationPhase;
 use headgate_protocol::schema::CompiledSchema;
-use headgate_protocol::{GenerationMedium, Protocol, TaskApi};
+use headgate_protocol::{GenerationMedium, Protocol, TaskApiOwner};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub struct FilterDescriptor {
     /// One sentence for the reference pages and for editors.
     pub summary: &'static str,
     pub side: ChainSide,
-    pub placement: FilterPlacement,
+    pub placement: FilterChainRules,
     /// JSON Schema of the settings; `None` if the filter has no settings.
     pub settings: Option<fn() -> Value>,
     /// Whether the filter may be configured by its name alone, without settings.
@@ -49,7 +49,7 @@ pub enum ChainSide {
 
 /// Where a filter may be placed among the filters of its route, checked when a snapshot is built
 /// (`snapshot/routes/order.rs`). A rule about two filters applies only if a route has both.
-pub struct FilterPlacement {
+pub struct FilterChainRules {
     /// Filters that must be placed before this one.
     pub after: &'static [&'static str],
     /// Filters that must be placed after this one.
@@ -132,13 +132,13 @@ pub struct BuildContext<'a> {
     pub schemas: &'a dyn SchemaLookup,
     pub tasks: &'a Arc<TaskSettings>,
     /// What features share between snapshots, and what they built for this one.
-    pub features: &'a FeatureValues,
+    pub features: &'a FeatureTypeMap,
     pub egress: &'a Arc<EgressPolicy>,
     /// The URL that others reach this gateway by; `None` if it is not configured.
     pub public_url: Option<&'a PublicUrl>,
     /// Services that filters may ask.
     pub services: &'a CalloutServices,
-    pub endpoints: &'a Arc<[ModelEndpoint]>,
+    pub endpoints: &'a Arc<[ModelNamingEndpoint]>,
     /// Whether a route whose path has this part provides something: the reception of callbacks, or stored media.
     pub is_provided_at: &'a dyn Fn(&str, FilterProvision) -> bool,
     /// Name of the route whose chain is built.
@@ -152,11 +152,11 @@ pub struct BuildContext<'a> {
     pub side: ChainSide,
     /// What the filters of the route that are built already read of a request for attempts and responses: those of the
     /// response chain, and those before this one.
-    pub response_inputs: &'a dyn Fn() -> ResponseInputs,
+    pub response_inputs: &'a dyn Fn() -> ResponseVaryInputs,
     /// The filters of the chain before this one, in order.
     pub earlier_filters: &'a dyn Fn() -> Vec<Arc<dyn Filter>>,
-    /// When the condition of the filter's step is evaluated; [`Phase::Head`] if the step has none.
-    pub condition_phase: Phase,
+    /// When the condition of the filter's step is evaluated; [`EvaluationPhase::Head`] if the step has none.
+    pub condition_phase: EvaluationPhase,
     /// Whether every path of the route has a `{parameter}` of this name.
     pub has_parameter: &'a dyn Fn(&str) -> bool,
     /// Receives warnings about settings that are valid but have no effect.
@@ -174,7 +174,7 @@ impl FilterDescriptor {
     }
 }
 
-impl FilterPlacement {
+impl FilterChainRules {
     /// For a filter without requirements and provisions.
     pub const ANYWHERE: Self = Self {
         after: &[],
@@ -224,7 +224,7 @@ impl BuildContext<'_> {
     /// Whether video tasks of the route have the gateway's own shape.
     pub fn is_generic_task_route(&self) -> bool {
         self.protocol
-            .is_none_or(|protocol| protocol.descriptor().tasks == Some(TaskApi::Generic))
+            .is_none_or(|protocol| protocol.descriptor().tasks == Some(TaskApiOwner::Generic))
     }
 
     /// Adds a warning to the report about the configuration; the filter is built nevertheless.
@@ -233,14 +233,14 @@ impl BuildContext<'_> {
     }
 
     /// The editor of request bodies for the filter `name`, which this context is for.
-    pub fn body_editor(&self, name: &'static str) -> BodyEditor {
-        BodyEditor::new(name, (self.earlier_filters)())
+    pub fn body_editor(&self, name: &'static str) -> CheckedBodyEditor {
+        CheckedBodyEditor::new(name, (self.earlier_filters)())
     }
 }
 
 /// An endpoint of a protocol whose requests name a model.
 #[derive(Debug)]
-pub struct ModelEndpoint {
+pub struct ModelNamingEndpoint {
     pub protocol: Protocol,
     /// Method and path, such as `POST /v1/images/edits`.
     pub pattern: String,

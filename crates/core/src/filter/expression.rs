@@ -5,8 +5,8 @@ use super::view::{AttemptView, EventView, RequestView, ResponseView};
 use crate::catalog::model::Candidate;
 use bytes::Bytes;
 use headgate_expression::{
-    CompileError, DocumentKind, EvaluationError, Expression, ExpressionReference, ExpressionValues,
-    IpAddr, MapVariable, Phase, ValueOrigin, Variable,
+    CompileError, DocumentKind, EvaluationError, EvaluationPhase, Expression, ExpressionReference,
+    ExpressionValueSource, IpAddr, MapVariable, ValueOrigin, Variable,
 };
 use headgate_protocol::credential_names::{decoded, names_credential};
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -21,7 +21,7 @@ pub struct FilterExpression(Expression);
 
 /// Names that filters set, in computed values that are evaluated before a channel is tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ValueNames {
+pub struct RequiredValueNames {
     pub caller: bool,
     pub model: bool,
 }
@@ -41,7 +41,7 @@ impl FilterExpression {
     ///
     /// # Errors
     /// What is wrong, with line and column within the text.
-    pub fn compile(text: &str, available: Phase) -> Result<Self, InvalidSettings> {
+    pub fn compile(text: &str, available: EvaluationPhase) -> Result<Self, InvalidSettings> {
         let compiled = Expression::compile(text, available);
         compiled.map(Self).map_err(|error| invalid(text, error))
     }
@@ -50,7 +50,10 @@ impl FilterExpression {
     ///
     /// # Errors
     /// As [`Self::compile`], or the value cannot be a boolean.
-    pub fn compile_condition(text: &str, available: Phase) -> Result<Self, InvalidSettings> {
+    pub fn compile_condition(
+        text: &str,
+        available: EvaluationPhase,
+    ) -> Result<Self, InvalidSettings> {
         let compiled = Expression::compile_condition(text, available);
         compiled.map(Self).map_err(|error| invalid(text, error))
     }
@@ -59,7 +62,7 @@ impl FilterExpression {
     ///
     /// # Errors
     /// As [`Self::compile`], or the value cannot be a string, a number or a boolean.
-    pub fn compile_text(text: &str, available: Phase) -> Result<Self, InvalidSettings> {
+    pub fn compile_text(text: &str, available: EvaluationPhase) -> Result<Self, InvalidSettings> {
         let compiled = Expression::compile_text(text, available);
         compiled.map(Self).map_err(|error| invalid(text, error))
     }
@@ -75,7 +78,7 @@ impl FilterExpression {
     }
 
     /// The earliest phase that knows every name of the expression.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> EvaluationPhase {
         self.0.phase()
     }
 
@@ -133,7 +136,7 @@ impl FilterExpression {
     }
 }
 
-impl ValueNames {
+impl RequiredValueNames {
     /// The names of these expressions.
     pub fn from_expressions<'e>(expressions: impl Iterator<Item = &'e FilterExpression>) -> Self {
         expressions.fold(Self::default(), |names, expression| Self {
@@ -203,7 +206,7 @@ impl<'a> ExchangeValues<'a> {
     }
 }
 
-impl ExpressionValues for ExchangeValues<'_> {
+impl ExpressionValueSource for ExchangeValues<'_> {
     fn text(&self, variable: Variable) -> Option<Cow<'_, str>> {
         let request = self.request;
         let text = match variable {
@@ -341,7 +344,7 @@ mod tests {
                 ("request.query[\"api_key\"]", ""),
                 ("request.query[\"token\"]", ""),
             ] {
-                let compiled = FilterExpression::compile(expression, Phase::Head);
+                let compiled = FilterExpression::compile(expression, EvaluationPhase::Head);
                 let compiled = compiled.unwrap_or_else(|invalid| panic!("{}", invalid.reason));
                 let read = compiled.text_value(ExchangeValues::for_request(&request));
                 assert_eq!(

@@ -24,17 +24,17 @@ pub mod stream_info;
 pub mod streamed_reply;
 pub mod view;
 
-use crate::callout::CalloutPreview;
+use crate::callout::PlannedCallout;
 use body_edit::EditedBody;
 use bytes::Bytes;
-use contract::RouteContract;
-use expression::ValueNames;
+use contract::RouteApiContract;
+use expression::RequiredValueNames;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::sse::SseEvent;
 use http::{HeaderMap, HeaderName, StatusCode};
-use output_check::OutputCheck;
-use response_inputs::ResponseInputs;
-use settlement::Settlement;
+use output_check::OutputCheckMode;
+use response_inputs::ResponseVaryInputs;
+use settlement::ExchangeSettlement;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -67,14 +67,14 @@ pub trait Filter: Send + Sync {
 
     /// Adds what the filter reads of the caller's request in the hooks for attempts and responses. Recorded responses are
     /// for requests that are equal in that.
-    fn add_response_inputs(&self, _inputs: &mut ResponseInputs) {}
+    fn add_response_inputs(&self, _inputs: &mut ResponseVaryInputs) {}
 
     /// Adds what the filter determines of the HTTP API of its route, for the description of the API. Not called for a
     /// filter with a condition.
-    fn add_to_contract(&self, _contract: &mut RouteContract) {}
+    fn add_to_contract(&self, _contract: &mut RouteApiContract) {}
 
     /// The copy of an accepted request that the filter would send, for a dry run.
-    fn planned_copy(&self, _request: &RequestView) -> Option<PlannedCopy> {
+    fn planned_copy(&self, _request: &RequestView) -> Option<PlannedMirrorRequest> {
         None
     }
 
@@ -146,7 +146,7 @@ pub trait Filter: Send + Sync {
     }
 
     /// Sees an event of a held stream as the caller would get it, after all event filters. Returns whether the event must
-    /// wait for [`Self::on_window`]. Only for filters that declare [`OutputCheck::Streams`].
+    /// wait for [`Self::on_window`]. Only for filters that declare [`OutputCheckMode::Streams`].
     fn on_held_event(&self, _request: &mut RequestView, _event: &SseEvent) -> bool {
         false
     }
@@ -167,7 +167,7 @@ pub trait Filter: Send + Sync {
     }
 
     /// The service that the filter calls, and when. Calls nothing.
-    fn callout(&self) -> Option<CalloutPreview> {
+    fn callout(&self) -> Option<PlannedCallout> {
         None
     }
 
@@ -176,7 +176,7 @@ pub trait Filter: Send + Sync {
     fn on_response_end(&self, _request: &mut RequestView) {}
 
     /// Runs once per exchange, however the exchange ends. Releases what the filter holds.
-    fn on_done(&self, _request: &mut RequestView, _settlement: Settlement) {}
+    fn on_done(&self, _request: &mut RequestView, _settlement: ExchangeSettlement) {}
 }
 
 /// What a filter requires of its routes, according to its settings.
@@ -201,7 +201,7 @@ pub struct FilterDeclaration {
     /// How much of a request the filter can inspect; it refuses larger requests.
     pub inspection_limit: Option<InspectionLimit>,
     /// Whether nothing of a response may reach the caller before this filter has seen it.
-    pub output_check: OutputCheck,
+    pub output_check: OutputCheckMode,
     /// How long the provider of a stream may be silent before the caller gets a keep-alive comment.
     pub heartbeat: Option<Duration>,
     /// `on_attempt` and the response hooks run after those of all other filters.
@@ -209,7 +209,7 @@ pub struct FilterDeclaration {
     /// The filter may change the `model` of the body, and so must run before the filter that selects channels by it.
     pub changes_model: bool,
     /// Names in its computed values that earlier filters must set.
-    pub value_names: ValueNames,
+    pub value_names: RequiredValueNames,
     /// The filter replies to every request: its route needs no channel, and later filters never run `on_body`.
     pub replies_always: bool,
 }
@@ -256,7 +256,7 @@ pub enum FilterAction {
 }
 
 /// A copy of a request for another channel.
-pub struct PlannedCopy {
+pub struct PlannedMirrorRequest {
     pub channel: Arc<str>,
     /// The share of requests that are copied, in percent.
     pub percent: f64,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Whether a filter must see a response before its caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OutputCheck {
+pub enum OutputCheckMode {
     /// The filter decides nothing about responses.
     #[default]
     None,
@@ -31,7 +31,7 @@ pub struct HoldWindow {
 
 /// How the filters of a route check its responses.
 #[derive(Clone, Default)]
-pub enum OutputChecks {
+pub enum RouteOutputChecks {
     /// No filter checks responses.
     #[default]
     None,
@@ -50,18 +50,18 @@ pub struct StreamChecks {
     filters: Vec<Arc<dyn Filter>>,
 }
 
-impl OutputChecks {
+impl RouteOutputChecks {
     /// The checks among `filters`.
     pub fn from_filters(filters: &[Arc<dyn Filter>]) -> Self {
         filters.iter().fold(Self::None, |checks, filter| {
             match (checks, filter.declare().output_check) {
-                (checks, OutputCheck::None) => checks,
-                (_, OutputCheck::WholeBodies) | (Self::WholeBodies, _) => Self::WholeBodies,
-                (Self::None, OutputCheck::Streams(window)) => Self::Streams(StreamChecks {
+                (checks, OutputCheckMode::None) => checks,
+                (_, OutputCheckMode::WholeBodies) | (Self::WholeBodies, _) => Self::WholeBodies,
+                (Self::None, OutputCheckMode::Streams(window)) => Self::Streams(StreamChecks {
                     window,
                     filters: vec![filter.clone()],
                 }),
-                (Self::Streams(mut streams), OutputCheck::Streams(window)) => {
+                (Self::Streams(mut streams), OutputCheckMode::Streams(window)) => {
                     streams.window = streams.window.min(window);
                     streams.filters.push(filter.clone());
                     Self::Streams(streams)
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::filter::FilterDeclaration;
 
-    struct CheckingFilter(OutputCheck);
+    struct CheckingFilter(OutputCheckMode);
 
     impl Filter for CheckingFilter {
         fn declare(&self) -> FilterDeclaration {
@@ -151,34 +151,37 @@ mod tests {
             bytes,
             time: Duration::from_secs(1),
         };
-        let streams = |events, bytes| OutputCheck::Streams(window(events, bytes));
+        let streams = |events, bytes| OutputCheckMode::Streams(window(events, bytes));
         for (declared, expected) in [
-            (&[][..], OutputCheck::None),
-            (&[OutputCheck::None], OutputCheck::None),
-            (&[OutputCheck::WholeBodies], OutputCheck::WholeBodies),
+            (&[][..], OutputCheckMode::None),
+            (&[OutputCheckMode::None], OutputCheckMode::None),
+            (
+                &[OutputCheckMode::WholeBodies],
+                OutputCheckMode::WholeBodies,
+            ),
             (&[streams(2, 9)], streams(2, 9)),
             (
-                &[streams(2, 9), OutputCheck::None, streams(3, 8)],
+                &[streams(2, 9), OutputCheckMode::None, streams(3, 8)],
                 streams(2, 8),
             ),
             (
-                &[streams(2, 9), OutputCheck::WholeBodies],
-                OutputCheck::WholeBodies,
+                &[streams(2, 9), OutputCheckMode::WholeBodies],
+                OutputCheckMode::WholeBodies,
             ),
             (
-                &[OutputCheck::WholeBodies, streams(2, 9)],
-                OutputCheck::WholeBodies,
+                &[OutputCheckMode::WholeBodies, streams(2, 9)],
+                OutputCheckMode::WholeBodies,
             ),
         ] {
             let filters = declared
                 .iter()
                 .map(|&check| Arc::new(CheckingFilter(check)) as _);
-            let checks = OutputChecks::from_filters(&filters.collect::<Vec<_>>());
-            assert_eq!(checks.is_required(), expected != OutputCheck::None);
+            let checks = RouteOutputChecks::from_filters(&filters.collect::<Vec<_>>());
+            assert_eq!(checks.is_required(), expected != OutputCheckMode::None);
             let found = match checks {
-                OutputChecks::None => OutputCheck::None,
-                OutputChecks::WholeBodies => OutputCheck::WholeBodies,
-                OutputChecks::Streams(streams) => OutputCheck::Streams(streams.window),
+                RouteOutputChecks::None => OutputCheckMode::None,
+                RouteOutputChecks::WholeBodies => OutputCheckMode::WholeBodies,
+                RouteOutputChecks::Streams(streams) => OutputCheckMode::Streams(streams.window),
             };
             assert_eq!(found, expected, "{declared:?}");
         }

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 /// What the filters of a route read of a request after it was accepted.
 #[derive(Default)]
-pub struct ResponseInputs {
-    read: BTreeSet<ResponseInput>,
+pub struct ResponseVaryInputs {
+    read: BTreeSet<ResponseVaryInput>,
     /// What filters noted of the request for their later hooks.
     markers: Vec<fn(&RequestView) -> bool>,
     reads_request_id: bool,
@@ -21,7 +21,7 @@ pub struct ResponseInputs {
 
 /// A part of the caller's request.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum ResponseInput {
+enum ResponseVaryInput {
     Caller,
     ClientAddress,
     /// The path as the caller sent it, with its parameters.
@@ -34,7 +34,7 @@ enum ResponseInput {
     Headers,
 }
 
-impl ResponseInputs {
+impl ResponseVaryInputs {
     /// What these filters read, each with its name.
     pub fn from_filters<'f>(filters: impl Iterator<Item = (&'static str, &'f dyn Filter)>) -> Self {
         let mut inputs = Self::default();
@@ -53,27 +53,27 @@ impl ResponseInputs {
     }
 
     pub fn add_caller(&mut self) {
-        self.read.insert(ResponseInput::Caller);
+        self.read.insert(ResponseVaryInput::Caller);
     }
 
     /// Everything that a filter can read of a request but its id.
     pub fn add_all(&mut self) {
         self.read.extend([
-            ResponseInput::Caller,
-            ResponseInput::ClientAddress,
-            ResponseInput::Path,
-            ResponseInput::Query,
-            ResponseInput::Headers,
+            ResponseVaryInput::Caller,
+            ResponseVaryInput::ClientAddress,
+            ResponseVaryInput::Path,
+            ResponseVaryInput::Query,
+            ResponseVaryInput::Headers,
         ]);
     }
 
     pub fn add_path(&mut self) {
-        self.read.insert(ResponseInput::Path);
+        self.read.insert(ResponseVaryInput::Path);
     }
 
     pub fn add_header(&mut self, name: &HeaderName) {
         self.read
-            .insert(ResponseInput::Header(name.as_str().into()));
+            .insert(ResponseVaryInput::Header(name.as_str().into()));
     }
 
     /// Adds what a filter noted of the request.
@@ -99,10 +99,10 @@ impl ResponseInputs {
                 self.reads_request_id = true;
                 return;
             }
-            V::Caller => ResponseInput::Caller,
-            V::ClientAddress => ResponseInput::ClientAddress,
-            V::Path => ResponseInput::Path,
-            V::QueryString => ResponseInput::Query,
+            V::Caller => ResponseVaryInput::Caller,
+            V::ClientAddress => ResponseVaryInput::ClientAddress,
+            V::Path => ResponseVaryInput::Path,
+            V::QueryString => ResponseVaryInput::Query,
             // Of the request that is sent.
             V::Method | V::Route | V::Protocol | V::Model | V::RequestSize => return,
             // Of the exchange that makes the response.
@@ -126,11 +126,11 @@ impl ResponseInputs {
     fn add_entry(&mut self, map: MapVariable, key: Option<&str>) {
         let input = match (map, key) {
             (MapVariable::RequestHeaders, Some(name)) => {
-                ResponseInput::Header(name.to_ascii_lowercase().into())
+                ResponseVaryInput::Header(name.to_ascii_lowercase().into())
             }
-            (MapVariable::RequestHeaders, None) => ResponseInput::Headers,
-            (MapVariable::RequestParams, _) => ResponseInput::Path,
-            (MapVariable::RequestQuery, _) => ResponseInput::Query,
+            (MapVariable::RequestHeaders, None) => ResponseVaryInput::Headers,
+            (MapVariable::RequestParams, _) => ResponseVaryInput::Path,
+            (MapVariable::RequestQuery, _) => ResponseVaryInput::Query,
             (MapVariable::ResponseHeaders, _) => return,
         };
         self.read.insert(input);
@@ -149,7 +149,7 @@ impl ResponseInputs {
     }
 }
 
-impl ResponseInput {
+impl ResponseVaryInput {
     fn visit(&self, request: &RequestView, visit: &mut dyn FnMut(Option<&[u8]>)) {
         match self {
             Self::Caller => {

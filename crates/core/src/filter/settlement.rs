@@ -2,7 +2,7 @@
 
 /// How an exchange ended. Every exchange has exactly one settlement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Settlement {
+pub enum ExchangeSettlement {
     /// The caller received the provider's whole response.
     Complete,
     /// The caller closed the connection, or reset the stream, before the end.
@@ -21,7 +21,7 @@ pub enum Settlement {
     UsageMissing,
 }
 
-impl Settlement {
+impl ExchangeSettlement {
     /// The value in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {

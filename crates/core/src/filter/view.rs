@@ -1,6 +1,6 @@
 //! What filters see of an exchange: the request, an attempt, the response, an event. Never a connection.
 
-use super::body_edit::current_body::CurrentBody;
+use super::body_edit::guarded_body::GuardedBody;
 use super::fetch::ResponseFileFetcher;
 use super::state::FilterState;
 use super::stream_info::StreamInfo;
@@ -47,14 +47,14 @@ pub struct RequestView {
     /// Whether the route accepts a form in place of JSON.
     pub takes_form: bool,
     /// The body; set before `on_body`, parsed as far as a filter of the route needs it.
-    pub body: CurrentBody,
+    pub body: GuardedBody,
     /// Edits of the body, as spans of the caller's bytes.
     pub edits: JsonEdits,
     /// Headers to set and remove for the provider, applied after the caller's headers were filtered.
     pub header_edits: UpstreamHeaderEdits,
     /// Path for the provider, if `rewrite_path` changed it.
     pub upstream_path: Option<String>,
-    pub destination: Option<RouteDestination>,
+    pub destination: Option<RequestDestination>,
     /// Ids of files of the request that the gateway sends itself, so that no channel needs to have them.
     pub hosted_files: Vec<String>,
     /// The channel of `pin`: for requests that name no id and no model, and for ids that the gateway did not issue.
@@ -80,11 +80,11 @@ pub struct UpstreamHeaderEdits(Vec<UpstreamHeaderEdit>);
 enum UpstreamHeaderEdit {
     Set(HeaderName, HeaderValue),
     Remove(HeaderName),
-    Rewrite(Arc<dyn HeaderRewriter>),
+    Rewrite(Arc<dyn UpstreamHeaderRewriter>),
 }
 
 /// Changes headers by what they are.
-pub trait HeaderRewriter: Send + Sync {
+pub trait UpstreamHeaderRewriter: Send + Sync {
     /// # Errors
     /// A header cannot be changed, and must not be sent as it is.
     fn rewrite(&self, headers: &mut HeaderMap) -> Result<(), Fault>;
@@ -92,7 +92,7 @@ pub trait HeaderRewriter: Send + Sync {
 
 /// The destination of a request.
 #[derive(Clone, Debug)]
-pub struct RouteDestination {
+pub struct RequestDestination {
     /// `None` if an id, not a model, binds the request to a channel.
     pub model: Option<Arc<Model>>,
     /// Channels that may be tried, lowest tier first; never empty. Each attempt chooses among them by their state at
@@ -183,7 +183,7 @@ pub enum EventAction {
     Drop,
 }
 
-impl RouteDestination {
+impl RequestDestination {
     /// A destination with one channel and no model, for a request of this protocol.
     pub fn bound_to(channel: Arc<Channel>, protocol: Option<Protocol>) -> Self {
         let protocol = protocol.map(ChannelProtocol::same_as);
@@ -242,7 +242,7 @@ impl UpstreamHeaderEdits {
         self.0.push(UpstreamHeaderEdit::Remove(name.clone()));
     }
 
-    pub fn rewrite(&mut self, rewriter: Arc<dyn HeaderRewriter>) {
+    pub fn rewrite(&mut self, rewriter: Arc<dyn UpstreamHeaderRewriter>) {
         self.0.push(UpstreamHeaderEdit::Rewrite(rewriter));
     }
 
@@ -309,7 +309,7 @@ impl RequestView {
             caller_permit: None,
             body_limit: BODY_LIMIT_DEFAULT,
             takes_form: false,
-            body: CurrentBody::default(),
+            body: GuardedBody::default(),
             edits: JsonEdits::default(),
             header_edits: UpstreamHeaderEdits::default(),
             upstream_path: None,

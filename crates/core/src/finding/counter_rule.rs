@@ -13,7 +13,7 @@ pub const HOUR: Duration = Duration::from_secs(3600);
 
 /// When counters that rise are a finding.
 #[derive(Debug)]
-pub struct CounterRule {
+pub struct CounterFindingRule {
     /// The alert about the same fault.
     pub alert: &'static str,
     pub area: FindingArea,
@@ -23,7 +23,7 @@ pub struct CounterRule {
     pub labels: &'static [&'static str],
     pub faults: &'static [CounterSelector],
     /// The least share of the faults.
-    pub of: Option<FaultShare>,
+    pub of: Option<MinimumFaultShare>,
     /// The least number of faults within the window.
     pub least: f64,
     /// One of the lengths of this module, for which there are words.
@@ -38,7 +38,7 @@ pub struct CounterRule {
 
 /// Of which faults are a part.
 #[derive(Debug)]
-pub struct FaultShare {
+pub struct MinimumFaultShare {
     pub of: CounterSelector,
     pub percent: f64,
 }
@@ -83,8 +83,8 @@ pub const fn all(metric: &'static str, label: &'static str) -> CounterSelector {
 }
 
 /// At least this percentage of the series.
-pub const fn share(percent: f64, of: CounterSelector) -> Option<FaultShare> {
-    Some(FaultShare { of, percent })
+pub const fn share(percent: f64, of: CounterSelector) -> Option<MinimumFaultShare> {
+    Some(MinimumFaultShare { of, percent })
 }
 
 const fn select(

@@ -8,25 +8,25 @@ const IDS_MAX: usize = 500_000;
 
 /// Ids and the channels that created them, by caller. The least recently used id is evicted first.
 #[derive(Debug)]
-pub struct AffinityCache {
-    owners: BoundedCache<(Arc<str>, Box<str>), IdOwnership>,
+pub struct IdChannelCache {
+    owners: BoundedCache<(Arc<str>, Box<str>), IdChannelEntry>,
 }
 
 /// What the cache knows about an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum IdOwnership {
+pub enum IdChannelEntry {
     Channel(Arc<str>),
     /// The caller deleted the id. A slower store may still have it.
     Forgotten,
 }
 
-impl AffinityCache {
-    pub fn remember(&mut self, caller: &Arc<str>, id: &str, owner: IdOwnership) {
+impl IdChannelCache {
+    pub fn remember(&mut self, caller: &Arc<str>, id: &str, owner: IdChannelEntry) {
         self.owners.insert((caller.clone(), id.into()), owner, 0);
     }
 
     /// The owner of `id` if `caller` received it. The lookup counts as a use.
-    pub fn find_owner(&mut self, caller: &Arc<str>, id: &str) -> Option<IdOwnership> {
+    pub fn find_owner(&mut self, caller: &Arc<str>, id: &str) -> Option<IdChannelEntry> {
         self.owners.get(&(caller.clone(), id.into())).cloned()
     }
 
@@ -35,7 +35,7 @@ impl AffinityCache {
     }
 }
 
-impl Default for AffinityCache {
+impl Default for IdChannelCache {
     fn default() -> Self {
         Self {
             // The entries have about the same size, so that only their number is limited.
@@ -47,7 +47,7 @@ impl Default for AffinityCache {
     }
 }
 
-impl IdOwnership {
+impl IdChannelEntry {
     /// The channel, unless the id was deleted.
     pub fn channel(self) -> Option<Arc<str>> {
         match self {
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn an_id_belongs_to_the_caller_that_got_it() {
-        let primary = || IdOwnership::Channel(Arc::from("primary"));
-        let mut affinity = AffinityCache::default();
+        let primary = || IdChannelEntry::Channel(Arc::from("primary"));
+        let mut affinity = IdChannelCache::default();
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
         affinity.remember(&ann, "resp_1", primary());
         assert_eq!(affinity.find_owner(&ann, "resp_1"), Some(primary()));

@@ -29,7 +29,7 @@ pub struct StoreHealthReport {
     /// When the store became reachable or unreachable; none for one that never changes.
     pub since: Option<SystemTime>,
     /// The last operation that failed.
-    pub last_error: Option<StoreError>,
+    pub last_error: Option<FailedStoreOperation>,
     /// Failed operations since the process started, indexed as [`StoreOperation::ALL`].
     pub failed: [u64; StoreOperation::ALL.len()],
     /// Dropped operations since the process started, indexed as [`StoreOperation::ALL`].
@@ -38,17 +38,17 @@ pub struct StoreHealthReport {
 
 /// A failed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoreError {
+pub struct FailedStoreOperation {
     pub at: SystemTime,
     pub operation: StoreOperation,
 }
 
 /// The live counters behind a [`StoreHealthReport`].
 #[derive(Debug)]
-pub struct StoreCounters {
+pub struct StoreHealthCounters {
     up: AtomicBool,
     since: Mutex<SystemTime>,
-    last_error: Mutex<Option<StoreError>>,
+    last_error: Mutex<Option<FailedStoreOperation>>,
     failed: [AtomicU64; StoreOperation::ALL.len()],
     dropped: [AtomicU64; StoreOperation::ALL.len()],
 }
@@ -104,7 +104,7 @@ impl StoreHealthReport {
     }
 }
 
-impl StoreCounters {
+impl StoreHealthCounters {
     pub fn new(up: bool) -> Self {
         Self {
             up: AtomicBool::new(up),
@@ -117,7 +117,7 @@ impl StoreCounters {
 
     pub fn failed(&self, operation: StoreOperation) {
         self.failed[operation as usize].fetch_add(1, Ordering::Relaxed);
-        *lock(&self.last_error) = Some(StoreError {
+        *lock(&self.last_error) = Some(FailedStoreOperation {
             at: SystemTime::now(),
             operation,
         });

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 
 /// Counters of callers' limits and of uses per second. No call waits.
 #[derive(Default)]
-pub struct LocalLimits {
+pub struct LocalLimiter {
     /// Shared with the writer of a state file, which saves the budgets.
     pub counters: Arc<Mutex<LocalLimitCounters>>,
     limiter: Mutex<PerSecondLimiter>,
     clock: Clock,
 }
 
-impl LocalLimits {
+impl LocalLimiter {
     pub fn new(counters: LocalLimitCounters, clock: Clock) -> Self {
         Self {
             counters: Arc::new(Mutex::new(counters)),

@@ -1,15 +1,15 @@
 //! The state store in the memory of one process. Its content is lost when the process ends.
 
 use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
-use super::affinity::{AffinityCache, IdOwnership};
+use super::affinity::{IdChannelCache, IdChannelEntry};
 use super::health::StoreHealthReport;
-use super::local_limits::LocalLimits;
+use super::local_limits::LocalLimiter;
 use super::lock::lock;
 use super::note_cache::{NOTE_BYTES_MAX, SmallTextCache};
 use super::per_second_limiter::PerSecondDecision;
 use super::records::RecordStore;
-use super::records::memory::MemoryRecords;
-use super::records::unavailable::UnavailableRecords;
+use super::records::memory::MemoryRecordStore;
+use super::records::unavailable::UnavailableRecordStore;
 use super::{StateStore, StoreFuture};
 #[cfg(any(test, feature = "test-support"))]
 use super::{clock::Clock, limit_counters::LocalLimitCounters};
@@ -19,9 +19,9 @@ use std::sync::{Arc, Mutex};
 /// A state store that only this process uses.
 #[derive(Default)]
 pub struct MemoryStore {
-    affinity: Mutex<AffinityCache>,
-    limits: LocalLimits,
-    records: MemoryRecords,
+    affinity: Mutex<IdChannelCache>,
+    limits: LocalLimiter,
+    records: MemoryRecordStore,
     notes: Mutex<SmallTextCache>,
     /// The name of the configured store that could not be opened, if this one replaces it.
     configured: Option<&'static str>,
@@ -32,8 +32,8 @@ impl MemoryStore {
     #[cfg(any(test, feature = "test-support"))]
     pub fn with_clock(clock: Clock) -> Self {
         Self {
-            limits: LocalLimits::new(LocalLimitCounters::default(), clock.clone()),
-            records: MemoryRecords::with_clock(clock),
+            limits: LocalLimiter::new(LocalLimitCounters::default(), clock.clone()),
+            records: MemoryRecordStore::with_clock(clock),
             ..Self::default()
         }
     }
@@ -54,7 +54,7 @@ impl MemoryStore {
 
 impl StateStore for MemoryStore {
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
-        lock(&self.affinity).remember(caller, id, IdOwnership::Channel(channel.clone()));
+        lock(&self.affinity).remember(caller, id, IdChannelEntry::Channel(channel.clone()));
     }
 
     fn find_channel<'a>(
@@ -63,7 +63,7 @@ impl StateStore for MemoryStore {
         id: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>> {
         let owner = lock(&self.affinity).find_owner(caller, id);
-        StoreFuture::Ready(Ok(owner.and_then(IdOwnership::channel)))
+        StoreFuture::Ready(Ok(owner.and_then(IdChannelEntry::channel)))
     }
 
     fn forget(&self, caller: &Arc<str>, id: &str) {
@@ -99,7 +99,7 @@ impl StateStore for MemoryStore {
     fn records(&self) -> &dyn RecordStore {
         match self.configured {
             None => &self.records,
-            Some(_) => &UnavailableRecords,
+            Some(_) => &UnavailableRecordStore,
         }
     }
 

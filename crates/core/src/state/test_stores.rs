@@ -4,7 +4,7 @@ use crate::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket
 use crate::state::health::StoreHealthReport;
 use crate::state::memory::MemoryStore;
 use crate::state::per_second_limiter::PerSecondDecision;
-use crate::state::records::unavailable::UnavailableRecords;
+use crate::state::records::unavailable::UnavailableRecordStore;
 use crate::state::records::{
     InsertResult, Record, RecordContent, RecordCount, RecordKind, RecordStore,
 };
@@ -14,12 +14,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 /// Runs after a record operation, and delays its result or replaces it by an error.
-type RecordHook = Box<dyn Fn(RecordCall) -> HookFuture + Send + Sync>;
+type RecordHook = Box<dyn Fn(RecordStoreOperation) -> HookFuture + Send + Sync>;
 pub type HookFuture = Pin<Box<dyn Future<Output = Result<(), StoreUnavailable>> + Send>>;
 
 /// A record operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordCall {
+pub enum RecordStoreOperation {
     Insert,
     Replace,
     Remove,
@@ -37,7 +37,7 @@ pub struct InterceptedStore {
 }
 
 impl InterceptedStore {
-    pub fn new(hook: impl Fn(RecordCall) -> HookFuture + Send + Sync + 'static) -> Self {
+    pub fn new(hook: impl Fn(RecordStoreOperation) -> HookFuture + Send + Sync + 'static) -> Self {
         Self {
             memory: MemoryStore::default(),
             hook: Box::new(hook),
@@ -46,7 +46,7 @@ impl InterceptedStore {
 
     fn intercept<'a, T: Send + 'a>(
         &'a self,
-        call: RecordCall,
+        call: RecordStoreOperation,
         result: StoreFuture<'a, T>,
     ) -> StoreFuture<'a, T> {
         StoreFuture::Later(Box::pin(async move {
@@ -70,7 +70,7 @@ impl RecordStore for InterceptedStore {
         owner_max: u32,
     ) -> StoreFuture<'a, InsertResult> {
         let inserted = self.memory.records().insert(kind, key, content, owner_max);
-        self.intercept(RecordCall::Insert, inserted)
+        self.intercept(RecordStoreOperation::Insert, inserted)
     }
 
     fn replace<'a>(
@@ -81,25 +81,31 @@ impl RecordStore for InterceptedStore {
         content: RecordContent,
     ) -> StoreFuture<'a, Option<u64>> {
         let replaced = self.memory.records().replace(kind, key, version, content);
-        self.intercept(RecordCall::Replace, replaced)
+        self.intercept(RecordStoreOperation::Replace, replaced)
     }
 
     fn remove<'a>(&'a self, kind: RecordKind, key: &'a str, version: u64) -> StoreFuture<'a, bool> {
         let removed = self.memory.records().remove(kind, key, version);
-        self.intercept(RecordCall::Remove, removed)
+        self.intercept(RecordStoreOperation::Remove, removed)
     }
 
     fn get<'a>(&'a self, kind: RecordKind, key: &'a str) -> StoreFuture<'a, Option<Record>> {
-        self.intercept(RecordCall::Get, self.memory.records().get(kind, key))
+        self.intercept(
+            RecordStoreOperation::Get,
+            self.memory.records().get(kind, key),
+        )
     }
 
     fn due(&self, kind: RecordKind, now_ms: u64, limit: usize) -> StoreFuture<'_, Vec<Record>> {
         let due = self.memory.records().due(kind, now_ms, limit);
-        self.intercept(RecordCall::Due, due)
+        self.intercept(RecordStoreOperation::Due, due)
     }
 
     fn count(&self, kind: RecordKind) -> StoreFuture<'_, RecordCount> {
-        self.intercept(RecordCall::Count, self.memory.records().count(kind))
+        self.intercept(
+            RecordStoreOperation::Count,
+            self.memory.records().count(kind),
+        )
     }
 
     fn list<'a>(
@@ -109,7 +115,7 @@ impl RecordStore for InterceptedStore {
         limit: usize,
     ) -> StoreFuture<'a, Vec<Record>> {
         let page = self.memory.records().list(kind, after, limit);
-        self.intercept(RecordCall::List, page)
+        self.intercept(RecordStoreOperation::List, page)
     }
 }
 
@@ -172,7 +178,7 @@ impl StateStore for UnreachableStore {
     }
 
     fn records(&self) -> &dyn RecordStore {
-        &UnavailableRecords
+        &UnavailableRecordStore
     }
 
     fn health(&self) -> StoreHealthReport {

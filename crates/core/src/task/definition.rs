@@ -7,7 +7,8 @@ use super::state::TaskState;
 use crate::scalar::HumanDuration;
 use headgate_protocol::Protocol;
 pub use media::{
-    FamilyMediaConfig, MediaPlaceConfig, MediaRoleConfig, OutputDurationConfig, UrlHeaderConfig,
+    FamilyMediaConfig, MediaRoleConfig, NativeMediaPlaceConfig, OutputDurationConfig,
+    UrlSchemeHeaderConfig,
 };
 pub use scalars::{FieldMappingConfig, ValueSourcesConfig};
 use schemars::JsonSchema;
@@ -45,7 +46,7 @@ pub struct VideoFamilyDefinitionConfig {
     pub errors: Option<ErrorMappingConfig>,
     /// What is replaced in responses to callers of the native protocol, in addition to the task id. Default:
     /// nothing.
-    pub native: Option<NativeFieldsConfig>,
+    pub native: Option<NativeFieldRewriteConfig>,
     /// Data URIs in creates: which the provider takes, and which are replaced by URLs of the media store. Default: all
     /// are sent as they are.
     pub media: Option<FamilyMediaConfig>,
@@ -276,7 +277,7 @@ pub struct ErrorMappingConfig {
 /// What is replaced in responses to callers of the native protocol, in addition to the task id.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct NativeFieldsConfig {
+pub struct NativeFieldRewriteConfig {
     /// Where responses have the provider's model, which is replaced by the platform model. Default: none.
     pub model: ValueSourcesConfig,
     /// Where requests have ids of other tasks; `*` matches all elements of an array. Default: none.

@@ -15,19 +15,19 @@ mod source;
 mod tests;
 
 pub use build::InvalidFamily;
-pub use call::{RequestTemplate, TaskCreateCall};
-pub use media::{FamilyMediaRole, MediaUrl};
-pub use media_rule::{MediaRoleRule, OutputDuration};
+pub use call::{RequestTemplate, TaskCreateTemplate};
+pub use media::{FamilyMediaRole, RequestMediaUrl};
+pub use media_rule::{MediaRoleRule, RequestedOutputDuration};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
 pub use requested_video::RequestedVideo;
-pub use response::{TaskResponseError, UpstreamError};
+pub use response::{InvalidTaskResponse, UpstreamError};
 
 use super::generic::GenericField;
 use super::state::TaskState;
 use super::time::TimeFormat;
 use body_builder::{RequestBodyPointer, ValueTemplate};
 use headgate_protocol::Protocol;
-use media::FamilyMedia;
+use media::FamilyMediaRules;
 use serde_json::Value;
 use source::ValueSourceList;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct VideoFamily {
     pub name: Arc<str>,
     /// The protocol of callers who use the family's native API, if there is one.
     pub protocol: Option<Protocol>,
-    pub create: TaskCreateCall,
+    pub create: TaskCreateTemplate,
     pub query: TaskQueryCall,
     /// `None` if tasks cannot be cancelled.
     pub cancel: Option<TaskCancelCall>,
@@ -49,7 +49,7 @@ pub struct VideoFamily {
     response: ResponseFieldSources,
     errors: ErrorMapping,
     native: NativeFieldPointers,
-    media: FamilyMedia,
+    media: FamilyMediaRules,
 }
 
 impl VideoFamily {

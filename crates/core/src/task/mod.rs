@@ -28,7 +28,7 @@ pub struct TaskSettings {
 /// Task ids cannot be sealed without keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("missing `task_keys`: task ids cannot be encrypted")]
-pub struct MissingTaskKeys;
+pub struct MissingTaskIdKeyRing;
 
 /// The hint for missing or invalid keys.
 pub const NO_KEYS_HINT: &str = "run `headgate key task`, put the key in an environment variable and write `task_keys: [\"${HEADGATE_TASK_KEY}\"]`";
@@ -38,7 +38,7 @@ impl TaskSettings {
     ///
     /// # Errors
     /// There are no keys.
-    pub fn keys(&self) -> Result<&TaskIdKeyRing, MissingTaskKeys> {
-        self.keys.as_ref().ok_or(MissingTaskKeys)
+    pub fn keys(&self) -> Result<&TaskIdKeyRing, MissingTaskIdKeyRing> {
+        self.keys.as_ref().ok_or(MissingTaskIdKeyRing)
     }
 }

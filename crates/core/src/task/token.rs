@@ -9,7 +9,7 @@ const TOKEN_CHARS_MAX: usize = 2048;
 
 /// What a token is for. A token of one purpose does not open for another, and none opens as a task id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenPurpose {
+pub enum UrlTokenPurpose {
     /// `/_headgate/callback/{token}`
     Callback,
     /// `/_headgate/media/{token}`
@@ -21,7 +21,7 @@ pub enum TokenPurpose {
 #[error("unknown token")]
 pub struct InvalidUrlToken;
 
-impl TokenPurpose {
+impl UrlTokenPurpose {
     /// Authenticated with each token.
     fn label(self) -> &'static [u8] {
         match self {
@@ -33,7 +33,7 @@ impl TokenPurpose {
 
 impl TaskIdKeyRing {
     /// A token that contains `payload`, encrypted and authenticated. Equal payloads have equal tokens.
-    pub fn seal_token(&self, purpose: TokenPurpose, payload: &[u8]) -> String {
+    pub fn seal_token(&self, purpose: UrlTokenPurpose, payload: &[u8]) -> String {
         URL_SAFE_NO_PAD.encode(self.seal_bytes(purpose.label(), payload))
     }
 
@@ -43,7 +43,7 @@ impl TaskIdKeyRing {
     /// The token is forged, truncated, altered, for another purpose, or was sealed with an unknown key.
     pub fn open_token(
         &self,
-        purpose: TokenPurpose,
+        purpose: UrlTokenPurpose,
         token: &str,
     ) -> Result<Vec<u8>, InvalidUrlToken> {
         if token.len() > TOKEN_CHARS_MAX {
@@ -71,12 +71,12 @@ mod tests {
     #[test]
     fn a_token_opens_for_its_purpose_only() {
         let keys = ring(&["a"]);
-        let token = keys.seal_token(TokenPurpose::Media, b"object 1");
+        let token = keys.seal_token(UrlTokenPurpose::Media, b"object 1");
         assert_eq!(
-            keys.open_token(TokenPurpose::Media, &token).unwrap(),
+            keys.open_token(UrlTokenPurpose::Media, &token).unwrap(),
             b"object 1"
         );
-        let other = keys.open_token(TokenPurpose::Callback, &token);
+        let other = keys.open_token(UrlTokenPurpose::Callback, &token);
         assert_eq!(other, Err(InvalidUrlToken));
         assert!(keys.open(&format!("{PREFIX}{token}")).is_err());
     }
@@ -84,29 +84,33 @@ mod tests {
     #[test]
     fn an_altered_token_does_not_open() {
         let keys = ring(&["a"]);
-        let token = keys.seal_token(TokenPurpose::Media, b"object 1");
+        let token = keys.seal_token(UrlTokenPurpose::Media, b"object 1");
         for index in 0..token.len() {
             let mut altered = token.clone().into_bytes();
             altered[index] = if altered[index] == b'A' { b'B' } else { b'A' };
             let altered = String::from_utf8(altered).unwrap();
-            let opened = keys.open_token(TokenPurpose::Media, &altered);
+            let opened = keys.open_token(UrlTokenPurpose::Media, &altered);
             // The last character has bits that are not part of the content.
             assert!(opened.is_err() || index + 1 == token.len(), "{altered}");
         }
         for text in ["", "a", "task_", &token[1..], &"a".repeat(5000)] {
-            assert!(keys.open_token(TokenPurpose::Media, text).is_err());
+            assert!(keys.open_token(UrlTokenPurpose::Media, text).is_err());
         }
     }
 
     #[test]
     fn a_retired_key_still_opens_tokens() {
-        let token = ring(&["a"]).seal_token(TokenPurpose::Callback, b"x");
+        let token = ring(&["a"]).seal_token(UrlTokenPurpose::Callback, b"x");
         let rotated = ring(&["b", "a"]);
-        assert!(rotated.open_token(TokenPurpose::Callback, &token).is_ok());
-        assert_ne!(rotated.seal_token(TokenPurpose::Callback, b"x"), token);
+        assert!(
+            rotated
+                .open_token(UrlTokenPurpose::Callback, &token)
+                .is_ok()
+        );
+        assert_ne!(rotated.seal_token(UrlTokenPurpose::Callback, b"x"), token);
         assert!(
             ring(&["b"])
-                .open_token(TokenPurpose::Callback, &token)
+                .open_token(UrlTokenPurpose::Callback, &token)
                 .is_err()
         );
     }

@@ -6,7 +6,7 @@ use headgate_protocol::nearest::nearest;
 
 use super::references::entry_key;
 use super::signatures::{CallStyle, FUNCTIONS, SPECIAL_FUNCTIONS};
-use super::{Compilation, Compiled, literals, macros, with_hint};
+use super::{Compiled, ExpressionCompiler, literals, macros, with_hint};
 use crate::error::CompileError;
 use crate::names::{DocumentKind, MapVariable};
 use crate::nodes::{BinaryOperator, CelNode};
@@ -27,7 +27,7 @@ const BINARY: [(&str, BinaryOperator); 12] = [
     (operators::IN, BinaryOperator::In),
 ];
 
-impl<'t> Compilation<'t> {
+impl<'t> ExpressionCompiler<'t> {
     pub(super) fn call(&mut self, part: &'t IdedExpr, call: &'t CallExpr) -> Compiled {
         let arguments: Vec<&'t IdedExpr> = call
             .target

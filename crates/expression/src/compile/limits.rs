@@ -4,7 +4,7 @@ use cel::IdedExpr;
 use cel::common::ast::{EntryExpr, Expr};
 
 use crate::error::CompileError;
-use crate::parse::ParsedText;
+use crate::parse::ParsedExpression;
 
 /// The most parts of an expression: names, literals, operators, calls.
 const NODES: usize = 256;
@@ -12,7 +12,7 @@ const NODES: usize = 256;
 const DEPTH: usize = 32;
 
 /// Refuses a tree that is too large.
-pub(super) fn check(parsed: &ParsedText<'_>) -> Result<(), CompileError> {
+pub(super) fn check(parsed: &ParsedExpression<'_>) -> Result<(), CompileError> {
     let mut waiting = vec![(&parsed.expression, 1)];
     let mut nodes = 0;
     while let Some((part, depth)) = waiting.pop() {

@@ -3,7 +3,7 @@
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, Expr};
 
-use super::{Compilation, Compiled, with_hint};
+use super::{Compiled, ExpressionCompiler, with_hint};
 use crate::error::CompileError;
 use crate::names::NAMES;
 use crate::nodes::{CelMacro, CelNode, MacroKind};
@@ -21,7 +21,7 @@ pub(super) fn kind(name: &str) -> Option<MacroKind> {
     })
 }
 
-impl<'t> Compilation<'t> {
+impl<'t> ExpressionCompiler<'t> {
     pub(super) fn macro_call(&mut self, part: &'t IdedExpr, call: &'t CallExpr) -> Compiled {
         let name = call.func_name.as_str();
         let kind = kind(name).expect("the name of a macro");

@@ -4,12 +4,12 @@ use cel::IdedExpr;
 use cel::common::ast::Expr;
 use headgate_protocol::nearest::nearest;
 
-use super::{Compilation, Compiled, with_hint};
+use super::{Compiled, ExpressionCompiler, with_hint};
 use crate::error::CompileError;
-use crate::names::{KnownName, MapVariable, NAMES, Phase};
+use crate::names::{EvaluationPhase, MapVariable, NAMES, NamedVariable};
 use crate::nodes::CelNode;
 
-impl<'t> Compilation<'t> {
+impl<'t> ExpressionCompiler<'t> {
     /// A variable, or an entry of a map variable that is written as a member.
     pub(super) fn reference(&mut self, part: &'t IdedExpr) -> Compiled {
         if matches!(&part.expr, Expr::Ident(name) if self.element == Some(name)) {
@@ -20,11 +20,11 @@ impl<'t> Compilation<'t> {
         }
         let (name, root) = self.named(part);
         match known_name(&name) {
-            Some((KnownName::Variable(variable), since)) => {
+            Some((NamedVariable::Variable(variable), since)) => {
                 self.require(root, &name, since)?;
                 Ok(CelNode::Variable(variable))
             }
-            Some((KnownName::Map(map), since)) => {
+            Some((NamedVariable::Map(map), since)) => {
                 self.require(root, &name, since)?;
                 let message = format!("`{name}` is read by name");
                 let hint = format!("write {}[\"name\"]", map.name());
@@ -55,7 +55,7 @@ impl<'t> Compilation<'t> {
         let Some((name, root)) = self.qualified_name(part) else {
             return Ok(None);
         };
-        let Some((KnownName::Map(map), since)) = known_name(&name) else {
+        let Some((NamedVariable::Map(map), since)) = known_name(&name) else {
             return Ok(None);
         };
         self.require(root, &name, since)?;
@@ -79,7 +79,7 @@ impl<'t> Compilation<'t> {
         &mut self,
         part: &IdedExpr,
         name: &str,
-        since: Phase,
+        since: EvaluationPhase,
     ) -> Result<(), CompileError> {
         if self.available.knows_since(since) {
             self.phase = self.phase.max(since);
@@ -87,14 +87,14 @@ impl<'t> Compilation<'t> {
         }
         let message = format!("`{name}` is not known {}", since.event());
         let hint = match since {
-            Phase::Head => "use it in a filter",
-            Phase::Body => "use it where the request body is known",
-            Phase::Attempt => "use it where the channel is known",
-            Phase::ResponseHead => "use it in a filter of the response chain",
-            Phase::ResponseBody => {
+            EvaluationPhase::Head => "use it in a filter",
+            EvaluationPhase::Body => "use it where the request body is known",
+            EvaluationPhase::Attempt => "use it where the channel is known",
+            EvaluationPhase::ResponseHead => "use it in a filter of the response chain",
+            EvaluationPhase::ResponseBody => {
                 "use it in a filter of the response chain that works on complete responses"
             }
-            Phase::Event => "use it in a filter that works on the events of a stream",
+            EvaluationPhase::Event => "use it in a filter that works on the events of a stream",
         };
         Err(with_hint(self.error(part, message), hint))
     }
@@ -112,7 +112,7 @@ impl<'t> Compilation<'t> {
                 continue;
             };
             let kind = match known {
-                KnownName::Variable(variable) if variable.is_number() => "int",
+                NamedVariable::Variable(variable) if variable.is_number() => "int",
                 _ => "string",
             };
             let message = format!("`{prefix}` is of type {kind} and has no member `{member}`");
@@ -143,7 +143,7 @@ impl<'t> Compilation<'t> {
 }
 
 /// What a dotted name stands for.
-pub(super) fn known_name(name: &str) -> Option<(KnownName, Phase)> {
+pub(super) fn known_name(name: &str) -> Option<(NamedVariable, EvaluationPhase)> {
     let found = NAMES.iter().find(|(known, _, _)| *known == name)?;
     Some((found.1, found.2))
 }

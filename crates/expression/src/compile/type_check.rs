@@ -3,14 +3,14 @@
 use cel::IdedExpr;
 use cel::common::ast::{Expr, operators};
 
-use super::{Compilation, Compiled, with_hint};
+use super::{Compiled, ExpressionCompiler, with_hint};
 use crate::error::CompileError;
 use crate::nodes::{BinaryOperator, CelFunction, CelNode};
 use crate::types::TypeSet;
 
 type Checked = Result<(), CompileError>;
 
-impl<'t> Compilation<'t> {
+impl<'t> ExpressionCompiler<'t> {
     /// An error at the first character of an operand, not at its last dot or bracket.
     fn operand_error(&self, part: &IdedExpr, message: impl Into<String>) -> CompileError {
         let mut first = part;

@@ -1,7 +1,7 @@
 //! Arithmetic, and `+` of texts and lists.
 
 use crate::allowance::{EvaluationAllowance, long_text};
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 use crate::evaluate::Evaluated;
 use crate::evaluate::elements::elements;
 use crate::nodes::BinaryOperator;
@@ -32,7 +32,7 @@ pub(super) fn negate<'v>(operand: &CelValue<'v>) -> Evaluated<'v> {
             negated.ok_or_else(|| out_of_range("-"))
         }
         CelValue::Double(value) => Ok(CelValue::Double(-value)),
-        other => Err(EvaluationFailure::new(format!(
+        other => Err(InnerEvaluationError::new(format!(
             "`-` needs a number, not {}",
             other.type_name()
         ))),
@@ -46,7 +46,7 @@ fn ints<'v>(operator: BinaryOperator, left: i64, right: i64) -> Evaluated<'v> {
         BinaryOperator::Multiply => left.checked_mul(right),
         BinaryOperator::Divide | BinaryOperator::Remainder if right == 0 => {
             let message = format!("`{}` by zero", operator.sign());
-            return Err(EvaluationFailure::new(message));
+            return Err(InnerEvaluationError::new(message));
         }
         BinaryOperator::Divide => left.checked_div(right),
         _ => left.checked_rem(right),
@@ -93,16 +93,16 @@ fn add<'v>(
     Ok(CelValue::List(list.into()))
 }
 
-fn out_of_range(sign: &str) -> EvaluationFailure {
-    EvaluationFailure::new(format!("the result of `{sign}` is beyond the range of int"))
+fn out_of_range(sign: &str) -> InnerEvaluationError {
+    InnerEvaluationError::new(format!("the result of `{sign}` is beyond the range of int"))
 }
 
 fn not_applicable(
     operator: BinaryOperator,
     left: &CelValue<'_>,
     right: &CelValue<'_>,
-) -> EvaluationFailure {
-    EvaluationFailure::new(format!(
+) -> InnerEvaluationError {
+    InnerEvaluationError::new(format!(
         "`{}` cannot be applied to {} and {}",
         operator.sign(),
         left.type_name(),

@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
 use crate::allowance::{EvaluationAllowance, long_text};
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 use crate::evaluate::documents;
 use crate::evaluate::elements::elements;
 use crate::nodes::BinaryOperator;
 use crate::pointer::{charge_elements, member};
 use crate::values::{CelText, CelValue};
 
-type Compared = Result<bool, EvaluationFailure>;
+type Compared = Result<bool, InnerEvaluationError>;
 
 /// Whether two values are equal. Values of different types are not, except for numbers.
 pub(super) fn equal<'v>(
@@ -68,7 +68,7 @@ pub(super) fn ordered(
         }
         _ if left.is_long_text() || right.is_long_text() => return Err(long_text()),
         _ => {
-            return Err(EvaluationFailure::new(format!(
+            return Err(InnerEvaluationError::new(format!(
                 "`{}` cannot compare {} with {}",
                 operator.sign(),
                 left.type_name(),
@@ -110,7 +110,7 @@ pub(super) fn contains<'v>(
         }
         (_, CelValue::Map(_)) => Ok(false),
         (_, CelValue::Document(node)) if node.kind() == ValueKind::Object => Ok(false),
-        _ => Err(EvaluationFailure::new(format!(
+        _ => Err(InnerEvaluationError::new(format!(
             "`in` needs a list or map, not {}",
             container.type_name()
         ))),
@@ -165,7 +165,7 @@ fn equal_maps<'v>(
 fn entries<'v>(
     map: &CelValue<'v>,
     allowance: &mut EvaluationAllowance,
-) -> Result<Vec<(CelText<'v>, CelValue<'v>)>, EvaluationFailure> {
+) -> Result<Vec<(CelText<'v>, CelValue<'v>)>, InnerEvaluationError> {
     match map {
         CelValue::Map(entries) => {
             allowance.charge(entries.len())?;
@@ -179,7 +179,7 @@ fn entries<'v>(
 fn object_entries<'v>(
     object: DocumentNode<'v>,
     allowance: &mut EvaluationAllowance,
-) -> Result<Vec<(CelText<'v>, CelValue<'v>)>, EvaluationFailure> {
+) -> Result<Vec<(CelText<'v>, CelValue<'v>)>, InnerEvaluationError> {
     charge_elements(object.len(), allowance)?;
     let mut entries = Vec::with_capacity(object.len());
     for (key, node) in object.members() {

@@ -2,9 +2,9 @@
 
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
-use super::{Evaluated, Evaluation};
+use super::{Evaluated, ExpressionEvaluator};
 use crate::allowance::{EvaluationAllowance, TEXT_BYTES};
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 use crate::names::DocumentKind;
 use crate::nodes::CelNode;
 use crate::pointer::{DocumentPointer, element, member};
@@ -29,13 +29,13 @@ pub(super) fn value<'v>(
     })
 }
 
-impl<'v> Evaluation<'v> {
+impl<'v> ExpressionEvaluator<'v> {
     /// The node of a document at a pointer.
     pub fn at_pointer(
         &mut self,
         kind: DocumentKind,
         pointer: &DocumentPointer,
-    ) -> Result<Option<DocumentNode<'v>>, EvaluationFailure> {
+    ) -> Result<Option<DocumentNode<'v>>, InnerEvaluationError> {
         match self.values.document(kind) {
             Some(root) => pointer.follow(root, &mut self.allowance),
             None => Ok(None),
@@ -45,7 +45,7 @@ impl<'v> Evaluation<'v> {
     pub(super) fn member(&mut self, operand: &'v CelNode, name: &str) -> Evaluated<'v> {
         let operand = self.value(operand)?;
         self.find_member(&operand, name)?.ok_or_else(|| {
-            EvaluationFailure::new(format!("a {} has no member `{name}`", operand.type_name()))
+            InnerEvaluationError::new(format!("a {} has no member `{name}`", operand.type_name()))
         })
     }
 
@@ -53,7 +53,7 @@ impl<'v> Evaluation<'v> {
         &mut self,
         operand: &'v CelNode,
         name: &str,
-    ) -> Result<bool, EvaluationFailure> {
+    ) -> Result<bool, InnerEvaluationError> {
         let operand = self.value(operand)?;
         match operand {
             CelValue::Null => Ok(false),
@@ -81,12 +81,14 @@ impl<'v> Evaluation<'v> {
             _ => {
                 let (operand, index) = (operand.type_name(), index.type_name());
                 let message = format!("a {operand} cannot be indexed by {index}");
-                return Err(EvaluationFailure::new(message));
+                return Err(InnerEvaluationError::new(message));
             }
         };
         found.ok_or_else(|| match index {
-            CelValue::Int(_) => EvaluationFailure::new("the index is beyond the end of the list"),
-            _ => EvaluationFailure::new("the map has no member of that name"),
+            CelValue::Int(_) => {
+                InnerEvaluationError::new("the index is beyond the end of the list")
+            }
+            _ => InnerEvaluationError::new("the map has no member of that name"),
         })
     }
 
@@ -95,7 +97,7 @@ impl<'v> Evaluation<'v> {
         &mut self,
         operand: &CelValue<'v>,
         name: &str,
-    ) -> Result<Option<CelValue<'v>>, EvaluationFailure> {
+    ) -> Result<Option<CelValue<'v>>, InnerEvaluationError> {
         match operand {
             CelValue::Map(entries) => {
                 self.allowance.charge(entries.len() / 4)?;
@@ -108,7 +110,7 @@ impl<'v> Evaluation<'v> {
                     .map(|node| value(node, &mut self.allowance))
                     .transpose()
             }
-            other => Err(EvaluationFailure::new(format!(
+            other => Err(InnerEvaluationError::new(format!(
                 "a value of type {} has no member `{name}`",
                 other.type_name()
             ))),
@@ -121,6 +123,6 @@ fn number<'v>(node: DocumentNode<'v>, allowance: &mut EvaluationAllowance) -> Ev
     let int = node.as_i64().map(CelValue::Int);
     int.or_else(|| node.as_f64().map(CelValue::Double))
         .ok_or_else(|| {
-            EvaluationFailure::new("a number of the document is beyond the range of double")
+            InnerEvaluationError::new("a number of the document is beyond the range of double")
         })
 }

@@ -5,7 +5,7 @@ use std::slice;
 use headgate_protocol::json::{ArrayElements, DocumentNode, ValueKind};
 
 use crate::allowance::EvaluationAllowance;
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 use crate::evaluate::{Evaluated, documents};
 use crate::pointer::charge_elements;
 use crate::values::CelValue;
@@ -26,7 +26,7 @@ pub(super) enum UnreadElement<'l, 'v> {
 pub(super) fn elements<'l, 'v>(
     list: &'l CelValue<'v>,
     allowance: &mut EvaluationAllowance,
-) -> Result<Option<ListElements<'l, 'v>>, EvaluationFailure> {
+) -> Result<Option<ListElements<'l, 'v>>, InnerEvaluationError> {
     match list {
         CelValue::List(elements) => Ok(Some(ListElements::Values(elements.iter()))),
         CelValue::Document(node) if node.kind() == ValueKind::Array => {

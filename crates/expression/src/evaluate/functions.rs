@@ -1,8 +1,8 @@
 //! Functions of values of any type, and the dispatch to those of texts.
 
-use super::{Evaluated, Evaluation, texts};
+use super::{Evaluated, ExpressionEvaluator, texts};
 use crate::allowance::long_text;
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 use crate::evaluate::elements::elements;
 use crate::json_text::double_text;
 use crate::nodes::{CelFunction, CelNode};
@@ -13,7 +13,7 @@ const ARGUMENTS: usize = 4;
 /// Bytes of a string whose code points are counted in one step.
 const COUNTED_BYTES_PER_STEP: usize = 128;
 
-impl<'v> Evaluation<'v> {
+impl<'v> ExpressionEvaluator<'v> {
     pub(super) fn function(
         &mut self,
         function: CelFunction,
@@ -36,7 +36,7 @@ impl<'v> Evaluation<'v> {
                 let Some(elements) = elements(&arguments[0], allowance)? else {
                     let found = arguments[0].type_name();
                     let message = format!("`join` needs a list, not {found}");
-                    return Err(EvaluationFailure::new(message));
+                    return Err(InnerEvaluationError::new(message));
                 };
                 texts::join(elements, arguments.get(1), allowance)
             }
@@ -63,7 +63,7 @@ impl<'v> Evaluation<'v> {
                     "`size` needs a string, list or map, not {}",
                     other.type_name()
                 );
-                return Err(EvaluationFailure::new(message));
+                return Err(InnerEvaluationError::new(message));
             }
         };
         Ok(CelValue::Int(i64::try_from(size).unwrap_or(i64::MAX)))
@@ -89,12 +89,12 @@ fn to_int<'v>(value: &CelValue<'v>) -> Evaluated<'v> {
         CelValue::Double(value) if (-BOUND..BOUND).contains(value) => {
             Ok(CelValue::Int(value.trunc() as i64))
         }
-        CelValue::Double(_) => Err(EvaluationFailure::new(
+        CelValue::Double(_) => Err(InnerEvaluationError::new(
             "a double is beyond the range of int",
         )),
         CelValue::Text(text) => {
             let parsed = text.parse().map(CelValue::Int);
-            parsed.map_err(|_| EvaluationFailure::new("a string is not a whole number"))
+            parsed.map_err(|_| InnerEvaluationError::new("a string is not a whole number"))
         }
         other => Err(not_convertible(other, "int")),
     }
@@ -108,7 +108,7 @@ fn to_double<'v>(value: &CelValue<'v>) -> Evaluated<'v> {
             let parsed: Option<f64> = text.parse().ok();
             let finite = parsed.filter(|value| value.is_finite());
             let finite = finite.map(CelValue::Double);
-            finite.ok_or_else(|| EvaluationFailure::new("a string is not a number"))
+            finite.ok_or_else(|| InnerEvaluationError::new("a string is not a number"))
         }
         other => Err(not_convertible(other, "double")),
     }
@@ -119,7 +119,7 @@ fn bound<'v>(function: CelFunction, left: &CelValue<'v>, right: &CelValue<'v>) -
     let number = |value: &CelValue<'v>| match value {
         CelValue::Int(value) => Ok(*value as f64),
         CelValue::Double(value) => Ok(*value),
-        other => Err(EvaluationFailure::new(format!(
+        other => Err(InnerEvaluationError::new(format!(
             "`min` and `max` need numbers, not {}",
             other.type_name()
         ))),
@@ -136,6 +136,6 @@ fn bound<'v>(function: CelFunction, left: &CelValue<'v>, right: &CelValue<'v>) -
     })
 }
 
-fn not_convertible(value: &CelValue<'_>, to: &str) -> EvaluationFailure {
-    EvaluationFailure::new(format!("{to}() cannot convert {}", value.type_name()))
+fn not_convertible(value: &CelValue<'_>, to: &str) -> InnerEvaluationError {
+    InnerEvaluationError::new(format!("{to}() cannot convert {}", value.type_name()))
 }

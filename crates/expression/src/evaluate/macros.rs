@@ -3,14 +3,14 @@
 use headgate_protocol::json::ValueKind;
 
 use super::elements::elements;
-use super::{ABSORBED_ERROR_STEPS, Evaluated, Evaluation};
+use super::{ABSORBED_ERROR_STEPS, Evaluated, ExpressionEvaluator};
 use crate::allowance::LIST_ELEMENTS;
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 use crate::nodes::{CelMacro, CelNode, MacroKind};
 use crate::pointer::charge_elements;
 use crate::values::{CelText, CelValue};
 
-impl<'v> Evaluation<'v> {
+impl<'v> ExpressionEvaluator<'v> {
     pub(super) fn macro_value(&mut self, node: &'v CelMacro) -> Evaluated<'v> {
         let range = self.value(&node.range)?;
         let result = match node.kind {
@@ -95,8 +95,8 @@ impl<'v> Evaluation<'v> {
         &mut self,
         range: &CelValue<'v>,
         name: &str,
-        mut step: impl FnMut(&mut Self) -> Result<bool, EvaluationFailure>,
-    ) -> Result<(), EvaluationFailure> {
+        mut step: impl FnMut(&mut Self) -> Result<bool, InnerEvaluationError>,
+    ) -> Result<(), InnerEvaluationError> {
         if let Some(elements) = elements(range, &mut self.allowance)? {
             for element in elements {
                 self.allowance.charge(1)?;
@@ -121,7 +121,7 @@ impl<'v> Evaluation<'v> {
         &mut self,
         range: &CelValue<'v>,
         name: &str,
-    ) -> Result<Vec<CelText<'v>>, EvaluationFailure> {
+    ) -> Result<Vec<CelText<'v>>, InnerEvaluationError> {
         match range {
             CelValue::Map(entries) => Ok(entries.iter().map(|(key, _)| key.clone()).collect()),
             CelValue::Document(node) if node.kind() == ValueKind::Object => {
@@ -133,7 +133,7 @@ impl<'v> Evaluation<'v> {
                 }
                 Ok(keys)
             }
-            other => Err(EvaluationFailure::new(format!(
+            other => Err(InnerEvaluationError::new(format!(
                 "`{name}` needs a list or map, not {}",
                 other.type_name()
             ))),

@@ -1,7 +1,7 @@
 //! `sample`: a share of requests, the same for one request or key wherever it is evaluated.
 
-use super::{Evaluation, arguments};
-use crate::error::EvaluationFailure;
+use super::{ExpressionEvaluator, arguments};
+use crate::error::InnerEvaluationError;
 use crate::nodes::CelNode;
 use crate::values::{CelText, CelValue};
 
@@ -9,23 +9,23 @@ use crate::values::{CelText, CelValue};
 const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-impl<'v> Evaluation<'v> {
+impl<'v> ExpressionEvaluator<'v> {
     pub(super) fn sample(
         &mut self,
         percent: &'v CelNode,
         key: Option<&'v CelNode>,
-    ) -> Result<bool, EvaluationFailure> {
+    ) -> Result<bool, InnerEvaluationError> {
         let percent = match self.value(percent)? {
             CelValue::Int(percent) => percent as f64,
             CelValue::Double(percent) => percent,
             other => {
                 let message = format!("`sample` needs a number, not {}", other.type_name());
-                return Err(EvaluationFailure::new(message));
+                return Err(InnerEvaluationError::new(message));
             }
         };
         if !(0.0..=100.0).contains(&percent) {
             let message = "the percentage of sample is not from 0 to 100";
-            return Err(EvaluationFailure::new(message));
+            return Err(InnerEvaluationError::new(message));
         }
         let key = match key {
             Some(key) => self.value(key)?,

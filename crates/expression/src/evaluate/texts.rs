@@ -9,7 +9,7 @@ use super::arguments::text_argument;
 use super::elements::ListElements;
 
 use crate::allowance::{EvaluationAllowance, LIST_ELEMENTS, TEXT_BYTES};
-use crate::error::EvaluationFailure;
+use crate::error::InnerEvaluationError;
 use crate::nodes::CelFunction;
 use crate::values::{CelText, CelValue};
 
@@ -107,10 +107,10 @@ fn name(function: CelFunction) -> &'static str {
     }
 }
 
-fn int_argument(value: &CelValue<'_>, function: &str) -> Result<i64, EvaluationFailure> {
+fn int_argument(value: &CelValue<'_>, function: &str) -> Result<i64, InnerEvaluationError> {
     match value {
         CelValue::Int(value) => Ok(*value),
-        other => Err(EvaluationFailure::new(format!(
+        other => Err(InnerEvaluationError::new(format!(
             "`{function}` needs an int, not {}",
             other.type_name()
         ))),
@@ -118,8 +118,12 @@ fn int_argument(value: &CelValue<'_>, function: &str) -> Result<i64, EvaluationF
 }
 
 /// The bytes between two positions that count code points.
-fn substring(text: &str, start: i64, end: Option<i64>) -> Result<Range<usize>, EvaluationFailure> {
-    let beyond = || EvaluationFailure::new("the range of `substring` is beyond the string");
+fn substring(
+    text: &str,
+    start: i64,
+    end: Option<i64>,
+) -> Result<Range<usize>, InnerEvaluationError> {
+    let beyond = || InnerEvaluationError::new("the range of `substring` is beyond the string");
     let mut offsets = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     let start = usize::try_from(start).map_err(|_| beyond())?;
     let from = offsets.nth(start).ok_or_else(beyond)?;
@@ -166,7 +170,7 @@ fn split<'v>(
     let mut cut = |range: Range<usize>, allowance: &mut EvaluationAllowance| {
         if ranges.len() == LIST_ELEMENTS {
             let message = format!("a list has more than {LIST_ELEMENTS} elements");
-            return Err(EvaluationFailure::new(message));
+            return Err(InnerEvaluationError::new(message));
         }
         allowance.charge(1)?;
         ranges.push(range);
@@ -236,7 +240,7 @@ fn replace<'v>(
 fn within_limit(
     bytes: usize,
     allowance: &mut EvaluationAllowance,
-) -> Result<(), EvaluationFailure> {
+) -> Result<(), InnerEvaluationError> {
     if bytes > TEXT_BYTES {
         return allowance.charge_text(bytes);
     }

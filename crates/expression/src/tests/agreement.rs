@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::exchange::RecordedExchange;
 use super::random::{ExpressionKind, SeededRandom};
-use crate::{Expression, Phase};
+use crate::{EvaluationPhase, Expression};
 
 const ROUNDS: usize = 3_000;
 
@@ -19,7 +19,7 @@ fn random_expressions_have_the_values_that_cel_gives_them() {
     let (mut values, mut errors) = (0, 0);
     for _ in 0..ROUNDS {
         let text = random.expression(ExpressionKind::Closed, 4);
-        let ours = Expression::compile(&text, Phase::Head);
+        let ours = Expression::compile(&text, EvaluationPhase::Head);
         let Ok(program) = env.compile(&text) else {
             continue;
         };

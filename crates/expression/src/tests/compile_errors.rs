@@ -1,6 +1,6 @@
 //! What is refused at load, where, and with which hint.
 
-use crate::{Expression, Phase};
+use crate::{EvaluationPhase, Expression};
 
 /// Text, line, column, message, hint.
 pub type Refused = (
@@ -15,7 +15,7 @@ pub type Refused = (
 pub fn assert_refused(table: &[Refused]) {
     let mut wrong = Vec::new();
     for (text, line, column, message, hint) in table {
-        match Expression::compile(text, Phase::ResponseBody) {
+        match Expression::compile(text, EvaluationPhase::ResponseBody) {
             Ok(_) => wrong.push(format!("{text} is compiled")),
             Err(error) => {
                 let found = (
@@ -34,7 +34,7 @@ pub fn assert_refused(table: &[Refused]) {
 }
 
 fn refusal(text: &str) -> String {
-    Expression::compile(text, Phase::ResponseBody)
+    Expression::compile(text, EvaluationPhase::ResponseBody)
         .map_or_else(|error| error.to_string(), |_| "compiled".into())
 }
 

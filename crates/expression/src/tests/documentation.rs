@@ -1,7 +1,7 @@
 //! The page on expressions is true and complete.
 
 use crate::names::NAMES;
-use crate::{Expression, Phase};
+use crate::{EvaluationPhase, Expression};
 
 const PAGE: &str = include_str!("../../../../docs/expressions.md");
 
@@ -25,7 +25,7 @@ fn the_examples_of_the_page_compile() {
         .collect();
     assert!(examples.len() > 10);
     for example in examples {
-        let compiled = Expression::compile(&example, Phase::ResponseBody);
+        let compiled = Expression::compile(&example, EvaluationPhase::ResponseBody);
         assert!(compiled.is_ok(), "{example}: {compiled:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::exchange::{RecordedExchange, assert_values, evaluate_to_json};
 use crate::allowance::TEXT_BYTES;
-use crate::{Expression, Phase};
+use crate::{EvaluationPhase, Expression};
 
 #[test]
 fn pointers_reach_every_kind_of_value() {
@@ -96,7 +96,7 @@ fn a_long_string_is_only_counted_and_compared_with_other_types() {
     for (text, expected) in table {
         assert_eq!(evaluate_to_json(text, &long), expected, "{text}");
     }
-    let expression = Expression::compile(r#"json("/long")"#, Phase::Body).unwrap();
+    let expression = Expression::compile(r#"json("/long")"#, EvaluationPhase::Body).unwrap();
     let refused = expression.text_value(&long).unwrap_err();
     assert_eq!(refused.message, "a string is longer than 64 KiB");
 }

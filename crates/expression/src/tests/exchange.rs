@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
 
-use crate::{DocumentKind, Expression, ExpressionValues, MapVariable, Phase, Variable};
+use crate::{
+    DocumentKind, EvaluationPhase, Expression, ExpressionValueSource, MapVariable, Variable,
+};
 
 /// 2026-11-22T21:35:10Z, a Sunday.
 pub const NOW: u64 = 1_795_383_310;
@@ -45,7 +47,7 @@ impl Default for RecordedExchange {
     }
 }
 
-impl ExpressionValues for RecordedExchange {
+impl ExpressionValueSource for RecordedExchange {
     fn text(&self, variable: Variable) -> Option<Cow<'_, str>> {
         self.read.borrow_mut().push(variable.name().into());
         Some(Cow::Borrowed(match variable {
@@ -135,8 +137,8 @@ pub fn document(text: &str) -> JsonDocument {
 /// The value of an expression as JSON, or `error: ` and the message, at load or at run time.
 pub fn evaluate_to_json(text: &str, exchange: &RecordedExchange) -> String {
     let phase = match text.contains("event") {
-        true => Phase::Event,
-        false => Phase::ResponseBody,
+        true => EvaluationPhase::Event,
+        false => EvaluationPhase::ResponseBody,
     };
     let expression = match Expression::compile(text, phase) {
         Ok(expression) => expression,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::exchange::{RecordedExchange, assert_values, evaluate_to_json};
-use crate::{Expression, Phase};
+use crate::{EvaluationPhase, Expression};
 
 #[test]
 fn functions_of_texts() {
@@ -224,7 +224,7 @@ fn the_three_forms_of_a_value() {
         ),
     ];
     for (text, condition, value) in table {
-        let expression = Expression::compile(text, Phase::Body).unwrap();
+        let expression = Expression::compile(text, EvaluationPhase::Body).unwrap();
         let found = expression.is_true(&exchange).map_err(|error| error.message);
         assert_eq!(found, condition.map_err(Into::into), "{text}");
         let found = expression

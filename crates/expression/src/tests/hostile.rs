@@ -3,7 +3,7 @@
 use super::exchange::RecordedExchange;
 use super::random::{ExpressionKind, SeededRandom};
 use crate::allowance::{STEPS, TEXT_BYTES};
-use crate::{CompileError, Expression, Phase};
+use crate::{CompileError, EvaluationPhase, Expression};
 
 const RANDOM_TEXTS: usize = 10_000;
 
@@ -16,7 +16,7 @@ fn random_texts_are_refused_with_a_position_or_compiled() {
             1 => random.characters(),
             _ => random.damaged(),
         };
-        match Expression::compile(&text, Phase::ResponseBody) {
+        match Expression::compile(&text, EvaluationPhase::ResponseBody) {
             Ok(expression) => assert_bounded(&expression),
             Err(error) => assert_well_formed(&text, &error),
         }
@@ -34,12 +34,12 @@ fn no_text_of_tokens_makes_the_parser_panic() {
                 0..=2 => random.tokens(),
                 _ => random.numbers(),
             };
-            if let Err(error) = Expression::compile(&text, Phase::Event) {
+            if let Err(error) = Expression::compile(&text, EvaluationPhase::Event) {
                 assert_well_formed(&text, &error);
             }
         }
         for text in deep_texts() {
-            if let Err(error) = Expression::compile(&text, Phase::Event) {
+            if let Err(error) = Expression::compile(&text, EvaluationPhase::Event) {
                 assert_well_formed(&text, &error);
             }
         }
@@ -76,7 +76,7 @@ fn random_expressions_stay_within_their_steps() {
     let mut compiled = 0;
     for _ in 0..RANDOM_TEXTS {
         let text = random.expression(ExpressionKind::Open, 5);
-        match Expression::compile(&text, Phase::ResponseBody) {
+        match Expression::compile(&text, EvaluationPhase::ResponseBody) {
             Ok(expression) => {
                 compiled += 1;
                 assert_bounded(&expression);

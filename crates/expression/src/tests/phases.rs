@@ -1,20 +1,20 @@
 //! Names and the phase that knows them.
 
-use crate::{DocumentKind, Expression, Phase, Variable};
+use crate::{DocumentKind, EvaluationPhase, Expression, Variable};
 
-const PHASES: [Phase; 6] = [
-    Phase::Head,
-    Phase::Body,
-    Phase::Attempt,
-    Phase::ResponseHead,
-    Phase::ResponseBody,
-    Phase::Event,
+const PHASES: [EvaluationPhase; 6] = [
+    EvaluationPhase::Head,
+    EvaluationPhase::Body,
+    EvaluationPhase::Attempt,
+    EvaluationPhase::ResponseHead,
+    EvaluationPhase::ResponseBody,
+    EvaluationPhase::Event,
 ];
 
 #[test]
 fn a_name_is_known_from_its_phase_on() {
-    use Phase as P;
-    let table: [(&str, Phase, &[Phase]); 12] = [
+    use EvaluationPhase as P;
+    let table: [(&str, EvaluationPhase, &[EvaluationPhase]); 12] = [
         ("request.method", P::Head, &PHASES),
         ("\"a\" in request.headers", P::Head, &PHASES),
         ("caller", P::Head, &PHASES),
@@ -53,31 +53,31 @@ fn a_name_of_a_later_phase_is_refused_with_what_it_waits_for() {
     let table = [
         (
             "model",
-            Phase::Head,
+            EvaluationPhase::Head,
             "`model` is not known before the request body is read",
             "use it where the request body is known",
         ),
         (
             "true && channel == \"a\"",
-            Phase::Body,
+            EvaluationPhase::Body,
             "`channel` is not known before a channel is chosen",
             "use it where the channel is known",
         ),
         (
             "response.status",
-            Phase::Body,
+            EvaluationPhase::Body,
             "`response.status` is not known before the response",
             "use it in a filter of the response chain",
         ),
         (
             "response_json(\"/a\")",
-            Phase::Event,
+            EvaluationPhase::Event,
             "`response_json` is not known before the whole response body",
             "use it in a filter of the response chain that works on complete responses",
         ),
         (
             "event_json(\"/a\")",
-            Phase::ResponseBody,
+            EvaluationPhase::ResponseBody,
             "`event_json` is not known outside of the events of a stream",
             "use it in a filter that works on the events of a stream",
         ),
@@ -94,12 +94,12 @@ fn a_name_of_a_later_phase_is_refused_with_what_it_waits_for() {
 
 #[test]
 fn phases_know_their_variables() {
-    assert!(Phase::Head.knows(Variable::Method));
-    assert!(!Phase::Head.knows(Variable::Model));
-    assert!(Phase::ResponseBody.knows(Variable::UsageTotalTokens));
-    assert!(!Phase::Event.knows(Variable::UsageTotalTokens));
-    assert!(!Phase::ResponseBody.knows(Variable::EventType));
-    assert!(Phase::Event.knows(Variable::Status));
+    assert!(EvaluationPhase::Head.knows(Variable::Method));
+    assert!(!EvaluationPhase::Head.knows(Variable::Model));
+    assert!(EvaluationPhase::ResponseBody.knows(Variable::UsageTotalTokens));
+    assert!(!EvaluationPhase::Event.knows(Variable::UsageTotalTokens));
+    assert!(!EvaluationPhase::ResponseBody.knows(Variable::EventType));
+    assert!(EvaluationPhase::Event.knows(Variable::Status));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn an_expression_knows_which_documents_it_reads() {
         ),
     ];
     for (text, read) in table {
-        let expression = Expression::compile(text, Phase::ResponseBody).unwrap();
+        let expression = Expression::compile(text, EvaluationPhase::ResponseBody).unwrap();
         for kind in [D::Request, D::Response, D::Event] {
             assert_eq!(
                 expression.reads(kind),

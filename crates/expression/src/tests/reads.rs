@@ -1,11 +1,11 @@
 //! An evaluation reads only what it reaches, and reports what it names.
 
 use super::exchange::RecordedExchange;
-use crate::{DocumentKind, Expression, MapVariable, Phase, Variable};
+use crate::{DocumentKind, EvaluationPhase, Expression, MapVariable, Variable};
 
 fn reads(text: &str) -> Vec<String> {
     let exchange = RecordedExchange::default();
-    let expression = Expression::compile(text, Phase::ResponseBody).unwrap();
+    let expression = Expression::compile(text, EvaluationPhase::ResponseBody).unwrap();
     let _ = expression.json(&exchange);
     exchange.read.take()
 }
@@ -41,7 +41,7 @@ fn observed_lists_each_name_once_with_its_value() {
     let text = r#"request.method == "GET" && request.headers["Authorization"] != "" && json("/messages").all(m, m.role != caller)
         && (has(json("/options")) || json("/absent") == 1) && request.method == "PUT" && usage.input_tokens > 1 && "via" in request.headers
         && request.headers[model] == """#;
-    let expression = Expression::compile(text, Phase::ResponseBody).unwrap();
+    let expression = Expression::compile(text, EvaluationPhase::ResponseBody).unwrap();
     let observed = expression.observed(&exchange);
     let observed: Vec<(&str, &str)> = observed
         .iter()
@@ -92,7 +92,7 @@ fn errors_never_contain_values_of_the_request() {
         r#"json("/l").join(json("/o"))"#,
     ];
     for text in table {
-        let expression = Expression::compile(text, Phase::Body).unwrap();
+        let expression = Expression::compile(text, EvaluationPhase::Body).unwrap();
         let error = expression.json(&exchange).unwrap_err();
         assert!(!error.message.contains("s3cret"), "{text}: {error}");
     }
@@ -103,7 +103,7 @@ fn every_name_of_an_expression_is_a_reference() {
     use crate::ExpressionReference::{Document, Entry, Variable as Single};
     let text = "caller == 'a' && has(request.headers.x_a) || request.query['b' + model] == '' \
                 || in_network(client.address, '10.0.0.0/8') || json('/c') == 1 || sample(5, route)";
-    let expression = Expression::compile(text, Phase::Event).unwrap();
+    let expression = Expression::compile(text, EvaluationPhase::Event).unwrap();
     let expected = [
         Single(Variable::Caller),
         Entry(MapVariable::RequestHeaders, Some("x_a")),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::exchange::RecordedExchange;
 use super::hostile::{hostile_bodies, hostile_expressions};
 use super::random::{ExpressionKind, SeededRandom};
-use crate::{Expression, Phase};
+use crate::{EvaluationPhase, Expression};
 
 const ROUNDS: u32 = 20_000;
 
@@ -26,7 +26,7 @@ fn the_time_of_ordinary_expressions() {
         r#""fast-" + request.headers["x-tier"]"#,
     ];
     for text in table {
-        let expression = Expression::compile(text, Phase::Body).unwrap();
+        let expression = Expression::compile(text, EvaluationPhase::Body).unwrap();
         for _ in 0..2 {
             let start = Instant::now();
             for _ in 0..ROUNDS {
@@ -44,7 +44,7 @@ fn the_time_of_ordinary_expressions() {
 fn the_time_of_hostile_expressions() {
     for (name, exchange) in hostile_bodies() {
         for text in hostile_expressions() {
-            let Ok(expression) = Expression::compile(&text, Phase::ResponseBody) else {
+            let Ok(expression) = Expression::compile(&text, EvaluationPhase::ResponseBody) else {
                 continue;
             };
             let (time, result) = shortest_time(&expression, &exchange);
@@ -68,7 +68,7 @@ fn the_time_of_random_expressions() {
             _ => random.expression(ExpressionKind::Open, 7),
         };
         let start = Instant::now();
-        let compiled = Expression::compile(&text, Phase::ResponseBody);
+        let compiled = Expression::compile(&text, EvaluationPhase::ResponseBody);
         let elapsed = start.elapsed();
         if elapsed > compiling {
             println!("{elapsed:>10?} to compile {text:?}");

@@ -116,14 +116,15 @@ fn what_may_have_a_value_is_compiled() {
         r#"[1, "a"].exists(x, x == model)"#,
         r#"(json("/a") ? model : 1) == 1"#,
     ] {
-        let compiled = crate::Expression::compile_condition(text, crate::Phase::ResponseBody);
+        let compiled =
+            crate::Expression::compile_condition(text, crate::EvaluationPhase::ResponseBody);
         assert!(compiled.is_ok(), "{text}: {compiled:?}");
     }
 }
 
 #[test]
 fn the_value_of_a_condition_and_of_a_text_is_checked_at_load() {
-    use crate::{Expression, Phase};
+    use crate::{EvaluationPhase, Expression};
     for (text, is_condition, is_text) in [
         ("model", false, true),
         ("now.hour", false, true),
@@ -132,9 +133,9 @@ fn the_value_of_a_condition_and_of_a_text_is_checked_at_load() {
         ("true", true, true),
         (r#"json("/x")"#, true, true),
     ] {
-        let condition = Expression::compile_condition(text, Phase::Body);
+        let condition = Expression::compile_condition(text, EvaluationPhase::Body);
         assert_eq!(condition.is_ok(), is_condition, "{text}: {condition:?}");
-        let value = Expression::compile_text(text, Phase::Body);
+        let value = Expression::compile_text(text, EvaluationPhase::Body);
         assert_eq!(value.is_ok(), is_text, "{text}: {value:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// What the caller allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallerDirectives {
+pub(super) enum CallerCacheControl {
     /// Neither reading nor recording: `no-store`.
     Bypass,
     /// Recording only: `no-cache` and `max-age=0`.
@@ -14,7 +14,7 @@ pub(super) enum CallerDirectives {
     ReadAndRecord { age_max: Option<Duration> },
 }
 
-impl CallerDirectives {
+impl CallerCacheControl {
     pub fn from_headers(headers: &HeaderMap) -> Self {
         let lines = headers.get_all(header::CACHE_CONTROL).iter();
         // A line that cannot be read may be one that forbids something.
@@ -62,7 +62,7 @@ fn seconds(text: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::CallerDirectives::{Bypass, ReadAndRecord, Record};
+    use super::CallerCacheControl::{Bypass, ReadAndRecord, Record};
     use super::*;
     use http::HeaderValue;
 
@@ -100,7 +100,7 @@ mod tests {
                 headers.append(header::CACHE_CONTROL, value);
             }
             assert_eq!(
-                CallerDirectives::from_headers(&headers),
+                CallerCacheControl::from_headers(&headers),
                 expected,
                 "{lines:?}"
             );

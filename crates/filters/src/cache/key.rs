@@ -8,7 +8,7 @@ use crate::response_cache::CacheKey;
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::condition;
-use headgate_core::filter::response_inputs::{ResponseInputs, in_order};
+use headgate_core::filter::response_inputs::{ResponseVaryInputs, in_order};
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::header_policy;
 use headgate_protocol::json::edit::JsonEdits;
@@ -24,11 +24,11 @@ pub(super) fn for_request(
     request: &RequestView,
     route_fingerprint: &str,
     caller: Option<&str>,
-    inputs: &ResponseInputs,
+    inputs: &ResponseVaryInputs,
 ) -> Option<CacheKey> {
     let body = request.body.bytes()?;
     let destination = request.destination.as_ref()?;
-    let mut digest = FieldDigest::default();
+    let mut digest = LengthPrefixedHasher::default();
     digest.text(route_fingerprint);
     digest.optional(caller.map(str::as_bytes));
     let model = destination
@@ -54,7 +54,7 @@ pub(super) fn for_request(
 }
 
 /// The body and its edits, which are not applied for this: an attempt applies them, and a hit needs no result.
-fn add_body(digest: &mut FieldDigest, body: &Bytes, edits: &JsonEdits) {
+fn add_body(digest: &mut LengthPrefixedHasher, body: &Bytes, edits: &JsonEdits) {
     digest.field(body);
     if edits.is_empty() {
         return digest.number(0);
@@ -76,7 +76,7 @@ fn forwarded_query(request: &RequestView) -> Option<Cow<'_, str>> {
 }
 
 /// The channel, what it adds to the request, and the model's name there.
-fn add_candidate(digest: &mut FieldDigest, candidate: &Candidate, request: &RequestView) {
+fn add_candidate(digest: &mut LengthPrefixedHasher, candidate: &Candidate, request: &RequestView) {
     let channel = &candidate.channel;
     digest.text(&channel.name);
     digest.field(&channel.fingerprint.to_be_bytes());
@@ -93,7 +93,7 @@ fn add_candidate(digest: &mut FieldDigest, candidate: &Candidate, request: &Requ
 }
 
 /// `None` if the request cannot be sent with these headers.
-fn add_headers(digest: &mut FieldDigest, request: &RequestView) -> Option<()> {
+fn add_headers(digest: &mut LengthPrefixedHasher, request: &RequestView) -> Option<()> {
     let mut headers = header_policy::request_headers_for_provider(&request.headers);
     request.header_edits.apply(&mut headers).ok()?;
     for name in &CACHE_HEADERS {
@@ -109,11 +109,11 @@ fn add_headers(digest: &mut FieldDigest, request: &RequestView) -> Option<()> {
 
 /// Hashes fields with their lengths, so that no two lists of fields look alike.
 #[derive(Default)]
-struct FieldDigest {
+struct LengthPrefixedHasher {
     hasher: Sha256,
 }
 
-impl FieldDigest {
+impl LengthPrefixedHasher {
     fn field(&mut self, bytes: &[u8]) {
         self.number(bytes.len());
         self.hasher.update(bytes);

@@ -2,7 +2,7 @@
 
 use super::CacheFilter;
 use crate::response_cache::{
-    CacheKey, CachedResponse, CoalescingLeader, CoalescingOutcome, RecordingReservation,
+    CacheKey, CachedResponse, CoalescingLeader, CoalescingOutcome, RecordingMemoryReservation,
 };
 use bytes::{Bytes, BytesMut};
 use headgate_core::filter::view::{EventAction, ResponseBodyKind};
@@ -33,7 +33,7 @@ enum RecordingState {
         headers: HeaderMap,
         /// The events of a stream so far.
         events: BytesMut,
-        reservation: Option<RecordingReservation>,
+        reservation: Option<RecordingMemoryReservation>,
     },
     /// The response must not be recorded.
     Excluded,

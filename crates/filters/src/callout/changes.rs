@@ -7,7 +7,7 @@ use headgate_protocol::json::{JsonDocument, JsonLimits, ValueKind};
 use http::{HeaderName, HeaderValue};
 
 /// What a service may decide and change.
-pub struct AllowedChanges {
+pub struct CalloutPermissions {
     pub deny: bool,
     pub headers: Vec<HeaderName>,
     /// Of values that it may set, with all that is below them.
@@ -22,7 +22,7 @@ pub struct AcceptedChanges {
     pub body: Option<JsonDocument>,
 }
 
-impl AllowedChanges {
+impl CalloutPermissions {
     /// Checks the changes of a response, and makes them in a copy of `document`, which is absent if the body is no JSON.
     ///
     /// # Errors
@@ -93,8 +93,8 @@ fn is_within(pointer: &str, allowed: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn allowed() -> AllowedChanges {
-        AllowedChanges {
+    fn allowed() -> CalloutPermissions {
+        CalloutPermissions {
             deny: true,
             headers: vec![HeaderName::from_static("x-risk")],
             pointers: vec!["/metadata".into()],

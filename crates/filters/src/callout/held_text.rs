@@ -13,12 +13,12 @@ const PARTS_MAX: usize = 8192;
 
 /// The texts of the streams that the filters of a request hold, by filter.
 #[derive(Default)]
-pub struct HeldTexts(Vec<(usize, HeldText)>);
+pub struct HeldStreamTextsByFilter(Vec<(usize, HeldStreamText)>);
 
 /// The texts of one stream.
 #[derive(Default)]
-pub struct HeldText {
-    parts: BTreeMap<TextPart, PartText>,
+pub struct HeldStreamText {
+    parts: BTreeMap<TextPart, PartTextWindow>,
     /// The parts with text that was not released, in the order in which it began.
     fresh: Vec<TextPart>,
     /// Whether an event of the window cannot be read.
@@ -29,7 +29,7 @@ pub struct HeldText {
 
 /// One text, which may go on.
 #[derive(Default)]
-struct PartText {
+struct PartTextWindow {
     /// The end of the text that was released.
     tail: String,
     fresh: String,
@@ -39,19 +39,19 @@ struct PartText {
     hasher: DefaultHasher,
 }
 
-impl HeldTexts {
+impl HeldStreamTextsByFilter {
     /// The texts of the filter with this identity.
-    pub fn get_mut(&mut self, filter: usize) -> &mut HeldText {
+    pub fn get_mut(&mut self, filter: usize) -> &mut HeldStreamText {
         let known = self.0.iter().position(|(known, _)| *known == filter);
         let index = known.unwrap_or_else(|| {
-            self.0.push((filter, HeldText::default()));
+            self.0.push((filter, HeldStreamText::default()));
             self.0.len() - 1
         });
         &mut self.0[index].1
     }
 }
 
-impl HeldText {
+impl HeldStreamText {
     /// Adds the texts in the data of an event; `overlap` as in [`Self::release`].
     pub fn add(&mut self, protocol: Option<Protocol>, data: &Bytes, overlap: usize) {
         let visited = visit_texts(
@@ -100,7 +100,7 @@ impl HeldText {
             self.is_unreadable = true;
             return;
         }
-        let mut new = PartText::default();
+        let mut new = PartTextWindow::default();
         let known = self.parts.get_mut(part);
         let decoder = known.map_or(&mut new.decoder, |known| &mut known.decoder);
         let text = match form {
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_text_that_is_cut_by_a_window_is_whole_in_the_next() {
         for overlap in [4, 5, 100] {
-            let mut held = HeldText::default();
+            let mut held = HeldStreamText::default();
             for (index, text) in [(0, "a forb"), (1, "other")] {
                 held.add(Some(Protocol::Chat), &delta(index, text), overlap);
             }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_repeated_text_is_not_new_but_what_follows_it_is() {
-        let mut held = HeldText::default();
+        let mut held = HeldStreamText::default();
         held.add(Some(Protocol::Chat), &delta(0, "forb"), 10);
         held.release(10);
         held.add(Some(Protocol::Chat), &delta(1, "forb"), 10);
@@ -195,7 +195,7 @@ mod tests {
         };
         for cut in 0..arguments.len() {
             for is_released in [false, true] {
-                let mut held = HeldText::default();
+                let mut held = HeldStreamText::default();
                 let (first, second) = arguments.split_at(cut);
                 held.add(Some(Protocol::Chat), &call(first), 100);
                 assert!(held.window().len() <= first.len());
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_event_that_cannot_be_read_waits() {
-        let mut held = HeldText::default();
+        let mut held = HeldStreamText::default();
         held.add(Some(Protocol::Chat), &Bytes::from_static(b"{"), 10);
         assert!(held.waits() && held.is_unreadable);
         held.release(10);

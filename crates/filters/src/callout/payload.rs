@@ -1,6 +1,6 @@
 //! What is sent to a service, as JSON: what the operator chose of a request or response, and never a credential.
 
-use super::settings::SentParts;
+use super::settings::PayloadSelection;
 use bytes::Bytes;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::caller_key::CallerKeyToStrip;
@@ -24,7 +24,7 @@ pub struct ResponseExcerpt<'a> {
 /// # Errors
 /// The payload is too large.
 pub fn for_request(
-    sent: &SentParts,
+    sent: &PayloadSelection,
     route: &str,
     request: &RequestView,
     document: Option<&JsonDocument>,
@@ -39,7 +39,7 @@ pub fn for_request(
 /// # Errors
 /// The payload is too large.
 pub fn for_response(
-    sent: &SentParts,
+    sent: &PayloadSelection,
     route: &str,
     request: &RequestView,
     response: &ResponseExcerpt<'_>,
@@ -85,7 +85,7 @@ fn payload(
 }
 
 fn request_json(
-    sent: &SentParts,
+    sent: &PayloadSelection,
     route: &str,
     request: &RequestView,
     fields: Option<&[u8]>,
@@ -112,7 +112,7 @@ fn request_json(
 }
 
 /// The chosen headers that the request has. A header with several values is a list.
-fn headers(sent: &SentParts, request: &RequestView) -> Vec<u8> {
+fn headers(sent: &PayloadSelection, request: &RequestView) -> Vec<u8> {
     let key = CallerKeyToStrip::from_headers(&request.headers);
     let mut json = JsonObjectWriter::default();
     for name in &sent.headers {
@@ -129,7 +129,7 @@ fn headers(sent: &SentParts, request: &RequestView) -> Vec<u8> {
 }
 
 /// The chosen fields that the body has, each under its pointer, as they are written.
-fn fields(sent: &SentParts, document: Option<&JsonDocument>) -> Result<Vec<u8>, String> {
+fn fields(sent: &PayloadSelection, document: Option<&JsonDocument>) -> Result<Vec<u8>, String> {
     let mut json = JsonObjectWriter::default();
     let mut bytes = 0;
     for pointer in &sent.fields {
@@ -145,7 +145,7 @@ fn fields(sent: &SentParts, document: Option<&JsonDocument>) -> Result<Vec<u8>, 
     Ok(json.finish())
 }
 
-fn too_large(sent: &SentParts) -> String {
+fn too_large(sent: &PayloadSelection) -> String {
     format!("the payload has more than {} bytes", sent.bytes_max)
 }
 
@@ -215,8 +215,8 @@ mod tests {
         )
     }
 
-    fn sent(bytes_max: usize) -> SentParts {
-        SentParts {
+    fn sent(bytes_max: usize) -> PayloadSelection {
+        PayloadSelection {
             fields: vec!["/a".into(), "/none".into()],
             headers: ["x-tenant", "x-copy", "x-none"]
                 .map(HeaderName::from_static)

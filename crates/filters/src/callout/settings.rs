@@ -1,9 +1,9 @@
 //! The settings of `callout`, and what they are built into.
 
-use super::changes::AllowedChanges;
+use super::changes::CalloutPermissions;
 use headgate_core::filter::descriptor::{BuildContext, ChainSide, InvalidSettings, read_settings};
 use headgate_core::filter::header_name::header_name;
-use headgate_core::filter::output_check::{HoldWindow, OutputCheck};
+use headgate_core::filter::output_check::{HoldWindow, OutputCheckMode};
 use headgate_core::scalar::{ByteSize, HumanDuration};
 use headgate_protocol::credential_names::names_credential;
 use headgate_protocol::nearest::nearest;
@@ -24,24 +24,24 @@ pub struct CalloutConfig {
     pub service: String,
     /// What is sent to the service, beyond method, path, route, model and caller. Default: see below.
     #[serde(default)]
-    send: SendConfig,
+    send: PayloadSelectionConfig,
     /// What the service may decide and change; anything else in its response is a failure. Default: see below.
     #[serde(default)]
-    allow: AllowConfig,
+    allow: CalloutPermissionsConfig,
     /// What happens without a usable response of the service. Default: deny.
     #[serde(default)]
     pub on_failure: OnFailureConfig,
     /// Holds streams until the service has decided about their text, window by window; a window ends at the first of
     /// these limits. `{}` is for the defaults. Only in the response chain. Default: none.
-    hold: Option<HoldConfig>,
+    hold: Option<StreamHoldWindowConfig>,
     /// What happens to requests for streams, instead of `hold`. Only in the response chain. Default: none.
-    streams: Option<StreamPolicyConfig>,
+    streams: Option<StreamRequestPolicyConfig>,
 }
 
 /// What is sent to a service.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct SendConfig {
+struct PayloadSelectionConfig {
     /// JSON pointers into the body of the request, in the response chain into that of the response (not of a stream),
     /// such as `/messages`; `""` is the whole body. Default: none.
     fields: Vec<String>,
@@ -57,7 +57,7 @@ struct SendConfig {
 /// What a service may decide and change; everything else in its response is a failure.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct AllowConfig {
+struct CalloutPermissionsConfig {
     /// Whether it may deny. Default: true.
     deny: bool,
     /// Names of headers that it may set, of the request to the provider or of the response to the caller (not of a
@@ -83,7 +83,7 @@ pub enum OnFailureConfig {
 /// How much of a stream is held: until the first of these limits.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct HoldConfig {
+struct StreamHoldWindowConfig {
     /// Maximum events of a window, 1 to 10000. Lower it to send text earlier, raise it for fewer calls. Default: 16.
     #[schemars(range(min = 1, max = 10_000))]
     events: u32,
@@ -99,13 +99,13 @@ struct HoldConfig {
 /// What happens to requests for streams.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum StreamPolicyConfig {
+enum StreamRequestPolicyConfig {
     /// They get 400.
     Refuse,
 }
 
 /// What is sent to the service.
-pub struct SentParts {
+pub struct PayloadSelection {
     pub fields: Vec<String>,
     pub headers: Vec<HeaderName>,
     pub bytes_max: usize,
@@ -114,10 +114,10 @@ pub struct SentParts {
 /// The settings as built.
 pub struct CalloutSettings {
     pub service: String,
-    pub sent: SentParts,
-    pub allowed: AllowedChanges,
+    pub sent: PayloadSelection,
+    pub allowed: CalloutPermissions,
     pub on_failure: OnFailureConfig,
-    pub output_check: OutputCheck,
+    pub output_check: OutputCheckMode,
     /// Text before a window that is sent with it, in bytes.
     pub overlap: usize,
 }
@@ -157,10 +157,10 @@ impl CalloutSettings {
     }
 }
 
-impl SendConfig {
-    fn build(self) -> Result<SentParts, InvalidSettings> {
+impl PayloadSelectionConfig {
+    fn build(self) -> Result<PayloadSelection, InvalidSettings> {
         check_pointers(&self.fields, "/send/fields")?;
-        Ok(SentParts {
+        Ok(PayloadSelection {
             headers: header_names(&self.headers, "/send/headers")?,
             fields: self.fields,
             bytes_max: saturated(self.max_bytes),
@@ -168,8 +168,8 @@ impl SendConfig {
     }
 }
 
-impl AllowConfig {
-    fn build(self, side: ChainSide) -> Result<AllowedChanges, InvalidSettings> {
+impl CalloutPermissionsConfig {
+    fn build(self, side: ChainSide) -> Result<CalloutPermissions, InvalidSettings> {
         check_pointers(&self.edit_body, "/allow/edit_body")?;
         for (index, pointer) in self.edit_body.iter().enumerate() {
             if side == ChainSide::Request && FIXED_MEMBERS.contains(&pointer.as_str()) {
@@ -179,7 +179,7 @@ impl AllowConfig {
                     .hint("name the members that it may set, other than `/model` and `/stream`"));
             }
         }
-        Ok(AllowedChanges {
+        Ok(CalloutPermissions {
             deny: self.deny,
             headers: header_names(&self.set_headers, "/allow/set_headers")?,
             pointers: self.edit_body,
@@ -189,15 +189,15 @@ impl AllowConfig {
 
 /// An output check must not be skipped by streaming.
 fn output_check(
-    hold: Option<&HoldConfig>,
-    streams: Option<StreamPolicyConfig>,
+    hold: Option<&StreamHoldWindowConfig>,
+    streams: Option<StreamRequestPolicyConfig>,
     context: &BuildContext<'_>,
-) -> Result<OutputCheck, InvalidSettings> {
+) -> Result<OutputCheckMode, InvalidSettings> {
     if context.side == ChainSide::Request {
         let misplaced = match (hold, streams) {
             (Some(_), _) => "hold",
             (None, Some(_)) => "streams",
-            (None, None) => return Ok(OutputCheck::None),
+            (None, None) => return Ok(OutputCheckMode::None),
         };
         return Err(
             InvalidSettings::new(format!("`{misplaced}` is for the response chain"))
@@ -211,17 +211,17 @@ fn output_check(
             "`hold` and `streams: refuse` are mutually exclusive",
         )
         .at("/streams")),
-        (Some(hold), None) => hold.window().map(OutputCheck::Streams),
-        (None, Some(StreamPolicyConfig::Refuse)) => Ok(OutputCheck::WholeBodies),
+        (Some(hold), None) => hold.window().map(OutputCheckMode::Streams),
+        (None, Some(StreamRequestPolicyConfig::Refuse)) => Ok(OutputCheckMode::WholeBodies),
         (None, None) if streams_exist => Err(InvalidSettings::new(
             "streams of this route would pass without a check",
         )
         .hint("add `hold: {}` to check them window by window, or `streams: refuse`")),
-        (None, None) => Ok(OutputCheck::WholeBodies),
+        (None, None) => Ok(OutputCheckMode::WholeBodies),
     }
 }
 
-impl HoldConfig {
+impl StreamHoldWindowConfig {
     fn window(&self) -> Result<HoldWindow, InvalidSettings> {
         const MIB: u64 = 1 << 20;
         let beyond = |name: &str, most: &str| {
@@ -292,7 +292,7 @@ fn saturated(size: ByteSize) -> usize {
     usize::try_from(size.bytes()).unwrap_or(usize::MAX)
 }
 
-impl Default for SendConfig {
+impl Default for PayloadSelectionConfig {
     fn default() -> Self {
         Self {
             fields: Vec::new(),
@@ -302,7 +302,7 @@ impl Default for SendConfig {
     }
 }
 
-impl Default for AllowConfig {
+impl Default for CalloutPermissionsConfig {
     fn default() -> Self {
         Self {
             deny: true,
@@ -312,7 +312,7 @@ impl Default for AllowConfig {
     }
 }
 
-impl Default for HoldConfig {
+impl Default for StreamHoldWindowConfig {
     fn default() -> Self {
         Self {
             events: 16,

@@ -1,6 +1,6 @@
 //! Metrics of copies of requests.
 
-use super::{MirrorOutcome, MirroredRequests};
+use super::{MirrorOutcome, MirrorSendersByRoute};
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 /// Copies of requests by route.
 pub struct MirrorMetrics {
-    mirrors: Arc<MirroredRequests>,
+    mirrors: Arc<MirrorSendersByRoute>,
     copies: IntCounterVec,
 }
 
 impl MirrorMetrics {
-    pub fn new(registry: &Registry, mirrors: Arc<MirroredRequests>) -> Self {
+    pub fn new(registry: &Registry, mirrors: Arc<MirrorSendersByRoute>) -> Self {
         let opts = Opts::new(
             "headgate_mirrored_requests_total",
             "Copies of requests for other channels, by outcome: completed, failed, or dropped above their bounds.",

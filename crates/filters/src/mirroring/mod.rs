@@ -22,13 +22,13 @@ const INLINE_BYTES_MAX: usize = 256 << 10;
 
 /// The copies of all routes.
 #[derive(Default)]
-pub struct MirroredRequests {
-    routes: Mutex<BTreeMap<Arc<str>, Arc<RouteMirror>>>,
+pub struct MirrorSendersByRoute {
+    routes: Mutex<BTreeMap<Arc<str>, Arc<RouteMirrorSender>>>,
     bytes: Arc<AtomicUsize>,
 }
 
 /// The copies of one route.
-pub struct RouteMirror {
+pub struct RouteMirrorSender {
     in_flight: AtomicUsize,
     /// The bodies of all routes' copies.
     bytes: Arc<AtomicUsize>,
@@ -57,18 +57,18 @@ pub enum MirrorOutcome {
 
 /// A copy's share of the bounds, until it is dropped.
 struct MirrorLease {
-    mirror: Arc<RouteMirror>,
+    mirror: Arc<RouteMirrorSender>,
     bytes: usize,
 }
 
-impl MirroredRequests {
+impl MirrorSendersByRoute {
     /// The copies of a route.
-    pub fn for_route(&self, route: &str) -> Arc<RouteMirror> {
+    pub fn for_route(&self, route: &str) -> Arc<RouteMirrorSender> {
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = routes.get(route) {
             return known.clone();
         }
-        let mirror = Arc::new(RouteMirror {
+        let mirror = Arc::new(RouteMirrorSender {
             in_flight: AtomicUsize::new(0),
             bytes: self.bytes.clone(),
             counts: Default::default(),
@@ -78,7 +78,7 @@ impl MirroredRequests {
     }
 
     /// Calls `visit` with each route and its copies.
-    pub fn for_each_route(&self, mut visit: impl FnMut(&str, &RouteMirror)) {
+    pub fn for_each_route(&self, mut visit: impl FnMut(&str, &RouteMirrorSender)) {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         for (route, mirror) in &*routes {
             visit(route, mirror);
@@ -86,7 +86,7 @@ impl MirroredRequests {
     }
 }
 
-impl RouteMirror {
+impl RouteMirrorSender {
     /// The number of copies with this outcome since the process started.
     pub fn total(&self, outcome: MirrorOutcome) -> u64 {
         self.counts[outcome as usize].load(Ordering::Relaxed)
@@ -153,7 +153,11 @@ impl MirrorOutcome {
 
 impl MirrorLease {
     /// A lease within the bounds; `None` if the copy would exceed them.
-    fn acquire(mirror: &Arc<RouteMirror>, limits: MirrorLimits, bytes: usize) -> Option<Self> {
+    fn acquire(
+        mirror: &Arc<RouteMirrorSender>,
+        limits: MirrorLimits,
+        bytes: usize,
+    ) -> Option<Self> {
         let lease = Self {
             mirror: mirror.clone(),
             bytes,
@@ -195,7 +199,7 @@ mod tests {
         })
     }
 
-    async fn counts_reach(mirror: &RouteMirror, expected: [u64; 3]) {
+    async fn counts_reach(mirror: &RouteMirrorSender, expected: [u64; 3]) {
         let counts = || MirrorOutcome::ALL.map(|outcome| mirror.total(outcome));
         for _ in 0..1_000 {
             if counts() == expected {
@@ -208,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn copies_are_counted_by_their_outcome() {
-        let mirrors = MirroredRequests::default();
+        let mirrors = MirrorSendersByRoute::default();
         let mirror = mirrors.for_route("chat");
         mirror.start(LIMITS, 0, || responds(200));
         counts_reach(&mirror, [1, 0, 0]).await;
@@ -231,7 +235,7 @@ mod tests {
 
     #[tokio::test]
     async fn copies_above_the_bounds_are_dropped() {
-        let mirrors = MirroredRequests::default();
+        let mirrors = MirrorSendersByRoute::default();
         let (mirror, other) = (mirrors.for_route("chat"), mirrors.for_route("other"));
         for _ in 0..5 {
             mirror.start(LIMITS, 0, || Box::pin(pending()));

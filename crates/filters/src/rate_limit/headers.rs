@@ -3,7 +3,7 @@
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::rate_limit_headers::{RateLimitStatus, RateLimitUnit, duration_text};
+use headgate_protocol::rate_limit_headers::{CallerRateLimitStatus, RateLimitUnit, duration_text};
 use headgate_protocol::{Protocol, rate_limit_headers};
 use std::time::Duration;
 
@@ -72,12 +72,12 @@ fn tightest(
     counted: RateLimitUnit,
     limits: &[AdmissionLimit],
     limit_statuses: &[LimitStatus],
-) -> Option<RateLimitStatus> {
+) -> Option<CallerRateLimitStatus> {
     limits
         .iter()
         .zip(limit_statuses)
         .filter(|(limit, _)| header_unit(limit.measure()) == Some(counted))
-        .map(|(limit, status)| RateLimitStatus {
+        .map(|(limit, status)| CallerRateLimitStatus {
             limit: limit.most,
             remaining: status.remaining,
             reset: status.reset,

@@ -1,6 +1,6 @@
 //! What a request has reserved of its caller's limits, settled exactly once however the request ends.
 
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::StreamInfo;
 use headgate_core::state::StateStore;
 use headgate_core::state::admission::AdmissionTicket;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 /// A reservation of an estimate. Dropping it without `settle` settles on the estimate, since an exchange may be dropped
 /// at any point.
-pub struct Reservation {
+pub struct EstimateReservation {
     state: Arc<dyn StateStore>,
     ticket: Option<AdmissionTicket>,
     estimate: TokenEstimate,
 }
 
-impl Reservation {
+impl EstimateReservation {
     pub fn new(
         state: Arc<dyn StateStore>,
         ticket: AdmissionTicket,
@@ -29,7 +29,7 @@ impl Reservation {
     }
 
     /// Settles on the usage that is known of the exchange.
-    pub fn settle(mut self, info: &StreamInfo, settlement: Settlement) {
+    pub fn settle(mut self, info: &StreamInfo, settlement: ExchangeSettlement) {
         let used = tokens_used(info, settlement, self.estimate);
         self.settle_ticket(used);
     }
@@ -41,7 +41,7 @@ impl Reservation {
     }
 }
 
-impl Drop for Reservation {
+impl Drop for EstimateReservation {
     fn drop(&mut self) {
         self.settle_ticket(self.estimate.total());
     }
@@ -49,14 +49,14 @@ impl Drop for Reservation {
 
 /// The usage that the provider reported. If it reported none or its response broke off: the estimated input, and at
 /// least one output token per event.
-fn tokens_used(info: &StreamInfo, settlement: Settlement, estimate: TokenEstimate) -> u64 {
+fn tokens_used(info: &StreamInfo, settlement: ExchangeSettlement, estimate: TokenEstimate) -> u64 {
     if !info.may_have_cost {
         return 0;
     }
     let counted = info.usage.counted().copied().unwrap_or_default();
     let input = counted.input_with_cache().unwrap_or(estimate.input);
     let output = match (settlement, counted.output_tokens) {
-        (Settlement::Complete, Some(output)) => output,
+        (ExchangeSettlement::Complete, Some(output)) => output,
         (_, output) => output.unwrap_or(0).max(info.events),
     };
     input.saturating_add(output).min(TOKENS_MAX)
@@ -79,7 +79,9 @@ mod tests {
 
     #[test]
     fn usage_is_the_providers_count_or_an_estimate() {
-        use Settlement::{ClientCancelled, Complete, GatewayReply, UpstreamCut, UsageMissing};
+        use ExchangeSettlement::{
+            ClientCancelled, Complete, GatewayReply, UpstreamCut, UsageMissing,
+        };
         let usage = |input, output, input_excludes_cache| {
             Some(TokenUsage {
                 input_tokens: input,
@@ -142,9 +144,10 @@ mod tests {
                 .map(|s| s.remaining)
                 .collect();
             match admission.decision {
-                AdmissionDecision::Granted(ticket) => {
-                    (Reservation::new(state.clone(), ticket, ESTIMATE), remaining)
-                }
+                AdmissionDecision::Granted(ticket) => (
+                    EstimateReservation::new(state.clone(), ticket, ESTIMATE),
+                    remaining,
+                ),
                 AdmissionDecision::Refused { .. } => panic!("there is room"),
             }
         };
@@ -153,7 +156,7 @@ mod tests {
         drop(dropped);
         let (settled, remaining) = reserved().await;
         assert_eq!(remaining, [1, 800]);
-        settled.settle(&StreamInfo::default(), Settlement::GatewayReply);
+        settled.settle(&StreamInfo::default(), ExchangeSettlement::GatewayReply);
         let (_, remaining) = reserved().await;
         assert_eq!(remaining, [1, 800]);
     }

@@ -1,10 +1,10 @@
 //! What a reply has after its head: a text, a JSON value, an error, or events.
 
-use crate::value_template::{ComputedJson, TextTemplate, TextTemplateConfig};
+use crate::computed_value::{ComputedJson, TextOrExpression, TextOrExpressionConfig};
 use bytes::{Bytes, BytesMut};
 use headgate_core::filter::descriptor::InvalidSettings;
 use headgate_core::filter::expression::{ExchangeValues, FilterExpression};
-use headgate_expression::{EvaluationError, Phase};
+use headgate_expression::{EvaluationError, EvaluationPhase};
 use headgate_protocol::Protocol;
 use headgate_protocol::error_body::CustomError;
 use headgate_protocol::sse::encode_event;
@@ -14,9 +14,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The keys of which a reply has one at most.
-pub(super) struct ContentConfig {
+pub(super) struct ReplyContentConfig {
     pub content_type: Option<String>,
-    pub body: Option<TextTemplateConfig>,
+    pub body: Option<TextOrExpressionConfig>,
     pub json: Option<Value>,
     pub error: Option<ReplyErrorConfig>,
     pub events: Option<Vec<ReplyEventConfig>>,
@@ -27,7 +27,7 @@ pub(super) struct ContentConfig {
 #[serde(deny_unknown_fields)]
 pub(super) struct ReplyErrorConfig {
     /// What is wrong and what to do.
-    message: TextTemplateConfig,
+    message: TextOrExpressionConfig,
     /// Type of the error; family B has none. Default: by the status.
     r#type: Option<String>,
     /// Code of the error; the messages protocol has none. Default: by the status.
@@ -47,10 +47,10 @@ pub(super) struct ReplyEventConfig {
 /// What a reply has after its head.
 pub(super) enum ReplyContent {
     Empty,
-    Text(HeaderValue, TextTemplate),
+    Text(HeaderValue, TextOrExpression),
     Json(ComputedJson),
     Error {
-        message: TextTemplate,
+        message: TextOrExpression,
         class: Option<String>,
         code: Option<String>,
     },
@@ -78,7 +78,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-impl ContentConfig {
+impl ReplyContentConfig {
     pub fn build(self, status: StatusCode) -> Result<ReplyContent, InvalidSettings> {
         if self.content_type.is_some() && self.body.is_none() {
             return Err(InvalidSettings::new("`content_type` requires `body`").at("/content_type"));
@@ -86,15 +86,17 @@ impl ContentConfig {
         let media_type = media_type(self.content_type.as_deref())?;
         let mut contents = Vec::new();
         if let Some(body) = self.body {
-            let text = TextTemplate::compile(body, Phase::Body).map_err(placed("/body"))?;
+            let text =
+                TextOrExpression::compile(body, EvaluationPhase::Body).map_err(placed("/body"))?;
             contents.push(("/body", ReplyContent::Text(media_type, text)));
         }
         if let Some(json) = self.json {
-            let value = ComputedJson::compile(&json, Phase::Body).map_err(placed("/json"))?;
+            let value =
+                ComputedJson::compile(&json, EvaluationPhase::Body).map_err(placed("/json"))?;
             contents.push(("/json", ReplyContent::Json(value)));
         }
         if let Some(error) = self.error {
-            let message = TextTemplate::compile(error.message, Phase::Body);
+            let message = TextOrExpression::compile(error.message, EvaluationPhase::Body);
             let content = ReplyContent::Error {
                 message: message.map_err(placed("/error/message"))?,
                 class: error.r#type,
@@ -204,7 +206,7 @@ impl ReplyEvent {
         let data = match config.data {
             Value::String(text) => ReplyEventData::Text(text),
             value => {
-                let template = ComputedJson::compile(&value, Phase::Body);
+                let template = ComputedJson::compile(&value, EvaluationPhase::Body);
                 let within = |invalid: InvalidSettings| {
                     let at = format!("/data{}", invalid.pointer);
                     invalid.at(at)

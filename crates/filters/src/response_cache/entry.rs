@@ -29,7 +29,7 @@ pub struct CachedResponse {
 
 /// What a record has besides the body.
 #[derive(Serialize, Deserialize)]
-struct CachedResponseHead {
+struct ResponseRecordHead {
     recorded_ms: u64,
     headers: Vec<(String, String)>,
 }
@@ -53,7 +53,7 @@ impl CachedResponse {
         let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
         let headers = self.headers.iter();
         let headers = headers.filter_map(|(name, value)| Some((name.to_string(), text(value)?)));
-        let head = CachedResponseHead {
+        let head = ResponseRecordHead {
             recorded_ms: self.recorded_ms,
             headers: headers.collect(),
         };
@@ -68,7 +68,7 @@ impl CachedResponse {
     pub(super) fn decode(value: &Bytes) -> Option<Self> {
         let line_end = memchr::memchr(b'\n', value)?;
         let json = value[..line_end].strip_prefix(&[FORMAT])?;
-        let head: CachedResponseHead = serde_json::from_slice(json).ok()?;
+        let head: ResponseRecordHead = serde_json::from_slice(json).ok()?;
         let mut headers = HeaderMap::with_capacity(head.headers.len());
         for (name, value) in head.headers {
             let name = name.parse::<HeaderName>().ok()?;

@@ -27,11 +27,11 @@ const LEADERS_MAX: usize = 16;
 #[derive(Default)]
 pub struct ResponseCache {
     /// The entries of a route are dropped with the last snapshot that uses them.
-    routes: Mutex<HashMap<Arc<str>, Weak<RouteResponses>>>,
+    routes: Mutex<HashMap<Arc<str>, Weak<RouteResponseCache>>>,
 }
 
 /// The recorded responses of one route, and the requests in flight for those that are missing.
-pub struct RouteResponses {
+pub struct RouteResponseCache {
     entries: Mutex<BoundedCache<CacheKey, Arc<CachedResponse>>>,
     in_flight: Arc<CoalescedRequests>,
     /// Bytes of responses that are being recorded.
@@ -64,26 +64,26 @@ pub enum CacheLookupResult {
 }
 
 /// The memory of a response that is being recorded, until it is dropped.
-pub struct RecordingReservation {
+pub struct RecordingMemoryReservation {
     all: Arc<AtomicUsize>,
     bytes: usize,
 }
 
 impl ResponseCache {
     /// The responses of a route.
-    pub fn for_route(&self, route: &str) -> Arc<RouteResponses> {
+    pub fn for_route(&self, route: &str) -> Arc<RouteResponseCache> {
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = routes.get(route).and_then(Weak::upgrade) {
             return known;
         }
         routes.retain(|_, responses| responses.strong_count() > 0);
-        let responses = Arc::new(RouteResponses::default());
+        let responses = Arc::new(RouteResponseCache::default());
         routes.insert(route.into(), Arc::downgrade(&responses));
         responses
     }
 }
 
-impl RouteResponses {
+impl RouteResponseCache {
     /// The response in memory that is fresh enough.
     pub fn fresh(&self, key: CacheKey, limits: FreshnessLimits) -> Option<Arc<CachedResponse>> {
         let mut entries = self.entries();
@@ -150,8 +150,8 @@ impl RouteResponses {
     }
 
     /// Accounts for a response that is being recorded.
-    pub fn recording(&self) -> RecordingReservation {
-        RecordingReservation {
+    pub fn recording(&self) -> RecordingMemoryReservation {
+        RecordingMemoryReservation {
             all: self.recording.clone(),
             bytes: 0,
         }
@@ -162,7 +162,7 @@ impl RouteResponses {
     }
 }
 
-impl Default for RouteResponses {
+impl Default for RouteResponseCache {
     fn default() -> Self {
         // The bounds are those of the filter, which sets them with each entry.
         let none = CacheBounds {
@@ -188,7 +188,7 @@ impl FreshnessLimits {
     }
 }
 
-impl RecordingReservation {
+impl RecordingMemoryReservation {
     /// Reserves further bytes; returns whether all recordings of the route together are within `bytes_max`.
     pub fn reserve(&mut self, bytes: usize, bytes_max: usize) -> bool {
         self.bytes += bytes;
@@ -196,7 +196,7 @@ impl RecordingReservation {
     }
 }
 
-impl Drop for RecordingReservation {
+impl Drop for RecordingMemoryReservation {
     fn drop(&mut self) {
         self.all.fetch_sub(self.bytes, Ordering::Relaxed);
     }

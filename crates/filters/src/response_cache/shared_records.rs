@@ -5,7 +5,7 @@ use headgate_core::state::bounded_cache::CacheBounds;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::records::{InsertResult, RECORD_BYTES_MAX, RecordContent, RecordKind};
 use headgate_core::state::{StateStore, StoreUnavailable};
-use headgate_protocol::hex::Hex;
+use headgate_protocol::hex::HexDisplay;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -120,7 +120,7 @@ async fn store(
 }
 
 fn record_key(CacheKey(digest): CacheKey) -> String {
-    Hex(&digest).to_string()
+    HexDisplay(&digest).to_string()
 }
 
 /// Logs at most one failure per second, so that an unreachable store does not flood the log.

@@ -46,7 +46,7 @@ fn lookup(wait_max: Duration, records: Option<SharedResponseRecords>) -> CacheQu
 
 /// The body of a hit; the leader of a miss.
 async fn find(
-    responses: &RouteResponses,
+    responses: &RouteResponseCache,
     lookup: &CacheQuery,
 ) -> Result<Bytes, Option<CoalescingLeader>> {
     let found = timeout(MAX_WAIT, responses.find(lookup)).await;
@@ -56,14 +56,14 @@ async fn find(
     }
 }
 
-async fn coalescing_leader(responses: &RouteResponses) -> CoalescingLeader {
+async fn coalescing_leader(responses: &RouteResponseCache) -> CoalescingLeader {
     let found = find(responses, &lookup(MAX_WAIT, None)).await;
     found.err().flatten().expect("the first lookup leads")
 }
 
 /// Lookups that wait for a leader.
 async fn followers(
-    responses: &Arc<RouteResponses>,
+    responses: &Arc<RouteResponseCache>,
     count: usize,
     wait_max: Duration,
 ) -> JoinSet<Result<Bytes, Option<CoalescingLeader>>> {
@@ -78,7 +78,7 @@ async fn followers(
 
 #[tokio::test]
 async fn followers_get_what_the_leader_records() {
-    let responses = Arc::new(RouteResponses::default());
+    let responses = Arc::new(RouteResponseCache::default());
     let leader = coalescing_leader(&responses).await;
     let waiting = followers(&responses, 100, MAX_WAIT).await;
     let recorded = response("one");
@@ -98,7 +98,7 @@ async fn followers_get_what_the_leader_records() {
 
 #[tokio::test]
 async fn followers_of_a_leader_that_recorded_nothing_send_their_own_requests() {
-    let responses = Arc::new(RouteResponses::default());
+    let responses = Arc::new(RouteResponseCache::default());
     let leader = coalescing_leader(&responses).await;
     let waiting = followers(&responses, 20, MAX_WAIT).await;
     leader.finish(CoalescingOutcome::NotRecorded);
@@ -109,7 +109,7 @@ async fn followers_of_a_leader_that_recorded_nothing_send_their_own_requests() {
 
 #[tokio::test]
 async fn one_follower_leads_after_the_leader_left() {
-    let responses = Arc::new(RouteResponses::default());
+    let responses = Arc::new(RouteResponseCache::default());
     let leader = coalescing_leader(&responses).await;
     let mut waiting = followers(&responses, 20, MAX_WAIT).await;
     drop(leader);
@@ -126,7 +126,7 @@ async fn one_follower_leads_after_the_leader_left() {
 
 #[tokio::test]
 async fn a_follower_waits_until_its_deadline() {
-    let responses = Arc::new(RouteResponses::default());
+    let responses = Arc::new(RouteResponseCache::default());
     let _leader = coalescing_leader(&responses).await;
     let wait_max = Duration::from_millis(30);
     let found = find(&responses, &lookup(wait_max, None)).await;
@@ -143,7 +143,7 @@ async fn age_and_time_to_live_decide_what_is_fresh() {
         (30_000, 60_000, Some(20_000), false),
         (30_000, 60_000, Some(0), false),
     ] {
-        let responses = RouteResponses::default();
+        let responses = RouteResponseCache::default();
         responses.insert(KEY, response_of_age("x", age_ms), BOUNDS);
         let found = responses.fresh(KEY, limits(ttl_ms, age_max_ms));
         assert_eq!(
@@ -159,7 +159,7 @@ async fn age_and_time_to_live_decide_what_is_fresh() {
 
 #[test]
 fn the_entries_of_a_route_stay_within_their_bytes() {
-    let responses = RouteResponses::default();
+    let responses = RouteResponseCache::default();
     let key = |number: u8| CacheKey([number; 32]);
     for number in 0..10 {
         responses.insert(key(number), response(&"x".repeat(1_500)), BOUNDS);
@@ -197,7 +197,7 @@ fn the_entries_of_a_route_end_with_the_last_snapshot_that_uses_them() {
 
 #[test]
 fn recordings_of_a_route_share_their_memory() {
-    let responses = RouteResponses::default();
+    let responses = RouteResponseCache::default();
     let (mut first, mut second) = (responses.recording(), responses.recording());
     assert!(first.reserve(60, 100));
     assert!(!second.reserve(60, 100));
@@ -224,7 +224,7 @@ async fn responses_of_the_state_store_are_hits_of_another_process() {
         }
         sleep(Duration::from_millis(5)).await;
     }
-    let other = RouteResponses::default();
+    let other = RouteResponseCache::default();
     let found = find(&other, &lookup(MAX_WAIT, Some(records))).await;
     assert_eq!(found.ok().unwrap(), "stored");
     // The second lookup needs no store.

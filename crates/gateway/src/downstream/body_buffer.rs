@@ -2,7 +2,7 @@
 
 use super::spool::BodySpool;
 use bytes::{Bytes, BytesMut};
-use headgate_config::snapshot::spooling::SpoolPolicy;
+use headgate_config::snapshot::spooling::BodySpoolPolicy;
 use headgate_core::filter::body_limit::too_large;
 use headgate_observe::spool_metrics::SpoolMetrics;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -15,8 +15,8 @@ const UNDECLARED_ROOM_MAX: usize = 64 << 20;
 
 /// When large bodies are spooled, where, and what counts the failures.
 #[derive(Clone, Copy)]
-pub struct SpoolTarget<'s> {
-    pub policy: &'s SpoolPolicy,
+pub struct SpoolPolicyWithMetrics<'s> {
+    pub policy: &'s BodySpoolPolicy,
     pub metrics: &'s SpoolMetrics,
 }
 
@@ -25,7 +25,7 @@ pub struct SpoolingBodyBuffer<'s> {
     bytes_max: u64,
     declared: Option<u64>,
     /// When to spool the body; `None` keeps it in memory.
-    target: Option<SpoolTarget<'s>>,
+    target: Option<SpoolPolicyWithMetrics<'s>>,
     storage: BodyStorage,
 }
 
@@ -36,7 +36,11 @@ enum BodyStorage {
 
 impl<'s> SpoolingBodyBuffer<'s> {
     /// An empty buffer; `declared` is the body's declared length in bytes.
-    pub fn new(bytes_max: u64, declared: Option<u64>, target: Option<SpoolTarget<'s>>) -> Self {
+    pub fn new(
+        bytes_max: u64,
+        declared: Option<u64>,
+        target: Option<SpoolPolicyWithMetrics<'s>>,
+    ) -> Self {
         Self {
             bytes_max,
             declared,
@@ -64,7 +68,7 @@ impl<'s> SpoolingBodyBuffer<'s> {
         let spooled = match &mut self.storage {
             BodyStorage::Spool(spool) => spool.push(piece).await,
             BodyStorage::Memory(body) => match self.target {
-                Some(SpoolTarget { policy, .. }) if expected > policy.threshold => {
+                Some(SpoolPolicyWithMetrics { policy, .. }) if expected > policy.threshold => {
                     let body = std::mem::take(body).freeze();
                     let mut spool = BodySpool::new(policy.folder.clone());
                     let pushed = push_all(&mut spool, [body, piece]).await;
@@ -84,7 +88,7 @@ impl<'s> SpoolingBodyBuffer<'s> {
     /// room for; `None` for a body that is spooled piece by piece. It comes back with [`SpoolingBodyBuffer::put_back`].
     pub fn take_buffer(&mut self, left: u64) -> Option<(BytesMut, usize)> {
         let bytes = self.len() + left;
-        let is_spooled = |target: SpoolTarget<'_>| bytes > target.policy.threshold;
+        let is_spooled = |target: SpoolPolicyWithMetrics<'_>| bytes > target.policy.threshold;
         let BodyStorage::Memory(body) = &mut self.storage else {
             return None;
         };
@@ -205,15 +209,15 @@ fn to_usize(bytes: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{SpoolTarget, SpoolingBodyBuffer};
+    use super::{SpoolPolicyWithMetrics, SpoolingBodyBuffer};
     use bytes::Bytes;
-    use headgate_config::snapshot::spooling::SpoolPolicy;
+    use headgate_config::snapshot::spooling::BodySpoolPolicy;
     use headgate_observe::metrics::Metrics;
     use headgate_protocol::fault::FaultKind;
     use std::path::Path;
 
-    fn spooling(threshold: u64) -> SpoolPolicy {
-        SpoolPolicy {
+    fn spooling(threshold: u64) -> BodySpoolPolicy {
+        BodySpoolPolicy {
             threshold,
             folder: std::env::temp_dir().into(),
         }
@@ -229,7 +233,7 @@ mod tests {
         for threshold in [1, 1_000, 2_999_999, 3_000_000, u64::MAX] {
             for declared in [None, Some(3_000_000)] {
                 let (policy, metrics) = (&spooling(threshold), &Metrics::default().spool);
-                let target = Some(SpoolTarget { policy, metrics });
+                let target = Some(SpoolPolicyWithMetrics { policy, metrics });
                 let mut buffer = SpoolingBodyBuffer::new(3_000_000, declared, target);
                 for piece in body.chunks(70_001) {
                     buffer.push(Bytes::copy_from_slice(piece)).await.unwrap();
@@ -249,7 +253,7 @@ mod tests {
         for policy in [None, Some(spooling(10))] {
             let target = policy
                 .as_ref()
-                .map(|policy| SpoolTarget { policy, metrics });
+                .map(|policy| SpoolPolicyWithMetrics { policy, metrics });
             let mut buffer = SpoolingBodyBuffer::new(100, None, target);
             buffer.push(Bytes::from(pattern(100))).await.unwrap();
             let fault = buffer.push(Bytes::from_static(b"x")).await.unwrap_err();
@@ -260,12 +264,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_missing_spool_folder_is_reported_as_no_room() {
-        let spooling = SpoolPolicy {
+        let spooling = BodySpoolPolicy {
             threshold: 10,
             folder: Path::new("/nowhere/at/all").into(),
         };
         let metrics = &Metrics::default().spool;
-        let target = Some(SpoolTarget {
+        let target = Some(SpoolPolicyWithMetrics {
             policy: &spooling,
             metrics,
         });

@@ -2,7 +2,7 @@
 //!
 //! Pingora reads a body into a buffer of 64 KiB, which stays with the connection, and copies each piece out of it.
 
-use crate::listen::http1_inspection::Http1Inspection;
+use crate::listen::http1_inspection::SharedHttp1Inspector;
 use bytes::{Bytes, BytesMut};
 use http::{Method, header};
 use pingora_core::protocols::http::ServerSession;
@@ -26,7 +26,10 @@ thread_local! {
 }
 
 /// Takes a body of declared length over from Pingora, which from now on finds none. Returns whether the request has a body.
-pub fn take_over_body(session: &mut ServerSession, inspection: Option<&Http1Inspection>) -> bool {
+pub fn take_over_body(
+    session: &mut ServerSession,
+    inspection: Option<&SharedHttp1Inspector>,
+) -> bool {
     if inspection.is_none_or(|own| own.body_bytes_left().is_none()) {
         if let ServerSession::H2(session) = session
             && has_empty_length(session)
@@ -58,7 +61,7 @@ fn has_empty_length(session: &Http2Session) -> bool {
 /// The connection failed, or the body is malformed.
 pub async fn read_piece(
     session: &mut ServerSession,
-    inspection: Option<&Http1Inspection>,
+    inspection: Option<&SharedHttp1Inspector>,
 ) -> Result<Option<Bytes>, Box<Error>> {
     let declared = inspection.and_then(|own| Some((own, own.body_bytes_left()?)));
     let Some((inspection, left)) = declared else {
@@ -81,7 +84,7 @@ pub async fn read_piece(
 /// The connection failed.
 pub async fn read_into(
     session: &mut ServerSession,
-    inspection: &Http1Inspection,
+    inspection: &SharedHttp1Inspector,
     buffer: BytesMut,
     bytes_max: usize,
 ) -> Result<BytesMut, Box<Error>> {
@@ -89,7 +92,7 @@ pub async fn read_into(
         unreachable!("only connections of HTTP/1.1 have an inspection");
     };
     inspection.receive_into(buffer, bytes_max);
-    let _guard = ReceiveGuard(inspection);
+    let _guard = ReceiveBufferReleaseGuard(inspection);
     // The session's read lets the connection receive, and ends only with the connection.
     let mut reading = pin!(session.idle());
     poll_fn(|context| match reading.as_mut().poll(context) {
@@ -106,9 +109,9 @@ pub async fn read_into(
 }
 
 /// Frees the buffer of a receive that fails or is cancelled.
-struct ReceiveGuard<'i>(&'i Http1Inspection);
+struct ReceiveBufferReleaseGuard<'i>(&'i SharedHttp1Inspector);
 
-impl Drop for ReceiveGuard<'_> {
+impl Drop for ReceiveBufferReleaseGuard<'_> {
     fn drop(&mut self) {
         self.0.cancel_receive();
     }
@@ -125,7 +128,7 @@ mod tests {
     const HEAD: &[u8] = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n";
 
     /// A session whose head was read, and which has a body of 10 bytes.
-    async fn session() -> (DuplexStream, ServerSession, Http1Inspection) {
+    async fn session() -> (DuplexStream, ServerSession, SharedHttp1Inspector) {
         let (mut client, server) = duplex(1 << 20);
         let stream = InterceptedConnection::boxed(Box::new(server), Http1Reader::default());
         let mut session = ServerSession::new_http1(stream);

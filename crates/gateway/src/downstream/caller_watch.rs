@@ -1,6 +1,6 @@
 //! Watches the caller while the exchange waits for something else.
 
-use super::{Downstream, RequestBodyState};
+use super::{DownstreamSession, RequestBodyState};
 use crate::deadline::{DeadlineElapsed, in_time};
 use crate::fault_from;
 use crate::listen::client_departure::until_client_leaves;
@@ -31,7 +31,7 @@ impl From<UpstreamWaitInterruption> for Fault {
     }
 }
 
-impl Downstream {
+impl DownstreamSession {
     /// Waits for `work`, until the caller leaves.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Downstream {
         done
     }
 
-    /// Like [`Downstream::until_client_gone`], for `max_wait` at most.
+    /// Like [`DownstreamSession::until_client_gone`], for `max_wait` at most.
     ///
     /// # Errors
     /// The reason of the interruption.
@@ -64,7 +64,7 @@ impl Downstream {
         done
     }
 
-    /// Like [`Downstream::until_client_gone`], for work that measures its own wait times.
+    /// Like [`DownstreamSession::until_client_gone`], for work that measures its own wait times.
     ///
     /// # Errors
     /// The reason of the interruption.

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether an exchange continues without its caller. The attempts arm it when the request is about to be sent, while
 /// the caller's side is watched.
 #[derive(Clone, Default)]
-pub struct Detachment(Option<Arc<AtomicBool>>);
+pub struct CallerDetachmentFlag(Option<Arc<AtomicBool>>);
 
-impl Detachment {
+impl CallerDetachmentFlag {
     /// Never armed, unless `is_allowed`.
     pub fn new(is_allowed: bool) -> Self {
         Self(is_allowed.then(Arc::default))

@@ -36,7 +36,7 @@ pub enum ConnectionAfterExchange {
     Nothing,
     /// A connection that can carry the next request.
     Connection(ReusedHttpStream),
-    Stream(Http2EarlyReply),
+    Stream(Http2StreamLingeringClose),
 }
 
 impl ConnectionAfterExchange {
@@ -55,12 +55,12 @@ impl ConnectionAfterExchange {
 
 /// The rest of an HTTP/2 stream whose response is already decided. It outlives its exchange, and holds nothing of the
 /// request.
-pub struct Http2EarlyReply {
+pub struct Http2StreamLingeringClose {
     session: Box<ServerSession>,
     unsent: Option<UnsentBody>,
 }
 
-impl Http2EarlyReply {
+impl Http2StreamLingeringClose {
     pub(super) fn new(mut session: Box<ServerSession>, unsent: Option<UnsentBody>) -> Self {
         // Header fields of a request may take far more memory than bytes on the wire.
         if let Ok(none) = RequestHeader::build("POST", b"/", None) {

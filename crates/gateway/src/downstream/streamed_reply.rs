@@ -1,6 +1,6 @@
 //! Sends a local reply whose body is produced while it is sent.
 
-use super::Downstream;
+use super::DownstreamSession;
 use bytes::Bytes;
 use headgate_core::filter::streamed_reply::{ReplyBodyReader, StreamedReply};
 use headgate_protocol::fault::Fault;
@@ -9,7 +9,7 @@ use http::{HeaderValue, header};
 /// Bytes per write: a caller has the write timeout for each.
 const WRITE_BYTES_MAX: usize = 64 << 10;
 
-impl Downstream {
+impl DownstreamSession {
     /// Sends a local reply piece by piece; the next piece is produced when the caller has read the last one.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! Streams a request body from the caller to the provider while it arrives.
 
-use super::{Downstream, RequestBodyState, UpstreamWaitInterruption, body_reader, incomplete};
+use super::{
+    DownstreamSession, RequestBodyState, UpstreamWaitInterruption, body_reader, incomplete,
+};
 use crate::fault_from;
 use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::body_stream::RequestBodySender;
@@ -27,8 +29,8 @@ pub struct StreamingUpload {
     pub open: Arc<OpenRequest>,
 }
 
-impl Downstream {
-    /// Like [`Downstream::race`], while the caller's body passes to `upload`. If `work` ends first, the rest of the
+impl DownstreamSession {
+    /// Like [`DownstreamSession::race`], while the caller's body passes to `upload`. If `work` ends first, the rest of the
     /// body stays unread.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryPolicy};
 use super::{Exchange, capture};
 use crate::Gateway;
 use crate::deadline::in_time;
-use crate::downstream::detachment::Detachment;
+use crate::downstream::detachment::CallerDetachmentFlag;
 use crate::downstream::{ExchangeWaitRecorder, UpstreamWaitInterruption};
 use crate::upstream::client::{SendError, SendProgress};
 use crate::upstream::request::PreparedBody;
@@ -22,7 +22,7 @@ use headgate_channel::retry_budget::RetryPermit;
 use headgate_channel::unusable::NoUsableChannel;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
-use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::stream_info::UpstreamProcessing;
 use headgate_core::filter::view::RequestView;
@@ -75,7 +75,7 @@ pub(super) struct Attempts<'e> {
     pub(super) record: &'e mut ExchangeRecord,
     pub(super) policy: RetryPolicy,
     pub(super) wait_times: ExchangeWaitRecorder,
-    detachment: Detachment,
+    detachment: CallerDetachmentFlag,
     candidates: Arc<[Candidate]>,
     tried: Vec<Arc<str>>,
     /// Whether an error that only its text or its status explains has led to a failover.
@@ -97,10 +97,10 @@ impl Exchange<'_> {
         &mut self,
         candidates: Arc<[Candidate]>,
     ) -> Result<Box<LeasedResponse>, Fault> {
-        let detachment = Detachment::new(self.request.detaches);
+        let detachment = CallerDetachmentFlag::new(self.request.detaches);
         let names_model = candidates.iter().any(|one| one.model.is_some());
         let (method, path) = (&self.request.method, &*self.request.path);
-        let class = EndpointClass::for_request(method, path, names_model);
+        let class = ProviderOperationClass::for_request(method, path, names_model);
         self.downstream.detachment = detachment.clone();
         let mut attempts = Attempts {
             gateway: self.gateway,
@@ -341,9 +341,9 @@ impl Attempts<'_> {
 }
 
 /// The candidates for requests to an endpoint of this class.
-fn for_endpoint(candidates: Arc<[Candidate]>, class: EndpointClass) -> Arc<[Candidate]> {
+fn for_endpoint(candidates: Arc<[Candidate]>, class: ProviderOperationClass) -> Arc<[Candidate]> {
     match class {
-        EndpointClass::Generation => candidates,
+        ProviderOperationClass::Generation => candidates,
         class => {
             let candidates = candidates.iter().cloned();
             candidates.map(|one| one.with_endpoint(class)).collect()

@@ -5,7 +5,7 @@ use crate::downstream::ExchangeWaitRecorder;
 use crate::upstream::request::{PreparedBody, PreparedRequest};
 use crate::upstream::response::UpstreamResponse;
 use headgate_channel::lease::ChannelLease;
-use headgate_observe::captures::exchange_capture::{CapturedHead, shown_target};
+use headgate_observe::captures::exchange_capture::{HeadToCapture, shown_target};
 use headgate_protocol::fault::Fault;
 use serde_json::{Map, Value, json};
 
@@ -29,7 +29,7 @@ impl Exchange<'_> {
             ),
             ("route", json!(&*request.route)),
         ]);
-        let head = CapturedHead {
+        let head = HeadToCapture {
             fields,
             headers: &request.headers,
             reveals: &|_| false,
@@ -58,7 +58,7 @@ pub(super) fn upstream_request(
         return;
     };
     let channel = &lease.candidate.channel;
-    let head = CapturedHead {
+    let head = HeadToCapture {
         fields: fields([
             ("channel", json!(&*channel.name)),
             ("credential", json!(lease.key.map(|key| key + 1))),
@@ -93,7 +93,7 @@ pub(super) fn upstream_response(
         return;
     };
     let channel = &lease.candidate.channel;
-    let head = CapturedHead {
+    let head = HeadToCapture {
         fields: fields([
             ("channel", json!(&*channel.name)),
             ("status", json!(response.status.as_u16())),

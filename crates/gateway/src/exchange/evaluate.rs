@@ -5,18 +5,18 @@
 //! and size, so that such an error leads to a failover.
 
 use super::attempts::{AttemptVerdict, Attempts, processing_by};
-use super::examine_body::{BodyExamination, protocol_to_examine};
+use super::examine_body::{BodyExaminationResult, protocol_to_examine};
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetrySafety};
 use super::suspect_request::suspect_request;
 use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use crate::upstream::client::{SendError, SendProgress};
-use crate::upstream::response::{BodyReadError, ExaminedBody, UpstreamResponse};
+use crate::upstream::response::{ChunkReadError, ExaminedBodyKind, UpstreamResponse};
 use bytes::Bytes;
 use headgate_channel::evidence::SuspectRequest;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::AttemptOutcome;
-use headgate_config::snapshot::failover::EventBufferLimits;
+use headgate_config::snapshot::failover::FirstEventBufferLimits;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_protocol::error_class::{
     ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
@@ -35,25 +35,25 @@ use tokio::time::Instant;
 pub(crate) const ERROR_BYTES_MAX: usize = 1 << 20;
 
 /// Result of reading the first events of a stream.
-enum FirstEvent {
+enum FirstEventsResult {
     Content,
     Error(ErrorClassification),
 }
 
 /// What the start of a response turned out to be.
-enum ResponseStart {
+enum ResponseStartResult {
     /// The body of an error, read to its end or to its limit.
     Error(BodyReadResult),
     /// Nothing of the protocol, by its head.
     Foreign(AttemptFailureClass),
     /// JSON under a success status, as far as it was examined.
-    Json(ExaminedBody),
+    Json(ExaminedBodyKind),
     /// An error under a success status.
     EmbeddedError(Bytes),
     /// No JSON object under a success status.
     Unreadable,
     /// A stream, or a body that is not examined.
-    Body(FirstEvent),
+    Body(FirstEventsResult),
 }
 
 impl Attempts<'_> {
@@ -68,23 +68,25 @@ impl Attempts<'_> {
         self.request.info.may_have_cost |= status.is_success();
         self.request.info.processing = processing_by(status);
         match self.read_start(&mut response, &lease).await {
-            Ok(ResponseStart::Error(body)) => self.fail_with_error(response, lease, body),
-            Ok(ResponseStart::Foreign(end)) => self.fail_foreign(response, lease, end, None),
-            Ok(ResponseStart::Json(examined)) => self.keep_body(response, lease, examined),
-            Ok(ResponseStart::EmbeddedError(body)) => {
+            Ok(ResponseStartResult::Error(body)) => self.fail_with_error(response, lease, body),
+            Ok(ResponseStartResult::Foreign(end)) => self.fail_foreign(response, lease, end, None),
+            Ok(ResponseStartResult::Json(examined)) => self.keep_body(response, lease, examined),
+            Ok(ResponseStartResult::EmbeddedError(body)) => {
                 self.fail_embedded(response, lease, body, had_cost)
             }
-            Ok(ResponseStart::Unreadable) => {
+            Ok(ResponseStartResult::Unreadable) => {
                 // Nothing of it can be shown to the caller.
                 let detail = "the body under a success status is no JSON object";
                 let end = AttemptFailureClass::UnreadableSuccess;
                 self.fail_foreign(response, lease, end, Some(detail))
             }
-            Ok(ResponseStart::Body(FirstEvent::Error(error))) if !error.class.is_callers() => {
+            Ok(ResponseStartResult::Body(FirstEventsResult::Error(error)))
+                if !error.class.is_callers() =>
+            {
                 self.fail_at_first_event(response, lease, error)
             }
             // An error about the request itself is a stream like any other.
-            Ok(ResponseStart::Body(_)) => {
+            Ok(ResponseStartResult::Body(_)) => {
                 lease.report_committed();
                 AttemptVerdict::keep(response, lease)
             }
@@ -107,7 +109,7 @@ impl Attempts<'_> {
         &mut self,
         response: &mut UpstreamResponse,
         lease: &ChannelLease,
-    ) -> Result<ResponseStart, Fault> {
+    ) -> Result<ResponseStartResult, Fault> {
         let status = response.status;
         // Without a protocol nothing is read, and the body passes as it is.
         let protocol = lease.candidate.protocol;
@@ -116,33 +118,39 @@ impl Attempts<'_> {
         }
         let kind = response.declare_kind(protocol);
         if status.is_client_error() || status.is_server_error() {
-            return Ok(ResponseStart::Error(self.read_error(response).await));
+            return Ok(ResponseStartResult::Error(self.read_error(response).await));
         }
         if !status.is_success() {
-            return Ok(ResponseStart::Foreign(AttemptFailureClass::Redirect));
+            return Ok(ResponseStartResult::Foreign(AttemptFailureClass::Redirect));
         }
         if kind == ResponseBodyKind::Foreign && protocol.is_some() {
-            return Ok(ResponseStart::Foreign(AttemptFailureClass::ForeignBody));
+            return Ok(ResponseStartResult::Foreign(
+                AttemptFailureClass::ForeignBody,
+            ));
         }
         let kind = match protocol_to_examine(self.request, protocol, kind, response.headers()) {
             None => kind,
             // A response without content has nothing to examine.
             Some(_) if status == StatusCode::NO_CONTENT => kind,
             Some(protocol) => match self.examine_body(response, protocol).await? {
-                BodyExamination::Success => return Ok(ResponseStart::Json(ExaminedBody::Success)),
-                BodyExamination::Undecided => {
-                    return Ok(ResponseStart::Json(ExaminedBody::Unknown));
+                BodyExaminationResult::Success => {
+                    return Ok(ResponseStartResult::Json(ExaminedBodyKind::Success));
                 }
-                BodyExamination::Failure(body) => return Ok(ResponseStart::EmbeddedError(body)),
-                BodyExamination::Unreadable => return Ok(ResponseStart::Unreadable),
-                BodyExamination::EventStream => {
-                    response.examined = ExaminedBody::EventStream;
+                BodyExaminationResult::Undecided => {
+                    return Ok(ResponseStartResult::Json(ExaminedBodyKind::Unknown));
+                }
+                BodyExaminationResult::Failure(body) => {
+                    return Ok(ResponseStartResult::EmbeddedError(body));
+                }
+                BodyExaminationResult::Unreadable => return Ok(ResponseStartResult::Unreadable),
+                BodyExaminationResult::EventStream => {
+                    response.examined = ExaminedBodyKind::EventStream;
                     ResponseBodyKind::Stream
                 }
             },
         };
         let first = self.wait_for_first_event(response, kind, lease).await?;
-        Ok(ResponseStart::Body(first))
+        Ok(ResponseStartResult::Body(first))
     }
 
     /// Reads an error's body to its end, or to its limit.
@@ -277,10 +285,10 @@ impl Attempts<'_> {
         response: &mut UpstreamResponse,
         kind: ResponseBodyKind,
         lease: &ChannelLease,
-    ) -> Result<FirstEvent, Fault> {
+    ) -> Result<FirstEventsResult, Fault> {
         let protocol = lease.candidate.protocol;
         match (kind, self.route.failover.buffer_first_events, protocol) {
-            _ if !self.has_other_candidate(lease) => Ok(FirstEvent::Content),
+            _ if !self.has_other_candidate(lease) => Ok(FirstEventsResult::Content),
             (ResponseBodyKind::Stream, Some(limits), Some(protocol)) => {
                 let errors = &lease.candidate.channel.errors;
                 self.buffer_first_events(response, limits, protocol, errors)
@@ -290,9 +298,9 @@ impl Attempts<'_> {
             (ResponseBodyKind::Json, _, Some(_)) => {
                 let peeking = pin!(response.peek_chunk());
                 let first = self.wait_times.upstream(peeking, |_| true).await;
-                first.map(|_| FirstEvent::Content)
+                first.map(|_| FirstEventsResult::Content)
             }
-            _ => Ok(FirstEvent::Content),
+            _ => Ok(FirstEventsResult::Content),
         }
     }
 
@@ -300,10 +308,10 @@ impl Attempts<'_> {
     async fn buffer_first_events(
         &mut self,
         response: &mut UpstreamResponse,
-        limits: EventBufferLimits,
+        limits: FirstEventBufferLimits,
         protocol: ChannelProtocol,
         errors: &ErrorClassifier,
-    ) -> Result<FirstEvent, Fault> {
+    ) -> Result<FirstEventsResult, Fault> {
         response.sniff_coding();
         // A heartbeat can be sent only after the head.
         let heartbeat = self.route.response.heartbeat().unwrap_or(limits.time);
@@ -313,7 +321,7 @@ impl Attempts<'_> {
         let mut peeked = response.peeked_chunks();
         loop {
             let max_wait = until.saturating_duration_since(Instant::now());
-            let ends_wait = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
+            let ends_wait = |read: &_| !matches!(read, Err(ChunkReadError::TimedOut));
             let read = match peeked.pop_front() {
                 Some(chunk) => Ok(Some(chunk)),
                 None => {
@@ -324,8 +332,8 @@ impl Attempts<'_> {
             let chunk = match read {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => return Err(ended_early()),
-                Err(BodyReadError::TimedOut) => return Ok(FirstEvent::Content),
-                Err(BodyReadError::Broken(fault)) => return Err(fault),
+                Err(ChunkReadError::TimedOut) => return Ok(FirstEventsResult::Content),
+                Err(ChunkReadError::Broken(fault)) => return Err(fault),
             };
             framer.push(&chunk);
             buffered += chunk.len();
@@ -339,7 +347,7 @@ impl Attempts<'_> {
                 }
             }
             if buffered >= limits.bytes {
-                return Ok(FirstEvent::Content);
+                return Ok(FirstEventsResult::Content);
             }
         }
     }
@@ -357,19 +365,23 @@ fn classify_first_event(
     protocol: ChannelProtocol,
     event: &SseEvent,
     errors: &ErrorClassifier,
-) -> Option<FirstEvent> {
+) -> Option<FirstEventsResult> {
     let streams = &protocol.descriptor().streams;
     match streams.event_class(event.name(), event.data()) {
         EventClass::Framing | EventClass::Ping => None,
-        EventClass::Error | EventClass::Terminal { failed: true } => {
-            Some(FirstEvent::Error(errors.classify_event(event.data())))
-        }
+        EventClass::Error | EventClass::Terminal { failed: true } => Some(
+            FirstEventsResult::Error(errors.classify_event(event.data())),
+        ),
         EventClass::Content
             if event.name().is_none() && protocol.success().is_failed_event(event.data()) =>
         {
-            Some(FirstEvent::Error(errors.classify_event(event.data())))
+            Some(FirstEventsResult::Error(
+                errors.classify_event(event.data()),
+            ))
         }
-        EventClass::Content | EventClass::Terminal { failed: false } => Some(FirstEvent::Content),
+        EventClass::Content | EventClass::Terminal { failed: false } => {
+            Some(FirstEventsResult::Content)
+        }
     }
 }
 

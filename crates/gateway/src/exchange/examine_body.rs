@@ -10,7 +10,7 @@ use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::response_fault::failed_response_fault;
 use super::retry_policy::{AttemptFailureClass, RetrySafety};
 use crate::upstream::body_kind::is_media;
-use crate::upstream::response::{BodyReadError, ExaminedBody, UpstreamResponse};
+use crate::upstream::response::{ChunkReadError, ExaminedBodyKind, UpstreamResponse};
 use bytes::Bytes;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::AttemptOutcome;
@@ -38,7 +38,7 @@ const EXAMINED_BYTES_MAX: usize = 64 << 10;
 const HELD_MAX: Duration = Duration::from_secs(1);
 
 /// What a body turned out to be before the commit.
-pub(super) enum BodyExamination {
+pub(super) enum BodyExaminationResult {
     Success,
     /// It is too large or too slow to be examined whole, and begins like an object.
     Undecided,
@@ -67,7 +67,7 @@ impl Attempts<'_> {
         &mut self,
         response: &mut UpstreamResponse,
         protocol: ChannelProtocol,
-    ) -> Result<BodyExamination, Fault> {
+    ) -> Result<BodyExaminationResult, Fault> {
         response.sniff_coding();
         let held_max = self.route.failover.buffer_first_events;
         let held_max = held_max.map_or(HELD_MAX, |limits| limits.time);
@@ -76,7 +76,7 @@ impl Attempts<'_> {
             self.wait_times.upstream(reading, |_| true).await?
         };
         let Some(first) = first else {
-            return Ok(BodyExamination::Unreadable);
+            return Ok(BodyExaminationResult::Unreadable);
         };
         if response.is_peeked_whole() {
             return Ok(self.examination(protocol, first));
@@ -91,20 +91,20 @@ impl Attempts<'_> {
                         return Ok(self.unreadable_or_stream(start));
                     }
                     Some(ResponseVerdict::Success) if is_large => {
-                        return Ok(BodyExamination::Undecided);
+                        return Ok(BodyExaminationResult::Undecided);
                     }
                     _ => {}
                 }
             }
             if body.len() > EXAMINED_BYTES_MAX {
-                return Ok(BodyExamination::Undecided);
+                return Ok(BodyExaminationResult::Undecided);
             }
             let max_wait = match response_verdict::begins_like_failure(body.start()) {
                 // Nothing that the caller could use has come.
                 true => response.idle_timeout(),
                 false => until.saturating_duration_since(Instant::now()),
             };
-            let ends_wait = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
+            let ends_wait = |read: &_| !matches!(read, Err(ChunkReadError::TimedOut));
             let read = {
                 let reading = pin!(response.peek_chunk_within(max_wait));
                 self.wait_times.upstream(reading, ends_wait).await
@@ -112,8 +112,8 @@ impl Attempts<'_> {
             match read {
                 Ok(Some(chunk)) => body.push(&chunk),
                 Ok(None) => {}
-                Err(BodyReadError::TimedOut) => return Ok(BodyExamination::Undecided),
-                Err(BodyReadError::Broken(fault)) => return Err(fault),
+                Err(ChunkReadError::TimedOut) => return Ok(BodyExaminationResult::Undecided),
+                Err(ChunkReadError::Broken(fault)) => return Err(fault),
             }
             if response.is_peeked_whole() {
                 return Ok(self.examination(protocol, body.into_bytes()));
@@ -122,18 +122,18 @@ impl Attempts<'_> {
     }
 
     /// What a body is that has arrived whole.
-    fn examination(&self, protocol: ChannelProtocol, body: Bytes) -> BodyExamination {
+    fn examination(&self, protocol: ChannelProtocol, body: Bytes) -> BodyExaminationResult {
         match protocol.success().judge(&body) {
-            ResponseVerdict::Success => BodyExamination::Success,
-            ResponseVerdict::Failure => BodyExamination::Failure(body),
+            ResponseVerdict::Success => BodyExaminationResult::Success,
+            ResponseVerdict::Failure => BodyExaminationResult::Failure(body),
             ResponseVerdict::Unreadable => self.unreadable_or_stream(&body),
         }
     }
 
-    fn unreadable_or_stream(&self, start: &[u8]) -> BodyExamination {
+    fn unreadable_or_stream(&self, start: &[u8]) -> BodyExaminationResult {
         match is_event_stream_start(start) && asks_for_stream(self.request) {
-            true => BodyExamination::EventStream,
-            false => BodyExamination::Unreadable,
+            true => BodyExaminationResult::EventStream,
+            false => BodyExaminationResult::Unreadable,
         }
     }
 
@@ -142,7 +142,7 @@ impl Attempts<'_> {
         &mut self,
         mut response: UpstreamResponse,
         mut lease: ChannelLease,
-        examined: ExaminedBody,
+        examined: ExaminedBodyKind,
     ) -> AttemptVerdict {
         response.examined = examined;
         // A second request would cost a second response: the caller gets this one.
@@ -172,7 +172,7 @@ impl Attempts<'_> {
         let detail = "error under a success status";
         self.record_outcome(&mut lease, outcome, Some(detail));
         response.status = status_for(error.class, &body);
-        response.examined = ExaminedBody::EmbeddedError;
+        response.examined = ExaminedBodyKind::EmbeddedError;
         response.drop_peeked();
         // An image or a video may have been made nevertheless.
         if self.policy.safety != RetrySafety::Paid {
@@ -205,8 +205,8 @@ impl Exchange<'_> {
         body: &[u8],
         candidate: &Candidate,
     ) -> Result<(), Fault> {
-        let is_unknown =
-            response.examined == ExaminedBody::Unknown && response.kind() == ResponseBodyKind::Json;
+        let is_unknown = response.examined == ExaminedBodyKind::Unknown
+            && response.kind() == ResponseBodyKind::Json;
         let protocol = is_unknown
             .then(|| examined_protocol(&self.request, candidate.protocol))
             .flatten();

@@ -2,22 +2,22 @@
 
 use super::tracing_record::FinishedExchangeView;
 use crate::Gateway;
-use crate::downstream::Downstream;
+use crate::downstream::DownstreamSession;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::outcome::AttemptOutcome;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
 use headgate_core::catalog::model::Candidate;
-use headgate_core::catalog::price::{Cost, MediaOutput, PricedUsage};
+use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost};
 use headgate_core::filter::body::RequestBody;
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::{CacheOutcome, IdempotencyOutcome};
 use headgate_core::filter::view::RequestView;
 use headgate_observe::access_log::{AccessLogEntry, FailedAttempt};
 use headgate_observe::cost_metrics::CostLabels;
 use headgate_observe::finished_exchange::FinishedExchange;
 use headgate_protocol::fault::Fault;
-use headgate_tracing::{AttemptEnd, ExchangeTrace};
+use headgate_tracing::{ExchangeTrace, TracedAttemptOutcome};
 use http::{StatusCode, header};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -73,7 +73,7 @@ impl ExchangeRecord {
             AttemptOutcome::Failure(failure) => failure.status,
             AttemptOutcome::Success | AttemptOutcome::ClientError => None,
         };
-        trace.note_outcome(AttemptEnd {
+        trace.note_outcome(TracedAttemptOutcome {
             outcome: outcome.name(),
             status: status.map(|status| status.as_u16()),
         });
@@ -86,8 +86,8 @@ impl ExchangeRecord {
         snapshot: &Snapshot,
         route: &Route,
         request: &RequestView,
-        downstream: &Downstream,
-        settlement: Settlement,
+        downstream: &DownstreamSession,
+        settlement: ExchangeSettlement,
     ) {
         let end = Instant::now();
         let total = end - self.started;
@@ -215,7 +215,7 @@ impl ExchangeRecord {
     ) -> Option<(Cost, &'a str)> {
         let candidate = self.candidate.as_ref()?;
         let price = candidate.price()?;
-        let media = request.state.get::<MediaOutput>();
+        let media = request.state.get::<BillableMediaOutput>();
         let priced = price.cost(request.info.usage.counted(), media);
         let labels = CostLabels {
             caller: request.caller.as_ref().map(|caller| &*caller.name),
@@ -225,8 +225,8 @@ impl ExchangeRecord {
         };
         gateway.metrics.costs.count(labels, priced);
         match priced {
-            PricedUsage::Priced(cost) => Some((cost, &price.currency)),
-            PricedUsage::Unmetered | PricedUsage::Unpriced => None,
+            ExchangeCost::Priced(cost) => Some((cost, &price.currency)),
+            ExchangeCost::Unmetered | ExchangeCost::Unpriced => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Exchange;
 use super::evaluate::ERROR_BYTES_MAX;
 use super::keep_alive::KEEP_ALIVE_COMMENT;
-use super::reply_plan::{ErrorReply, ErrorReplyBody, ReplyPlan};
+use super::reply_plan::{ErrorReplyBody, ProviderErrorReply, ReplyPlan};
 use super::response_fault::{foreign_body_fault, too_slow};
 use super::response_transcoder::ResponseTranscoder;
 use super::retry_policy::{AttemptFailureClass, RetryDecision};
@@ -34,7 +34,7 @@ impl Exchange<'_> {
     /// Relays the response to its end, or what `plan` has in place of it.
     ///
     /// # Errors
-    /// The response broke off, or an error replaces it. `Downstream::is_committed` shows whether the caller has received part of it.
+    /// The response broke off, or an error replaces it. `DownstreamSession::is_committed` shows whether the caller has received part of it.
     pub(super) async fn relay(
         &mut self,
         mut response: UpstreamResponse,
@@ -173,9 +173,9 @@ impl Exchange<'_> {
         mut headers: HeaderMap,
         kind: ResponseBodyKind,
         candidate: &Candidate,
-        error: ErrorReply,
+        error: ProviderErrorReply,
     ) -> Result<(), Fault> {
-        let ErrorReply { body, decision } = error;
+        let ProviderErrorReply { body, decision } = error;
         let mut status = self.caller_status(response);
         let body = match body {
             ErrorReplyBody::Provider(body) => {

@@ -14,12 +14,12 @@ use crate::upstream::response::UpstreamResponse;
 use bytes::{Bytes, BytesMut};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::ResponseBodyAccess;
-use headgate_core::filter::output_check::OutputChecks;
+use headgate_core::filter::output_check::RouteOutputChecks;
 use headgate_core::filter::view::{EventAction, EventView};
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::sse::SseEvent;
-use headgate_protocol::stream::{MessageStartCompletion, StreamProgress};
+use headgate_protocol::stream::{MessageStartCompleter, StreamProgress};
 use http::{HeaderMap, Method, StatusCode, header};
 use relayed_stream::RelayedStream;
 use std::pin::pin;
@@ -39,9 +39,9 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         let route = self.route.clone();
         let checks = match route.response.output_checks() {
-            OutputChecks::None => None,
-            OutputChecks::WholeBodies => return Err(self.unchecked_fault("it is a stream")),
-            OutputChecks::Streams(checks) => Some(checks),
+            RouteOutputChecks::None => None,
+            RouteOutputChecks::WholeBodies => return Err(self.unchecked_fault("it is a stream")),
+            RouteOutputChecks::Streams(checks) => Some(checks),
         };
         headers.remove(header::CONTENT_LENGTH);
         if candidate.protocol.is_some() {
@@ -96,7 +96,7 @@ impl Exchange<'_> {
                     }
                 }
                 Ok(None) => {
-                    if let Some(rest) = start.as_mut().and_then(MessageStartCompletion::take_rest) {
+                    if let Some(rest) = start.as_mut().and_then(MessageStartCompleter::take_rest) {
                         stream.decoder.push(&rest);
                         if !rewritten {
                             self.downstream.write(rest, false).await?;
@@ -289,8 +289,8 @@ impl Exchange<'_> {
 }
 
 /// What adds members to the first event of a provider's stream; `None` if nothing does.
-fn start_completion(protocol: Option<ChannelProtocol>) -> Option<MessageStartCompletion> {
-    MessageStartCompletion::for_stream(&protocol?.descriptor().streams)
+fn start_completion(protocol: Option<ChannelProtocol>) -> Option<MessageStartCompleter> {
+    MessageStartCompleter::for_stream(&protocol?.descriptor().streams)
 }
 
 fn ended_early() -> Fault {

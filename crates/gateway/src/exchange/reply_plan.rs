@@ -18,7 +18,7 @@ pub(super) enum ReplyPlan {
     /// A stream that begins with an error of the provider, as it comes. Its outcome was recorded.
     FailedStream,
     /// The provider's error with its status.
-    ProviderError(Box<ErrorReply>),
+    ProviderError(Box<ProviderErrorReply>),
     /// An error of the gateway in place of the response.
     Fault(Box<Fault>),
     /// An error of the gateway in place of a body that is not of the protocol. The beginning of that body is still to be
@@ -27,7 +27,7 @@ pub(super) enum ReplyPlan {
 }
 
 /// A provider's error that is passed on.
-pub(super) struct ErrorReply {
+pub(super) struct ProviderErrorReply {
     pub body: ErrorReplyBody,
     /// Determines the error if passing it on fails, and whether SDKs may retry.
     pub decision: RetryDecision,
@@ -50,7 +50,7 @@ impl ReplyPlan {
     ) -> Self {
         match (decision.reply, body) {
             (FinalReplyKind::ProviderError, Ok(body)) => {
-                Self::ProviderError(Box::new(ErrorReply { body, decision }))
+                Self::ProviderError(Box::new(ProviderErrorReply { body, decision }))
             }
             (FinalReplyKind::ProviderError, Err(fault)) => Self::from_fault(decision, fault),
             (FinalReplyKind::AccountRefused, _) => {
@@ -84,7 +84,7 @@ impl ReplyPlan {
     }
 }
 
-impl ErrorReply {
+impl ProviderErrorReply {
     /// Converts the provider's body for the caller.
     pub(super) fn convert(&mut self, transcoder: &mut ResponseTranscoder) {
         if let ErrorReplyBody::Provider(body) = &mut self.body {

@@ -8,7 +8,7 @@ use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::error_class::{ErrorClass, ErrorEvidence};
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::{ChannelProtocol, RequestCost, ResponseStorage};
+use headgate_protocol::{ChannelProtocol, DuplicateRequestCost, ProviderResponseStorage};
 use http::{Method, StatusCode};
 
 /// What it costs if a provider processes a request twice, in rising order.
@@ -303,10 +303,10 @@ impl RetrySafety {
     fn for_channel(request: &RequestView, protocol: Option<ChannelProtocol>) -> Self {
         let is_post = request.method == Method::POST;
         let storage = match protocol.map(|it| it.descriptor().cost) {
-            Some(RequestCost::PaidWork) => {
+            Some(DuplicateRequestCost::PaidWork) => {
                 return if is_post { Self::Paid } else { Self::Free };
             }
-            Some(RequestCost::Tokens(storage)) => Some(storage),
+            Some(DuplicateRequestCost::Tokens(storage)) => Some(storage),
             None => None,
         };
         match &*request.body {
@@ -322,13 +322,13 @@ impl RetrySafety {
     }
 
     fn from_flags(
-        storage: Option<ResponseStorage>,
+        storage: Option<ProviderResponseStorage>,
         [store, background]: [Option<bool>; 2],
     ) -> Self {
         let stored = match storage {
-            Some(ResponseStorage::Never) => false,
-            Some(ResponseStorage::OnRequest) => store == Some(true),
-            Some(ResponseStorage::ByDefault) => store != Some(false),
+            Some(ProviderResponseStorage::Never) => false,
+            Some(ProviderResponseStorage::OnRequest) => store == Some(true),
+            Some(ProviderResponseStorage::ByDefault) => store != Some(false),
             None => true,
         };
         match (background, stored) {
@@ -339,11 +339,11 @@ impl RetrySafety {
     }
 
     /// The highest risk that an unread body may have.
-    fn for_unread_body(storage: Option<ResponseStorage>) -> Self {
+    fn for_unread_body(storage: Option<ProviderResponseStorage>) -> Self {
         match storage {
-            Some(ResponseStorage::Never) => Self::Free,
-            Some(ResponseStorage::ByDefault) => Self::Background,
-            Some(ResponseStorage::OnRequest) | None => Self::Stored,
+            Some(ProviderResponseStorage::Never) => Self::Free,
+            Some(ProviderResponseStorage::ByDefault) => Self::Background,
+            Some(ProviderResponseStorage::OnRequest) | None => Self::Stored,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Completes the trace of a finished exchange, and hands it over to the exporter.
 
-use crate::downstream::Downstream;
+use crate::downstream::DownstreamSession;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::view::RequestView;
 use headgate_observe::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
 use headgate_observe::error_side::ErrorSide;
@@ -20,8 +20,8 @@ pub(super) struct FinishedExchangeView<'a> {
     pub snapshot: &'a Snapshot,
     pub route: &'a Route,
     pub request: &'a RequestView,
-    pub downstream: &'a Downstream,
-    pub settlement: Settlement,
+    pub downstream: &'a DownstreamSession,
+    pub settlement: ExchangeSettlement,
     pub status: Option<StatusCode>,
     pub fault: Option<&'a Fault>,
     pub is_streamed: bool,

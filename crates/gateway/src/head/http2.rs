@@ -1,17 +1,17 @@
 //! Additional checks of an HTTP/2 request head, where the HTTP/2 library is lenient.
 
 use super::{bad, decimal, is_host};
-use crate::listen::http2::{MALFORMED, MalformedHead};
+use crate::listen::http2::{MALFORMED, MalformedHeadReason};
 use headgate_protocol::fault::Fault;
 use http::{HeaderMap, Uri, header};
 
 pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Fault> {
     if let Some(digit) = headers.get(MALFORMED) {
         // The inspection of the connection has appended this field; no client has a reason to send it.
-        let malformed = MalformedHead::from_digit(digit.as_bytes());
+        let malformed = MalformedHeadReason::from_digit(digit.as_bytes());
         let message = malformed.map_or(
             "malformed HTTP/2 request: invalid header section",
-            MalformedHead::message,
+            MalformedHeadReason::message,
         );
         return Err(bad(message));
     }

@@ -10,12 +10,12 @@ pub struct CallerConnectionCounts {
 }
 
 /// The callers that one connection counts for, until this is dropped.
-pub struct ConnectionQuota {
+pub struct CallerConnectionGuard {
     connections: Arc<CallerConnectionCounts>,
     callers: Mutex<Vec<Arc<str>>>,
 }
 
-impl ConnectionQuota {
+impl CallerConnectionGuard {
     pub fn new(connections: Arc<CallerConnectionCounts>) -> Self {
         Self {
             connections,
@@ -40,7 +40,7 @@ impl ConnectionQuota {
     }
 }
 
-impl Drop for ConnectionQuota {
+impl Drop for CallerConnectionGuard {
     fn drop(&mut self) {
         let callers = std::mem::take(
             self.callers
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn a_connection_counts_once_for_each_of_its_callers_until_it_ends() {
         let all = Arc::new(CallerConnectionCounts::default());
-        let connection = || ConnectionQuota::new(all.clone());
+        let connection = || CallerConnectionGuard::new(all.clone());
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
         let (first, second, third) = (connection(), connection(), connection());
         assert!(first.admit(&ann, 2) && first.admit(&ann, 2) && second.admit(&ann, 2));

@@ -4,7 +4,7 @@ use super::http1_reader::Http1Reader;
 use super::http2::Http2Reader;
 use crate::Gateway;
 use crate::intercepted_stream::InterceptedConnection;
-use crate::service::GatewayConnection;
+use crate::service::GatewayClientConnection;
 use crate::unrouted_request::UnroutedRequest;
 use async_trait::async_trait;
 use headgate_config::snapshot::server::ServerLimits;
@@ -22,13 +22,13 @@ use std::time::Duration;
 const REQUESTS_PER_CONNECTION_MAX: u32 = 10_000;
 
 /// Serves client connections.
-pub(super) struct ConnectionService {
+pub(super) struct ClientConnectionServer {
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
     keep_alive_timeout: Duration,
 }
 
-impl ConnectionService {
+impl ClientConnectionServer {
     pub fn new(gateway: Arc<Gateway>, limits: &ServerLimits) -> Self {
         let keep_alive_timeout = limits.keep_alive_timeout;
         let mut options = HttpServerOptions::default();
@@ -55,7 +55,7 @@ impl ConnectionService {
 }
 
 #[async_trait]
-impl ServerApp for ConnectionService {
+impl ServerApp for ClientConnectionServer {
     async fn process_new(
         self: &Arc<Self>,
         connection: Stream,
@@ -64,7 +64,7 @@ impl ServerApp for ConnectionService {
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
         let (gateway, options) = (self.gateway.clone(), self.options.clone());
         let peer = peer_address(&connection);
-        let app = Arc::new(GatewayConnection::new(gateway, options, peer));
+        let app = Arc::new(GatewayClientConnection::new(gateway, options, peer));
         let connection = match is_h2 {
             true => InterceptedConnection::boxed(connection, self.http2_reader(peer)),
             false => InterceptedConnection::boxed(connection, Http1Reader::default()),
@@ -84,7 +84,7 @@ fn peer_address(connection: &Stream) -> Option<SocketAddr> {
 }
 
 /// Waits until `keep_alive_timeout` has passed without a request: Pingora itself sets no timeout for the start of HTTP/2.
-async fn idle_timeout(app: &GatewayConnection, keep_alive_timeout: Duration) {
+async fn idle_timeout(app: &GatewayClientConnection, keep_alive_timeout: Duration) {
     fast_sleep(keep_alive_timeout).await;
     if app.has_begun() {
         pending::<()>().await;

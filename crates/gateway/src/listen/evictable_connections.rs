@@ -11,11 +11,11 @@ use tokio::sync::Notify;
 /// The connections of a listener that wait for their clients.
 #[derive(Default)]
 pub(super) struct EvictableConnections {
-    waiting: Mutex<WaitingConnections>,
+    waiting: Mutex<EvictionQueue>,
 }
 
 #[derive(Default)]
-struct WaitingConnections {
+struct EvictionQueue {
     next: u64,
     /// In the order in which they began to wait.
     by_order: BTreeMap<u64, Arc<Notify>>,
@@ -36,7 +36,7 @@ struct ConnectionActivity {
 }
 
 /// Keeps a connection from eviction while a request is served.
-pub(super) struct ServedRequest<'a>(&'a EvictableConnection);
+pub(super) struct ServedRequestGuard<'a>(&'a EvictableConnection);
 
 impl EvictableConnections {
     /// Adds a connection that waits for its client.
@@ -59,12 +59,12 @@ impl EvictableConnections {
         longest.map(|(_, eviction)| eviction.notify_one()).is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, WaitingConnections> {
+    fn lock(&self) -> MutexGuard<'_, EvictionQueue> {
         lock(&self.waiting)
     }
 }
 
-impl WaitingConnections {
+impl EvictionQueue {
     fn push(&mut self, eviction: &Arc<Notify>) -> u64 {
         self.next += 1;
         self.by_order.insert(self.next, eviction.clone());
@@ -79,17 +79,17 @@ impl EvictableConnection {
     }
 
     /// Keeps the connection until the returned value is dropped.
-    pub fn serve(&self) -> ServedRequest<'_> {
+    pub fn serve(&self) -> ServedRequestGuard<'_> {
         let mut activity = lock(&self.activity);
         activity.requests += 1;
         if let Some(place) = activity.place.take() {
             self.connections.lock().by_order.remove(&place);
         }
-        ServedRequest(self)
+        ServedRequestGuard(self)
     }
 }
 
-impl Drop for ServedRequest<'_> {
+impl Drop for ServedRequestGuard<'_> {
     fn drop(&mut self) {
         let mut activity = lock(&self.0.activity);
         activity.requests -= 1;

@@ -15,7 +15,7 @@ pub(super) struct HeadScanner {
 
 /// Result of scanning a piece of a head.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum HeadProgress {
+pub(super) enum HeadScanResult {
     /// The head continues in the next piece.
     Open,
     /// The head ends before this index of the piece.
@@ -65,7 +65,7 @@ impl HeadScanner {
     }
 
     /// Scans the next piece.
-    pub fn scan(&mut self, piece: &[u8]) -> HeadProgress {
+    pub fn scan(&mut self, piece: &[u8]) -> HeadScanResult {
         let mut start = 0;
         for end in memchr_iter(b'\n', piece) {
             let line = &piece[start..end];
@@ -77,7 +77,7 @@ impl HeadScanner {
             start = end + 1;
             if is_empty {
                 self.bytes += start;
-                return HeadProgress::End(start);
+                return HeadScanResult::End(start);
             }
             self.line_bytes = 0;
             if !self.request_line.is_whole {
@@ -92,7 +92,7 @@ impl HeadScanner {
         self.bytes += piece.len();
         self.line_bytes += rest.len();
         self.last = piece.last().copied().unwrap_or(self.last);
-        HeadProgress::Open
+        HeadScanResult::Open
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
         let mut scan = HeadScanner::default();
         let mut before = 0;
         for piece in received.chunks(size) {
-            if let HeadProgress::End(at) = scan.scan(piece) {
+            if let HeadScanResult::End(at) = scan.scan(piece) {
                 assert_eq!(scan.bytes(), before + at);
                 return (Some(before + at), scan.has_valid_request_line());
             }
@@ -212,7 +212,7 @@ mod tests {
                 assert_eq!(scan.skip_empty_lines(first), cut);
                 assert_eq!(scan.skip_empty_lines(second), lines.len() - cut);
                 let end = scan.scan(rest.as_bytes());
-                assert_eq!(end, HeadProgress::End(rest.len()));
+                assert_eq!(end, HeadScanResult::End(rest.len()));
                 assert_eq!(scan.has_valid_request_line(), valid, "{received:?}");
             }
         }

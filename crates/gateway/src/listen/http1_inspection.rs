@@ -1,6 +1,6 @@
 //! Inspection of an HTTP/1.1 client's bytes: where each message begins and ends, and which are rejected.
 
-use super::head_scan::{HeadProgress, HeadScanner};
+use super::head_scan::{HeadScanResult, HeadScanner};
 use crate::chunk_grammar::{ChunkGrammar, ChunkScanResult};
 use bytes::buf::Limit;
 use bytes::{BufMut, BytesMut};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The inspection of one connection, shared by its stream and the task that serves its requests.
 #[derive(Clone, Default)]
-pub(crate) struct Http1Inspection(Arc<Mutex<Http1Inspector>>);
+pub(crate) struct SharedHttp1Inspector(Arc<Mutex<Http1Inspector>>);
 
 /// Framing of a body, as determined by the head check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum BodyFraming {
 
 /// What the head check needs and Pingora's parsed head does not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RawHeadInfo {
+pub(crate) struct RawHeadSummary {
     pub bytes: usize,
     /// Whether the request line is visible ASCII with exactly two spaces.
     pub valid_request_line: bool,
@@ -75,11 +75,11 @@ pub(super) struct Http1Inspector {
     head: HeadScanner,
     header_size: usize,
     /// Where the next bytes of a body of declared length go, which do not pass through the session.
-    receiving: Option<ReceiveBuffer>,
+    receiving: Option<BodyReceiveBuffer>,
 }
 
 /// The exchange's buffer for bytes of a body.
-struct ReceiveBuffer {
+struct BodyReceiveBuffer {
     buffer: Limit<BytesMut>,
     /// The number of bytes that it had before.
     bytes_before: usize,
@@ -106,7 +106,7 @@ enum MessagePhase {
     Discard(usize),
 }
 
-impl Http1Inspection {
+impl SharedHttp1Inspector {
     /// Starts the next message, whose head may have `header_size` bytes.
     pub fn begin_message(&self, header_size: usize) {
         *self.lock() = Http1Inspector {
@@ -129,9 +129,9 @@ impl Http1Inspection {
     }
 
     /// Size of the head and result of the request line check. The head must be complete.
-    pub fn head(&self) -> RawHeadInfo {
+    pub fn head(&self) -> RawHeadSummary {
         let inspector = self.lock();
-        RawHeadInfo {
+        RawHeadSummary {
             bytes: inspector.head.bytes(),
             valid_request_line: inspector.head.has_valid_request_line(),
         }
@@ -161,16 +161,17 @@ impl Http1Inspection {
         let mut inspector = self.lock();
         if let MessagePhase::Length(left) = inspector.phase {
             let bytes_max = usize::try_from(left).map_or(bytes_max, |left| left.min(bytes_max));
-            inspector.receiving = Some(ReceiveBuffer {
+            inspector.receiving = Some(BodyReceiveBuffer {
                 bytes_before: buffer.len(),
                 buffer: buffer.limit(bytes_max),
             });
         }
     }
 
-    /// Takes back the buffer of [`Http1Inspection::receive_into`] if any bytes have arrived in it.
+    /// Takes back the buffer of [`SharedHttp1Inspector::receive_into`] if any bytes have arrived in it.
     pub fn take_received(&self) -> Option<BytesMut> {
-        let has_received = |own: &mut ReceiveBuffer| own.buffer.get_ref().len() > own.bytes_before;
+        let has_received =
+            |own: &mut BodyReceiveBuffer| own.buffer.get_ref().len() > own.bytes_before;
         let received = self.lock().receiving.take_if(has_received)?;
         Some(received.buffer.into_inner())
     }
@@ -293,13 +294,13 @@ impl Http1Inspector {
         let room = self.header_size - self.head.bytes();
         let allowed = &received[..received.len().min(room)];
         match self.head.scan(allowed) {
-            HeadProgress::Open => {
+            HeadScanResult::Open => {
                 if self.head.bytes() == self.header_size {
                     self.phase = MessagePhase::HeadTooLarge;
                 }
                 allowed.len()
             }
-            HeadProgress::End(at) => {
+            HeadScanResult::End(at) => {
                 self.phase = MessagePhase::HeadEnd;
                 at
             }

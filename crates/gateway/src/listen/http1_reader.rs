@@ -4,7 +4,9 @@
 mod tests;
 
 use super::client_departure::ClientDepartureWatch;
-use super::http1_inspection::{Http1Inspection, Http1Inspector, InspectedByteCounts, ReadPurpose};
+use super::http1_inspection::{
+    Http1Inspector, InspectedByteCounts, ReadPurpose, SharedHttp1Inspector,
+};
 use crate::intercepted_stream::{ConnectionInterceptor, InterceptedConnection};
 use bytes::{Buf, BufMut, BytesMut};
 use pingora_core::protocols::Stream;
@@ -26,7 +28,7 @@ const SCRATCH_BYTES: usize = 4 << 10;
 /// the bytes after the message for the next session.
 #[derive(Default)]
 pub(crate) struct Http1Reader {
-    inspection: Http1Inspection,
+    inspection: SharedHttp1Inspector,
     /// Bytes received after the current message.
     early: BytesMut,
     slow_head: SlowHead,
@@ -48,7 +50,7 @@ struct SlowHead {
 
 impl Http1Reader {
     /// The inspection of the connection that `session` reads; `None` for HTTP/2.
-    pub fn inspection(session: &ServerSession) -> Option<Http1Inspection> {
+    pub fn inspection(session: &ServerSession) -> Option<SharedHttp1Inspector> {
         let reader = InterceptedConnection::<Self>::interceptor(session.stream()?)?;
         Some(reader.inspection.clone())
     }

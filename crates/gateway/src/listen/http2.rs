@@ -12,12 +12,12 @@ mod stream_states;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use field::{FIELDS_MAX, MalformedHead};
+pub(crate) use field::{FIELDS_MAX, MalformedHeadReason};
 pub(crate) use inspector::MALFORMED;
 
 use crate::intercepted_stream::ConnectionInterceptor;
 use inspector::Http2Inspector;
-use output::OutputFrames;
+use output::OutputFrameTracker;
 use pingora_core::protocols::Stream;
 use pingora_timeout::fast_timeout::fast_sleep;
 use std::future::Future;
@@ -37,7 +37,7 @@ pub(crate) struct Http2Reader {
     /// Inspected bytes that the library has not read yet.
     ready: Vec<u8>,
     taken: usize,
-    output: OutputFrames,
+    output: OutputFrameTracker,
     /// Whether frames of the inspection were written and not flushed.
     unflushed: bool,
     header_timeout: Duration,
@@ -57,7 +57,7 @@ impl Http2Reader {
             inspector: Http2Inspector::new(header_size),
             ready: Vec::new(),
             taken: 0,
-            output: OutputFrames::default(),
+            output: OutputFrameTracker::default(),
             unflushed: false,
             header_timeout,
             late: None,

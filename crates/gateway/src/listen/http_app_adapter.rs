@@ -7,7 +7,7 @@ use super::http_app_limits::HttpAppServerLimits;
 use super::http1_reader::Http1Reader;
 use super::http2::Http2Reader;
 use crate::deadline::{DeadlineElapsed, in_time};
-use crate::downstream::Downstream;
+use crate::downstream::DownstreamSession;
 use crate::downstream::early_reply::close_and_discard_h1;
 use crate::intercepted_stream::InterceptedConnection;
 use crate::service::{RequestHeadTimeouts, keep_connection, read_head};
@@ -15,7 +15,9 @@ use crate::{fault_from, head};
 use async_trait::async_trait;
 use bytes::Bytes;
 use headgate_core::filter::LocalReply;
-use headgate_core::serve::{AppBody, AppBodyStream, AppClient, AppResponse, HttpApp};
+use headgate_core::serve::{
+    AppClientConnection, AppResponse, AppResponseBody, AppResponseBodyStream, HttpApp,
+};
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream, ServerApp};
@@ -42,7 +44,7 @@ pub struct HttpAppAdapter<A> {
 }
 
 /// The application, as seen by one client connection.
-struct AppConnection<A> {
+struct HttpAppClientConnection<A> {
     adapter: Arc<HttpAppAdapter<A>>,
     options: HttpServerOptions,
     connection: Arc<EvictableConnection>,
@@ -103,7 +105,7 @@ impl<A: HttpApp> ServerApp for HttpAppAdapter<A> {
                 }
                 false => InterceptedConnection::boxed(stream, Http1Reader::default()),
             };
-            let app = Arc::new(AppConnection::new(
+            let app = Arc::new(HttpAppClientConnection::new(
                 self.clone(),
                 connection.clone(),
                 is_http2,
@@ -122,7 +124,7 @@ impl<A: HttpApp> ServerApp for HttpAppAdapter<A> {
     }
 }
 
-impl<A> AppConnection<A> {
+impl<A> HttpAppClientConnection<A> {
     fn new(
         adapter: Arc<HttpAppAdapter<A>>,
         connection: Arc<EvictableConnection>,
@@ -149,7 +151,7 @@ impl<A> AppConnection<A> {
 }
 
 #[async_trait]
-impl<A: HttpApp> HttpServerApp for AppConnection<A> {
+impl<A: HttpApp> HttpServerApp for HttpAppClientConnection<A> {
     async fn process_new_http(
         self: &Arc<Self>,
         session: ServerSession,
@@ -181,7 +183,7 @@ impl<A: HttpApp> HttpServerApp for AppConnection<A> {
         session.set_write_timeout(Some(limits.write_timeout));
         keep_connection(&mut session, limits.keep_alive_timeout, *shutdown.borrow());
         let checked = head::check(&session);
-        let mut downstream = Downstream::new(session, self.adapter.drain_state.clone());
+        let mut downstream = DownstreamSession::new(session, self.adapter.drain_state.clone());
         let sent = match &checked {
             Ok(_) => self.respond(&mut downstream).await,
             Err(fault) => {
@@ -211,8 +213,8 @@ impl From<Fault> for ClientGoneError {
     }
 }
 
-impl<A: HttpApp> AppConnection<A> {
-    async fn respond(&self, downstream: &mut Downstream) -> Result<(), ClientGoneError> {
+impl<A: HttpApp> HttpAppClientConnection<A> {
+    async fn respond(&self, downstream: &mut DownstreamSession) -> Result<(), ClientGoneError> {
         let HttpAppServerLimits {
             body_bytes_max,
             body_timeout,
@@ -226,7 +228,7 @@ impl<A: HttpApp> AppConnection<A> {
             Err(fault) => return self.send(downstream, refusal(&fault)).await,
         };
         let session = downstream.session();
-        let client = AppClient {
+        let client = AppClientConnection {
             address: session
                 .client_addr()
                 .and_then(|address| address.as_inet())
@@ -252,7 +254,7 @@ impl<A: HttpApp> AppConnection<A> {
 
     async fn send(
         &self,
-        downstream: &mut Downstream,
+        downstream: &mut DownstreamSession,
         response: AppResponse,
     ) -> Result<(), ClientGoneError> {
         let AppResponse {
@@ -266,7 +268,7 @@ impl<A: HttpApp> AppConnection<A> {
             downstream.close_after_response();
         }
         match body {
-            AppBody::Full(body) => {
+            AppResponseBody::Full(body) => {
                 let reply = LocalReply {
                     status,
                     headers,
@@ -274,7 +276,7 @@ impl<A: HttpApp> AppConnection<A> {
                 };
                 Ok(downstream.reply(reply).await?)
             }
-            AppBody::Streamed(mut stream) => {
+            AppResponseBody::Streamed(mut stream) => {
                 // The number of streams is bounded, so that they need not make room.
                 let _served = self.connection.serve();
                 downstream.write_head(status, headers).await?;
@@ -286,8 +288,8 @@ impl<A: HttpApp> AppConnection<A> {
     /// Sends a body until it ends or the listener closes; the response ends complete in both cases.
     async fn send_pieces(
         &self,
-        downstream: &mut Downstream,
-        stream: &mut dyn AppBodyStream,
+        downstream: &mut DownstreamSession,
+        stream: &mut dyn AppResponseBodyStream,
     ) -> Result<(), ClientGoneError> {
         loop {
             let closing = until_set(self.adapter.drain_state.admin());
@@ -323,7 +325,7 @@ async fn refuse_unread(mut session: Box<ServerSession>, fault: &Fault) {
     let AppResponse {
         status,
         headers,
-        body: AppBody::Full(body),
+        body: AppResponseBody::Full(body),
     } = refusal(fault)
     else {
         return;

@@ -21,7 +21,7 @@ const CONFIG: ParseConfig = ParseConfig {
 
 /// Why a connection is closed before its first request.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ProxyHeaderError {
+pub(super) enum ProxyProtocolError {
     #[error("the peer is not among `server.client_address.trusted_proxies`")]
     Untrusted,
     #[error("the connection does not begin with a PROXY header")]
@@ -42,10 +42,10 @@ pub(super) enum ProxyHeaderError {
 pub(super) async fn read_client(
     stream: &mut TcpStream,
     addresses: &ClientAddressResolver,
-) -> Result<SocketAddr, ProxyHeaderError> {
+) -> Result<SocketAddr, ProxyProtocolError> {
     let peer = stream.peer_addr()?;
     if !addresses.is_trusted(peer.ip()) {
-        return Err(ProxyHeaderError::Untrusted);
+        return Err(ProxyProtocolError::Untrusted);
     }
     let mut header = Vec::new();
     loop {
@@ -64,19 +64,19 @@ pub(super) async fn read_client(
             return Ok(client.unwrap_or(peer));
         }
         if header.len() >= HEADER_BYTES_MAX {
-            return Err(ProxyHeaderError::TooLong);
+            return Err(ProxyProtocolError::TooLong);
         }
     }
 }
 
 /// The client address in a header and the header's length; `None` if the header is incomplete.
-fn parse(begin: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, ProxyHeaderError> {
+fn parse(begin: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, ProxyProtocolError> {
     let begins_as = |version: &[u8]| {
         let bytes = version.len().min(begin.len());
         begin[..bytes] == version[..bytes]
     };
     if !begins_as(VERSION_1) && !begins_as(VERSION_2) {
-        return Err(ProxyHeaderError::NoHeader);
+        return Err(ProxyProtocolError::NoHeader);
     }
     match ProxyHeader::parse(begin, CONFIG) {
         Ok((header, end)) => {
@@ -84,7 +84,7 @@ fn parse(begin: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, ProxyHeade
             Ok(Some((client, end)))
         }
         Err(Error::BufferTooShort) => Ok(None),
-        Err(_) => Err(ProxyHeaderError::Malformed),
+        Err(_) => Err(ProxyProtocolError::Malformed),
     }
 }
 

@@ -21,7 +21,7 @@ struct Worker {
 }
 
 /// Counts a connection for its worker until it is dropped.
-struct WorkerLoad(Arc<AtomicUsize>);
+struct WorkerConnectionGuard(Arc<AtomicUsize>);
 
 impl WorkerPool {
     /// Starts `count` threads, which run until the process ends.
@@ -63,7 +63,7 @@ impl WorkerPool {
             return;
         };
         worker.connections.fetch_add(1, Ordering::Relaxed);
-        let counted = WorkerLoad(worker.connections.clone());
+        let counted = WorkerConnectionGuard(worker.connections.clone());
         let connection = serve(index);
         worker.runtime.spawn(async move {
             connection.await;
@@ -89,7 +89,7 @@ impl Worker {
     }
 }
 
-impl Drop for WorkerLoad {
+impl Drop for WorkerConnectionGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

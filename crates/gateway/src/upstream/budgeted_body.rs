@@ -2,14 +2,14 @@
 
 use super::bounded_body::{BodyReadResult, ChunkSource};
 use super::response::UpstreamResponse;
-use super::whole_body_budget::WholeBodyShare;
+use super::whole_response_budget::WholeResponseShare;
 use bytes::Bytes;
 use headgate_protocol::fault::Fault;
 
 /// A response that is read only as far as the budget has room.
 struct BudgetedBody<'a> {
     response: &'a mut UpstreamResponse,
-    share: &'a mut WholeBodyShare,
+    share: &'a mut WholeResponseShare,
     /// What was read, in bytes.
     bytes: usize,
 }
@@ -19,7 +19,7 @@ impl UpstreamResponse {
     pub async fn read_budgeted(
         &mut self,
         bytes_max: usize,
-        share: &mut WholeBodyShare,
+        share: &mut WholeResponseShare,
     ) -> BodyReadResult {
         let declared = self.declared_bytes();
         // Room for all of it: what begins many bodies, and completes few, would hold them all.

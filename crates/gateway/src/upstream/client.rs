@@ -8,7 +8,7 @@ use super::request::{PreparedBody, PreparedRequest};
 use super::request_head::RequestHead;
 use super::response::UpstreamResponse;
 use super::session::{RequestWriteOutcome, UpstreamSession};
-use super::streaming::{RequestStream, RequestStreamOutcome, write_streamed};
+use super::streaming::{RequestBodyWithTimeouts, RequestStreamOutcome, write_streamed};
 use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
 use crate::deadline::in_time;
 use crate::fault_from;
@@ -218,7 +218,7 @@ async fn exchange_heads(
         PreparedBody::Whole(body) => Some(body),
         // Boxed, so that this rare case does not enlarge the future of every request.
         PreparedBody::Streamed(stream) => {
-            let body = RequestStream {
+            let body = RequestBodyWithTimeouts {
                 stream,
                 idle: timeouts.idle,
                 deadline,
@@ -256,7 +256,7 @@ async fn exchange_heads(
 async fn exchange_heads_streamed(
     connection: &mut UpstreamConnection,
     head: &RequestHead<'_>,
-    body: RequestStream<'_>,
+    body: RequestBodyWithTimeouts<'_>,
     timeouts: Timeouts,
 ) -> Result<(), ResponseHeadError> {
     let stream = body.stream;

@@ -36,17 +36,17 @@ pub struct ContentDecoder {
 }
 
 enum DecoderStream {
-    Gzip(MultiGzDecoder<DecodedBytes>),
+    Gzip(MultiGzDecoder<DecodedBytesSink>),
     /// Decided by the first byte of the body.
     Deflate,
-    Zlib(ZlibDecoder<DecodedBytes>),
-    RawDeflate(DeflateDecoder<DecodedBytes>),
-    Brotli(Box<DecompressorWriter<DecodedBytes>>),
+    Zlib(ZlibDecoder<DecodedBytesSink>),
+    RawDeflate(DeflateDecoder<DecodedBytesSink>),
+    Brotli(Box<DecompressorWriter<DecodedBytesSink>>),
 }
 
 /// What was decoded and not taken yet.
 #[derive(Default)]
-struct DecodedBytes {
+struct DecodedBytesSink {
     bytes: BytesMut,
     total: usize,
     bytes_max: usize,
@@ -74,7 +74,7 @@ impl ContentCoding {
 
 impl ContentDecoder {
     pub fn new(coding: ContentCoding) -> Self {
-        let sink = DecodedBytes::default();
+        let sink = DecodedBytesSink::default();
         let stream = match coding {
             ContentCoding::Gzip => DecoderStream::Gzip(MultiGzDecoder::new(sink)),
             ContentCoding::Deflate => DecoderStream::Deflate,
@@ -104,7 +104,7 @@ impl ContentDecoder {
             .max(UNCHECKED_BYTES);
         let bytes_max = by_ratio.min(DECODED_BYTES_MAX);
         if let DecoderStream::Deflate = self.stream {
-            let sink = DecodedBytes::default();
+            let sink = DecodedBytesSink::default();
             // The compression method of the zlib header is in its low bits.
             self.stream = match chunk[0] & 0x0f {
                 8 => DecoderStream::Zlib(ZlibDecoder::new(sink)),
@@ -151,7 +151,7 @@ impl ContentDecoder {
 
 impl DecoderStream {
     /// `None` before the first byte of a body decides which decoder it is.
-    fn sink(&mut self) -> Option<&mut DecodedBytes> {
+    fn sink(&mut self) -> Option<&mut DecodedBytesSink> {
         match self {
             Self::Gzip(decoder) => Some(decoder.get_mut()),
             Self::Zlib(decoder) => Some(decoder.get_mut()),
@@ -172,7 +172,7 @@ impl DecoderStream {
     }
 }
 
-impl Write for DecodedBytes {
+impl Write for DecodedBytesSink {
     fn write(&mut self, decoded: &[u8]) -> io::Result<usize> {
         self.total = self.total.saturating_add(decoded.len());
         if self.total > self.bytes_max {

@@ -4,7 +4,7 @@
 
 use super::bounded_body::{BodyEnd, BodyReadResult};
 use super::dial::{self, UpstreamConnectionPool};
-use super::fetch_url::{FetchUrl, IDLE, unfetched};
+use super::egress_url::{EgressUrl, IDLE, unfetched};
 use super::peer::UpstreamPeer;
 use super::session::UpstreamSession;
 use crate::fault_from;
@@ -35,7 +35,7 @@ pub struct HttpFileFetcher {
 /// The response of a server.
 enum FetchResponse {
     File(FetchedFile),
-    Redirect(FetchUrl),
+    Redirect(EgressUrl),
 }
 
 impl HttpFileFetcher {
@@ -58,7 +58,7 @@ impl HttpFileFetcher {
         egress: &EgressPolicy,
         bytes_max: usize,
     ) -> Result<FetchedFile, FetchError> {
-        let mut target = FetchUrl::parse(url)?;
+        let mut target = EgressUrl::parse(url)?;
         for _ in 0..=REDIRECTS_MAX {
             let mut session = self.connect(&target, egress).await?;
             let response = request_file(&mut session, &target, bytes_max).await;
@@ -73,7 +73,7 @@ impl HttpFileFetcher {
 
     pub(super) async fn connect(
         &self,
-        target: &FetchUrl,
+        target: &EgressUrl,
         egress: &EgressPolicy,
     ) -> Result<UpstreamSession, FetchError> {
         let permitted = self.permitted(target, egress).await?;
@@ -93,7 +93,7 @@ impl HttpFileFetcher {
     /// The addresses of a host that the policy permits, at least one.
     async fn permitted(
         &self,
-        target: &FetchUrl,
+        target: &EgressUrl,
         egress: &EgressPolicy,
     ) -> Result<Vec<IpAddr>, FetchError> {
         let found = self.addresses.lookup(&target.host).await;
@@ -119,7 +119,7 @@ impl HttpFileFetcher {
 impl ResponseFileFetcher for HttpFileFetcher {
     fn check<'a>(&'a self, url: &'a str, egress: &'a EgressPolicy) -> UrlCheckFuture<'a> {
         Box::pin(async move {
-            let target = FetchUrl::parse(url)?;
+            let target = EgressUrl::parse(url)?;
             let checked = timeout(CHECK_WITHIN, self.permitted(&target, egress)).await;
             let late = || FetchError {
                 reason: format!("the DNS lookup took longer than {CHECK_WITHIN:?}"),
@@ -149,7 +149,7 @@ impl ResponseFileFetcher for HttpFileFetcher {
 
 async fn request_file(
     session: &mut UpstreamSession,
-    target: &FetchUrl,
+    target: &EgressUrl,
     bytes_max: usize,
 ) -> Result<FetchResponse, FetchError> {
     let request = target.request(Method::GET)?;

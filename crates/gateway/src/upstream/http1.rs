@@ -13,7 +13,7 @@ use headgate_protocol::json::edit::BodySegments;
 use http::Method;
 use pingora_core::protocols::Stream;
 use pingora_error::{Error, ErrorType};
-use response_body::{DecodedBody, ResponseBody};
+use response_body::{BodyDecodeResult, ResponseBody};
 pub(super) use response_head::ResponseHead;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -157,9 +157,9 @@ impl Http1Session {
     pub async fn read_body(&mut self) -> Result<Option<Bytes>, Box<Error>> {
         loop {
             match self.body.decode(&mut self.received)? {
-                DecodedBody::Chunk(chunk) => return Ok(Some(chunk)),
-                DecodedBody::End => return Ok(None),
-                DecodedBody::Incomplete => {}
+                BodyDecodeResult::Chunk(chunk) => return Ok(Some(chunk)),
+                BodyDecodeResult::End => return Ok(None),
+                BodyDecodeResult::Incomplete => {}
             }
             let room = self.body.left().map_or(self.read_size, |left| {
                 usize::try_from(left).map_or(READ_MAX, |left| left.min(READ_MAX))

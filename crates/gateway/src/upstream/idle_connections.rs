@@ -31,11 +31,11 @@ pub struct ConnectionKey {
 /// A bounded set of idle connections.
 pub struct IdleConnections {
     connections_max: usize,
-    pool: Mutex<OriginPool>,
+    pool: Mutex<IdleConnectionsByKey>,
 }
 
 #[derive(Default)]
-struct OriginPool {
+struct IdleConnectionsByKey {
     by_key: HashMap<ConnectionKey, VecDeque<IdleConnection>, foldhash::fast::RandomState>,
     count: usize,
     is_swept: bool,
@@ -88,12 +88,12 @@ impl IdleConnections {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, OriginPool> {
+    fn lock(&self) -> MutexGuard<'_, IdleConnectionsByKey> {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl OriginPool {
+impl IdleConnectionsByKey {
     fn pop(&mut self, key: &ConnectionKey) -> Option<IdleConnection> {
         let connection = self.by_key.get_mut(key)?.pop_back()?;
         self.count -= 1;

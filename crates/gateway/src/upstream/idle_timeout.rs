@@ -10,11 +10,11 @@ use tokio::time::Instant;
 /// The idle timeout of one response. A timer that was set for one chunk serves the next ones, too: setting a timer for
 /// each event of a stream would take a tenth of the instructions of its relay.
 #[derive(Default)]
-pub struct IdleTimeout {
+pub struct ResponseIdleTimer {
     running: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
 }
 
-impl IdleTimeout {
+impl ResponseIdleTimer {
     /// Waits for `work` until `deadline`, which must not be before that of an earlier call.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_wait_has_its_own_deadline() {
-        let mut timer = IdleTimeout::default();
+        let mut timer = ResponseIdleTimer::default();
         for _ in 0..4 {
             let began = Instant::now();
             let done = timer.until(began + SHORT * 2, sleep(SHORT)).await;
@@ -75,7 +75,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_deadline_that_has_passed_ends_the_wait_at_once() {
-        let mut timer = IdleTimeout::default();
+        let mut timer = ResponseIdleTimer::default();
         let done = timer.until(Instant::now(), std::future::pending::<()>());
         assert_eq!(done.await, Err(DeadlineElapsed));
     }

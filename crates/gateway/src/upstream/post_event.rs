@@ -1,8 +1,8 @@
 //! Sends events to URLs of callers, at addresses that the egress policy allows. Redirects are not followed.
 
 use super::bounded_body::BodyReadResult;
+use super::egress_url::{EgressUrl, IDLE};
 use super::fetch::{HttpFileFetcher, broken};
-use super::fetch_url::{FetchUrl, IDLE};
 use super::session::RequestWriteOutcome;
 use crate::fault_from;
 use headgate_core::catalog::egress::EgressPolicy;
@@ -34,7 +34,7 @@ impl DeliveryClient for HttpFileFetcher {
     }
 
     fn receiver_authority(&self, url: &str) -> Option<String> {
-        let target = FetchUrl::parse(url).ok()?;
+        let target = EgressUrl::parse(url).ok()?;
         // All spellings of a name are one receiver.
         let host = target.host.trim_end_matches('.').to_ascii_lowercase();
         Some(format!("{host}:{}", target.port))
@@ -46,7 +46,7 @@ async fn post(
     event: EventPost<'_>,
     egress: &EgressPolicy,
 ) -> Result<EventResponse, FetchError> {
-    let target = FetchUrl::parse(event.url)?;
+    let target = EgressUrl::parse(event.url)?;
     let mut session = client.connect(&target, egress).await?;
     let mut request = target.request(Method::POST)?;
     let headers = &mut request.headers;

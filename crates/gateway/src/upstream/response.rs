@@ -4,7 +4,7 @@ use super::body_kind::body_kind_for;
 use super::bounded_body::{BodyEnd, BodyReadResult, ChunkSource};
 use super::connection::UpstreamConnection;
 use super::content_decoder::{ContentCoding, ContentDecoder};
-use super::idle_timeout::IdleTimeout;
+use super::idle_timeout::ResponseIdleTimer;
 use super::peeked_chunks::PeekedChunks;
 use crate::deadline::{DeadlineElapsed, in_time};
 use crate::fault_from;
@@ -32,7 +32,7 @@ pub struct UpstreamResponse {
     timeouts: Timeouts,
     /// When the whole response must have arrived.
     deadline: Instant,
-    idle: IdleTimeout,
+    idle: ResponseIdleTimer,
     /// Decodes the body, if its provider compresses it.
     decoder: Option<Box<ContentDecoder>>,
     /// Whether the head names a content coding.
@@ -52,12 +52,12 @@ pub struct UpstreamResponse {
     /// The kind of the body by its head, from [`Self::declare_kind`] on.
     pub declared_kind: ResponseBodyKind,
     /// What the body turned out to be.
-    pub examined: ExaminedBody,
+    pub examined: ExaminedBodyKind,
 }
 
 /// What an examination of the body found, which the head of the response does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ExaminedBody {
+pub enum ExaminedBodyKind {
     #[default]
     Unknown,
     /// A success of the protocol, in JSON.
@@ -70,7 +70,7 @@ pub enum ExaminedBody {
 
 /// Why no chunk was read.
 #[derive(Debug)]
-pub enum BodyReadError {
+pub enum ChunkReadError {
     /// The wait timed out. The chunk may still arrive, and no data is lost.
     TimedOut,
     Broken(Fault),
@@ -97,7 +97,7 @@ impl UpstreamResponse {
             connection,
             timeouts,
             deadline,
-            idle: IdleTimeout::default(),
+            idle: ResponseIdleTimer::default(),
             decoder: None,
             is_coding_open: false,
             masker: SecretMasker::new(secrets),
@@ -106,7 +106,7 @@ impl UpstreamResponse {
             first_chunk: None,
             resends: 0,
             declared_kind: ResponseBodyKind::Other,
-            examined: ExaminedBody::Unknown,
+            examined: ExaminedBodyKind::Unknown,
         }
     }
 
@@ -117,9 +117,9 @@ impl UpstreamResponse {
     /// The kind of the body: what it turned out to be, or else what the head says.
     pub fn kind(&self) -> ResponseBodyKind {
         match self.examined {
-            ExaminedBody::Unknown => self.declared_kind,
-            ExaminedBody::Success | ExaminedBody::EmbeddedError => ResponseBodyKind::Json,
-            ExaminedBody::EventStream => ResponseBodyKind::Stream,
+            ExaminedBodyKind::Unknown => self.declared_kind,
+            ExaminedBodyKind::Success | ExaminedBodyKind::EmbeddedError => ResponseBodyKind::Json,
+            ExaminedBodyKind::EventStream => ResponseBodyKind::Stream,
         }
     }
 
@@ -208,7 +208,7 @@ impl UpstreamResponse {
     pub async fn peek_chunk_within(
         &mut self,
         max_wait: Duration,
-    ) -> Result<Option<Bytes>, BodyReadError> {
+    ) -> Result<Option<Bytes>, ChunkReadError> {
         let max_wait = max_wait.min(self.time_left());
         let chunk = self.read_chunk_within(max_wait).await?;
         Ok(self.peeked(chunk))
@@ -322,7 +322,7 @@ impl UpstreamResponse {
     async fn read_chunk_within(
         &mut self,
         max_wait: Duration,
-    ) -> Result<Option<Bytes>, BodyReadError> {
+    ) -> Result<Option<Bytes>, ChunkReadError> {
         let until = Instant::now() + max_wait;
         loop {
             let max_wait = until.saturating_duration_since(Instant::now());
@@ -332,10 +332,10 @@ impl UpstreamResponse {
             };
             let chunk = match read {
                 Ok(Ok(chunk)) => chunk,
-                Ok(Err(error)) => return Err(BodyReadError::Broken(fault_from::upstream(error))),
-                Err(DeadlineElapsed) => return Err(BodyReadError::TimedOut),
+                Ok(Err(error)) => return Err(ChunkReadError::Broken(fault_from::upstream(error))),
+                Err(DeadlineElapsed) => return Err(ChunkReadError::TimedOut),
             };
-            if let Some(chunk) = self.decoded(chunk).map_err(BodyReadError::Broken)? {
+            if let Some(chunk) = self.decoded(chunk).map_err(ChunkReadError::Broken)? {
                 return Ok(self.masked(chunk));
             }
         }

@@ -8,7 +8,7 @@ use super::client::SendProgress;
 use super::request::{PreparedBody, PreparedRequest};
 use super::{ChannelWithCredential, UpstreamClient};
 use headgate_core::callout::{
-    ServiceCallError, ServiceClient, ServiceRequest, ServiceRequestContent, ServiceResponse,
+    ServiceCallError, ServiceClient, ServiceHttpRequest, ServiceRequest, ServiceResponse,
     ServiceResponseFuture,
 };
 use headgate_core::catalog::channel::Timeouts;
@@ -19,9 +19,9 @@ use http::{HeaderValue, header};
 use std::sync::Arc;
 
 /// The client for services.
-pub struct UpstreamServiceClient(Arc<UpstreamClient>);
+pub struct UpstreamCalloutClient(Arc<UpstreamClient>);
 
-impl UpstreamServiceClient {
+impl UpstreamCalloutClient {
     pub fn new(upstream: Arc<UpstreamClient>) -> Self {
         Self(upstream)
     }
@@ -35,7 +35,7 @@ impl UpstreamServiceClient {
             within,
             response_bytes_max,
         } = request;
-        let ServiceRequestContent {
+        let ServiceHttpRequest {
             method,
             path,
             mut headers,
@@ -85,7 +85,7 @@ impl UpstreamServiceClient {
     }
 }
 
-impl ServiceClient for UpstreamServiceClient {
+impl ServiceClient for UpstreamCalloutClient {
     fn send<'a>(&'a self, request: ServiceRequest<'a>) -> ServiceResponseFuture<'a> {
         Box::pin(self.call(request))
     }

@@ -28,7 +28,7 @@ pub enum RequestStreamOutcome {
 }
 
 /// The body of a request, and the time limits for writing it.
-pub struct RequestStream<'b> {
+pub struct RequestBodyWithTimeouts<'b> {
     pub stream: &'b RequestBodyReceiver,
     /// Maximum time of each write.
     pub idle: Duration,
@@ -36,7 +36,7 @@ pub struct RequestStream<'b> {
     pub deadline: Instant,
 }
 
-enum UploadEvent {
+enum PieceOrResponseHead {
     Piece(Result<Option<Bytes>, TruncatedBody>),
     Head(Result<(), Box<Error>>),
 }
@@ -49,36 +49,38 @@ enum UploadEvent {
 pub async fn write_streamed(
     session: &mut UpstreamSession,
     head: &RequestHead<'_>,
-    body: RequestStream<'_>,
+    body: RequestBodyWithTimeouts<'_>,
     is_informed: &mut bool,
 ) -> Result<RequestStreamOutcome, Box<Error>> {
     session.write_head(head, body.idle).await?;
     let mut responded = false;
     loop {
         let event = match responded {
-            true => UploadEvent::Piece(body.stream.next().await),
+            true => PieceOrResponseHead::Piece(body.stream.next().await),
             false => next_event(session, body.stream, is_informed).await,
         };
         let written = match event {
-            UploadEvent::Piece(Ok(Some(piece))) => session.write_piece(piece).await,
-            UploadEvent::Piece(Ok(None)) => match session.finish_pieces().await {
+            PieceOrResponseHead::Piece(Ok(Some(piece))) => session.write_piece(piece).await,
+            PieceOrResponseHead::Piece(Ok(None)) => match session.finish_pieces().await {
                 Ok(()) if responded => {
                     return Ok(RequestStreamOutcome::Responded { in_part: false });
                 }
                 Ok(()) => return Ok(RequestStreamOutcome::Written),
                 Err(error) => Err(error),
             },
-            UploadEvent::Piece(Err(truncated)) => {
+            PieceOrResponseHead::Piece(Err(truncated)) => {
                 Error::e_because(TRUNCATED, "while reading the caller's body", truncated)
             }
-            UploadEvent::Head(Ok(())) if is_success(session) => {
+            PieceOrResponseHead::Head(Ok(())) if is_success(session) => {
                 responded = true;
                 Ok(())
             }
-            UploadEvent::Head(Ok(())) => {
+            PieceOrResponseHead::Head(Ok(())) => {
                 return Ok(RequestStreamOutcome::Responded { in_part: true });
             }
-            UploadEvent::Head(Err(error)) => return Ok(RequestStreamOutcome::Broken(error)),
+            PieceOrResponseHead::Head(Err(error)) => {
+                return Ok(RequestStreamOutcome::Broken(error));
+            }
         };
         match written {
             Ok(()) => {}
@@ -96,11 +98,11 @@ async fn next_event(
     session: &mut UpstreamSession,
     body: &RequestBodyReceiver,
     is_informed: &mut bool,
-) -> UploadEvent {
+) -> PieceOrResponseHead {
     let mut reading = pin!(session.read_head(is_informed));
     poll_fn(|context| match reading.as_mut().poll(context) {
-        Poll::Ready(head) => Poll::Ready(UploadEvent::Head(head)),
-        Poll::Pending => body.poll_next(context).map(UploadEvent::Piece),
+        Poll::Ready(head) => Poll::Ready(PieceOrResponseHead::Head(head)),
+        Poll::Pending => body.poll_next(context).map(PieceOrResponseHead::Piece),
     })
     .await
 }

@@ -1,13 +1,14 @@
 //! `copy_files`: keeps copies of uploaded images, so that edits on other channels than the upload's can use them.
 
 use crate::{
-    FileCopy, HostedCopies, MediaStore, MediaStoreError, detect_content_type, off_workers, within,
+    FileCopy, MediaStore, MediaStoreError, RequestFileCopies, detect_content_type, off_workers,
+    within,
 };
 use bytes::Bytes;
-use headgate_core::catalog::images::ImageBodyFormat;
+use headgate_core::catalog::images::ImageEditBodyFormat;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, InvalidSettings,
 };
 use headgate_core::filter::view::{RequestView, ResponseView};
 use headgate_core::filter::{
@@ -26,12 +27,12 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "copy_files",
     summary: "Keeps copies of uploaded images, so that image edits on other channels can use their ids; removes a copy before its file is deleted.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         after: &["route_model"],
         before: &["follow_ids", "map_images"],
         needs: &[FilterPrerequisite::Caller],
         reason: ", so that ids of copied files bind a request to no channel",
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: None,
     bare: true,
@@ -43,7 +44,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
                     .hint("make `media.directory` writable for the user that runs headgate"),
             );
         }
-        Ok(Arc::new(UploadCopiesFilter {
+        Ok(Arc::new(CopyFilesFilter {
             state: context.state.clone(),
             media,
             is_edit: context.is_image_route(),
@@ -66,14 +67,14 @@ const COPIED_WITHIN: Duration = Duration::from_secs(20);
 /// Suggested in `retry-after` if a copy cannot be removed or found.
 const STORE_RETRY: Duration = Duration::from_secs(10);
 
-struct UploadCopiesFilter {
+struct CopyFilesFilter {
     state: Arc<dyn StateStore>,
     media: Arc<MediaStore>,
     /// Whether the route is of image edits, not of files.
     is_edit: bool,
 }
 
-impl Filter for UploadCopiesFilter {
+impl Filter for CopyFilesFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: true,
@@ -125,7 +126,7 @@ impl Filter for UploadCopiesFilter {
     }
 }
 
-impl UploadCopiesFilter {
+impl CopyFilesFilter {
     /// Copies the uploaded file. The upload has succeeded, so that it is delivered in any case.
     async fn copy(&self, request: &RequestView, id: &str) {
         let (Some(caller), Some(upload)) = (&request.caller, UploadForm::from_request(request))
@@ -196,7 +197,7 @@ impl UploadCopiesFilter {
             copies.extend(found);
         }
         request.hosted_files = copies.iter().map(|copy| copy.id.clone()).collect();
-        request.state.set(HostedCopies(copies));
+        request.state.set(RequestFileCopies(copies));
         Ok(FilterAction::Continue)
     }
 
@@ -223,7 +224,7 @@ impl UploadCopiesFilter {
             let channel = &candidate.channel;
             // A form has no place for an id.
             Some(&channel.name) == first.as_ref()
-                && channel.image_edits.body != ImageBodyFormat::Multipart
+                && channel.image_edits.body != ImageEditBodyFormat::Multipart
         })
     }
 }

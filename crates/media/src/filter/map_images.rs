@@ -10,13 +10,14 @@ mod response;
 mod to_urls;
 
 use crate::MediaStore;
-use crate::hosting::MediaHosting;
+use crate::hosting::MediaPublisher;
 use bytes::Bytes;
 use headgate_core::catalog::egress::EgressPolicy;
-use headgate_core::catalog::images::ImageBodyFormat;
-use headgate_core::filter::body_edit::BodyEditor;
+use headgate_core::catalog::images::ImageEditBodyFormat;
+use headgate_core::filter::body_edit::CheckedBodyEditor;
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
+    InvalidSettings,
 };
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
 use headgate_core::filter::{
@@ -28,10 +29,10 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "map_images",
     summary: "Converts image edits to the format of the channel, JSON or multipart; handles `response_format`, and adds missing fields to responses.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         after: &["validate", "edit_json", "replace"],
         needs: &[FilterPrerequisite::Body, FilterPrerequisite::Model],
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: None,
     bare: true,
@@ -48,23 +49,23 @@ struct MapImagesFilter {
     /// Where images may be fetched from.
     egress: Arc<EgressPolicy>,
     /// `None` if stored images have no URLs.
-    hosting: Option<MediaHosting>,
+    hosting: Option<MediaPublisher>,
     /// Has the copies of files.
     media: Arc<MediaStore>,
-    editor: BodyEditor,
+    editor: CheckedBodyEditor,
 }
 
 impl MapImagesFilter {
     fn build(context: &BuildContext<'_>) -> Self {
-        let hosting = MediaHosting::from_context(context);
+        let hosting = MediaPublisher::from_context(context);
         // Tokens in the gateway's own URLs are encrypted.
         let has_keys = context.tasks.keys.is_some();
         let media = context.features.get::<MediaStore>();
         let hosting = hosting.filter(|_| has_keys || media.is_presigned());
-        MediaHosting::warn_of_missing_route(context);
+        MediaPublisher::warn_of_missing_route(context);
         let mut channels = context.catalog.channels();
         let wanting = channels
-            .find(|channel| channel.image_edits.body == ImageBodyFormat::JsonWithUrls)
+            .find(|channel| channel.image_edits.body == ImageEditBodyFormat::JsonWithUrls)
             .filter(|_| hosting.is_none());
         if let Some(channel) = wanting {
             context.warn(

@@ -6,7 +6,7 @@ use crate::token::MediaToken;
 use crate::{MediaStore, MediaStoreError, ObjectReader, runs_in_browsers};
 use bytes::Bytes;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterProvision, InvalidSettings,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterProvision, InvalidSettings,
 };
 use headgate_core::filter::streamed_reply::{ReplyBodyReader, ReplyPieceFuture, StreamedReply};
 use headgate_core::filter::view::RequestView;
@@ -22,13 +22,13 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "serve_media",
     summary: "Serves the files of `store_media` to whoever has their URL, which is signed and expires.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         provides: &[
             FilterProvision::Reply,
             FilterProvision::PathToken,
             FilterProvision::Media,
         ],
-        ..FilterPlacement::ALWAYS
+        ..FilterChainRules::ALWAYS
     },
     settings: None,
     bare: true,

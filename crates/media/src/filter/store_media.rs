@@ -4,15 +4,15 @@ mod check;
 mod found;
 mod limits;
 
-use crate::hosting::MediaHosting;
+use crate::hosting::MediaPublisher;
 use crate::off_workers;
 use bytes::Bytes;
-use check::{CheckedMedia, check_all};
+use check::{CheckedDataUri, check_all};
 use found::FoundDataUri;
 use headgate_core::filter::body::RequestBody;
-use headgate_core::filter::body_edit::{BodyEditor, edited_document};
+use headgate_core::filter::body_edit::{CheckedBodyEditor, edited_document};
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, InvalidSettings,
 };
 use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_core::filter::{Filter, FilterAction, HookResult};
@@ -27,7 +27,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "store_media",
     summary: "Checks the data URIs of a video request, and replaces those that the provider does not take by URLs of the media store.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         after: &["validate", "idempotency", "rate_limit"],
         needs: &[
             FilterPrerequisite::Body,
@@ -35,7 +35,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             FilterPrerequisite::Model,
         ],
         reason: ", so that nothing is stored for a request that is refused",
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: None,
     bare: true,
@@ -45,8 +45,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
                 InvalidSettings::new("`store_media` requires `task_keys`").hint(NO_KEYS_HINT)
             );
         }
-        let hosting = MediaHosting::from_context(context);
-        MediaHosting::warn_of_missing_route(context);
+        let hosting = MediaPublisher::from_context(context);
+        MediaPublisher::warn_of_missing_route(context);
         if hosting.is_none() && context.public_url.is_none() {
             context.warn(
                 InvalidSettings::new("stored media have no URLs: data URIs that the provider does not take get 400")
@@ -54,7 +54,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             );
         }
         if hosting.is_some() {
-            MediaHosting::warn_of_settings(context);
+            MediaPublisher::warn_of_settings(context);
         }
         Ok(Arc::new(StoreMediaFilter {
             hosting,
@@ -71,10 +71,10 @@ const URL_BYTES_ESTIMATE: usize = 400;
 
 struct StoreMediaFilter {
     /// `None` if the gateway has no URL that others reach it by.
-    hosting: Option<MediaHosting>,
+    hosting: Option<MediaPublisher>,
     /// Whether callers use the generic protocol, not that of the channel's family.
     is_generic: bool,
-    editor: BodyEditor,
+    editor: CheckedBodyEditor,
 }
 
 impl Filter for StoreMediaFilter {
@@ -139,7 +139,7 @@ impl StoreMediaFilter {
         let owner = request.caller.clone().filter(|_| request.fetch.is_some());
         let store = self.hosting.as_ref().zip(owner);
         let mut replaced: Vec<(Range<usize>, Bytes)> = Vec::new();
-        for CheckedMedia { found, content, .. } in checked {
+        for CheckedDataUri { found, content, .. } in checked {
             if let (true, Some((hosting, owner))) = (self.is_hosted(&found), &store) {
                 let pieces = found.uri.decoded_pieces();
                 let stored = hosting.store(&owner.name, &content, pieces).await;

@@ -2,14 +2,14 @@
 
 mod removal;
 
-use crate::counters::StoredTotals;
+use crate::counters::StoredObjectTotals;
 use crate::object::{ObjectRecord, ObjectState};
 use crate::{
-    ContentDigest, ContentInfo, MediaLimits, MediaLocation, MediaSettings, MediaStore,
+    ContentDescriptor, ContentDigest, MediaLimits, MediaLocation, MediaSettings, MediaStore,
     MediaStoreError,
 };
 use bytes::Bytes;
-use headgate_core::large_bodies::StoreDeadline;
+use headgate_core::large_bodies::BodyStoreRetryPolicy;
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::memory::MemoryStore;
@@ -98,8 +98,8 @@ async fn put_for(
     stored.map(drop)
 }
 
-fn info(digest: ContentDigest, size: u64) -> ContentInfo {
-    ContentInfo {
+fn info(digest: ContentDigest, size: u64) -> ContentDescriptor {
+    ContentDescriptor {
         digest,
         size,
         content_type: "video/mp4".into(),
@@ -240,7 +240,10 @@ async fn a_response_does_not_wait_for_uploads() {
     let turns = store.shared.writes.available_permits() as u32;
     let uploads = store.shared.writes.clone().acquire_many_owned(turns).await;
     let body = Bytes::from_static(b"a response");
-    let (lifetime, deadline) = (Duration::from_secs(60), StoreDeadline::BEFORE_DELIVERY);
+    let (lifetime, deadline) = (
+        Duration::from_secs(60),
+        BodyStoreRetryPolicy::BEFORE_DELIVERY,
+    );
     let stored = store.put_response_body("ann", body, lifetime, deadline);
     let stored = tokio::time::timeout(Duration::from_secs(5), stored).await;
     assert!(matches!(stored, Ok(Ok(_))));
@@ -257,13 +260,13 @@ async fn a_response_that_nobody_waits_for_is_stored_once_the_store_works_again()
     let folder = directory.0.join(&digest[..2]);
     std::fs::create_dir_all(&directory.0).unwrap();
     std::fs::write(&folder, "").unwrap();
-    let deadline = StoreDeadline::BEFORE_DELIVERY;
+    let deadline = BodyStoreRetryPolicy::BEFORE_DELIVERY;
     let refused = store.put_response_body("ann", body.clone(), lifetime, deadline);
     let refused = tokio::time::timeout(Duration::from_secs(5), refused).await;
     assert!(matches!(refused, Ok(Err(_))), "its caller waits");
-    let deadline = StoreDeadline {
+    let deadline = BodyStoreRetryPolicy {
         retry_interval: Duration::from_millis(20),
-        ..StoreDeadline::AFTER_DELIVERY
+        ..BodyStoreRetryPolicy::AFTER_DELIVERY
     };
     let mut storing = Box::pin(store.put_response_body("ann", body, lifetime, deadline));
     let early = tokio::time::timeout(Duration::from_millis(100), &mut storing).await;
@@ -281,7 +284,7 @@ async fn a_count_keeps_what_was_stored_meanwhile() {
     let before = counters.totals();
     put(&store, &content(2)).await.unwrap();
     // Another gateway stored one object, too, and removed nothing.
-    let counted = StoredTotals {
+    let counted = StoredObjectTotals {
         objects: 2,
         bytes: 6_000_000,
     };

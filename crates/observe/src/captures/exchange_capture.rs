@@ -49,7 +49,7 @@ struct CapturedBody {
 }
 
 /// The head of a message, and how to recognise secrets in it.
-pub struct CapturedHead<'h> {
+pub struct HeadToCapture<'h> {
     pub fields: Map<String, Value>,
     pub headers: &'h HeaderMap,
     /// Whether the value of a header contains a credential of the gateway.
@@ -67,7 +67,7 @@ impl ExchangeCapture {
     }
 
     /// Adds a step with a head.
-    pub fn head(&self, name: &'static str, head: CapturedHead<'_>) {
+    pub fn head(&self, name: &'static str, head: HeadToCapture<'_>) {
         let headers = self.headers(head.headers, head.reveals);
         let mut fields = head.fields;
         fields.insert("headers".into(), headers);
@@ -78,7 +78,7 @@ impl ExchangeCapture {
     pub fn head_and_body<'b>(
         &self,
         name: &'static str,
-        head: CapturedHead<'_>,
+        head: HeadToCapture<'_>,
         body: impl Iterator<Item = &'b [u8]>,
     ) {
         let headers = self.headers(head.headers, head.reveals);
@@ -104,7 +104,7 @@ impl ExchangeCapture {
     /// Adds the head of the response that the caller gets.
     pub fn response_head(&self, status: StatusCode, headers: &HeaderMap) {
         let fields = Map::from_iter([("status".to_owned(), json!(status.as_u16()))]);
-        let head = CapturedHead {
+        let head = HeadToCapture {
             fields,
             headers,
             reveals: &|_| false,
@@ -257,7 +257,7 @@ mod tests {
         ] {
             headers.insert(name, value.parse().expect("a value"));
         }
-        let head = CapturedHead {
+        let head = HeadToCapture {
             fields: Map::new(),
             headers: &headers,
             reveals: &|value| value == b"my-credential",

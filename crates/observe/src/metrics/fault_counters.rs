@@ -6,7 +6,7 @@ use prometheus::proto::{Metric, MetricFamily};
 
 /// A counter as it is now.
 #[derive(Clone, Debug)]
-pub struct FaultCounter {
+pub struct FaultCounterSample {
     /// The name of the metric.
     pub metric: String,
     /// Names and values of the labels.
@@ -14,7 +14,7 @@ pub struct FaultCounter {
     pub value: f64,
 }
 
-impl FaultCounter {
+impl FaultCounterSample {
     fn new(family: &MetricFamily, metric: &Metric) -> Self {
         let labels = metric.get_label().iter();
         Self {
@@ -36,7 +36,7 @@ impl FaultCounter {
 
 impl Metrics {
     /// The counters of faults as they are now, which findings are made of. Far fewer series than all metrics.
-    pub fn fault_counters(&self) -> Vec<FaultCounter> {
+    pub fn fault_counters(&self) -> Vec<FaultCounterSample> {
         self.update_features();
         let own: [&dyn Collector; 4] = [
             &self.attempts,
@@ -52,7 +52,7 @@ impl Metrics {
         families.extend(self.features.iter().flat_map(|one| one.fault_counters()));
         let counters = families.iter().flat_map(|family| {
             let metrics = family.get_metric().iter();
-            metrics.map(move |metric| FaultCounter::new(family, metric))
+            metrics.map(move |metric| FaultCounterSample::new(family, metric))
         });
         counters.collect()
     }

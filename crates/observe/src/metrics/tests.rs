@@ -2,7 +2,7 @@
 
 use super::Metrics;
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
-use headgate_core::feature::{Feature, FeatureList, FeatureValues};
+use headgate_core::feature::{Feature, FeatureList, FeatureTypeMap};
 use headgate_core::state::StateStore;
 use headgate_core::state::memory::MemoryStore;
 use prometheus::core::Collector;
@@ -23,14 +23,14 @@ struct CoffeeMetrics {
 }
 
 impl Feature for CoffeeFeature {
-    fn add_shared_values(&self, values: &mut FeatureValues) {
+    fn add_shared_values(&self, values: &mut FeatureTypeMap) {
         values.set(Arc::<CoffeeCount>::default());
     }
 
     fn register_metrics(
         &self,
         registry: &Registry,
-        shared: &FeatureValues,
+        shared: &FeatureTypeMap,
     ) -> Vec<Box<dyn FeatureMetrics>> {
         vec![Box::new(CoffeeMetrics {
             count: shared.get(),

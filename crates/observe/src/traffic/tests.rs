@@ -5,7 +5,7 @@ use crate::access_log::FailedAttempt;
 use crate::wait_times::{ExchangeWaitTimes, WaitTime};
 use headgate_protocol::fault::FaultKind;
 
-fn request(caller: &str, settlement: Settlement, status: u16) -> FinishedExchange<'_> {
+fn request(caller: &str, settlement: ExchangeSettlement, status: u16) -> FinishedExchange<'_> {
     FinishedExchange {
         route: "chat",
         caller: Some(caller),
@@ -47,13 +47,13 @@ fn a_channel_that_fails_has_errors_also_where_another_one_serves_the_caller() {
     let once = [failed_on("first")];
     history.count(&FinishedExchange {
         failed_attempts: &once,
-        ..request("ann", Settlement::Complete, 200)
+        ..request("ann", ExchangeSettlement::Complete, 200)
     });
     let both = [failed_on("first"), failed_on("main")];
     history.count(&FinishedExchange {
         failed_attempts: &both,
         has_last_attempt_failed: true,
-        ..request("ann", Settlement::UpstreamError, 502)
+        ..request("ann", ExchangeSettlement::UpstreamError, 502)
     });
     let minute = history.last(60);
     let counts = |name: &str| {
@@ -75,13 +75,13 @@ fn failures_under_a_success_status_count_for_the_channel_that_sent_them() {
     for failed_attempts in [&before, &as_error] {
         history.count(&FinishedExchange {
             failed_attempts,
-            ..request("ann", Settlement::Complete, 200)
+            ..request("ann", ExchangeSettlement::Complete, 200)
         });
     }
-    history.count(&request("ann", Settlement::UpstreamError, 200));
+    history.count(&request("ann", ExchangeSettlement::UpstreamError, 200));
     history.count(&FinishedExchange {
         is_unstreamed: true,
-        ..request("ann", Settlement::Complete, 200)
+        ..request("ann", ExchangeSettlement::Complete, 200)
     });
     let minute = history.last(60);
     let counts = |name: &str| {
@@ -94,11 +94,11 @@ fn failures_under_a_success_status_count_for_the_channel_that_sent_them() {
 #[test]
 fn the_last_minute_has_the_sum_of_its_requests() {
     let history = TrafficHistory::default();
-    history.count(&request("ann", Settlement::Complete, 200));
-    history.count(&request("ann", Settlement::UpstreamError, 502));
+    history.count(&request("ann", ExchangeSettlement::Complete, 200));
+    history.count(&request("ann", ExchangeSettlement::UpstreamError, 502));
     history.count(&FinishedExchange {
         fault: Some(FaultKind::TooManyRequests),
-        ..request("bob", Settlement::GatewayReply, 429)
+        ..request("bob", ExchangeSettlement::GatewayReply, 429)
     });
     let minute = history.last(60);
     assert_eq!(minute.requests, 3);
@@ -115,7 +115,7 @@ fn a_flood_of_names_takes_bounded_memory() {
     let history = TrafficHistory::default();
     for number in 0..3 * NAMES_MAX {
         let caller = format!("caller-{number}");
-        history.count(&request(&caller, Settlement::Complete, 200));
+        history.count(&request(&caller, ExchangeSettlement::Complete, 200));
     }
     let minute = history.last(60);
     assert_eq!(minute.requests, 3 * NAMES_MAX as u64);

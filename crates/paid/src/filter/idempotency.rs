@@ -8,26 +8,26 @@ mod recorded_response;
 mod stream_recording;
 
 use crate::journal::{
-    CreateEnd, CreateJournal, CreateRequest, JournalEntry, JournalLimits, KeyedRequest,
+    CreateEnd, CreateJournal, CreateRequest, JournalEntryHandle, JournalLimits, KeyedRequest,
     RecordedBody, RecordedResponse,
 };
 use bytes::Bytes;
-use claim::{UndeliveredReplay, idempotency_key};
+use claim::{FirstDeliveryReplay, idempotency_key};
 use create_end::{denied_end, is_delivered, unrecorded_end};
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     FilterProvision, InvalidSettings, read_settings_or_default, settings_schema,
 };
-use headgate_core::filter::settlement::Settlement;
-use headgate_core::filter::stream_info::DenialReply;
+use headgate_core::filter::settlement::ExchangeSettlement;
+use headgate_core::filter::stream_info::ResponseDenialReply;
 use headgate_core::filter::view::{AttemptView, EventView, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
-use headgate_core::large_bodies::{LargeBodies, StoreDeadline};
+use headgate_core::large_bodies::{BodyStoreRetryPolicy, LargeResponseStoreHandle};
 use headgate_core::scalar::HumanDuration;
 use headgate_core::state::StateStore;
 use headgate_protocol::Protocol;
 use http::{HeaderName, HeaderValue};
-use recorded_response::{ResponseBodyStore, recorded_headers};
+use recorded_response::{CreateResponseRecorder, recorded_headers};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "idempotency",
     summary: "Makes each paid create once: requests with the same `Idempotency-Key` get the response of the first, and creates whose outcome is unknown are recorded.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         after: &["validate"],
         before: &["rate_limit", "map_task", "map_images"],
         needs: &[
@@ -48,7 +48,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         ],
         provides: &[FilterProvision::CreateRecord],
         reason: ", so that a recorded response costs nothing and is the caller's",
-        ..FilterPlacement::CHECK
+        ..FilterChainRules::CHECK
     },
     settings: Some(settings_schema::<IdempotencyConfig>),
     bare: true,
@@ -94,7 +94,7 @@ struct IdempotencyFilter {
     state: Arc<dyn StateStore>,
     journal: Arc<CreateJournal>,
     /// Where bodies of responses are that are too large for records.
-    bodies: Arc<LargeBodies>,
+    bodies: Arc<LargeResponseStoreHandle>,
     route: Arc<str>,
     limits: JournalLimits,
     wait_max: Duration,
@@ -132,7 +132,7 @@ impl IdempotencyFilter {
                 .hint("set `state` to a file or to Redis"),
             );
         }
-        let bodies = context.features.get::<LargeBodies>();
+        let bodies = context.features.get::<LargeResponseStoreHandle>();
         let has_urls = context.is_image_route();
         if has_urls && keep.duration() > bodies.0.file_lifetime() {
             context.warn(
@@ -176,8 +176,8 @@ fn check_keep_unknown(keep: Duration, keep_unknown: Duration) -> Result<(), Inva
 }
 
 impl IdempotencyFilter {
-    fn response_store(&self, request: &RequestView) -> ResponseBodyStore {
-        ResponseBodyStore {
+    fn response_store(&self, request: &RequestView) -> CreateResponseRecorder {
+        CreateResponseRecorder {
             bodies: self.bodies.clone(),
             caller: request.caller.as_ref().map(|caller| caller.name.clone()),
             request_id: request.id.clone(),
@@ -237,7 +237,7 @@ impl Filter for IdempotencyFilter {
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
-        let Some(entry) = request.state.get::<JournalEntry>() else {
+        let Some(entry) = request.state.get::<JournalEntryHandle>() else {
             return HookResult::done();
         };
         let channel = &attempt.candidate.channel;
@@ -267,7 +267,7 @@ impl Filter for IdempotencyFilter {
             return HookResult::done();
         }
         response.request.state.set(ReceivedResponseMarker);
-        let Some(entry) = response.request.state.get::<JournalEntry>() else {
+        let Some(entry) = response.request.state.get::<JournalEntryHandle>() else {
             return HookResult::done();
         };
         let head = entry.has_key().then(|| RecordedResponse {
@@ -280,7 +280,11 @@ impl Filter for IdempotencyFilter {
         let (store, body) = (self.response_store(response.request), body.clone());
         HookResult::later(async move {
             let response = match head {
-                Some(head) => store.keep(head, body, StoreDeadline::BEFORE_DELIVERY).await,
+                Some(head) => {
+                    store
+                        .keep(head, body, BodyStoreRetryPolicy::BEFORE_DELIVERY)
+                        .await
+                }
                 None => None,
             };
             // What was paid for is delivered in any case; the end of the entry tries to store it again.
@@ -298,30 +302,33 @@ impl Filter for IdempotencyFilter {
         HookResult::done()
     }
 
-    fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
-        if let Some(replay) = request.state.take::<UndeliveredReplay>()
-            && settlement == Settlement::GatewayReply
+    fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
+        if let Some(replay) = request.state.take::<FirstDeliveryReplay>()
+            && settlement == ExchangeSettlement::GatewayReply
             && replay.body_end.was_reached()
         {
-            let UndeliveredReplay {
+            let FirstDeliveryReplay {
                 record_key,
                 version,
                 ..
             } = replay;
             CreateJournal::record_delivery(self.state.clone(), record_key, version);
         }
-        let Some(entry) = request.state.take::<JournalEntry>() else {
+        let Some(entry) = request.state.take::<JournalEntryHandle>() else {
             return;
         };
         let mut recording = request.state.take::<StreamRecording>();
         let is_whole_stream = request.info.is_stream_whole && recording.is_some();
         let is_received =
             request.state.take::<ReceivedResponseMarker>().is_some() || is_whole_stream;
-        let end = match (entry.has_response(), request.state.take::<DenialReply>()) {
+        let end = match (
+            entry.has_response(),
+            request.state.take::<ResponseDenialReply>(),
+        ) {
             (true, _) => CreateEnd::AlreadyRecorded {
                 is_delivered: is_delivered(settlement),
             },
-            (false, Some(DenialReply(denial))) => {
+            (false, Some(ResponseDenialReply(denial))) => {
                 recording = None;
                 denied_end(&request.info, denial, settlement)
             }

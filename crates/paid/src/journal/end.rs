@@ -45,13 +45,13 @@ impl CreateEnd {
 
 /// The change of a record that is left when its create ends.
 #[derive(Clone, Copy)]
-pub enum RecordChange {
+pub enum CreateEndRecordChange {
     Nothing,
     Write,
     Remove,
 }
 
-impl RecordChange {
+impl CreateEndRecordChange {
     /// Makes the change. While the store is unreachable, tries again for as long as the process runs: only
     /// creates with a stored record are sent, so that the number of these tasks is bounded.
     pub async fn run(self, stored: &mut VersionedRecord) {
@@ -92,7 +92,7 @@ impl RecordChange {
 pub struct PendingEndCount(watch::Sender<usize>);
 
 /// An end that is not stored yet, until it is dropped.
-pub struct PendingEnd(PendingEndCount);
+pub struct PendingEndGuard(PendingEndCount);
 
 impl Default for PendingEndCount {
     fn default() -> Self {
@@ -101,9 +101,9 @@ impl Default for PendingEndCount {
 }
 
 impl PendingEndCount {
-    pub fn add(&self) -> PendingEnd {
+    pub fn add(&self) -> PendingEndGuard {
         self.0.send_modify(|count| *count += 1);
-        PendingEnd(self.clone())
+        PendingEndGuard(self.clone())
     }
 
     /// Waits until all ends are stored.
@@ -113,7 +113,7 @@ impl PendingEndCount {
     }
 }
 
-impl Drop for PendingEnd {
+impl Drop for PendingEndGuard {
     fn drop(&mut self) {
         self.0.0.send_modify(|count| *count -= 1);
     }

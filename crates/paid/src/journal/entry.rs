@@ -1,7 +1,7 @@
 //! The entry of a create in the journal, as the exchange that owns it changes it.
 
-use super::end::{CreateEnd, PendingEndCount, RecordChange};
-use super::in_flight::InFlightKey;
+use super::end::{CreateEnd, CreateEndRecordChange, PendingEndCount};
+use super::in_flight::InFlightKeyGuard;
 use super::record::{CreateState, RecordedResponse};
 use super::versioned_record::VersionedRecord;
 use super::{CreateJournal, JournalError, LEASE, lease_ms};
@@ -15,29 +15,29 @@ use tokio::sync::Mutex;
 
 /// The entry of one create. Its changes are stored one after the other, and none is cancelled once it began: a
 /// caller may leave meanwhile. An entry that is dropped without an end gets `AlreadyRecorded` or `OutcomeUnknown`.
-pub struct JournalEntry(pub(super) Arc<EntryCell>);
+pub struct JournalEntryHandle(pub(super) Arc<SharedJournalEntry>);
 
-pub(super) struct EntryCell {
+pub(super) struct SharedJournalEntry {
     kind: RecordKind,
     key: Arc<str>,
     has_response: AtomicBool,
     /// Whether the exchange ended the entry.
     has_end: AtomicBool,
     pending_ends: PendingEndCount,
-    progress: Mutex<CreateStage>,
+    progress: Mutex<CreateProgress>,
 }
 
 /// How far the create has come.
-struct CreateStage {
+struct CreateProgress {
     stored: VersionedRecord,
     is_response_stored: bool,
     /// Whether the end is known. Then nothing extends the lease.
     is_ending: bool,
     /// Until the create has an end that its duplicates may read.
-    in_flight: Option<InFlightKey>,
+    in_flight: Option<InFlightKeyGuard>,
 }
 
-impl JournalEntry {
+impl JournalEntryHandle {
     /// An entry of which nothing is stored.
     pub(super) fn new(
         kind: RecordKind,
@@ -45,13 +45,13 @@ impl JournalEntry {
         stored: VersionedRecord,
         pending_ends: PendingEndCount,
     ) -> Self {
-        Self(Arc::new(EntryCell {
+        Self(Arc::new(SharedJournalEntry {
             kind,
             key,
             has_response: AtomicBool::new(false),
             has_end: AtomicBool::new(false),
             pending_ends,
-            progress: Mutex::new(CreateStage {
+            progress: Mutex::new(CreateProgress {
                 stored,
                 is_response_stored: false,
                 is_ending: false,
@@ -162,9 +162,9 @@ impl JournalEntry {
     }
 }
 
-impl Drop for JournalEntry {
+impl Drop for JournalEntryHandle {
     fn drop(&mut self) {
-        let is_absent = |progress: &CreateStage| progress.stored.is_absent();
+        let is_absent = |progress: &CreateProgress| progress.stored.is_absent();
         let progress = self.0.progress.try_lock();
         let is_stored = !progress.is_ok_and(|progress| is_absent(&progress));
         if self.0.has_end.load(Ordering::Relaxed) || !is_stored {
@@ -182,8 +182,8 @@ impl Drop for JournalEntry {
     }
 }
 
-impl EntryCell {
-    fn begin(self: &Arc<Self>, progress: &mut CreateStage, journal: &CreateJournal) {
+impl SharedJournalEntry {
+    fn begin(self: &Arc<Self>, progress: &mut CreateProgress, journal: &CreateJournal) {
         progress.in_flight = Some(journal.in_flight.begin(&self.key));
         renew_lease(Arc::downgrade(self));
     }
@@ -229,7 +229,7 @@ impl EntryCell {
     }
 }
 
-impl CreateStage {
+impl CreateProgress {
     fn set_response(
         &mut self,
         response: Option<RecordedResponse>,
@@ -248,9 +248,9 @@ impl CreateStage {
     }
 
     /// Sets the state at the end; returns what the store lacks.
-    fn end(&mut self, end: CreateEnd, kind: RecordKind) -> RecordChange {
+    fn end(&mut self, end: CreateEnd, kind: RecordKind) -> CreateEndRecordChange {
         match end {
-            CreateEnd::NotMade => return RecordChange::Remove,
+            CreateEnd::NotMade => return CreateEndRecordChange::Remove,
             CreateEnd::Accepted {
                 response,
                 response_id,
@@ -259,7 +259,7 @@ impl CreateStage {
             // A replay may have been delivered meanwhile.
             CreateEnd::AlreadyRecorded {
                 is_delivered: false,
-            } if self.is_response_stored => return RecordChange::Nothing,
+            } if self.is_response_stored => return CreateEndRecordChange::Nothing,
             CreateEnd::AlreadyRecorded { is_delivered: new } => {
                 if let CreateState::Accepted { is_delivered, .. } = &mut self.stored.record.state {
                     *is_delivered = new;
@@ -271,7 +271,7 @@ impl CreateStage {
                 let state = &mut self.stored.record.state;
                 let Some(channel) = state.channel().map(str::to_owned) else {
                     // Nothing was sent.
-                    return RecordChange::Remove;
+                    return CreateEndRecordChange::Remove;
                 };
                 *state = CreateState::OutcomeUnknown {
                     channel,
@@ -283,13 +283,13 @@ impl CreateStage {
             // Without a key, nobody asks for a response that reached its caller.
             CreateState::Accepted {
                 is_delivered: true, ..
-            } if kind == RecordKind::PaidCreate => RecordChange::Remove,
-            _ => RecordChange::Write,
+            } if kind == RecordKind::PaidCreate => CreateEndRecordChange::Remove,
+            _ => CreateEndRecordChange::Write,
         }
     }
 }
 
-fn renew_lease(cell: Weak<EntryCell>) {
+fn renew_lease(cell: Weak<SharedJournalEntry>) {
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(LEASE / 3).await;

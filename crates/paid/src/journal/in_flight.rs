@@ -18,20 +18,20 @@ pub enum InFlightPhase {
 }
 
 /// A key in flight, until it is dropped.
-pub struct InFlightKey {
+pub struct InFlightKeyGuard {
     key: Arc<str>,
     sender: watch::Sender<InFlightPhase>,
     all: InFlightKeys,
 }
 
 /// A create in flight, for a duplicate in this process that waits for its end.
-pub struct InFlightCreate(watch::Receiver<InFlightPhase>);
+pub struct InFlightCreateWatch(watch::Receiver<InFlightPhase>);
 
 impl InFlightKeys {
-    pub fn begin(&self, key: &Arc<str>) -> InFlightKey {
+    pub fn begin(&self, key: &Arc<str>) -> InFlightKeyGuard {
         let (sender, receiver) = watch::channel(InFlightPhase::Processing);
         self.lock().insert(key.clone(), receiver);
-        InFlightKey {
+        InFlightKeyGuard {
             key: key.clone(),
             sender,
             all: self.clone(),
@@ -39,8 +39,8 @@ impl InFlightKeys {
     }
 
     /// The create in flight under a key; `None` if there is none in this process.
-    pub fn find(&self, key: &str) -> Option<InFlightCreate> {
-        self.lock().get(key).cloned().map(InFlightCreate)
+    pub fn find(&self, key: &str) -> Option<InFlightCreateWatch> {
+        self.lock().get(key).cloned().map(InFlightCreateWatch)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, watch::Receiver<InFlightPhase>>> {
@@ -48,7 +48,7 @@ impl InFlightKeys {
     }
 }
 
-impl InFlightCreate {
+impl InFlightCreateWatch {
     pub fn phase(&self) -> InFlightPhase {
         *self.0.borrow()
     }
@@ -60,13 +60,13 @@ impl InFlightCreate {
     }
 }
 
-impl InFlightKey {
+impl InFlightKeyGuard {
     pub fn set_ending(&self) {
         self.sender.send_replace(InFlightPhase::Ending);
     }
 }
 
-impl Drop for InFlightKey {
+impl Drop for InFlightKeyGuard {
     fn drop(&mut self) {
         let mut all = self.all.lock();
         let ours = self.sender.subscribe();

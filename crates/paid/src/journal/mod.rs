@@ -1,7 +1,7 @@
 //! The journal of paid creates: what is stored of each before it is sent, so that none is lost or made twice.
 //!
 //! A create with an `Idempotency-Key` has a record under that key, any other one a record under its request id. The
-//! exchange that owns the record changes it through a [`JournalEntry`]; others only read it, except for a reservation
+//! exchange that owns the record changes it through a [`JournalEntryHandle`]; others only read it, except for a reservation
 //! whose owner is gone. Safety rests on the versions of records, never on clocks: after a lease has
 //! expired, others report the outcome as unknown, or take over a create that was not sent.
 
@@ -19,13 +19,13 @@ mod waiting;
 mod tests;
 
 pub use end::CreateEnd;
-pub use entry::JournalEntry;
+pub use entry::JournalEntryHandle;
 pub use listing::{UnsettledCreate, UnsettledReason, unsettled};
 pub use record::{
-    CreateRecord, CreateState, Fingerprint, INLINE_BODY_MAX, RecordedBody, RecordedResponse,
+    CreateFingerprint, CreateRecord, CreateState, INLINE_BODY_MAX, RecordedBody, RecordedResponse,
     UnreadableRecord,
 };
-pub use recording_memory::RecordingMemory;
+pub use recording_memory::RecordingMemoryShare;
 pub use settle::{OperatorVerdict, SettleResult, settle};
 
 use end::PendingEndCount;
@@ -33,7 +33,7 @@ use entry::run_to_end;
 use headgate_core::state::calendar::{unix_ms, whole_ms};
 use headgate_core::state::records::{Record, RecordContent, RecordKind};
 use headgate_core::state::{StateStore, StoreUnavailable};
-use in_flight::{InFlightCreate, InFlightKeys, InFlightPhase};
+use in_flight::{InFlightCreateWatch, InFlightKeys, InFlightPhase};
 use recording_memory::RecordingsTotal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -84,7 +84,7 @@ pub struct CreateRequest {
 pub struct KeyedRequest {
     /// Unique for caller, route and the text of the key.
     pub record_key: Arc<str>,
-    pub fingerprint: Fingerprint,
+    pub fingerprint: CreateFingerprint,
     /// How long after its start a create is waited for by its duplicates.
     pub wait_max: Duration,
     /// The size of the request, which is held while it waits.
@@ -94,7 +94,7 @@ pub struct KeyedRequest {
 /// The result of claiming a key for a request.
 pub enum KeyClaim {
     /// The request is the first one with its key, and may be sent.
-    FirstRequest(JournalEntry),
+    FirstRequest(JournalEntryHandle),
     /// The first request has this response.
     Response(ResponseReplay),
     /// The first request had a response that is not kept.
@@ -160,7 +160,7 @@ impl CreateJournal {
                 },
             };
             let record = CreateRecord::decode(&found.content.value)?;
-            let phase = local.as_ref().map(InFlightCreate::phase);
+            let phase = local.as_ref().map(InFlightCreateWatch::phase);
             let wait_max = match decide(record, found.version, keyed, phase, began.elapsed()) {
                 RecordDecision::Reply(claim) => return Ok(claim),
                 RecordDecision::TakeOver => {
@@ -192,15 +192,15 @@ impl CreateJournal {
         store: &Arc<dyn StateStore>,
         request: &CreateRequest,
         limits: JournalLimits,
-    ) -> JournalEntry {
+    ) -> JournalEntryHandle {
         let key = request.request_id.clone();
         let record = CreateRecord::new(request, None);
         self.entry(store, RecordKind::PaidCreate, key, record, limits)
     }
 
     /// The memory of a new recording of a streamed response.
-    pub fn recording_memory(&self) -> RecordingMemory {
-        RecordingMemory::from_total(&self.recordings)
+    pub fn recording_memory(&self) -> RecordingMemoryShare {
+        RecordingMemoryShare::from_total(&self.recordings)
     }
 
     /// Waits until the ends of all creates so far are stored.
@@ -215,9 +215,9 @@ impl CreateJournal {
         key: Arc<str>,
         record: CreateRecord,
         limits: JournalLimits,
-    ) -> JournalEntry {
+    ) -> JournalEntryHandle {
         let stored = VersionedRecord::new(store, kind, key.clone(), record, limits);
-        JournalEntry::new(kind, key, stored, self.pending_ends.clone())
+        JournalEntryHandle::new(kind, key, stored, self.pending_ends.clone())
     }
 
     fn keyed_entry(
@@ -226,7 +226,7 @@ impl CreateJournal {
         request: &CreateRequest,
         keyed: &KeyedRequest,
         limits: JournalLimits,
-    ) -> JournalEntry {
+    ) -> JournalEntryHandle {
         let (kind, key) = (RecordKind::IdempotencyKey, keyed.record_key.clone());
         let record = CreateRecord::new(request, Some(&keyed.fingerprint));
         self.entry(store, kind, key, record, limits)
@@ -284,7 +284,7 @@ impl CreateJournal {
         keyed: &KeyedRequest,
         limits: JournalLimits,
         version: u64,
-    ) -> Result<Option<JournalEntry>, JournalError> {
+    ) -> Result<Option<JournalEntryHandle>, JournalError> {
         let entry = self.keyed_entry(store, request, keyed, limits);
         let journal = self.clone();
         run_to_end(async move {
@@ -297,7 +297,7 @@ impl CreateJournal {
 
 /// The result of an insertion under a key.
 enum KeyInsertion {
-    Inserted(JournalEntry),
+    Inserted(JournalEntryHandle),
     Exists(Record),
 }
 
@@ -312,7 +312,7 @@ enum RecordDecision {
 
 /// Waits for a create that is processed in this process or in another gateway; returns the time from which on its
 /// record is worth reading.
-async fn wait(local: Option<InFlightCreate>, wait_max: Duration) -> Instant {
+async fn wait(local: Option<InFlightCreateWatch>, wait_max: Duration) -> Instant {
     match local {
         Some(local) => {
             local.wait_at_most(wait_max.min(LOCAL_POLL_INTERVAL)).await;

@@ -13,7 +13,7 @@ const FORMAT: u8 = 1;
 
 /// The SHA-256 of what makes two requests equal, in hex.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fingerprint(pub String);
+pub struct CreateFingerprint(pub String);
 
 /// A paid create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct CreateRecord {
     pub created_ms: u64,
     /// `None` for a create without a key.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fingerprint: Option<Fingerprint>,
+    pub fingerprint: Option<CreateFingerprint>,
     pub state: CreateState,
 }
 
@@ -96,7 +96,7 @@ pub struct UnreadableRecord;
 
 impl CreateRecord {
     /// A create of which nothing was sent.
-    pub fn new(request: &CreateRequest, fingerprint: Option<&Fingerprint>) -> Self {
+    pub fn new(request: &CreateRequest, fingerprint: Option<&CreateFingerprint>) -> Self {
         Self {
             request_id: request.request_id.to_string(),
             caller: request.caller.to_string(),

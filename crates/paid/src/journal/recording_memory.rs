@@ -10,12 +10,12 @@ const BYTES_MAX: usize = 512 << 20;
 pub type RecordingsTotal = Arc<AtomicUsize>;
 
 /// The memory of one recording, until it is dropped.
-pub struct RecordingMemory {
+pub struct RecordingMemoryShare {
     all: RecordingsTotal,
     bytes: usize,
 }
 
-impl RecordingMemory {
+impl RecordingMemoryShare {
     pub(super) fn from_total(all: &RecordingsTotal) -> Self {
         Self {
             all: all.clone(),
@@ -36,7 +36,7 @@ impl RecordingMemory {
     }
 }
 
-impl Drop for RecordingMemory {
+impl Drop for RecordingMemoryShare {
     fn drop(&mut self) {
         self.release();
     }

@@ -45,7 +45,7 @@ impl JournalSetup {
     ) -> Result<KeyClaim, JournalError> {
         let keyed = KeyedRequest {
             record_key: key.into(),
-            fingerprint: Fingerprint(body.into()),
+            fingerprint: CreateFingerprint(body.into()),
             wait_max: Duration::from_millis(50),
             body_bytes: 1,
         };
@@ -72,7 +72,8 @@ impl JournalSetup {
 
     /// Puts a record in place as another gateway would have left it.
     async fn leave(&self, key: &str, state: CreateState) {
-        let mut record = CreateRecord::new(&create("req_gone"), Some(&Fingerprint("a".into())));
+        let mut record =
+            CreateRecord::new(&create("req_gone"), Some(&CreateFingerprint("a".into())));
         record.state = state;
         let content = RecordContent {
             value: record.encode(),
@@ -95,7 +96,7 @@ fn create(request_id: &str) -> CreateRequest {
     }
 }
 
-fn first(claim: KeyClaim) -> JournalEntry {
+fn first(claim: KeyClaim) -> JournalEntryHandle {
     match claim {
         KeyClaim::FirstRequest(entry) => entry,
         _ => panic!("the key is not free"),
@@ -135,7 +136,7 @@ async fn until(mut is_there: impl AsyncFnMut() -> bool) {
 
 #[test]
 fn a_record_survives_its_format_and_a_later_format_is_refused() {
-    let mut record = CreateRecord::new(&create("req_1"), Some(&Fingerprint("abc".into())));
+    let mut record = CreateRecord::new(&create("req_1"), Some(&CreateFingerprint("abc".into())));
     for state in [
         CreateState::Reserved { lease_ms: 7 },
         CreateState::Sending {

@@ -32,7 +32,7 @@ struct CallerWaitCount {
 }
 
 /// The permit of one duplicate to wait, until it is dropped.
-pub struct WaitPermit {
+pub struct DuplicateWaitPermit {
     all: WaitingDuplicates,
     record_key: Arc<str>,
     caller: Arc<str>,
@@ -58,7 +58,7 @@ impl WaitingDuplicates {
         record_key: &Arc<str>,
         caller: &Arc<str>,
         body_bytes: usize,
-    ) -> Option<WaitPermit> {
+    ) -> Option<DuplicateWaitPermit> {
         let mut counts = self.lock();
         let of_key = counts.keys.get(record_key).map_or(0, |(count, _)| *count);
         let is_full = |caller_count: &CallerWaitCount| {
@@ -73,7 +73,7 @@ impl WaitingDuplicates {
         caller_count.body_bytes += body_bytes;
         let (count, read) = counts.keys.entry(record_key.clone()).or_default();
         *count += 1;
-        Some(WaitPermit {
+        Some(DuplicateWaitPermit {
             all: self.clone(),
             record_key: record_key.clone(),
             caller: caller.clone(),
@@ -87,7 +87,7 @@ impl WaitingDuplicates {
     }
 }
 
-impl WaitPermit {
+impl DuplicateWaitPermit {
     /// The record as it was at `not_before` or later: at most one of the duplicates that wait reads it.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl WaitPermit {
     }
 }
 
-impl Drop for WaitPermit {
+impl Drop for DuplicateWaitPermit {
     fn drop(&mut self) {
         let mut counts = self.all.lock();
         if let Some((count, _)) = counts.keys.get_mut(&self.record_key) {
@@ -141,7 +141,7 @@ impl Drop for WaitPermit {
 mod tests {
     use super::*;
     use headgate_core::state::memory::MemoryStore;
-    use headgate_core::state::test_stores::{InterceptedStore, RecordCall};
+    use headgate_core::state::test_stores::{InterceptedStore, RecordStoreOperation};
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
@@ -195,7 +195,7 @@ mod tests {
         let reads: Arc<AtomicUsize> = Arc::default();
         let counted = reads.clone();
         let store = Arc::new(InterceptedStore::new(move |call| {
-            assert_eq!(call, RecordCall::Get);
+            assert_eq!(call, RecordStoreOperation::Get);
             counted.fetch_add(1, Ordering::Relaxed);
             Box::pin(async {
                 tokio::time::sleep(Duration::from_millis(100)).await;

@@ -7,18 +7,18 @@ mod requests;
 mod settings;
 
 use crate::{
-    IgnoredEdit, PluginBodyStep, PluginCallback, PluginFailure, PluginStep, RunningPlugin,
-    WithheldPartGrants,
+    IgnoredEdit, PluginBodyAction, PluginCallback, PluginFailure, PluginStreamAction,
+    RunningPlugin, WithheldPartGrants,
 };
-use active::ActivePlugin;
+use active::ExchangePlugin;
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
-use headgate_core::filter::body_edit::BodyEditor;
+use headgate_core::filter::body_edit::CheckedBodyEditor;
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, settings_schema,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, InvalidSettings, settings_schema,
 };
-use headgate_core::filter::response_inputs::ResponseInputs;
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::response_inputs::ResponseVaryInputs;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::view::{EventAction, EventView, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_protocol::fault::Fault;
@@ -31,7 +31,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "plugin",
     summary: "Runs a sandboxed plugin, a WebAssembly module with the Proxy-Wasm interface, on requests and responses.",
     side: ChainSide::Either,
-    placement: FilterPlacement::CHECK,
+    placement: FilterChainRules::CHECK,
     settings: Some(settings_schema::<PluginFilterConfig>),
     bare: false,
     build: |settings, context| Ok(Arc::new(PluginFilter::build(settings, context)?)),
@@ -45,7 +45,7 @@ struct PluginFilter {
     shows_response: bool,
     on_failure: PluginFailurePolicy,
     side: ChainSide,
-    editor: BodyEditor,
+    editor: CheckedBodyEditor,
 }
 
 impl Filter for PluginFilter {
@@ -74,7 +74,7 @@ impl Filter for PluginFilter {
         }
     }
 
-    fn add_response_inputs(&self, inputs: &mut ResponseInputs) {
+    fn add_response_inputs(&self, inputs: &mut ResponseVaryInputs) {
         if self.phases.response_headers || self.phases.response_body {
             inputs.add_all();
         }
@@ -126,7 +126,7 @@ impl Filter for PluginFilter {
         }
     }
 
-    fn on_done(&self, request: &mut RequestView, _settlement: Settlement) {
+    fn on_done(&self, request: &mut RequestView, _settlement: ExchangeSettlement) {
         if let Some(mut active) = self.take(request) {
             active.show_request(request, None, &self.grants);
             self.plugin.finish(active.stream, active.exchange);
@@ -175,13 +175,13 @@ impl PluginFilter {
             .on_response_headers(&mut active.exchange, false)
             .await;
         match called {
-            Ok(PluginStep::Continue | PluginStep::Hold) => {
+            Ok(PluginStreamAction::Continue | PluginStreamAction::Hold) => {
                 active.take_over_response(response, &self.plugin);
                 self.keep(response.request, active);
                 Ok(())
             }
-            Ok(PluginStep::Reply(reply)) => Err(denied_fault(self.plugin.name(), &reply)),
-            Ok(PluginStep::Close) => Err(closed_fault(self.plugin.name())),
+            Ok(PluginStreamAction::Reply(reply)) => Err(denied_fault(self.plugin.name(), &reply)),
+            Ok(PluginStreamAction::Close) => Err(closed_fault(self.plugin.name())),
             Err(failure) => self.failed(&failure),
         }
     }
@@ -200,19 +200,19 @@ impl PluginFilter {
             .on_response_body(&mut active.exchange, body.clone(), true)
             .await;
         match called {
-            Ok(PluginBodyStep::Continue(changed)) => {
+            Ok(PluginBodyAction::Continue(changed)) => {
                 *body = changed;
                 active.take_over_response(response, &self.plugin);
                 self.keep(response.request, active);
                 Ok(())
             }
-            Ok(PluginBodyStep::Hold) => {
+            Ok(PluginBodyAction::Hold) => {
                 active.take_over_response(response, &self.plugin);
                 self.keep(response.request, active);
                 Ok(())
             }
-            Ok(PluginBodyStep::Reply(reply)) => Err(denied_fault(self.plugin.name(), &reply)),
-            Ok(PluginBodyStep::Close) => Err(closed_fault(self.plugin.name())),
+            Ok(PluginBodyAction::Reply(reply)) => Err(denied_fault(self.plugin.name(), &reply)),
+            Ok(PluginBodyAction::Close) => Err(closed_fault(self.plugin.name())),
             Err(failure) => self.failed(&failure),
         }
     }
@@ -253,7 +253,7 @@ impl PluginFilter {
         &self,
         request: &mut RequestView,
         candidate: Option<&Candidate>,
-        call: impl AsyncFnOnce(&mut ActivePlugin) -> Result<PluginBodyStep, PluginFailure>,
+        call: impl AsyncFnOnce(&mut ExchangePlugin) -> Result<PluginBodyAction, PluginFailure>,
     ) -> Result<Option<Bytes>, Fault> {
         let Some(mut active) = self.take(request) else {
             return Ok(None);
@@ -265,16 +265,16 @@ impl PluginFilter {
             self.plugin.report_ignored(IgnoredEdit::SentHead);
         }
         match called {
-            Ok(PluginBodyStep::Continue(bytes)) => {
+            Ok(PluginBodyAction::Continue(bytes)) => {
                 self.keep(request, active);
                 Ok(Some(bytes))
             }
-            Ok(PluginBodyStep::Hold) => {
+            Ok(PluginBodyAction::Hold) => {
                 self.keep(request, active);
                 Ok(Some(Bytes::new()))
             }
-            Ok(PluginBodyStep::Reply(reply)) => Err(denied_fault(self.plugin.name(), &reply)),
-            Ok(PluginBodyStep::Close) => Err(closed_fault(self.plugin.name())),
+            Ok(PluginBodyAction::Reply(reply)) => Err(denied_fault(self.plugin.name(), &reply)),
+            Ok(PluginBodyAction::Close) => Err(closed_fault(self.plugin.name())),
             Err(failure) => {
                 self.failed(&failure)?;
                 // What the plugin still holds passes unchanged; it ends with the event of this call.
@@ -283,19 +283,19 @@ impl PluginFilter {
         }
     }
 
-    async fn begin(&self, request: &RequestView) -> Result<Option<Box<ActivePlugin>>, Fault> {
+    async fn begin(&self, request: &RequestView) -> Result<Option<Box<ExchangePlugin>>, Fault> {
         match self.plugin.open_stream().await {
-            Ok(stream) => Ok(Some(ActivePlugin::new(stream, request, &self.grants))),
+            Ok(stream) => Ok(Some(ExchangePlugin::new(stream, request, &self.grants))),
             Err(failure) => self.failed(&failure).map(|()| None),
         }
     }
 
     /// The plugin's part of the exchange; `None` if it failed before, or its condition does not hold.
-    fn take(&self, request: &mut RequestView) -> Option<Box<ActivePlugin>> {
-        ActivePlugin::take(request, self.identity())
+    fn take(&self, request: &mut RequestView) -> Option<Box<ExchangePlugin>> {
+        ExchangePlugin::take(request, self.identity())
     }
 
-    fn keep(&self, request: &mut RequestView, active: Box<ActivePlugin>) {
+    fn keep(&self, request: &mut RequestView, active: Box<ExchangePlugin>) {
         active.keep(request, self.identity());
     }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 /// Collects the messages of a stream, in bounded memory.
 #[derive(Debug)]
-pub struct StreamedMessages {
+pub struct StreamMessageCollector {
     shape: &'static ConversationShape,
     bytes_max: usize,
     bytes_left: usize,
@@ -28,23 +28,23 @@ struct StreamedMessage {
 #[derive(Debug)]
 struct StreamedPart {
     place: PartPlace,
-    form: StreamedForm,
+    form: StreamedPartKind,
     id: String,
     name: String,
     text: String,
 }
 
 /// What distinguishes the parts of a message: two indexes of the protocol.
-pub(crate) type PartPlace = (StreamedForm, u64, u64);
+pub(crate) type PartPlace = (StreamedPartKind, u64, u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StreamedForm {
+pub(crate) enum StreamedPartKind {
     Text,
     Reasoning,
     ToolCall,
 }
 
-impl StreamedMessages {
+impl StreamMessageCollector {
     /// Collects up to `bytes_max`.
     pub fn new(shape: &'static ConversationShape, bytes_max: usize) -> Self {
         Self {
@@ -161,13 +161,13 @@ impl StreamedMessage {
                 break;
             }
             parts.push(match part.form {
-                StreamedForm::Text => MessagePart::Text {
+                StreamedPartKind::Text => MessagePart::Text {
                     content: allowance.text(&part.text, true),
                 },
-                StreamedForm::Reasoning => MessagePart::Reasoning {
+                StreamedPartKind::Reasoning => MessagePart::Reasoning {
                     content: allowance.text(&part.text, true),
                 },
-                StreamedForm::ToolCall => MessagePart::ToolCall {
+                StreamedPartKind::ToolCall => MessagePart::ToolCall {
                     id: allowance.text(&part.id, true),
                     name: allowance.text(&part.name, true),
                     arguments: allowance.text(&part.text, true),

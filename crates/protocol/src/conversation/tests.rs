@@ -1,7 +1,7 @@
 //! Tests of the messages of requests and responses.
 
 use super::{
-    ConversationShape, ConversationText, RequestMessages, StreamedMessages, request_messages,
+    ConversationShape, ConversationText, RequestMessages, StreamMessageCollector, request_messages,
     response_text,
 };
 use crate::Protocol;
@@ -159,7 +159,7 @@ fn the_pieces_of_a_stream_become_the_same_messages() {
         ),
     ];
     for (protocol, reason, events) in streams {
-        let mut messages = StreamedMessages::new(shape(protocol), ROOM);
+        let mut messages = StreamMessageCollector::new(shape(protocol), ROOM);
         for event in &events {
             messages.push(event.to_string().as_bytes());
         }
@@ -188,7 +188,7 @@ fn what_exceeds_the_limit_is_left_out_and_the_rest_is_marked() {
         assert!(!found.json.contains("never"));
         read(&found);
     }
-    let mut stream = StreamedMessages::new(shape(Protocol::Chat), 1_000);
+    let mut stream = StreamMessageCollector::new(shape(Protocol::Chat), 1_000);
     for index in 0..5_000 {
         let event = json!({"choices": [{"index": index % 7, "delta": {"content": "abc \u{1}"}}]});
         stream.push(event.to_string().as_bytes());
@@ -210,7 +210,7 @@ fn a_secret_is_masked_also_where_the_text_is_cut() {
         let body = json!({"messages": [{"role": "user", "content": content}]});
         let found = request(Protocol::Chat, &body, 200).messages;
         assert!(!found.json.contains("sk-"), "{}", found.json);
-        let mut stream = StreamedMessages::new(shape(Protocol::Chat), 200);
+        let mut stream = StreamMessageCollector::new(shape(Protocol::Chat), 200);
         for piece in [&content[..before + 5], &content[before + 5..]] {
             let event = json!({"choices": [{"index": 0, "delta": {"content": piece}}]});
             stream.push(event.to_string().as_bytes());

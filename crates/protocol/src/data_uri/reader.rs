@@ -13,7 +13,7 @@ const OPERATIONS_MAX: u32 = 1 << 20;
 
 /// Where the pieces of a data URI start, as its decoder found them.
 #[derive(Clone, Debug, Default)]
-pub struct DataUriIndex {
+pub struct DataUriPieceIndex {
     /// Offsets in the text.
     starts: Vec<u32>,
     /// Decoded bytes.
@@ -23,7 +23,7 @@ pub struct DataUriIndex {
 /// The content of a data URI as a file. It holds one piece, and fails with an error once it has done too much work.
 pub struct DataUriReader<'a> {
     text: Bytes,
-    index: &'a DataUriIndex,
+    index: &'a DataUriPieceIndex,
     at: u64,
     /// The piece that is decoded, and its number.
     piece: Vec<u8>,
@@ -32,7 +32,7 @@ pub struct DataUriReader<'a> {
     operations_left: u32,
 }
 
-impl DataUriIndex {
+impl DataUriPieceIndex {
     /// Notes that `decoder` is about to decode a piece.
     pub fn begin_piece(&mut self, decoder: &DataUriDecoder) {
         // A request has less than 4 GiB: offsets of its tape are of 32 bits.
@@ -47,7 +47,7 @@ impl DataUriIndex {
 
 impl<'a> DataUriReader<'a> {
     /// `index` must be that of the whole data URI.
-    pub fn new(uri: &DataUri, index: &'a DataUriIndex) -> Self {
+    pub fn new(uri: &DataUri, index: &'a DataUriPieceIndex) -> Self {
         Self {
             text: uri.payload.clone(),
             index,
@@ -129,8 +129,8 @@ mod tests {
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
 
-    fn build_index(uri: &DataUri) -> DataUriIndex {
-        let (mut index, mut decoder) = (DataUriIndex::default(), uri.decoder());
+    fn build_index(uri: &DataUri) -> DataUriPieceIndex {
+        let (mut index, mut decoder) = (DataUriPieceIndex::default(), uri.decoder());
         let mut piece = Vec::new();
         loop {
             index.begin_piece(&decoder);

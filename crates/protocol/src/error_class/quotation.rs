@@ -26,7 +26,7 @@ pub fn may_quote(error: &[u8], request: &[u8]) -> bool {
         let start = &error[..error.len().min(ERROR_BYTES_MAX)];
         messages.push(String::from_utf8_lossy(start));
     }
-    let mut texts = RequestTexts {
+    let mut texts = RequestTextIterator {
         rest: request,
         key: b"",
     };
@@ -37,13 +37,13 @@ pub fn may_quote(error: &[u8], request: &[u8]) -> bool {
 }
 
 /// The texts in a JSON document, without keys and the names of models.
-struct RequestTexts<'a> {
+struct RequestTextIterator<'a> {
     rest: &'a [u8],
     /// The last key.
     key: &'a [u8],
 }
 
-impl<'a> Iterator for RequestTexts<'a> {
+impl<'a> Iterator for RequestTextIterator<'a> {
     type Item = Cow<'a, str>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -10,12 +10,12 @@ pub struct ReceivedError<'a> {
     /// `None` for an event that names no status.
     pub status: Option<u16>,
     codes: Vec<Cow<'a, str>>,
-    pub messages: Vec<(MessagePlace, Cow<'a, str>)>,
+    pub messages: Vec<(ErrorMessageField, Cow<'a, str>)>,
 }
 
 /// Where a message is: a part of a provider's format, to which a message pattern belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MessagePlace {
+pub enum ErrorMessageField {
     /// `error.message`, also of the first of `errors`
     ErrorMessage,
     /// `error`, a text
@@ -114,8 +114,8 @@ impl<'a> ReceivedError<'a> {
             let is_object = data[value.start] == b'{';
             match key {
                 b"error" | b"Error" | b"detail" if is_object => self.read_error(data, value),
-                b"error" => self.read_message(MessagePlace::ErrorText, data, value),
-                b"detail" => self.read_message(MessagePlace::Detail, data, value),
+                b"error" => self.read_message(ErrorMessageField::ErrorText, data, value),
+                b"detail" => self.read_message(ErrorMessageField::Detail, data, value),
                 b"errors" => {
                     if let Some(first) = skim::elements(data, value).next() {
                         self.read_error(data, first);
@@ -129,17 +129,22 @@ impl<'a> ReceivedError<'a> {
                     }
                 }
                 b"output" | b"base_resp" | b"header" => {
-                    self.read_members(MessagePlace::Message, key, data, value);
+                    self.read_members(ErrorMessageField::Message, key, data, value);
                 }
                 _ => {}
             }
         }
-        self.read_members(MessagePlace::Message, b"", data, body);
+        self.read_members(ErrorMessageField::Message, b"", data, body);
     }
 
     /// The error object, with the objects that refine it.
     fn read_error(&mut self, data: &'a [u8], error: Range<usize>) {
-        self.read_members(MessagePlace::ErrorMessage, b"error", data, error.clone());
+        self.read_members(
+            ErrorMessageField::ErrorMessage,
+            b"error",
+            data,
+            error.clone(),
+        );
         for (key, value) in skim::members(data, error) {
             match key {
                 b"details" if data[value.start] == b'[' => {
@@ -155,7 +160,7 @@ impl<'a> ReceivedError<'a> {
 
     fn read_members(
         &mut self,
-        place: MessagePlace,
+        place: ErrorMessageField,
         parent: &[u8],
         data: &'a [u8],
         object: Range<usize>,
@@ -183,11 +188,11 @@ impl<'a> ReceivedError<'a> {
         }
     }
 
-    fn read_message(&mut self, place: MessagePlace, data: &'a [u8], value: Range<usize>) {
+    fn read_message(&mut self, place: ErrorMessageField, data: &'a [u8], value: Range<usize>) {
         let plain = skim::plain_string(data, value.clone());
         // A single word in the place of a message is a code.
         if let Some(word) = plain
-            && place == MessagePlace::ErrorText
+            && place == ErrorMessageField::ErrorText
             && !word.contains(char::is_whitespace)
         {
             self.add_code(Cow::Borrowed(word));
@@ -210,7 +215,7 @@ impl<'a> ReceivedError<'a> {
     }
 }
 
-impl MessagePlace {
+impl ErrorMessageField {
     const ALL: [Self; 4] = [
         Self::ErrorMessage,
         Self::ErrorText,

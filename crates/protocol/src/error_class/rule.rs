@@ -1,16 +1,17 @@
 //! The rows that are built in, as parsed from `providers.txt`.
 
 use super::pattern::{CodePattern, MessagePattern};
-use super::received_error::{MessagePlace, ReceivedError};
+use super::received_error::{ErrorMessageField, ReceivedError};
 use super::{ErrorClass, ErrorClassification, ErrorEvidence};
 use std::sync::LazyLock;
 
 /// The rows in the order in which they are tried. Parsed at the first error: a start costs nothing.
-pub static RULES: LazyLock<Vec<ErrorRule>> = LazyLock::new(|| parse(include_str!("providers.txt")));
+pub static RULES: LazyLock<Vec<BuiltInErrorRule>> =
+    LazyLock::new(|| parse(include_str!("providers.txt")));
 
 /// A row of the table: which errors it matches, and their class.
 #[derive(Clone, Debug)]
-pub struct ErrorRule {
+pub struct BuiltInErrorRule {
     /// The provider or server that sends the error.
     #[cfg_attr(
         not(test),
@@ -22,10 +23,10 @@ pub struct ErrorRule {
     pub statuses: Option<(u16, u16)>,
     /// One of them must match a code or type of the error; any error matches if there is none.
     pub codes: Vec<CodePattern<'static>>,
-    pub message: Option<(MessagePlace, MessagePattern<'static>)>,
+    pub message: Option<(ErrorMessageField, MessagePattern<'static>)>,
 }
 
-impl ErrorRule {
+impl BuiltInErrorRule {
     /// The error's classification if the row matches. An error without a status, as in a stream, matches rows for any
     /// status by its codes.
     pub fn classification(&self, error: &ReceivedError<'_>) -> Option<ErrorClassification> {
@@ -61,7 +62,7 @@ impl ErrorRule {
     }
 }
 
-fn parse(table: &'static str) -> Vec<ErrorRule> {
+fn parse(table: &'static str) -> Vec<BuiltInErrorRule> {
     let mut provider = "";
     let mut rules = Vec::new();
     for line in table.lines() {
@@ -76,7 +77,7 @@ fn parse(table: &'static str) -> Vec<ErrorRule> {
 }
 
 /// `class | status | codes | message`, where `-` is an empty column.
-fn parse_row(provider: &'static str, line: &'static str) -> Option<ErrorRule> {
+fn parse_row(provider: &'static str, line: &'static str) -> Option<BuiltInErrorRule> {
     let mut columns = line
         .split(" | ")
         .map(|column| (column != "-").then_some(column));
@@ -84,7 +85,7 @@ fn parse_row(provider: &'static str, line: &'static str) -> Option<ErrorRule> {
     let statuses = columns.next()?.map(parse_statuses);
     let codes = columns.next()?.map(|codes| codes.split(", "));
     let message = columns.next()?.map(parse_message);
-    Some(ErrorRule {
+    Some(BuiltInErrorRule {
         provider,
         class,
         statuses: match statuses {
@@ -104,7 +105,7 @@ fn parse_statuses(column: &str) -> Option<(u16, u16)> {
     Some((lowest.parse().ok()?, highest.parse().ok()?))
 }
 
-fn parse_message(column: &'static str) -> Option<(MessagePlace, MessagePattern<'static>)> {
+fn parse_message(column: &'static str) -> Option<(ErrorMessageField, MessagePattern<'static>)> {
     let (place, pattern) = column.split_once(": ")?;
-    Some((MessagePlace::named(place)?, MessagePattern(pattern)))
+    Some((ErrorMessageField::named(place)?, MessagePattern(pattern)))
 }

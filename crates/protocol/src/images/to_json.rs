@@ -17,7 +17,7 @@ const TEXT_BYTES_MAX: usize = 20_971_520;
 
 /// The URL at which a file of a form is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileUrl {
+pub struct StoredFormFileUrl {
     /// The content of the file within the body.
     pub span: Range<usize>,
     pub url: String,
@@ -31,7 +31,7 @@ pub enum FileRepresentation<'u> {
     /// As data URLs without content, for filters that only need the structure.
     StandIns,
     /// As these URLs, and as data URLs where there is none.
-    Urls(&'u [FileUrl]),
+    Urls(&'u [StoredFormFileUrl]),
 }
 
 /// The members of an edit, collected from the parts of its form.
@@ -330,7 +330,7 @@ fn data_url(
     out.push(b'"');
 }
 
-fn url_for_part<'u>(part: &FormPart, urls: &'u [FileUrl]) -> Option<&'u str> {
+fn url_for_part<'u>(part: &FormPart, urls: &'u [StoredFormFileUrl]) -> Option<&'u str> {
     let mut urls = urls.iter();
     let found = urls.find(|file| file.span == part.value)?;
     Some(&found.url)

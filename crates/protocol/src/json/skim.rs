@@ -4,7 +4,7 @@
 //! wrong range of the same bytes, but never a panic.
 
 use super::byte_set::byte_set;
-use super::string_block::{BlockClassifier, SmallBlocks, StringBlock};
+use super::string_block::{BlockClassifier, SmallBlocks, StringBlockMasks};
 use std::ops::Range;
 
 /// The value at a path of keys; keys that are written with escapes do not match.
@@ -48,8 +48,8 @@ pub fn member_span(json: &[u8], name: &str) -> Option<Range<usize>> {
 
 /// Steps through the members of the document's object, so that the start of a value can be seen before the value is
 /// passed over.
-pub fn member_walk(json: &[u8]) -> MemberWalk<'_> {
-    MemberWalk(RawCursor::new(json, 0..json.len(), b'{'))
+pub fn member_walk(json: &[u8]) -> RawMemberCursor<'_> {
+    RawMemberCursor(RawCursor::new(json, 0..json.len(), b'{'))
 }
 
 /// The ranges of the elements of the array at `range`.
@@ -58,8 +58,8 @@ pub fn elements(json: &[u8], range: Range<usize>) -> RawElements<'_> {
 }
 
 /// The members of the object at `range`, and those of the objects in it.
-pub fn nested_members(json: &[u8], range: Range<usize>) -> NestedMembers<'_> {
-    NestedMembers {
+pub fn nested_members(json: &[u8], range: Range<usize>) -> TwoLevelMembers<'_> {
+    TwoLevelMembers {
         cursor: RawCursor::new(json, range, b'{'),
         object: None,
     }
@@ -70,7 +70,7 @@ pub fn nested_members(json: &[u8], range: Range<usize>) -> NestedMembers<'_> {
 pub fn trailing_object<T>(
     json: &[u8],
     key_end: usize,
-    read: impl FnOnce(&mut NestedMembers<'_>) -> T,
+    read: impl FnOnce(&mut TwoLevelMembers<'_>) -> T,
 ) -> Option<T> {
     let mut cursor = RawCursor { json, at: key_end };
     if !cursor.skip(b':') {
@@ -78,7 +78,7 @@ pub fn trailing_object<T>(
     }
     let mut members = nested_members(json, cursor.at..json.len());
     let read = read(&mut members);
-    let NestedMembers {
+    let TwoLevelMembers {
         mut cursor,
         object: None,
     } = members
@@ -109,14 +109,14 @@ pub struct RawMembers<'a>(RawCursor<'a>);
 pub struct RawElements<'a>(RawCursor<'a>);
 
 /// The members of an object, one level of objects in it included.
-pub struct NestedMembers<'a> {
+pub struct TwoLevelMembers<'a> {
     cursor: RawCursor<'a>,
     /// The key of the inner object in which the cursor is.
     object: Option<&'a [u8]>,
 }
 
 /// A member of an object, or of an object in it.
-pub struct NestedMember<'a> {
+pub struct TwoLevelMember<'a> {
     /// The key of the inner object that has the member; empty for a member of the outer one.
     pub object: &'a [u8],
     /// Without quotes.
@@ -125,9 +125,9 @@ pub struct NestedMember<'a> {
 }
 
 /// The members of an object, one at a time: a key with [`Self::next_key`], then its value with [`Self::skip_value`].
-pub struct MemberWalk<'a>(RawCursor<'a>);
+pub struct RawMemberCursor<'a>(RawCursor<'a>);
 
-impl<'a> MemberWalk<'a> {
+impl<'a> RawMemberCursor<'a> {
     /// The next key without quotes; `None` at the end of the object, and where a key is missing or cut off.
     pub fn next_key(&mut self) -> Option<&'a [u8]> {
         self.0.skip(b',');
@@ -170,8 +170,8 @@ impl<'a> Iterator for RawMembers<'a> {
     }
 }
 
-impl<'a> Iterator for NestedMembers<'a> {
-    type Item = NestedMember<'a>;
+impl<'a> Iterator for TwoLevelMembers<'a> {
+    type Item = TwoLevelMember<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let cursor = &mut self.cursor;
@@ -188,7 +188,7 @@ impl<'a> Iterator for NestedMembers<'a> {
             let value = cursor.value()?;
             cursor.skip(b',');
             let object = self.object.unwrap_or_default();
-            return Some(NestedMember { object, key, value });
+            return Some(TwoLevelMember { object, key, value });
         }
     }
 }
@@ -260,7 +260,7 @@ impl<'a> RawCursor<'a> {
 fn string_end(json: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     'blocks: while at < json.len() {
-        let mut specials = StringBlock::at::<SmallBlocks>(json, at).specials;
+        let mut specials = StringBlockMasks::at::<SmallBlocks>(json, at).specials;
         while specials != 0 {
             let special = at + specials.trailing_zeros() as usize;
             match json.get(special)? {

@@ -9,7 +9,7 @@ const BLOCK_BYTES_MAX: usize = 64;
 
 /// The bytes of a block that matter to the scan of a string. Bit n is about byte n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StringBlock {
+pub(super) struct StringBlockMasks {
     /// Quotes, backslashes and control characters, and what is after the end of the text.
     pub specials: u64,
     /// Bytes that are not ASCII.
@@ -22,7 +22,7 @@ pub(super) trait BlockClassifier {
     const BYTES: usize;
 
     /// Classifies `BYTES` bytes.
-    fn classify(block: &[u8]) -> StringBlock;
+    fn classify(block: &[u8]) -> StringBlockMasks;
 }
 
 /// Classifies 16 times `PARTS` bytes, on every processor.
@@ -34,9 +34,9 @@ pub(super) type SmallBlocks = PortableClassifier<1>;
 pub(super) type LargeBlocks = PortableClassifier<4>;
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use avx2::Avx2Blocks;
+pub(super) use avx2::Avx2Classifier;
 
-impl StringBlock {
+impl StringBlockMasks {
     /// The block that begins at `at`.
     #[inline(always)]
     pub fn at<C: BlockClassifier>(bytes: &[u8], at: usize) -> Self {
@@ -64,7 +64,7 @@ impl<const PARTS: usize> BlockClassifier for PortableClassifier<PARTS> {
     const BYTES: usize = PARTS * PART_BYTES;
 
     #[inline(always)]
-    fn classify(block: &[u8]) -> StringBlock {
+    fn classify(block: &[u8]) -> StringBlockMasks {
         let (parts, _) = block[..Self::BYTES].as_chunks::<PART_BYTES>();
         let (mut specials, mut high) = (0, 0);
         for (index, part) in parts.iter().enumerate() {
@@ -75,14 +75,14 @@ impl<const PARTS: usize> BlockClassifier for PortableClassifier<PARTS> {
             specials |= u64::from(is_special.to_bitmask()) << (index * PART_BYTES);
             high |= u64::from(part.to_bitmask()) << (index * PART_BYTES);
         }
-        StringBlock { specials, high }
+        StringBlockMasks { specials, high }
     }
 }
 
 /// The instructions of AVX2, which not every processor has, so that the compiler uses them only where it is told to.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{BLOCK_BYTES_MAX, BlockClassifier, INVERTED_BIT, StringBlock};
+    use super::{BLOCK_BYTES_MAX, BlockClassifier, INVERTED_BIT, StringBlockMasks};
     use std::arch::x86_64::{
         __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
         _mm256_or_si256, _mm256_set1_epi8, _mm256_xor_si256,
@@ -91,13 +91,13 @@ mod avx2 {
     const HALF_BYTES: usize = 32;
 
     /// For blocks of 64 bytes, on processors with AVX2. Used only in functions that are compiled for AVX2.
-    pub struct Avx2Blocks;
+    pub struct Avx2Classifier;
 
-    impl BlockClassifier for Avx2Blocks {
+    impl BlockClassifier for Avx2Classifier {
         const BYTES: usize = BLOCK_BYTES_MAX;
 
         #[inline(always)]
-        fn classify(block: &[u8]) -> StringBlock {
+        fn classify(block: &[u8]) -> StringBlockMasks {
             // SAFETY: the scan uses this classifier only if the processor has AVX2.
             unsafe { classify(block) }
         }
@@ -105,12 +105,12 @@ mod avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn classify(block: &[u8]) -> StringBlock {
+    fn classify(block: &[u8]) -> StringBlockMasks {
         let ([first, second], _) = block.as_chunks::<HALF_BYTES>() else {
             unreachable!("a block has two halves");
         };
         let (first, second) = (half(first), half(second));
-        StringBlock {
+        StringBlockMasks {
             specials: u64::from(first.0) | u64::from(second.0) << HALF_BYTES,
             high: u64::from(first.1) | u64::from(second.1) << HALF_BYTES,
         }
@@ -141,11 +141,11 @@ mod tests {
                 let mut block = vec![b'a'; C::BYTES];
                 block[position] = byte;
                 let is_special = byte < b' ' || b"\"\\".contains(&byte);
-                let expected = StringBlock {
+                let expected = StringBlockMasks {
                     specials: u64::from(is_special) << position,
                     high: u64::from(byte >= 0x80) << position,
                 };
-                let found = StringBlock::at::<C>(&block, 0);
+                let found = StringBlockMasks::at::<C>(&block, 0);
                 assert_eq!(found, expected, "{byte} at {position} of {}", C::BYTES);
             }
         }
@@ -157,7 +157,7 @@ mod tests {
         check_each_byte::<LargeBlocks>();
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
-            check_each_byte::<Avx2Blocks>();
+            check_each_byte::<Avx2Classifier>();
         }
     }
 
@@ -166,13 +166,13 @@ mod tests {
         let text = b"abcdefghijklmnopqrs";
         for (at, specials) in [(0, 0), (3, 0), (4, 1 << 15), (18, 0xFFFE), (19, 0xFFFF)] {
             assert_eq!(
-                StringBlock::at::<SmallBlocks>(text, at).specials,
+                StringBlockMasks::at::<SmallBlocks>(text, at).specials,
                 specials,
                 "{at}"
             );
         }
         for (at, length) in [(0, 19), (18, 1), (19, 0)] {
-            let specials = StringBlock::at::<LargeBlocks>(text, at).specials;
+            let specials = StringBlockMasks::at::<LargeBlocks>(text, at).specials;
             assert_eq!(specials, u64::MAX << length, "{at}");
         }
     }

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use super::byte_set::byte_set;
 use super::error::{ExpectedToken, JsonErrorKind};
 #[cfg(target_arch = "x86_64")]
-use super::string_block::{Avx2Blocks, BlockClassifier, LargeBlocks, SmallBlocks, StringBlock};
+use super::string_block::{
+    Avx2Classifier, BlockClassifier, LargeBlocks, SmallBlocks, StringBlockMasks,
+};
 use super::tape::StringFlags;
 
 /// The value of each hexadecimal digit; 16 for other bytes.
@@ -33,7 +35,7 @@ pub fn quoted(text: &str) -> Bytes {
 
 /// The scan of a string, up to an offset.
 #[derive(Clone, Copy, Debug, Default)]
-struct StringScan {
+struct StringScanState {
     /// The offset of the next byte.
     at: usize,
     has_escapes: bool,
@@ -68,9 +70,9 @@ pub(super) fn scan(
     start: usize,
 ) -> Result<(usize, StringFlags), (usize, JsonErrorKind)> {
     let content = start + 1;
-    let mut scan = StringScan {
+    let mut scan = StringScanState {
         at: content,
-        ..StringScan::default()
+        ..StringScanState::default()
     };
     let quote = match scan_blocks::<SmallBlocks>(bytes, &mut scan, content + SHORT_BYTES)? {
         Some(quote) => quote,
@@ -86,7 +88,7 @@ pub(super) fn scan(
 
 /// Scans the rest of a long string; returns the offset of its closing quote.
 #[inline(never)]
-fn scan_long(bytes: &[u8], scan: &mut StringScan) -> Result<usize, (usize, JsonErrorKind)> {
+fn scan_long(bytes: &[u8], scan: &mut StringScanState) -> Result<usize, (usize, JsonErrorKind)> {
     #[cfg(target_arch = "x86_64")]
     let quote = match is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has AVX2.
@@ -102,26 +104,26 @@ fn scan_long(bytes: &[u8], scan: &mut StringScan) -> Result<usize, (usize, JsonE
 #[target_feature(enable = "avx2")]
 fn scan_avx2_blocks(
     bytes: &[u8],
-    scan: &mut StringScan,
+    scan: &mut StringScanState,
 ) -> Result<Option<usize>, (usize, JsonErrorKind)> {
-    scan_blocks::<Avx2Blocks>(bytes, scan, usize::MAX)
+    scan_blocks::<Avx2Classifier>(bytes, scan, usize::MAX)
 }
 
 /// Scans block by block; returns the offset of the closing quote, or `None` when the scan has reached `until`.
 #[inline(always)]
 fn scan_blocks<C: BlockClassifier>(
     bytes: &[u8],
-    scan: &mut StringScan,
+    scan: &mut StringScanState,
     until: usize,
 ) -> Result<Option<usize>, (usize, JsonErrorKind)> {
-    let StringScan {
+    let StringScanState {
         mut at,
         mut has_escapes,
         ..
     } = *scan;
     let mut high = 0;
     'blocks: while at < until {
-        let block = StringBlock::at::<C>(bytes, at);
+        let block = StringBlockMasks::at::<C>(bytes, at);
         let mut specials = block.specials;
         while specials != 0 {
             let offset = specials.trailing_zeros() as usize;
@@ -159,7 +161,7 @@ fn scan_blocks<C: BlockClassifier>(
         high |= block.high;
         at += C::BYTES;
     }
-    *scan = StringScan {
+    *scan = StringScanState {
         at,
         has_escapes,
         has_high: scan.has_high | (high != 0),

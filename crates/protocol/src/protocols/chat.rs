@@ -8,10 +8,11 @@ pub(super) use errors::{ChatErrorBody, ERRORS};
 pub(super) use models::MODELS;
 
 use super::descriptor::{
-    GenerationMedium, ProtocolDescriptor, ProtocolHeaders, RequestCost, ResponseStorage, TraceNames,
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
+    ProviderResponseStorage,
 };
 use crate::conversation::{
-    ConversationShape, ResponseMessages, StreamedForm, StreamedMessages, number, text,
+    ConversationShape, ResponseMessages, StreamMessageCollector, StreamedPartKind, number, text,
 };
 use crate::json::edit::JsonEdits;
 use crate::json::{DocumentNode, JsonDocument};
@@ -30,7 +31,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "chat",
     path: "/v1/chat/completions",
     medium: GenerationMedium::Text,
-    cost: RequestCost::Tokens(ResponseStorage::OnRequest),
+    cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::OnRequest),
     tasks: None,
     has_model_list: true,
     has_request_id_in_body: false,
@@ -84,7 +85,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     }),
     texts: TextPlaces::PLAIN,
     normalise: normalise_retention,
-    traces: TraceNames {
+    traces: GenAiTraceNames {
         operation: "chat",
         output_type: None,
         provider: Some("openai"),
@@ -117,16 +118,24 @@ pub(super) fn normalise_retention(body: &JsonDocument, edits: &mut JsonEdits) {
     }
 }
 
-fn add_chunk(messages: &mut StreamedMessages, chunk: DocumentNode<'_>) {
+fn add_chunk(messages: &mut StreamMessageCollector, chunk: DocumentNode<'_>) {
     let choices = chunk.get("choices").into_iter();
     for choice in choices.flat_map(DocumentNode::elements) {
         let index = number(choice, "index");
         if let Some(delta) = choice.get("delta") {
-            messages.append(index, (StreamedForm::Text, 0, 0), text(delta, "content"));
-            messages.append(index, (StreamedForm::Text, 1, 0), text(delta, "refusal"));
+            messages.append(
+                index,
+                (StreamedPartKind::Text, 0, 0),
+                text(delta, "content"),
+            );
+            messages.append(
+                index,
+                (StreamedPartKind::Text, 1, 0),
+                text(delta, "refusal"),
+            );
             let calls = delta.get("tool_calls").into_iter();
             for call in calls.flat_map(DocumentNode::elements) {
-                let place = (StreamedForm::ToolCall, number(call, "index"), 0);
+                let place = (StreamedPartKind::ToolCall, number(call, "index"), 0);
                 let function = call.get("function").unwrap_or(call);
                 messages.name(index, place, &text(call, "id"), &text(function, "name"));
                 messages.append(index, place, text(function, "arguments"));

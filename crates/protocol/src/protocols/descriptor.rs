@@ -22,9 +22,9 @@ pub struct ProtocolDescriptor {
     /// The path to which callers send requests in the provider's own API.
     pub path: &'static str,
     pub medium: GenerationMedium,
-    pub cost: RequestCost,
+    pub cost: DuplicateRequestCost,
     /// How a video task is created and queried; `None` if the protocol has no tasks.
-    pub tasks: Option<TaskApi>,
+    pub tasks: Option<TaskApiOwner>,
     /// Whether providers have a list of the models that they serve under this protocol.
     pub has_model_list: bool,
     /// Whether providers put the request id into the body instead of a header.
@@ -44,7 +44,7 @@ pub struct ProtocolDescriptor {
     pub texts: TextPlaces,
     /// Replaces spellings that only some providers accept.
     pub normalise: fn(&JsonDocument, &mut JsonEdits),
-    pub traces: TraceNames,
+    pub traces: GenAiTraceNames,
 }
 
 /// What a protocol generates.
@@ -57,16 +57,16 @@ pub enum GenerationMedium {
 
 /// What it costs to send a request twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestCost {
+pub enum DuplicateRequestCost {
     /// Tokens, and a second copy where the provider stores responses.
-    Tokens(ResponseStorage),
+    Tokens(ProviderResponseStorage),
     /// A second image or video.
     PaidWork,
 }
 
 /// Whether the provider stores responses, by the `store` of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResponseStorage {
+pub enum ProviderResponseStorage {
     Never,
     /// With `store: true`.
     OnRequest,
@@ -76,7 +76,7 @@ pub enum ResponseStorage {
 
 /// Whose API of video tasks a protocol is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskApi {
+pub enum TaskApiOwner {
     /// The gateway's, for channels of any family.
     Generic,
     /// A family's own.
@@ -96,7 +96,7 @@ pub struct ProtocolHeaders {
 
 /// Names of OpenTelemetry's conventions for generative AI.
 #[derive(Clone, Copy, Debug)]
-pub struct TraceNames {
+pub struct GenAiTraceNames {
     /// `gen_ai.operation.name`
     pub operation: &'static str,
     /// `gen_ai.output.type`

@@ -1,7 +1,7 @@
 //! `family_a`: video tasks with a list of content elements, as in Volcengine Ark's API.
 
 use super::chat::{self, ChatErrorBody};
-use super::descriptor::{ProtocolDescriptor, TaskApi, TraceNames};
+use super::descriptor::{GenAiTraceNames, ProtocolDescriptor, TaskApiOwner};
 use super::video::TASKS;
 use crate::error_body::{ErrorShape, error_json};
 use crate::fault::{Fault, FaultKind};
@@ -11,12 +11,12 @@ use bytes::Bytes;
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "family_a",
     path: "/api/v3/contents/generations/tasks",
-    tasks: Some(TaskApi::Native),
+    tasks: Some(TaskApiOwner::Native),
     errors: ErrorShape {
         body: error_body,
         ..chat::ERRORS
     },
-    traces: TraceNames {
+    traces: GenAiTraceNames {
         provider: Some("family_a"),
         ..TASKS.traces
     },

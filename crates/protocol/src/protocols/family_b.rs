@@ -1,10 +1,10 @@
 //! `family_b`: video tasks with `input` and `parameters`, as in the API of Alibaba Cloud's Model Studio.
 
 use super::chat;
-use super::descriptor::{ProtocolDescriptor, TaskApi, TraceNames};
+use super::descriptor::{GenAiTraceNames, ProtocolDescriptor, TaskApiOwner};
 use super::video::TASKS;
 use crate::error_body::{CustomError, ErrorShape, error_json};
-use crate::fault::{DenialStatus, FaultKind};
+use crate::fault::{FaultKind, ServiceDenialStatus};
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "family_b",
     path: "/api/v1/services/aigc/video-generation/video-synthesis",
-    tasks: Some(TaskApi::Native),
+    tasks: Some(TaskApiOwner::Native),
     errors: ErrorShape {
         body: |fault, request_id| error_body(fault.kind, &fault.into(), request_id),
         custom_body: error_body,
@@ -22,7 +22,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         schema: error_schema,
         ..chat::ERRORS
     },
-    traces: TraceNames {
+    traces: GenAiTraceNames {
         provider: Some("family_b"),
         ..TASKS.traces
     },
@@ -31,14 +31,14 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
 
 /// The top-level keys of an error of family B's native API.
 #[derive(Serialize)]
-struct FamilyBErrorBody<'a> {
+struct FamilyBErrorReply<'a> {
     code: &'a str,
     message: &'a str,
     request_id: &'a str,
 }
 
 fn error_body(kind: FaultKind, error: &CustomError<'_>, request_id: &str) -> Bytes {
-    error_json(&FamilyBErrorBody {
+    error_json(&FamilyBErrorReply {
         code: error.code.unwrap_or_else(|| error_code(kind)),
         message: error.message,
         request_id,
@@ -58,18 +58,18 @@ fn error_code(kind: FaultKind) -> &'static str {
         | FaultKind::UnsupportedMedia
         | FaultKind::ClientGone
         | FaultKind::WriteTimeout => "InvalidParameter",
-        FaultKind::Unauthenticated | FaultKind::Denied(DenialStatus::Unauthorized) => {
+        FaultKind::Unauthenticated | FaultKind::Denied(ServiceDenialStatus::Unauthorized) => {
             "InvalidApiKey"
         }
         FaultKind::Forbidden
-        | FaultKind::Denied(DenialStatus::Forbidden | DenialStatus::UnavailableForLegalReasons) => {
-            "AccessDenied"
-        }
-        FaultKind::Denied(DenialStatus::BadRequest) => "DataInspectionFailed",
+        | FaultKind::Denied(
+            ServiceDenialStatus::Forbidden | ServiceDenialStatus::UnavailableForLegalReasons,
+        ) => "AccessDenied",
+        FaultKind::Denied(ServiceDenialStatus::BadRequest) => "DataInspectionFailed",
         FaultKind::NoRoute
         | FaultKind::UnknownId
         | FaultKind::Gone
-        | FaultKind::Denied(DenialStatus::NotFound) => "NotFound",
+        | FaultKind::Denied(ServiceDenialStatus::NotFound) => "NotFound",
         FaultKind::MethodNotAllowed | FaultKind::UpgradeRequired | FaultKind::NotCancellable => {
             "UnsupportedOperation"
         }
@@ -77,7 +77,7 @@ fn error_code(kind: FaultKind) -> &'static str {
         FaultKind::UnknownModel => "ModelNotFound",
         FaultKind::TooLarge => "BadRequest.TooLarge",
         FaultKind::RequestTimeout => "RequestTimeOut",
-        FaultKind::TooManyRequests | FaultKind::Denied(DenialStatus::TooManyRequests) => {
+        FaultKind::TooManyRequests | FaultKind::Denied(ServiceDenialStatus::TooManyRequests) => {
             "Throttling.RateQuota"
         }
         FaultKind::TooManyTokens | FaultKind::OverBudget => "Throttling.AllocationQuota",

@@ -1,7 +1,7 @@
 //! `image_edit`: `POST /v1/images/edits`, as OpenAI's API reference defines it.
 
 use super::descriptor::{
-    GenerationMedium, ProtocolDescriptor, ProtocolHeaders, RequestCost, TraceNames,
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
     no_older_spellings,
 };
 use super::{chat, responses};
@@ -18,7 +18,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "image_edit",
     path: "/v1/images/edits",
     medium: GenerationMedium::Image,
-    cost: RequestCost::PaidWork,
+    cost: DuplicateRequestCost::PaidWork,
     tasks: None,
     has_model_list: true,
     has_request_id_in_body: false,
@@ -47,7 +47,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     conversation: None,
     texts: TextPlaces::PLAIN,
     normalise: no_older_spellings,
-    traces: TraceNames {
+    traces: GenAiTraceNames {
         operation: "generate_content",
         output_type: Some("image"),
         provider: Some("openai"),

@@ -4,10 +4,11 @@ mod errors;
 mod models;
 
 use super::descriptor::{
-    GenerationMedium, ProtocolDescriptor, ProtocolHeaders, RequestCost, ResponseStorage, TraceNames,
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
+    ProviderResponseStorage,
 };
 use crate::conversation::{
-    ConversationShape, ResponseMessages, StreamedForm, StreamedMessages, number, text,
+    ConversationShape, ResponseMessages, StreamMessageCollector, StreamedPartKind, number, text,
 };
 use crate::ids::{IdEvent, IdObjectForm};
 use crate::json::edit::JsonEdits;
@@ -28,7 +29,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "messages",
     path: "/v1/messages",
     medium: GenerationMedium::Text,
-    cost: RequestCost::Tokens(ResponseStorage::Never),
+    cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::Never),
     tasks: None,
     has_model_list: true,
     has_request_id_in_body: false,
@@ -107,7 +108,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         first_piece: Some("content_block"),
     },
     normalise: normalise_tool_choice,
-    traces: TraceNames {
+    traces: GenAiTraceNames {
         operation: "chat",
         output_type: None,
         provider: Some("anthropic"),
@@ -156,22 +157,22 @@ fn normalise_tool_choice(body: &JsonDocument, edits: &mut JsonEdits) {
     }
 }
 
-fn add_event(messages: &mut StreamedMessages, event: DocumentNode<'_>) {
+fn add_event(messages: &mut StreamMessageCollector, event: DocumentNode<'_>) {
     let index = number(event, "index");
     if let Some(block) = event.get("content_block") {
         if text(block, "type") == "tool_use" {
-            let place = (StreamedForm::ToolCall, index, 0);
+            let place = (StreamedPartKind::ToolCall, index, 0);
             messages.name(0, place, &text(block, "id"), &text(block, "name"));
         }
-        messages.append(0, (StreamedForm::Text, index, 0), text(block, "text"));
+        messages.append(0, (StreamedPartKind::Text, index, 0), text(block, "text"));
     }
     let Some(delta) = event.get("delta") else {
         return;
     };
     for (form, name) in [
-        (StreamedForm::Text, "text"),
-        (StreamedForm::Reasoning, "thinking"),
-        (StreamedForm::ToolCall, "partial_json"),
+        (StreamedPartKind::Text, "text"),
+        (StreamedPartKind::Reasoning, "thinking"),
+        (StreamedPartKind::ToolCall, "partial_json"),
     ] {
         messages.append(0, (form, index, 0), text(delta, name));
     }

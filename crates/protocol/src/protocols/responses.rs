@@ -4,7 +4,8 @@ mod events;
 
 use super::chat;
 use super::descriptor::{
-    GenerationMedium, ProtocolDescriptor, ProtocolHeaders, RequestCost, ResponseStorage, TraceNames,
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
+    ProviderResponseStorage,
 };
 use crate::conversation::{ConversationShape, ResponseMessages};
 use crate::error_body::{ErrorShape, error_json};
@@ -22,7 +23,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "responses",
     path: "/v1/responses",
     medium: GenerationMedium::Text,
-    cost: RequestCost::Tokens(ResponseStorage::ByDefault),
+    cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::ByDefault),
     tasks: None,
     has_model_list: true,
     has_request_id_in_body: false,
@@ -92,7 +93,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         first_piece: None,
     },
     normalise: chat::normalise_retention,
-    traces: TraceNames {
+    traces: GenAiTraceNames {
         operation: "chat",
         output_type: None,
         provider: Some("openai"),

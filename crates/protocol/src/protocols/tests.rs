@@ -1,6 +1,6 @@
 //! Tests of what the descriptors of all protocols have in common.
 
-use super::{Protocol, RequestCost, TaskApi};
+use super::{DuplicateRequestCost, Protocol, TaskApiOwner};
 
 #[test]
 fn a_protocol_has_one_word_in_configuration_and_logs() {
@@ -25,10 +25,14 @@ fn protocols_with_tasks_create_paid_work_and_have_no_streams() {
     for protocol in Protocol::ALL {
         let descriptor = protocol.descriptor();
         if descriptor.tasks.is_some() {
-            assert_eq!(descriptor.cost, RequestCost::PaidWork, "{protocol:?}");
+            assert_eq!(
+                descriptor.cost,
+                DuplicateRequestCost::PaidWork,
+                "{protocol:?}"
+            );
             assert!(!descriptor.has_streams(), "{protocol:?}");
         }
-        let is_native = descriptor.tasks == Some(TaskApi::Native);
+        let is_native = descriptor.tasks == Some(TaskApiOwner::Native);
         assert_eq!(is_native, descriptor.name.starts_with("family_"));
     }
 }
@@ -37,7 +41,7 @@ fn protocols_with_tasks_create_paid_work_and_have_no_streams() {
 fn a_conversation_is_written_only_for_protocols_that_cost_tokens() {
     for protocol in Protocol::ALL {
         let descriptor = protocol.descriptor();
-        let costs_tokens = matches!(descriptor.cost, RequestCost::Tokens(_));
+        let costs_tokens = matches!(descriptor.cost, DuplicateRequestCost::Tokens(_));
         assert_eq!(
             descriptor.conversation.is_some(),
             costs_tokens,

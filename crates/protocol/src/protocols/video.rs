@@ -2,8 +2,8 @@
 
 use super::chat;
 use super::descriptor::{
-    GenerationMedium, ProtocolDescriptor, ProtocolHeaders, RequestCost, TaskApi, TraceNames,
-    no_older_spellings,
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
+    TaskApiOwner, no_older_spellings,
 };
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
@@ -18,8 +18,8 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     name: "video",
     path: "/v1/video/generations",
     medium: GenerationMedium::Video,
-    cost: RequestCost::PaidWork,
-    tasks: Some(TaskApi::Generic),
+    cost: DuplicateRequestCost::PaidWork,
+    tasks: Some(TaskApiOwner::Generic),
     has_model_list: false,
     has_request_id_in_body: true,
     headers: &ProtocolHeaders::NONE,
@@ -55,7 +55,7 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     conversation: None,
     texts: TextPlaces::PLAIN,
     normalise: no_older_spellings,
-    traces: TraceNames {
+    traces: GenAiTraceNames {
         operation: "generate_content",
         output_type: Some("video"),
         provider: None,

@@ -9,14 +9,14 @@ const HELD_BYTES_MAX: usize = 64 << 10;
 
 /// Holds the first event of a stream until it is complete, and adds what its message lacks.
 #[derive(Debug)]
-pub struct MessageStartCompletion {
+pub struct MessageStartCompleter {
     /// The members that a message has at its start, as `null`.
     members: &'static [&'static str],
     held: BytesMut,
     is_done: bool,
 }
 
-impl MessageStartCompletion {
+impl MessageStartCompleter {
     /// `None` for the streams of other protocols, which have no such event.
     pub fn for_stream(shape: &StreamShape) -> Option<Self> {
         let members = shape.start_members;
@@ -46,16 +46,16 @@ impl MessageStartCompletion {
             }
         };
         match completed(&chunk, self.members) {
-            StartOfStream::Incomplete if chunk.len() < HELD_BYTES_MAX => {
+            MessageStartResult::Incomplete if chunk.len() < HELD_BYTES_MAX => {
                 self.held = BytesMut::from(&chunk[..]);
                 Bytes::new()
             }
-            StartOfStream::WithoutData => chunk,
-            StartOfStream::Incomplete | StartOfStream::Whole => {
+            MessageStartResult::WithoutData => chunk,
+            MessageStartResult::Incomplete | MessageStartResult::Whole => {
                 self.is_done = true;
                 chunk
             }
-            StartOfStream::Completed(chunk) => {
+            MessageStartResult::Completed(chunk) => {
                 self.is_done = true;
                 chunk
             }
@@ -68,7 +68,7 @@ impl MessageStartCompletion {
     }
 }
 
-enum StartOfStream {
+enum MessageStartResult {
     /// More of the first event may follow.
     Incomplete,
     /// Complete lines before the first data, such as keep-alive comments.
@@ -78,11 +78,11 @@ enum StartOfStream {
     Completed(Bytes),
 }
 
-fn completed(start: &Bytes, members: &[&str]) -> StartOfStream {
+fn completed(start: &Bytes, members: &[&str]) -> MessageStartResult {
     let Some(line) = data_line(start) else {
         return match start.ends_with(b"\n") {
-            true => StartOfStream::WithoutData,
-            false => StartOfStream::Incomplete,
+            true => MessageStartResult::WithoutData,
+            false => MessageStartResult::Incomplete,
         };
     };
     let json = &start[line.clone()];
@@ -90,20 +90,20 @@ fn completed(start: &Bytes, members: &[&str]) -> StartOfStream {
         .is_some_and(|value| &json[value] == b"\"message_start\"".as_slice());
     let message = skim::find(json, &["message"]).filter(|_| is_start);
     let Some(message) = message.filter(|message| json[message.clone()].starts_with(b"{")) else {
-        return StartOfStream::Whole;
+        return MessageStartResult::Whole;
     };
     let has = |name: &str| skim::find(json, &["message", name]).is_some();
     let missing = members.iter().filter(|name| !has(name));
     let mut members: String = missing.map(|name| format!(",\"{name}\":null")).collect();
     if members.is_empty() {
-        return StartOfStream::Whole;
+        return MessageStartResult::Whole;
     }
     if skim::members(json, message.clone()).next().is_none() {
         members.remove(0);
     }
     let brace = line.start + message.end - 1;
     let pieces = [&start[..brace], members.as_bytes(), &start[brace..]];
-    StartOfStream::Completed(pieces.concat().into())
+    MessageStartResult::Completed(pieces.concat().into())
 }
 
 /// The data of the first line with data, if the line is complete.
@@ -126,7 +126,7 @@ mod tests {
 
     fn completed_in_pieces(stream: &str, piece: usize) -> String {
         let mut completion =
-            MessageStartCompletion::for_stream(&Protocol::Messages.descriptor().streams).unwrap();
+            MessageStartCompleter::for_stream(&Protocol::Messages.descriptor().streams).unwrap();
         let mut sent = Vec::new();
         for chunk in stream.as_bytes().chunks(piece) {
             sent.extend_from_slice(&completion.complete(Bytes::copy_from_slice(chunk)));

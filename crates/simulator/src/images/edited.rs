@@ -3,7 +3,7 @@
 use super::edit_request::ImageTokenUsage;
 use crate::endpoint_result::EventStreamSource;
 use crate::event::sse;
-use crate::json::{JsonObject, JsonText, object};
+use crate::json::{JsonText, OrderedJsonObject, object};
 use crate::request_record::ResponseEnd;
 use crate::stream::EventSender;
 use async_trait::async_trait;
@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 /// The result of an edit, to be sent.
-pub struct EditedImages {
+pub struct ImageEditResult {
     /// Unix seconds.
     pub created: u64,
     pub form: ImagePayload,
@@ -43,7 +43,7 @@ impl ImagePayload {
 }
 
 #[async_trait]
-impl EventStreamSource for EditedImages {
+impl EventStreamSource for ImageEditResult {
     /// Sends the partial images, and then a completion event for each image.
     async fn send(&self, stream: &mut EventSender) -> Result<(), ResponseEnd> {
         for index in 0..self.partial_images {
@@ -68,7 +68,7 @@ impl EventStreamSource for EditedImages {
     }
 }
 
-impl EditedImages {
+impl ImageEditResult {
     /// The whole response.
     pub fn json(&self) -> JsonText {
         let image = match &self.form {
@@ -76,7 +76,7 @@ impl EditedImages {
             ImagePayload::Base64(base64) => object! {"b64_json": base64},
         };
         let data: Vec<_> = (0..self.count).map(|_| &image).collect();
-        let mut json = JsonObject::new();
+        let mut json = OrderedJsonObject::new();
         json.member("created", &self.created);
         json.member("background", self.background);
         json.member("data", &data);
@@ -87,8 +87,8 @@ impl EditedImages {
         json.end()
     }
 
-    fn event(&self, kind: &str, base64: &str) -> JsonObject {
-        let mut json = JsonObject::new();
+    fn event(&self, kind: &str, base64: &str) -> OrderedJsonObject {
+        let mut json = OrderedJsonObject::new();
         json.member("type", kind);
         json.member("b64_json", base64);
         json.member("created_at", &self.created);
@@ -99,7 +99,7 @@ impl EditedImages {
         json
     }
 
-    fn add_usage(&self, json: &mut JsonObject) {
+    fn add_usage(&self, json: &mut OrderedJsonObject) {
         let Some(usage) = &self.usage else {
             return;
         };

@@ -5,7 +5,7 @@ mod edited;
 pub mod png;
 
 pub use edit_request::ImageEditRequest;
-pub use edited::EditedImages;
+pub use edited::ImageEditResult;
 
 use super::api_error::ApiError;
 use super::endpoint_result::SuccessfulResponse;
@@ -42,7 +42,7 @@ pub fn edit(
     } else {
         ImagePayload::base64(&image)
     };
-    let edit = EditedImages {
+    let edit = ImageEditResult {
         created: clock::unix_seconds(),
         form,
         count,

@@ -1,7 +1,7 @@
 //! The response object in each of its states, with the request's settings repeated.
 
 use crate::clock;
-use crate::json::{JsonObject, JsonText, NULL, object};
+use crate::json::{JsonText, NULL, OrderedJsonObject, object};
 use crate::model_output::{ModelOutput, OutputContent, TokenCounts};
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ impl ResponseObject<'_> {
             vec![]
         };
         let cut_short = object! {"reason": "max_output_tokens"};
-        let mut json = JsonObject::new();
+        let mut json = OrderedJsonObject::new();
         json.member("id", &self.id);
         json.member("object", "response");
         json.member("created_at", &self.created_at);
@@ -117,7 +117,7 @@ impl ResponseObject<'_> {
         json.end()
     }
 
-    fn echo_settings(&self, json: &mut JsonObject) {
+    fn echo_settings(&self, json: &mut OrderedJsonObject) {
         for (key, default) in [
             ("instructions", Value::Null),
             ("max_output_tokens", Value::Null),
@@ -149,7 +149,7 @@ impl ResponseObject<'_> {
         }
     }
 
-    fn echo(&self, json: &mut JsonObject, key: &'static str, default: &Value) {
+    fn echo(&self, json: &mut OrderedJsonObject, key: &'static str, default: &Value) {
         let given = self.request.get(key).filter(|given| !given.is_null());
         json.member(key, given.unwrap_or(default));
     }

@@ -3,7 +3,7 @@
 use super::object::{ResponseObject, ResponseStatus, output_text};
 use crate::endpoint_result::EventStreamSource;
 use crate::event::sse;
-use crate::json::{JsonObject, JsonText, NULL, object};
+use crate::json::{JsonText, NULL, OrderedJsonObject, object};
 use crate::model_output::{ModelOutput, OutputContent};
 use crate::request_record::ResponseEnd;
 use crate::stream::{ContentDelta, EventSender};
@@ -156,8 +156,8 @@ impl ResponseStream {
         u64::from(self.code_call.is_some())
     }
 
-    fn within_item(&self, kind: &str, sequence: u64) -> JsonObject {
-        let mut event = JsonObject::new();
+    fn within_item(&self, kind: &str, sequence: u64) -> OrderedJsonObject {
+        let mut event = OrderedJsonObject::new();
         event.member("type", kind);
         event.member("sequence_number", &sequence);
         event.member("item_id", &self.item_id);

@@ -2,7 +2,7 @@
 //!
 //! Source: the vendor's page 82379/1520757. A cancelled task is not called back.
 
-use crate::json::JsonObject;
+use crate::json::OrderedJsonObject;
 use crate::request_context::RequestContext;
 use crate::task_directives::{CallbackDisorder, TaskEnd};
 use crate::video_operation::SimulatedFamily;
@@ -20,7 +20,7 @@ const RETRIES: usize = 3;
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Plays the callbacks of one task.
-pub struct CallbackPlayer {
+pub struct TaskCallbackSender {
     url: String,
     id: String,
     account: String,
@@ -32,9 +32,9 @@ pub struct CallbackPlayer {
 }
 
 /// The body of a callback about a task.
-pub type CallbackBodyFn = fn(&VideoTask, &Parts) -> JsonObject;
+pub type CallbackBodyFn = fn(&VideoTask, &Parts) -> OrderedJsonObject;
 
-impl CallbackPlayer {
+impl TaskCallbackSender {
     /// `None` if the create has no `callback_url`.
     pub fn for_task(
         task: &VideoTask,

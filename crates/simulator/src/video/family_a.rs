@@ -7,7 +7,7 @@ use super::callback;
 use super::clip::{self, FRAMES_PER_SECOND};
 use crate::api_error::ApiError;
 use crate::endpoint_result::SuccessfulResponse;
-use crate::json::{JsonObject, object};
+use crate::json::{OrderedJsonObject, object};
 use crate::request_context::RequestContext;
 use crate::task_directives::TaskEnd;
 use crate::video_operation::SimulatedFamily;
@@ -59,7 +59,7 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
         Duration::from_secs(expires_after),
     );
     let id = call.ids.family_a();
-    let mut json = JsonObject::new();
+    let mut json = OrderedJsonObject::new();
     if !call.directives.task.no_id {
         json.member("id", &id);
     }
@@ -67,7 +67,7 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
         json.member("safety_identifier", identifier);
     }
     let task = VideoTask::new(id, SimulatedFamily::A, echoed, plan, call.account);
-    let callbacks = callback::CallbackPlayer::for_task(&task, body, call, task_json);
+    let callbacks = callback::TaskCallbackSender::for_task(&task, body, call, task_json);
     call.tasks.put(task);
     if let Some(callbacks) = callbacks {
         tokio::spawn(callbacks.play());
@@ -145,9 +145,9 @@ pub fn delete(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, Api
 }
 
 /// The response to a query, and the body of a callback.
-pub fn task_json(task: &VideoTask, head: &Parts) -> JsonObject {
+pub fn task_json(task: &VideoTask, head: &Parts) -> OrderedJsonObject {
     let echoed = &task.echoed;
-    let mut json = JsonObject::new();
+    let mut json = OrderedJsonObject::new();
     json.member("id", &task.id);
     json.member("model", &task.model);
     json.member("status", word(task));
@@ -178,7 +178,7 @@ pub fn task_json(task: &VideoTask, head: &Parts) -> JsonObject {
     json
 }
 
-fn add_result(json: &mut JsonObject, task: &VideoTask, head: &Parts) {
+fn add_result(json: &mut OrderedJsonObject, task: &VideoTask, head: &Parts) {
     let echoed = &task.echoed;
     let resolution = match model_request::text_at(echoed, "resolution") {
         "" => "720p",
@@ -211,12 +211,12 @@ fn add_result(json: &mut JsonObject, task: &VideoTask, head: &Parts) {
     json.member("generate_audio", &has_audio);
 }
 
-fn content(task: &VideoTask, head: &Parts) -> JsonObject {
+fn content(task: &VideoTask, head: &Parts) -> OrderedJsonObject {
     let signature =
         "X-Tos-Algorithm=TOS4-HMAC-SHA256&X-Tos-Expires=86400&X-Tos-Signature=simulated";
     let url =
         |ending: &str, bytes| media::url(head, &format!("{}.{ending}", task.id), bytes, signature);
-    let mut content = JsonObject::new();
+    let mut content = OrderedJsonObject::new();
     if task.plan.has_url {
         let ending = match model_request::text_at(&task.echoed, "output_format") {
             "mov" => "mov",

@@ -6,7 +6,7 @@
 use super::clip::{self, FRAMES_PER_SECOND};
 use crate::api_error::ApiError;
 use crate::endpoint_result::SuccessfulResponse;
-use crate::json::{JsonObject, JsonText, object};
+use crate::json::{JsonText, OrderedJsonObject, object};
 use crate::request_context::RequestContext;
 use crate::task_directives::TaskEnd;
 use crate::video_operation::SimulatedFamily;
@@ -54,7 +54,7 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
         "input_seconds": INPUT_SECONDS * videos.count() as u64,
     });
     let id = call.ids.uuid();
-    let mut output = JsonObject::new();
+    let mut output = OrderedJsonObject::new();
     output.member("task_status", "PENDING");
     if !call.directives.task.no_id {
         output.member("task_id", &id);
@@ -135,7 +135,7 @@ pub fn cancel(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, Api
 }
 
 fn task_json(task: &VideoTask, call: &RequestContext) -> JsonText {
-    let mut output = JsonObject::new();
+    let mut output = OrderedJsonObject::new();
     output.member("task_id", &task.id);
     output.member("task_status", word(task));
     output.member("submit_time", &clock::china_time(task.made_ms()));
@@ -164,7 +164,7 @@ fn task_json(task: &VideoTask, call: &RequestContext) -> JsonText {
         output.member("code", code);
         output.member("message", message);
     }
-    let mut json = JsonObject::new();
+    let mut json = OrderedJsonObject::new();
     json.member("request_id", call.request_id);
     json.member("output", &output.end());
     if has_succeeded && task.plan.has_usage {

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The concurrency leases of this gateway.
-pub struct ConcurrencyLeases {
+pub struct GatewayConcurrencyLeases {
     /// A random number that tells this gateway's leases from those of other gateways.
     gateway: u64,
     next: AtomicU64,
@@ -15,7 +15,7 @@ pub struct ConcurrencyLeases {
     keys_by_lease: Mutex<HashMap<u64, Vec<String>>>,
 }
 
-impl ConcurrencyLeases {
+impl GatewayConcurrencyLeases {
     pub fn new() -> Self {
         Self {
             // The operating system seeds `RandomState`.

@@ -2,7 +2,7 @@
 
 use super::scripts::LuaScripts;
 use headgate_core::state::StoreUnavailable;
-use headgate_core::state::health::StoreCounters;
+use headgate_core::state::health::StoreHealthCounters;
 use headgate_core::state::lock::lock;
 use headgate_core::state::records::OPERATION_TIMEOUT;
 use redis::aio::MultiplexedConnection;
@@ -38,7 +38,7 @@ pub struct RedisConnector {
     broken: Notify,
     /// Notified when a connection is established.
     restored: Notify,
-    tally: Arc<StoreCounters>,
+    tally: Arc<StoreHealthCounters>,
     /// Error responses since the process started, of which only some are logged.
     errors: AtomicU64,
 }
@@ -70,7 +70,11 @@ pub enum PipelineResult {
 }
 
 impl RedisConnector {
-    pub fn new(client: Client, operation_timeout: Duration, tally: Arc<StoreCounters>) -> Self {
+    pub fn new(
+        client: Client,
+        operation_timeout: Duration,
+        tally: Arc<StoreHealthCounters>,
+    ) -> Self {
         Self {
             client,
             operation_timeout,

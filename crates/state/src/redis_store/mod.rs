@@ -11,13 +11,13 @@ mod scripts;
 pub use client::client;
 
 use bytes::Bytes;
-use concurrency_leases::ConcurrencyLeases;
+use concurrency_leases::GatewayConcurrencyLeases;
 use connector::RedisConnector;
 use headgate_core::state::admission::{
     AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
     LimitKind,
 };
-use headgate_core::state::health::{StoreCounters, StoreHealthReport, StoreOperation};
+use headgate_core::state::health::{StoreHealthCounters, StoreHealthReport, StoreOperation};
 use headgate_core::state::note_cache::NOTE_BYTES_MAX;
 use headgate_core::state::per_second_limiter::PerSecondDecision;
 use headgate_core::state::records::RecordStore;
@@ -53,8 +53,8 @@ struct RedisStoreInner {
     scripts: LuaScripts,
     connector: RedisConnector,
     outbox: RedisOutbox,
-    leases: ConcurrencyLeases,
-    tally: Arc<StoreCounters>,
+    leases: GatewayConcurrencyLeases,
+    tally: Arc<StoreHealthCounters>,
 }
 
 impl RedisStore {
@@ -63,14 +63,14 @@ impl RedisStore {
     /// # Errors
     /// No thread can be started.
     pub fn open(client: Client, site: &RedisSettings) -> io::Result<Self> {
-        let tally = Arc::new(StoreCounters::new(false));
+        let tally = Arc::new(StoreHealthCounters::new(false));
         let inner = Arc::new(RedisStoreInner {
             keys: RedisKeys::new(&site.prefix),
             id_ttl: site.id_ttl,
             scripts: LuaScripts::new(),
             connector: RedisConnector::new(client, site.timeout, tally.clone()),
             outbox: RedisOutbox::new(tally.clone()),
-            leases: ConcurrencyLeases::new(),
+            leases: GatewayConcurrencyLeases::new(),
             tally,
         });
         let closed = Arc::new(Notify::new());
@@ -217,7 +217,7 @@ impl RedisStoreInner {
         let mut keys = self.limit_keys(demand.limits);
         keys.extend(self.note_key(demand, &name));
         let command = self.scripts.admit(&keys, &name, demand);
-        let mut guard = CancelGuard {
+        let mut guard = AdmissionCancelGuard {
             outbox: &self.outbox,
             name,
             keys,
@@ -350,7 +350,7 @@ impl RedisStoreInner {
 }
 
 /// Takes back an admission that got no response, or got it too late.
-struct CancelGuard<'a> {
+struct AdmissionCancelGuard<'a> {
     outbox: &'a RedisOutbox,
     name: String,
     keys: Vec<String>,
@@ -358,7 +358,7 @@ struct CancelGuard<'a> {
     has_reply: bool,
 }
 
-impl Drop for CancelGuard<'_> {
+impl Drop for AdmissionCancelGuard<'_> {
     fn drop(&mut self) {
         if !self.has_reply {
             let limits = self.demand.limits.iter();

@@ -5,8 +5,8 @@ use super::keys::RedisKeys;
 use super::scripts::{LuaScripts, NOTE};
 use bytes::Bytes;
 use headgate_core::state::admission::{AdmissionTicket, LimitKind};
-use headgate_core::state::affinity::IdOwnership;
-use headgate_core::state::health::{StoreCounters, StoreOperation};
+use headgate_core::state::affinity::IdChannelEntry;
+use headgate_core::state::health::{StoreHealthCounters, StoreOperation};
 use headgate_core::state::lock::lock;
 use headgate_core::state::note_cache::NOTE_KEPT;
 use redis::{Cmd, Pipeline};
@@ -65,7 +65,7 @@ pub struct RedisOutbox {
     filled: Notify,
     /// Wakes those who wait until everything is written.
     emptied: Condvar,
-    tally: Arc<StoreCounters>,
+    tally: Arc<StoreHealthCounters>,
 }
 
 /// A caller and the id that it received.
@@ -77,11 +77,11 @@ struct OutboxQueue {
     /// Writes that were sent and have no response yet.
     sent: usize,
     /// Owners of ids that are not yet in Redis, each with the number of queued writes about the id.
-    unwritten: HashMap<OwnedId, (IdOwnership, usize)>,
+    unwritten: HashMap<OwnedId, (IdChannelEntry, usize)>,
 }
 
 impl RedisOutbox {
-    pub fn new(tally: Arc<StoreCounters>) -> Self {
+    pub fn new(tally: Arc<StoreHealthCounters>) -> Self {
         Self {
             waiting: Mutex::default(),
             filled: Notify::new(),
@@ -105,7 +105,7 @@ impl RedisOutbox {
             let entry = waiting
                 .unwritten
                 .entry(key)
-                .or_insert((IdOwnership::Forgotten, 0));
+                .or_insert((IdChannelEntry::Forgotten, 0));
             *entry = (owner, entry.1 + 1);
         }
         waiting.writes.push_back(write);
@@ -114,7 +114,7 @@ impl RedisOutbox {
     }
 
     /// The owner of `id` if it is queued but not yet written.
-    pub fn find_owner(&self, caller: &Arc<str>, id: &str) -> Option<IdOwnership> {
+    pub fn find_owner(&self, caller: &Arc<str>, id: &str) -> Option<IdChannelEntry> {
         let waiting = lock(&self.waiting);
         if waiting.unwritten.is_empty() {
             return None;
@@ -232,7 +232,7 @@ impl RedisWrite {
     }
 
     /// The id and its new owner, if this write is about an id.
-    fn id_and_owner(&self) -> Option<(OwnedId, IdOwnership)> {
+    fn id_and_owner(&self) -> Option<(OwnedId, IdChannelEntry)> {
         match self {
             Self::Remember {
                 caller,
@@ -240,10 +240,10 @@ impl RedisWrite {
                 channel,
             } => Some((
                 (caller.clone(), id.clone()),
-                IdOwnership::Channel(channel.clone()),
+                IdChannelEntry::Channel(channel.clone()),
             )),
             Self::Forget { caller, id } => {
-                Some(((caller.clone(), id.clone()), IdOwnership::Forgotten))
+                Some(((caller.clone(), id.clone()), IdChannelEntry::Forgotten))
             }
             Self::Settle { .. } | Self::Cancel { .. } | Self::PutNote { .. } => None,
         }

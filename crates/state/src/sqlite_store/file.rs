@@ -48,7 +48,7 @@ pub struct StateDatabase {
 
 /// A write to the state file.
 #[derive(Clone, Debug)]
-pub enum FileWrite {
+pub enum StateFileWrite {
     /// `channel` created `id` for `caller`.
     Remember {
         caller: Arc<str>,
@@ -81,7 +81,7 @@ pub enum StateFileError {
 }
 
 /// The total of a budget in the file, from all processes that write to it.
-pub struct BudgetTotal {
+pub struct BudgetTotalAfterWrite {
     pub counter: CounterKey,
     pub since: u64,
     pub tokens: u64,
@@ -122,9 +122,9 @@ impl StateDatabase {
     /// The disk is full, the file is corrupt, or another process locks it for too long.
     pub fn write(
         &mut self,
-        writes: &[FileWrite],
+        writes: &[StateFileWrite],
         now_ms: u64,
-    ) -> rusqlite::Result<Vec<BudgetTotal>> {
+    ) -> rusqlite::Result<Vec<BudgetTotalAfterWrite>> {
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -261,9 +261,9 @@ pub fn is_broken(error: &rusqlite::Error) -> bool {
 
 fn write_all(
     transaction: &Transaction<'_>,
-    writes: &[FileWrite],
+    writes: &[StateFileWrite],
     now_ms: u64,
-) -> rusqlite::Result<Vec<BudgetTotal>> {
+) -> rusqlite::Result<Vec<BudgetTotalAfterWrite>> {
     let now_ms = now_ms.cast_signed();
     let mut made = transaction.prepare(
         "INSERT INTO made (caller, id, channel, used_ms) VALUES (?1, ?2, ?3, ?4)
@@ -283,15 +283,17 @@ fn write_all(
     let mut totals = Vec::new();
     for write in writes {
         match write {
-            FileWrite::Remember {
+            StateFileWrite::Remember {
                 caller,
                 id,
                 channel,
             } => made.execute(params![caller, id, channel, now_ms])?,
-            FileWrite::Touch { caller, id } => used.execute(params![caller, id, now_ms])?,
-            FileWrite::Forget { caller, id } => forgotten.execute(params![caller, id])?,
-            FileWrite::PutNote { key, text } => noted.execute(params![key, &text[..], now_ms])?,
-            FileWrite::AddTokens {
+            StateFileWrite::Touch { caller, id } => used.execute(params![caller, id, now_ms])?,
+            StateFileWrite::Forget { caller, id } => forgotten.execute(params![caller, id])?,
+            StateFileWrite::PutNote { key, text } => {
+                noted.execute(params![key, &text[..], now_ms])?
+            }
+            StateFileWrite::AddTokens {
                 counter,
                 since,
                 tokens,
@@ -307,7 +309,7 @@ fn write_all(
                     ],
                     |row| row.get(0),
                 )?;
-                totals.push(BudgetTotal {
+                totals.push(BudgetTotalAfterWrite {
                     counter: counter.clone(),
                     since: *since,
                     tokens: total.cast_unsigned(),

@@ -11,21 +11,21 @@ mod writer;
 
 use bytes::Bytes;
 pub use file::StateFileError;
-use file::{FileWrite, StateDatabase};
+use file::{StateDatabase, StateFileWrite};
 use headgate_core::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
-use headgate_core::state::affinity::{AffinityCache, IdOwnership};
+use headgate_core::state::affinity::{IdChannelCache, IdChannelEntry};
 use headgate_core::state::calendar::period;
 use headgate_core::state::clock::Clock;
-use headgate_core::state::health::{StoreCounters, StoreHealthReport};
+use headgate_core::state::health::{StoreHealthCounters, StoreHealthReport};
 use headgate_core::state::limit_counters::LocalLimitCounters;
-use headgate_core::state::local_limits::LocalLimits;
+use headgate_core::state::local_limits::LocalLimiter;
 use headgate_core::state::lock::lock;
 use headgate_core::state::note_cache::NOTE_BYTES_MAX;
 use headgate_core::state::per_second_limiter::PerSecondDecision;
 use headgate_core::state::records::RecordStore;
 use headgate_core::state::{StateStore, StoreFuture, StoreUnavailable};
-use reader::StateReaderThread;
-use records::SqliteRecords;
+use reader::StateReaderHandle;
+use records::SqliteRecordStore;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -33,12 +33,12 @@ use writer::{StateFileWriter, WriteQueue};
 
 /// State in memory and in a file. Two processes may share the file, for example during an upgrade.
 pub struct SqliteStore {
-    affinity: Mutex<AffinityCache>,
-    limits: LocalLimits,
-    records: SqliteRecords,
+    affinity: Mutex<IdChannelCache>,
+    limits: LocalLimiter,
+    records: SqliteRecordStore,
     queue: Arc<WriteQueue>,
-    reader: StateReaderThread,
-    tally: Arc<StoreCounters>,
+    reader: StateReaderHandle,
+    tally: Arc<StoreHealthCounters>,
 }
 
 impl SqliteStore {
@@ -52,11 +52,11 @@ impl SqliteStore {
         for (counter, since, tokens) in file.budgets(clock.now().unix_ms)? {
             counts.restore(counter, since, tokens);
         }
-        let limits = LocalLimits::new(counts, clock.clone());
+        let limits = LocalLimiter::new(counts, clock.clone());
         let queue = Arc::new(WriteQueue::default());
-        let tally = Arc::new(StoreCounters::new(true));
-        let records = SqliteRecords::open(path, clock.clone(), tally.clone())?;
-        let reader = StateReaderThread::start(
+        let tally = Arc::new(StoreHealthCounters::new(true));
+        let records = SqliteRecordStore::open(path, clock.clone(), tally.clone())?;
+        let reader = StateReaderHandle::start(
             StateDatabase::open(path)?,
             path.to_path_buf(),
             tally.clone(),
@@ -94,12 +94,12 @@ impl SqliteStore {
         Self::open(path, id_ttl, clock)
     }
 
-    fn write(&self, write: FileWrite) {
+    fn write(&self, write: StateFileWrite) {
         self.queue.push(write, &self.tally);
     }
 
     fn used(&self, caller: &Arc<str>, id: &str) {
-        self.write(FileWrite::Touch {
+        self.write(StateFileWrite::Touch {
             caller: caller.clone(),
             id: id.into(),
         });
@@ -118,7 +118,7 @@ impl SqliteStore {
         let mut affinity = lock(&self.affinity);
         // An owner that was recorded or deleted meanwhile is newer.
         let owner = affinity.find_owner(caller, id).unwrap_or_else(|| {
-            let owner = IdOwnership::Channel(channel);
+            let owner = IdChannelEntry::Channel(channel);
             affinity.remember(caller, id, owner.clone());
             owner
         });
@@ -128,8 +128,8 @@ impl SqliteStore {
 
 impl StateStore for SqliteStore {
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
-        lock(&self.affinity).remember(caller, id, IdOwnership::Channel(channel.clone()));
-        self.write(FileWrite::Remember {
+        lock(&self.affinity).remember(caller, id, IdChannelEntry::Channel(channel.clone()));
+        self.write(StateFileWrite::Remember {
             caller: caller.clone(),
             id: id.into(),
             channel: channel.clone(),
@@ -143,8 +143,8 @@ impl StateStore for SqliteStore {
     ) -> StoreFuture<'a, Option<Arc<str>>> {
         let known = lock(&self.affinity).find_owner(caller, id);
         match known {
-            Some(IdOwnership::Forgotten) => StoreFuture::Ready(Ok(None)),
-            Some(IdOwnership::Channel(channel)) => {
+            Some(IdChannelEntry::Forgotten) => StoreFuture::Ready(Ok(None)),
+            Some(IdChannelEntry::Channel(channel)) => {
                 self.used(caller, id);
                 StoreFuture::Ready(Ok(Some(channel)))
             }
@@ -154,8 +154,8 @@ impl StateStore for SqliteStore {
 
     fn forget(&self, caller: &Arc<str>, id: &str) {
         // The file may still have the id until the queued write is done.
-        lock(&self.affinity).remember(caller, id, IdOwnership::Forgotten);
-        self.write(FileWrite::Forget {
+        lock(&self.affinity).remember(caller, id, IdChannelEntry::Forgotten);
+        self.write(StateFileWrite::Forget {
             caller: caller.clone(),
             id: id.into(),
         });
@@ -172,7 +172,7 @@ impl StateStore for SqliteStore {
             .iter()
             .filter(|limit| limit.measure().is_budget());
         for limit in budgets.filter(|_| tokens_used > 0) {
-            self.write(FileWrite::AddTokens {
+            self.write(StateFileWrite::AddTokens {
                 counter: limit.counter.clone(),
                 since: period(limit.measure(), ticket.taken_at.unix_ms).0,
                 tokens: tokens_used,
@@ -190,7 +190,7 @@ impl StateStore for SqliteStore {
 
     fn put_note(&self, key: &str, text: &Bytes) {
         if text.len() <= NOTE_BYTES_MAX {
-            self.write(FileWrite::PutNote {
+            self.write(StateFileWrite::PutNote {
                 key: key.into(),
                 text: text.clone(),
             });

@@ -3,7 +3,7 @@
 use super::file::{StateDatabase, is_broken};
 use bytes::Bytes;
 use headgate_core::state::StoreUnavailable;
-use headgate_core::state::health::{StoreCounters, StoreOperation};
+use headgate_core::state::health::{StoreHealthCounters, StoreOperation};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,9 +17,9 @@ const WAITING_MAX: usize = 1_000;
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// A handle that sends reads to the reader thread.
-pub struct StateReaderThread {
+pub struct StateReaderHandle {
     request_sender: SyncSender<ReadRequest>,
-    tally: Arc<StoreCounters>,
+    tally: Arc<StoreHealthCounters>,
 }
 
 /// A read, and where its result is sent.
@@ -37,7 +37,7 @@ enum ReadRequest {
 
 type ReadResponder<T> = oneshot::Sender<Result<Option<T>, StoreUnavailable>>;
 
-impl StateReaderThread {
+impl StateReaderHandle {
     /// Starts the thread, which ends when the last handle is dropped.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl StateReaderThread {
     pub fn start(
         file: StateDatabase,
         path: PathBuf,
-        tally: Arc<StoreCounters>,
+        tally: Arc<StoreHealthCounters>,
     ) -> io::Result<Self> {
         let (request_sender, requests) = sync_channel(WAITING_MAX);
         thread::Builder::new()

@@ -3,7 +3,7 @@
 use super::file::{StateFileError, is_broken};
 use super::record_table::{SqlRecordTable, TABLE};
 use headgate_core::state::clock::Clock;
-use headgate_core::state::health::{StoreCounters, StoreOperation};
+use headgate_core::state::health::{StoreHealthCounters, StoreOperation};
 use headgate_core::state::records::{
     InsertResult, OPERATION_TIMEOUT, Record, RecordContent, RecordCount, RecordKind, RecordStore,
 };
@@ -30,13 +30,13 @@ const PRUNED_AT_ONCE: usize = 1000;
 const BUSY_WAIT: Duration = Duration::from_secs(4);
 
 /// Records in the state file.
-pub struct SqliteRecords {
-    operations: SyncSender<Box<dyn QueuedOperation>>,
-    tally: Arc<StoreCounters>,
+pub struct SqliteRecordStore {
+    operations: SyncSender<Box<dyn QueuedRecordOperation>>,
+    tally: Arc<StoreHealthCounters>,
 }
 
 /// An operation that waits for the thread.
-trait QueuedOperation: Send {
+trait QueuedRecordOperation: Send {
     /// Whether nobody waits for the result any more; the operation is then skipped.
     fn is_abandoned(&self) -> bool;
 
@@ -54,7 +54,7 @@ struct RecordOperation<T, F> {
     responder: oneshot::Sender<Result<T, StoreUnavailable>>,
 }
 
-impl SqliteRecords {
+impl SqliteRecordStore {
     /// Opens the file a further time, and starts the thread, which ends when the store is dropped.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl SqliteRecords {
     pub fn open(
         path: &Path,
         clock: Clock,
-        tally: Arc<StoreCounters>,
+        tally: Arc<StoreHealthCounters>,
     ) -> Result<Self, StateFileError> {
         let connection = connect(path)?;
         let (operations, waiting) = sync_channel(WAITING_MAX);
@@ -103,7 +103,7 @@ impl SqliteRecords {
     }
 }
 
-impl RecordStore for SqliteRecords {
+impl RecordStore for SqliteRecordStore {
     fn is_durable(&self) -> bool {
         true
     }
@@ -159,7 +159,7 @@ impl RecordStore for SqliteRecords {
     }
 }
 
-impl<T, F> QueuedOperation for RecordOperation<T, F>
+impl<T, F> QueuedRecordOperation for RecordOperation<T, F>
 where
     T: Send,
     F: FnMut(&SqlRecordTable<'_>) -> rusqlite::Result<T> + Send,
@@ -197,7 +197,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 fn serve(
     mut connection: Connection,
     path: &Path,
-    waiting: &Receiver<Box<dyn QueuedOperation>>,
+    waiting: &Receiver<Box<dyn QueuedRecordOperation>>,
     clock: &Clock,
 ) {
     let mut is_usable = true;
@@ -256,7 +256,11 @@ fn concerns_all(error: &rusqlite::Error) -> bool {
 }
 
 /// Runs the operations of a failed transaction in one each, so that only those fail that cannot be done.
-fn run_each(connection: &mut Connection, batch: Vec<Box<dyn QueuedOperation>>, clock: &Clock) {
+fn run_each(
+    connection: &mut Connection,
+    batch: Vec<Box<dyn QueuedRecordOperation>>,
+    clock: &Clock,
+) {
     for mut operation in batch {
         if operation.is_abandoned() {
             continue;
@@ -276,7 +280,7 @@ fn run_each(connection: &mut Connection, batch: Vec<Box<dyn QueuedOperation>>, c
 /// were removed.
 fn run_batch(
     connection: &mut Connection,
-    batch: &mut [Box<dyn QueuedOperation>],
+    batch: &mut [Box<dyn QueuedRecordOperation>],
     prunes: bool,
     clock: &Clock,
 ) -> rusqlite::Result<usize> {

@@ -1,9 +1,9 @@
 //! Writes to the file in the background: a bounded queue, and a thread that commits it in batches.
 
-use super::file::{BudgetTotal, FileWrite, StateDatabase, is_broken};
+use super::file::{BudgetTotalAfterWrite, StateDatabase, StateFileWrite, is_broken};
 use headgate_core::state::calendar::whole_ms;
 use headgate_core::state::clock::Clock;
-use headgate_core::state::health::{StoreCounters, StoreOperation};
+use headgate_core::state::health::{StoreHealthCounters, StoreOperation};
 use headgate_core::state::limit_counters::LocalLimitCounters;
 use headgate_core::state::lock::lock;
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ pub struct WriteQueue {
 
 #[derive(Default)]
 struct WriteQueueState {
-    writes: VecDeque<FileWrite>,
+    writes: VecDeque<StateFileWrite>,
     /// Writes that the thread has taken and that are not yet in the file.
     taken: usize,
     closed: bool,
@@ -49,15 +49,15 @@ pub struct StateFileWriter {
     pub counts: Arc<Mutex<LocalLimitCounters>>,
     /// The clock of the counters: by another one, pruning would remove budgets that they still charge.
     pub clock: Clock,
-    pub tally: Arc<StoreCounters>,
+    pub tally: Arc<StoreHealthCounters>,
 }
 
 impl WriteQueue {
     /// Queues a write; drops and counts it if the queue is full.
-    pub fn push(&self, write: FileWrite, tally: &StoreCounters) {
+    pub fn push(&self, write: StateFileWrite, tally: &StoreHealthCounters) {
         let mut waiting = lock(&self.state);
         let most = match write {
-            FileWrite::PutNote { .. } => WAITING_BEFORE_NOTE_MAX,
+            StateFileWrite::PutNote { .. } => WAITING_BEFORE_NOTE_MAX,
             _ => WAITING_MAX,
         };
         if waiting.writes.len() + waiting.taken >= most {
@@ -87,7 +87,7 @@ impl WriteQueue {
 
     /// Moves queued writes to `batch`; waits for writes until `until`. Returns false once the queue is closed and
     /// empty.
-    fn take(&self, batch: &mut Vec<FileWrite>, until: Instant) -> bool {
+    fn take(&self, batch: &mut Vec<StateFileWrite>, until: Instant) -> bool {
         let mut waiting = lock(&self.state);
         while waiting.writes.is_empty() && !waiting.closed {
             let left = until.saturating_duration_since(Instant::now());
@@ -141,7 +141,7 @@ impl StateFileWriter {
     }
 
     /// Writes a batch and retries until it succeeds; returns false if the process ends first.
-    fn write(&mut self, batch: &[FileWrite]) -> bool {
+    fn write(&mut self, batch: &[StateFileWrite]) -> bool {
         loop {
             match self.file.write(batch, self.clock.now().unix_ms) {
                 Ok(totals) => {
@@ -161,14 +161,14 @@ impl StateFileWriter {
     }
 
     /// Adopts the totals in the file, which include what other processes have used.
-    fn reconcile(&self, totals: &[BudgetTotal]) {
+    fn reconcile(&self, totals: &[BudgetTotalAfterWrite]) {
         let mut counts = lock(&self.counts);
         for total in totals {
             counts.written(&total.counter, total.since, total.added, total.tokens);
         }
     }
 
-    fn failed(&mut self, batch: &[FileWrite], error: &rusqlite::Error) {
+    fn failed(&mut self, batch: &[StateFileWrite], error: &rusqlite::Error) {
         if self.tally.set_up(false) {
             for write in batch {
                 self.tally.failed(operation(write));
@@ -202,12 +202,12 @@ impl StateFileWriter {
     }
 }
 
-fn operation(write: &FileWrite) -> StoreOperation {
+fn operation(write: &StateFileWrite) -> StoreOperation {
     match write {
-        FileWrite::Remember { .. } => StoreOperation::Remember,
-        FileWrite::Touch { .. } => StoreOperation::ChannelOf,
-        FileWrite::Forget { .. } => StoreOperation::Forget,
-        FileWrite::AddTokens { .. } => StoreOperation::Settle,
-        FileWrite::PutNote { .. } => StoreOperation::PutNote,
+        StateFileWrite::Remember { .. } => StoreOperation::Remember,
+        StateFileWrite::Touch { .. } => StoreOperation::ChannelOf,
+        StateFileWrite::Forget { .. } => StoreOperation::Forget,
+        StateFileWrite::AddTokens { .. } => StoreOperation::Settle,
+        StateFileWrite::PutNote { .. } => StoreOperation::PutNote,
     }
 }

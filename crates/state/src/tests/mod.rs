@@ -108,7 +108,7 @@ impl TempFolder {
             path: self.0.join("state.sqlite"),
             id_ttl: 30 * DAY,
         };
-        let store = crate::open::StateStores.open(&StoreSettings::File(site));
+        let store = crate::open::StateStoreOpener.open(&StoreSettings::File(site));
         assert!(store.health().up);
         store
     }

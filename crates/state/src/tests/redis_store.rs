@@ -25,7 +25,7 @@ pub fn site(url: &str) -> RedisSettings {
 }
 
 pub fn open(site: RedisSettings) -> Arc<dyn StateStore> {
-    crate::open::StateStores.open(&StoreSettings::Redis(Box::new(site)))
+    crate::open::StateStoreOpener.open(&StoreSettings::Redis(Box::new(site)))
 }
 
 /// Sends one command, whose words are separated by spaces.

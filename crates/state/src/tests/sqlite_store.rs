@@ -128,7 +128,7 @@ async fn child_that_is_killed() {
     let Some(path) = std::env::var_os(CHILD) else {
         return;
     };
-    let store = crate::open::StateStores.open(&StoreSettings::File(SqliteSettings {
+    let store = crate::open::StateStoreOpener.open(&StoreSettings::File(SqliteSettings {
         path: path.into(),
         id_ttl: DAY,
     }));
@@ -206,8 +206,8 @@ async fn a_corrupt_file_is_renamed_and_a_new_one_is_started() {
 #[tokio::test]
 async fn memory_serves_where_no_file_can_be_made() {
     let path = Path::new("/dev/null/state.sqlite").to_path_buf();
-    let store =
-        crate::open::StateStores.open(&StoreSettings::File(SqliteSettings { path, id_ttl: DAY }));
+    let store = crate::open::StateStoreOpener
+        .open(&StoreSettings::File(SqliteSettings { path, id_ttl: DAY }));
     let health = store.health();
     assert_eq!((health.store, health.up), ("sqlite", false));
     super::contract::all(&*store).await;
@@ -229,7 +229,7 @@ async fn a_file_of_a_newer_headgate_is_left_alone() {
     drop(file);
     let before = std::fs::read(&path).unwrap();
     assert!(
-        !crate::open::StateStores
+        !crate::open::StateStoreOpener
             .open(&StoreSettings::File(SqliteSettings {
                 path: path.clone(),
                 id_ttl: DAY

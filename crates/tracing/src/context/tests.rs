@@ -14,8 +14,8 @@ fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
     headers
 }
 
-fn context(lines: &[(&'static str, &str)]) -> Option<TraceContext> {
-    TraceContext::from_headers(&headers(lines))
+fn context(lines: &[(&'static str, &str)]) -> Option<CallerTraceContext> {
+    CallerTraceContext::from_headers(&headers(lines))
 }
 
 fn state(lines: &[&str]) -> Option<String> {

@@ -1,8 +1,9 @@
 //! The page `/callbacks`: events that wait for their delivery, and dead letters, which can be redriven.
 
-use super::{CallbackQueue, CallbackRecords, Delivery, RedriveOutcome};
+use super::{CallbackRecordStore, CallbackWorkerQueue, Delivery, RedriveOutcome};
 use headgate_core::feature::pages::{
-    ActionSubject, AdminAction, FeaturePage, FeaturePageAccess, FeaturePageRequest, PageParameter,
+    ActionTargetParameter, AuditedAdminAction, FeatureAdminPage, FeatureAdminPageAccess,
+    FeatureAdminPageRequest, PageQueryParameter,
 };
 use headgate_core::serve::AppResponse;
 use headgate_core::state::StoreUnavailable;
@@ -17,26 +18,26 @@ use tokio::task::JoinSet;
 const PAGE_MAX: usize = 100;
 
 /// The page, and the action on it.
-pub(crate) static PAGES: &[FeaturePage] = &[
-    FeaturePage {
+pub(crate) static PAGES: &[FeatureAdminPage] = &[
+    FeatureAdminPage {
         method: Method::GET,
         path: "/callbacks",
         summary: "Deliveries that wait, and those that failed for good.",
         parameters: &[PAGE_BEFORE],
-        access: FeaturePageAccess::Read,
+        access: FeatureAdminPageAccess::Read,
         respond: |request| Box::pin(page(request)),
     },
-    FeaturePage {
+    FeatureAdminPage {
         method: Method::POST,
         path: "/callbacks/redrive",
         summary: "Delivers again what failed for good: one event, or a page of them.",
         parameters: &[
-            PageParameter::optional("id", "Id of one event."),
+            PageQueryParameter::optional("id", "Id of one event."),
             PAGE_BEFORE,
         ],
-        access: FeaturePageAccess::Act(AdminAction {
+        access: FeatureAdminPageAccess::Act(AuditedAdminAction {
             name: "redrive_callbacks",
-            subject: Some(ActionSubject {
+            subject: Some(ActionTargetParameter {
                 parameter: "id",
                 is_name: Delivery::is_id,
             }),
@@ -46,8 +47,8 @@ pub(crate) static PAGES: &[FeaturePage] = &[
     },
 ];
 
-const PAGE_BEFORE: PageParameter =
-    PageParameter::optional("after", "Id of the last one of the page before.");
+const PAGE_BEFORE: PageQueryParameter =
+    PageQueryParameter::optional("after", "Id of the last one of the page before.");
 
 /// Which dead letters a request redrives.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,8 +59,8 @@ enum RedriveSelection<'a> {
 }
 
 /// Counts, and a page of dead letters in the order of their ids, from the first after the id in the query.
-async fn page(request: FeaturePageRequest<'_>) -> AppResponse {
-    let records = CallbackRecords::new(request.state.clone());
+async fn page(request: FeatureAdminPageRequest<'_>) -> AppResponse {
+    let records = CallbackRecordStore::new(request.state.clone());
     let after = request.query;
     let after = after.strip_prefix("after=").unwrap_or_default();
     let read = async {
@@ -83,8 +84,8 @@ async fn page(request: FeaturePageRequest<'_>) -> AppResponse {
 }
 
 /// Makes the dead letter that the query names due again, `id=evt_…`, or a page of all of them, `all=true`.
-async fn redrive(request: FeaturePageRequest<'_>) -> AppResponse {
-    let records = CallbackRecords::new(request.state.clone());
+async fn redrive(request: FeatureAdminPageRequest<'_>) -> AppResponse {
+    let records = CallbackRecordStore::new(request.state.clone());
     let redriven = match RedriveSelection::from_query(request.query) {
         Some(RedriveSelection::One(id)) => redrive_one(&records, id).await,
         Some(RedriveSelection::PageAfter(after)) => redrive_page(&records, after).await,
@@ -94,7 +95,10 @@ async fn redrive(request: FeaturePageRequest<'_>) -> AppResponse {
         }
     };
     // Also after a failure: some may be due.
-    request.values.get::<CallbackQueue>().wake_deliveries();
+    request
+        .values
+        .get::<CallbackWorkerQueue>()
+        .wake_deliveries();
     redriven.unwrap_or_else(|unavailable| failed(&unavailable))
 }
 
@@ -114,7 +118,10 @@ impl<'a> RedriveSelection<'a> {
     }
 }
 
-async fn redrive_one(records: &CallbackRecords, id: &str) -> Result<AppResponse, StoreUnavailable> {
+async fn redrive_one(
+    records: &CallbackRecordStore,
+    id: &str,
+) -> Result<AppResponse, StoreUnavailable> {
     let (status, error) = match records.redrive(id).await? {
         RedriveOutcome::Redriven => {
             return Ok(AppResponse::json(StatusCode::OK, &json!({"redriven": 1})));
@@ -134,7 +141,7 @@ async fn redrive_one(records: &CallbackRecords, id: &str) -> Result<AppResponse,
 
 /// Redrives a page of dead letters; the store writes them together.
 async fn redrive_page(
-    records: &CallbackRecords,
+    records: &CallbackRecordStore,
     after: &str,
 ) -> Result<AppResponse, StoreUnavailable> {
     let page = records.dead_letters(after, PAGE_MAX).await?;

@@ -1,8 +1,8 @@
 //! Runs the worker of callbacks in the background, with the configuration in use.
 
-use super::{CallbackContext, CallbackWorker};
+use super::{CallbackWorker, CallbackWorkerContext};
 use headgate_core::catalog::channel::TimeoutOverrides;
-use headgate_core::feature::background::{BackgroundContext, CurrentConfig};
+use headgate_core::feature::background::{BackgroundContext, BackgroundSnapshot};
 use headgate_core::random::random_fraction;
 use headgate_core::subrequest::SubrequestClient;
 use std::pin::pin;
@@ -22,14 +22,14 @@ const FINISH_WITHIN: Duration = Duration::from_secs(5);
 /// Runs until the process has drained, since tasks are still created until then.
 pub(crate) async fn run(context: BackgroundContext) {
     let current = || {
-        let CurrentConfig {
+        let BackgroundSnapshot {
             callers,
             catalog,
             tasks,
             egress,
             features,
         } = (context.current)();
-        CallbackContext {
+        CallbackWorkerContext {
             callers,
             catalog,
             tasks,

@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Names of channels.
 #[derive(Default)]
-pub struct BlockedChannels(Mutex<HashSet<Box<str>>>);
+pub struct LoggedBlockedChannels(Mutex<HashSet<Box<str>>>);
 
-impl BlockedChannels {
+impl LoggedBlockedChannels {
     /// Adds a channel; returns whether it is new.
     pub fn note(&self, channel: &str) -> bool {
         self.lock().insert(channel.into())

@@ -49,7 +49,7 @@ pub struct FailingReceiver {
 
 /// Deliveries in the store, of all gateways that share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeliveryTotals {
+pub struct StoredDeliveryTotals {
     pub pending: u64,
     pub dead: u64,
     /// Age of the oldest pending delivery, in milliseconds.
@@ -90,8 +90,8 @@ impl CallbackCounters {
     }
 
     /// The deliveries that the worker found in the store last.
-    pub fn totals(&self) -> DeliveryTotals {
-        DeliveryTotals {
+    pub fn totals(&self) -> StoredDeliveryTotals {
+        StoredDeliveryTotals {
             pending: self.pending.load(Ordering::Relaxed),
             dead: self.dead.load(Ordering::Relaxed),
             oldest_ms: self.oldest_ms.load(Ordering::Relaxed),
@@ -153,7 +153,7 @@ impl CallbackCounters {
         self.deliveries[outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn set_totals(&self, totals: DeliveryTotals) {
+    pub(super) fn set_totals(&self, totals: StoredDeliveryTotals) {
         self.pending.store(totals.pending, Ordering::Relaxed);
         self.dead.store(totals.dead, Ordering::Relaxed);
         self.oldest_ms.store(totals.oldest_ms, Ordering::Relaxed);

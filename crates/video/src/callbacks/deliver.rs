@@ -1,9 +1,9 @@
 //! One attempt to deliver an event, and what follows from its outcome.
 
 use super::counters::DeliveryOutcome;
-use super::delivery::{Delivery, DeliveryPhase};
-use super::records::{CallbackRecords, StoredRecord};
-use super::worker::{CallbackContext, CallbackWorker};
+use super::delivery::{Delivery, DeliveryLeaseState};
+use super::records::{CallbackRecordStore, StoredRecord};
+use super::worker::{CallbackWorker, CallbackWorkerContext};
 use bytes::Bytes;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::outgoing::delivery_client::EventPost;
@@ -29,7 +29,7 @@ enum AttemptResult {
 }
 
 /// What to do with an event before it is sent.
-pub(super) enum OrderDecision {
+pub(super) enum SendOrderDecision {
     Send {
         /// Whether an earlier event was removed, which is not sent any more.
         has_overtaken: bool,
@@ -44,29 +44,29 @@ impl CallbackWorker {
     /// Sends a leased event.
     pub(super) async fn deliver(
         &self,
-        context: &CallbackContext,
-        records: &CallbackRecords,
+        context: &CallbackWorkerContext,
+        records: &CallbackRecordStore,
         mut leased: StoredRecord<Delivery>,
         receiver: &str,
     ) -> Result<(), StoreUnavailable> {
         match decide_order(records, &leased).await? {
-            OrderDecision::Send {
+            SendOrderDecision::Send {
                 has_overtaken: true,
             } => {
                 self.queue.counters().count(DeliveryOutcome::Overtaken);
             }
-            OrderDecision::Send {
+            SendOrderDecision::Send {
                 has_overtaken: false,
             } => {}
-            OrderDecision::Overtaken => {
+            SendOrderDecision::Overtaken => {
                 self.queue.counters().count(DeliveryOutcome::Overtaken);
                 return records
                     .remove(RecordKind::Delivery, &leased)
                     .await
                     .map(drop);
             }
-            OrderDecision::WaitUntil(until_ms) => {
-                leased.value.phase = DeliveryPhase::Waiting;
+            SendOrderDecision::WaitUntil(until_ms) => {
+                leased.value.phase = DeliveryLeaseState::Waiting;
                 leased.due_ms = Some(until_ms.min(unix_ms() + ORDER_WAIT_MS));
                 records.replace(RecordKind::Delivery, &leased).await?;
                 self.wake_at(RecordKind::Delivery, leased.due_ms);
@@ -83,7 +83,7 @@ impl CallbackWorker {
 
     async fn attempt(
         &self,
-        context: &CallbackContext,
+        context: &CallbackWorkerContext,
         caller: &Caller,
         leased: &StoredRecord<Delivery>,
     ) -> AttemptResult {
@@ -112,7 +112,7 @@ impl CallbackWorker {
 
     async fn settle(
         &self,
-        records: &CallbackRecords,
+        records: &CallbackRecordStore,
         mut sent: StoredRecord<Delivery>,
         receiver: &str,
         result: AttemptResult,
@@ -131,7 +131,7 @@ impl CallbackWorker {
             }
         };
         let due_ms = delay.map(|delay| now_ms.saturating_add(whole_ms(delay)));
-        sent.value.phase = DeliveryPhase::Waiting;
+        sent.value.phase = DeliveryLeaseState::Waiting;
         sent.due_ms = due_ms.filter(|due_ms| *due_ms < sent.expires_ms);
         if sent.due_ms.is_none() {
             self.log(&sent, receiver, DeliveryOutcome::Dead, Some(&error), None);
@@ -149,13 +149,13 @@ impl CallbackWorker {
     /// Makes a dead letter of an event that no permit was free for until it is about to expire.
     pub(super) async fn give_up(
         &self,
-        records: &CallbackRecords,
+        records: &CallbackRecordStore,
         mut waiting: StoredRecord<Delivery>,
         receiver: &str,
     ) -> Result<(), StoreUnavailable> {
         let error = "no attempt was possible within a week";
         self.log(&waiting, receiver, DeliveryOutcome::Dead, Some(error), None);
-        waiting.value.phase = DeliveryPhase::Waiting;
+        waiting.value.phase = DeliveryLeaseState::Waiting;
         waiting.value.last_error = Some(error.into());
         self.store_dead_letter(records, &waiting).await
     }
@@ -163,7 +163,7 @@ impl CallbackWorker {
     /// The dead letter is stored before the delivery is removed, so that neither is lost if the process dies in between.
     async fn store_dead_letter(
         &self,
-        records: &CallbackRecords,
+        records: &CallbackRecordStore,
         sent: &StoredRecord<Delivery>,
     ) -> Result<(), StoreUnavailable> {
         let is_kept = records
@@ -211,17 +211,17 @@ impl CallbackWorker {
 /// At most two events are stored for a task: that it runs, and that it has ended. The first is not sent once the
 /// subscription has the second's state, and the second not while the first is being sent.
 pub(super) async fn decide_order(
-    records: &CallbackRecords,
+    records: &CallbackRecordStore,
     leased: &StoredRecord<Delivery>,
-) -> Result<OrderDecision, StoreUnavailable> {
+) -> Result<SendOrderDecision, StoreUnavailable> {
     let event = &leased.value;
     let Some(earlier) = &event.earlier else {
         let subscription = records.subscription(&event.subscription).await?;
         // A subscription that has expired leads to no event any more.
         let has_ended = subscription.is_some_and(|stored| stored.value.state.is_terminal());
         return Ok(match has_ended {
-            true => OrderDecision::Overtaken,
-            false => OrderDecision::Send {
+            true => SendOrderDecision::Overtaken,
+            false => SendOrderDecision::Send {
                 has_overtaken: false,
             },
         });
@@ -238,17 +238,17 @@ pub(super) async fn decide_order(
     records.remove_dead_letter(earlier).await?;
     let now_ms = unix_ms();
     Ok(match records.delivery(earlier).await? {
-        None => OrderDecision::Send {
+        None => SendOrderDecision::Send {
             has_overtaken: false,
         },
         Some(earlier) => match earlier.value.phase {
-            DeliveryPhase::Leased { until_ms } if until_ms > now_ms => {
-                OrderDecision::WaitUntil(until_ms)
+            DeliveryLeaseState::Leased { until_ms } if until_ms > now_ms => {
+                SendOrderDecision::WaitUntil(until_ms)
             }
-            _ if records.remove(RecordKind::Delivery, &earlier).await? => OrderDecision::Send {
+            _ if records.remove(RecordKind::Delivery, &earlier).await? => SendOrderDecision::Send {
                 has_overtaken: true,
             },
-            _ => OrderDecision::WaitUntil(now_ms),
+            _ => SendOrderDecision::WaitUntil(now_ms),
         },
     })
 }

@@ -1,7 +1,7 @@
 //! One event that is delivered to a caller: its id, its body, and when it is sent again.
 
 use headgate_core::task::state::TaskState;
-use headgate_protocol::hex::Hex;
+use headgate_protocol::hex::HexDisplay;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct Delivery {
     pub created_ms: u64,
     /// Number of attempts.
     pub attempts: u32,
-    pub phase: DeliveryPhase,
+    pub phase: DeliveryLeaseState,
     /// Why the last attempt failed.
     pub last_error: Option<String>,
 }
@@ -40,7 +40,7 @@ pub struct Delivery {
 /// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DeliveryPhase {
+pub enum DeliveryLeaseState {
     /// Waits for its next attempt.
     Waiting,
     /// A gateway sends it; another one may, from this Unix millisecond on.
@@ -52,7 +52,7 @@ impl Delivery {
     pub fn id(task: &str, state: TaskState) -> String {
         let hash = Sha256::new().chain_update(task).chain_update([0]);
         let hash = hash.chain_update(state.name()).finalize();
-        format!("evt_{}", Hex(&hash[..16]))
+        format!("evt_{}", HexDisplay(&hash[..16]))
     }
 
     /// Whether a text may be the id of an event.
@@ -95,7 +95,7 @@ mod tests {
             body: String::new(),
             created_ms: 0,
             attempts: 1,
-            phase: DeliveryPhase::Waiting,
+            phase: DeliveryLeaseState::Waiting,
             last_error: None,
         };
         let requested = Duration::from_secs(60);

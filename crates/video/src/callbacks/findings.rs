@@ -1,9 +1,9 @@
 //! Findings about callbacks: dead letters, receivers that fail, and events that wait for long.
 
-use super::{CallbackCounters, CallbackQueue};
-use headgate_core::feature::FeatureValues;
-use headgate_core::feature::findings::FindingSource;
-use headgate_core::finding::counter_rule::{CounterRule, MINUTES_5, MINUTES_15, only};
+use super::{CallbackCounters, CallbackWorkerQueue};
+use headgate_core::feature::FeatureTypeMap;
+use headgate_core::feature::findings::FindingDetector;
+use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTES_5, MINUTES_15, only};
 use headgate_core::finding::{Finding, FindingArea, FindingSeverity};
 use headgate_core::timestamp::rfc3339;
 use std::time::Duration;
@@ -15,25 +15,25 @@ const RECEIVER_SHOWN: Duration = Duration::from_secs(2 * 3600);
 /// Number of receivers that are reported.
 const RECEIVERS_MAX: usize = 5;
 
-pub(crate) const DEAD_LETTERS: FindingSource = FindingSource {
+pub(crate) const DEAD_LETTERS: FindingDetector = FindingDetector {
     area: FindingArea::Process,
     alert: "HeadgateDeadLetters",
     find: |values| from_counters(values, dead_letters),
 };
 
-pub(crate) const FAILING_RECEIVERS: FindingSource = FindingSource {
+pub(crate) const FAILING_RECEIVERS: FindingDetector = FindingDetector {
     area: FindingArea::Services,
     alert: "HeadgateDeadLetters",
     find: |values| from_counters(values, failing_receivers),
 };
 
-pub(crate) const LATE_DELIVERIES: FindingSource = FindingSource {
+pub(crate) const LATE_DELIVERIES: FindingDetector = FindingDetector {
     area: FindingArea::Services,
     alert: "HeadgateDeliveriesLate",
     find: |values| from_counters(values, late_deliveries),
 };
 
-pub(crate) const EVENTS_LOST: CounterRule = CounterRule {
+pub(crate) const EVENTS_LOST: CounterFindingRule = CounterFindingRule {
     alert: "HeadgateEventsLost",
     area: FindingArea::Tasks,
     code: "events_lost",
@@ -48,7 +48,7 @@ pub(crate) const EVENTS_LOST: CounterRule = CounterRule {
     advice: "The process log has the reason, at level error. Callers must query these tasks themselves.",
 };
 
-pub(crate) const UNKNOWN_CALLBACKS: CounterRule = CounterRule {
+pub(crate) const UNKNOWN_CALLBACKS: CounterFindingRule = CounterFindingRule {
     alert: "HeadgateCallbacksUnknown",
     area: FindingArea::Tasks,
     code: "callbacks_unknown",
@@ -68,10 +68,10 @@ pub(crate) const UNKNOWN_CALLBACKS: CounterRule = CounterRule {
 };
 
 fn from_counters<F: IntoIterator<Item = Finding>>(
-    values: &FeatureValues,
+    values: &FeatureTypeMap,
     find: fn(&CallbackCounters) -> F,
 ) -> Vec<Finding> {
-    let queue = values.get::<CallbackQueue>();
+    let queue = values.get::<CallbackWorkerQueue>();
     find(queue.counters()).into_iter().collect()
 }
 
@@ -133,11 +133,11 @@ fn late_deliveries(counters: &CallbackCounters) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::callbacks::DeliveryTotals;
+    use crate::callbacks::StoredDeliveryTotals;
 
     fn counters(pending: u64, dead: u64, oldest: Duration) -> CallbackCounters {
         let counters = CallbackCounters::default();
-        counters.set_totals(DeliveryTotals {
+        counters.set_totals(StoredDeliveryTotals {
             pending,
             dead,
             oldest_ms: oldest.as_millis() as u64,

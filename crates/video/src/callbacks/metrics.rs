@@ -1,6 +1,6 @@
 //! Metrics of callbacks of providers, and of deliveries to callers.
 
-use super::{CallbackQueue, DeliveryOutcome};
+use super::{CallbackWorkerQueue, DeliveryOutcome};
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Callbacks and deliveries.
 pub struct CallbackMetrics {
-    queue: Arc<CallbackQueue>,
+    queue: Arc<CallbackWorkerQueue>,
     received: IntCounterVec,
     deliveries: IntCounterVec,
     pending: IntGauge,
@@ -18,7 +18,7 @@ pub struct CallbackMetrics {
 }
 
 impl CallbackMetrics {
-    pub fn new(registry: &Registry, queue: Arc<CallbackQueue>) -> Self {
+    pub fn new(registry: &Registry, queue: Arc<CallbackWorkerQueue>) -> Self {
         let counter = |name: &str, help: &str, label: &str| {
             registered(
                 registry,

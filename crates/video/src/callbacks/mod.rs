@@ -27,15 +27,17 @@ mod token;
 mod work_limiter;
 mod worker;
 
-pub use counters::{CallbackCounters, DeliveryOutcome, DeliveryTotals};
+pub use counters::{CallbackCounters, DeliveryOutcome, StoredDeliveryTotals};
 pub use delivery::Delivery;
 pub(crate) use metrics::CallbackMetrics;
-pub use queue::CallbackQueue;
-pub use records::{CallbackRecords, RedriveOutcome};
-pub use subscribe::{BindResult, CallbackAcceptance, SubscriptionRefusal, UnboundSubscription};
-pub use subscription::{StatusFormat, Subscription};
+pub use queue::CallbackWorkerQueue;
+pub use records::{CallbackRecordStore, RedriveOutcome};
+pub use subscribe::{
+    BindResult, ProviderCallbackOutcome, SubscriptionRefusal, UnboundSubscription,
+};
+pub use subscription::{CallerStatusFormat, Subscription};
 pub use token::CallbackToken;
-pub use worker::{CallbackContext, CallbackWorker};
+pub use worker::{CallbackWorker, CallbackWorkerContext};
 
 /// The path of callbacks from providers, without the token.
 pub const CALLBACK_PATH: &str = "/_headgate/callback/";

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Unix milliseconds.
-pub struct NextDue(AtomicU64);
+pub struct EarliestDueTime(AtomicU64);
 
-impl NextDue {
+impl EarliestDueTime {
     /// Lowers the time; returns whether it was later.
     pub fn lower(&self, due_ms: u64) -> bool {
         due_ms < self.0.fetch_min(due_ms, Ordering::Relaxed)
@@ -29,7 +29,7 @@ impl NextDue {
     }
 }
 
-impl Default for NextDue {
+impl Default for EarliestDueTime {
     fn default() -> Self {
         Self(AtomicU64::new(u64::MAX))
     }

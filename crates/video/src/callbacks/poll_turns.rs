@@ -13,11 +13,11 @@ const TURN_MAX_WAIT: Duration = Duration::from_secs(12);
 
 /// The polls that wait, by channel. A lock of tokio is fair: first come, first served.
 #[derive(Default)]
-pub struct PollTurns {
+pub struct ChannelPollTurns {
     of_channel: Mutex<HashMap<Box<str>, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-impl PollTurns {
+impl ChannelPollTurns {
     /// Waits for a use of the half of the channel's query limit that polls may take; returns whether there was one in time.
     pub async fn take(&self, state: &dyn StateStore, channel: &str, per_second: u16) -> bool {
         let key = format!("callbacks:{channel}");
@@ -54,7 +54,7 @@ mod tests {
     #[tokio::test]
     async fn polls_get_their_turns_in_the_order_in_which_they_came() {
         let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
-        let turns = Arc::new(PollTurns::default());
+        let turns = Arc::new(ChannelPollTurns::default());
         let taken: Arc<Mutex<Vec<u32>>> = Arc::default();
         let mut polls = JoinSet::new();
         for n in 0..4 {

@@ -1,11 +1,11 @@
 //! Queries the status of a subscribed task, and stores an event if it has changed.
 
 use super::counters::DeliveryOutcome;
-use super::delivery::{Delivery, DeliveryPhase};
-use super::records::{CallbackRecords, StoredRecord};
-use super::subscription::{StatusFormat, StatusQueryOutcome, Subscription};
-use super::worker::{CallbackContext, CallbackWorker};
-use crate::polls::{CallerStatusPoll, QueryError, StatusReport};
+use super::delivery::{Delivery, DeliveryLeaseState};
+use super::records::{CallbackRecordStore, StoredRecord};
+use super::subscription::{CallerStatusFormat, StatusQueryOutcome, Subscription};
+use super::worker::{CallbackWorker, CallbackWorkerContext};
+use crate::polls::{CallerStatusPoll, ProviderStatusReport, StatusQueryError};
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::state::StoreUnavailable;
@@ -33,7 +33,7 @@ const BODY_BYTES_MAX: usize = 96 << 10;
 
 /// What a query of a task brought.
 enum TaskQueryResult {
-    Reported(Arc<StatusReport>),
+    Reported(Arc<ProviderStatusReport>),
     /// The provider has no such task.
     NotFound,
     Failed,
@@ -51,7 +51,7 @@ enum TaskNotQueryable {
 }
 
 /// A task that can be queried.
-struct SubscribedTask {
+struct QueryableSubscribedTask {
     id: String,
     task: TaskId,
     candidate: Candidate,
@@ -62,11 +62,11 @@ impl CallbackWorker {
     /// Queries the task of a leased subscription.
     pub(super) async fn query(
         &self,
-        context: &CallbackContext,
-        records: &CallbackRecords,
+        context: &CallbackWorkerContext,
+        records: &CallbackRecordStore,
         leased: StoredRecord<Subscription>,
     ) -> Result<(), StoreUnavailable> {
-        let subscribed = match SubscribedTask::from_subscription(context, &leased) {
+        let subscribed = match QueryableSubscribedTask::from_subscription(context, &leased) {
             Ok(subscribed) => subscribed,
             Err(reason) => return self.blocked(records, &leased, &reason.to_string()).await,
         };
@@ -104,7 +104,11 @@ impl CallbackWorker {
     }
 
     /// Waits for a use of the channel's query limit; `false` if there is none in time.
-    async fn has_poll_turn(&self, context: &CallbackContext, subscribed: &SubscribedTask) -> bool {
+    async fn has_poll_turn(
+        &self,
+        context: &CallbackWorkerContext,
+        subscribed: &QueryableSubscribedTask,
+    ) -> bool {
         match subscribed.family.query.max_per_second {
             Some(per_second) => {
                 let channel = &subscribed.task.channel;
@@ -118,8 +122,8 @@ impl CallbackWorker {
     /// The status of the task. A callback is settled only by a query that began after it.
     async fn report(
         &self,
-        context: &CallbackContext,
-        subscribed: &SubscribedTask,
+        context: &CallbackWorkerContext,
+        subscribed: &QueryableSubscribedTask,
         leased: &StoredRecord<Subscription>,
     ) -> TaskQueryResult {
         let subrequest = self.subrequests.send(subscribed.subrequest(&leased.key));
@@ -138,10 +142,12 @@ impl CallbackWorker {
         match reported {
             Ok(report) => TaskQueryResult::Reported(report),
             Err(error) => match &*error {
-                QueryError::Refused(response) if response.status == StatusCode::NOT_FOUND => {
+                StatusQueryError::Refused(response) if response.status == StatusCode::NOT_FOUND => {
                     TaskQueryResult::NotFound
                 }
-                QueryError::Refused(_) | QueryError::Failed(_) => TaskQueryResult::Failed,
+                StatusQueryError::Refused(_) | StatusQueryError::Failed(_) => {
+                    TaskQueryResult::Failed
+                }
             },
         }
     }
@@ -150,7 +156,7 @@ impl CallbackWorker {
     /// whether there was room for it.
     async fn store_event(
         &self,
-        records: &CallbackRecords,
+        records: &CallbackRecordStore,
         leased: &StoredRecord<Subscription>,
         state: TaskState,
         event: Option<Delivery>,
@@ -189,7 +195,7 @@ impl CallbackWorker {
     /// Makes a subscription due later that leads to no event now. One that expires before is counted as lost.
     async fn blocked(
         &self,
-        records: &CallbackRecords,
+        records: &CallbackRecordStore,
         leased: &StoredRecord<Subscription>,
         reason: &str,
     ) -> Result<(), StoreUnavailable> {
@@ -219,7 +225,7 @@ impl CallbackWorker {
     /// Makes the subscription due later, unless its provider has called back meanwhile.
     async fn due_again(
         &self,
-        records: &CallbackRecords,
+        records: &CallbackRecordStore,
         leased: &StoredRecord<Subscription>,
         later_ms: u64,
     ) -> Result<(), StoreUnavailable> {
@@ -247,9 +253,9 @@ impl TaskQueryResult {
     }
 }
 
-impl SubscribedTask {
+impl QueryableSubscribedTask {
     fn from_subscription(
-        context: &CallbackContext,
+        context: &CallbackWorkerContext,
         leased: &StoredRecord<Subscription>,
     ) -> Result<Self, TaskNotQueryable> {
         let id = leased
@@ -291,7 +297,7 @@ impl SubscribedTask {
     /// The event that the task has reached a state, with the reason if it cannot be sent; `None` if there is no URL.
     fn event(
         &self,
-        context: &CallbackContext,
+        context: &CallbackWorkerContext,
         leased: &StoredRecord<Subscription>,
         state: TaskState,
         queried: &TaskQueryResult,
@@ -312,7 +318,7 @@ impl SubscribedTask {
             body,
             created_ms: unix_ms(),
             attempts: 0,
-            phase: DeliveryPhase::Waiting,
+            phase: DeliveryLeaseState::Waiting,
             last_error,
         })
     }
@@ -320,15 +326,15 @@ impl SubscribedTask {
     /// The status as text, or why there is none.
     fn event_body(
         &self,
-        context: &CallbackContext,
-        format: StatusFormat,
+        context: &CallbackWorkerContext,
+        format: CallerStatusFormat,
         state: TaskState,
         queried: &TaskQueryResult,
     ) -> Result<String, String> {
         let TaskQueryResult::Reported(report) = queried else {
             let response = self.family.minimal_response(&self.task, state);
             let response = response.ok_or("the family has no word for an expired task")?;
-            let report = StatusReport::read(&self.family, &self.task, response, unix_ms())?;
+            let report = ProviderStatusReport::read(&self.family, &self.task, response, unix_ms())?;
             return self.status_body(context, format, &report);
         };
         self.status_body(context, format, report)
@@ -336,9 +342,9 @@ impl SubscribedTask {
 
     fn status_body(
         &self,
-        context: &CallbackContext,
-        format: StatusFormat,
-        report: &StatusReport,
+        context: &CallbackWorkerContext,
+        format: CallerStatusFormat,
+        report: &ProviderStatusReport,
     ) -> Result<String, String> {
         let unreadable = || "the provider's status cannot be read".to_owned();
         let status = self
@@ -346,8 +352,8 @@ impl SubscribedTask {
             .status(&report.response, &self.task, report.reported_ms)
             .map_err(|_| unreadable())?;
         let body = match format {
-            StatusFormat::Generic => status.render(&self.id, &self.task),
-            StatusFormat::Native => {
+            CallerStatusFormat::Generic => status.render(&self.id, &self.task),
+            CallerStatusFormat::Native => {
                 let keys = context.tasks.keys.as_ref().ok_or_else(unreadable)?;
                 let edits = self.family.native(
                     &report.response,

@@ -13,17 +13,17 @@ const REMOVALS_MAX: usize = WAITING_MAX / 2;
 
 /// Wakes the worker, and passes it work that a request could not wait for.
 #[derive(Default)]
-pub struct CallbackQueue {
+pub struct CallbackWorkerQueue {
     query: Notify,
     delivery: Notify,
     work: Notify,
-    waiting: Mutex<VecDeque<QueuedWork>>,
+    waiting: Mutex<VecDeque<QueuedSubscriptionChange>>,
     counters: CallbackCounters,
 }
 
 /// Work on a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum QueuedWork {
+pub(super) enum QueuedSubscriptionChange {
     /// The create did not lead to a task: the subscription is removed.
     Remove { nonce: String },
     /// The store was unreachable when the provider had accepted the task.
@@ -35,7 +35,7 @@ pub(super) enum QueuedWork {
     },
 }
 
-impl CallbackQueue {
+impl CallbackWorkerQueue {
     /// Wakes the search for tasks that are to be queried.
     pub fn wake(&self) {
         self.query.notify_one();
@@ -48,12 +48,12 @@ impl CallbackQueue {
 
     /// Removes a subscription whose create did not lead to a task.
     pub fn remove(&self, nonce: String) {
-        self.put(QueuedWork::Remove { nonce });
+        self.put(QueuedSubscriptionChange::Remove { nonce });
     }
 
     /// Binds a task to its subscription as soon as the store is reachable.
     pub fn bind_later(&self, nonce: String, id: String, task: TaskId) {
-        self.put(QueuedWork::Bind { nonce, id, task });
+        self.put(QueuedSubscriptionChange::Bind { nonce, id, task });
     }
 
     /// Counts and logs a task whose subscription was gone before it was bound.
@@ -83,12 +83,12 @@ impl CallbackQueue {
     }
 
     /// The first pieces of work, which stay in the queue until they are done.
-    pub(super) fn first(&self, count: usize) -> Vec<QueuedWork> {
+    pub(super) fn first(&self, count: usize) -> Vec<QueuedSubscriptionChange> {
         self.lock().iter().take(count).cloned().collect()
     }
 
     /// Removes work that is done.
-    pub(super) fn done(&self, work: &QueuedWork) {
+    pub(super) fn done(&self, work: &QueuedSubscriptionChange) {
         let mut waiting = self.lock();
         if let Some(at) = waiting.iter().position(|waiting| waiting == work) {
             waiting.remove(at);
@@ -99,8 +99,8 @@ impl CallbackQueue {
     pub(super) fn end(&self) -> Vec<String> {
         let left = std::mem::take(&mut *self.lock());
         let ids = left.into_iter().filter_map(|work| match work {
-            QueuedWork::Bind { id, .. } => Some(id),
-            QueuedWork::Remove { .. } => None,
+            QueuedSubscriptionChange::Bind { id, .. } => Some(id),
+            QueuedSubscriptionChange::Remove { .. } => None,
         });
         let ids: Vec<String> = ids.collect();
         ids.iter()
@@ -108,17 +108,17 @@ impl CallbackQueue {
         ids
     }
 
-    fn put(&self, work: QueuedWork) {
+    fn put(&self, work: QueuedSubscriptionChange) {
         let mut waiting = self.lock();
         let room = match &work {
-            QueuedWork::Remove { .. } => REMOVALS_MAX,
-            QueuedWork::Bind { .. } => WAITING_MAX,
+            QueuedSubscriptionChange::Remove { .. } => REMOVALS_MAX,
+            QueuedSubscriptionChange::Bind { .. } => WAITING_MAX,
         };
         if waiting.len() < room {
             waiting.push_back(work);
             drop(waiting);
             self.work.notify_one();
-        } else if let QueuedWork::Bind { id, .. } = work {
+        } else if let QueuedSubscriptionChange::Bind { id, .. } = work {
             drop(waiting);
             self.counters.count(DeliveryOutcome::Lost);
             tracing::error!(
@@ -128,7 +128,7 @@ impl CallbackQueue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<QueuedWork>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<QueuedSubscriptionChange>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn removals_leave_room_to_bindings() {
-        let queue = CallbackQueue::default();
+        let queue = CallbackWorkerQueue::default();
         for n in 0..WAITING_MAX {
             queue.remove(n.to_string());
         }
@@ -148,7 +148,7 @@ mod tests {
         for n in 0..WAITING_MAX {
             queue.bind_later(n.to_string(), format!("task_{n}"), task.clone());
         }
-        let lost = |queue: &CallbackQueue| queue.counters().total(DeliveryOutcome::Lost);
+        let lost = |queue: &CallbackWorkerQueue| queue.counters().total(DeliveryOutcome::Lost);
         let bound = WAITING_MAX - REMOVALS_MAX;
         assert_eq!(lost(&queue), (WAITING_MAX - bound) as u64);
         // Only tasks are lost with the process, and each of them is counted.

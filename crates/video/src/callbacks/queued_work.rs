@@ -2,10 +2,10 @@
 //!
 //! Work stays in its queue until it is done, so that nothing is lost when the worker is stopped in the middle.
 
-use super::queue::{CallbackQueue, QueuedWork};
-use super::records::CallbackRecords;
+use super::queue::{CallbackWorkerQueue, QueuedSubscriptionChange};
+use super::records::CallbackRecordStore;
 use super::subscribe::BindResult;
-use crate::polls::EndedTasks;
+use crate::polls::EndedTaskQueue;
 use headgate_core::state::StoreUnavailable;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,19 +15,22 @@ use tokio::task::JoinSet;
 const AT_ONCE: usize = 128;
 
 /// Keys of tasks that have ended; those that are left go back when it is dropped.
-struct EndedTaskKeys<'a> {
-    ended: &'a EndedTasks,
+struct TakenEndedTasksGuard<'a> {
+    ended: &'a EndedTaskQueue,
     left: HashSet<Arc<str>>,
 }
 
-impl Drop for EndedTaskKeys<'_> {
+impl Drop for TakenEndedTasksGuard<'_> {
     fn drop(&mut self) {
         self.ended.put_back(self.left.drain());
     }
 }
 
 /// Does the work in the queue. Returns whether all of it is done; what failed stays in the queue.
-pub(super) async fn do_queued_work(queue: &Arc<CallbackQueue>, records: &CallbackRecords) -> bool {
+pub(super) async fn do_queued_work(
+    queue: &Arc<CallbackWorkerQueue>,
+    records: &CallbackRecordStore,
+) -> bool {
     loop {
         let works = queue.first(AT_ONCE);
         if works.is_empty() {
@@ -50,17 +53,19 @@ pub(super) async fn do_queued_work(queue: &Arc<CallbackQueue>, records: &Callbac
 }
 
 async fn do_queued(
-    queue: &CallbackQueue,
-    records: &CallbackRecords,
-    work: &QueuedWork,
+    queue: &CallbackWorkerQueue,
+    records: &CallbackRecordStore,
+    work: &QueuedSubscriptionChange,
 ) -> Result<(), StoreUnavailable> {
     match work {
-        QueuedWork::Remove { nonce } => records.unsubscribe(nonce).await?,
-        QueuedWork::Bind { nonce, id, task } => match records.bind(nonce, id, task).await? {
-            BindResult::Bound { is_hinted: true } => queue.wake(),
-            BindResult::Bound { is_hinted: false } => {}
-            BindResult::NoSubscription => queue.count_bound_too_late(id),
-        },
+        QueuedSubscriptionChange::Remove { nonce } => records.unsubscribe(nonce).await?,
+        QueuedSubscriptionChange::Bind { nonce, id, task } => {
+            match records.bind(nonce, id, task).await? {
+                BindResult::Bound { is_hinted: true } => queue.wake(),
+                BindResult::Bound { is_hinted: false } => {}
+                BindResult::NoSubscription => queue.count_bound_too_late(id),
+            }
+        }
     }
     queue.done(work);
     Ok(())
@@ -68,11 +73,11 @@ async fn do_queued(
 
 /// Makes the subscriptions due whose tasks are known to have ended. Returns whether all are; those that failed stay.
 pub(super) async fn note_ended_tasks(
-    ended: &EndedTasks,
-    queue: &CallbackQueue,
-    records: &CallbackRecords,
+    ended: &EndedTaskQueue,
+    queue: &CallbackWorkerQueue,
+    records: &CallbackRecordStore,
 ) -> bool {
-    let mut taken = EndedTaskKeys {
+    let mut taken = TakenEndedTasksGuard {
         left: ended.take().into_iter().collect(),
         ended,
     };

@@ -1,6 +1,6 @@
 //! Reads and changes subscriptions and deliveries in the state store.
 
-use super::counters::DeliveryTotals;
+use super::counters::StoredDeliveryTotals;
 use super::delivery::Delivery;
 use super::subscription::Subscription;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ const UNREADABLE_DUE_MS: u64 = 60 * 60 * 1_000;
 
 /// Subscriptions and deliveries in the state store.
 #[derive(Clone)]
-pub struct CallbackRecords {
+pub struct CallbackRecordStore {
     state: Arc<dyn StateStore>,
 }
 
@@ -88,7 +88,7 @@ impl<V: Serialize + DeserializeOwned> StoredRecord<V> {
     }
 }
 
-impl CallbackRecords {
+impl CallbackRecordStore {
     pub fn new(state: Arc<dyn StateStore>) -> Self {
         Self { state }
     }
@@ -238,7 +238,7 @@ impl CallbackRecords {
     ///
     /// # Errors
     /// The store is unreachable.
-    pub async fn totals(&self) -> Result<DeliveryTotals, StoreUnavailable> {
+    pub async fn totals(&self) -> Result<StoredDeliveryTotals, StoreUnavailable> {
         let pending = self.store().count(RecordKind::Delivery).get().await?;
         let dead = self.store().count(RecordKind::DeadLetter).get().await?;
         let oldest_ms = match (pending.count, pending.first_expiry_ms) {
@@ -247,7 +247,7 @@ impl CallbackRecords {
             }
             _ => 0,
         };
-        Ok(DeliveryTotals {
+        Ok(StoredDeliveryTotals {
             pending: pending.count,
             dead: dead.count,
             oldest_ms,

@@ -1,11 +1,13 @@
 //! Searches for due records, and starts the work on them.
 
 use super::counters::DeliveryOutcome;
-use super::delivery::{Delivery, DeliveryPhase};
-use super::records::{CallbackRecords, DueRecords, StoredRecord};
+use super::delivery::{Delivery, DeliveryLeaseState};
+use super::records::{CallbackRecordStore, DueRecords, StoredRecord};
 use super::subscription::Subscription;
 use super::work_limiter::{WorkLimiter, WorkPermit};
-use super::worker::{CallbackContext, CallbackWorker, LEASE_MS, SearchResult, report_failure};
+use super::worker::{
+    CallbackWorker, CallbackWorkerContext, DueSearchResult, LEASE_MS, report_failure,
+};
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::records::RecordKind;
@@ -22,9 +24,9 @@ const GIVEN_UP_MS: u64 = 60 * 60 * 1_000;
 impl CallbackWorker {
     pub(super) async fn start_due_queries(
         self: &Arc<Self>,
-        context: &Arc<CallbackContext>,
-        records: &CallbackRecords,
-    ) -> Result<SearchResult, StoreUnavailable> {
+        context: &Arc<CallbackWorkerContext>,
+        records: &CallbackRecordStore,
+    ) -> Result<DueSearchResult, StoreUnavailable> {
         let kind = RecordKind::Subscription;
         let DueRecords { found, is_full } = records.due::<Subscription>(kind, DUE_MAX).await?;
         let is_empty = found.is_empty();
@@ -54,9 +56,9 @@ impl CallbackWorker {
 
     pub(super) async fn start_due_deliveries(
         self: &Arc<Self>,
-        context: &Arc<CallbackContext>,
-        records: &CallbackRecords,
-    ) -> Result<SearchResult, StoreUnavailable> {
+        context: &Arc<CallbackWorkerContext>,
+        records: &CallbackRecordStore,
+    ) -> Result<DueSearchResult, StoreUnavailable> {
         let kind = RecordKind::Delivery;
         let DueRecords { found, is_full } = records.due::<Delivery>(kind, DUE_MAX).await?;
         let is_empty = found.is_empty();
@@ -89,8 +91,8 @@ impl CallbackWorker {
 
     async fn start_query(
         self: Arc<Self>,
-        context: Arc<CallbackContext>,
-        records: CallbackRecords,
+        context: Arc<CallbackWorkerContext>,
+        records: CallbackRecordStore,
         mut stored: StoredRecord<Subscription>,
         permit: WorkPermit,
     ) -> Result<(), StoreUnavailable> {
@@ -111,14 +113,14 @@ impl CallbackWorker {
 
     async fn start_delivery(
         self: Arc<Self>,
-        context: Arc<CallbackContext>,
-        records: CallbackRecords,
+        context: Arc<CallbackWorkerContext>,
+        records: CallbackRecordStore,
         mut stored: StoredRecord<Delivery>,
         receiver: String,
         permit: WorkPermit,
     ) -> Result<(), StoreUnavailable> {
         let until_ms = unix_ms() + LEASE_MS;
-        stored.value.phase = DeliveryPhase::Leased { until_ms };
+        stored.value.phase = DeliveryLeaseState::Leased { until_ms };
         stored.due_ms = Some(until_ms);
         if let Some(leased) = records.replace(RecordKind::Delivery, &stored).await? {
             tokio::spawn(async move {
@@ -133,7 +135,7 @@ impl CallbackWorker {
     /// Removes a subscription that no task was bound to in time. If its provider called back, there is a task.
     async fn expire_unbound(
         &self,
-        records: &CallbackRecords,
+        records: &CallbackRecordStore,
         stored: &StoredRecord<Subscription>,
     ) -> Result<(), StoreUnavailable> {
         let is_removed = records.remove(RecordKind::Subscription, stored).await?;
@@ -155,7 +157,7 @@ impl CallbackWorker {
 
 /// Makes room for the due records of others.
 async fn postpone<V: Serialize + DeserializeOwned + Clone>(
-    records: &CallbackRecords,
+    records: &CallbackRecordStore,
     kind: RecordKind,
     mut stored: StoredRecord<V>,
     until_ms: u64,
@@ -169,9 +171,9 @@ async fn search_result(
     mut leases: JoinSet<Result<(), StoreUnavailable>>,
     is_empty: bool,
     is_full: bool,
-    records: &CallbackRecords,
+    records: &CallbackRecordStore,
     kind: RecordKind,
-) -> Result<SearchResult, StoreUnavailable> {
+) -> Result<DueSearchResult, StoreUnavailable> {
     let mut result = Ok(());
     while let Some(leased) = leases.join_next().await {
         if let Ok(failed @ Err(_)) = leased {
@@ -180,9 +182,9 @@ async fn search_result(
     }
     result?;
     Ok(match (is_full, is_empty) {
-        (true, _) => SearchResult::More,
-        (false, false) => SearchResult::All,
-        (false, true) if records.has_any(kind).await? => SearchResult::All,
-        (false, true) => SearchResult::Nothing,
+        (true, _) => DueSearchResult::More,
+        (false, false) => DueSearchResult::All,
+        (false, true) if records.has_any(kind).await? => DueSearchResult::All,
+        (false, true) => DueSearchResult::Nothing,
     })
 }

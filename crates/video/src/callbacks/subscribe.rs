@@ -1,7 +1,7 @@
 //! The course of a subscription: stored before a create, bound to its task, called back, or removed.
 
-use super::records::{CallbackRecords, StoredRecord, json};
-use super::subscription::{StatusFormat, Subscription};
+use super::records::{CallbackRecordStore, StoredRecord, json};
+use super::subscription::{CallerStatusFormat, Subscription};
 use super::token::CallbackToken;
 use crate::polls::task_key;
 use headgate_core::state::StoreUnavailable;
@@ -29,7 +29,7 @@ pub struct UnboundSubscription<'a> {
     pub url: Option<&'a str>,
     /// Whether events may only be sent with a signature.
     pub signed_only: bool,
-    pub format: StatusFormat,
+    pub format: CallerStatusFormat,
     /// Whether the provider will send callbacks.
     pub expects_callbacks: bool,
     /// The longest time that the create may take.
@@ -60,7 +60,7 @@ pub enum BindResult {
 
 /// What became of a callback from a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallbackAcceptance {
+pub enum ProviderCallbackOutcome {
     /// The status of the task will be queried.
     Noted,
     /// A query that begins later was due already.
@@ -71,7 +71,7 @@ pub enum CallbackAcceptance {
     Unknown,
 }
 
-impl CallbackRecords {
+impl CallbackRecordStore {
     /// Stores a subscription under the token's nonce.
     ///
     /// # Errors
@@ -182,18 +182,20 @@ impl CallbackRecords {
     pub async fn note_callback(
         &self,
         token: &CallbackToken,
-    ) -> Result<CallbackAcceptance, StoreUnavailable> {
-        let mut acceptance = CallbackAcceptance::Unknown;
+    ) -> Result<ProviderCallbackOutcome, StoreUnavailable> {
+        let mut acceptance = ProviderCallbackOutcome::Unknown;
         let noted = self.change_subscription(&token.nonce, |stored| {
             let is_bound = *stored.owner == *token.caller && stored.value.channel == token.channel;
             let has_receiver = stored.value.url.is_some();
             acceptance = match (is_bound, stored.value.state.is_terminal()) {
-                (true, false) if !has_receiver => CallbackAcceptance::NoReceiver,
-                (true, false) if stored.value.has_query_ahead() => CallbackAcceptance::AlreadyNoted,
-                (true, false) => CallbackAcceptance::Noted,
-                _ => CallbackAcceptance::Unknown,
+                (true, false) if !has_receiver => ProviderCallbackOutcome::NoReceiver,
+                (true, false) if stored.value.has_query_ahead() => {
+                    ProviderCallbackOutcome::AlreadyNoted
+                }
+                (true, false) => ProviderCallbackOutcome::Noted,
+                _ => ProviderCallbackOutcome::Unknown,
             };
-            if acceptance != CallbackAcceptance::Noted {
+            if acceptance != ProviderCallbackOutcome::Noted {
                 return false;
             }
             // Without a task the hint waits until one is bound.
@@ -202,7 +204,9 @@ impl CallbackRecords {
         });
         match noted.await? {
             // The subscription was removed while it was changed.
-            None if acceptance == CallbackAcceptance::Noted => Ok(CallbackAcceptance::Unknown),
+            None if acceptance == ProviderCallbackOutcome::Noted => {
+                Ok(ProviderCallbackOutcome::Unknown)
+            }
             _ => Ok(acceptance),
         }
     }

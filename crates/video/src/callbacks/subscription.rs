@@ -24,7 +24,7 @@ const FORGOTTEN_MS: u64 = 10 * 60 * 1_000;
 /// Format of the task's status for its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StatusFormat {
+pub enum CallerStatusFormat {
     /// The generic protocol.
     Generic,
     /// The native protocol of the channel's family, with sealed ids.
@@ -48,7 +48,7 @@ pub struct Subscription {
     /// Whether events may only be sent with a signature.
     #[serde(default)]
     pub signed_only: bool,
-    pub format: StatusFormat,
+    pub format: CallerStatusFormat,
     /// The caller's id of the task; `None` until the provider has accepted it.
     pub task: Option<String>,
     /// The last known state.
@@ -177,7 +177,7 @@ mod tests {
             channel: "a".into(),
             url: Some("https://receiver.example/done".into()),
             signed_only: false,
-            format: StatusFormat::Generic,
+            format: CallerStatusFormat::Generic,
             task: Some("task_x".into()),
             state: TaskState::Queued,
             expects_callbacks: true,

@@ -1,15 +1,15 @@
 //! Tests of subscriptions, deliveries and dead letters in a store in memory.
 
 use super::counters::DeliveryOutcome;
-use super::deliver::{OrderDecision, decide_order};
-use super::delivery::{Delivery, DeliveryPhase};
-use super::queue::CallbackQueue;
+use super::deliver::{SendOrderDecision, decide_order};
+use super::delivery::{Delivery, DeliveryLeaseState};
+use super::queue::CallbackWorkerQueue;
 use super::queued_work::{do_queued_work, note_ended_tasks};
-use super::records::{CallbackRecords, RedriveOutcome, StoredRecord};
+use super::records::{CallbackRecordStore, RedriveOutcome, StoredRecord};
 use super::subscribe::{BindResult, SubscriptionRefusal, UnboundSubscription};
-use super::subscription::StatusFormat;
+use super::subscription::CallerStatusFormat;
 use super::token::CallbackToken;
-use crate::polls::{EndedTasks, task_key};
+use crate::polls::{EndedTaskQueue, task_key};
 use bytes::Bytes;
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
@@ -21,13 +21,13 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-fn records() -> (Arc<dyn StateStore>, CallbackRecords) {
+fn records() -> (Arc<dyn StateStore>, CallbackRecordStore) {
     let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
-    (state.clone(), CallbackRecords::new(state))
+    (state.clone(), CallbackRecordStore::new(state))
 }
 
 async fn subscribed(
-    records: &CallbackRecords,
+    records: &CallbackRecordStore,
     url: Option<&str>,
 ) -> Result<String, SubscriptionRefusal> {
     let token = CallbackToken::new("ann", "a", u64::MAX).unwrap();
@@ -36,7 +36,7 @@ async fn subscribed(
         channel: "a",
         url,
         signed_only: false,
-        format: StatusFormat::Generic,
+        format: CallerStatusFormat::Generic,
         expects_callbacks: true,
         create_within: Duration::from_secs(60),
         polled_until_ms: u64::MAX,
@@ -70,12 +70,12 @@ fn event(subscription: &str, state: TaskState) -> Delivery {
         body: "{}".into(),
         created_ms: unix_ms(),
         attempts: 0,
-        phase: DeliveryPhase::Waiting,
+        phase: DeliveryLeaseState::Waiting,
         last_error: None,
     }
 }
 
-async fn stored(records: &CallbackRecords, event: &Delivery) -> StoredRecord<Delivery> {
+async fn stored(records: &CallbackRecordStore, event: &Delivery) -> StoredRecord<Delivery> {
     let id = Delivery::id("task_x", event.state);
     assert!(
         records
@@ -95,22 +95,22 @@ async fn an_event_that_a_task_has_ended_ends_its_subscription_and_overtakes_the_
     let mut running = stored(&records, &event(&nonce, TaskState::Running)).await;
     // As a process leaves it that dies after it has stored the event.
     let ended = stored(&records, &event(&nonce, TaskState::Failed)).await;
-    running.value.phase = DeliveryPhase::Leased { until_ms: u64::MAX };
+    running.value.phase = DeliveryLeaseState::Leased { until_ms: u64::MAX };
     let running = records
         .replace(RecordKind::Delivery, &running)
         .await
         .unwrap()
         .unwrap();
     let waits = decide_order(&records, &ended).await.unwrap();
-    assert!(matches!(waits, OrderDecision::WaitUntil(u64::MAX)));
+    assert!(matches!(waits, SendOrderDecision::WaitUntil(u64::MAX)));
     let subscription = records.subscription(&nonce).await.unwrap().unwrap();
     assert_eq!(subscription.value.state, TaskState::Failed);
     assert!(matches!(
         decide_order(&records, &running).await.unwrap(),
-        OrderDecision::Overtaken
+        SendOrderDecision::Overtaken
     ));
     let mut free = running;
-    free.value.phase = DeliveryPhase::Waiting;
+    free.value.phase = DeliveryLeaseState::Waiting;
     records
         .replace(RecordKind::Delivery, &free)
         .await
@@ -118,7 +118,7 @@ async fn an_event_that_a_task_has_ended_ends_its_subscription_and_overtakes_the_
         .unwrap();
     assert!(matches!(
         decide_order(&records, &ended).await.unwrap(),
-        OrderDecision::Send { .. }
+        SendOrderDecision::Send { .. }
     ));
     assert!(records.delivery(&free.key).await.unwrap().is_none());
 }
@@ -129,7 +129,7 @@ async fn an_event_whose_subscription_has_expired_is_sent() {
     let running = stored(&records, &event("gone", TaskState::Running)).await;
     assert!(matches!(
         decide_order(&records, &running).await.unwrap(),
-        OrderDecision::Send { .. }
+        SendOrderDecision::Send { .. }
     ));
 }
 
@@ -177,9 +177,9 @@ async fn a_task_that_has_ended_leaves_one_record_about_its_subscription() {
     let bound = records.bind(&nonce, "task_x", &task()).await.unwrap();
     assert_eq!(bound, BindResult::Bound { is_hinted: false });
     assert_eq!(count().await, 2);
-    let ended = EndedTasks::default();
+    let ended = EndedTaskQueue::default();
     ended.put_back([task_key(&task())].into_iter());
-    let queue = CallbackQueue::default();
+    let queue = CallbackWorkerQueue::default();
     assert!(note_ended_tasks(&ended, &queue, &records).await);
     assert_eq!(count().await, 1);
     let subscription = records.subscription(&nonce).await.unwrap().unwrap();
@@ -193,7 +193,7 @@ async fn a_task_whose_subscription_is_gone_is_counted_as_lost() {
     records.unsubscribe(&nonce).await.unwrap();
     let bound = records.bind(&nonce, "task_x", &task()).await.unwrap();
     assert_eq!(bound, BindResult::NoSubscription);
-    let queue = Arc::new(CallbackQueue::default());
+    let queue = Arc::new(CallbackWorkerQueue::default());
     queue.bind_later(nonce, "task_x".into(), task());
     assert!(do_queued_work(&queue, &records).await);
     assert_eq!(queue.counters().total(DeliveryOutcome::Lost), 1);
@@ -203,10 +203,10 @@ async fn a_task_whose_subscription_is_gone_is_counted_as_lost() {
 async fn work_stays_in_the_queue_until_it_is_done() {
     let (_, records) = records();
     let nonce = subscribed(&records, None).await.unwrap();
-    let queue = Arc::new(CallbackQueue::default());
+    let queue = Arc::new(CallbackWorkerQueue::default());
     queue.bind_later(nonce.clone(), "task_x".into(), task());
     let unreachable: Arc<dyn StateStore> = Arc::new(MemoryStore::fallback_for("sqlite"));
-    let unreachable = CallbackRecords::new(unreachable);
+    let unreachable = CallbackRecordStore::new(unreachable);
     assert!(!do_queued_work(&queue, &unreachable).await);
     assert_eq!(queue.first(2).len(), 1, "after a failure");
     let mut stopped = Box::pin(do_queued_work(&queue, &records));

@@ -1,7 +1,7 @@
 //! The token in a callback URL: binds a subscription to its caller and channel until it expires.
 
 use headgate_core::task::id::TaskIdKeyRing;
-use headgate_core::task::token::TokenPurpose;
+use headgate_core::task::token::UrlTokenPurpose;
 
 /// What a callback token contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +34,12 @@ impl CallbackToken {
     pub fn seal(&self, keys: &TaskIdKeyRing) -> String {
         let fields = (&self.nonce, &self.caller, &self.channel, self.expires_ms);
         let payload = serde_json::to_vec(&fields).expect("texts and numbers always serialise");
-        keys.seal_token(TokenPurpose::Callback, &payload)
+        keys.seal_token(UrlTokenPurpose::Callback, &payload)
     }
 
     /// Opens a token; `None` if it is not one of this gateway, or has expired.
     pub fn open(keys: &TaskIdKeyRing, token: &str, now_ms: u64) -> Option<Self> {
-        let payload = keys.open_token(TokenPurpose::Callback, token).ok()?;
+        let payload = keys.open_token(UrlTokenPurpose::Callback, token).ok()?;
         let (nonce, caller, channel, expires_ms) = serde_json::from_slice(&payload).ok()?;
         (now_ms < expires_ms).then_some(Self {
             nonce,
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(CallbackToken::open(&keys, &sealed, 999), Some(token));
         assert_eq!(CallbackToken::open(&keys, &sealed, 1_000), None);
         assert_eq!(CallbackToken::open(&ring("b"), &sealed, 0), None);
-        let media = keys.seal_token(TokenPurpose::Media, b"[\"n\",\"ann\",\"a\",9]");
+        let media = keys.seal_token(UrlTokenPurpose::Media, b"[\"n\",\"ann\",\"a\",9]");
         assert_eq!(CallbackToken::open(&keys, &media, 0), None);
         let other = CallbackToken::new("ann", "a", 1_000).unwrap();
         assert_ne!(other.seal(&keys), sealed);

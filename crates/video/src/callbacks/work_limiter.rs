@@ -16,7 +16,7 @@ const IDLE_KEYS_MAX: usize = 10_000;
 
 /// The maximum numbers of pieces of work in flight.
 #[derive(Clone, Copy, Debug)]
-pub struct WorkLimits {
+pub struct InFlightWorkLimits {
     pub total: usize,
     /// Further permits for keys and callers without any work in flight.
     pub reserved: usize,
@@ -28,12 +28,12 @@ pub struct WorkLimits {
 
 /// Counts of work in flight.
 pub struct WorkLimiter {
-    limits: WorkLimits,
-    table: Mutex<WorkTable>,
+    limits: InFlightWorkLimits,
+    table: Mutex<InFlightWorkTable>,
 }
 
 #[derive(Default)]
-struct WorkTable {
+struct InFlightWorkTable {
     total: usize,
     of_key: HashMap<Arc<str>, WorkPace>,
     of_owner: HashMap<Arc<str>, WorkPace>,
@@ -59,7 +59,7 @@ pub struct WorkPermit {
 }
 
 impl WorkLimiter {
-    pub fn new(limits: WorkLimits) -> Self {
+    pub fn new(limits: InFlightWorkLimits) -> Self {
         Self {
             limits,
             table: Mutex::default(),
@@ -125,12 +125,12 @@ impl WorkLimiter {
         self.lock().total == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, WorkTable> {
+    fn lock(&self) -> MutexGuard<'_, InFlightWorkTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl WorkTable {
+impl InFlightWorkTable {
     fn forget_idle(&mut self, now_ms: u64) {
         for paces in [&mut self.of_key, &mut self.of_owner] {
             if paces.len() >= IDLE_KEYS_MAX {
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn work() -> Arc<WorkLimiter> {
-        Arc::new(WorkLimiter::new(WorkLimits {
+        Arc::new(WorkLimiter::new(InFlightWorkLimits {
             total: 6,
             reserved: 2,
             of_key: 4,

@@ -3,14 +3,14 @@
 //! A record that is due is leased: its due time is moved ahead, by compare-and-swap. If the gateway dies meanwhile,
 //! another one takes over when the record is due again. Queries and deliveries are searched for independently.
 
-use super::blocked_channels::BlockedChannels;
-use super::next_due::NextDue;
-use super::poll_turns::PollTurns;
-use super::queue::CallbackQueue;
+use super::blocked_channels::LoggedBlockedChannels;
+use super::next_due::EarliestDueTime;
+use super::poll_turns::ChannelPollTurns;
+use super::queue::CallbackWorkerQueue;
 use super::queued_work::{do_queued_work, note_ended_tasks};
-use super::records::CallbackRecords;
-use super::work_limiter::{WorkLimiter, WorkLimits};
-use crate::polls::{EndedTasks, TaskStatusFetcher};
+use super::records::CallbackRecordStore;
+use super::work_limiter::{InFlightWorkLimits, WorkLimiter};
+use crate::polls::{EndedTaskQueue, TaskStatusFetcher};
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::model::Catalog;
@@ -34,7 +34,7 @@ const TOTALS_INTERVAL: Duration = Duration::from_secs(15);
 const FINISH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Limits of attempts: keys are receivers, owners are callers.
-const ATTEMPTS: WorkLimits = WorkLimits {
+const ATTEMPTS: InFlightWorkLimits = InFlightWorkLimits {
     total: 128,
     reserved: 128,
     of_key: 16,
@@ -42,15 +42,15 @@ const ATTEMPTS: WorkLimits = WorkLimits {
     of_owner_on_key: 8,
 };
 /// Limits of queries for callbacks and for ends of tasks: keys are channels, owners are callers.
-const QUERIES: WorkLimits = WorkLimits {
+const QUERIES: InFlightWorkLimits = InFlightWorkLimits {
     total: 128,
     reserved: 128,
     of_key: 24,
     of_owner: 96,
     of_owner_on_key: 16,
 };
-/// Limits of polls, likewise. Few of a channel, so that each gets its turn before [`PollTurns`] gives up.
-const POLLS: WorkLimits = WorkLimits {
+/// Limits of polls, likewise. Few of a channel, so that each gets its turn before [`ChannelPollTurns`] gives up.
+const POLLS: InFlightWorkLimits = InFlightWorkLimits {
     total: 128,
     reserved: 128,
     of_key: 12,
@@ -60,7 +60,7 @@ const POLLS: WorkLimits = WorkLimits {
 
 /// What the worker uses of the configuration, loaded anew for each search.
 #[derive(Clone)]
-pub struct CallbackContext {
+pub struct CallbackWorkerContext {
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
     pub tasks: Arc<TaskSettings>,
@@ -73,21 +73,21 @@ pub struct CallbackContext {
 pub struct CallbackWorker {
     pub(super) subrequests: SubrequestClient,
     pub(super) sender: Arc<dyn DeliveryClient>,
-    pub(super) queue: Arc<CallbackQueue>,
+    pub(super) queue: Arc<CallbackWorkerQueue>,
     /// Random numbers from 0 to 1.
     pub(super) random: fn() -> f64,
     pub(super) queries: Arc<WorkLimiter>,
     pub(super) polls: Arc<WorkLimiter>,
-    pub(super) poll_turns: PollTurns,
-    pub(super) blocked_channels: BlockedChannels,
+    pub(super) poll_turns: ChannelPollTurns,
+    pub(super) blocked_channels: LoggedBlockedChannels,
     pub(super) attempts: Arc<WorkLimiter>,
-    pub(super) next_query: NextDue,
-    pub(super) next_attempt: NextDue,
+    pub(super) next_query: EarliestDueTime,
+    pub(super) next_attempt: EarliestDueTime,
 }
 
 /// What a search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SearchResult {
+pub(super) enum DueSearchResult {
     /// There may be more due records.
     More,
     /// All due records; others may become due.
@@ -100,7 +100,7 @@ impl CallbackWorker {
     pub fn new(
         subrequests: SubrequestClient,
         sender: Arc<dyn DeliveryClient>,
-        queue: Arc<CallbackQueue>,
+        queue: Arc<CallbackWorkerQueue>,
         random: fn() -> f64,
     ) -> Self {
         Self {
@@ -110,16 +110,16 @@ impl CallbackWorker {
             random,
             queries: Arc::new(WorkLimiter::new(QUERIES)),
             polls: Arc::new(WorkLimiter::new(POLLS)),
-            poll_turns: PollTurns::default(),
-            blocked_channels: BlockedChannels::default(),
+            poll_turns: ChannelPollTurns::default(),
+            blocked_channels: LoggedBlockedChannels::default(),
             attempts: Arc::new(WorkLimiter::new(ATTEMPTS)),
-            next_query: NextDue::default(),
-            next_attempt: NextDue::default(),
+            next_query: EarliestDueTime::default(),
+            next_attempt: EarliestDueTime::default(),
         }
     }
 
     /// Works until the future is dropped; `context` returns the configuration in use.
-    pub async fn run(self: Arc<Self>, context: impl Fn() -> CallbackContext + Sync) {
+    pub async fn run(self: Arc<Self>, context: impl Fn() -> CallbackWorkerContext + Sync) {
         tokio::join!(
             self.run_queue(&context),
             self.run_queries(&context),
@@ -130,8 +130,8 @@ impl CallbackWorker {
 
     /// Ends the work: binds tasks whose subscriptions are not bound yet, and waits for what is in flight, both no longer
     /// than `within`. Others continue the rest.
-    pub async fn finish(&self, context: &CallbackContext, within: Duration) {
-        let records = CallbackRecords::new(context.state.clone());
+    pub async fn finish(&self, context: &CallbackWorkerContext, within: Duration) {
+        let records = CallbackRecordStore::new(context.state.clone());
         let ended = context.polls.ended_tasks();
         let finished = timeout(within, async {
             tokio::join!(self.finish_queue(ended, &records), self.until_idle(),);
@@ -148,7 +148,7 @@ impl CallbackWorker {
         }
     }
 
-    async fn finish_queue(&self, ended: &EndedTasks, records: &CallbackRecords) {
+    async fn finish_queue(&self, ended: &EndedTaskQueue, records: &CallbackRecordStore) {
         while !do_queued_work(&self.queue, records).await {
             sleep(FINISH_INTERVAL).await;
         }
@@ -164,10 +164,10 @@ impl CallbackWorker {
     }
 
     /// Does what requests could not wait for, apart from the searches, which must not wait for it.
-    async fn run_queue(&self, context: &(impl Fn() -> CallbackContext + Sync)) {
+    async fn run_queue(&self, context: &(impl Fn() -> CallbackWorkerContext + Sync)) {
         loop {
             let current = context();
-            let records = CallbackRecords::new(current.state.clone());
+            let records = CallbackRecordStore::new(current.state.clone());
             let polls = current.polls.clone();
             drop(current);
             let (is_queue_done, are_ended_noted) = tokio::join!(
@@ -185,11 +185,11 @@ impl CallbackWorker {
         }
     }
 
-    async fn run_queries(self: &Arc<Self>, context: &(impl Fn() -> CallbackContext + Sync)) {
+    async fn run_queries(self: &Arc<Self>, context: &(impl Fn() -> CallbackWorkerContext + Sync)) {
         let mut is_reachable = true;
         loop {
             let current = Arc::new(context());
-            let records = CallbackRecords::new(current.state.clone());
+            let records = CallbackRecordStore::new(current.state.clone());
             self.next_query.forget_past();
             let found = self.start_due_queries(&current, &records).await;
             let pause = pause_after(found, &self.next_query, &mut is_reachable);
@@ -202,11 +202,14 @@ impl CallbackWorker {
         }
     }
 
-    async fn run_deliveries(self: &Arc<Self>, context: &(impl Fn() -> CallbackContext + Sync)) {
+    async fn run_deliveries(
+        self: &Arc<Self>,
+        context: &(impl Fn() -> CallbackWorkerContext + Sync),
+    ) {
         let mut is_reachable = true;
         loop {
             let current = Arc::new(context());
-            let records = CallbackRecords::new(current.state.clone());
+            let records = CallbackRecordStore::new(current.state.clone());
             self.next_attempt.forget_past();
             let found = self.start_due_deliveries(&current, &records).await;
             let pause = pause_after(found, &self.next_attempt, &mut is_reachable);
@@ -218,10 +221,10 @@ impl CallbackWorker {
         }
     }
 
-    async fn run_totals(&self, context: &(impl Fn() -> CallbackContext + Sync)) {
+    async fn run_totals(&self, context: &(impl Fn() -> CallbackWorkerContext + Sync)) {
         loop {
             let began = Instant::now();
-            let records = CallbackRecords::new(context().state);
+            let records = CallbackRecordStore::new(context().state);
             if let Ok(totals) = records.totals().await {
                 self.queue.counters().set_totals(totals);
             }
@@ -246,15 +249,15 @@ impl CallbackWorker {
 
 /// The pause before the next search; an outage of the store is logged once.
 fn pause_after(
-    found: Result<SearchResult, StoreUnavailable>,
-    next: &NextDue,
+    found: Result<DueSearchResult, StoreUnavailable>,
+    next: &EarliestDueTime,
     is_reachable: &mut bool,
 ) -> Duration {
     let was_reachable = std::mem::replace(is_reachable, found.is_ok());
     match found {
-        Ok(SearchResult::More) => Duration::ZERO,
-        Ok(SearchResult::All) => SEARCH_INTERVAL.min(next.wait()),
-        Ok(SearchResult::Nothing) => IDLE_INTERVAL.min(next.wait()),
+        Ok(DueSearchResult::More) => Duration::ZERO,
+        Ok(DueSearchResult::All) => SEARCH_INTERVAL.min(next.wait()),
+        Ok(DueSearchResult::Nothing) => IDLE_INTERVAL.min(next.wait()),
         Err(unavailable) => {
             if was_reachable {
                 tracing::warn!(%unavailable, "cannot search for due callbacks");

@@ -2,21 +2,21 @@
 
 mod request;
 
-use crate::callbacks::{CallbackQueue, CallbackRecords, StatusFormat};
+use crate::callbacks::{CallbackRecordStore, CallbackWorkerQueue, CallerStatusFormat};
 use bytes::Bytes;
 use headgate_core::catalog::channel::TimeoutOverrides;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::public_url::PublicUrl;
 use headgate_core::filter::descriptor::{
-    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     FilterProvision, InvalidSettings, read_settings_or_default, settings_schema,
 };
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
-use headgate_protocol::TaskApi;
-use request::PendingSubscriptions;
+use headgate_protocol::TaskApiOwner;
+use request::AttemptSubscriptions;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -25,22 +25,22 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "callbacks",
     summary: "Has providers of video tasks call back to this gateway, and delivers status changes, signed, to the `callback_url` of the caller.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         after: &["validate", "rate_limit"],
         needs: &[
             FilterPrerequisite::Body,
             FilterPrerequisite::Caller,
             FilterPrerequisite::Model,
         ],
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: Some(settings_schema::<CallbacksConfig>),
     bare: true,
     build: |settings, context| {
         let config: CallbacksConfig = read_settings_or_default(settings)?;
         let format = match context.protocol.and_then(|it| it.descriptor().tasks) {
-            Some(TaskApi::Generic) => StatusFormat::Generic,
-            Some(TaskApi::Native) => StatusFormat::Native,
+            Some(TaskApiOwner::Generic) => CallerStatusFormat::Generic,
+            Some(TaskApiOwner::Native) => CallerStatusFormat::Native,
             None => {
                 return Err(InvalidSettings::new(
                     "`callbacks` requires a route with `protocol: video`, `family_a` or `family_b`",
@@ -51,7 +51,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         if context.tasks.keys.is_none() {
             return Err(InvalidSettings::new("`callbacks` requires `task_keys`").hint(NO_KEYS_HINT));
         }
-        if config.mode == CallbackMode::SignedOnly && context.public_url.is_none() {
+        if config.mode == CallbackUrlMode::SignedOnly && context.public_url.is_none() {
             return Err(InvalidSettings::new(
                 "`mode: signed_only` requires `server.public_url`: without it the provider calls the URLs of callers, unsigned",
             )
@@ -59,7 +59,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         }
         let delivers = matches!(
             config.mode,
-            CallbackMode::Deliver | CallbackMode::SignedOnly
+            CallbackUrlMode::Deliver | CallbackUrlMode::SignedOnly
         );
         if delivers && context.public_url.is_some() {
             check_families(context)?;
@@ -73,7 +73,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             public_url: context.public_url.cloned(),
             egress: context.egress.clone(),
             tasks: context.tasks.clone(),
-            records: CallbackRecords::new(context.state.clone()),
+            records: CallbackRecordStore::new(context.state.clone()),
             queue: context.features.get(),
         }))
     },
@@ -82,7 +82,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 /// What happens to the `callback_url` of a create.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum CallbackMode {
+enum CallbackUrlMode {
     /// The gateway delivers status changes there, signed with the caller's `webhook_secrets` if there are any.
     #[default]
     Deliver,
@@ -98,25 +98,25 @@ enum CallbackMode {
 #[serde(deny_unknown_fields, default)]
 struct CallbacksConfig {
     /// What happens to a `callback_url`. Default: deliver.
-    mode: CallbackMode,
+    mode: CallbackUrlMode,
     /// Whether status changes are also delivered for tasks at providers that send no callbacks, such as those of family
     /// B. Their status is polled instead. Default: false. Without it, such a `callback_url` has no effect.
     poll_without_callbacks: bool,
 }
 
 struct CallbackSubscriptionFilter {
-    mode: CallbackMode,
+    mode: CallbackUrlMode,
     /// Whether tasks are polled whose providers send no callbacks.
     polls_all: bool,
-    format: StatusFormat,
+    format: CallerStatusFormat,
     /// Those of the route.
     timeouts: TimeoutOverrides,
     /// `None` if providers cannot reach this gateway: then they get the caller's URL.
     public_url: Option<PublicUrl>,
     egress: Arc<EgressPolicy>,
     tasks: Arc<TaskSettings>,
-    records: CallbackRecords,
-    queue: Arc<CallbackQueue>,
+    records: CallbackRecordStore,
+    queue: Arc<CallbackWorkerQueue>,
 }
 
 impl Filter for CallbackSubscriptionFilter {
@@ -154,7 +154,7 @@ impl Filter for CallbackSubscriptionFilter {
         let has_subscription = response
             .request
             .state
-            .get::<PendingSubscriptions>()
+            .get::<AttemptSubscriptions>()
             .is_some();
         match has_subscription && response.status.is_success() {
             true => HookResult::later(async move {
@@ -165,8 +165,8 @@ impl Filter for CallbackSubscriptionFilter {
         }
     }
 
-    fn on_done(&self, request: &mut RequestView, _settlement: Settlement) {
-        if let Some(pending) = request.state.take::<PendingSubscriptions>() {
+    fn on_done(&self, request: &mut RequestView, _settlement: ExchangeSettlement) {
+        if let Some(pending) = request.state.take::<AttemptSubscriptions>() {
             for nonce in pending.into_unbound() {
                 self.queue.remove(nonce);
             }
@@ -192,17 +192,17 @@ fn check_families(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
     }
 }
 
-fn warn_of_missing(mode: CallbackMode, context: &BuildContext<'_>) {
-    let delivers = matches!(mode, CallbackMode::Deliver | CallbackMode::SignedOnly);
-    if mode == CallbackMode::Refuse {
+fn warn_of_missing(mode: CallbackUrlMode, context: &BuildContext<'_>) {
+    let delivers = matches!(mode, CallbackUrlMode::Deliver | CallbackUrlMode::SignedOnly);
+    if mode == CallbackUrlMode::Refuse {
         return;
     }
-    if mode == CallbackMode::Pass || delivers && context.public_url.is_none() {
+    if mode == CallbackUrlMode::Pass || delivers && context.public_url.is_none() {
         let warning = InvalidSettings::new(
             "the provider calls the callback URLs of callers itself, with its own task ids",
         );
         context.warn(match mode {
-            CallbackMode::Pass => warning.hint("write `mode: deliver`, or `mode: refuse`"),
+            CallbackUrlMode::Pass => warning.hint("write `mode: deliver`, or `mode: refuse`"),
             _ => warning.hint("set `server.public_url`, or write `callbacks: {mode: refuse}`"),
         });
         return;
@@ -228,7 +228,7 @@ fn warn_of_missing(mode: CallbackMode, context: &BuildContext<'_>) {
         );
         context.warn(warning.hint("set `state` to a SQLite file or to Redis"));
     }
-    if mode == CallbackMode::Deliver
+    if mode == CallbackUrlMode::Deliver
         && let [first, rest @ ..] = unsigned.as_slice()
     {
         let others = match rest.len() {

@@ -12,9 +12,9 @@ mod upstream_error;
 use crate::polls::TaskStatusFetcher;
 use bytes::Bytes;
 use headgate_core::catalog::model::Catalog;
-use headgate_core::filter::contract::{ContractContent, RouteContract};
+use headgate_core::filter::contract::{GatewayResponseContent, RouteApiContract};
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, InvalidSettings,
     read_settings, settings_schema,
 };
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
@@ -31,7 +31,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "map_task",
     summary: "Creates, queries or cancels a video task at a provider of any family; task ids are encrypted, so that every gateway with the same `task_keys` serves them, for their caller only.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         after: &["callbacks", "store_media", "edit_json", "replace"],
         reason: ", which changes the request before it is translated",
         needs: &[
@@ -39,7 +39,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             FilterPrerequisite::Caller,
             FilterPrerequisite::Model,
         ],
-        ..FilterPlacement::ANYWHERE
+        ..FilterChainRules::ANYWHERE
     },
     settings: Some(settings_schema::<MapTaskConfig>),
     bare: false,
@@ -127,9 +127,9 @@ struct MapTaskFilter {
 }
 
 impl Filter for MapTaskFilter {
-    fn add_to_contract(&self, contract: &mut RouteContract) {
+    fn add_to_contract(&self, contract: &mut RouteApiContract) {
         if self.is_generic && self.operation != TaskOperation::List {
-            contract.content = Some(ContractContent::VideoTask);
+            contract.content = Some(GatewayResponseContent::VideoTask);
         }
     }
 

@@ -1,9 +1,11 @@
 //! `receive_callback`: takes callbacks of providers, by the token in their path.
 
-use crate::callbacks::{CallbackAcceptance, CallbackQueue, CallbackRecords, CallbackToken};
+use crate::callbacks::{
+    CallbackRecordStore, CallbackToken, CallbackWorkerQueue, ProviderCallbackOutcome,
+};
 use bytes::Bytes;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterProvision, InvalidSettings,
+    ChainSide, FilterChainRules, FilterDescriptor, FilterProvision, InvalidSettings,
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult, LocalReply};
@@ -18,13 +20,13 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "receive_callback",
     summary: "Takes callbacks of providers by the token in their path, and has the task's status queried; the content of a callback is not used.",
     side: ChainSide::Request,
-    placement: FilterPlacement {
+    placement: FilterChainRules {
         provides: &[
             FilterProvision::Reply,
             FilterProvision::PathToken,
             FilterProvision::Callbacks,
         ],
-        ..FilterPlacement::ALWAYS
+        ..FilterChainRules::ALWAYS
     },
     settings: None,
     bare: true,
@@ -42,7 +44,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         }
         Ok(Arc::new(ReceiveCallbackFilter {
             tasks: context.tasks.clone(),
-            records: CallbackRecords::new(context.state.clone()),
+            records: CallbackRecordStore::new(context.state.clone()),
             queue: context.features.get(),
         }))
     },
@@ -53,8 +55,8 @@ const STORE_RETRY: Duration = Duration::from_secs(2);
 
 struct ReceiveCallbackFilter {
     tasks: Arc<TaskSettings>,
-    records: CallbackRecords,
-    queue: Arc<CallbackQueue>,
+    records: CallbackRecordStore,
+    queue: Arc<CallbackWorkerQueue>,
 }
 
 impl Filter for ReceiveCallbackFilter {
@@ -85,11 +87,11 @@ impl ReceiveCallbackFilter {
                 .retry_after(STORE_RETRY)
                 .source(error)
             })?,
-            None => CallbackAcceptance::Unknown,
+            None => ProviderCallbackOutcome::Unknown,
         };
-        let is_known = acceptance != CallbackAcceptance::Unknown;
+        let is_known = acceptance != ProviderCallbackOutcome::Unknown;
         self.queue.counters().count_received(is_known);
-        if acceptance == CallbackAcceptance::Noted {
+        if acceptance == ProviderCallbackOutcome::Noted {
             self.queue.wake();
         }
         match is_known {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How a status poll was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PollOutcome {
+pub enum PollAnswerSource {
     /// With a query to the provider.
     Queried,
     /// With the query of another poll at the same time.
@@ -17,9 +17,9 @@ pub enum PollOutcome {
 
 /// Counts since the process started.
 #[derive(Debug, Default)]
-pub struct PollCounters([AtomicU64; PollOutcome::ALL.len()]);
+pub struct PollCounters([AtomicU64; PollAnswerSource::ALL.len()]);
 
-impl PollOutcome {
+impl PollAnswerSource {
     pub const ALL: [Self; 4] = [Self::Queried, Self::Shared, Self::Fresh, Self::OverBudget];
 
     /// The name in metrics.
@@ -34,12 +34,12 @@ impl PollOutcome {
 }
 
 impl PollCounters {
-    pub(super) fn count(&self, outcome: PollOutcome) {
+    pub(super) fn count(&self, outcome: PollAnswerSource) {
         self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The number of polls with this outcome.
-    pub fn total(&self, outcome: PollOutcome) -> u64 {
+    pub fn total(&self, outcome: PollAnswerSource) -> u64 {
         self.0[outcome as usize].load(Ordering::Relaxed)
     }
 }

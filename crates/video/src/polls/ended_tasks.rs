@@ -8,12 +8,12 @@ const WAITING_MAX: usize = 10_000;
 
 /// The keys of tasks that have ended, until they are taken.
 #[derive(Default)]
-pub struct EndedTasks {
+pub struct EndedTaskQueue {
     keys: Mutex<Vec<Arc<str>>>,
     changed: Notify,
 }
 
-impl EndedTasks {
+impl EndedTaskQueue {
     /// Waits until there are tasks to take.
     pub async fn until_any(&self) {
         self.changed.notified().await;

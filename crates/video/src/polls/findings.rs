@@ -1,9 +1,9 @@
 //! The finding about queries that exceed the limit of a provider.
 
-use headgate_core::finding::counter_rule::{CounterRule, MINUTE, only};
+use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTE, only};
 use headgate_core::finding::{FindingArea, FindingSeverity};
 
-pub(crate) const QUERY_LIMIT: CounterRule = CounterRule {
+pub(crate) const QUERY_LIMIT: CounterFindingRule = CounterFindingRule {
     alert: "HeadgateQueryLimit",
     area: FindingArea::Tasks,
     code: "query_limit",

@@ -1,6 +1,6 @@
 //! Metrics of status queries for video tasks.
 
-use super::{PollOutcome, TaskStatusFetcher};
+use super::{PollAnswerSource, TaskStatusFetcher};
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
@@ -28,7 +28,7 @@ impl PollMetrics {
 
 impl FeatureMetrics for PollMetrics {
     fn update(&self) {
-        for outcome in PollOutcome::ALL {
+        for outcome in PollAnswerSource::ALL {
             let counter = self.queries.with_label_values(&[outcome.name()]);
             raise(&counter, self.fetcher.counters().total(outcome));
         }

@@ -17,13 +17,13 @@ mod task_states;
 #[cfg(test)]
 mod tests;
 
-pub use counters::{PollCounters, PollOutcome};
-pub use ended_tasks::EndedTasks;
+pub use counters::{PollAnswerSource, PollCounters};
+pub use ended_tasks::EndedTaskQueue;
 pub(crate) use metrics::PollMetrics;
-pub use poll_result::{PollResult, PolledStatus, QueryError};
-pub use report::StatusReport;
+pub use poll_result::{PollResult, PolledStatus, StatusQueryError};
+pub use report::ProviderStatusReport;
 pub use task_key::task_key;
-pub use task_states::TaskStates;
+pub use task_states::LastSeenTaskStates;
 
 use bytes::Bytes;
 use headgate_core::state::calendar::unix_ms;
@@ -57,8 +57,8 @@ pub struct TaskStatusFetcher {
     /// Counts queries here while the state store is unreachable.
     local_limiter: Mutex<PerSecondLimiter>,
     counters: PollCounters,
-    ended: EndedTasks,
-    states: TaskStates,
+    ended: EndedTaskQueue,
+    states: LastSeenTaskStates,
 }
 
 /// A poll for a task by the caller who owns it.
@@ -95,7 +95,7 @@ impl TaskStatusFetcher {
         let query = status_query.family.query.clone();
         let fresh = self.statuses().fresh(key, &query, Instant::now());
         if let Some(polled) = fresh {
-            self.counters.count(PollOutcome::Fresh);
+            self.counters.count(PollAnswerSource::Fresh);
             return match polled {
                 Ok(known) if !known.report.state.is_terminal() => Ok(self
                     .end_seen_elsewhere(key, &status_query)
@@ -112,9 +112,9 @@ impl TaskStatusFetcher {
         };
         let (polled, part) = self.single_flight.run(key, work).await;
         if part == FlightRole::Follower {
-            self.counters.count(PollOutcome::Shared);
+            self.counters.count(PollAnswerSource::Shared);
         }
-        polled.unwrap_or_else(|| Err(Arc::new(QueryError::Failed(aborted_query_fault()))))
+        polled.unwrap_or_else(|| Err(Arc::new(StatusQueryError::Failed(aborted_query_fault()))))
     }
 
     /// The current status of the task, by a query that begins now, unless the task is known to have ended. First as
@@ -132,18 +132,18 @@ impl TaskStatusFetcher {
         let key = task_key(&status_query.task);
         let known = self.statuses().last(&key);
         if let Some(known) = known.filter(|known| known.state.is_terminal()) {
-            self.counters.count(PollOutcome::Fresh);
+            self.counters.count(PollAnswerSource::Fresh);
             return Ok(known);
         }
         if let Some(noted) = self.terminal_status_noted(&key, status_query).await {
-            self.counters.count(PollOutcome::Fresh);
+            self.counters.count(PollAnswerSource::Fresh);
             return Ok(noted);
         }
         self.take_budget(slots, status_query)
             .await
             .map_err(|fault| {
-                self.counters.count(PollOutcome::OverBudget);
-                Arc::new(QueryError::Failed(fault))
+                self.counters.count(PollAnswerSource::OverBudget);
+                Arc::new(StatusQueryError::Failed(fault))
             })?;
         let (reported, cached) = self.query(&key, status_query, subrequest).await;
         match cached {
@@ -160,7 +160,7 @@ impl TaskStatusFetcher {
             task,
             state,
         } = status_query;
-        match StatusReport::read(family, task, response, unix_ms()) {
+        match ProviderStatusReport::read(family, task, response, unix_ms()) {
             Ok(report) => drop(self.store(&task_key(task), &**state, Ok(Arc::new(report)))),
             Err(_) => self.invalidate(task),
         }
@@ -172,7 +172,7 @@ impl TaskStatusFetcher {
     }
 
     /// The tasks that were found to have ended.
-    pub fn ended_tasks(&self) -> &EndedTasks {
+    pub fn ended_tasks(&self) -> &EndedTaskQueue {
         &self.ended
     }
 
@@ -191,7 +191,7 @@ impl TaskStatusFetcher {
         self.terminal_status_noted(key, status_query).await;
         let fresh = self.statuses().fresh(key, query, Instant::now());
         if let Some(polled @ Ok(_)) = fresh {
-            self.counters.count(PollOutcome::Fresh);
+            self.counters.count(PollAnswerSource::Fresh);
             return polled;
         }
         let last = self.statuses().last(key);
@@ -200,11 +200,11 @@ impl TaskStatusFetcher {
             None => self.take_budget(1, status_query).await,
         };
         if let Err(fault) = room {
-            self.counters.count(PollOutcome::OverBudget);
+            self.counters.count(PollAnswerSource::OverBudget);
             let poll_after = fault.retry_after.unwrap_or(NO_ROOM_RETRY);
             return match last {
                 Some(report) => Ok(PolledStatus::until(report, poll_after)),
-                None => Err(Arc::new(QueryError::Failed(fault))),
+                None => Err(Arc::new(StatusQueryError::Failed(fault))),
             };
         }
         let (_, cached) = self.query(key, status_query, subrequest).await;
@@ -220,7 +220,7 @@ impl TaskStatusFetcher {
         status_query: &CallerStatusPoll,
         subrequest: SubrequestFuture,
     ) -> (QueryResult, QueryResult) {
-        self.counters.count(PollOutcome::Queried);
+        self.counters.count(PollAnswerSource::Queried);
         let CallerStatusPoll {
             family,
             task,
@@ -228,12 +228,12 @@ impl TaskStatusFetcher {
         } = status_query;
         let reported = match subrequest.await {
             Ok(returned) if returned.status.is_success() => {
-                StatusReport::read(family, task, returned.body, unix_ms())
+                ProviderStatusReport::read(family, task, returned.body, unix_ms())
                     .map(Arc::new)
-                    .map_err(|why| QueryError::Failed(unreadable_status_fault().detail(why)))
+                    .map_err(|why| StatusQueryError::Failed(unreadable_status_fault().detail(why)))
             }
-            Ok(refused) => Err(QueryError::Refused(refused)),
-            Err(fault) => Err(QueryError::Failed(fault)),
+            Ok(refused) => Err(StatusQueryError::Refused(refused)),
+            Err(fault) => Err(StatusQueryError::Failed(fault)),
         };
         let reported = reported.map_err(Arc::new);
         let cached = self.store(key, &**state, reported.clone());
@@ -263,7 +263,7 @@ impl TaskStatusFetcher {
         &self,
         key: &Arc<str>,
         status_query: &CallerStatusPoll,
-    ) -> Option<Arc<StatusReport>> {
+    ) -> Option<Arc<ProviderStatusReport>> {
         let note = match status_query.state.get_note(key).get().await {
             Ok(note) => note?,
             Err(unavailable) => {
@@ -271,7 +271,8 @@ impl TaskStatusFetcher {
                 return None;
             }
         };
-        let report = StatusReport::from_note(&status_query.family, &status_query.task, &note)?;
+        let report =
+            ProviderStatusReport::from_note(&status_query.family, &status_query.task, &note)?;
         let age = Duration::from_millis(unix_ms().saturating_sub(report.reported_ms));
         let now = Instant::now();
         // The monotonic clock may have started after the report.

@@ -1,7 +1,7 @@
 //! What a poll gets while the provider may not be queried: the last known status of the task.
 
-use super::poll_result::{PollResult, PolledStatus, QueryError};
-use super::report::StatusReport;
+use super::poll_result::{PollResult, PolledStatus, StatusQueryError};
+use super::report::ProviderStatusReport;
 use super::{CallerStatusPoll, NO_ROOM_RETRY, TaskStatusFetcher};
 use headgate_core::state::calendar::unix_ms;
 use headgate_protocol::fault::FaultKind;
@@ -32,7 +32,7 @@ impl TaskStatusFetcher {
     }
 }
 
-impl QueryError {
+impl StatusQueryError {
     /// How long no query can be sent; `None` if another query is useful at once.
     fn pause(&self) -> Option<Duration> {
         match self {
@@ -49,9 +49,9 @@ impl QueryError {
 }
 
 /// The status of a task of which only its creation is known.
-fn presumed_report(status_query: &CallerStatusPoll) -> Option<StatusReport> {
+fn presumed_report(status_query: &CallerStatusPoll) -> Option<ProviderStatusReport> {
     let CallerStatusPoll { family, task, .. } = status_query;
     let now_ms = unix_ms();
     let response = family.presumed_response(task, now_ms)?;
-    StatusReport::read(family, task, response, now_ms).ok()
+    ProviderStatusReport::read(family, task, response, now_ms).ok()
 }

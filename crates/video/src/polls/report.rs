@@ -8,7 +8,7 @@ use headgate_protocol::json::{JsonDocument, JsonLimits};
 use std::fmt;
 
 /// A provider's report about a task.
-pub struct StatusReport {
+pub struct ProviderStatusReport {
     /// The provider's response, unchanged.
     pub response: JsonDocument,
     /// The state of the task according to the response.
@@ -17,7 +17,7 @@ pub struct StatusReport {
     pub reported_ms: u64,
 }
 
-impl StatusReport {
+impl ProviderStatusReport {
     /// Parses a provider's response to a status query.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl StatusReport {
     }
 }
 
-impl fmt::Debug for StatusReport {
+impl fmt::Debug for ProviderStatusReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}", self.state.name(), self.reported_ms)
     }

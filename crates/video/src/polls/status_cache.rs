@@ -1,7 +1,7 @@
 //! A bounded cache of task statuses: the last report of each task, or the last error.
 
-use super::report::StatusReport;
-use super::{PollResult, PolledStatus, QueryError, QueryResult};
+use super::report::ProviderStatusReport;
+use super::{PollResult, PolledStatus, QueryResult, StatusQueryError};
 use headgate_core::state::bounded_cache::{BoundedCache, CacheBounds};
 use headgate_core::task::family::TaskQueryCall;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub(super) struct StatusCache {
 }
 
 struct CachedStatus {
-    report: Option<Arc<StatusReport>>,
+    report: Option<Arc<ProviderStatusReport>>,
     /// Why the last query brought no report.
-    error: Option<Arc<QueryError>>,
+    error: Option<Arc<StatusQueryError>>,
     queried_at: Instant,
 }
 
@@ -45,7 +45,7 @@ impl StatusCache {
     }
 
     /// The last report of a task.
-    pub fn last(&mut self, key: &str) -> Option<Arc<StatusReport>> {
+    pub fn last(&mut self, key: &str) -> Option<Arc<ProviderStatusReport>> {
         self.entries.get(key)?.report.clone()
     }
 
@@ -122,7 +122,7 @@ mod tests {
         let report = |state| {
             let response =
                 JsonDocument::parse(body.clone().into(), &JsonLimits::default()).unwrap();
-            Ok(Arc::new(StatusReport {
+            Ok(Arc::new(ProviderStatusReport {
                 response,
                 state,
                 reported_ms: 0,
@@ -151,7 +151,7 @@ mod tests {
                 headers: http::HeaderMap::new(),
                 body: vec![b' '; 1 << 20].into(),
             };
-            let error = Arc::new(QueryError::Refused(refused));
+            let error = Arc::new(StatusQueryError::Refused(refused));
             let recorded = cache.record(&key(number), Err(error), Instant::now());
             assert!(recorded.is_err());
         }

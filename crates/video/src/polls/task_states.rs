@@ -15,12 +15,12 @@ const ENDED_SHOWN: Duration = Duration::from_secs(3600);
 
 /// The last known states of tasks.
 #[derive(Default)]
-pub struct TaskStates {
-    tasks: Mutex<HashMap<Arc<str>, SeenTask>>,
+pub struct LastSeenTaskStates {
+    tasks: Mutex<HashMap<Arc<str>, SeenTaskState>>,
 }
 
 #[derive(Clone, Copy)]
-struct SeenTask {
+struct SeenTaskState {
     state: TaskState,
     at: Instant,
 }
@@ -33,12 +33,12 @@ impl TaskStatusFetcher {
     }
 
     /// The states of tasks as this process saw them last.
-    pub fn states(&self) -> &TaskStates {
+    pub fn states(&self) -> &LastSeenTaskStates {
         &self.states
     }
 }
 
-impl TaskStates {
+impl LastSeenTaskStates {
     /// Records that a task has this state now.
     pub(super) fn record(&self, key: &Arc<str>, state: TaskState, now: Instant) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +46,7 @@ impl TaskStates {
             let state = state.after(task.state);
             // An ended task is not counted for longer because somebody still asks for it.
             if !task.state.is_terminal() {
-                *task = SeenTask { state, at: now };
+                *task = SeenTaskState { state, at: now };
             }
             return;
         }
@@ -54,7 +54,7 @@ impl TaskStates {
             tasks.retain(|_, task| task.is_shown(now));
         }
         if tasks.len() < TASKS_MAX {
-            tasks.insert(key.clone(), SeenTask { state, at: now });
+            tasks.insert(key.clone(), SeenTaskState { state, at: now });
         }
     }
 
@@ -70,7 +70,7 @@ impl TaskStates {
     }
 }
 
-impl SeenTask {
+impl SeenTaskState {
     fn is_shown(&self, now: Instant) -> bool {
         let shown = match self.state.is_terminal() {
             true => ENDED_SHOWN,
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_task_counts_in_its_last_state_until_nobody_saw_it_for_long() {
-        let (states, start) = (TaskStates::default(), Instant::now());
+        let (states, start) = (LastSeenTaskStates::default(), Instant::now());
         let key = |name: &str| Arc::<str>::from(name);
         let hours = |hours: u64| start + Duration::from_secs(hours * 3600);
         states.record(&key("a"), TaskState::Queued, start);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_tasks_takes_bounded_memory() {
-        let (states, now) = (TaskStates::default(), Instant::now());
+        let (states, now) = (LastSeenTaskStates::default(), Instant::now());
         for number in 0..2 * TASKS_MAX {
             states.record(&number.to_string().into(), TaskState::Queued, now);
         }

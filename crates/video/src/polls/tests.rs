@@ -147,12 +147,14 @@ async fn over_budget_a_cached_status_is_served_or_the_poll_waits() {
         assert_eq!(task_state(&reported), TaskState::Running);
     }
     assert!(provider.poll_count() as u64 <= 1 + began.elapsed().as_secs());
-    assert!(polls.counters().total(PollOutcome::OverBudget) >= 5 - provider.poll_count() as u64);
+    assert!(
+        polls.counters().total(PollAnswerSource::OverBudget) >= 5 - provider.poll_count() as u64
+    );
     let mut other = status_query;
     other.task.upstream = "up-2".into();
     let reported = polls.status(other, provider.responds("404")).await;
     assert!(
-        matches!(*reported.unwrap_err(), QueryError::Refused(_)),
+        matches!(*reported.unwrap_err(), StatusQueryError::Refused(_)),
         "it was asked in its turn"
     );
 }
@@ -178,7 +180,7 @@ async fn polls_over_budget_get_a_retry_after() {
     let mut refused = 0;
     for poll in asking {
         let error = poll.await.unwrap().unwrap_err();
-        if let QueryError::Failed(fault) = &*error {
+        if let StatusQueryError::Failed(fault) = &*error {
             assert_eq!(fault.kind, FaultKind::TooManyRequests);
             assert!(fault.retry_after.is_some());
             refused += 1;
@@ -207,14 +209,14 @@ async fn without_the_store_polls_are_limited_locally_or_denied() {
                 OnStoreFailure::Allow => assert_eq!(task_state(&reported), TaskState::Running),
                 OnStoreFailure::Deny => {
                     let error = reported.unwrap_err();
-                    let QueryError::Failed(fault) = &*error else {
+                    let StatusQueryError::Failed(fault) = &*error else {
                         panic!("{error:?}");
                     };
                     assert_eq!(fault.kind, FaultKind::Overloaded);
                 }
             }
         }
-        let own = polls.counters().total(PollOutcome::OverBudget);
+        let own = polls.counters().total(PollAnswerSource::OverBudget);
         match on_store_failure {
             OnStoreFailure::Allow => assert_eq!(provider.poll_count() as u64 + own, 3),
             OnStoreFailure::Deny => assert_eq!((provider.poll_count(), own), (0, 3)),

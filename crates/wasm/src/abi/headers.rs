@@ -6,7 +6,7 @@ use super::env::ENV;
 use super::memory::{GuestCaller, give, parts, put, slice};
 use super::pairs::{decode, encode};
 use crate::abi_status::{AbiStatus, report};
-use crate::guest_state::{GuestState, HeaderMapKind, MapEdit};
+use crate::guest_state::{GuestState, HeaderMapEditor, HeaderMapKind};
 
 pub(super) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
     register_reads(linker)?;
@@ -125,7 +125,7 @@ fn edit(
     caller: &mut GuestCaller<'_>,
     kind: i32,
     [name, value]: [(u32, u32); 2],
-    change: impl FnOnce(&mut MapEdit<'_>, &[u8], &[u8]) -> Result<(), AbiStatus>,
+    change: impl FnOnce(&mut HeaderMapEditor<'_>, &[u8], &[u8]) -> Result<(), AbiStatus>,
 ) -> Result<(), AbiStatus> {
     let (memory, state) = parts(caller)?;
     let name = slice(memory, name.0, name.1)?;

@@ -12,9 +12,9 @@ use super::env::ENV;
 use super::memory::{GuestCaller, parts, put, slice, text};
 use super::pairs::{Pair, decode};
 use crate::abi_status::{AbiStatus, report};
-use crate::environment::{PluginHttpCall, PluginHttpResponse, PluginLogLevel};
-use crate::guest_state::{BackgroundCall, BackgroundCalls, GuestState, HttpCallTask};
-use crate::plugin_resources::{HttpCallPermit, PluginResources};
+use crate::guest_state::{BackgroundCall, BackgroundCallRunner, GuestState, HttpCallTask};
+use crate::host_services::{PluginHttpCall, PluginHttpResponse, PluginLogLevel};
+use crate::plugin_resources::{HttpCallPermit, SharedInstanceResources};
 use crate::settings::PluginLimits;
 
 pub(super) fn register(linker: &mut Linker<GuestState>) -> wasmtime::Result<()> {
@@ -120,7 +120,10 @@ fn start(state: &mut GuestState, call: PluginHttpCall, permit: HttpCallPermit) -
     Some(id)
 }
 
-async fn response(plugin: &PluginResources, call: PluginHttpCall) -> Option<PluginHttpResponse> {
+async fn response(
+    plugin: &SharedInstanceResources,
+    call: PluginHttpCall,
+) -> Option<PluginHttpResponse> {
     let (timeout, limit) = (call.timeout, call.response_limit);
     let upstream = call.upstream.clone();
     let sent = plugin.environment.http_call(&plugin.settings.name, call);
@@ -136,7 +139,7 @@ async fn response(plugin: &PluginResources, call: PluginHttpCall) -> Option<Plug
 }
 
 async fn deliver(
-    instance: &Weak<dyn BackgroundCalls>,
+    instance: &Weak<dyn BackgroundCallRunner>,
     context: u32,
     id: u32,
     response: Option<PluginHttpResponse>,

@@ -1,7 +1,7 @@
 //! The serialised form of header maps: the number of pairs, all lengths, then all texts, each with a zero after it.
 
 use crate::abi_status::AbiStatus;
-use crate::guest_state::MapView;
+use crate::guest_state::HeaderMapView;
 
 /// Pairs that a plugin may pass in one map.
 const PAIRS_MAX: usize = 4096;
@@ -10,7 +10,7 @@ const PAIRS_MAX: usize = 4096;
 pub(super) type Pair<'a> = (&'a [u8], &'a [u8]);
 
 /// The serialised form of a map.
-pub(super) fn encode(map: &MapView<'_>) -> Vec<u8> {
+pub(super) fn encode(map: &HeaderMapView<'_>) -> Vec<u8> {
     let mut count: u32 = 0;
     let mut lengths: Vec<u8> = vec![0; 4];
     let mut texts: Vec<u8> = Vec::with_capacity(1024);

@@ -7,8 +7,8 @@ use wasmtime::Linker;
 use super::env::ENV;
 use super::memory::{GuestCaller, parts, put, slice};
 use crate::abi_status::{AbiStatus, report};
-use crate::environment::PluginLogLevel;
 use crate::guest_state::GuestState;
+use crate::host_services::PluginLogLevel;
 
 /// The shortest period of a timer.
 const TICK_PERIOD_MIN: Duration = Duration::from_millis(10);

@@ -9,8 +9,8 @@ use super::env::ENV;
 use super::memory::{GuestCaller, give, parts, slice, text};
 use super::pairs::{encode, encode_texts};
 use crate::abi_status::{AbiStatus, report};
-use crate::exchange::{ExchangeData, PropertyValue};
-use crate::guest_state::{GuestState, HeaderMapKind, MapView};
+use crate::exchange::{LentExchange, PropertyValue};
+use crate::guest_state::{GuestState, HeaderMapKind, HeaderMapView};
 
 /// Properties that plugins may set in one exchange.
 const SET_MAX: usize = 100;
@@ -114,7 +114,7 @@ fn serialise(value: PropertyValue) -> Bytes {
     }
 }
 
-fn request_property(state: &GuestState, exchange: &ExchangeData, path: &[&str]) -> Option<Bytes> {
+fn request_property(state: &GuestState, exchange: &LentExchange, path: &[&str]) -> Option<Bytes> {
     let request = &exchange.request;
     let (url_path, query) = match request.path.split_once('?') {
         Some((path, query)) => (path, query),
@@ -139,7 +139,7 @@ fn request_property(state: &GuestState, exchange: &ExchangeData, path: &[&str]) 
     Some(Bytes::copy_from_slice(text.as_bytes()))
 }
 
-fn response_property(state: &GuestState, exchange: &ExchangeData, path: &[&str]) -> Option<Bytes> {
+fn response_property(state: &GuestState, exchange: &LentExchange, path: &[&str]) -> Option<Bytes> {
     match path {
         ["code"] => {
             let code = i64::from(exchange.response.as_ref()?.status.as_u16());
@@ -158,12 +158,12 @@ fn response_property(state: &GuestState, exchange: &ExchangeData, path: &[&str])
 /// One header of a map, or all of them.
 fn map_property(
     state: &GuestState,
-    exchange: &ExchangeData,
+    exchange: &LentExchange,
     kind: HeaderMapKind,
     name: &[&str],
 ) -> Option<Bytes> {
     let hidden = &state.plugin.settings.grants.hidden_headers;
-    let map = MapView::new(exchange, kind, hidden)?;
+    let map = HeaderMapView::new(exchange, kind, hidden)?;
     match name {
         [] => Some(encode(&map).into()),
         [name] => Some(map.value(name.as_bytes())?.into_owned().into()),

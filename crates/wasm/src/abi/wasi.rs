@@ -7,8 +7,8 @@ use wasmtime::{FuncType, Linker, Val, ValType};
 use super::memory::{GuestAbort, GuestCaller, parts, put, slice};
 use super::process::nanoseconds;
 use crate::abi_status::AbiStatus;
-use crate::environment::PluginLogLevel;
 use crate::guest_state::GuestState;
+use crate::host_services::PluginLogLevel;
 use crate::plugin_resources::{LOG_LINE_MAX, log_line_length};
 
 /// The modules in which libraries look for WASI.

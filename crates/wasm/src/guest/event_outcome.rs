@@ -3,21 +3,21 @@
 use bytes::Bytes;
 
 use crate::error::PluginFailure;
-use crate::exchange::{ExchangeData, PluginReply};
+use crate::exchange::{LentExchange, PluginReply};
 use crate::guest_state::{StreamSide, StreamState};
 
 /// What became of a callback.
-pub(crate) struct EventOutcome {
+pub(crate) struct StreamCallbackOutcome {
     /// `None` while the instance keeps it, since the stream waits.
-    pub exchange: Option<ExchangeData>,
-    pub result: Result<Reaction, PluginFailure>,
+    pub exchange: Option<LentExchange>,
+    pub result: Result<StreamCallbackDecision, PluginFailure>,
     /// After a failure: what the plugin was given of the two bodies, and has not passed on.
     pub held: [Bytes; 2],
 }
 
 /// What a callback decided.
 #[derive(Debug)]
-pub(crate) enum Reaction {
+pub(crate) enum StreamCallbackDecision {
     /// With what goes on of the body.
     Continue(Bytes),
     /// More of the body may follow.
@@ -28,8 +28,8 @@ pub(crate) enum Reaction {
     Close,
 }
 
-impl EventOutcome {
-    pub fn from_reaction(reaction: Reaction) -> Self {
+impl StreamCallbackOutcome {
+    pub fn from_reaction(reaction: StreamCallbackDecision) -> Self {
         Self {
             exchange: None,
             result: Ok(reaction),
@@ -40,22 +40,22 @@ impl EventOutcome {
 
 impl StreamState {
     /// Takes back the exchange. Its edits stay; while the stream is held, they can still be undone.
-    pub fn take_exchange(&mut self, reaction: &Reaction) -> ExchangeData {
-        if !matches!(reaction, Reaction::Hold) {
+    pub fn take_exchange(&mut self, reaction: &StreamCallbackDecision) -> LentExchange {
+        if !matches!(reaction, StreamCallbackDecision::Hold) {
             self.edits.clear();
         }
         self.exchange.take().unwrap_or_default()
     }
 
     /// What the plugin decided for one side; `None` if it is paused.
-    pub fn decision(&mut self, side: StreamSide) -> Option<Reaction> {
+    pub fn decision(&mut self, side: StreamSide) -> Option<StreamCallbackDecision> {
         if let Some(reply) = self.reply.take() {
-            return Some(Reaction::Reply(reply));
+            return Some(StreamCallbackDecision::Reply(reply));
         }
         if self.is_closed {
-            return Some(Reaction::Close);
+            return Some(StreamCallbackDecision::Close);
         }
         let is_continued = std::mem::take(&mut self.continued[side as usize]);
-        is_continued.then(|| Reaction::Continue(self.body(side).pass()))
+        is_continued.then(|| StreamCallbackDecision::Continue(self.body(side).pass()))
     }
 }

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use super::callbacks::CONTINUE;
-use super::event_outcome::{EventOutcome, Reaction};
+use super::event_outcome::{StreamCallbackDecision, StreamCallbackOutcome};
 use super::{Guest, length};
 use crate::callback::PluginCallback;
-use crate::environment::PluginHttpResponse;
 use crate::error::PluginFailure;
-use crate::exchange::ExchangeData;
+use crate::exchange::LentExchange;
 use crate::guest_state::{HeaderMapKind, HeldBody, ROOT_CONTEXT, StreamSide, StreamState};
+use crate::host_services::PluginHttpResponse;
 
 /// The actions of the ABI's relatives that hold back everything until the plugin continues.
 const STOP_ALL: [u32; 2] = [3, 4];
@@ -21,7 +21,7 @@ const CONTINUE_AND_END: u32 = 2;
 
 /// A callback of a stream.
 #[derive(Clone, Debug)]
-pub(crate) struct GuestEvent {
+pub(crate) struct StreamCallback {
     pub callback: PluginCallback,
     /// A piece of a body, or an event.
     pub piece: Bytes,
@@ -34,26 +34,28 @@ impl Guest {
         &mut self,
         context: u32,
         wake: &Arc<Notify>,
-        exchange: ExchangeData,
-        event: GuestEvent,
-    ) -> EventOutcome {
+        exchange: LentExchange,
+        event: StreamCallback,
+    ) -> StreamCallbackOutcome {
         let result = self.run_event(context, wake, exchange, event).await;
         match result {
             Err(failure) => self.surrender(context, failure),
-            Ok(Reaction::Wait) => EventOutcome::from_reaction(Reaction::Wait),
+            Ok(StreamCallbackDecision::Wait) => {
+                StreamCallbackOutcome::from_reaction(StreamCallbackDecision::Wait)
+            }
             Ok(reaction) => {
                 let stream = self.state_mut().streams.get_mut(&context);
-                EventOutcome {
+                StreamCallbackOutcome {
                     exchange: stream.map(|stream| stream.take_exchange(&reaction)),
-                    ..EventOutcome::from_reaction(reaction)
+                    ..StreamCallbackOutcome::from_reaction(reaction)
                 }
             }
         }
     }
 
     /// What a stream gets back that has no more callbacks.
-    pub fn surrender(&mut self, context: u32, failure: PluginFailure) -> EventOutcome {
-        let mut outcome = EventOutcome {
+    pub fn surrender(&mut self, context: u32, failure: PluginFailure) -> StreamCallbackOutcome {
+        let mut outcome = StreamCallbackOutcome {
             exchange: None,
             result: Err(failure),
             held: Default::default(),
@@ -69,15 +71,15 @@ impl Guest {
     pub fn surrender_event(
         &mut self,
         context: u32,
-        exchange: ExchangeData,
-        event: GuestEvent,
+        exchange: LentExchange,
+        event: StreamCallback,
         failure: PluginFailure,
-    ) -> EventOutcome {
+    ) -> StreamCallbackOutcome {
         let side = event.side();
         let Some(stream) = self.state_mut().streams.get_mut(&context) else {
             let mut held: [Bytes; 2] = Default::default();
             held[side as usize] = event.piece;
-            return EventOutcome {
+            return StreamCallbackOutcome {
                 exchange: Some(exchange),
                 result: Err(failure),
                 held,
@@ -92,7 +94,7 @@ impl Guest {
     pub async fn park(
         &mut self,
         context: u32,
-        exchange: ExchangeData,
+        exchange: LentExchange,
     ) -> Result<(), PluginFailure> {
         if let Some(stream) = self.state_mut().streams.get_mut(&context) {
             stream.exchange = Some(exchange);
@@ -102,16 +104,18 @@ impl Guest {
     }
 
     /// What a paused stream does now; `None` if it still waits.
-    pub fn resumption(&mut self, context: u32, side: StreamSide) -> Option<EventOutcome> {
+    pub fn resumption(&mut self, context: u32, side: StreamSide) -> Option<StreamCallbackOutcome> {
         let stream = self.state_mut().streams.get_mut(&context)?;
         let reaction = match stream.decision(side) {
             Some(reaction) => reaction,
-            None if stream.waits_for_calls && stream.calls.is_empty() => Reaction::Hold,
+            None if stream.waits_for_calls && stream.calls.is_empty() => {
+                StreamCallbackDecision::Hold
+            }
             None => return None,
         };
-        Some(EventOutcome {
+        Some(StreamCallbackOutcome {
             exchange: Some(stream.take_exchange(&reaction)),
-            ..EventOutcome::from_reaction(reaction)
+            ..StreamCallbackOutcome::from_reaction(reaction)
         })
     }
 
@@ -148,8 +152,8 @@ impl Guest {
         &mut self,
         context: u32,
         new: Option<Arc<Notify>>,
-        exchange: ExchangeData,
-    ) -> (ExchangeData, Result<(), PluginFailure>) {
+        exchange: LentExchange,
+    ) -> (LentExchange, Result<(), PluginFailure>) {
         if let Some(wake) = new {
             let stream = Box::new(StreamState::new(wake));
             self.state_mut().streams.insert(context, stream);
@@ -195,9 +199,9 @@ impl Guest {
         &mut self,
         context: u32,
         wake: &Arc<Notify>,
-        exchange: ExchangeData,
-        event: GuestEvent,
-    ) -> Result<Reaction, PluginFailure> {
+        exchange: LentExchange,
+        event: StreamCallback,
+    ) -> Result<StreamCallbackDecision, PluginFailure> {
         let side = event.side();
         let limit = self.state().plugin.settings.limits.body;
         let is_new = !self.state().streams.contains_key(&context);
@@ -235,7 +239,11 @@ impl Guest {
         Ok(())
     }
 
-    async fn callback(&mut self, context: u32, event: &GuestEvent) -> Result<u32, PluginFailure> {
+    async fn callback(
+        &mut self,
+        context: u32,
+        event: &StreamCallback,
+    ) -> Result<u32, PluginFailure> {
         let callback = event.callback;
         match callback {
             PluginCallback::RequestHeaders | PluginCallback::ResponseHeaders => {
@@ -263,11 +271,16 @@ impl Guest {
         state.map(kind).map_or(0, |map| length(map.len()))
     }
 
-    fn reaction(&mut self, context: u32, event: &GuestEvent, action: u32) -> Reaction {
+    fn reaction(
+        &mut self,
+        context: u32,
+        event: &StreamCallback,
+        action: u32,
+    ) -> StreamCallbackDecision {
         let side = event.side();
         let has_background_work = self.state().has_background_work();
         let Some(stream) = self.state_mut().streams.get_mut(&context) else {
-            return Reaction::Close;
+            return StreamCallbackDecision::Close;
         };
         let is_head = event.is_headers();
         if action == CONTINUE || (is_head && action == CONTINUE_AND_END) {
@@ -281,9 +294,9 @@ impl Guest {
             event.ends_side() || is_head && (STOP_ALL.contains(&action) || has_background_work);
         stream.waits_for_calls = !waits;
         if waits || !stream.calls.is_empty() {
-            Reaction::Wait
+            StreamCallbackDecision::Wait
         } else {
-            Reaction::Hold
+            StreamCallbackDecision::Hold
         }
     }
 
@@ -320,7 +333,7 @@ impl Guest {
     }
 }
 
-impl GuestEvent {
+impl StreamCallback {
     pub fn side(&self) -> StreamSide {
         match self.callback {
             PluginCallback::RequestHeaders

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::environment::PluginHttpResponse;
+use crate::host_services::PluginHttpResponse;
 
 /// What an instance is called for between the callbacks of its streams.
 pub(crate) enum BackgroundCall {
@@ -20,7 +20,7 @@ pub(crate) enum BackgroundCall {
 }
 
 /// An instance, as its own tasks know it.
-pub(crate) trait BackgroundCalls: Send + Sync {
+pub(crate) trait BackgroundCallRunner: Send + Sync {
     /// Runs a call when no other runs. False if the instance is gone.
     fn run(self: Arc<Self>, call: BackgroundCall) -> Pin<Box<dyn Future<Output = bool> + Send>>;
 }

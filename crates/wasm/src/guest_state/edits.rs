@@ -3,19 +3,19 @@
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use super::map_kind::HeaderMapKind;
-use crate::exchange::ExchangeData;
+use crate::exchange::LentExchange;
 
 /// What a plugin changed of an exchange since its stream last went on.
 #[derive(Default)]
-pub(crate) struct EditLog {
+pub(crate) struct ExchangeUndoLog {
     /// In the order of the four maps of an exchange.
-    maps: [MapLog; 4],
-    head: Option<Box<FormerHead>>,
+    maps: [HeaderMapUndo; 4],
+    head: Option<Box<FormerRequestHead>>,
     status: Option<StatusCode>,
 }
 
 #[derive(Default)]
-enum MapLog {
+enum HeaderMapUndo {
     #[default]
     Unchanged,
     /// The former values of the names that were changed.
@@ -24,14 +24,14 @@ enum MapLog {
     Whole(Option<HeaderMap>),
 }
 
-struct FormerHead {
+struct FormerRequestHead {
     method: Method,
     scheme: String,
     authority: String,
     path: String,
 }
 
-impl EditLog {
+impl ExchangeUndoLog {
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -39,10 +39,10 @@ impl EditLog {
     /// Call before the values of `name` change.
     pub fn note_name(&mut self, kind: HeaderMapKind, map: &HeaderMap, name: &HeaderName) {
         let log = &mut self.maps[kind as usize];
-        if let MapLog::Unchanged = log {
-            *log = MapLog::Names(Vec::new());
+        if let HeaderMapUndo::Unchanged = log {
+            *log = HeaderMapUndo::Names(Vec::new());
         }
-        if let MapLog::Names(names) = log
+        if let HeaderMapUndo::Names(names) = log
             && !names.iter().any(|(known, _)| known == name)
         {
             let former = map.get_all(name).iter().cloned().collect();
@@ -54,21 +54,21 @@ impl EditLog {
     pub fn note_whole(&mut self, kind: HeaderMapKind, former: Option<HeaderMap>) {
         let log = &mut self.maps[kind as usize];
         *log = match std::mem::take(log) {
-            MapLog::Unchanged => MapLog::Whole(former),
-            MapLog::Names(names) => {
+            HeaderMapUndo::Unchanged => HeaderMapUndo::Whole(former),
+            HeaderMapUndo::Names(names) => {
                 let mut former = former.unwrap_or_default();
                 restore_names(&mut former, names);
-                MapLog::Whole(Some(former))
+                HeaderMapUndo::Whole(Some(former))
             }
-            whole @ MapLog::Whole(_) => whole,
+            whole @ HeaderMapUndo::Whole(_) => whole,
         };
     }
 
     /// Call before a pseudo header of the request changes.
-    pub fn note_head(&mut self, exchange: &ExchangeData) {
+    pub fn note_head(&mut self, exchange: &LentExchange) {
         let request = &exchange.request;
         self.head.get_or_insert_with(|| {
-            Box::new(FormerHead {
+            Box::new(FormerRequestHead {
                 method: request.method.clone(),
                 scheme: request.scheme.clone(),
                 authority: request.authority.clone(),
@@ -82,7 +82,7 @@ impl EditLog {
         self.status.get_or_insert(status);
     }
 
-    pub fn undo(&mut self, exchange: &mut ExchangeData) {
+    pub fn undo(&mut self, exchange: &mut LentExchange) {
         let log = std::mem::take(self);
         if let Some(head) = log.head {
             exchange.request.method = head.method;
@@ -103,7 +103,7 @@ impl EditLog {
     }
 }
 
-impl MapLog {
+impl HeaderMapUndo {
     fn restore(self, map: &mut HeaderMap) {
         match self {
             Self::Unchanged => {}

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-use super::edits::EditLog;
+use super::edits::ExchangeUndoLog;
 use super::map_kind::HeaderMapKind;
 use crate::abi_status::AbiStatus;
-use crate::exchange::{ExchangeData, PluginRequestHead};
+use crate::exchange::{LentExchange, PluginRequestHead};
 use crate::settings::PluginSettings;
 
 /// A map that is read.
-pub(crate) struct MapView<'a> {
+pub(crate) struct HeaderMapView<'a> {
     pseudo: PseudoHeaders<'a>,
     headers: &'a HeaderMap,
     hidden: &'a [HeaderName],
@@ -24,16 +24,16 @@ enum PseudoHeaders<'a> {
 }
 
 /// A map of an exchange that is changed.
-pub(crate) struct MapEdit<'a> {
+pub(crate) struct HeaderMapEditor<'a> {
     kind: HeaderMapKind,
-    exchange: &'a mut ExchangeData,
-    log: &'a mut EditLog,
+    exchange: &'a mut LentExchange,
+    log: &'a mut ExchangeUndoLog,
     settings: &'a PluginSettings,
 }
 
-impl<'a> MapView<'a> {
+impl<'a> HeaderMapView<'a> {
     pub fn new(
-        exchange: &'a ExchangeData,
+        exchange: &'a LentExchange,
         kind: HeaderMapKind,
         hidden: &'a [HeaderName],
     ) -> Option<Self> {
@@ -136,10 +136,10 @@ impl<'a> MapView<'a> {
     }
 }
 
-impl<'a> MapEdit<'a> {
+impl<'a> HeaderMapEditor<'a> {
     pub fn new(
-        exchange: &'a mut ExchangeData,
-        log: &'a mut EditLog,
+        exchange: &'a mut LentExchange,
+        log: &'a mut ExchangeUndoLog,
         kind: HeaderMapKind,
         settings: &'a PluginSettings,
     ) -> Option<Self> {

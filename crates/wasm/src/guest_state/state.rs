@@ -9,14 +9,14 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
 use wasmtime::{Memory, ResourceLimiter, TypedFunc};
 
-use super::background::BackgroundCalls;
-use super::edits::EditLog;
-use super::map::{MapEdit, MapView};
+use super::background::BackgroundCallRunner;
+use super::edits::ExchangeUndoLog;
+use super::map::{HeaderMapEditor, HeaderMapView};
 use super::map_kind::HeaderMapKind;
-use crate::environment::PluginHttpResponse;
-use crate::exchange::{ExchangeData, PluginReply};
+use crate::exchange::{LentExchange, PluginReply};
+use crate::host_services::PluginHttpResponse;
 use crate::memory_budget::MemoryShare;
-use crate::plugin_resources::PluginResources;
+use crate::plugin_resources::SharedInstanceResources;
 use crate::settings::TABLE_ELEMENTS_MAX;
 
 /// The id of the root context. Those of streams are larger.
@@ -24,15 +24,15 @@ pub(crate) const ROOT_CONTEXT: u32 = 1;
 
 /// What the host functions of one instance work on.
 pub(crate) struct GuestState {
-    pub plugin: Arc<PluginResources>,
-    pub instance: Weak<dyn BackgroundCalls>,
+    pub plugin: Arc<SharedInstanceResources>,
+    pub instance: Weak<dyn BackgroundCallRunner>,
     /// `None` until the instance is made.
     pub memory: Option<Memory>,
     /// The allocator of the plugin; `None` until the instance is made, and while the allocator runs.
     pub allocator: Option<TypedFunc<u32, u32>>,
     /// Milliseconds that the callback may still run.
     pub ticks_left: u32,
-    pub memory_limit: MemoryLimit,
+    pub memory_limit: InstanceMemoryLimiter,
     /// The context that host functions act on.
     pub current: u32,
     pub streams: BTreeMap<u32, Box<StreamState>>,
@@ -56,8 +56,8 @@ pub(crate) struct GuestState {
 /// One stream within an instance.
 pub(crate) struct StreamState {
     /// Present during a callback of this stream, and while the stream is paused and waits.
-    pub exchange: Option<ExchangeData>,
-    pub edits: EditLog,
+    pub exchange: Option<LentExchange>,
+    pub edits: ExchangeUndoLog,
     pub bodies: [HeldBody; 2],
     /// Whether the plugin continued the request's or the response's side since the last callback.
     pub continued: [bool; 2],
@@ -113,7 +113,7 @@ pub(crate) struct QueueListener {
 }
 
 /// Refuses growth beyond the limit of an instance, and beyond that of all instances together.
-pub(crate) struct MemoryLimit {
+pub(crate) struct InstanceMemoryLimiter {
     pub bytes: usize,
     pub was_reached: bool,
     /// Whether the limit of all instances refused growth in the callback that runs.
@@ -123,11 +123,11 @@ pub(crate) struct MemoryLimit {
 
 impl GuestState {
     pub fn new(
-        plugin: Arc<PluginResources>,
-        instance: Weak<dyn BackgroundCalls>,
+        plugin: Arc<SharedInstanceResources>,
+        instance: Weak<dyn BackgroundCallRunner>,
         share: MemoryShare,
     ) -> Self {
-        let memory_limit = MemoryLimit {
+        let memory_limit = InstanceMemoryLimiter {
             bytes: plugin.settings.limits.memory,
             was_reached: false,
             was_total_reached: false,
@@ -167,28 +167,33 @@ impl GuestState {
     }
 
     /// The data of the exchange, if the current context has it now.
-    pub fn exchange(&self) -> Option<&ExchangeData> {
+    pub fn exchange(&self) -> Option<&LentExchange> {
         self.stream()?.exchange.as_ref()
     }
 
-    pub fn map(&self, kind: HeaderMapKind) -> Option<MapView<'_>> {
+    pub fn map(&self, kind: HeaderMapKind) -> Option<HeaderMapView<'_>> {
         let hidden = &self.plugin.settings.grants.hidden_headers;
         match kind {
             HeaderMapKind::CallHeaders => {
                 let response = self.call_response.as_ref()?;
-                Some(MapView::response(response.status, &response.headers, &[]))
+                Some(HeaderMapView::response(
+                    response.status,
+                    &response.headers,
+                    &[],
+                ))
             }
-            HeaderMapKind::CallTrailers => {
-                Some(MapView::plain(&self.call_response.as_ref()?.trailers, &[]))
-            }
-            kind => MapView::new(self.exchange()?, kind, hidden),
+            HeaderMapKind::CallTrailers => Some(HeaderMapView::plain(
+                &self.call_response.as_ref()?.trailers,
+                &[],
+            )),
+            kind => HeaderMapView::new(self.exchange()?, kind, hidden),
         }
     }
 
-    pub fn map_edit(&mut self, kind: HeaderMapKind) -> Option<MapEdit<'_>> {
+    pub fn map_edit(&mut self, kind: HeaderMapKind) -> Option<HeaderMapEditor<'_>> {
         let stream = self.streams.get_mut(&self.current)?;
         let exchange = stream.exchange.as_mut()?;
-        MapEdit::new(exchange, &mut stream.edits, kind, &self.plugin.settings)
+        HeaderMapEditor::new(exchange, &mut stream.edits, kind, &self.plugin.settings)
     }
 
     /// The context that owns an HTTP call which is made now: it waits for the response, and its end cancels the call. The
@@ -228,7 +233,7 @@ impl StreamState {
     pub fn new(wake: Arc<Notify>) -> Self {
         Self {
             exchange: None,
-            edits: EditLog::default(),
+            edits: ExchangeUndoLog::default(),
             bodies: Default::default(),
             continued: [false; 2],
             reply: None,
@@ -247,7 +252,7 @@ impl StreamState {
     }
 
     /// Takes back the exchange as it was before the edits since the stream last went on.
-    pub fn take_unedited(&mut self) -> ExchangeData {
+    pub fn take_unedited(&mut self) -> LentExchange {
         let mut exchange = self.exchange.take().unwrap_or_default();
         self.edits.undo(&mut exchange);
         exchange
@@ -295,7 +300,7 @@ impl Drop for StreamState {
     }
 }
 
-impl ResourceLimiter for MemoryLimit {
+impl ResourceLimiter for InstanceMemoryLimiter {
     fn memory_growing(
         &mut self,
         current: usize,

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
-use super::background::{BackgroundCall, BackgroundCalls};
+use super::background::{BackgroundCall, BackgroundCallRunner};
 use super::state::{GuestState, QueueListener};
 
 impl GuestState {
@@ -57,7 +57,7 @@ impl GuestState {
 }
 
 fn listen(
-    instance: &Weak<dyn BackgroundCalls>,
+    instance: &Weak<dyn BackgroundCallRunner>,
     queue: u32,
     ready: &Arc<Semaphore>,
 ) -> Option<AbortHandle> {

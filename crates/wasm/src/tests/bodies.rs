@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::fixture::{answered, request, started, started_with};
-use crate::{PluginBodyStep, PluginFailure, PluginStep};
+use crate::{PluginBodyAction, PluginFailure, PluginStreamAction};
 
 /// Holds a body until its end, and then runs `EDIT`.
 const AT_THE_END: &str = r#"
@@ -40,13 +40,13 @@ async fn a_body_that_is_held_is_edited_as_a_whole() {
         let mut exchange = request(&[]);
         for piece in ["one", " "] {
             let step = stream.on_request_body(&mut exchange, piece.into(), false);
-            assert_eq!(step.await, Ok(PluginBodyStep::Hold));
+            assert_eq!(step.await, Ok(PluginBodyAction::Hold));
         }
         let step = stream
             .on_request_body(&mut exchange, "two".into(), true)
             .await;
         let expected = Bytes::copy_from_slice(expected.as_bytes());
-        assert_eq!(step, Ok(PluginBodyStep::Continue(expected)), "{edit}");
+        assert_eq!(step, Ok(PluginBodyAction::Continue(expected)), "{edit}");
     }
 }
 
@@ -80,7 +80,7 @@ async fn a_body_is_read_in_parts() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_body(&mut exchange, "one two".into(), true);
-    assert_eq!(step.await, Ok(PluginBodyStep::Continue("one two".into())));
+    assert_eq!(step.await, Ok(PluginBodyAction::Continue("one two".into())));
     assert_eq!(environment.messages(), expected);
 }
 
@@ -98,12 +98,12 @@ async fn every_event_of_a_stream_is_one_callback() {
     let mut exchange = answered(&[]);
     for (event, expected) in [("data: a\n\n", "data: a\n\n"), ("four", ""), ("b", "b")] {
         let step = stream.on_response_event(&mut exchange, event.into()).await;
-        assert_eq!(step, Ok(PluginBodyStep::Continue(expected.into())));
+        assert_eq!(step, Ok(PluginBodyAction::Continue(expected.into())));
     }
     let step = stream
         .on_response_body(&mut exchange, Bytes::new(), true)
         .await;
-    assert_eq!(step, Ok(PluginBodyStep::Continue(Bytes::new())));
+    assert_eq!(step, Ok(PluginBodyAction::Continue(Bytes::new())));
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn no_more_is_held_than_the_limit() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_body(&mut exchange, "0123456789".into(), false);
-    assert_eq!(step.await, Ok(PluginBodyStep::Hold));
+    assert_eq!(step.await, Ok(PluginBodyAction::Hold));
     let step = stream
         .on_request_body(&mut exchange, "a".into(), false)
         .await;
@@ -142,7 +142,10 @@ async fn a_plugin_cannot_write_a_body_beyond_the_limit() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_body(&mut exchange, "012345678".into(), true);
-    assert_eq!(step.await, Ok(PluginBodyStep::Continue("012345678".into())));
+    assert_eq!(
+        step.await,
+        Ok(PluginBodyAction::Continue("012345678".into()))
+    );
 }
 
 #[tokio::test]
@@ -153,7 +156,7 @@ async fn a_body_that_a_failed_plugin_held_is_given_back_unchanged() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_body(&mut exchange, "one ".into(), false);
-    assert_eq!(step.await, Ok(PluginBodyStep::Hold));
+    assert_eq!(step.await, Ok(PluginBodyAction::Hold));
     let step = stream.on_request_body(&mut exchange, "two".into(), true);
     assert_eq!(step.await.unwrap_err().label(), "trap");
     assert_eq!(stream.take_held(), ("one two".into(), Bytes::new()));
@@ -170,11 +173,11 @@ async fn headers_may_be_decided_with_the_body() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_headers(&mut exchange, false).await;
-    assert_eq!(step, Ok(PluginStep::Hold));
+    assert_eq!(step, Ok(PluginStreamAction::Hold));
     let step = stream
         .on_request_body(&mut exchange, "text".into(), true)
         .await;
-    assert_eq!(step, Ok(PluginBodyStep::Continue("text".into())));
+    assert_eq!(step, Ok(PluginBodyAction::Continue("text".into())));
     assert_eq!(exchange.request.headers["x-seen"], "body");
 }
 
@@ -192,7 +195,7 @@ async fn edits_of_headers_on_hold_are_undone_if_the_plugin_fails_with_the_body()
     let mut second = plugin.open_stream().await.unwrap();
     for (stream, exchange) in [(&mut first, &mut one), (&mut second, &mut two)] {
         let step = stream.on_request_headers(exchange, false).await;
-        assert_eq!(step, Ok(PluginStep::Hold));
+        assert_eq!(step, Ok(PluginStreamAction::Hold));
         assert_eq!(exchange.request.headers["x-held"], "1");
     }
     let step = first.on_request_body(&mut one, "text".into(), true).await;

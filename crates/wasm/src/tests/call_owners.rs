@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 use super::environment::{CallScript, response};
 use super::fixture::{request, started_with, until};
-use crate::PluginStep;
+use crate::PluginStreamAction;
 
 /// Answers the response to its first call with a second call, and continues with the response to that. The second call is
 /// made in the root context, as a plugin in C++ makes it. The stream is at 512.
@@ -38,7 +38,7 @@ async fn a_stream_waits_for_the_calls_that_follow_the_response_to_its_own() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_headers(&mut exchange, false).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert_eq!(exchange.request.headers["x-by"], "second");
     assert_eq!(environment.calls().len(), 2);
 }
@@ -62,7 +62,7 @@ async fn a_call_that_a_stream_makes_at_its_end_outlives_it() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_headers(&mut exchange, true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     stream.finish(&mut exchange).await.unwrap();
     release.notify_one();
     let is_reported = || environment.messages() == ["reported"];

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::environment::TestEnvironment;
 use crate::{
-    ExchangeData, Plugin, PluginHost, PluginHostSettings, PluginModule, PluginModuleSettings,
+    LentExchange, Plugin, PluginHost, PluginHostSettings, PluginModule, PluginModuleSettings,
     PluginRequestHead, PluginResponseHead, PluginSettings, PluginStartError,
 };
 
@@ -193,8 +193,8 @@ pub(super) async fn until(what: &str, is_true: impl Fn() -> bool) {
 }
 
 /// A request with these headers.
-pub(super) fn request(headers: &[(&str, &str)]) -> ExchangeData {
-    ExchangeData {
+pub(super) fn request(headers: &[(&str, &str)]) -> LentExchange {
+    LentExchange {
         request: PluginRequestHead {
             scheme: "https".to_owned(),
             authority: "gate.example".to_owned(),
@@ -202,13 +202,13 @@ pub(super) fn request(headers: &[(&str, &str)]) -> ExchangeData {
             headers: header_map(headers),
             ..PluginRequestHead::default()
         },
-        ..ExchangeData::default()
+        ..LentExchange::default()
     }
 }
 
 /// As [`request`], with a response without headers.
-pub(super) fn answered(headers: &[(&str, &str)]) -> ExchangeData {
-    ExchangeData {
+pub(super) fn answered(headers: &[(&str, &str)]) -> LentExchange {
+    LentExchange {
         response: Some(PluginResponseHead::default()),
         ..request(headers)
     }

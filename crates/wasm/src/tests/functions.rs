@@ -1,7 +1,7 @@
 //! Host functions with arguments that do not fit, and those that this host does not have.
 
 use super::fixture::{END_OF_IMPORTS, request, started, started_with};
-use crate::{PluginLogLevel, PluginStep};
+use crate::{PluginLogLevel, PluginStreamAction};
 
 /// Runs code for the headers of a request.
 fn on_request_headers(code: &str) -> String {
@@ -34,11 +34,11 @@ async fn pointers_and_lengths_that_lie_are_refused_by_every_function() {
     .await;
     let mut stream = plugin.open_stream().await.unwrap();
     let step = stream.on_request_headers(&mut request(&[]), true).await;
-    if let Ok(PluginStep::Reply(reply)) = &step {
+    if let Ok(PluginStreamAction::Reply(reply)) = &step {
         let case = &cases[usize::from(reply.status.as_u16()) - 300];
         panic!("not {}: {}", case.0, case.1);
     }
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
 }
 
 /// Calls with arguments that do not fit, and the status of each.
@@ -206,7 +206,7 @@ async fn a_plugin_replies_or_closes_the_stream() {
     let (plugin, _) = started(&on_request_headers(reply)).await;
     let mut stream = plugin.open_stream().await.unwrap();
     let step = stream.on_request_headers(&mut request(&[]), false).await;
-    let Ok(PluginStep::Reply(reply)) = step else {
+    let Ok(PluginStreamAction::Reply(reply)) = step else {
         panic!("{step:?}");
     };
     assert_eq!(reply.status, 429);
@@ -218,7 +218,7 @@ async fn a_plugin_replies_or_closes_the_stream() {
     let (plugin, _) = started(&on_request_headers(close)).await;
     let mut stream = plugin.open_stream().await.unwrap();
     let step = stream.on_request_headers(&mut request(&[]), false).await;
-    assert_eq!(step, Ok(PluginStep::Close));
+    assert_eq!(step, Ok(PluginStreamAction::Close));
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn logs_have_levels_and_printable_characters() {
     .await;
     let mut stream = plugin.open_stream().await.unwrap();
     let step = stream.on_request_headers(&mut request(&[]), true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert_eq!(
         environment.lines(),
         [
@@ -335,7 +335,7 @@ async fn a_line_of_the_log_is_cut_at_the_limit_of_a_second_and_what_is_missing_i
     .await;
     let mut stream = plugin.open_stream().await.unwrap();
     let step = stream.on_request_headers(&mut request(&[]), true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert_eq!(environment.messages(), ["a".repeat(4096)]);
     assert_eq!(plugin.status().dropped_log_lines, 2);
 }

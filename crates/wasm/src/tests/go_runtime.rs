@@ -2,7 +2,7 @@
 
 use super::environment::{CallScript, response};
 use super::fixture::{END_OF_IMPORTS, request, started_with};
-use crate::{PluginFailure, PluginLogLevel, PluginStep};
+use crate::{PluginFailure, PluginLogLevel, PluginStreamAction};
 
 /// Imports what the runtime imports. `$sleep` is how it sleeps: it polls with the time as its only subscription until the
 /// time has come, and takes any error for one of its own. `$panic` writes a message in pieces, and exits.
@@ -76,7 +76,7 @@ async fn a_plugin_of_go_sleeps_calls_and_reports_its_panics() {
         let step = stream.on_request_headers(&mut request(&[]), true).await;
         match is_known {
             true => {
-                assert_eq!(step, Ok(PluginStep::Continue));
+                assert_eq!(step, Ok(PluginStreamAction::Continue));
                 assert!(environment.messages().is_empty());
             }
             false => {

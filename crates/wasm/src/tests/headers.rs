@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderName, StatusCode};
 
 use super::fixture::{answered, header_lines, header_map, request, started, started_with};
-use crate::{ExchangeData, PluginStep, PropertySource, PropertyValue};
+use crate::{LentExchange, PluginStreamAction, PropertySource, PropertyValue};
 
 #[tokio::test]
 async fn a_plugin_edits_request_headers() {
@@ -114,7 +114,7 @@ async fn hidden_headers_are_neither_seen_nor_changed() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[("authorization", "secret"), ("x-a", "1")]);
     let step = stream.on_request_headers(&mut exchange, true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     let mut headers = header_lines(&exchange.request.headers);
     headers.sort_unstable();
     assert_eq!(headers, ["authorization: secret", "x-a: 1"]);
@@ -230,7 +230,7 @@ async fn properties_come_from_the_program_the_exchange_and_plugins() {
     let mut exchange = answered(&[("user-agent", "curl")]);
     exchange.properties = Some(Arc::new(FixedProperties));
     let step = stream.on_request_headers(&mut exchange, true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert_eq!(exchange.plugin_properties["own.value"], "1");
 }
 
@@ -241,11 +241,11 @@ async fn several_values_of_a_name_are_one_value_to_a_plugin() {
     run(r#"(call $expect {"x-a"} {"1,2"})"#, &mut exchange).await;
 }
 
-async fn run(code: &str, exchange: &mut ExchangeData) {
+async fn run(code: &str, exchange: &mut LentExchange) {
     let (plugin, _) = started(&on_request_headers(code)).await;
     let mut stream = plugin.open_stream().await.unwrap();
     let step = stream.on_request_headers(exchange, true).await;
-    assert_eq!(step, Ok(PluginStep::Continue), "{code}");
+    assert_eq!(step, Ok(PluginStreamAction::Continue), "{code}");
 }
 
 /// A plugin that runs `code` for the headers of a request. There, `$expect` compares a header with a text, and `$holds`

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::fixture::{HOST, answered, request, started_with, until, wat};
 use crate::{
-    Plugin, PluginCallback, PluginFailure, PluginModule, PluginModuleSettings, PluginStep,
+    Plugin, PluginCallback, PluginFailure, PluginModule, PluginModuleSettings, PluginStreamAction,
 };
 
 /// What a request with the header `x-attack` gets.
@@ -134,11 +134,11 @@ async fn an_attack_costs_its_own_request() {
             (Outcome::Time, Err(PluginFailure::Time { limit, .. })) => {
                 assert_eq!(*limit, Duration::from_millis(20), "{name}");
             }
-            (Outcome::Continue, Ok(PluginStep::Continue)) => {}
+            (Outcome::Continue, Ok(PluginStreamAction::Continue)) => {}
             _ => panic!("{name}: not {outcome:?} but {attack:?}"),
         }
         let next = headers(&plugin, &[("x-a", "1")]).await;
-        assert_eq!(next, Ok(PluginStep::Continue), "after {name}");
+        assert_eq!(next, Ok(PluginStreamAction::Continue), "after {name}");
         let traps = u64::from(attack.is_err());
         assert_eq!(plugin.status().traps, traps, "{name}");
     }
@@ -158,7 +158,7 @@ async fn a_flood_of_log_lines_is_dropped_and_counted() {
     })
     .await;
     let step = headers(&plugin, &[("x-a", "1"), ("x-attack", "1")]).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     let logged = environment.messages();
     let lines = logged
         .iter()
@@ -260,7 +260,10 @@ async fn a_module_that_wants_a_larger_table_than_any_may_have_does_not_start() {
     assert!(error.to_string().contains("table"), "{error}");
 }
 
-async fn headers(plugin: &Plugin, headers: &[(&str, &str)]) -> Result<PluginStep, PluginFailure> {
+async fn headers(
+    plugin: &Plugin,
+    headers: &[(&str, &str)],
+) -> Result<PluginStreamAction, PluginFailure> {
     let mut stream = plugin.open_stream().await?;
     let mut exchange = request(headers);
     let step = stream.on_request_headers(&mut exchange, true).await?;

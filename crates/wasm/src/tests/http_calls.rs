@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::environment::{CallScript, TestEnvironment, response};
 use super::fixture::{header_map, request, started_with, until};
-use crate::{Plugin, PluginBodyStep, PluginFailure, PluginSettings, PluginStep};
+use crate::{Plugin, PluginBodyAction, PluginFailure, PluginSettings, PluginStreamAction};
 
 /// Asks the upstream `auth`, and goes on as its response says: the status is in `x-auth`, and 403 is passed on. As SDKs
 /// do, it takes the response as the root context, and finds the stream by the id of the call: at 512, four bytes each.
@@ -62,7 +62,7 @@ async fn a_stream_waits_for_the_response_and_sees_it() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_headers(&mut exchange, false).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert_eq!(exchange.request.headers["x-auth"], "200");
     assert_eq!(exchange.request.headers["x-answer"], "yes");
     let calls = environment.calls();
@@ -97,7 +97,7 @@ async fn a_call_without_a_response_is_reported_to_the_plugin() {
         environment.script(script);
         let mut stream = plugin.open_stream().await.unwrap();
         let step = stream.on_request_headers(&mut request(&[]), true).await;
-        let Ok(PluginStep::Reply(reply)) = step else {
+        let Ok(PluginStreamAction::Reply(reply)) = step else {
             panic!("{expected}: {step:?}");
         };
         assert_eq!(reply.body, "no answer");
@@ -145,7 +145,7 @@ async fn only_granted_upstreams_are_called_and_no_more_at_a_time_than_allowed() 
             started_with(&STATUS.replace("EXPECTED", status), settings).await;
         let mut stream = plugin.open_stream().await.unwrap();
         let step = stream.on_request_headers(&mut request(&[]), true).await;
-        assert_eq!(step, Ok(PluginStep::Continue), "{status}");
+        assert_eq!(step, Ok(PluginStreamAction::Continue), "{status}");
         tokio::task::yield_now().await;
         assert_eq!(environment.calls().len(), calls);
     }
@@ -168,7 +168,7 @@ async fn calls_that_lack_a_method_or_a_path_are_refused() {
     .await;
     let mut stream = plugin.open_stream().await.unwrap();
     let step = stream.on_request_headers(&mut request(&[]), true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert!(environment.calls().is_empty());
 }
 
@@ -188,13 +188,13 @@ async fn a_response_that_comes_between_callbacks_is_delivered_with_the_next() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_headers(&mut exchange, false).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert!(!exchange.request.headers.contains_key("x-auth"));
     until("the call ends", || plugin.status().http_calls == 0).await;
     let step = stream
         .on_request_body(&mut exchange, "text".into(), true)
         .await;
-    assert_eq!(step, Ok(PluginBodyStep::Continue("text".into())));
+    assert_eq!(step, Ok(PluginBodyAction::Continue("text".into())));
     assert_eq!(exchange.request.headers["x-auth"], "204");
 }
 
@@ -214,7 +214,7 @@ async fn a_body_waits_for_a_call_of_its_stream() {
     let step = stream
         .on_request_body(&mut exchange, "text".into(), false)
         .await;
-    assert_eq!(step, Ok(PluginBodyStep::Continue("text".into())));
+    assert_eq!(step, Ok(PluginBodyAction::Continue("text".into())));
     assert_eq!(exchange.request.headers["x-auth"], "200");
 }
 
@@ -241,16 +241,16 @@ async fn a_call_for_which_the_plugin_does_not_wait_delays_a_held_body_at_most_un
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[("x-a", "1")]);
     let step = stream.on_request_headers(&mut exchange, false).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     release.notify_one();
     let step = stream.on_request_body(&mut exchange, "one ".into(), false);
-    assert_eq!(step.await, Ok(PluginBodyStep::Hold));
+    assert_eq!(step.await, Ok(PluginBodyAction::Hold));
     assert_eq!(exchange.request.headers["x-a"], "1");
     assert_eq!(environment.messages(), ["response"]);
     let step = stream
         .on_request_body(&mut exchange, "two".into(), true)
         .await;
-    assert_eq!(step, Ok(PluginBodyStep::Continue("one two".into())));
+    assert_eq!(step, Ok(PluginBodyAction::Continue("one two".into())));
 }
 
 #[tokio::test]
@@ -283,7 +283,7 @@ async fn a_body_that_is_paused_goes_on_with_the_response_to_a_call_of_the_header
         release.notify_one();
     };
     let (step, ()) = tokio::join!(waiting, responding);
-    assert_eq!(step, Ok(PluginBodyStep::Continue("text".into())));
+    assert_eq!(step, Ok(PluginBodyAction::Continue("text".into())));
     assert_eq!(exchange.request.headers["x-auth"], "200");
 }
 
@@ -306,12 +306,12 @@ async fn a_paused_stream_does_not_stop_others_of_its_instance() {
     let (mut one, mut two) = (request(&[]), request(&[]));
     let waiting = async {
         let step = first.on_request_headers(&mut one, false).await;
-        assert_eq!(step, Ok(PluginStep::Continue));
+        assert_eq!(step, Ok(PluginStreamAction::Continue));
     };
     let passing = async {
         tokio::task::yield_now().await;
         let step = second.on_request_headers(&mut two, false).await;
-        assert_eq!(step, Ok(PluginStep::Continue));
+        assert_eq!(step, Ok(PluginStreamAction::Continue));
         release.notify_one();
     };
     tokio::join!(waiting, passing);
@@ -338,7 +338,7 @@ async fn a_timer_of_the_plugin_continues_a_stream() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_headers(&mut exchange, false).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert_eq!(exchange.request.headers["x-by"], "tick");
 }
 
@@ -353,7 +353,7 @@ async fn a_stream_on_hold_is_resumed_or_fails_at_the_limit() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[("x-a", "1")]);
     let step = stream.on_request_headers(&mut exchange, false).await;
-    assert_eq!(step, Ok(PluginStep::Hold));
+    assert_eq!(step, Ok(PluginStreamAction::Hold));
     let step = stream.resumed(&mut exchange).await;
     let limit = Duration::from_millis(20);
     assert_eq!(step, Err(PluginFailure::Pause { limit }));

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::fixture::{answered, request, started, started_with, try_start, until};
-use crate::{PluginBodyStep, PluginCallback, PluginStartError, PluginStep};
+use crate::{PluginBodyAction, PluginCallback, PluginStartError, PluginStreamAction};
 
 /// Logs the name of each callback.
 const EVERY_CALLBACK: &str = r#"
@@ -43,20 +43,20 @@ async fn a_stream_has_its_callbacks_in_order() {
     let mut exchange = answered(&[("accept", "*/*")]);
     exchange.request_trailers = Some(Box::new(HeaderMap::new()));
     let step = stream.on_request_headers(&mut exchange, false).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     let body = Bytes::from_static(b"text");
     let step = stream.on_request_body(&mut exchange, body.clone(), false);
-    assert_eq!(step.await, Ok(PluginBodyStep::Continue(body.clone())));
+    assert_eq!(step.await, Ok(PluginBodyAction::Continue(body.clone())));
     let step = stream.on_request_trailers(&mut exchange).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     let step = stream.on_response_headers(&mut exchange, false).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     let step = stream.on_response_event(&mut exchange, body.clone());
-    assert_eq!(step.await, Ok(PluginBodyStep::Continue(body.clone())));
+    assert_eq!(step.await, Ok(PluginBodyAction::Continue(body.clone())));
     let step = stream.on_response_body(&mut exchange, body.clone(), true);
-    assert_eq!(step.await, Ok(PluginBodyStep::Continue(body)));
+    assert_eq!(step.await, Ok(PluginBodyAction::Continue(body)));
     let step = stream.on_response_trailers(&mut exchange).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     stream.finish(&mut exchange).await.unwrap();
     assert_eq!(
         environment.messages(),
@@ -117,12 +117,12 @@ async fn callbacks_that_the_module_lacks_let_everything_pass() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_headers(&mut exchange, false).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     let body = Bytes::from_static(b"text");
     let step = stream
         .on_request_body(&mut exchange, body.clone(), true)
         .await;
-    assert_eq!(step, Ok(PluginBodyStep::Continue(body)));
+    assert_eq!(step, Ok(PluginBodyAction::Continue(body)));
 }
 
 #[tokio::test]

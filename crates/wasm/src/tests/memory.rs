@@ -7,7 +7,7 @@ use super::environment::TestEnvironment;
 use super::fixture::{request, until, wat};
 use crate::{
     Plugin, PluginFailure, PluginHost, PluginHostSettings, PluginModule, PluginModuleSettings,
-    PluginSettings, PluginStartError, PluginStep,
+    PluginSettings, PluginStartError, PluginStreamAction,
 };
 
 const PAGE: usize = 64 << 10;
@@ -48,7 +48,7 @@ async fn growth_beyond_the_memory_of_all_instances_fails_the_request_but_does_no
     let plugin = start(&host, |_| {}).await.unwrap();
     let mut first = plugin.open_stream().await.unwrap();
     let step = first.on_request_headers(&mut request(&[]), true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert_eq!(host.memory_taken(), 18 * PAGE);
     // More often than a plugin may trap.
     for _ in 0..8 {
@@ -60,7 +60,7 @@ async fn growth_beyond_the_memory_of_all_instances_fails_the_request_but_does_no
     let mut stream = plugin.open_stream().await.unwrap();
     let mild = &mut request(&[("x-mild", "1")]);
     let step = stream.on_request_headers(mild, true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert_eq!(plugin.status().traps, 0);
     assert_eq!(plugin.status().disabled_for, None);
     drop((first, stream, plugin));
@@ -111,7 +111,7 @@ async fn a_request_without_any_instance_waits_for_memory_and_fails_after_the_pau
         plugin.open_stream().await.unwrap(),
     ];
     let step = streams[0].on_request_headers(&mut request(&[]), true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     // This growth is refused, which ends the only instance of the plugin.
     let step = streams[1].on_request_headers(&mut request(&[]), true).await;
     let limit = 20 * PAGE;

@@ -6,7 +6,7 @@ use super::fixture::{module, request, started_with};
 use crate::trap_breaker::TRAPS_MAX;
 use crate::{
     Plugin, PluginFailure, PluginHost, PluginHostSettings, PluginModule, PluginModuleSettings,
-    PluginSettings, PluginStep, PluginStream,
+    PluginSettings, PluginStream, PluginStreamAction,
 };
 
 /// Traps for a request with a header.
@@ -38,7 +38,10 @@ async fn a_trap_takes_the_other_streams_of_its_instance_only() {
     let mut streams = Vec::new();
     for _ in 0..4 {
         let mut stream = plugin.open_stream().await.unwrap();
-        assert_eq!(headers(&mut stream, &[]).await, Ok(PluginStep::Continue));
+        assert_eq!(
+            headers(&mut stream, &[]).await,
+            Ok(PluginStreamAction::Continue)
+        );
         streams.push(stream);
     }
     let failure = headers(&mut streams[0], &[("x-a", "1")]).await;
@@ -46,7 +49,7 @@ async fn a_trap_takes_the_other_streams_of_its_instance_only() {
     let mut lost = 0;
     for stream in &mut streams[1..] {
         match headers(stream, &[]).await {
-            Ok(PluginStep::Continue) => {}
+            Ok(PluginStreamAction::Continue) => {}
             Err(PluginFailure::InstanceLost) => lost += 1,
             other => panic!("{other:?}"),
         }
@@ -68,7 +71,10 @@ async fn a_stream_without_a_callback_moves_from_an_instance_that_fails() {
     let mut one = plugin.open_stream().await.unwrap();
     let mut two = plugin.open_stream().await.unwrap();
     headers(&mut one, &[("x-a", "1")]).await.unwrap_err();
-    assert_eq!(headers(&mut two, &[]).await, Ok(PluginStep::Continue));
+    assert_eq!(
+        headers(&mut two, &[]).await,
+        Ok(PluginStreamAction::Continue)
+    );
     drop(one);
     assert_eq!(plugin.status().streams, 1);
 }
@@ -107,7 +113,10 @@ async fn repeated_traps_disable_the_plugin_for_a_while() {
     assert!(retry_after <= Duration::from_secs(1), "{retry_after:?}");
     tokio::time::sleep(retry_after).await;
     let mut stream = plugin.open_stream().await.unwrap();
-    assert_eq!(headers(&mut stream, &[]).await, Ok(PluginStep::Continue));
+    assert_eq!(
+        headers(&mut stream, &[]).await,
+        Ok(PluginStreamAction::Continue)
+    );
 }
 
 #[tokio::test]
@@ -143,7 +152,7 @@ async fn an_instance_whose_memory_has_grown_takes_no_more_streams() {
     for expected in [0, 1, 1, 2] {
         let mut stream = plugin.open_stream().await.unwrap();
         let step = headers(&mut stream, &[]).await;
-        assert_eq!(step, Ok(PluginStep::Continue));
+        assert_eq!(step, Ok(PluginStreamAction::Continue));
         assert_eq!(plugin.status().recycled, expected);
         stream.finish(&mut request(&[])).await.unwrap();
     }
@@ -198,7 +207,10 @@ async fn instances_end_with_the_plugin_and_its_last_stream() {
         headers(&mut stream, &[]).await.unwrap();
         stream.finish(&mut request(&[])).await.unwrap();
     }
-    assert_eq!(headers(&mut open, &[]).await, Ok(PluginStep::Continue));
+    assert_eq!(
+        headers(&mut open, &[]).await,
+        Ok(PluginStreamAction::Continue)
+    );
     let (_one, _two) = (start().await.unwrap(), start().await.unwrap());
     let failure = start().await.map(drop).unwrap_err().to_string();
     assert!(failure.contains("no instance can be made"), "{failure}");
@@ -217,14 +229,17 @@ async fn plugins_of_one_module_do_not_share_memory() {
         let environment = std::sync::Arc::new(super::environment::TestEnvironment::default());
         let plugin = Plugin::start(&module, PluginSettings::named("one"), environment).await;
         let mut stream = plugin.unwrap().open_stream().await.unwrap();
-        assert_eq!(headers(&mut stream, &[]).await, Ok(PluginStep::Continue));
+        assert_eq!(
+            headers(&mut stream, &[]).await,
+            Ok(PluginStreamAction::Continue)
+        );
     }
 }
 
 async fn headers(
     stream: &mut PluginStream,
     headers: &[(&str, &str)],
-) -> Result<PluginStep, PluginFailure> {
+) -> Result<PluginStreamAction, PluginFailure> {
     let mut exchange = request(headers);
     stream.on_request_headers(&mut exchange, false).await
 }

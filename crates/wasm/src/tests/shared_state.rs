@@ -1,7 +1,7 @@
 //! Data, queues and metrics that the instances of a plugin share.
 
 use super::fixture::{request, started_with, until};
-use crate::{MetricKind, MetricValue, Plugin, PluginStep};
+use crate::{MetricKind, MetricValue, Plugin, PluginStreamAction};
 
 fn on_request_headers(code: &str) -> String {
     format!(
@@ -13,7 +13,7 @@ fn on_request_headers(code: &str) -> String {
 async fn run(plugin: &Plugin) {
     let mut stream = plugin.open_stream().await.unwrap();
     let step = stream.on_request_headers(&mut request(&[]), true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
 }
 
 #[tokio::test]

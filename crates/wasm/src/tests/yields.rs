@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::fixture::{request, started_with};
-use crate::{PluginFailure, PluginStep};
+use crate::{PluginFailure, PluginStreamAction};
 
 /// Runs until the clock of the host has advanced by as many milliseconds as the configuration has bytes.
 const BUSY: &str = r#"
@@ -79,7 +79,7 @@ async fn a_call_whose_caller_leaves_is_completed() {
     let mut stream = plugin.open_stream().await.unwrap();
     let mut exchange = request(&[]);
     let step = stream.on_request_headers(&mut exchange, true).await;
-    assert_eq!(step, Ok(PluginStep::Continue));
+    assert_eq!(step, Ok(PluginStreamAction::Continue));
     assert_eq!(exchange.request.headers["x-busy"], "done");
     let status = plugin.status();
     assert_eq!((status.traps, status.instances), (0, 1));

@@ -11,7 +11,7 @@ pub(super) fn router(patterns: &[&str]) -> Router {
         response: ResponseChain::default(),
         timeouts: TimeoutOverrides::default(),
         failover: Failover::new(&FailoverConfig::default()),
-        traced_messages: TracedMessages::default(),
+        traced_messages: MessageTracePolicy::default(),
         pattern: MethodPathPattern::parse(pattern).unwrap(),
     });
     Router::new(routes.collect())

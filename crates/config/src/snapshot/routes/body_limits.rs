@@ -1,11 +1,11 @@
 //! Warns of bodies that a route admits and that a filter of it then refuses, because it cannot inspect them.
 
 use super::super::ProblemCollector;
-use super::BuiltFilter;
+use super::FilterWithConfigPath;
 use headgate_core::filter::InspectionLimit;
 
 /// Warns at each filter whose limit is below that of the route. A route without a limit of its own is not judged.
-pub(super) fn check(filters: &[BuiltFilter], problems: &mut ProblemCollector<'_>) {
+pub(super) fn check(filters: &[FilterWithConfigPath], problems: &mut ProblemCollector<'_>) {
     let limits = filters.iter().rev();
     let mut limited = limits.filter_map(|step| {
         let limit = step.named.filter.declare().body_limit?;

@@ -1,7 +1,7 @@
 //! Conditions of steps: which ones a filter may have, and the filters that evaluate them.
 
 use super::super::ProblemCollector;
-use crate::routes::{OnConditionErrorConfig, StepConditionConfig};
+use crate::routes::{OnConditionErrorConfig, StepIfExpressionConfig};
 use headgate_core::filter::Filter;
 use headgate_core::filter::chain::NamedFilter;
 use headgate_core::filter::condition::{ConditionErrorAction, ConditionId, StepCondition};
@@ -10,8 +10,8 @@ use headgate_core::filter::descriptor::{
     ChainSide, ConditionSupport, FilterDescriptor, InvalidSettings,
 };
 use headgate_core::filter::expression::FilterExpression;
-use headgate_core::filter::output_check::OutputCheck;
-use headgate_expression::{Phase, ValueOrigin};
+use headgate_core::filter::output_check::OutputCheckMode;
+use headgate_expression::{EvaluationPhase, ValueOrigin};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl StepConditionBuilder {
     /// The expression is invalid or names what is not known, or the filter takes no such condition.
     pub fn build(
         &self,
-        config: &StepConditionConfig,
+        config: &StepIfExpressionConfig,
         kind: &'static FilterDescriptor,
         side: ChainSide,
     ) -> Result<StepCondition, InvalidSettings> {
@@ -54,8 +54,10 @@ impl StepConditionBuilder {
 }
 
 /// When the condition of a step is evaluated; at the head if it has none.
-pub(super) fn phase(condition: Option<&StepCondition>) -> Phase {
-    condition.map_or(Phase::Head, |condition| condition.expression.phase())
+pub(super) fn phase(condition: Option<&StepCondition>) -> EvaluationPhase {
+    condition.map_or(EvaluationPhase::Head, |condition| {
+        condition.expression.phase()
+    })
 }
 
 /// The filter of a step, with the step's condition.
@@ -86,7 +88,7 @@ pub(super) fn with_condition(
 /// Warns of a condition by which callers avoid a filter that enforces something, or that is no condition at all.
 pub(super) fn warn_if_avoidable(step: &NamedFilter, at: &str, problems: &mut ProblemCollector<'_>) {
     let is_guard = step.kind.placement.condition == ConditionSupport::Guard
-        || step.filter.declare().output_check != OutputCheck::None;
+        || step.filter.declare().output_check != OutputCheckMode::None;
     let Some(condition) = step.condition.as_ref().filter(|_| is_guard) else {
         return;
     };
@@ -114,14 +116,16 @@ fn is_check(support: ConditionSupport) -> bool {
 }
 
 /// The latest phase whose names a condition may use.
-fn available(support: ConditionSupport, side: ChainSide) -> Phase {
+fn available(support: ConditionSupport, side: ChainSide) -> EvaluationPhase {
     match (side, support) {
         (ChainSide::Response, ConditionSupport::ResponseBody | ConditionSupport::AttemptOrBody) => {
-            Phase::ResponseBody
+            EvaluationPhase::ResponseBody
         }
-        (ChainSide::Response, _) => Phase::ResponseHead,
-        (_, ConditionSupport::Attempt | ConditionSupport::AttemptOrBody) => Phase::Attempt,
-        _ => Phase::Body,
+        (ChainSide::Response, _) => EvaluationPhase::ResponseHead,
+        (_, ConditionSupport::Attempt | ConditionSupport::AttemptOrBody) => {
+            EvaluationPhase::Attempt
+        }
+        _ => EvaluationPhase::Body,
     }
 }
 

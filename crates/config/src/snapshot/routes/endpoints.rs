@@ -4,7 +4,7 @@
 use super::USE_DEPTH_MAX;
 use crate::routes::{ChainStepConfig, RouteConfig};
 use headgate_core::feature::FilterRegistry;
-use headgate_core::filter::descriptor::{FilterProvision, ModelEndpoint};
+use headgate_core::filter::descriptor::{FilterProvision, ModelNamingEndpoint};
 use headgate_protocol::Protocol;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(crate) struct DeclaredRoutes<'a> {
 
 impl DeclaredRoutes<'_> {
     /// One endpoint for each protocol that has any; of several the shortest, which others extend.
-    pub fn endpoints(self) -> Arc<[ModelEndpoint]> {
+    pub fn endpoints(self) -> Arc<[ModelNamingEndpoint]> {
         let mut shortest: BTreeMap<Protocol, &str> = BTreeMap::new();
         for route in self.routes {
             let mut patterns = route.r#match.0.iter().map(String::as_str);
@@ -33,7 +33,7 @@ impl DeclaredRoutes<'_> {
                 }
             }
         }
-        let endpoint = |(protocol, pattern): (_, &str)| ModelEndpoint {
+        let endpoint = |(protocol, pattern): (_, &str)| ModelNamingEndpoint {
             protocol,
             pattern: pattern.to_owned(),
         };

@@ -1,7 +1,7 @@
 //! The fingerprint of a route: equal only if its filters and their settings are the same.
 
 use crate::routes::{ChainStepConfig, RouteConfig};
-use headgate_protocol::hex::Hex;
+use headgate_protocol::hex::HexDisplay;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -19,5 +19,5 @@ pub(super) fn for_route(
         ..
     } = route;
     let written = format!("{name:?} {protocol:?} {request:?} {response:?} {chains:?}");
-    Hex(&Sha256::digest(written)).to_string()
+    HexDisplay(&Sha256::digest(written)).to_string()
 }

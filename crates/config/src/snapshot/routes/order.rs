@@ -2,18 +2,18 @@
 
 use super::super::ProblemCollector;
 use super::super::router::MethodPathPattern;
-use super::BuiltFilter;
+use super::FilterWithConfigPath;
 use super::patterns::all_have_parameter;
 use headgate_core::feature::FilterRegistry;
 use headgate_core::filter::condition::ConditionErrorAction;
-use headgate_core::filter::descriptor::{FilterPlacement, FilterProvision};
+use headgate_core::filter::descriptor::{FilterChainRules, FilterProvision};
 use headgate_expression::Variable;
 use headgate_protocol::Protocol;
 
 /// Reports filters of the list at `at` whose order cannot work.
 pub(super) fn check(
     registry: &FilterRegistry,
-    filters: &[BuiltFilter],
+    filters: &[FilterWithConfigPath],
     patterns: &[MethodPathPattern],
     protocol: Option<Protocol>,
     at: &str,
@@ -64,7 +64,7 @@ pub(super) fn check(
 
 struct FilterOrderCheck<'a> {
     registry: &'a FilterRegistry,
-    filters: &'a [BuiltFilter],
+    filters: &'a [FilterWithConfigPath],
 }
 
 impl FilterOrderCheck<'_> {
@@ -94,12 +94,12 @@ impl FilterOrderCheck<'_> {
         let earlier = &self.filters[..index];
         let needs = step.named.kind.placement.needs.iter();
         for provision in needs.filter_map(|need| need.satisfied_by()) {
-            let provides = |step: &BuiltFilter| step.named.kind.provides(provision);
+            let provides = |step: &FilterWithConfigPath| step.named.kind.provides(provision);
             let Some(at) = earlier.iter().position(provides) else {
                 continue;
             };
             let mut providers = earlier.iter().filter(|step| provides(step));
-            let is_same = |provider: &BuiltFilter| {
+            let is_same = |provider: &FilterWithConfigPath| {
                 !provider.may_be_skipped() && provider.condition() == step.condition()
             };
             if providers.any(is_same) || runs_always(earlier, provides) {
@@ -152,7 +152,7 @@ impl FilterOrderCheck<'_> {
     }
 
     /// Whether the filter replies to every request, so that no filter after it runs.
-    fn replies_always(step: &BuiltFilter) -> bool {
+    fn replies_always(step: &FilterWithConfigPath) -> bool {
         step.condition().is_none()
             && (step.named.kind.provides(FilterProvision::Reply)
                 || step.named.filter.declare().replies_always)
@@ -162,7 +162,7 @@ impl FilterOrderCheck<'_> {
     fn check_place(
         &self,
         index: usize,
-        placement: &FilterPlacement,
+        placement: &FilterChainRules,
         problems: &mut ProblemCollector<'_>,
     ) {
         let provisions = placement
@@ -178,7 +178,7 @@ impl FilterOrderCheck<'_> {
             self.report(earlier, index, placement.reason, placement.hint, problems);
         }
         let mut others = self.filters[index..].iter();
-        let is_other = |step: &BuiltFilter| !step.named.kind.placement.is_last;
+        let is_other = |step: &FilterWithConfigPath| !step.named.kind.placement.is_last;
         if placement.is_last
             && let Some(distance) = others.position(is_other)
         {
@@ -191,7 +191,7 @@ impl FilterOrderCheck<'_> {
     fn check_followers(
         &self,
         index: usize,
-        placement: &FilterPlacement,
+        placement: &FilterChainRules,
         problems: &mut ProblemCollector<'_>,
     ) {
         let followers = placement.before.iter();
@@ -286,17 +286,20 @@ impl FilterOrderCheck<'_> {
 }
 
 /// Whether one of these filters runs for every request: one has no condition, or two have opposite conditions.
-fn runs_always(filters: &[BuiltFilter], is_one: impl Fn(&BuiltFilter) -> bool) -> bool {
+fn runs_always(
+    filters: &[FilterWithConfigPath],
+    is_one: impl Fn(&FilterWithConfigPath) -> bool,
+) -> bool {
     let running = filters
         .iter()
         .filter(|step| is_one(step) && !step.may_be_skipped());
-    let conditions: Vec<Option<&str>> = running.map(BuiltFilter::condition).collect();
+    let conditions: Vec<Option<&str>> = running.map(FilterWithConfigPath::condition).collect();
     let is_negated = |text: &str| conditions.contains(&Some(&*format!("!({text})")));
     let mut each = conditions.iter();
     each.any(|condition| condition.is_none_or(is_negated))
 }
 
-impl BuiltFilter {
+impl FilterWithConfigPath {
     /// Whether the filter does not run if its condition cannot be evaluated.
     fn may_be_skipped(&self) -> bool {
         let condition = self.named.condition.as_ref();

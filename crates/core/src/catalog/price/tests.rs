@@ -34,8 +34,8 @@ fn priced() -> ModelPrice {
     }
 }
 
-fn video(duration_ms: Option<u64>, resolution: Option<&str>) -> MediaOutput {
-    MediaOutput::Video(RequestedVideo {
+fn video(duration_ms: Option<u64>, resolution: Option<&str>) -> BillableMediaOutput {
+    BillableMediaOutput::Video(RequestedVideo {
         duration_ms,
         resolution: resolution.map(String::from),
     })
@@ -57,7 +57,7 @@ fn cached_tokens_are_part_of_the_input_or_beside_it() {
         (usage(10, 5, 30, 0, 20), 415_000),
     ] {
         let cost = price.cost(Some(&usage), None);
-        assert_eq!(cost, PricedUsage::Priced(Cost(nanos)), "{usage:?}");
+        assert_eq!(cost, ExchangeCost::Priced(Cost(nanos)), "{usage:?}");
     }
 }
 
@@ -74,7 +74,7 @@ fn a_cost_is_rounded_once_to_the_nearest_billionth() {
     for (input, output, nanos) in [(1, 0, 38), (1, 1, 188), (2, 0, 75), (3, 3, 563), (0, 0, 0)] {
         let usage = usage(input, output, 0, 0, 0);
         let cost = price.cost(Some(&usage), None);
-        assert_eq!(cost, PricedUsage::Priced(Cost(nanos)), "{input} {output}");
+        assert_eq!(cost, ExchangeCost::Priced(Cost(nanos)), "{input} {output}");
     }
 }
 
@@ -89,11 +89,11 @@ fn counts_of_a_hostile_provider_do_not_overflow() {
     };
     let cost = price.cost(Some(&usage), None);
     assert!(
-        matches!(cost, PricedUsage::Priced(Cost(nanos)) if nanos > 1 << 60),
+        matches!(cost, ExchangeCost::Priced(Cost(nanos)) if nanos > 1 << 60),
         "{cost:?}"
     );
     let cost = price.cost(None, Some(&video(Some(most), Some("720p"))));
-    assert!(matches!(cost, PricedUsage::Priced(_)), "{cost:?}");
+    assert!(matches!(cost, ExchangeCost::Priced(_)), "{cost:?}");
 }
 
 #[test]
@@ -107,19 +107,19 @@ fn images_and_videos_cost_by_count_and_by_seconds_and_resolution() {
         }),
         ..priced()
     };
-    let cost = |nanos| PricedUsage::Priced(Cost(nanos));
+    let cost = |nanos| ExchangeCost::Priced(Cost(nanos));
     for (price, media, expected) in [
-        (&price, MediaOutput::Images(3), cost(120_000_000)),
-        (&price, MediaOutput::Images(0), cost(0)),
+        (&price, BillableMediaOutput::Images(3), cost(120_000_000)),
+        (&price, BillableMediaOutput::Images(0), cost(0)),
         (&price, video(Some(5_000), Some("720p")), cost(500_000_000)),
         (&price, video(Some(2_500), Some("1080p")), cost(625_000_000)),
         (
             &price,
             video(Some(5_000), Some("480p")),
-            PricedUsage::Unpriced,
+            ExchangeCost::Unpriced,
         ),
-        (&price, video(Some(5_000), None), PricedUsage::Unpriced),
-        (&price, video(None, Some("720p")), PricedUsage::Unpriced),
+        (&price, video(Some(5_000), None), ExchangeCost::Unpriced),
+        (&price, video(None, Some("720p")), ExchangeCost::Unpriced),
         (&other, video(Some(5_000), Some("480p")), cost(350_000_000)),
         (&other, video(None, None), cost(350_000_000)),
         (&other, video(None, Some("720p")), cost(500_000_000)),
@@ -132,16 +132,16 @@ fn images_and_videos_cost_by_count_and_by_seconds_and_resolution() {
 fn what_has_no_price_is_not_the_same_as_what_was_not_metered() {
     let none = ModelPrice::none("USD".into());
     let usage = usage(1, 1, 0, 0, 0);
-    let image = MediaOutput::Images(1);
-    assert_eq!(none.cost(None, None), PricedUsage::Unmetered);
-    assert_eq!(none.cost(Some(&usage), None), PricedUsage::Unpriced);
-    assert_eq!(none.cost(None, Some(&image)), PricedUsage::Unpriced);
-    assert_eq!(priced().cost(None, None), PricedUsage::Unmetered);
+    let image = BillableMediaOutput::Images(1);
+    assert_eq!(none.cost(None, None), ExchangeCost::Unmetered);
+    assert_eq!(none.cost(Some(&usage), None), ExchangeCost::Unpriced);
+    assert_eq!(none.cost(None, Some(&image)), ExchangeCost::Unpriced);
+    assert_eq!(priced().cost(None, None), ExchangeCost::Unmetered);
     // An image with a price, whose tokens have none.
     let by_image = ModelPrice {
         tokens: None,
         ..priced()
     };
     let cost = by_image.cost(Some(&usage), Some(&image));
-    assert_eq!(cost, PricedUsage::Priced(Cost(40_000_000)));
+    assert_eq!(cost, ExchangeCost::Priced(Cost(40_000_000)));
 }

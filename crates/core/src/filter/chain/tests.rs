@@ -1,7 +1,7 @@
 //! Tests of the order in which the filters of a route run.
 
 use super::*;
-use crate::filter::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
+use crate::filter::descriptor::{ChainSide, FilterChainRules, FilterDescriptor};
 use crate::filter::view::ResponseBodyKind;
 use headgate_protocol::sse::decode_events;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -13,7 +13,7 @@ const RECORDER: FilterDescriptor = FilterDescriptor {
     name: "recorder",
     summary: "",
     side: ChainSide::Either,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterChainRules::ANYWHERE,
     settings: None,
     bare: true,
     build: |_, _| Ok(Arc::new(RecordingFilter(""))),

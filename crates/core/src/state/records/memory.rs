@@ -15,7 +15,7 @@ const REMOVED_AT_ONCE: usize = 8;
 
 /// Records in memory.
 #[derive(Default)]
-pub struct MemoryRecords {
+pub struct MemoryRecordStore {
     tables: Mutex<HashMap<RecordKind, MemoryRecordTable>>,
     clock: Clock,
 }
@@ -30,7 +30,7 @@ struct MemoryRecordTable {
     last_version: u64,
 }
 
-impl MemoryRecords {
+impl MemoryRecordStore {
     #[cfg(any(test, feature = "test-support"))]
     pub fn with_clock(clock: Clock) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl MemoryRecords {
     }
 }
 
-impl RecordStore for MemoryRecords {
+impl RecordStore for MemoryRecordStore {
     fn is_durable(&self) -> bool {
         false
     }

@@ -6,9 +6,9 @@ use crate::state::{StoreFuture, StoreUnavailable};
 /// The records of a store that could not be opened. Memory does not replace them: paid work would be lost without an
 /// error.
 #[derive(Default)]
-pub struct UnavailableRecords;
+pub struct UnavailableRecordStore;
 
-impl RecordStore for UnavailableRecords {
+impl RecordStore for UnavailableRecordStore {
     fn is_durable(&self) -> bool {
         false
     }

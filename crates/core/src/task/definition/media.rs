@@ -19,14 +19,14 @@ pub struct FamilyMediaConfig {
     /// are sent as they are.
     pub roles: BTreeMap<String, MediaRoleConfig>,
     /// Where requests in the family's own protocol have URLs of media. Default: none.
-    pub places: Vec<MediaPlaceConfig>,
+    pub places: Vec<NativeMediaPlaceConfig>,
     /// Largest request that the provider takes, with URLs in the place of data URIs; a larger one gets 413. Default:
     /// `64MiB`.
     pub max_request: Option<ByteSize>,
     /// The duration of the output, and how much it and all input videos may be together. Default: no limit.
     pub output_duration: Option<OutputDurationConfig>,
     /// Headers that the provider requires for URLs of a scheme. Default: none.
-    pub url_headers: Vec<UrlHeaderConfig>,
+    pub url_headers: Vec<UrlSchemeHeaderConfig>,
 }
 
 /// What a medium in a role must be.
@@ -69,7 +69,7 @@ pub struct OutputDurationConfig {
 /// A place of URLs in a request.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct MediaPlaceConfig {
+pub struct NativeMediaPlaceConfig {
     /// List whose elements have media, as a JSON pointer. Default: the request itself.
     pub each_of: Option<String>,
     /// The URL, as a JSON pointer within the element; empty if the elements of the list are URLs.
@@ -83,7 +83,7 @@ pub struct MediaPlaceConfig {
 /// A header that the provider requires for URLs of a scheme.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct UrlHeaderConfig {
+pub struct UrlSchemeHeaderConfig {
     /// Start of such URLs, such as `oss://`.
     pub prefix: String,
     /// Name of the header.

@@ -4,7 +4,7 @@ mod media;
 mod requests;
 mod responses;
 
-use super::call::{ID, RequestTemplate, TaskCreateCall};
+use super::call::{ID, RequestTemplate, TaskCreateTemplate};
 use super::{TaskCancelCall, TaskQueryCall, VideoFamily};
 use crate::task::definition::{
     TaskCancelConfig, TaskCreateConfig, TaskQueryConfig, VideoFamilyDefinitionConfig,
@@ -95,7 +95,7 @@ impl FamilyErrors {
         })
     }
 
-    fn create(&mut self, config: &TaskCreateConfig) -> Option<TaskCreateCall> {
+    fn create(&mut self, config: &TaskCreateConfig) -> Option<TaskCreateTemplate> {
         let TaskCreateConfig {
             method,
             path,
@@ -109,7 +109,7 @@ impl FamilyErrors {
             others.push((path.clone(), self.pointers(&at, fields)));
         }
         let call = self.call("/create", (method, path, headers), false)?;
-        Some(TaskCreateCall::new(call, others))
+        Some(TaskCreateTemplate::new(call, others))
     }
 
     fn call(

@@ -14,7 +14,7 @@ pub struct RequestTemplate {
 
 /// The request that creates a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskCreateCall {
+pub struct TaskCreateTemplate {
     pub call: RequestTemplate,
     /// Alternative paths, each with the fields that require it.
     other_paths: Vec<(String, ValueSourceList)>,
@@ -30,7 +30,7 @@ impl RequestTemplate {
     }
 }
 
-impl TaskCreateCall {
+impl TaskCreateTemplate {
     pub(super) fn new(call: RequestTemplate, other_paths: Vec<(String, ValueSourceList)>) -> Self {
         Self { call, other_paths }
     }

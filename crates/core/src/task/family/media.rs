@@ -1,7 +1,7 @@
 //! Media in creates: where a family's requests have their URLs, and what the family takes as data URIs.
 
 use super::VideoFamily;
-use super::media_rule::{MediaRoleRule, OutputDuration, OutputDurationRule};
+use super::media_rule::{MediaRoleRule, OutputDurationRule, RequestedOutputDuration};
 use crate::task::generic::{GenericField, GenericVideoRequest};
 use crate::task::media_kind::MediaKind;
 use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind};
@@ -13,13 +13,13 @@ const ROLE_BYTES_MAX: usize = 256;
 
 /// What a family takes as media.
 #[derive(Debug)]
-pub struct FamilyMedia {
+pub struct FamilyMediaRules {
     /// Kinds whose data URIs are replaced by URLs.
     pub(super) hosted: Vec<MediaKind>,
     /// Kinds that the provider takes as data URIs, too.
     pub(super) inline: Vec<MediaKind>,
     pub(super) roles: BTreeMap<String, MediaRoleRule>,
-    pub(super) places: Vec<MediaPlace>,
+    pub(super) places: Vec<NativeMediaPlace>,
     /// Largest request of the provider, in bytes.
     pub(super) request_bytes_max: u64,
     pub(super) output_duration: Option<OutputDurationRule>,
@@ -28,7 +28,7 @@ pub struct FamilyMedia {
 
 /// A place of URLs in native requests.
 #[derive(Debug)]
-pub(super) struct MediaPlace {
+pub(super) struct NativeMediaPlace {
     /// Pointer of the list whose elements have media; empty for the request itself.
     pub each_of: Option<String>,
     /// Pointers within the element.
@@ -48,7 +48,7 @@ pub(super) struct UrlSchemeHeader {
 
 /// A URL of a medium in a create.
 #[derive(Debug)]
-pub struct MediaUrl<'a> {
+pub struct RequestMediaUrl<'a> {
     pub node: DocumentNode<'a>,
     /// The field, such as `input.media[0].url`.
     pub param: String,
@@ -65,7 +65,11 @@ pub struct FamilyMediaRole {
 
 impl VideoFamily {
     /// The URLs of media in a create, in a request of the generic protocol or of this family's own.
-    pub fn media_urls<'a>(&self, request: &'a JsonDocument, is_generic: bool) -> Vec<MediaUrl<'a>> {
+    pub fn media_urls<'a>(
+        &self,
+        request: &'a JsonDocument,
+        is_generic: bool,
+    ) -> Vec<RequestMediaUrl<'a>> {
         let named = match is_generic {
             true => generic_urls(request),
             false => self.media.native_urls(request),
@@ -73,7 +77,7 @@ impl VideoFamily {
         let urls = named.into_iter().map(|(node, param, name)| {
             let rule = name.as_ref().and_then(|name| self.media.roles.get(name));
             let role = name.zip(rule.copied());
-            MediaUrl {
+            RequestMediaUrl {
                 node,
                 param,
                 role: role.map(|(name, rule)| FamilyMediaRole { name, rule }),
@@ -108,7 +112,7 @@ impl VideoFamily {
         &self,
         request: &JsonDocument,
         is_generic: bool,
-    ) -> Option<OutputDuration> {
+    ) -> Option<RequestedOutputDuration> {
         let rule = self.media.output_duration.as_ref()?;
         let pointer = match is_generic {
             true => format!("/{}", GenericField::Duration.name()),
@@ -120,7 +124,7 @@ impl VideoFamily {
             Some(node) => node.as_f64().filter(|seconds| *seconds > 0.0)?,
             None => rule.default.as_secs_f64(),
         };
-        Some(OutputDuration {
+        Some(RequestedOutputDuration {
             param: dotted(&pointer),
             seconds,
             max_with_videos: rule.max_with_videos,
@@ -156,7 +160,7 @@ fn generic_urls(request: &JsonDocument) -> Vec<NamedUrl<'_>> {
     named.collect()
 }
 
-impl FamilyMedia {
+impl FamilyMediaRules {
     fn native_urls<'a>(&self, request: &'a JsonDocument) -> Vec<NamedUrl<'a>> {
         let mut urls = Vec::new();
         for place in &self.places {
@@ -174,7 +178,7 @@ impl FamilyMedia {
     }
 }
 
-impl MediaPlace {
+impl NativeMediaPlace {
     fn url_in<'a>(&self, element: DocumentNode<'a>, at: String) -> Option<NamedUrl<'a>> {
         let url = element.pointer(&self.url)?;
         if url.kind() != ValueKind::String {

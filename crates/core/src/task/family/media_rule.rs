@@ -32,7 +32,7 @@ pub(super) struct OutputDurationRule {
 
 /// The duration that a create asks for.
 #[derive(Debug)]
-pub struct OutputDuration {
+pub struct RequestedOutputDuration {
     /// The field, such as `parameters.duration`.
     pub param: String,
     pub seconds: f64,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A response without a required value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TaskResponseError {
+pub enum InvalidTaskResponse {
     #[error("the provider's response has no task id")]
     NoTaskId,
     #[error("the provider's response has no status")]
@@ -42,9 +42,10 @@ impl VideoFamily {
     ///
     /// # Errors
     /// There is no id. The provider may have accepted the task all the same.
-    pub fn created(&self, response: &JsonDocument) -> Result<String, TaskResponseError> {
+    pub fn created(&self, response: &JsonDocument) -> Result<String, InvalidTaskResponse> {
         let id = self.task_id.text(response.root());
-        id.filter(|id| is_id(id)).ok_or(TaskResponseError::NoTaskId)
+        id.filter(|id| is_id(id))
+            .ok_or(InvalidTaskResponse::NoTaskId)
     }
 
     /// The status of a task from the response to a query; `now_ms` is in Unix milliseconds.
@@ -56,17 +57,17 @@ impl VideoFamily {
         response: &JsonDocument,
         task: &TaskId,
         now_ms: u64,
-    ) -> Result<TaskStatus, TaskResponseError> {
+    ) -> Result<TaskStatus, InvalidTaskResponse> {
         let root = response.root();
         let id = self.task_id.text(root);
         if id.is_some_and(|id| id != task.upstream) {
-            return Err(TaskResponseError::OtherTask);
+            return Err(InvalidTaskResponse::OtherTask);
         }
         let word = self
             .status
             .at
             .text(root)
-            .ok_or(TaskResponseError::NoStatus)?;
+            .ok_or(InvalidTaskResponse::NoStatus)?;
         let mut words = self.status.words.iter();
         let mut status = self.response.common(root, task, now_ms);
         match words.find(|(known, _)| *known == word) {

@@ -6,8 +6,8 @@ use headgate_core::catalog::client_address::ClientAddressResolver;
 use headgate_core::catalog::model::Model;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::expression::FilterExpression;
-use headgate_core::filter::view::RouteDestination;
-use headgate_expression::Phase;
+use headgate_core::filter::view::RequestDestination;
+use headgate_expression::EvaluationPhase;
 use headgate_protocol::Protocol;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use http::{HeaderMap, Method};
@@ -38,7 +38,7 @@ fn request() -> RequestView {
         Some(Protocol::Chat),
     );
     set_body(&mut request, BODY);
-    request.destination = Some(RouteDestination {
+    request.destination = Some(RequestDestination {
         model: Some(Arc::new(Model::new("demo", Vec::new()))),
         candidates: [].into(),
     });
@@ -53,7 +53,13 @@ fn set_body(request: &mut RequestView, body: &str) {
 fn key_after(change: Change) -> CacheKey {
     let mut request = request();
     change(&mut request);
-    for_request(&request, "route", Some("ann"), &ResponseInputs::default()).unwrap()
+    for_request(
+        &request,
+        "route",
+        Some("ann"),
+        &ResponseVaryInputs::default(),
+    )
+    .unwrap()
 }
 
 fn set_header(request: &mut RequestView, name: &'static str, value: &'static str) {
@@ -125,7 +131,7 @@ fn whatever_reaches_a_provider_makes_another_key() {
             edits.insert_member(body.scanned().root(), "n", &b"1"[..]);
         }),
         ("another model", |request| {
-            request.destination = Some(RouteDestination {
+            request.destination = Some(RequestDestination {
                 model: Some(Arc::new(Model::new("other", Vec::new()))),
                 candidates: [].into(),
             });
@@ -141,7 +147,7 @@ fn whatever_reaches_a_provider_makes_another_key() {
         ("route", Some("")),
         ("other", Some("ann")),
     ] {
-        let key = for_request(&request(), route, caller, &ResponseInputs::default()).unwrap();
+        let key = for_request(&request(), route, caller, &ResponseVaryInputs::default()).unwrap();
         assert!(keys.insert(key), "{route} {caller:?}");
     }
 }
@@ -189,16 +195,16 @@ fn a_request_without_body_or_destination_has_no_key() {
     for change in changes {
         let mut request = request();
         change(&mut request);
-        let inputs = ResponseInputs::default();
+        let inputs = ResponseVaryInputs::default();
         assert_eq!(for_request(&request, "route", None, &inputs), None);
     }
 }
 
 /// What one step of a response chain with `value` reads.
-fn response_inputs(value: &str) -> ResponseInputs {
-    let expression = FilterExpression::compile(value, Phase::ResponseHead);
+fn response_inputs(value: &str) -> ResponseVaryInputs {
+    let expression = FilterExpression::compile(value, EvaluationPhase::ResponseHead);
     let expression = expression.unwrap_or_else(|invalid| panic!("{}", invalid.reason));
-    let mut inputs = ResponseInputs::default();
+    let mut inputs = ResponseVaryInputs::default();
     inputs.add_references(expression.references());
     inputs
 }
@@ -246,7 +252,7 @@ fn what_a_later_step_reads_makes_another_key() {
                 .header_edits
                 .remove(&HeaderName::from_static("x-tenant"));
             keys.insert((
-                for_request(&request, "route", None, &ResponseInputs::default()).unwrap(),
+                for_request(&request, "route", None, &ResponseVaryInputs::default()).unwrap(),
                 for_request(&request, "route", None, &response_inputs(value)).unwrap(),
             ));
         }

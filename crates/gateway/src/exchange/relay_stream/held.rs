@@ -16,7 +16,7 @@ use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::output_check::StreamChecks;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::sse::{self, SseEvent};
-use headgate_protocol::stream::MessageStartCompletion;
+use headgate_protocol::stream::MessageStartCompleter;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -28,7 +28,7 @@ struct HeldStream<'c> {
 }
 
 /// What came first while a stream is held.
-enum NextChunk {
+enum HeldStreamWaitResult {
     Chunk(Bytes),
     End,
     WindowOver,
@@ -58,7 +58,7 @@ impl Exchange<'_> {
                 .next_held_chunk(response, heartbeat, held.events.deadline)
                 .await
             {
-                Ok(NextChunk::Chunk(chunk)) => {
+                Ok(HeldStreamWaitResult::Chunk(chunk)) => {
                     let chunk = match &mut start {
                         None => chunk,
                         Some(completion) => completion.complete(chunk),
@@ -70,9 +70,9 @@ impl Exchange<'_> {
                         return self.end_held(stream, held, candidate).await;
                     }
                 }
-                Ok(NextChunk::WindowOver) => self.release(&mut held, heartbeat).await?,
-                Ok(NextChunk::End) => {
-                    if let Some(rest) = start.as_mut().and_then(MessageStartCompletion::take_rest) {
+                Ok(HeldStreamWaitResult::WindowOver) => self.release(&mut held, heartbeat).await?,
+                Ok(HeldStreamWaitResult::End) => {
+                    if let Some(rest) = start.as_mut().and_then(MessageStartCompleter::take_rest) {
                         stream.decoder.push(&rest);
                     }
                     return self.end_held(stream, held, candidate).await;
@@ -298,7 +298,7 @@ impl Exchange<'_> {
         response: &mut UpstreamResponse,
         heartbeat: Option<Duration>,
         window_over: Option<Instant>,
-    ) -> Result<NextChunk, Fault> {
+    ) -> Result<HeldStreamWaitResult, Fault> {
         let mut reading = pin!(response.next_chunk());
         let mut next_comment = heartbeat.map(|every| Instant::now() + every);
         let chunk = loop {
@@ -315,7 +315,7 @@ impl Exchange<'_> {
             match waited.await? {
                 Ok(chunk) => break chunk?,
                 Err(DeadlineElapsed) if window_over == Some(until) => {
-                    return Ok(NextChunk::WindowOver);
+                    return Ok(HeldStreamWaitResult::WindowOver);
                 }
                 Err(DeadlineElapsed) => {
                     let comment = Bytes::from_static(KEEP_ALIVE_COMMENT);
@@ -324,6 +324,6 @@ impl Exchange<'_> {
                 }
             }
         };
-        Ok(chunk.map_or(NextChunk::End, NextChunk::Chunk))
+        Ok(chunk.map_or(HeldStreamWaitResult::End, HeldStreamWaitResult::Chunk))
     }
 }

@@ -22,7 +22,7 @@ const MESSAGES: &[(&str, &str, BodyFraming)] = &[
     ("PUT / HTTP/1.1\n\n", "0\r\n\r\n", BodyFraming::Chunked),
 ];
 
-fn inspected() -> (DuplexStream, Stream, Http1Inspection) {
+fn inspected() -> (DuplexStream, Stream, SharedHttp1Inspector) {
     let (client, server) = duplex(1 << 20);
     let reader = Http1Reader::default();
     let inspection = reader.inspection.clone();
@@ -112,7 +112,7 @@ async fn a_body_that_the_exchange_receives_does_not_pass_through_the_session() {
     }
 }
 
-async fn received_body(stream: &mut Stream, inspection: &Http1Inspection) -> BytesMut {
+async fn received_body(stream: &mut Stream, inspection: &SharedHttp1Inspector) -> BytesMut {
     let mut probe = [0];
     let mut reading = pin!(stream.read(&mut probe));
     poll_fn(|context| match reading.as_mut().poll(context) {

@@ -18,7 +18,7 @@ pub(super) enum FieldNameKind {
 
 /// Why a request head is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MalformedHead {
+pub(crate) enum MalformedHeadReason {
     Fragment,
     NoSlash,
     TargetCharacter,
@@ -33,7 +33,7 @@ pub(super) struct HeaderFieldSummary {
     pub name_bytes: usize,
     /// Size of the field in a header list and in the dynamic table.
     pub bytes: usize,
-    malformed: Option<MalformedHead>,
+    malformed: Option<MalformedHeadReason>,
 }
 
 /// Totals of a header block's fields so far.
@@ -42,7 +42,7 @@ pub(super) struct FieldBlockTotals {
     pub fields: usize,
     pub bytes: usize,
     /// The first error of the block as a request head.
-    pub malformed: Option<MalformedHead>,
+    pub malformed: Option<MalformedHeadReason>,
     /// Whether the block has fields that trailers must not have.
     pub frames: bool,
 }
@@ -59,7 +59,7 @@ impl FieldNameKind {
     }
 }
 
-impl MalformedHead {
+impl MalformedHeadReason {
     const ALL: [Self; 5] = [
         Self::Fragment,
         Self::NoSlash,
@@ -100,11 +100,10 @@ pub(super) fn inspect(name: FieldNameKind, name_bytes: usize, value: &[u8]) -> H
         FieldNameKind::Scheme => {
             let known = [&b"https"[..], b"http"];
             let known = known.iter().any(|known| value.eq_ignore_ascii_case(known));
-            (!known).then_some(MalformedHead::Scheme)
+            (!known).then_some(MalformedHeadReason::Scheme)
         }
-        _ => {
-            (is_blank(value.first()) || is_blank(value.last())).then_some(MalformedHead::ValueBlank)
-        }
+        _ => (is_blank(value.first()) || is_blank(value.last()))
+            .then_some(MalformedHeadReason::ValueBlank),
     };
     HeaderFieldSummary {
         name,
@@ -114,14 +113,14 @@ pub(super) fn inspect(name: FieldNameKind, name_bytes: usize, value: &[u8]) -> H
     }
 }
 
-fn path(path: &[u8]) -> Option<MalformedHead> {
+fn path(path: &[u8]) -> Option<MalformedHeadReason> {
     if path.contains(&b'#') {
-        return Some(MalformedHead::Fragment);
+        return Some(MalformedHeadReason::Fragment);
     }
     if path.iter().any(|byte| *byte <= b' ' || *byte == 0x7f) {
-        return Some(MalformedHead::TargetCharacter);
+        return Some(MalformedHeadReason::TargetCharacter);
     }
-    (path.first() != Some(&b'/')).then_some(MalformedHead::NoSlash)
+    (path.first() != Some(&b'/')).then_some(MalformedHeadReason::NoSlash)
 }
 
 impl HeaderFieldSummary {

@@ -6,14 +6,14 @@ use std::io::IoSlice;
 
 /// The position in the library's output.
 #[derive(Debug, Default)]
-pub(super) struct OutputFrames {
+pub(super) struct OutputFrameTracker {
     head: [u8; FRAME_HEAD_BYTES],
     head_bytes: usize,
     /// Number of bytes left of the payload of the current frame.
     payload: usize,
 }
 
-impl OutputFrames {
+impl OutputFrameTracker {
     /// Whether the bytes so far end with a frame, so that another one may follow.
     pub fn is_between_frames(&self) -> bool {
         self.head_bytes == 0 && self.payload == 0
@@ -76,7 +76,7 @@ mod tests {
             streams.open(3);
             let end = FrameHead::parse(b"\0\0\0\0\x01\0\0\0\x01").unwrap();
             streams.follow_client(&end);
-            let mut output = OutputFrames::default();
+            let mut output = OutputFrameTracker::default();
             for (at, piece) in sent.chunks(size).enumerate() {
                 let slices = [IoSlice::new(piece), IoSlice::new(b"not sent")];
                 output.follow(&slices, piece.len(), &mut streams);

@@ -16,9 +16,9 @@ const GAPS_MAX: usize = 8;
 /// The states of the streams of one connection.
 #[derive(Debug, Default)]
 pub(super) struct ClientStreamStates {
-    open: HashMap<u32, OpenStream, RandomState>,
+    open: HashMap<u32, OpenStreamEndedSide, RandomState>,
     /// The streams that closed last.
-    closed: VecDeque<(u32, ClosedBy)>,
+    closed: VecDeque<(u32, StreamCloseCause)>,
     /// The highest id that the client has used.
     newest: u32,
     /// The last ranges of ids below `newest` that the client did not use: the id before the range, and the one after it.
@@ -27,14 +27,14 @@ pub(super) struct ClientStreamStates {
 
 /// Which sides of an open stream have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OpenStream {
+enum OpenStreamEndedSide {
     Neither,
     ClientEnded,
     ServerEnded,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ClosedBy {
+enum StreamCloseCause {
     /// Both sides have ended the stream.
     End,
     ClientReset,
@@ -73,8 +73,10 @@ impl ClientStreamStates {
             return ClientStreamState::Idle;
         }
         match self.open.get(&stream) {
-            Some(OpenStream::ClientEnded) => return ClientStreamState::HalfClosed,
-            Some(OpenStream::Neither | OpenStream::ServerEnded) => return ClientStreamState::Open,
+            Some(OpenStreamEndedSide::ClientEnded) => return ClientStreamState::HalfClosed,
+            Some(OpenStreamEndedSide::Neither | OpenStreamEndedSide::ServerEnded) => {
+                return ClientStreamState::Open;
+            }
             None => {}
         }
         let is_in = |gap: &(u32, u32)| gap.0 < stream && stream < gap.1;
@@ -83,9 +85,9 @@ impl ClientStreamStates {
         }
         let closed = self.closed.iter().rev().find(|closed| closed.0 == stream);
         match closed {
-            Some((_, ClosedBy::End)) => ClientStreamState::Ended,
-            Some((_, ClosedBy::ClientReset)) => ClientStreamState::ResetByClient,
-            Some((_, ClosedBy::ServerReset)) | None => ClientStreamState::ResetByServer,
+            Some((_, StreamCloseCause::End)) => ClientStreamState::Ended,
+            Some((_, StreamCloseCause::ClientReset)) => ClientStreamState::ResetByClient,
+            Some((_, StreamCloseCause::ServerReset)) | None => ClientStreamState::ResetByServer,
         }
     }
 
@@ -96,43 +98,43 @@ impl ClientStreamStates {
         }
         self.newest = stream;
         if self.open.len() < OPEN_MAX {
-            self.open.insert(stream, OpenStream::Neither);
+            self.open.insert(stream, OpenStreamEndedSide::Neither);
         }
     }
 
     /// Follows a frame that the client has sent on a stream.
     pub fn follow_client(&mut self, frame: &FrameHead) {
         if frame.kind == RST_STREAM {
-            self.reset(frame.stream, ClosedBy::ClientReset);
+            self.reset(frame.stream, StreamCloseCause::ClientReset);
         } else if frame.ends_stream() {
-            self.end(frame.stream, OpenStream::ClientEnded);
+            self.end(frame.stream, OpenStreamEndedSide::ClientEnded);
         }
     }
 
     /// Follows a frame that the server has sent.
     pub fn follow_server(&mut self, frame: &FrameHead) {
         if frame.kind == RST_STREAM {
-            self.reset(frame.stream, ClosedBy::ServerReset);
+            self.reset(frame.stream, StreamCloseCause::ServerReset);
         } else if frame.ends_stream() {
-            self.end(frame.stream, OpenStream::ServerEnded);
+            self.end(frame.stream, OpenStreamEndedSide::ServerEnded);
         }
     }
 
-    fn end(&mut self, stream: u32, side: OpenStream) {
+    fn end(&mut self, stream: u32, side: OpenStreamEndedSide) {
         match self.open.get_mut(&stream) {
-            Some(state) if *state == OpenStream::Neither => *state = side,
-            Some(state) if *state != side => self.close(stream, ClosedBy::End),
+            Some(state) if *state == OpenStreamEndedSide::Neither => *state = side,
+            Some(state) if *state != side => self.close(stream, StreamCloseCause::End),
             Some(_) | None => {}
         }
     }
 
-    fn reset(&mut self, stream: u32, by: ClosedBy) {
+    fn reset(&mut self, stream: u32, by: StreamCloseCause) {
         if self.open.contains_key(&stream) {
             self.close(stream, by);
         }
     }
 
-    fn close(&mut self, stream: u32, by: ClosedBy) {
+    fn close(&mut self, stream: u32, by: StreamCloseCause) {
         self.open.remove(&stream);
         push_bounded(&mut self.closed, (stream, by), CLOSED_MAX);
     }

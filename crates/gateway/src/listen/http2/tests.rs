@@ -1,7 +1,7 @@
 //! The inspection of HTTP/2 connections, in pieces of any size: what passes, and what is appended.
 
 use super::inspector::Http2Inspector;
-use super::{MALFORMED, MalformedHead};
+use super::{MALFORMED, MalformedHeadReason};
 
 const LIST_BYTES_MAX: usize = 64 << 10;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -91,37 +91,58 @@ fn only_malformed_heads_are_marked() {
     for (field, expected) in [
         (
             literal(false, b":path", b"/k/a#frag"),
-            MalformedHead::Fragment,
+            MalformedHeadReason::Fragment,
         ),
-        (literal(true, b":path", b"/#"), MalformedHead::Fragment),
-        (literal(true, b":path", &long), MalformedHead::Fragment),
+        (
+            literal(true, b":path", b"/#"),
+            MalformedHeadReason::Fragment,
+        ),
+        (
+            literal(true, b":path", &long),
+            MalformedHeadReason::Fragment,
+        ),
         // Huffman-coded.
-        (b"\x04\x83\x63\xfe\xbf".to_vec(), MalformedHead::Fragment),
-        (literal(false, b":path", b"?x"), MalformedHead::NoSlash),
-        (literal(false, b":path", b""), MalformedHead::NoSlash),
-        (literal(false, b":path", b"*"), MalformedHead::NoSlash),
+        (
+            b"\x04\x83\x63\xfe\xbf".to_vec(),
+            MalformedHeadReason::Fragment,
+        ),
+        (
+            literal(false, b":path", b"?x"),
+            MalformedHeadReason::NoSlash,
+        ),
+        (literal(false, b":path", b""), MalformedHeadReason::NoSlash),
+        (literal(false, b":path", b"*"), MalformedHeadReason::NoSlash),
         (
             literal(false, b":path", b"http://a/"),
-            MalformedHead::NoSlash,
+            MalformedHeadReason::NoSlash,
         ),
         (
             literal(false, b":path", b"/a b"),
-            MalformedHead::TargetCharacter,
+            MalformedHeadReason::TargetCharacter,
         ),
         (
             literal(false, b":path", b"/a\t"),
-            MalformedHead::TargetCharacter,
+            MalformedHeadReason::TargetCharacter,
         ),
         (
             literal(false, b":path", b"/a\x7f"),
-            MalformedHead::TargetCharacter,
+            MalformedHeadReason::TargetCharacter,
         ),
-        (literal(false, b":scheme", b"ftp"), MalformedHead::Scheme),
-        (literal(false, b"x-a", b" b"), MalformedHead::ValueBlank),
-        (literal(false, b"x-a", b"b\t"), MalformedHead::ValueBlank),
+        (
+            literal(false, b":scheme", b"ftp"),
+            MalformedHeadReason::Scheme,
+        ),
+        (
+            literal(false, b"x-a", b" b"),
+            MalformedHeadReason::ValueBlank,
+        ),
+        (
+            literal(false, b"x-a", b"b\t"),
+            MalformedHeadReason::ValueBlank,
+        ),
         (
             literal(true, b"authorization", b"Bearer a "),
-            MalformedHead::ValueBlank,
+            MalformedHeadReason::ValueBlank,
         ),
     ] {
         let good = headers(5, &[HEAD, b"\x84"]);
@@ -134,7 +155,7 @@ fn only_malformed_heads_are_marked() {
         for size in [1, 10, sent.len()] {
             assert!(passed(&sent, size) == marked, "{expected:?} {field:x?}");
         }
-        assert_eq!(MalformedHead::from_digit(&digit), Some(expected));
+        assert_eq!(MalformedHeadReason::from_digit(&digit), Some(expected));
     }
 }
 

@@ -20,7 +20,7 @@ const INVALID_CHUNK: ErrorType = ErrorType::new("InvalidChunk");
 pub enum ResponseBody {
     /// This many bytes, more than 0.
     Length(u64),
-    Chunked(ChunkedBody),
+    Chunked(ChunkedBodyDecoder),
     /// Whatever comes until the connection ends.
     Connection,
     Ended,
@@ -28,7 +28,7 @@ pub enum ResponseBody {
 
 /// A chunked body that is arriving (RFC 9112, section 7.1).
 #[derive(Default)]
-pub struct ChunkedBody {
+pub struct ChunkedBodyDecoder {
     next: ChunkElement,
     /// Bytes of extensions and trailers, of which another parser could make another end of the body.
     extra_bytes: usize,
@@ -47,7 +47,7 @@ enum ChunkElement {
 }
 
 /// What the received bytes have of a body.
-pub enum DecodedBody {
+pub enum BodyDecodeResult {
     Chunk(Bytes),
     /// More must be read first.
     Incomplete,
@@ -67,7 +67,7 @@ impl ResponseBody {
             _ if is_empty => Self::Ended,
             ResponseFraming::Length(0) => Self::Ended,
             ResponseFraming::Length(length) => Self::Length(length),
-            ResponseFraming::Chunked => Self::Chunked(ChunkedBody::default()),
+            ResponseFraming::Chunked => Self::Chunked(ChunkedBodyDecoder::default()),
             ResponseFraming::Connection => Self::Connection,
         }
     }
@@ -76,18 +76,18 @@ impl ResponseBody {
     ///
     /// # Errors
     /// The bytes violate the grammar of chunks, or exceed a limit.
-    pub fn decode(&mut self, received: &mut BytesMut) -> Result<DecodedBody, Box<Error>> {
+    pub fn decode(&mut self, received: &mut BytesMut) -> Result<BodyDecodeResult, Box<Error>> {
         match self {
-            Self::Ended => Ok(DecodedBody::End),
+            Self::Ended => Ok(BodyDecodeResult::End),
             Self::Chunked(chunked) => chunked.decode(received),
-            _ if received.is_empty() => Ok(DecodedBody::Incomplete),
-            Self::Connection => Ok(DecodedBody::Chunk(received.split().freeze())),
+            _ if received.is_empty() => Ok(BodyDecodeResult::Incomplete),
+            Self::Connection => Ok(BodyDecodeResult::Chunk(received.split().freeze())),
             Self::Length(left) => {
                 let chunk = take_at_most(received, left);
                 if *left == 0 {
                     *self = Self::Ended;
                 }
-                Ok(DecodedBody::Chunk(chunk))
+                Ok(BodyDecodeResult::Chunk(chunk))
             }
         }
     }
@@ -122,11 +122,11 @@ impl ResponseBody {
     }
 }
 
-impl ChunkedBody {
-    fn decode(&mut self, received: &mut BytesMut) -> Result<DecodedBody, Box<Error>> {
+impl ChunkedBodyDecoder {
+    fn decode(&mut self, received: &mut BytesMut) -> Result<BodyDecodeResult, Box<Error>> {
         self.skip_to_data(received)?;
         match &mut self.next {
-            ChunkElement::End => Ok(DecodedBody::End),
+            ChunkElement::End => Ok(BodyDecodeResult::End),
             ChunkElement::Data(left) if !received.is_empty() => {
                 let data = take_at_most(received, left);
                 if *left == 0 {
@@ -135,9 +135,9 @@ impl ChunkedBody {
                     // by the next call, so that no data before it is lost.
                     let _ = self.skip_to_data(received);
                 }
-                Ok(DecodedBody::Chunk(data))
+                Ok(BodyDecodeResult::Chunk(data))
             }
-            _ => Ok(DecodedBody::Incomplete),
+            _ => Ok(BodyDecodeResult::Incomplete),
         }
     }
 
@@ -245,7 +245,7 @@ fn invalid(element: &str) -> Box<Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DecodedBody, ResponseBody, ResponseFraming, ResponseHead};
+    use super::{BodyDecodeResult, ResponseBody, ResponseFraming, ResponseHead};
     use bytes::BytesMut;
 
     const CHUNKED: &str = "Transfer-Encoding: chunked";
@@ -275,8 +275,8 @@ mod tests {
             received.extend_from_slice(piece);
             loop {
                 match decoder.decode(&mut received) {
-                    Ok(DecodedBody::Chunk(chunk)) => data.extend_from_slice(&chunk),
-                    Ok(DecodedBody::Incomplete | DecodedBody::End) => break,
+                    Ok(BodyDecodeResult::Chunk(chunk)) => data.extend_from_slice(&chunk),
+                    Ok(BodyDecodeResult::Incomplete | BodyDecodeResult::End) => break,
                     Err(_) => return (String::new(), Ending::Invalid, 0),
                 }
             }
@@ -360,7 +360,7 @@ mod tests {
         let mut decoder = ResponseBody::for_head(&head(CHUNKED), false);
         let mut received = BytesMut::from(&b"2\r\n{}\r\n0\r\n\r\n"[..]);
         let decoded = decoder.decode(&mut received).unwrap();
-        assert!(matches!(decoded, DecodedBody::Chunk(chunk) if chunk == "{}"));
+        assert!(matches!(decoded, BodyDecodeResult::Chunk(chunk) if chunk == "{}"));
         assert!(decoder.has_ended());
     }
 

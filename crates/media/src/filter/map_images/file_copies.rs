@@ -1,9 +1,9 @@
 //! Replaces the ids of copied files in a request by the content of the copies.
 
-use crate::{FileCopy, HostedCopies, MediaStore, MediaStoreError, off_workers};
+use crate::{FileCopy, MediaStore, MediaStoreError, RequestFileCopies, off_workers};
 use bytes::Bytes;
 use headgate_core::filter::body::RequestBody;
-use headgate_core::filter::body_edit::BodyEditor;
+use headgate_core::filter::body_edit::CheckedBodyEditor;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::images::encode_onto;
@@ -32,10 +32,10 @@ struct CopyReference<'d> {
 pub(super) async fn insert(
     request: &mut RequestView,
     media: &Arc<MediaStore>,
-    editor: &BodyEditor,
+    editor: &CheckedBodyEditor,
 ) -> Result<(), Fault> {
-    let copies = request.state.take::<HostedCopies>();
-    let copies = copies.map_or_else(Vec::new, |HostedCopies(copies)| copies);
+    let copies = request.state.take::<RequestFileCopies>();
+    let copies = copies.map_or_else(Vec::new, |RequestFileCopies(copies)| copies);
     let RequestBody::Json(document) = &*request.body else {
         return Ok(());
     };

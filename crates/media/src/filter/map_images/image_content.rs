@@ -1,6 +1,6 @@
 //! The content of an image within a body, read piece by piece.
 
-use crate::{ContentHasher, ContentInfo, detect_content_type, split_pieces};
+use crate::{ContentDescriptor, ContentHasher, detect_content_type, split_pieces};
 use bytes::Bytes;
 use headgate_core::task::media_kind::MediaKind;
 use headgate_protocol::data_uri::{DataUri, InvalidDataUri};
@@ -32,8 +32,8 @@ impl ImageContent {
     ///
     /// # Errors
     /// It cannot be decoded, or is no image.
-    pub fn identify(&self) -> Result<ContentInfo, InvalidImage> {
-        let mut identification = Identification::default();
+    pub fn identify(&self) -> Result<ContentDescriptor, InvalidImage> {
+        let mut identification = ImageContentScan::default();
         self.read(|piece| identification.add(piece))?;
         identification.end().ok_or(InvalidImage::NotAnImage)
     }
@@ -105,13 +105,13 @@ impl ImageContent {
 }
 
 #[derive(Default)]
-struct Identification {
+struct ImageContentScan {
     hasher: ContentHasher,
     size: u64,
     start: Vec<u8>,
 }
 
-impl Identification {
+impl ImageContentScan {
     fn add(&mut self, piece: &[u8]) {
         let missing = START_BYTES - self.start.len();
         self.start
@@ -121,8 +121,8 @@ impl Identification {
     }
 
     /// `None` if the content is no image.
-    fn end(self) -> Option<ContentInfo> {
-        Some(ContentInfo {
+    fn end(self) -> Option<ContentDescriptor> {
+        Some(ContentDescriptor {
             content_type: detect_content_type(MediaKind::Image, &self.start, "")
                 .ok()?
                 .to_owned(),

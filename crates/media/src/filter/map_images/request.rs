@@ -2,7 +2,7 @@
 
 use super::request_urls::{RequestImageUrls, rewrite_heads, wants_urls};
 use bytes::Bytes;
-use headgate_core::catalog::images::{ImageBodyFormat, ResponseFormatHandling};
+use headgate_core::catalog::images::{ImageEditBodyFormat, ResponseFormatHandling};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -97,11 +97,13 @@ pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> 
 fn conversion_for(request: &RequestView, candidate: &Candidate) -> BodyConversion {
     let is_form = request.body.form().is_some();
     match (candidate.channel.image_edits.body, is_form) {
-        (ImageBodyFormat::Json | ImageBodyFormat::JsonWithUrls, true) => BodyConversion::Json,
-        (ImageBodyFormat::Multipart, false) => BodyConversion::Multipart,
-        (ImageBodyFormat::Unchanged, _)
-        | (ImageBodyFormat::Json | ImageBodyFormat::JsonWithUrls, false)
-        | (ImageBodyFormat::Multipart, true) => BodyConversion::Unchanged,
+        (ImageEditBodyFormat::Json | ImageEditBodyFormat::JsonWithUrls, true) => {
+            BodyConversion::Json
+        }
+        (ImageEditBodyFormat::Multipart, false) => BodyConversion::Multipart,
+        (ImageEditBodyFormat::Unchanged, _)
+        | (ImageEditBodyFormat::Json | ImageEditBodyFormat::JsonWithUrls, false)
+        | (ImageEditBodyFormat::Multipart, true) => BodyConversion::Unchanged,
     }
 }
 

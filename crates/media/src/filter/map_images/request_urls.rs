@@ -1,21 +1,21 @@
 //! Stores the images of a request for channels that want URLs in their place.
 
 use super::image_content::{ImageContent, InvalidImage};
-use crate::hosting::MediaHosting;
-use crate::{ContentInfo, off_workers};
-use headgate_core::catalog::images::ImageBodyFormat;
+use crate::hosting::MediaPublisher;
+use crate::{ContentDescriptor, off_workers};
+use headgate_core::catalog::images::ImageEditBodyFormat;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::data_uri::DataUri;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::form::MultipartForm;
-use headgate_protocol::images::{FileRepresentation, FileUrl};
+use headgate_protocol::images::{FileRepresentation, StoredFormFileUrl};
 use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind, quoted};
 use std::ops::Range;
 
 /// The URLs of the images that the caller's body contains.
-pub(super) struct RequestImageUrls(Vec<FileUrl>);
+pub(super) struct RequestImageUrls(Vec<StoredFormFileUrl>);
 
 /// An image that the caller's body contains.
 pub(super) struct RequestImage {
@@ -33,7 +33,7 @@ impl RequestImageUrls {
 
     /// Replaces the data URIs of a JSON body.
     pub fn replace_data_uris(&self, edits: &mut JsonEdits) {
-        for FileUrl { span, url } in &self.0 {
+        for StoredFormFileUrl { span, url } in &self.0 {
             edits.replace(span.clone(), quoted(url));
         }
     }
@@ -47,14 +47,17 @@ pub(super) fn is_wanted(request: &RequestView) -> bool {
 }
 
 pub(super) fn wants_urls(candidate: &Candidate) -> bool {
-    candidate.channel.image_edits.body == ImageBodyFormat::JsonWithUrls
+    candidate.channel.image_edits.body == ImageEditBodyFormat::JsonWithUrls
 }
 
 /// Stores the images of the request, all of which are checked before.
 ///
 /// # Errors
 /// One is no image: 400; the store is down or full: 503, or 429 if the caller has too many files.
-pub(super) async fn store(request: &mut RequestView, hosting: &MediaHosting) -> Result<(), Fault> {
+pub(super) async fn store(
+    request: &mut RequestView,
+    hosting: &MediaPublisher,
+) -> Result<(), Fault> {
     // A dry run stores nothing.
     let (Some(caller), Some(_)) = (request.caller.clone(), &request.fetch) else {
         return Ok(());
@@ -71,7 +74,7 @@ pub(super) async fn store(request: &mut RequestView, hosting: &MediaHosting) -> 
         } = image;
         let url = hosting.store(&caller.name, &identified, content.pieces());
         let url = url.await.map_err(|fault| fault.param(&param))?;
-        urls.push(FileUrl { span, url });
+        urls.push(StoredFormFileUrl { span, url });
     }
     request.state.set(RequestImageUrls(urls));
     Ok(())
@@ -99,7 +102,7 @@ pub(super) fn rewrite_heads(document: &JsonDocument, edits: &mut JsonEdits) {
 }
 
 /// Reads all images as a whole.
-fn identify(images: Vec<RequestImage>) -> Result<Vec<(RequestImage, ContentInfo)>, Fault> {
+fn identify(images: Vec<RequestImage>) -> Result<Vec<(RequestImage, ContentDescriptor)>, Fault> {
     let identified = images.into_iter().map(|image| {
         let identified = image.content.identify();
         let identified = identified.map_err(|error| invalid(&image.param, &error))?;

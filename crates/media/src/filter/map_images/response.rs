@@ -2,7 +2,7 @@
 
 use super::inline::inline;
 use super::to_urls::to_urls;
-use crate::hosting::MediaHosting;
+use crate::hosting::MediaPublisher;
 use bytes::Bytes;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::filter::view::{RequestView, ResponseView};
@@ -43,7 +43,7 @@ pub(super) async fn finish(
     response: &mut ResponseView<'_>,
     body: &mut Bytes,
     egress: &EgressPolicy,
-    hosting: Option<&MediaHosting>,
+    hosting: Option<&MediaPublisher>,
 ) -> Result<(), Fault> {
     let request = &*response.request;
     let Some(requested) = request.body.document() else {

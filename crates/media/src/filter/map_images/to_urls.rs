@@ -1,7 +1,7 @@
 //! Stores the images of a response that has them in base64, and inserts their URLs.
 
 use super::image_content::ImageContent;
-use crate::hosting::MediaHosting;
+use crate::hosting::MediaPublisher;
 use crate::within;
 use bytes::Bytes;
 use headgate_core::filter::view::RequestView;
@@ -18,7 +18,7 @@ const WITHIN: Duration = Duration::from_secs(20);
 
 /// Why an image of a response has no URL, for the operator.
 #[derive(Debug, thiserror::Error)]
-enum UnstoredImage {
+enum UnstoredImageReason {
     #[error("its base64 is invalid, or it is no image")]
     NotAnImage,
     #[error("{}", .0.detail.as_ref().unwrap_or(&.0.message))]
@@ -32,7 +32,7 @@ enum UnstoredImage {
 pub(super) async fn to_urls(
     mismatched: &[ImageToConvert<'_>],
     body: &Bytes,
-    hosting: Option<&MediaHosting>,
+    hosting: Option<&MediaPublisher>,
     request: &RequestView,
     edits: &mut JsonEdits,
 ) -> bool {
@@ -41,7 +41,7 @@ pub(super) async fn to_urls(
     };
     let storing = store_all(mismatched, body, hosting, &caller.name);
     let stored = within(WITHIN, storing).await;
-    match stored.unwrap_or(Err(UnstoredImage::TimedOut)) {
+    match stored.unwrap_or(Err(UnstoredImageReason::TimedOut)) {
         Ok(urls) => {
             for (image, url) in mismatched.iter().zip(urls) {
                 image.refer(edits, quoted(&url));
@@ -58,20 +58,22 @@ pub(super) async fn to_urls(
 async fn store_all(
     mismatched: &[ImageToConvert<'_>],
     body: &Bytes,
-    hosting: &MediaHosting,
+    hosting: &MediaPublisher,
     owner: &Arc<str>,
-) -> Result<Vec<String>, UnstoredImage> {
+) -> Result<Vec<String>, UnstoredImageReason> {
     let mut urls = Vec::new();
     for image in mismatched {
         let text = image
             .base64_span()
             .map(|span| body.slice(span))
-            .ok_or(UnstoredImage::NotAnImage)?;
+            .ok_or(UnstoredImageReason::NotAnImage)?;
         let content = ImageContent::Base64(match DataUri::read(&text) {
             None => DataUri::from_base64(text),
-            Some(uri) => uri.map_err(|_| UnstoredImage::NotAnImage)?,
+            Some(uri) => uri.map_err(|_| UnstoredImageReason::NotAnImage)?,
         });
-        let identified = content.identify().map_err(|_| UnstoredImage::NotAnImage)?;
+        let identified = content
+            .identify()
+            .map_err(|_| UnstoredImageReason::NotAnImage)?;
         urls.push(hosting.store(owner, &identified, content.pieces()).await?);
     }
     Ok(urls)

@@ -1,9 +1,11 @@
 //! Checks data URIs: size, kind and base64, in one pass that keeps nothing but a digest.
 
 use super::found::{FoundDataUri, invalid};
-use crate::{ContentHasher, ContentInfo, MediaProperties, declared_kind, detect_content_type};
+use crate::{
+    ContentDescriptor, ContentHasher, MediaProperties, declared_kind, detect_content_type,
+};
 use headgate_core::task::media_kind::MediaKind;
-use headgate_protocol::data_uri::{DataUriIndex, DataUriReader};
+use headgate_protocol::data_uri::{DataUriPieceIndex, DataUriReader};
 use headgate_protocol::fault::{Fault, FaultKind};
 
 /// Bytes by which the kind of content is recognised.
@@ -12,9 +14,9 @@ const START_BYTES: usize = 4 << 10;
 const TEXT_BYTES_SPARE: u64 = 64 << 10;
 
 /// A data URI that may be sent, or stored.
-pub(super) struct CheckedMedia {
+pub(super) struct CheckedDataUri {
     pub found: FoundDataUri,
-    pub content: ContentInfo,
+    pub content: ContentDescriptor,
     pub properties: MediaProperties,
 }
 
@@ -22,10 +24,10 @@ pub(super) struct CheckedMedia {
 ///
 /// # Errors
 /// The first one that is malformed, too large, or of another kind than its role requires.
-pub(super) fn check_all(found: Vec<FoundDataUri>) -> Result<Vec<CheckedMedia>, Fault> {
+pub(super) fn check_all(found: Vec<FoundDataUri>) -> Result<Vec<CheckedDataUri>, Fault> {
     let checked = found.into_iter().map(|found| {
         let (content, properties) = check(&found)?;
-        Ok(CheckedMedia {
+        Ok(CheckedDataUri {
             found,
             content,
             properties,
@@ -34,7 +36,7 @@ pub(super) fn check_all(found: Vec<FoundDataUri>) -> Result<Vec<CheckedMedia>, F
     checked.collect()
 }
 
-fn check(found: &FoundDataUri) -> Result<(ContentInfo, MediaProperties), Fault> {
+fn check(found: &FoundDataUri) -> Result<(ContentDescriptor, MediaProperties), Fault> {
     let FoundDataUri {
         param, rule, uri, ..
     } = found;
@@ -45,9 +47,9 @@ fn check(found: &FoundDataUri) -> Result<(ContentInfo, MediaProperties), Fault> 
         return Err(too_large(found));
     }
     let (mut hasher, mut size) = (ContentHasher::default(), 0);
-    let (mut start, mut text) = (Vec::new(), Utf8Check::default());
+    let (mut start, mut text) = (Vec::new(), StreamingUtf8Check::default());
     let (mut decoder, mut piece) = (uri.decoder(), Vec::new());
-    let mut index = DataUriIndex::default();
+    let mut index = DataUriPieceIndex::default();
     loop {
         index.begin_piece(&decoder);
         decoder
@@ -90,7 +92,7 @@ fn check(found: &FoundDataUri) -> Result<(ContentInfo, MediaProperties), Fault> 
     if let Some(received) = properties.kind.filter(|received| *received != rule.kind) {
         return Err(wrong_content(found, received));
     }
-    let content = ContentInfo {
+    let content = ContentDescriptor {
         digest: hasher.digest(),
         size,
         content_type: content_type.to_owned(),
@@ -140,13 +142,13 @@ fn too_large(found: &FoundDataUri) -> Fault {
 
 /// Whether content that comes in pieces is UTF-8.
 #[derive(Default)]
-struct Utf8Check {
+struct StreamingUtf8Check {
     is_invalid: bool,
     /// The start of a character whose end is in the next piece.
     open: Vec<u8>,
 }
 
-impl Utf8Check {
+impl StreamingUtf8Check {
     fn push(&mut self, piece: &[u8]) {
         if self.is_invalid {
             return;
@@ -178,7 +180,7 @@ impl Utf8Check {
 
 #[cfg(test)]
 mod tests {
-    use super::Utf8Check;
+    use super::StreamingUtf8Check;
 
     #[test]
     fn text_is_recognised_however_it_is_cut() {
@@ -192,7 +194,7 @@ mod tests {
             (b"\xf0\x9f\x98\x80\x80", false),
         ] {
             for size in 1..6 {
-                let mut check = Utf8Check::default();
+                let mut check = StreamingUtf8Check::default();
                 content.chunks(size).for_each(|piece| check.push(piece));
                 assert_eq!(check.is_whole(), expected, "{content:?} by {size}");
             }

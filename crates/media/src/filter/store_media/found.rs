@@ -5,7 +5,7 @@ use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
 use headgate_core::task::family::{
-    FamilyMediaRole, MediaRoleRule, MediaUrl, OutputDuration, VideoFamily,
+    FamilyMediaRole, MediaRoleRule, RequestMediaUrl, RequestedOutputDuration, VideoFamily,
 };
 use headgate_protocol::data_uri::{DataUri, InvalidDataUri};
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -86,10 +86,10 @@ fn long_data_uris(document: &JsonDocument) -> Vec<DocumentNode<'_>> {
 fn add(
     found: &mut BTreeMap<usize, FoundDataUri>,
     family: &VideoFamily,
-    url: MediaUrl<'_>,
+    url: RequestMediaUrl<'_>,
     document: &JsonDocument,
 ) -> Result<(), Fault> {
-    let MediaUrl { node, param, role } = url;
+    let RequestMediaUrl { node, param, role } = url;
     let Some(read) = DataUri::read(&string_content(node, document)) else {
         return Ok(());
     };
@@ -121,9 +121,9 @@ fn string_content(node: DocumentNode<'_>, document: &JsonDocument) -> Bytes {
 }
 
 /// Checks how many media of each role the lists of a request have, as URLs or data URIs.
-fn check_counts(urls: &[MediaUrl<'_>]) -> Result<(), Fault> {
+fn check_counts(urls: &[RequestMediaUrl<'_>]) -> Result<(), Fault> {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for MediaUrl { param, role, .. } in urls {
+    for RequestMediaUrl { param, role, .. } in urls {
         let (Some(role), Some((list, _))) = (role, param.split_once('[')) else {
             continue;
         };
@@ -140,7 +140,10 @@ fn check_counts(urls: &[MediaUrl<'_>]) -> Result<(), Fault> {
 }
 
 /// The duration of the output, for each family that limits it by that of input videos.
-pub(super) fn output_durations(request: &RequestView, is_generic: bool) -> Vec<OutputDuration> {
+pub(super) fn output_durations(
+    request: &RequestView,
+    is_generic: bool,
+) -> Vec<RequestedOutputDuration> {
     let Some(document) = request.body.document() else {
         return Vec::new();
     };

@@ -4,8 +4,8 @@
 //! be 23.976. Durations may be longer by one frame, and frame rates differ by as much as those of television. What a
 //! damaged file does not state is left to the provider, as are files behind URLs.
 
-use super::check::CheckedMedia;
-use headgate_core::task::family::OutputDuration;
+use super::check::CheckedDataUri;
+use headgate_core::task::family::RequestedOutputDuration;
 use headgate_core::task::media_kind::MediaKind;
 use headgate_protocol::fault::{Fault, FaultKind};
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ const RATE_TOLERANCE: f64 = 1.002;
 /// # Errors
 /// The first medium that exceeds a limit.
 pub(super) fn check_limits(
-    checked: &[CheckedMedia],
-    output: &[OutputDuration],
+    checked: &[CheckedDataUri],
+    output: &[RequestedOutputDuration],
 ) -> Result<(), Fault> {
     for one in checked {
         check_frame_rate(one)?;
@@ -34,7 +34,7 @@ pub(super) fn check_limits(
         .try_for_each(|output| check_with_output(checked, output))
 }
 
-fn check_frame_rate(one: &CheckedMedia) -> Result<(), Fault> {
+fn check_frame_rate(one: &CheckedDataUri) -> Result<(), Fault> {
     let rule = &one.found.rule;
     let Some(rate) = one.properties.frame_rate else {
         return Ok(());
@@ -48,7 +48,7 @@ fn check_frame_rate(one: &CheckedMedia) -> Result<(), Fault> {
     Err(exceeded(one, &received, &expected))
 }
 
-fn check_pixels(one: &CheckedMedia) -> Result<(), Fault> {
+fn check_pixels(one: &CheckedDataUri) -> Result<(), Fault> {
     let (Some((width, height)), Some(most)) =
         (one.properties.dimensions, one.found.rule.max_pixels)
     else {
@@ -62,7 +62,7 @@ fn check_pixels(one: &CheckedMedia) -> Result<(), Fault> {
 }
 
 /// The durations of all media of each role together.
-fn check_totals(checked: &[CheckedMedia]) -> Result<(), Fault> {
+fn check_totals(checked: &[CheckedDataUri]) -> Result<(), Fault> {
     let mut totals: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for one in checked {
         let (role, rule) = (&one.found.role, &one.found.rule);
@@ -85,7 +85,10 @@ fn check_totals(checked: &[CheckedMedia]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_with_output(checked: &[CheckedMedia], output: &OutputDuration) -> Result<(), Fault> {
+fn check_with_output(
+    checked: &[CheckedDataUri],
+    output: &RequestedOutputDuration,
+) -> Result<(), Fault> {
     let videos = checked.iter();
     let videos = videos.filter(|one| one.found.rule.kind == MediaKind::Video);
     let (mut input, mut frame) = (0.0, 0.0_f64);
@@ -98,7 +101,7 @@ fn check_with_output(checked: &[CheckedMedia], output: &OutputDuration) -> Resul
     if input == 0.0 || input + output.seconds <= most + frame {
         return Ok(());
     }
-    let OutputDuration { param, seconds, .. } = output;
+    let RequestedOutputDuration { param, seconds, .. } = output;
     let message = format!(
         "`{param}`: {seconds} s of output and {} s of input video are more than {most} s, and one frame ({frame:.3} s); send shorter videos, or set a shorter duration",
         rounded(input)
@@ -107,7 +110,7 @@ fn check_with_output(checked: &[CheckedMedia], output: &OutputDuration) -> Resul
 }
 
 /// Checks that a file states its duration, which is limited.
-fn check_stated(one: &CheckedMedia) -> Result<(), Fault> {
+fn check_stated(one: &CheckedDataUri) -> Result<(), Fault> {
     if !one.properties.lacks_duration(&one.content.content_type) {
         return Ok(());
     }
@@ -124,17 +127,17 @@ fn rounded(figure: f64) -> f64 {
 }
 
 /// The seconds of a frame.
-fn frame_seconds(one: &CheckedMedia) -> f64 {
+fn frame_seconds(one: &CheckedDataUri) -> f64 {
     let rate = one.properties.frame_rate.filter(|rate| *rate >= 1.0);
     rate.map_or(FRAME_SECONDS, |rate| 1.0 / rate)
 }
 
-fn seconds(one: &CheckedMedia) -> f64 {
+fn seconds(one: &CheckedDataUri) -> f64 {
     let duration = one.properties.duration.unwrap_or_default();
     duration.as_secs_f64()
 }
 
-fn exceeded(one: &CheckedMedia, received: &str, expected: &str) -> Fault {
+fn exceeded(one: &CheckedDataUri, received: &str, expected: &str) -> Fault {
     let (param, role) = (&one.found.param, &one.found.role);
     let message =
         format!("`{param}` has {received}; {expected} are supported for the role `{role}`");

@@ -1,6 +1,6 @@
 //! Claims the key of a request, which is then sent, gets the response to the first request, or an error.
 
-use super::recorded_response::{ReplayBodyEnd, replay};
+use super::recorded_response::{ReplayBodyEndFlag, replay};
 use super::{IdempotencyFilter, KEY, UpstreamIdempotencyKey, fault, fingerprint};
 use crate::journal::{CreateRequest, JournalError, KeyClaim, KeyedRequest, ResponseReplay};
 use headgate_core::filter::FilterAction;
@@ -11,11 +11,11 @@ use http::HeaderMap;
 use std::sync::Arc;
 
 /// The replay of a response that is not known to have reached a caller before.
-pub(super) struct UndeliveredReplay {
+pub(super) struct FirstDeliveryReplay {
     pub record_key: Arc<str>,
     pub version: u64,
     /// A body that could not be read to its end was not delivered.
-    pub body_end: ReplayBodyEnd,
+    pub body_end: ReplayBodyEndFlag,
 }
 
 impl IdempotencyFilter {
@@ -75,11 +75,11 @@ impl IdempotencyFilter {
             request_id,
             undelivered,
         } = recorded;
-        let body_end = ReplayBodyEnd::default();
+        let body_end = ReplayBodyEndFlag::default();
         match replay(&self.bodies, response, &body_end).await {
             Ok(Some(action)) => {
                 if let Some(version) = undelivered {
-                    let replay = UndeliveredReplay {
+                    let replay = FirstDeliveryReplay {
                         record_key,
                         version,
                         body_end,

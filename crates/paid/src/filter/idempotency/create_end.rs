@@ -3,19 +3,22 @@
 use super::recorded_response::recorded_headers;
 use crate::journal::{CreateEnd, RecordedBody, RecordedResponse};
 use headgate_core::filter::LocalReply;
-use headgate_core::filter::settlement::Settlement;
+use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::{StreamInfo, UpstreamProcessing};
 
 /// Whether the caller received the whole response.
-pub(super) fn is_delivered(settlement: Settlement) -> bool {
-    matches!(settlement, Settlement::Complete | Settlement::UsageMissing)
+pub(super) fn is_delivered(settlement: ExchangeSettlement) -> bool {
+    matches!(
+        settlement,
+        ExchangeSettlement::Complete | ExchangeSettlement::UsageMissing
+    )
 }
 
 /// How a create ended of which no response is recorded. `is_received` is whether the gateway received all of it.
 pub(super) fn unrecorded_end(
     info: &StreamInfo,
     is_received: bool,
-    settlement: Settlement,
+    settlement: ExchangeSettlement,
 ) -> CreateEnd {
     let is_delivered = is_delivered(settlement);
     match info.processing {
@@ -43,7 +46,7 @@ pub(super) fn unrecorded_end(
 pub(super) fn denied_end(
     info: &StreamInfo,
     denial: LocalReply,
-    settlement: Settlement,
+    settlement: ExchangeSettlement,
 ) -> CreateEnd {
     CreateEnd::Accepted {
         response: Some(RecordedResponse {
@@ -52,7 +55,10 @@ pub(super) fn denied_end(
             body: RecordedBody::Inline { bytes: denial.body },
         }),
         response_id: info.response_id.clone(),
-        is_delivered: matches!(settlement, Settlement::GatewayReply | Settlement::Denied),
+        is_delivered: matches!(
+            settlement,
+            ExchangeSettlement::GatewayReply | ExchangeSettlement::Denied
+        ),
     }
 }
 
@@ -70,38 +76,38 @@ mod tests {
             (
                 UpstreamProcessing::Unsent,
                 false,
-                Settlement::GatewayReply,
+                ExchangeSettlement::GatewayReply,
                 "not_made",
             ),
             (
                 UpstreamProcessing::Refused,
                 false,
-                Settlement::UpstreamError,
+                ExchangeSettlement::UpstreamError,
                 "not_made",
             ),
             (
                 UpstreamProcessing::Unknown,
                 false,
-                Settlement::UpstreamError,
+                ExchangeSettlement::UpstreamError,
                 "outcome_unknown",
             ),
             (
                 UpstreamProcessing::Accepted,
                 false,
-                Settlement::UpstreamCut,
+                ExchangeSettlement::UpstreamCut,
                 "outcome_unknown",
             ),
             (
                 UpstreamProcessing::Accepted,
                 false,
-                Settlement::Complete,
+                ExchangeSettlement::Complete,
                 "accepted",
             ),
             // The process ends while the response is being stored.
             (
                 UpstreamProcessing::Accepted,
                 true,
-                Settlement::GatewayReply,
+                ExchangeSettlement::GatewayReply,
                 "accepted",
             ),
         ] {
@@ -115,7 +121,7 @@ mod tests {
             } = end
             {
                 assert_eq!(response_id.as_deref(), Some("task_1"));
-                assert_eq!(is_delivered, settlement == Settlement::Complete);
+                assert_eq!(is_delivered, settlement == ExchangeSettlement::Complete);
             }
         }
     }

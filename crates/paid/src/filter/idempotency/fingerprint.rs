@@ -1,9 +1,9 @@
 //! What identifies a key, and what makes two requests equal.
 
-use crate::journal::{CreateRequest, Fingerprint};
+use crate::journal::{CreateFingerprint, CreateRequest};
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::form::MultipartForm;
-use headgate_protocol::hex::Hex;
+use headgate_protocol::hex::HexDisplay;
 use http::HeaderValue;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) fn record_key(create: &CreateRequest, key: &str) -> Arc<str> {
 }
 
 /// The key for a provider: it belongs to one caller and one request, and is not the caller's own.
-pub(super) fn upstream_key(record_key: &str, fingerprint: &Fingerprint) -> HeaderValue {
+pub(super) fn upstream_key(record_key: &str, fingerprint: &CreateFingerprint) -> HeaderValue {
     let mut hasher = Sha256::new();
     for text in ["upstream", record_key, &fingerprint.0] {
         add(&mut hasher, text.as_bytes());
@@ -28,7 +28,7 @@ pub(super) fn upstream_key(record_key: &str, fingerprint: &Fingerprint) -> Heade
 
 /// Equal for the same method, path parameters and query with equal bodies: the same bytes of JSON, or the same parts of
 /// a form in the same order, whatever the boundary between them.
-pub(super) fn for_request(request: &RequestView) -> Fingerprint {
+pub(super) fn for_request(request: &RequestView) -> CreateFingerprint {
     let mut hasher = Sha256::new();
     let query = request.query.as_deref().unwrap_or_default();
     for text in [request.method.as_str(), query] {
@@ -49,7 +49,7 @@ pub(super) fn for_request(request: &RequestView) -> Fingerprint {
             hasher.update(body.bytes().map_or(&b""[..], |bytes| bytes));
         }
     }
-    Fingerprint(hex(hasher))
+    CreateFingerprint(hex(hasher))
 }
 
 fn add_parts(hasher: &mut Sha256, form: &MultipartForm) {
@@ -70,5 +70,5 @@ fn add(hasher: &mut Sha256, text: &[u8]) {
 }
 
 fn hex(hasher: Sha256) -> String {
-    Hex(&hasher.finalize()).to_string()
+    HexDisplay(&hasher.finalize()).to_string()
 }

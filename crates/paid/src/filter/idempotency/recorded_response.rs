@@ -4,7 +4,9 @@ use crate::journal::{INLINE_BODY_MAX, RecordedBody, RecordedResponse};
 use bytes::Bytes;
 use headgate_core::filter::streamed_reply::{ReplyBodyReader, ReplyPieceFuture, StreamedReply};
 use headgate_core::filter::{FilterAction, LocalReply};
-use headgate_core::large_bodies::{LargeBodies, LargeBodyReader, StoreDeadline, StoredBody};
+use headgate_core::large_bodies::{
+    BodyStoreRetryPolicy, LargeResponseReader, LargeResponseStoreHandle, StoredBodyReference,
+};
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use std::error::Error;
@@ -19,8 +21,8 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const LIFETIME_MARGIN: Duration = Duration::from_secs(60 * 60);
 
 /// Stores the response to one request.
-pub(super) struct ResponseBodyStore {
-    pub bodies: Arc<LargeBodies>,
+pub(super) struct CreateResponseRecorder {
+    pub bodies: Arc<LargeResponseStoreHandle>,
     /// The caller that a stored body counts for.
     pub caller: Option<Arc<str>>,
     pub request_id: Arc<str>,
@@ -28,13 +30,13 @@ pub(super) struct ResponseBodyStore {
     pub keep: Duration,
 }
 
-impl ResponseBodyStore {
+impl CreateResponseRecorder {
     /// The response with its body; `None` if the body cannot be kept.
     pub async fn keep(
         &self,
         head: RecordedResponse,
         body: Bytes,
-        deadline: StoreDeadline,
+        deadline: BodyStoreRetryPolicy,
     ) -> Option<RecordedResponse> {
         let body = match body.len() <= INLINE_BODY_MAX {
             true => RecordedBody::Inline { bytes: body },
@@ -43,12 +45,12 @@ impl ResponseBodyStore {
         Some(RecordedResponse { body, ..head })
     }
 
-    async fn store(&self, body: Bytes, deadline: StoreDeadline) -> Option<RecordedBody> {
+    async fn store(&self, body: Bytes, deadline: BodyStoreRetryPolicy) -> Option<RecordedBody> {
         let caller = self.caller.as_ref()?;
         let lifetime = self.keep + LIFETIME_MARGIN;
         let put = self.bodies.0.put(caller, body, lifetime, deadline);
         match put.await {
-            Ok(StoredBody { sha256, size }) => Some(RecordedBody::Stored { sha256, size }),
+            Ok(StoredBodyReference { sha256, size }) => Some(RecordedBody::Stored { sha256, size }),
             Err(error) => {
                 tracing::warn!(
                     id = &*self.request_id, %error,
@@ -86,9 +88,9 @@ pub(super) fn recorded_headers(headers: &HeaderMap) -> Vec<(String, String)> {
 /// # Errors
 /// The media store cannot be read.
 pub(super) async fn replay(
-    bodies: &LargeBodies,
+    bodies: &LargeResponseStoreHandle,
     response: RecordedResponse,
-    body_end: &ReplayBodyEnd,
+    body_end: &ReplayBodyEndFlag,
 ) -> Result<Option<FilterAction>, Fault> {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::OK);
     let mut headers = HeaderMap::new();
@@ -111,7 +113,7 @@ pub(super) async fn replay(
                 .into(),
             ));
         }
-        RecordedBody::Stored { sha256, size } => StoredBody { sha256, size },
+        RecordedBody::Stored { sha256, size } => StoredBodyReference { sha256, size },
     };
     let opened = bodies.0.open(&stored).await;
     Ok(opened.map_err(unreadable)?.map(|reader| {
@@ -130,9 +132,9 @@ pub(super) async fn replay(
 
 /// Whether the body of a replay was read to its end; shared by the reader of the body and the end of the exchange.
 #[derive(Clone, Default)]
-pub(super) struct ReplayBodyEnd(Arc<AtomicBool>);
+pub(super) struct ReplayBodyEndFlag(Arc<AtomicBool>);
 
-impl ReplayBodyEnd {
+impl ReplayBodyEndFlag {
     fn reach(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -143,8 +145,8 @@ impl ReplayBodyEnd {
 }
 
 struct StoredBodyReader {
-    reader: Box<dyn LargeBodyReader>,
-    end: ReplayBodyEnd,
+    reader: Box<dyn LargeResponseReader>,
+    end: ReplayBodyEndFlag,
 }
 
 impl ReplyBodyReader for StoredBodyReader {
@@ -170,7 +172,7 @@ fn unreadable(error: Box<dyn Error + Send + Sync>) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headgate_core::large_bodies::{LargeBodyFuture, LargeBodyStore};
+    use headgate_core::large_bodies::{LargeBodyFuture, LargeResponseStore};
     use std::sync::Mutex;
 
     const PIECES: usize = 12;
@@ -195,31 +197,31 @@ mod tests {
         is_cut: bool,
     }
 
-    impl LargeBodyStore for OneBody {
+    impl LargeResponseStore for OneBody {
         fn put<'a>(
             &'a self,
             _caller: &'a str,
             body: Bytes,
             _lifetime: Duration,
-            _deadline: StoreDeadline,
-        ) -> LargeBodyFuture<'a, StoredBody> {
+            _deadline: BodyStoreRetryPolicy,
+        ) -> LargeBodyFuture<'a, StoredBodyReference> {
             let size = body.len() as u64;
             *self.body.lock().unwrap() = body;
             let sha256 = "0".repeat(64);
-            Box::pin(async move { Ok(StoredBody { sha256, size }) })
+            Box::pin(async move { Ok(StoredBodyReference { sha256, size }) })
         }
 
         fn open<'a>(
             &'a self,
-            _body: &'a StoredBody,
-        ) -> LargeBodyFuture<'a, Option<Box<dyn LargeBodyReader>>> {
+            _body: &'a StoredBodyReference,
+        ) -> LargeBodyFuture<'a, Option<Box<dyn LargeResponseReader>>> {
             let rest = self.body.lock().unwrap().clone();
             let reader = PieceReader {
                 piece: rest.len() / PIECES,
                 rest,
                 is_cut: self.is_cut.load(Ordering::Relaxed),
             };
-            Box::pin(async move { Ok(Some(Box::new(reader) as Box<dyn LargeBodyReader>)) })
+            Box::pin(async move { Ok(Some(Box::new(reader) as Box<dyn LargeResponseReader>)) })
         }
 
         fn file_lifetime(&self) -> Duration {
@@ -227,7 +229,7 @@ mod tests {
         }
     }
 
-    impl LargeBodyReader for PieceReader {
+    impl LargeResponseReader for PieceReader {
         fn next_piece(&mut self) -> LargeBodyFuture<'_, Option<Bytes>> {
             let is_first = self.rest.len() > self.piece * (PIECES - 1);
             let next = match (self.is_cut && !is_first, self.rest.is_empty()) {
@@ -242,18 +244,18 @@ mod tests {
     #[tokio::test]
     async fn only_a_body_that_was_read_to_its_end_was_delivered() {
         let kept = Arc::new(OneBody::default());
-        let store = ResponseBodyStore {
-            bodies: Arc::new(LargeBodies(kept.clone())),
+        let store = CreateResponseRecorder {
+            bodies: Arc::new(LargeResponseStoreHandle(kept.clone())),
             caller: Some("ann".into()),
             request_id: "req_1".into(),
             keep: Duration::from_secs(60),
         };
         let body = Bytes::from(vec![7; 250_000 * PIECES]);
-        let deadline = StoreDeadline::BEFORE_DELIVERY;
+        let deadline = BodyStoreRetryPolicy::BEFORE_DELIVERY;
         let response = store.keep(HEAD, body, deadline).await.unwrap();
         for is_cut in [false, true] {
             kept.is_cut.store(is_cut, Ordering::Relaxed);
-            let end = ReplayBodyEnd::default();
+            let end = ReplayBodyEndFlag::default();
             let action = replay(&store.bodies, response.clone(), &end).await.unwrap();
             let Some(FilterAction::StreamedReply(reply)) = action else {
                 panic!("the body is in the store");

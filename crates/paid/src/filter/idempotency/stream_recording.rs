@@ -1,12 +1,13 @@
 //! Records a streamed response as its caller gets it.
 
-use super::recorded_response::{ResponseBodyStore, recorded_headers};
+use super::recorded_response::{CreateResponseRecorder, recorded_headers};
 use crate::journal::{
-    CreateEnd, CreateJournal, JournalEntry, RecordedBody, RecordedResponse, RecordingMemory,
+    CreateEnd, CreateJournal, JournalEntryHandle, RecordedBody, RecordedResponse,
+    RecordingMemoryShare,
 };
 use bytes::BytesMut;
 use headgate_core::filter::view::{EventAction, ResponseBodyKind, ResponseView};
-use headgate_core::large_bodies::StoreDeadline;
+use headgate_core::large_bodies::BodyStoreRetryPolicy;
 use headgate_protocol::sse::SseEvent;
 
 /// Largest stream that is recorded, in bytes. It is in memory until its end. Three images of 8 MB in base64 fit.
@@ -16,7 +17,7 @@ const STREAM_BYTES_MAX: usize = 32 << 20;
 pub(super) struct StreamRecording {
     response: RecordedResponse,
     events: BytesMut,
-    memory: RecordingMemory,
+    memory: RecordingMemoryShare,
     is_too_large: bool,
 }
 
@@ -24,8 +25,8 @@ impl StreamRecording {
     /// Begins to record a successful stream.
     pub(super) fn begin(response: &mut ResponseView<'_>, journal: &CreateJournal) {
         let is_stream = response.kind == ResponseBodyKind::Stream && response.status.is_success();
-        let entry = response.request.state.get::<JournalEntry>();
-        let Some(has_key) = entry.filter(|_| is_stream).map(JournalEntry::has_key) else {
+        let entry = response.request.state.get::<JournalEntryHandle>();
+        let Some(has_key) = entry.filter(|_| is_stream).map(JournalEntryHandle::has_key) else {
             return;
         };
         // The headers of other filters are added after this hook.
@@ -65,10 +66,10 @@ impl StreamRecording {
     /// Ends the entry once the recorded response is stored; until then the duplicates of its create wait.
     pub(super) fn end(
         self,
-        entry: JournalEntry,
+        entry: JournalEntryHandle,
         response_id: Option<String>,
         is_delivered: bool,
-        store: ResponseBodyStore,
+        store: CreateResponseRecorder,
     ) {
         let Self {
             response,
@@ -80,7 +81,7 @@ impl StreamRecording {
             let response = match is_too_large {
                 true => None,
                 false => {
-                    let deadline = StoreDeadline::AFTER_DELIVERY;
+                    let deadline = BodyStoreRetryPolicy::AFTER_DELIVERY;
                     store.keep(response, events.freeze(), deadline).await
                 }
             };

@@ -1,10 +1,10 @@
 //! Tests of changes that the store made, and whose results were lost on the way.
 
 use super::*;
-use headgate_core::state::test_stores::{InterceptedStore, RecordCall};
+use headgate_core::state::test_stores::{InterceptedStore, RecordStoreOperation};
 
 /// A store in memory that makes all changes, and loses the results of these operations.
-fn store_without_results(lost: &'static [RecordCall]) -> Arc<InterceptedStore> {
+fn store_without_results(lost: &'static [RecordStoreOperation]) -> Arc<InterceptedStore> {
     Arc::new(InterceptedStore::new(move |call| {
         let result = match lost.contains(&call) {
             true => Err(StoreUnavailable("the connection was lost".into())),
@@ -24,7 +24,8 @@ fn unknown_outcome() -> CreateState {
 #[tokio::test]
 async fn a_settlement_whose_result_was_lost_is_no_error() {
     for outcome in [OperatorVerdict::Made, OperatorVerdict::NotMade] {
-        let store = store_without_results(&[RecordCall::Replace, RecordCall::Remove]);
+        let store =
+            store_without_results(&[RecordStoreOperation::Replace, RecordStoreOperation::Remove]);
         let setup = JournalSetup::on(store.clone());
         setup.leave("key", unknown_outcome()).await;
         match settle(&*store, "key", outcome).await.unwrap() {
@@ -38,7 +39,11 @@ async fn a_settlement_whose_result_was_lost_is_no_error() {
 
 #[tokio::test]
 async fn a_settlement_that_cannot_be_confirmed_is_an_error() {
-    let lost = &[RecordCall::Replace, RecordCall::Remove, RecordCall::Get];
+    let lost = &[
+        RecordStoreOperation::Replace,
+        RecordStoreOperation::Remove,
+        RecordStoreOperation::Get,
+    ];
     let store = store_without_results(lost);
     JournalSetup::on(store.clone())
         .leave("key", unknown_outcome())

@@ -1,7 +1,7 @@
 //! Tests of a duplicate whose read of the record takes longer than the end of the create.
 
 use super::*;
-use headgate_core::state::test_stores::{InterceptedStore, RecordCall};
+use headgate_core::state::test_stores::{InterceptedStore, RecordStoreOperation};
 use tokio::sync::Notify;
 
 /// When a record was read, and when the result may be returned.
@@ -18,7 +18,7 @@ fn slow_store() -> (Arc<InterceptedStore>, Arc<ReadSignals>) {
     let store = InterceptedStore::new(move |call| {
         let signals = hooked.clone();
         Box::pin(async move {
-            if call == RecordCall::Get {
+            if call == RecordStoreOperation::Get {
                 signals.has_read.notify_one();
                 signals.may_return.notified().await;
             }
@@ -43,7 +43,7 @@ async fn an_end_that_is_stored_during_a_read_is_found() {
     let duplicate = tokio::spawn(async move {
         let keyed = KeyedRequest {
             record_key: "key".into(),
-            fingerprint: Fingerprint("a".into()),
+            fingerprint: CreateFingerprint("a".into()),
             wait_max: Duration::from_secs(60),
             body_bytes: 1,
         };

@@ -1,14 +1,14 @@
 //! A plugin's part of one exchange, kept between the hooks of its filter.
 
 use super::lending;
-use crate::{ExchangeData, PluginStream, RunningPlugin, WithheldPartGrants};
+use crate::{LentExchange, PluginStream, RunningPlugin, WithheldPartGrants};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::{RequestView, ResponseView};
 
 /// A plugin that takes part in an exchange.
-pub struct ActivePlugin {
+pub struct ExchangePlugin {
     pub stream: PluginStream,
-    pub exchange: ExchangeData,
+    pub exchange: LentExchange,
     /// Whether the plugin has had the headers of the response that it is granted.
     has_granted_headers: bool,
     /// Whether the exchange has the request as it was sent, so that nothing is taken back from it.
@@ -17,9 +17,9 @@ pub struct ActivePlugin {
 
 /// The plugins of one exchange, each with the identity of its filter.
 #[derive(Default)]
-struct ActivePlugins(Vec<(usize, Box<ActivePlugin>)>);
+struct ExchangePlugins(Vec<(usize, Box<ExchangePlugin>)>);
 
-impl ActivePlugin {
+impl ExchangePlugin {
     /// Boxed, since filters take and keep it in every hook.
     pub fn new(
         stream: PluginStream,
@@ -28,9 +28,9 @@ impl ActivePlugin {
     ) -> Box<Self> {
         Box::new(Self {
             stream,
-            exchange: ExchangeData {
+            exchange: LentExchange {
                 request: lending::request_head(request, grants),
-                ..ExchangeData::default()
+                ..LentExchange::default()
             },
             has_granted_headers: false,
             shows_sent_request: false,
@@ -39,13 +39,13 @@ impl ActivePlugin {
 
     /// Takes what the filter `identity` has kept.
     pub fn take(request: &mut RequestView, identity: usize) -> Option<Box<Self>> {
-        let plugins = &mut request.state.get_mut::<ActivePlugins>()?.0;
+        let plugins = &mut request.state.get_mut::<ExchangePlugins>()?.0;
         let at = plugins.iter().position(|(of, _)| *of == identity)?;
         Some(plugins.swap_remove(at).1)
     }
 
     pub fn keep(self: Box<Self>, request: &mut RequestView, identity: usize) {
-        let plugins = request.state.get_or_default::<ActivePlugins>();
+        let plugins = request.state.get_or_default::<ExchangePlugins>();
         plugins.0.push((identity, self));
     }
 

@@ -1,7 +1,7 @@
 //! Lends the messages of an exchange to a plugin: without credentials, and without what the gateway alone decides.
 
 use crate::{
-    ExchangeData, ExchangeProperties, IgnoredEdit, PluginRequestHead, PluginResponseHead,
+    ExchangeProperties, IgnoredEdit, LentExchange, PluginRequestHead, PluginResponseHead,
     RunningPlugin, WithheldPartGrants,
 };
 use headgate_core::catalog::model::Candidate;
@@ -44,7 +44,7 @@ pub fn request_head(request: &RequestView, grants: &WithheldPartGrants) -> Plugi
 /// Moves the request's headers into the exchange, all but credentials.
 pub fn borrow_request(
     request: &mut RequestView,
-    exchange: &mut ExchangeData,
+    exchange: &mut LentExchange,
     grants: &WithheldPartGrants,
 ) -> WithheldHeaders {
     let withheld = WithheldHeaders::take(&mut request.headers, grants);
@@ -56,7 +56,7 @@ pub fn borrow_request(
 /// Moves the headers back.
 pub fn return_request(
     request: &mut RequestView,
-    exchange: &mut ExchangeData,
+    exchange: &mut LentExchange,
     withheld: WithheldHeaders,
     grants: &WithheldPartGrants,
     plugin: &RunningPlugin,
@@ -101,7 +101,7 @@ pub fn take_over_head(
 pub fn show_request(
     request: &RequestView,
     candidate: Option<&Candidate>,
-    exchange: &mut ExchangeData,
+    exchange: &mut LentExchange,
     grants: &WithheldPartGrants,
 ) {
     let visible = |(name, _): &(&HeaderName, &HeaderValue)| !grants.hides(name);
@@ -113,7 +113,7 @@ pub fn show_request(
 }
 
 /// Copies the response's head into the exchange.
-pub fn show_response(response: &ResponseView<'_>, exchange: &mut ExchangeData) {
+pub fn show_response(response: &ResponseView<'_>, exchange: &mut LentExchange) {
     exchange.response = Some(PluginResponseHead {
         status: response.status,
         headers: response.headers.clone(),
@@ -123,7 +123,7 @@ pub fn show_response(response: &ResponseView<'_>, exchange: &mut ExchangeData) {
 /// Adds the headers of the provider's response that the plugin is granted.
 pub fn show_granted_headers(
     request: &RequestView,
-    exchange: &mut ExchangeData,
+    exchange: &mut LentExchange,
     grants: &WithheldPartGrants,
 ) {
     let granted = request.state.get::<GrantedResponseHeaders>();
@@ -144,7 +144,7 @@ pub fn show_granted_headers(
 /// Takes over the status and the headers as the plugin left them.
 pub fn take_over_response(
     response: &mut ResponseView<'_>,
-    exchange: &ExchangeData,
+    exchange: &LentExchange,
     plugin: &RunningPlugin,
 ) {
     let Some(head) = &exchange.response else {

@@ -2,7 +2,7 @@
 
 use crate::{PluginFailure, PluginReply};
 use headgate_core::filter::{FilterAction, LocalReply};
-use headgate_protocol::fault::{DenialStatus, Fault, FaultKind};
+use headgate_protocol::fault::{Fault, FaultKind, ServiceDenialStatus};
 use http::{StatusCode, header};
 
 const FAILED: &str = "this request could not be processed by a plugin of this gateway; try again";
@@ -33,7 +33,7 @@ pub fn local_reply(plugin: &str, reply: PluginReply) -> Result<FilterAction, Fau
 
 /// The error for a response in whose place a plugin replies. A body of text is its message.
 pub fn denied_fault(plugin: &str, reply: &PluginReply) -> Fault {
-    let status = denial(reply.status).unwrap_or(DenialStatus::Forbidden);
+    let status = denial(reply.status).unwrap_or(ServiceDenialStatus::Forbidden);
     let text = str::from_utf8(&reply.body).ok().map(str::trim);
     let text = text.filter(|text| {
         !text.is_empty() && text.len() <= MESSAGE_BYTES_MAX && !text.starts_with(['{', '[', '<'])
@@ -46,7 +46,7 @@ pub fn denied_fault(plugin: &str, reply: &PluginReply) -> Fault {
 
 /// The error for an exchange that a plugin closes without a response.
 pub fn closed_fault(plugin: &str) -> Fault {
-    Fault::new(FaultKind::Denied(DenialStatus::Forbidden), DENIED)
+    Fault::new(FaultKind::Denied(ServiceDenialStatus::Forbidden), DENIED)
         .detail(format!("plugin `{plugin}` closed the exchange"))
 }
 
@@ -67,14 +67,14 @@ pub fn failed_fault(plugin: &str, reason: &str) -> Fault {
     Fault::new(FaultKind::CheckUnavailable, FAILED).detail(format!("plugin `{plugin}`: {reason}"))
 }
 
-fn denial(status: StatusCode) -> Option<DenialStatus> {
+fn denial(status: StatusCode) -> Option<ServiceDenialStatus> {
     Some(match status.as_u16() {
-        400 => DenialStatus::BadRequest,
-        401 => DenialStatus::Unauthorized,
-        403 => DenialStatus::Forbidden,
-        404 => DenialStatus::NotFound,
-        429 => DenialStatus::TooManyRequests,
-        451 => DenialStatus::UnavailableForLegalReasons,
+        400 => ServiceDenialStatus::BadRequest,
+        401 => ServiceDenialStatus::Unauthorized,
+        403 => ServiceDenialStatus::Forbidden,
+        404 => ServiceDenialStatus::NotFound,
+        429 => ServiceDenialStatus::TooManyRequests,
+        451 => ServiceDenialStatus::UnavailableForLegalReasons,
         _ => return None,
     })
 }

@@ -1,10 +1,10 @@
 //! The request callbacks of `plugin`: what it is given of a request, and what is taken over.
 
 use super::PluginFilter;
-use super::active::ActivePlugin;
+use super::active::ExchangePlugin;
 use super::lending::{self, WithheldHeaders};
 use super::outcome::{closed_fault, failed_fault, local_reply, too_large_fault};
-use crate::{PluginBodyStep, PluginStep};
+use crate::{PluginBodyAction, PluginStreamAction};
 use bytes::Bytes;
 use headgate_core::filter::FilterAction;
 use headgate_core::filter::body::RequestBody;
@@ -34,13 +34,13 @@ impl PluginFilter {
         self.return_request(request, &mut active, withheld);
         match called {
             // A plugin that waits for the body gets it before anything is sent.
-            Ok(PluginStep::Continue | PluginStep::Hold) => {
+            Ok(PluginStreamAction::Continue | PluginStreamAction::Hold) => {
                 self.take_over_head(request, &active);
                 self.keep(request, active);
                 Ok(FilterAction::Continue)
             }
-            Ok(PluginStep::Reply(reply)) => local_reply(self.plugin.name(), reply),
-            Ok(PluginStep::Close) => Err(closed_fault(self.plugin.name())),
+            Ok(PluginStreamAction::Reply(reply)) => local_reply(self.plugin.name(), reply),
+            Ok(PluginStreamAction::Close) => Err(closed_fault(self.plugin.name())),
             Err(failure) => self.failed(&failure).map(|()| FilterAction::Continue),
         }
     }
@@ -67,7 +67,7 @@ impl PluginFilter {
             .await;
         self.return_request(request, &mut active, withheld);
         match called {
-            Ok(PluginBodyStep::Continue(body)) => {
+            Ok(PluginBodyAction::Continue(body)) => {
                 self.take_over_head(request, &active);
                 self.keep(request, active);
                 if body != given {
@@ -76,12 +76,12 @@ impl PluginFilter {
                 Ok(FilterAction::Continue)
             }
             // The host waits for a plugin that holds a whole body.
-            Ok(PluginBodyStep::Hold) => {
+            Ok(PluginBodyAction::Hold) => {
                 self.keep(request, active);
                 Ok(FilterAction::Continue)
             }
-            Ok(PluginBodyStep::Reply(reply)) => local_reply(self.plugin.name(), reply),
-            Ok(PluginBodyStep::Close) => Err(closed_fault(self.plugin.name())),
+            Ok(PluginBodyAction::Reply(reply)) => local_reply(self.plugin.name(), reply),
+            Ok(PluginBodyAction::Close) => Err(closed_fault(self.plugin.name())),
             Err(failure) => match self.failed(&failure) {
                 Ok(()) => Ok(FilterAction::Continue),
                 Err(fault) => {
@@ -114,7 +114,7 @@ impl PluginFilter {
     fn return_request(
         &self,
         request: &mut RequestView,
-        active: &mut ActivePlugin,
+        active: &mut ExchangePlugin,
         withheld: WithheldHeaders,
     ) {
         let (grants, plugin) = (&self.grants, &self.plugin);
@@ -122,7 +122,7 @@ impl PluginFilter {
     }
 
     /// Takes over the path as the plugin left it.
-    fn take_over_head(&self, request: &mut RequestView, active: &ActivePlugin) {
+    fn take_over_head(&self, request: &mut RequestView, active: &ExchangePlugin) {
         let head = &active.exchange.request;
         lending::take_over_head(request, head, &self.grants, &self.plugin);
     }

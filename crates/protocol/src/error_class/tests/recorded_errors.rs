@@ -1,6 +1,6 @@
 //! The recorded errors of `tests/fixtures/errors`, and the documentation of the rows that they belong to.
 
-use super::super::rule::ErrorRule;
+use super::super::rule::BuiltInErrorRule;
 use super::super::*;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -43,13 +43,13 @@ fn fixtures() -> BTreeMap<String, Vec<Fixture>> {
 }
 
 /// Rows of providers, without those that hold for any.
-fn provider_rules() -> impl Iterator<Item = &'static ErrorRule> {
+fn provider_rules() -> impl Iterator<Item = &'static BuiltInErrorRule> {
     RULES
         .iter()
         .filter(|rule| !rule.provider.starts_with("Any provider"))
 }
 
-fn matching_rule(error: &ReceivedError<'_>) -> Option<&'static ErrorRule> {
+fn matching_rule(error: &ReceivedError<'_>) -> Option<&'static BuiltInErrorRule> {
     RULES
         .iter()
         .find(|rule| rule.classification(error).is_some())
@@ -93,7 +93,7 @@ fn each_recorded_error_has_its_class_and_each_row_a_recorded_error() {
 }
 
 /// The tables of `docs/provider-errors.md`.
-fn documentation(sources: impl Fn(&ErrorRule) -> String) -> String {
+fn documentation(sources: impl Fn(&BuiltInErrorRule) -> String) -> String {
     let (mut table, mut provider) = (String::new(), "");
     for rule in provider_rules() {
         if rule.provider != provider {

@@ -1,7 +1,7 @@
 //! The error format of chat, which the responses, image and video protocols share.
 
 use crate::error_body::{CustomError, ErrorShape, error_json};
-use crate::fault::{DenialStatus, Fault, FaultKind};
+use crate::fault::{Fault, FaultKind, ServiceDenialStatus};
 use crate::sse;
 use bytes::Bytes;
 use serde::Serialize;
@@ -83,13 +83,17 @@ fn error_type(kind: FaultKind) -> &'static str {
         | FaultKind::ClientGone
         | FaultKind::WriteTimeout => "invalid_request_error",
         FaultKind::Forbidden
-        | FaultKind::Denied(DenialStatus::Forbidden | DenialStatus::UnavailableForLegalReasons) => {
-            "permission_error"
-        }
+        | FaultKind::Denied(
+            ServiceDenialStatus::Forbidden | ServiceDenialStatus::UnavailableForLegalReasons,
+        ) => "permission_error",
         FaultKind::Denied(
-            DenialStatus::BadRequest | DenialStatus::Unauthorized | DenialStatus::NotFound,
+            ServiceDenialStatus::BadRequest
+            | ServiceDenialStatus::Unauthorized
+            | ServiceDenialStatus::NotFound,
         ) => "invalid_request_error",
-        FaultKind::TooManyRequests | FaultKind::Denied(DenialStatus::TooManyRequests) => "requests",
+        FaultKind::TooManyRequests | FaultKind::Denied(ServiceDenialStatus::TooManyRequests) => {
+            "requests"
+        }
         FaultKind::TooManyTokens => "tokens",
         FaultKind::OverBudget => "insufficient_quota",
         FaultKind::Overloaded

@@ -1,7 +1,7 @@
 //! Errors of the messages protocol, which have the request id in the body and no codes.
 
 use crate::error_body::{CustomError, ErrorShape, error_json};
-use crate::fault::{DenialStatus, FaultKind};
+use crate::fault::{FaultKind, ServiceDenialStatus};
 use crate::sse;
 use bytes::Bytes;
 use serde::Serialize;
@@ -30,7 +30,7 @@ struct MessagesErrorObject<'a> {
 }
 
 #[derive(Serialize)]
-struct MessagesErrorBody<'a> {
+struct MessagesErrorReply<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     error: MessagesErrorObject<'a>,
@@ -38,7 +38,7 @@ struct MessagesErrorBody<'a> {
 }
 
 fn error_body(kind: FaultKind, error: &CustomError<'_>, request_id: &str) -> Bytes {
-    error_json(&MessagesErrorBody {
+    error_json(&MessagesErrorReply {
         kind: "error",
         error: MessagesErrorObject {
             class: error.class.unwrap_or_else(|| error_type(kind)),
@@ -65,26 +65,26 @@ fn error_type(kind: FaultKind) -> &'static str {
         | FaultKind::AnswerNotKept
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
-        | FaultKind::Denied(DenialStatus::BadRequest)
+        | FaultKind::Denied(ServiceDenialStatus::BadRequest)
         | FaultKind::ClientGone
         | FaultKind::WriteTimeout => "invalid_request_error",
-        FaultKind::Unauthenticated | FaultKind::Denied(DenialStatus::Unauthorized) => {
+        FaultKind::Unauthenticated | FaultKind::Denied(ServiceDenialStatus::Unauthorized) => {
             "authentication_error"
         }
         FaultKind::Forbidden
-        | FaultKind::Denied(DenialStatus::Forbidden | DenialStatus::UnavailableForLegalReasons) => {
-            "permission_error"
-        }
+        | FaultKind::Denied(
+            ServiceDenialStatus::Forbidden | ServiceDenialStatus::UnavailableForLegalReasons,
+        ) => "permission_error",
         FaultKind::NoRoute
         | FaultKind::UnknownModel
         | FaultKind::UnknownId
         | FaultKind::Gone
-        | FaultKind::Denied(DenialStatus::NotFound) => "not_found_error",
+        | FaultKind::Denied(ServiceDenialStatus::NotFound) => "not_found_error",
         FaultKind::TooLarge => "request_too_large",
         FaultKind::TooManyRequests
         | FaultKind::TooManyTokens
         | FaultKind::OverBudget
-        | FaultKind::Denied(DenialStatus::TooManyRequests) => "rate_limit_error",
+        | FaultKind::Denied(ServiceDenialStatus::TooManyRequests) => "rate_limit_error",
         FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => "overloaded_error",
         FaultKind::CheckUnavailable
         | FaultKind::Connect

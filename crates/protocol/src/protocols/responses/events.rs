@@ -1,6 +1,6 @@
 //! The events of responses streams: their meaning, their ids, and their texts.
 
-use crate::conversation::{StreamedForm, StreamedMessages, number, text};
+use crate::conversation::{StreamMessageCollector, StreamedPartKind, number, text};
 use crate::ids::{IdEvent, IdObjectForm};
 use crate::json::DocumentNode;
 use crate::stream::{EventClass, event_type, has_error};
@@ -54,16 +54,20 @@ pub(super) fn classify(name: Option<&[u8]>, data: &[u8]) -> EventClass {
     }
 }
 
-pub(super) fn add_event(messages: &mut StreamedMessages, event: DocumentNode<'_>) {
+pub(super) fn add_event(messages: &mut StreamMessageCollector, event: DocumentNode<'_>) {
     let item = number(event, "output_index");
     let part = number(event, "content_index");
     match &*text(event, "type") {
         "response.output_text.delta" | "response.refusal.delta" => {
-            messages.append(0, (StreamedForm::Text, item, part), text(event, "delta"));
+            messages.append(
+                0,
+                (StreamedPartKind::Text, item, part),
+                text(event, "delta"),
+            );
         }
         "response.reasoning_summary_text.delta" => {
             let place = (
-                StreamedForm::Reasoning,
+                StreamedPartKind::Reasoning,
                 item,
                 number(event, "summary_index"),
             );
@@ -73,12 +77,16 @@ pub(super) fn add_event(messages: &mut StreamedMessages, event: DocumentNode<'_>
             if let Some(call) = event.get("item")
                 && text(call, "type") == "function_call"
             {
-                let place = (StreamedForm::ToolCall, item, 0);
+                let place = (StreamedPartKind::ToolCall, item, 0);
                 messages.name(0, place, &text(call, "call_id"), &text(call, "name"));
             }
         }
         "response.function_call_arguments.delta" => {
-            messages.append(0, (StreamedForm::ToolCall, item, 0), text(event, "delta"));
+            messages.append(
+                0,
+                (StreamedPartKind::ToolCall, item, 0),
+                text(event, "delta"),
+            );
         }
         "response.completed" | "response.incomplete" | "response.failed" => {
             let status = event.get("response");

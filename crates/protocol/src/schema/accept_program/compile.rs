@@ -2,7 +2,7 @@
 
 use super::conjunction::{BranchSchemas, Conjunction, MemberSchemas};
 use super::discriminator::Discriminator;
-use super::knowledge::{Knowledge, MemberState};
+use super::knowledge::{KnownMemberStates, MemberState};
 use super::literal::Literal;
 use super::object::{MemberName, ObjectRules};
 use super::scalar::{CountRange, KindSet, NumberRange};
@@ -22,8 +22,8 @@ impl AcceptProgram {
         if !is_supported(root) {
             return None;
         }
-        let mut compiler = Compiler::new(root);
-        compiler.node_index(vec![root], &Knowledge::default());
+        let mut compiler = AcceptProgramCompiler::new(root);
+        compiler.node_index(vec![root], &KnownMemberStates::default());
         let mut nodes = Vec::new();
         while let Some(source) = compiler.pending.pop_front() {
             nodes.push(compiler.node(&source)?);
@@ -43,12 +43,12 @@ impl AcceptProgram {
 const NODES_MAX: usize = 4096;
 
 /// The source of a node: schemas that apply to one value, and what is known of the value.
-type NodeSource<'s> = (Vec<&'s Value>, Knowledge<'s>);
+type NodeSource<'s> = (Vec<&'s Value>, KnownMemberStates<'s>);
 
 /// A node's source as a key: the schemas by address, so that equal schemas at other places are other sources.
-type SourceKey<'s> = (Vec<*const Value>, Knowledge<'s>);
+type SourceKey<'s> = (Vec<*const Value>, KnownMemberStates<'s>);
 
-struct Compiler<'s> {
+struct AcceptProgramCompiler<'s> {
     root: &'s Value,
     indices: HashMap<SourceKey<'s>, NodeIndex>,
     /// The sources of nodes that have an index and are still to be built, in the order of their indices.
@@ -58,7 +58,7 @@ struct Compiler<'s> {
     judge_indices: HashMap<*const Value, u32>,
 }
 
-impl<'s> Compiler<'s> {
+impl<'s> AcceptProgramCompiler<'s> {
     fn new(root: &'s Value) -> Self {
         Self {
             root,
@@ -70,7 +70,11 @@ impl<'s> Compiler<'s> {
     }
 
     /// The index of the node for a source, which is built later if it is new.
-    fn node_index(&mut self, schemas: Vec<&'s Value>, knowledge: &Knowledge<'s>) -> NodeIndex {
+    fn node_index(
+        &mut self,
+        schemas: Vec<&'s Value>,
+        knowledge: &KnownMemberStates<'s>,
+    ) -> NodeIndex {
         let addresses = schemas.iter().map(|schema| std::ptr::from_ref(*schema));
         let addresses: BTreeSet<*const Value> = addresses.collect();
         let key = (addresses.into_iter().collect(), knowledge.clone());
@@ -120,7 +124,7 @@ impl<'s> Compiler<'s> {
         &mut self,
         schemas: &[&'s Value],
         rules: &Conjunction<'s>,
-        knowledge: &Knowledge<'s>,
+        knowledge: &KnownMemberStates<'s>,
     ) -> Option<Box<Switch>> {
         let kinds = rules.kinds.without(rules.unknown_kinds);
         if !kinds.contains(ValueKind::Object) {
@@ -149,7 +153,7 @@ impl<'s> Compiler<'s> {
             && rules.item_count == CountRange::ALL;
         let is_relevant = rules.kinds.contains(ValueKind::Array) && !is_free;
         is_relevant.then(|| {
-            let nothing = Knowledge::default();
+            let nothing = KnownMemberStates::default();
             let contains = rules.contains.iter();
             Box::new(ArrayRules {
                 count: rules.item_count,
@@ -164,7 +168,7 @@ impl<'s> Compiler<'s> {
     fn object(
         &mut self,
         rules: &mut Conjunction<'s>,
-        knowledge: &Knowledge<'s>,
+        knowledge: &KnownMemberStates<'s>,
     ) -> Option<Box<ObjectRules>> {
         let is_free = rules.members.is_empty()
             && rules.required.is_empty()
@@ -175,7 +179,7 @@ impl<'s> Compiler<'s> {
         let names = rules.members.iter().filter_map(|part| part.properties);
         let mut names: BTreeSet<&str> = names.flat_map(Map::keys).map(String::as_str).collect();
         names.extend(&rules.required);
-        let nothing = Knowledge::default();
+        let nothing = KnownMemberStates::default();
         let mut node_of = |name: Option<&str>| {
             let schemas = rules
                 .members
@@ -200,7 +204,7 @@ impl<'s> Compiler<'s> {
     fn branches(
         &mut self,
         branches: &[BranchSchemas<'s>],
-        knowledge: &Knowledge<'s>,
+        knowledge: &KnownMemberStates<'s>,
     ) -> Box<[Branch]> {
         let mut node =
             |schema: Option<&'s Value>| self.node_index(schema.into_iter().collect(), knowledge);

@@ -1,7 +1,7 @@
 //! All rules that schemas state about one value, as one conjunction: `$ref`, `allOf` and decided `if` are expanded.
 
 use super::SchemaVerdict;
-use super::knowledge::Knowledge;
+use super::knowledge::KnownMemberStates;
 use super::literal::Enumeration;
 use super::scalar::{CountRange, KindSet, NumberRange};
 use super::vocabulary::{kinds_of_judge, kinds_of_unknown, target};
@@ -49,12 +49,12 @@ pub enum BranchSchemas<'s> {
 
 /// The schemas refer to themselves without a step into the value.
 #[derive(Debug)]
-pub struct EndlessReference;
+pub struct EndlessReferenceError;
 
 /// The expansion of schemas into a conjunction.
-struct Expansion<'s, 'k> {
+struct ConjunctionBuilder<'s, 'k> {
     root: &'s Value,
-    knowledge: &'k Knowledge<'s>,
+    knowledge: &'k KnownMemberStates<'s>,
     rules: Conjunction<'s>,
     /// The schemas around the current one, by address.
     path: Vec<*const Value>,
@@ -70,9 +70,9 @@ impl<'s> Conjunction<'s> {
     pub fn new(
         root: &'s Value,
         schemas: &[&'s Value],
-        knowledge: &Knowledge<'s>,
-    ) -> Result<Self, EndlessReference> {
-        let mut expansion = Expansion {
+        knowledge: &KnownMemberStates<'s>,
+    ) -> Result<Self, EndlessReferenceError> {
+        let mut expansion = ConjunctionBuilder {
             root,
             knowledge,
             rules: Self::unrestricted(),
@@ -169,8 +169,8 @@ impl<'s> Conjunction<'s> {
     }
 }
 
-impl<'s> Expansion<'s, '_> {
-    fn absorb(&mut self, schema: &'s Value) -> Result<(), EndlessReference> {
+impl<'s> ConjunctionBuilder<'s, '_> {
+    fn absorb(&mut self, schema: &'s Value) -> Result<(), EndlessReferenceError> {
         let Value::Object(keywords) = schema else {
             if *schema == Value::Bool(false) {
                 self.rules.kinds = KindSet::NONE;
@@ -179,7 +179,7 @@ impl<'s> Expansion<'s, '_> {
         };
         let address = std::ptr::from_ref(schema);
         if self.path.contains(&address) {
-            return Err(EndlessReference);
+            return Err(EndlessReferenceError);
         }
         if !self.known_addresses.insert(address) {
             return Ok(());
@@ -205,7 +205,7 @@ impl<'s> Expansion<'s, '_> {
         schema: &'s Map<String, Value>,
         keyword: &'s str,
         value: &'s Value,
-    ) -> Result<(), EndlessReference> {
+    ) -> Result<(), EndlessReferenceError> {
         let schemas = || value.as_array().map_or(&[][..], Vec::as_slice);
         let rules = &mut self.rules;
         match keyword {
@@ -250,7 +250,7 @@ impl<'s> Expansion<'s, '_> {
         &mut self,
         schema: &'s Map<String, Value>,
         test: &'s Value,
-    ) -> Result<(), EndlessReference> {
+    ) -> Result<(), EndlessReferenceError> {
         let (then, otherwise) = (schema.get("then"), schema.get("else"));
         let implied = match self.knowledge.verdict(self.root, test) {
             SchemaVerdict::Yes => then,

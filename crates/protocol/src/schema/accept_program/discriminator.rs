@@ -2,7 +2,7 @@
 
 use super::SchemaVerdict;
 use super::conjunction::BranchSchemas;
-use super::knowledge::{Knowledge, MemberState};
+use super::knowledge::{KnownMemberStates, MemberState};
 use super::vocabulary::target;
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ pub struct Discriminator<'s> {
 }
 
 /// The members that tests mention.
-struct Candidates<'s> {
+struct DiscriminatorSearch<'s> {
     root: &'s Value,
     found: Vec<Discriminator<'s>>,
     /// The number of schemas that may still be entered, as references may be endless.
@@ -33,12 +33,12 @@ impl<'s> Discriminator<'s> {
     pub fn find(
         root: &'s Value,
         branches: &[BranchSchemas<'s>],
-        knowledge: &Knowledge<'s>,
+        knowledge: &KnownMemberStates<'s>,
     ) -> Option<Self> {
         if knowledge.len() == FACTS_MAX {
             return None;
         }
-        let mut candidates = Candidates {
+        let mut candidates = DiscriminatorSearch {
             root,
             found: Vec::new(),
             schemas_left: SCHEMAS_MAX,
@@ -69,7 +69,7 @@ impl<'s> Discriminator<'s> {
         best.map(|(_, candidate)| candidate)
     }
 
-    fn decides(&self, root: &'s Value, test: &'s Value, knowledge: &Knowledge<'s>) -> bool {
+    fn decides(&self, root: &'s Value, test: &'s Value, knowledge: &KnownMemberStates<'s>) -> bool {
         let literals = self.literals.iter().copied().map(MemberState::Equal);
         let mut states = literals.chain([
             MemberState::Absent,
@@ -82,7 +82,7 @@ impl<'s> Discriminator<'s> {
     }
 }
 
-impl<'s> Candidates<'s> {
+impl<'s> DiscriminatorSearch<'s> {
     /// Searches the tests within a schema that applies to the same value.
     fn search(&mut self, schema: &'s Value) {
         let Some(keywords) = self.enter(schema) else {

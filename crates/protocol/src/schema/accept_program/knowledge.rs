@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 /// What is known of a value: nothing, or that it is an object with members in these states.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct Knowledge<'s>(Vec<(&'s str, MemberState<'s>)>);
+pub struct KnownMemberStates<'s>(Vec<(&'s str, MemberState<'s>)>);
 
 /// The state of a member.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -22,11 +22,11 @@ pub enum MemberState<'s> {
 }
 
 /// A value of which something is known.
-trait KnownValue<'s> {
+trait PartlyKnownValue<'s> {
     /// The verdict of a keyword that does not combine other schemas about the same value.
     fn verdict_of_keyword(
         &self,
-        scope: Scope<'s, '_>,
+        scope: PartialSchemaEvaluator<'s, '_>,
         keyword: &str,
         value: &'s Value,
     ) -> SchemaVerdict;
@@ -34,7 +34,7 @@ trait KnownValue<'s> {
 
 /// The evaluation of a schema.
 #[derive(Clone, Copy)]
-struct Scope<'s, 'e> {
+struct PartialSchemaEvaluator<'s, 'e> {
     root: &'s Value,
     /// The number of schemas that may still be entered, as references may be endless.
     schemas_left: &'e Cell<usize>,
@@ -43,7 +43,7 @@ struct Scope<'s, 'e> {
 /// The maximum number of schemas that one evaluation enters.
 const SCHEMAS_MAX: usize = 256;
 
-impl<'s> Knowledge<'s> {
+impl<'s> KnownMemberStates<'s> {
     /// This knowledge, and the state of one more member.
     pub fn with(&self, member: &'s str, state: MemberState<'s>) -> Self {
         let mut members = self.0.clone();
@@ -61,7 +61,8 @@ impl<'s> Knowledge<'s> {
         let schemas_left = &Cell::new(SCHEMAS_MAX);
         let known = self.0.iter().find(|(name, _)| *name == member);
         known.is_some_and(|(_, state)| {
-            Scope { root, schemas_left }.verdict(state, schema) == SchemaVerdict::Yes
+            PartialSchemaEvaluator { root, schemas_left }.verdict(state, schema)
+                == SchemaVerdict::Yes
         })
     }
 
@@ -70,15 +71,15 @@ impl<'s> Knowledge<'s> {
         let schemas_left = &Cell::new(SCHEMAS_MAX);
         match self.0.is_empty() && !schema.is_boolean() {
             true => SchemaVerdict::Unknown,
-            false => Scope { root, schemas_left }.verdict(self, schema),
+            false => PartialSchemaEvaluator { root, schemas_left }.verdict(self, schema),
         }
     }
 }
 
-impl<'s> KnownValue<'s> for Knowledge<'s> {
+impl<'s> PartlyKnownValue<'s> for KnownMemberStates<'s> {
     fn verdict_of_keyword(
         &self,
-        scope: Scope<'s, '_>,
+        scope: PartialSchemaEvaluator<'s, '_>,
         keyword: &str,
         value: &'s Value,
     ) -> SchemaVerdict {
@@ -113,10 +114,10 @@ impl<'s> KnownValue<'s> for Knowledge<'s> {
     }
 }
 
-impl<'s> KnownValue<'s> for MemberState<'s> {
+impl<'s> PartlyKnownValue<'s> for MemberState<'s> {
     fn verdict_of_keyword(
         &self,
-        _: Scope<'s, '_>,
+        _: PartialSchemaEvaluator<'s, '_>,
         keyword: &str,
         value: &'s Value,
     ) -> SchemaVerdict {
@@ -142,8 +143,8 @@ impl MemberState<'_> {
     }
 }
 
-impl<'s> Scope<'s, '_> {
-    fn verdict(self, known: &dyn KnownValue<'s>, schema: &'s Value) -> SchemaVerdict {
+impl<'s> PartialSchemaEvaluator<'s, '_> {
+    fn verdict(self, known: &dyn PartlyKnownValue<'s>, schema: &'s Value) -> SchemaVerdict {
         let Value::Object(keywords) = schema else {
             return SchemaVerdict::from(*schema != Value::Bool(false));
         };

@@ -9,12 +9,12 @@ use std::collections::HashSet;
 /// A text that is compared with others by its length and two words.
 pub struct Text {
     bytes: Box<[u8]>,
-    words: TextWords,
+    words: TextEdgeWords,
 }
 
 /// The start and the end of a text. Two texts of equal length up to 16 bytes are equal if their words are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct TextWords {
+pub struct TextEdgeWords {
     first: u64,
     last: u64,
 }
@@ -29,7 +29,7 @@ pub struct Literal {
 pub struct Probe<'a> {
     value: DocumentNode<'a>,
     /// The text of a string without escapes, which needs no decoding.
-    text: Option<(&'a [u8], TextWords)>,
+    text: Option<(&'a [u8], TextEdgeWords)>,
 }
 
 /// The values of an `enum`.
@@ -51,7 +51,7 @@ const LITERAL_BYTES_MAX: usize = 4 << 10;
 impl Text {
     pub fn new(text: &str) -> Self {
         let bytes: Box<[u8]> = text.as_bytes().into();
-        let words = TextWords::from_bytes(&bytes);
+        let words = TextEdgeWords::from_bytes(&bytes);
         Self { bytes, words }
     }
 
@@ -61,12 +61,12 @@ impl Text {
 
     /// Whether the text is equal to another of the same length, whose words are known.
     #[inline]
-    pub fn equals(&self, bytes: &[u8], words: TextWords) -> bool {
+    pub fn equals(&self, bytes: &[u8], words: TextEdgeWords) -> bool {
         self.words == words && (bytes.len() <= WORDS_BYTES || *self.bytes == *bytes)
     }
 }
 
-impl TextWords {
+impl TextEdgeWords {
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         match (bytes.first_chunk(), bytes.last_chunk()) {
@@ -127,7 +127,7 @@ impl<'a> Probe<'a> {
         let raw = value.raw_text().filter(|raw| !raw.is_escaped());
         Self {
             value,
-            text: raw.map(|raw| (raw.bytes, TextWords::from_bytes(raw.bytes))),
+            text: raw.map(|raw| (raw.bytes, TextEdgeWords::from_bytes(raw.bytes))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The rules of an object's members, found by their keys.
 
 use super::NodeIndex;
-use super::literal::{Text, TextWords};
+use super::literal::{Text, TextEdgeWords};
 use super::scalar::CountRange;
 use crate::json::{DocumentNode, UndecodedString};
 
@@ -82,7 +82,7 @@ impl ObjectRules {
             return (self.others, 0);
         };
         let same_length = self.members.get(*start as usize..*end as usize);
-        let words = TextWords::from_bytes(key);
+        let words = TextEdgeWords::from_bytes(key);
         for rule in same_length.unwrap_or_default() {
             if rule.name.0.equals(key, words) {
                 return (rule.node, rule.required);
@@ -120,7 +120,9 @@ impl MemberName {
         match key.is_escaped() {
             false => {
                 key.bytes.len() == name.len()
-                    && self.0.equals(key.bytes, TextWords::from_bytes(key.bytes))
+                    && self
+                        .0
+                        .equals(key.bytes, TextEdgeWords::from_bytes(key.bytes))
             }
             true => key.decode().as_bytes() == name,
         }

@@ -1,6 +1,6 @@
 //! The callback URL of a create, and the subscriptions that its attempts store before they are sent.
 
-use super::{CallbackMode, CallbackSubscriptionFilter};
+use super::{CallbackSubscriptionFilter, CallbackUrlMode};
 use crate::callbacks::{
     BindResult, CALLBACK_PATH, CallbackToken, SubscriptionRefusal, UnboundSubscription,
 };
@@ -30,19 +30,19 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
 
 /// The caller's URL, from `on_body` until the attempts.
-struct RequestedCallback(String);
+struct RequestedCallbackUrl(String);
 
 /// The subscriptions of the attempts so far. Only the last attempt can lead to a task.
 #[derive(Default)]
-pub(super) struct PendingSubscriptions(Mutex<Vec<PendingSubscription>>);
+pub(super) struct AttemptSubscriptions(Mutex<Vec<AttemptSubscription>>);
 
 /// The subscription of an attempt.
-struct PendingSubscription {
+struct AttemptSubscription {
     channel: Arc<str>,
     nonce: String,
 }
 
-impl PendingSubscriptions {
+impl AttemptSubscriptions {
     /// The nonces of subscriptions to which no task was bound.
     pub(super) fn into_unbound(self) -> impl Iterator<Item = String> {
         let Self(pending) = self;
@@ -51,7 +51,7 @@ impl PendingSubscriptions {
     }
 
     fn push(&self, channel: &Arc<str>, nonce: &str) {
-        self.lock().push(PendingSubscription {
+        self.lock().push(AttemptSubscription {
             channel: channel.clone(),
             nonce: nonce.to_owned(),
         });
@@ -63,7 +63,7 @@ impl PendingSubscriptions {
         last.map(|last| last.nonce)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<PendingSubscription>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<AttemptSubscription>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,7 +71,10 @@ impl PendingSubscriptions {
 impl CallbackSubscriptionFilter {
     /// Whether the gateway, not the provider, delivers to URLs of callers.
     fn delivers(&self) -> bool {
-        let delivers = matches!(self.mode, CallbackMode::Deliver | CallbackMode::SignedOnly);
+        let delivers = matches!(
+            self.mode,
+            CallbackUrlMode::Deliver | CallbackUrlMode::SignedOnly
+        );
         delivers && self.public_url.is_some()
     }
 
@@ -80,21 +83,21 @@ impl CallbackSubscriptionFilter {
     /// # Errors
     /// The route, the caller's secrets or the egress policy do not permit it.
     pub(super) async fn check_url(&self, request: &mut RequestView) -> Result<(), Fault> {
-        request.state.set(PendingSubscriptions::default());
+        request.state.set(AttemptSubscriptions::default());
         let Some(url) = callback_url(request)? else {
             return Ok(());
         };
         let is_signed = |caller: &Arc<Caller>| !caller.webhook_secrets.is_empty();
         match self.mode {
-            CallbackMode::Refuse => {
+            CallbackUrlMode::Refuse => {
                 return Err(refused("callbacks are not available here; poll the task"));
             }
-            CallbackMode::SignedOnly if !request.caller.as_ref().is_some_and(is_signed) => {
+            CallbackUrlMode::SignedOnly if !request.caller.as_ref().is_some_and(is_signed) => {
                 return Err(refused(
                     "callbacks must be signed, and this API key has no webhook secret; ask the operator of this gateway for one, or poll the task",
                 ));
             }
-            CallbackMode::Deliver | CallbackMode::SignedOnly | CallbackMode::Pass => {}
+            CallbackUrlMode::Deliver | CallbackUrlMode::SignedOnly | CallbackUrlMode::Pass => {}
         }
         if !self.delivers() {
             return Ok(());
@@ -109,7 +112,7 @@ impl CallbackSubscriptionFilter {
             let checked = fetch.check(&url, &self.egress).await;
             checked.map_err(|error| not_permitted(&error))?;
         }
-        request.state.set(RequestedCallback(url));
+        request.state.set(RequestedCallbackUrl(url));
         Ok(())
     }
 
@@ -128,7 +131,7 @@ impl CallbackSubscriptionFilter {
 
     /// Whether the attempt's task gets a subscription.
     pub(super) fn subscribes(&self, request: &RequestView, attempt: &AttemptView) -> bool {
-        let is_polled = self.polls_all && request.state.get::<RequestedCallback>().is_some();
+        let is_polled = self.polls_all && request.state.get::<RequestedCallbackUrl>().is_some();
         self.delivers() && request.caller.is_some() && (sends_callbacks(attempt) || is_polled)
     }
 
@@ -150,12 +153,12 @@ impl CallbackSubscriptionFilter {
         let token =
             CallbackToken::new(caller, &channel.name, token_expires_ms).map_err(internal)?;
         let called_back = sends_callbacks(attempt);
-        let requested = request.state.get::<RequestedCallback>();
+        let requested = request.state.get::<RequestedCallbackUrl>();
         let new = UnboundSubscription {
             caller,
             channel: &channel.name,
-            url: requested.map(|RequestedCallback(url)| url.as_str()),
-            signed_only: self.mode == CallbackMode::SignedOnly,
+            url: requested.map(|RequestedCallbackUrl(url)| url.as_str()),
+            signed_only: self.mode == CallbackUrlMode::SignedOnly,
             format: self.format,
             expects_callbacks: called_back,
             create_within: self.timeouts.over(channel.timeouts).total,
@@ -170,7 +173,7 @@ impl CallbackSubscriptionFilter {
                 return Ok(());
             }
         }
-        if let Some(pending) = request.state.get::<PendingSubscriptions>() {
+        if let Some(pending) = request.state.get::<AttemptSubscriptions>() {
             pending.push(&channel.name, &token.nonce);
         }
         if let Some(public_url) = self.public_url.as_ref().filter(|_| called_back) {
@@ -192,12 +195,12 @@ impl CallbackSubscriptionFilter {
         let Some(task) = keys.and_then(|keys| keys.open(id).ok()) else {
             return;
         };
-        let pending = request.state.get::<PendingSubscriptions>();
+        let pending = request.state.get::<AttemptSubscriptions>();
         let Some(nonce) = pending.and_then(|pending| pending.take_for_channel(&task.channel))
         else {
             return;
         };
-        if request.state.get::<RequestedCallback>().is_some() {
+        if request.state.get::<RequestedCallbackUrl>().is_some() {
             remove_ignored(response.headers);
         }
         match self.records.bind(&nonce, id, &task).await {

@@ -3,9 +3,9 @@
 use super::request::unknown;
 use super::response::native;
 use super::{MapTaskFilter, no_family};
-use crate::polls::{CallerStatusPoll, PolledStatus, QueryError, StatusReport};
+use crate::polls::{CallerStatusPoll, PolledStatus, ProviderStatusReport, StatusQueryError};
 use bytes::{Bytes, BytesMut};
-use headgate_core::catalog::endpoint::EndpointClass;
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{FilterAction, LocalReply};
@@ -74,7 +74,7 @@ impl MapTaskFilter {
         // The future sends nothing until it is awaited.
         let candidate = polled.candidate.clone();
         let cancelling = subrequests.send(Subrequest {
-            candidate: candidate.with_endpoint(EndpointClass::Change),
+            candidate: candidate.with_endpoint(ProviderOperationClass::Change),
             max_wait: Duration::ZERO,
             ..polled.subrequest(request, &cancel.call)?
         });
@@ -96,7 +96,9 @@ impl MapTaskFilter {
         let returned = cancelled?;
         match returned.status.is_success() {
             true => self.cancelled_reply(&polled, &report, &returned),
-            false => self.cancel_error_reply(request, &polled, &QueryError::Refused(returned)),
+            false => {
+                self.cancel_error_reply(request, &polled, &StatusQueryError::Refused(returned))
+            }
         }
     }
 
@@ -117,7 +119,7 @@ impl MapTaskFilter {
     fn status_reply(
         &self,
         polled: &QueryableTask,
-        report: &StatusReport,
+        report: &ProviderStatusReport,
         poll_after: Duration,
     ) -> Result<FilterAction, Fault> {
         let (family, task) = (polled.family(), polled.task());
@@ -137,11 +139,11 @@ impl MapTaskFilter {
         &self,
         request: &RequestView,
         polled: &QueryableTask,
-        error: &QueryError,
+        error: &StatusQueryError,
     ) -> Result<FilterAction, Fault> {
         let refused = match error {
-            QueryError::Failed(fault) => return Err(fault.without_source()),
-            QueryError::Refused(refused) => refused,
+            StatusQueryError::Failed(fault) => return Err(fault.without_source()),
+            StatusQueryError::Refused(refused) => refused,
         };
         if self.is_generic && refused.status == StatusCode::NOT_FOUND {
             let status = polled.family().missing(polled.task(), unix_ms());
@@ -163,10 +165,10 @@ impl MapTaskFilter {
         &self,
         request: &RequestView,
         polled: &QueryableTask,
-        error: &QueryError,
+        error: &StatusQueryError,
     ) -> Result<FilterAction, Fault> {
         match error {
-            QueryError::Refused(refused)
+            StatusQueryError::Refused(refused)
                 if refused.status.is_client_error()
                     && refused.status != StatusCode::TOO_MANY_REQUESTS =>
             {
@@ -181,7 +183,7 @@ impl MapTaskFilter {
     fn cancelled_reply(
         &self,
         polled: &QueryableTask,
-        before: &StatusReport,
+        before: &ProviderStatusReport,
         returned: &SubrequestResponse,
     ) -> Result<FilterAction, Fault> {
         let (family, task) = (polled.family(), polled.task());

@@ -3,7 +3,7 @@
 use super::mapped_create::{self, MappedCreateRequest, create_for};
 use super::{MapTaskFilter, PARAMETERS, no_family};
 use headgate_core::catalog::model::Candidate;
-use headgate_core::filter::view::{AttemptView, RequestView, RouteDestination};
+use headgate_core::filter::view::{AttemptView, RequestDestination, RequestView};
 use headgate_core::task::family::{MappedRequest, RequestTemplate, VideoFamily};
 use headgate_core::task::generic::{FieldError, GenericVideoRequest};
 use headgate_core::task::id::TaskId;
@@ -35,7 +35,7 @@ impl MapTaskFilter {
             return Err(unknown());
         }
         let protocol = request.protocol.map(ChannelProtocol::same_as);
-        request.destination = Some(RouteDestination {
+        request.destination = Some(RequestDestination {
             model: self.catalog.get(&task.model).cloned(),
             candidates: [Candidate::for_task(channel.clone(), &task, protocol)].into(),
         });

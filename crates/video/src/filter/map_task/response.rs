@@ -5,7 +5,7 @@ use super::request::{CALLBACK_URL, unused_callback_url};
 use super::{MapTaskFilter, no_family};
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
-use headgate_core::catalog::price::MediaOutput;
+use headgate_core::catalog::price::BillableMediaOutput;
 use headgate_core::filter::view::ResponseView;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::task::TaskSettings;
@@ -94,7 +94,10 @@ impl MapTaskFilter {
             && let Some(body) = response.request.body.document()
         {
             let video = family.requested_video(body, self.is_generic);
-            response.request.state.set(MediaOutput::Video(video));
+            response
+                .request
+                .state
+                .set(BillableMediaOutput::Video(video));
         }
     }
 

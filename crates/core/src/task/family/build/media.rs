@@ -2,9 +2,9 @@
 
 use super::{FamilyErrors, child};
 use crate::task::definition::{
-    FamilyMediaConfig, MediaPlaceConfig, MediaRoleConfig, UrlHeaderConfig,
+    FamilyMediaConfig, MediaRoleConfig, NativeMediaPlaceConfig, UrlSchemeHeaderConfig,
 };
-use crate::task::family::media::{FamilyMedia, MediaPlace, UrlSchemeHeader};
+use crate::task::family::media::{FamilyMediaRules, NativeMediaPlace, UrlSchemeHeader};
 use crate::task::family::media_rule::{MediaRoleRule, OutputDurationRule};
 
 /// Largest request of a family that sets none.
@@ -12,7 +12,7 @@ const REQUEST_BYTES_MAX: u64 = 64 << 20;
 const NO_POINTER: &str = "not a JSON pointer: it must begin with `/`";
 
 impl FamilyErrors {
-    pub(super) fn media(&mut self, config: &FamilyMediaConfig) -> FamilyMedia {
+    pub(super) fn media(&mut self, config: &FamilyMediaConfig) -> FamilyMediaRules {
         let FamilyMediaConfig {
             hosted,
             inline,
@@ -38,7 +38,7 @@ impl FamilyErrors {
                 Some("such as /parameters/duration"),
             );
         }
-        let built = places.iter().map(|place| MediaPlace {
+        let built = places.iter().map(|place| NativeMediaPlace {
             each_of: place.each_of.clone(),
             url: place.url.clone(),
             role_at: place.role_at.clone(),
@@ -49,7 +49,7 @@ impl FamilyErrors {
         let scheme_headers = headers
             .filter_map(|(index, header)| self.url_header(index, header))
             .collect();
-        FamilyMedia {
+        FamilyMediaRules {
             hosted: hosted.clone(),
             inline: inline.clone(),
             roles: rules,
@@ -64,8 +64,8 @@ impl FamilyErrors {
         }
     }
 
-    fn check_place(&mut self, at: &str, place: &MediaPlaceConfig, media: &FamilyMediaConfig) {
-        let MediaPlaceConfig {
+    fn check_place(&mut self, at: &str, place: &NativeMediaPlaceConfig, media: &FamilyMediaConfig) {
+        let NativeMediaPlaceConfig {
             each_of,
             url,
             role_at,
@@ -95,9 +95,13 @@ impl FamilyErrors {
         }
     }
 
-    fn url_header(&mut self, index: usize, config: &UrlHeaderConfig) -> Option<UrlSchemeHeader> {
+    fn url_header(
+        &mut self,
+        index: usize,
+        config: &UrlSchemeHeaderConfig,
+    ) -> Option<UrlSchemeHeader> {
         let at = format!("/media/url_headers/{index}");
-        let UrlHeaderConfig {
+        let UrlSchemeHeaderConfig {
             prefix,
             header,
             value,

@@ -2,7 +2,7 @@
 
 use super::FamilyErrors;
 use crate::task::definition::{
-    ErrorMappingConfig, NativeFieldsConfig, ResponseMappingConfig, StatusMappingConfig,
+    ErrorMappingConfig, NativeFieldRewriteConfig, ResponseMappingConfig, StatusMappingConfig,
     TaskExpiryConfig, TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, ValueSourcesConfig,
 };
 use crate::task::family::source::{PointerExpression, ValueSourceList};
@@ -106,8 +106,8 @@ impl FamilyErrors {
         }
     }
 
-    pub(super) fn native(&mut self, config: &NativeFieldsConfig) -> NativeFieldPointers {
-        let NativeFieldsConfig {
+    pub(super) fn native(&mut self, config: &NativeFieldRewriteConfig) -> NativeFieldPointers {
+        let NativeFieldRewriteConfig {
             model,
             ids_in_request,
             ids_in_response,

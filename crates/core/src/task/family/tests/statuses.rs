@@ -99,33 +99,33 @@ fn a_response_without_a_task_status_is_unreadable() {
         (
             "family-a",
             json!({"id": "up-2", "status": "running"}),
-            TaskResponseError::OtherTask,
+            InvalidTaskResponse::OtherTask,
         ),
         (
             "family-a",
             json!({"id": "up-1"}),
-            TaskResponseError::NoStatus,
+            InvalidTaskResponse::NoStatus,
         ),
         (
             "family-a",
             json!({"id": "up-1", "status": ""}),
-            TaskResponseError::NoStatus,
+            InvalidTaskResponse::NoStatus,
         ),
         (
             "family-a",
             json!({"error": {"code": "C"}}),
-            TaskResponseError::NoStatus,
+            InvalidTaskResponse::NoStatus,
         ),
-        ("family-a", json!("busy"), TaskResponseError::NoStatus),
+        ("family-a", json!("busy"), InvalidTaskResponse::NoStatus),
         (
             "family-b",
             json!({"code": "Throttling", "message": "m"}),
-            TaskResponseError::NoStatus,
+            InvalidTaskResponse::NoStatus,
         ),
         (
             "family-b",
             json!({"output": {"task_id": "up-1", "task_status": null}}),
-            TaskResponseError::NoStatus,
+            InvalidTaskResponse::NoStatus,
         ),
     ];
     for (name, response, unreadable) in table {

@@ -1,8 +1,8 @@
 //! The environment of a test case: it records the log and the calls, and has the responses of the case.
 
-use super::case_file::CaseCall;
+use super::case_file::CaseCallResponse;
 use super::case_message::CaseMessage;
-use super::outcome::{ReceivedMessage, RecordedCall};
+use super::outcome::{PluginOutputMessage, RecordedCall};
 use headgate_wasm::{
     PluginHostServices, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
 };
@@ -12,26 +12,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// What a plugin reaches in a test case.
-pub struct CaseEnvironment {
-    record: Mutex<CaseRecord>,
+pub struct CaseHostServices {
+    record: Mutex<CaseHostState>,
     /// The time that the plugin sees; `None` for the real one.
     time: Option<SystemTime>,
 }
 
 #[derive(Default)]
-struct CaseRecord {
+struct CaseHostState {
     log: Vec<String>,
-    responses: VecDeque<CaseCall>,
+    responses: VecDeque<CaseCallResponse>,
     calls: Vec<RecordedCall>,
     problems: Vec<String>,
 }
 
-impl CaseEnvironment {
-    pub fn new(responses: Vec<CaseCall>, time: Option<SystemTime>) -> Self {
+impl CaseHostServices {
+    pub fn new(responses: Vec<CaseCallResponse>, time: Option<SystemTime>) -> Self {
         Self {
-            record: Mutex::new(CaseRecord {
+            record: Mutex::new(CaseHostState {
                 responses: responses.into(),
-                ..CaseRecord::default()
+                ..CaseHostState::default()
             }),
             time,
         }
@@ -61,12 +61,12 @@ impl CaseEnvironment {
         record.problems.iter().cloned().chain(left).collect()
     }
 
-    fn record(&self) -> MutexGuard<'_, CaseRecord> {
+    fn record(&self) -> MutexGuard<'_, CaseHostState> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl PluginHostServices for CaseEnvironment {
+impl PluginHostServices for CaseHostServices {
     fn log(&self, _plugin: &str, level: PluginLogLevel, message: &str) {
         self.record().log.push(format!("{level} {message}"));
     }
@@ -120,7 +120,7 @@ fn received(response: Option<&CaseMessage>) -> PluginHttpResponse {
 fn recorded(call: PluginHttpCall) -> RecordedCall {
     RecordedCall {
         channel: call.upstream,
-        message: ReceivedMessage {
+        message: PluginOutputMessage {
             pseudo: vec![
                 (":method", call.method.to_string()),
                 (":authority", call.authority),

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-use crate::exchange::HeaderNames;
+use crate::exchange::HeaderNamesDebug;
 
 /// The program around the plugins. One value serves all of them.
 pub trait PluginHostServices: Send + Sync + 'static {
@@ -103,7 +103,7 @@ impl fmt::Debug for PluginHttpCall {
         f.debug_struct("PluginHttpCall")
             .field("upstream", &self.upstream)
             .field("method", &self.method)
-            .field("headers", &HeaderNames(&self.headers))
+            .field("headers", &HeaderNamesDebug(&self.headers))
             .field("body", &self.body.len())
             .finish_non_exhaustive()
     }
@@ -114,7 +114,7 @@ impl fmt::Debug for PluginHttpResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PluginHttpResponse")
             .field("status", &self.status)
-            .field("headers", &HeaderNames(&self.headers))
+            .field("headers", &HeaderNamesDebug(&self.headers))
             .field("body", &self.body.len())
             .finish_non_exhaustive()
     }

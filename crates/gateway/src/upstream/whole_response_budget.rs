@@ -18,27 +18,27 @@ const UNCOUNTED_BYTES: usize = 1 << 20;
 const UNIT_BYTES: usize = 256 << 10;
 
 /// The budget of a process.
-pub struct WholeBodyBudget {
+pub struct WholeResponseBudget {
     room: Arc<Semaphore>,
     /// The one response that may go beyond the budget.
     beyond: Arc<Semaphore>,
 }
 
 /// What one response takes of the budget, until it is dropped.
-pub struct WholeBodyShare {
-    budget: Arc<WholeBodyBudget>,
+pub struct WholeResponseShare {
+    budget: Arc<WholeResponseBudget>,
     units: usize,
     room: Option<OwnedSemaphorePermit>,
     beyond: Option<OwnedSemaphorePermit>,
 }
 
-impl Default for WholeBodyBudget {
+impl Default for WholeResponseBudget {
     fn default() -> Self {
         Self::new(BUDGET_BYTES)
     }
 }
 
-impl WholeBodyBudget {
+impl WholeResponseBudget {
     fn new(bytes: usize) -> Self {
         Self {
             room: Arc::new(Semaphore::new(bytes / UNIT_BYTES)),
@@ -47,8 +47,8 @@ impl WholeBodyBudget {
     }
 
     /// The share of a response of which nothing was read.
-    pub fn share(self: &Arc<Self>) -> WholeBodyShare {
-        WholeBodyShare {
+    pub fn share(self: &Arc<Self>) -> WholeResponseShare {
+        WholeResponseShare {
             budget: self.clone(),
             units: 0,
             room: None,
@@ -57,7 +57,7 @@ impl WholeBodyBudget {
     }
 }
 
-impl WholeBodyShare {
+impl WholeResponseShare {
     /// Waits until there is room for `bytes` bytes in all, for at most `max_wait`.
     pub(super) async fn grow_to(&mut self, bytes: usize, max_wait: Duration) {
         let missing = bytes.div_ceil(UNIT_BYTES).saturating_sub(self.units);
@@ -104,14 +104,14 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
     const MIB: usize = 1 << 20;
 
-    async fn grows(share: &mut WholeBodyShare, bytes: usize) -> bool {
+    async fn grows(share: &mut WholeResponseShare, bytes: usize) -> bool {
         let growing = share.grow_to(bytes, LONG);
         timeout(Duration::from_millis(20), growing).await.is_ok()
     }
 
     #[tokio::test]
     async fn at_the_budget_one_response_goes_on_and_others_wait_for_room() {
-        let budget = Arc::new(WholeBodyBudget::new(8 * MIB));
+        let budget = Arc::new(WholeResponseBudget::new(8 * MIB));
         let [mut first, mut second, mut third] = std::array::from_fn(|_| budget.share());
         assert!(grows(&mut first, 6 * MIB).await);
         assert!(grows(&mut second, 2 * MIB).await);
@@ -128,7 +128,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_response_that_finds_no_room_within_its_idle_timeout_goes_on() {
-        let budget = Arc::new(WholeBodyBudget::new(2 * MIB));
+        let budget = Arc::new(WholeResponseBudget::new(2 * MIB));
         let [mut first, mut second, mut third] = std::array::from_fn(|_| budget.share());
         first.grow_to(2 * MIB, LONG).await;
         second.grow_to(2 * MIB, LONG).await;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use headgate_core::filter::descriptor::InvalidSettings;
 use headgate_core::filter::expression::{ExchangeValues, FilterExpression};
-use headgate_expression::{EvaluationError, Phase};
+use headgate_expression::{EvaluationError, EvaluationPhase};
 use headgate_protocol::json::quoted;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -12,16 +12,16 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// A JSON value, parts of which expressions compute.
-pub struct ComputedJson(Vec<TemplatePart>);
+pub struct ComputedJson(Vec<ComputedJsonPart>);
 
-enum TemplatePart {
+enum ComputedJsonPart {
     /// JSON text, or a part of one.
     Text(Bytes),
     Computed(FilterExpression),
 }
 
 /// A text, or an expression that computes it.
-pub enum TextTemplate {
+pub enum TextOrExpression {
     Text(String),
     Computed(FilterExpression),
 }
@@ -29,7 +29,7 @@ pub enum TextTemplate {
 /// A text in settings, as written.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub enum TextTemplateConfig {
+pub enum TextOrExpressionConfig {
     Text(String),
     Computed(ComputedTextConfig),
 }
@@ -41,7 +41,7 @@ pub struct ComputedTextConfig {
 }
 
 /// One object that may be text, so that a mistake in a mapping is named: `anyOf` could only say that neither fits.
-impl JsonSchema for TextTemplateConfig {
+impl JsonSchema for TextOrExpressionConfig {
     fn schema_name() -> Cow<'static, str> {
         "TextTemplateConfig".into()
     }
@@ -65,8 +65,8 @@ impl ComputedJson {
     ///
     /// # Errors
     /// An expression is invalid; with a pointer into the value.
-    pub fn compile(value: &Value, available: Phase) -> Result<Self, InvalidSettings> {
-        let mut writer = TemplateWriter {
+    pub fn compile(value: &Value, available: EvaluationPhase) -> Result<Self, InvalidSettings> {
+        let mut writer = ComputedJsonBuilder {
             available,
             parts: Vec::new(),
             text: Vec::new(),
@@ -79,8 +79,8 @@ impl ComputedJson {
 
     pub fn expressions(&self) -> impl Iterator<Item = &FilterExpression> {
         self.0.iter().filter_map(|part| match part {
-            TemplatePart::Text(_) => None,
-            TemplatePart::Computed(expression) => Some(expression),
+            ComputedJsonPart::Text(_) => None,
+            ComputedJsonPart::Computed(expression) => Some(expression),
         })
     }
 
@@ -100,7 +100,7 @@ impl ComputedJson {
     }
 }
 
-impl TemplatePart {
+impl ComputedJsonPart {
     fn json(&self, values: ExchangeValues<'_>) -> Result<Bytes, EvaluationError> {
         match self {
             Self::Text(text) => Ok(text.clone()),
@@ -109,15 +109,18 @@ impl TemplatePart {
     }
 }
 
-impl TextTemplate {
+impl TextOrExpression {
     /// Compiles a text of settings, as [`ComputedJson::compile`].
     ///
     /// # Errors
     /// The expression is invalid.
-    pub fn compile(config: TextTemplateConfig, available: Phase) -> Result<Self, InvalidSettings> {
+    pub fn compile(
+        config: TextOrExpressionConfig,
+        available: EvaluationPhase,
+    ) -> Result<Self, InvalidSettings> {
         match config {
-            TextTemplateConfig::Text(text) => Ok(Self::Text(text)),
-            TextTemplateConfig::Computed(ComputedTextConfig { cel }) => {
+            TextOrExpressionConfig::Text(text) => Ok(Self::Text(text)),
+            TextOrExpressionConfig::Computed(ComputedTextConfig { cel }) => {
                 let compiled = FilterExpression::compile_text(&cel, available);
                 let compiled = compiled.map_err(|invalid| invalid.at(format!("/{COMPUTED}")));
                 compiled.map(Self::Computed)
@@ -145,27 +148,29 @@ impl TextTemplate {
 }
 
 /// The latest of the phases that these expressions need; the head if there are none.
-pub fn latest_phase<'e>(expressions: impl Iterator<Item = &'e FilterExpression>) -> Phase {
+pub fn latest_phase<'e>(
+    expressions: impl Iterator<Item = &'e FilterExpression>,
+) -> EvaluationPhase {
     let phases = expressions.map(FilterExpression::phase);
-    phases.max().unwrap_or(Phase::Head)
+    phases.max().unwrap_or(EvaluationPhase::Head)
 }
 
-struct TemplateWriter {
-    available: Phase,
-    parts: Vec<TemplatePart>,
+struct ComputedJsonBuilder {
+    available: EvaluationPhase,
+    parts: Vec<ComputedJsonPart>,
     /// The text after the last part.
     text: Vec<u8>,
     /// JSON pointer of the current value.
     at: String,
 }
 
-impl TemplateWriter {
+impl ComputedJsonBuilder {
     fn write(&mut self, value: &Value) -> Result<(), InvalidSettings> {
         match value {
             Value::Object(members) if members.contains_key(COMPUTED) => {
                 let expression = self.computed(value)?;
                 self.end_text();
-                self.parts.push(TemplatePart::Computed(expression));
+                self.parts.push(ComputedJsonPart::Computed(expression));
                 Ok(())
             }
             Value::Object(members) => {
@@ -228,7 +233,7 @@ impl TemplateWriter {
     fn end_text(&mut self) {
         if !self.text.is_empty() {
             let text = std::mem::take(&mut self.text);
-            self.parts.push(TemplatePart::Text(text.into()));
+            self.parts.push(ComputedJsonPart::Text(text.into()));
         }
     }
 }
@@ -272,7 +277,7 @@ mod tests {
                 r#"{"at":"/v1/x","n":[2,"x"]}"#,
             ),
         ] {
-            let template = ComputedJson::compile(&value, Phase::Head);
+            let template = ComputedJson::compile(&value, EvaluationPhase::Head);
             let template = template.unwrap_or_else(|invalid| panic!("{}", invalid.reason));
             let text = template.json(ExchangeValues::for_request(&request));
             assert_eq!(
@@ -291,7 +296,7 @@ mod tests {
             (json!([{"cel": 1}]), "/0/cel"),
             (json!({"cel": "response.status"}), "/cel"),
         ] {
-            let invalid = ComputedJson::compile(&value, Phase::Body).err();
+            let invalid = ComputedJson::compile(&value, EvaluationPhase::Body).err();
             assert_eq!(
                 invalid.map(|invalid| invalid.pointer).as_deref(),
                 Some(at),

@@ -1,6 +1,6 @@
 //! What plugins reach beyond the exchange: the log, and the services that were granted to them.
 
-use headgate_core::callout::{CalloutService, ServiceRequestContent};
+use headgate_core::callout::{CalloutService, ServiceHttpRequest};
 use headgate_wasm::{
     PluginHostServices, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
 };
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The environment of one plugin.
-pub struct GatewayPluginEnvironment {
+pub struct GatewayPluginHostServices {
     /// By the names that the configuration grants.
     pub services: BTreeMap<String, Arc<CalloutService>>,
 }
 
-impl PluginHostServices for GatewayPluginEnvironment {
+impl PluginHostServices for GatewayPluginHostServices {
     fn log(&self, plugin: &str, level: PluginLogLevel, line: &str) {
         match level {
             PluginLogLevel::Trace => tracing::trace!(plugin, line, "plugin log"),
@@ -32,7 +32,7 @@ impl PluginHostServices for GatewayPluginEnvironment {
         Box::pin(async move {
             let service = service.ok_or("the service is not granted")?;
             let (timeout, limit) = (call.timeout, call.response_limit);
-            let content = ServiceRequestContent {
+            let content = ServiceHttpRequest {
                 method: call.method,
                 path: call.path,
                 headers: sendable(call.headers),

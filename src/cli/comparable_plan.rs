@@ -1,6 +1,6 @@
 //! What a configuration does with a request, in a form that two configurations can be compared in.
 
-use super::dry_run::{DryRun, DryRunRequest, split_query, usual_headers};
+use super::dry_run::{DryRunRequest, DryRunResult, split_query, usual_headers};
 use super::request_file::RequestSample;
 use bytes::Bytes;
 use headgate_config::snapshot::Snapshot;
@@ -26,7 +26,7 @@ const STATEFUL: &[FilterProvision] = &[FilterProvision::Limits, FilterProvision:
 const REQUEST_ID: &str = "req_dry_run";
 
 /// What becomes of a request.
-pub struct RequestPlan {
+pub struct ComparableRequestPlan {
     /// Name of the route, if one matches.
     pub route: Option<Arc<str>>,
     /// Names of the filters of the request and of the response.
@@ -66,7 +66,7 @@ pub struct PlannedAttempt {
     pub request: Option<Result<UpstreamRequestPreview, ComparedRefusal>>,
 }
 
-impl RequestPlan {
+impl ComparableRequestPlan {
     /// Dry-runs a request; `caller` is the name of the caller of requests without a key.
     pub async fn for_sample(
         snapshot: &Snapshot,
@@ -102,7 +102,7 @@ impl RequestPlan {
             id: Some(REQUEST_ID),
             without: STATEFUL,
         };
-        let run = DryRun::run(snapshot, route, request).await;
+        let run = DryRunResult::run(snapshot, route, request).await;
         let outcome = outcome(route, run).await;
         Self::on(route, outcome)
     }
@@ -158,8 +158,8 @@ pub fn find_route<'s>(
     snapshot: &'s Snapshot,
     method: &Method,
     path: &str,
-) -> Result<FoundRoute<'s>, RequestPlan> {
-    let refused = |kind, message: String| RequestPlan {
+) -> Result<FoundRoute<'s>, ComparableRequestPlan> {
+    let refused = |kind, message: String| ComparableRequestPlan {
         route: None,
         filters: Vec::new(),
         outcome: PlannedOutcome::refused(kind, message),
@@ -226,8 +226,8 @@ impl ComparedRefusal {
     }
 }
 
-async fn outcome(route: &Route, run: DryRun) -> PlannedOutcome {
-    let DryRun {
+async fn outcome(route: &Route, run: DryRunResult) -> PlannedOutcome {
+    let DryRunResult {
         request,
         verdict,
         subrequests,

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(super) const IDLE: Duration = Duration::from_secs(10);
 
 /// A parsed URL.
-pub(super) struct FetchUrl {
+pub(super) struct EgressUrl {
     pub(super) is_https: bool,
     pub(super) host: Arc<str>,
     pub(super) port: u16,
@@ -24,13 +24,13 @@ pub(super) struct FetchUrl {
 }
 
 /// A request to the server of a URL.
-pub(super) struct FetchRequest {
+pub(super) struct EgressRequest {
     method: Method,
     target: Uri,
     pub(super) headers: HeaderMap,
 }
 
-impl FetchUrl {
+impl EgressUrl {
     pub(super) fn parse(url: &str) -> Result<Self, FetchError> {
         let uri: Uri = url.parse().map_err(|_| unfetched("not a URL"))?;
         let is_https = match uri.scheme() {
@@ -79,7 +79,7 @@ impl FetchUrl {
         peer
     }
 
-    pub(super) fn request(&self, method: Method) -> Result<FetchRequest, FetchError> {
+    pub(super) fn request(&self, method: Method) -> Result<EgressRequest, FetchError> {
         let target = Uri::try_from(self.path_and_query.as_str());
         let target = target.map_err(|_| unfetched("the path has characters that cannot be sent"));
         let mut headers = HeaderMap::new();
@@ -91,14 +91,14 @@ impl FetchUrl {
         ] {
             headers.insert(name, HeaderValue::from_static(value));
         }
-        Ok(FetchRequest {
+        Ok(EgressRequest {
             method,
             target: target?,
             headers,
         })
     }
 
-    pub(super) fn head<'r>(&'r self, request: &'r FetchRequest) -> RequestHead<'r> {
+    pub(super) fn head<'r>(&'r self, request: &'r EgressRequest) -> RequestHead<'r> {
         RequestHead {
             method: &request.method,
             target: &request.target,
@@ -150,7 +150,7 @@ pub(super) fn unfetched(reason: impl Into<String>) -> FetchError {
 
 #[cfg(test)]
 mod tests {
-    use super::FetchUrl;
+    use super::EgressUrl;
 
     #[test]
     fn a_url_is_taken_apart_or_refused() {
@@ -167,7 +167,7 @@ mod tests {
             ("https://x.example:/", "x.example", 443, "/"),
             ("https://x.example#part", "x.example", 443, "/"),
         ] {
-            let target = FetchUrl::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
+            let target = EgressUrl::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
             assert_eq!(
                 (&*target.host, target.port, &*target.path_and_query),
                 (host, port, path)
@@ -188,13 +188,13 @@ mod tests {
             "https://x.example/a b",
             "data:image/png;base64,AA==",
         ] {
-            assert!(FetchUrl::parse(url).is_err(), "{url}");
+            assert!(EgressUrl::parse(url).is_err(), "{url}");
         }
     }
 
     #[test]
     fn a_redirect_leads_to_a_path_or_to_a_url() {
-        let from = FetchUrl::parse("https://x.example/a").unwrap();
+        let from = EgressUrl::parse("https://x.example/a").unwrap();
         for (location, host, path) in [
             ("/b?c#d", "x.example", "/b?c"),
             ("https://y.example/b", "y.example", "/b"),

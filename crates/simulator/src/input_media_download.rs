@@ -21,22 +21,22 @@ const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// All downloads so far.
 #[derive(Default)]
-pub struct MediaDownloads(Mutex<Vec<MediaDownload>>);
+pub struct InputMediaDownloadLog(Mutex<Vec<FinishedInputDownload>>);
 
 /// A finished download.
-struct MediaDownload {
+struct FinishedInputDownload {
     url: String,
-    outcome: Result<DownloadedFile, String>,
+    outcome: Result<DownloadedInputSummary, String>,
 }
 
-struct DownloadedFile {
+struct DownloadedInputSummary {
     status: u16,
     content_type: String,
     bytes: u64,
     sha256: String,
 }
 
-impl MediaDownloads {
+impl InputMediaDownloadLog {
     /// Downloads the media that a create names, in the background.
     pub fn start(self: &Arc<Self>, create: &Value) {
         let mut urls = Vec::new();
@@ -46,7 +46,7 @@ impl MediaDownloads {
             tokio::spawn(async move {
                 let outcome = download(&url).await.map_err(|error| error.to_string());
                 let mut list = downloads.0.lock().unwrap_or_else(PoisonError::into_inner);
-                list.push(MediaDownload { url, outcome });
+                list.push(FinishedInputDownload { url, outcome });
             });
         }
     }
@@ -54,12 +54,12 @@ impl MediaDownloads {
     /// All finished downloads as a JSON array, in the order in which they finished.
     pub fn json(&self) -> JsonText {
         let downloads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let records: Vec<_> = downloads.iter().map(MediaDownload::json).collect();
+        let records: Vec<_> = downloads.iter().map(FinishedInputDownload::json).collect();
         JsonText::serialize(&records)
     }
 }
 
-impl MediaDownload {
+impl FinishedInputDownload {
     fn json(&self) -> JsonText {
         match &self.outcome {
             Ok(file) => object! {
@@ -87,7 +87,7 @@ fn is_of_a_store(text: &str) -> bool {
     host.is_some_and(|host| LOOPBACK.contains(&&*host))
 }
 
-async fn download(url: &str) -> Result<DownloadedFile, Box<dyn Error + Send + Sync>> {
+async fn download(url: &str) -> Result<DownloadedInputSummary, Box<dyn Error + Send + Sync>> {
     let uri: Uri = url.parse()?;
     let authority = uri.authority().ok_or("the URL has no host")?;
     let address = (
@@ -107,7 +107,7 @@ async fn download(url: &str) -> Result<DownloadedFile, Box<dyn Error + Send + Sy
     let content_type = content_type.and_then(|value| value.to_str().ok());
     let content_type = content_type.unwrap_or_default().to_owned();
     let (bytes, sha256) = hash(response.into_body()).await?;
-    Ok(DownloadedFile {
+    Ok(DownloadedInputSummary {
         status,
         content_type,
         bytes,

@@ -6,9 +6,9 @@ use std::ops::Deref;
 
 /// The body of a request, which everyone may read and only the module above may replace.
 #[derive(Default)]
-pub struct CurrentBody(RequestBody);
+pub struct GuardedBody(RequestBody);
 
-impl CurrentBody {
+impl GuardedBody {
     /// Sets the body that arrived.
     ///
     /// # Panics
@@ -31,7 +31,7 @@ impl CurrentBody {
     }
 }
 
-impl Deref for CurrentBody {
+impl Deref for GuardedBody {
     type Target = RequestBody;
 
     fn deref(&self) -> &RequestBody {
@@ -39,7 +39,7 @@ impl Deref for CurrentBody {
     }
 }
 
-impl From<RequestBody> for CurrentBody {
+impl From<RequestBody> for GuardedBody {
     fn from(body: RequestBody) -> Self {
         Self(body)
     }
