@@ -4,3 +4,4 @@ pub mod callbacks;
 pub mod feature;
 pub mod filter;
 pub mod polls;
+mod status_request;

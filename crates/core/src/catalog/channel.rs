@@ -94,6 +94,15 @@ pub struct Origin {
     pub tls: Option<OriginTls>,
 }
 
+impl Origin {
+    /// The base URL, without a trailing slash.
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let authority = self.authority.to_str().unwrap_or_default();
+        format!("{scheme}://{authority}{}", self.base_path)
+    }
+}
+
 /// TLS to a provider; certificates are in DER.
 #[derive(Debug, Hash)]
 pub struct OriginTls {

@@ -110,7 +110,9 @@ pub struct AttemptView {
     /// Replaces the caller's method, path and body, for providers with another protocol.
     pub request_override: UpstreamRequestOverride,
     /// Members of the JSON object that is sent, set after all filters ran, whichever of them made the body.
-    pub body_members: Vec<(&'static str, Bytes)>,
+    pub body_members: Vec<(String, Bytes)>,
+    /// Members of the query, likewise.
+    pub query_members: Vec<(String, String)>,
 }
 
 /// Parts of an upstream request that replace the caller's.

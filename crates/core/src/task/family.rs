@@ -3,16 +3,22 @@
 mod body_builder;
 mod build;
 pub mod call;
+mod document_expression;
+mod field_mapping;
 pub(super) mod json_fragment;
 mod media;
 mod media_rule;
+mod modes;
 mod native;
+pub mod path_template;
 mod request;
 mod requested_video;
 mod response;
+mod response_pointer;
 mod source;
 #[cfg(test)]
 mod tests;
+mod value_template;
 
 pub use build::InvalidFamily;
 pub use call::{RequestTemplate, TaskCreateTemplate};
@@ -21,14 +27,15 @@ pub use media_rule::{MediaRoleRule, RequestedOutputDuration};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
 pub use requested_video::RequestedVideo;
 pub use response::{InvalidTaskResponse, UpstreamError};
+pub use source::SentCreate;
 
 use super::generic::GenericField;
 use super::state::TaskState;
 use super::time::TimeFormat;
-use body_builder::{RequestBodyPointer, ValueTemplate};
+use field_mapping::{FieldTarget, RequestMapping};
 use headgate_protocol::Protocol;
+use http::StatusCode;
 use media::FamilyMediaRules;
-use serde_json::Value;
 use source::ValueSourceList;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,13 +44,21 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct VideoFamily {
     pub name: Arc<str>,
+    /// The vendor's name, for people.
+    pub vendor: Option<String>,
     /// The protocol of callers who use the family's native API, if there is one.
     pub protocol: Option<Protocol>,
     pub create: TaskCreateTemplate,
     pub query: TaskQueryCall,
     /// `None` if tasks cannot be cancelled.
     pub cancel: Option<TaskCancelCall>,
+    /// The request for the result of a task that has succeeded; `None` if its status has the result.
+    pub result: Option<RequestTemplate>,
+    /// The member of a callback that is sent back to confirm its URL.
+    pub callback_challenge: Option<String>,
     request: RequestMapping,
+    /// Whether an expression reads the create in the generic shape.
+    reads_create: bool,
     task_id: ValueSourceList,
     status: StatusMapping,
     response: ResponseFieldSources,
@@ -52,17 +67,35 @@ pub struct VideoFamily {
     media: FamilyMediaRules,
 }
 
+/// Where a create has the URL to which the provider sends status changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallbackTarget<'a> {
+    /// A member of the body itself.
+    Member(&'a str),
+    /// A member of the query.
+    Query(&'a str),
+}
+
 impl VideoFamily {
-    /// Whether the provider sends status changes to the URL in the request's member `callback_url`.
-    pub fn sends_callbacks(&self) -> bool {
-        let field = &self.request.fields[GenericField::CallbackUrl as usize];
-        matches!(field, FieldMapping::Put { to, .. } if to.is_member("callback_url"))
+    /// Where a create has the URL to which the provider sends status changes; `None` if it sends none.
+    pub fn callback_target(&self) -> Option<CallbackTarget<'_>> {
+        let mut mappings = self.request.all_for(GenericField::CallbackUrl);
+        mappings.find_map(|mapping| match &mapping.put()?.to {
+            FieldTarget::Body(to) => to.member().map(CallbackTarget::Member),
+            FieldTarget::Query(name) => Some(CallbackTarget::Query(name)),
+            FieldTarget::Nowhere => None,
+        })
     }
 
-    /// Whether the caller's callback URL reaches the provider elsewhere than in that member.
+    /// Whether the provider sends status changes to a URL that the gateway sets.
+    pub fn sends_callbacks(&self) -> bool {
+        self.callback_target().is_some()
+    }
+
+    /// Whether the caller's callback URL reaches the provider where the gateway cannot set another one.
     pub fn passes_callback_url_on(&self) -> bool {
-        let field = &self.request.fields[GenericField::CallbackUrl as usize];
-        matches!(field, FieldMapping::Put { to, .. } if !to.is_member("callback_url"))
+        let mut mappings = self.request.all_for(GenericField::CallbackUrl);
+        mappings.any(|mapping| mapping.put().is_some()) && !self.sends_callbacks()
     }
 }
 
@@ -96,37 +129,6 @@ pub struct TaskCancelCall {
     pub statuses: Vec<TaskState>,
 }
 
-/// How the fields of a generic request are mapped.
-#[derive(Debug)]
-struct RequestMapping {
-    base: ValueTemplate,
-    model: FieldMapping,
-    /// In the order of `GenericField::ALL`.
-    fields: [FieldMapping; 9],
-    /// In the order of `MediaRole`.
-    medias: [FieldMapping; 5],
-}
-
-/// The mapping of a field.
-#[derive(Debug)]
-enum FieldMapping {
-    Put {
-        to: RequestBodyPointer,
-        value: ValueTemplate,
-        choices: AllowedValues,
-    },
-    Refuse(String),
-    Ignore(String),
-}
-
-/// The values of a field that a provider supports.
-#[derive(Debug)]
-enum AllowedValues {
-    Any,
-    /// Each value with its replacement, if there is one.
-    Of(Vec<(String, Option<Value>)>),
-}
-
 #[derive(Debug)]
 struct StatusMapping {
     at: ValueSourceList,
@@ -149,6 +151,8 @@ struct TaskExpiry {
 #[derive(Debug)]
 struct ResponseFieldSources {
     video_url: ValueSourceList,
+    /// A share from 0 to 1, or a percentage.
+    progress: ValueSourceList,
     video_duration: ValueSourceList,
     resolution: ValueSourceList,
     ratio: ValueSourceList,
@@ -171,6 +175,8 @@ struct ErrorMapping {
     code: ValueSourceList,
     message: ValueSourceList,
     failover_codes: Vec<String>,
+    /// The HTTP status that an error under 200 stands for, by its code; a trailing `*` matches any rest.
+    statuses: Vec<(String, StatusCode)>,
 }
 
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! Parses a create request of the generic protocol: its fields and media.
 
+mod document;
 mod media;
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,8 @@ pub struct TaskStatus {
     /// The provider's status if the family does not know it, for the header `x-headgate-upstream-status`. Printable
     /// ASCII, at most 64 characters.
     pub upstream_word: Option<String>,
+    /// In percent, if the provider reports it.
+    pub progress: Option<u8>,
     /// Always set on success.
     pub video_url: Option<String>,
     /// Seconds; only on success.

@@ -50,6 +50,8 @@ enum ResponseStartResult {
     Json(ExaminedBodyKind),
     /// An error under a success status.
     EmbeddedError(Bytes),
+    /// As that, by which the provider has refused the request, with the status that it stands for.
+    RefusalUnderSuccess(StatusCode, Bytes),
     /// No JSON object under a success status.
     Unreadable,
     /// A stream, or a body that is not examined.
@@ -73,6 +75,15 @@ impl Attempts<'_> {
             Ok(ResponseStartResult::Json(examined)) => self.keep_body(response, lease, examined),
             Ok(ResponseStartResult::EmbeddedError(body)) => {
                 self.fail_embedded(response, lease, body, had_cost)
+            }
+            Ok(ResponseStartResult::RefusalUnderSuccess(status, bytes)) => {
+                self.request.info.may_have_cost = had_cost;
+                self.request.info.processing = processing_by(status);
+                response.status = status;
+                response.examined = ExaminedBodyKind::EmbeddedError;
+                response.drop_peeked();
+                let end = BodyEnd::Complete;
+                self.fail_with_error(response, lease, BodyReadResult { bytes, end })
             }
             Ok(ResponseStartResult::Unreadable) => {
                 // Nothing of it can be shown to the caller.
@@ -132,7 +143,17 @@ impl Attempts<'_> {
             None => kind,
             // A response without content has nothing to examine.
             Some(_) if status == StatusCode::NO_CONTENT => kind,
-            Some(protocol) => match self.examine_body(response, protocol).await? {
+            Some(protocol) => match self
+                .examine_body(
+                    response,
+                    protocol,
+                    lease.candidate.channel.family.as_deref(),
+                )
+                .await?
+            {
+                BodyExaminationResult::Refusal(status, body) => {
+                    return Ok(ResponseStartResult::RefusalUnderSuccess(status, body));
+                }
                 BodyExaminationResult::Success => {
                     return Ok(ResponseStartResult::Json(ExaminedBodyKind::Success));
                 }

@@ -18,10 +18,12 @@ use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::output_check::asks_for_stream;
 use headgate_core::filter::stream_info::UpstreamProcessing;
 use headgate_core::filter::view::{RequestView, ResponseBodyKind};
+use headgate_core::task::family::VideoFamily;
 use headgate_protocol::error_class::{
     ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
 };
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::response_verdict::{ResponseVerdict, reported_status};
 use headgate_protocol::sse::is_event_stream_start;
 use headgate_protocol::{
@@ -45,6 +47,8 @@ pub(super) enum BodyExaminationResult {
     /// An event stream whose headers say something else.
     EventStream,
     Failure(Bytes),
+    /// An error that, by the channel's video family, refuses the create, with the status that it stands for.
+    Refusal(StatusCode, Bytes),
     Unreadable,
 }
 
@@ -67,6 +71,7 @@ impl Attempts<'_> {
         &mut self,
         response: &mut UpstreamResponse,
         protocol: ChannelProtocol,
+        family: Option<&VideoFamily>,
     ) -> Result<BodyExaminationResult, Fault> {
         response.sniff_coding();
         let held_max = self.route.failover.buffer_first_events;
@@ -79,7 +84,7 @@ impl Attempts<'_> {
             return Ok(BodyExaminationResult::Unreadable);
         };
         if response.is_peeked_whole() {
-            return Ok(self.examination(protocol, first));
+            return Ok(self.examination(protocol, family, first));
         }
         let is_large = response.declared_bytes() > EXAMINED_BYTES_MAX;
         let until = Instant::now() + held_max;
@@ -116,13 +121,21 @@ impl Attempts<'_> {
                 Err(ChunkReadError::Broken(fault)) => return Err(fault),
             }
             if response.is_peeked_whole() {
-                return Ok(self.examination(protocol, body.into_bytes()));
+                return Ok(self.examination(protocol, family, body.into_bytes()));
             }
         }
     }
 
     /// What a body is that has arrived whole.
-    fn examination(&self, protocol: ChannelProtocol, body: Bytes) -> BodyExaminationResult {
+    fn examination(
+        &self,
+        protocol: ChannelProtocol,
+        family: Option<&VideoFamily>,
+        body: Bytes,
+    ) -> BodyExaminationResult {
+        if let Some(judged) = family.and_then(|family| judged_by_family(family, &body)) {
+            return judged;
+        }
         match protocol.success().judge(&body) {
             ResponseVerdict::Success => BodyExaminationResult::Success,
             ResponseVerdict::Failure => BodyExaminationResult::Failure(body),
@@ -224,6 +237,16 @@ impl Exchange<'_> {
             }
         }
     }
+}
+
+/// What the response to a create is by the channel's family; `None` if it has neither a task id nor a listed error.
+fn judged_by_family(family: &VideoFamily, body: &Bytes) -> Option<BodyExaminationResult> {
+    let document = JsonDocument::parse(body.clone(), &JsonLimits::default()).ok()?;
+    if family.has_task_id(&document) {
+        return Some(BodyExaminationResult::Success);
+    }
+    let status = family.status_under_success(&document)?;
+    Some(BodyExaminationResult::Refusal(status, body.clone()))
 }
 
 /// The status of an error that came with a success status: the one that its body names, or else one for its class.

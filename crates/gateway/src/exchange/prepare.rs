@@ -9,6 +9,7 @@ use headgate_core::catalog::channel::{Channel, Credential};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
+use headgate_core::task::family::path_template::add_to_query;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::edit::{BodySegments, JsonEdits};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
@@ -56,6 +57,7 @@ pub(crate) async fn prepare(
         edited_by: None,
         request_override: UpstreamRequestOverride::default(),
         body_members: Vec::new(),
+        query_members: Vec::new(),
     };
     route.request.on_attempt(request, &mut attempt).await?;
     let AttemptView {
@@ -63,6 +65,7 @@ pub(crate) async fn prepare(
         mut edits,
         request_override,
         body_members,
+        query_members,
         ..
     } = attempt;
     let method = request_override
@@ -82,6 +85,7 @@ pub(crate) async fn prepare(
         Some(path) => format!("{}{path}", channel.origin.base_path),
         None => upstream_path(channel, request)?,
     };
+    let path = with_query_members(path, &query_members);
     let prepared = PreparedRequest::new(target, Some(&request.id), method, path, headers, body)?;
     Ok(PreparedRequest {
         timeouts: route.timeouts.over(channel.timeouts),
@@ -99,7 +103,7 @@ fn caller_body(body: &RequestBody, edits: &JsonEdits, method: &Method) -> Prepar
 }
 
 /// A body that a filter made, with the members that other filters set.
-fn with_members(body: Bytes, members: &[(&'static str, Bytes)]) -> Result<BodySegments, Fault> {
+fn with_members(body: Bytes, members: &[(String, Bytes)]) -> Result<BodySegments, Fault> {
     if members.is_empty() {
         return Ok(BodySegments::from(body));
     }
@@ -115,11 +119,14 @@ fn with_members(body: Bytes, members: &[(&'static str, Bytes)]) -> Result<BodySe
     Ok(edits.apply(document.body()))
 }
 
-fn insert_members(
-    edits: &mut JsonEdits,
-    document: &JsonDocument,
-    members: &[(&'static str, Bytes)],
-) {
+fn with_query_members(mut path: String, members: &[(String, String)]) -> String {
+    for (name, value) in members {
+        add_to_query(&mut path, name, value);
+    }
+    path
+}
+
+fn insert_members(edits: &mut JsonEdits, document: &JsonDocument, members: &[(String, Bytes)]) {
     for (name, value) in members {
         edits.insert_member(document.root(), name, value.clone());
     }

@@ -6,7 +6,7 @@ use super::records::{CallbackRecordStore, StoredRecord};
 use super::subscription::{CallerStatusFormat, StatusQueryOutcome, Subscription};
 use super::worker::{CallbackWorker, CallbackWorkerContext};
 use crate::polls::{CallerStatusPoll, ProviderStatusReport, StatusQueryError};
-use bytes::Bytes;
+use crate::status_request::{call_headers, status_request};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::calendar::unix_ms;
@@ -15,7 +15,7 @@ use headgate_core::subrequest::Subrequest;
 use headgate_core::task::family::VideoFamily;
 use headgate_core::task::id::TaskId;
 use headgate_core::task::state::TaskState;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -126,7 +126,12 @@ impl CallbackWorker {
         subscribed: &QueryableSubscribedTask,
         leased: &StoredRecord<Subscription>,
     ) -> TaskQueryResult {
-        let subrequest = self.subrequests.send(subscribed.subrequest(&leased.key));
+        let subrequest = status_request(
+            &self.subrequests,
+            subscribed.subrequest(&leased.key),
+            &subscribed.family,
+            &subscribed.task,
+        );
         let poll = CallerStatusPoll {
             family: subscribed.family.clone(),
             task: subscribed.task.clone(),
@@ -287,8 +292,8 @@ impl QueryableSubscribedTask {
             candidate: self.candidate.clone(),
             method: call.method.clone(),
             path: call.path(&self.task.upstream),
-            headers: call.headers.iter().cloned().collect::<HeaderMap>(),
-            body: Bytes::new(),
+            headers: call_headers(call),
+            body: call.body(&self.task.upstream),
             upstream_request_id: Arc::default(),
             max_wait: CHANNEL_MAX_WAIT,
         }

@@ -1,6 +1,5 @@
 //! Values of a family's definition that have a short form: the place of a field, and places in a response.
 
-use crate::scalar::one_or_more::OneOrMore;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,17 +11,50 @@ use std::collections::BTreeMap;
 #[serde(from = "ShortOrFullFieldMapping")]
 pub struct FieldMappingConfig {
     pub to: Option<String>,
+    pub query: Option<String>,
     pub value: Option<Value>,
-    pub allowed: Vec<String>,
+    pub allowed: Vec<AllowedWord>,
     pub map: BTreeMap<String, Value>,
+    pub min: Option<i64>,
+    pub max: Option<i64>,
+    pub default: Option<Value>,
+    pub required: bool,
     pub refuse: Option<String>,
     pub ignore: Option<String>,
 }
 
 /// Where something lies in a response: the first of these that is there counts.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(from = "OneOrMore")]
-pub struct ValueSourcesConfig(pub Vec<String>);
+#[serde(from = "OneOrMoreSources")]
+pub struct ValueSourcesConfig(pub Vec<ComputableText>);
+
+/// A text, or `{cel: …}`, which computes it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged)]
+pub enum ComputableText {
+    Text(String),
+    Computed(ExpressionConfig),
+}
+
+/// An expression in place of a value.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct ExpressionConfig {
+    pub cel: String,
+}
+
+/// A value that a field may have, as text.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(from = "Value")]
+pub struct AllowedWord(pub String);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMoreSources {
+    // Before `One`: a mapping is also read from a list of its values.
+    Several(Vec<ComputableText>),
+    One(ComputableText),
+}
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -31,20 +63,33 @@ enum ShortOrFullFieldMapping {
     Full(FullFieldMapping),
 }
 
-/// Exactly one of `to`, `refuse` and `ignore`.
+/// Exactly one of `to`, `query`, `refuse` and `ignore`; none of them for a field that only expressions read.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FullFieldMapping {
-    /// JSON pointer of the field's place in the provider's request; a trailing `-` appends to an array.
+    /// JSON pointer of the field's place in the provider's request; a number is an element of an array, and a trailing
+    /// `-` appends to one.
     to: Option<String>,
-    /// What is written; `{}` stands for the value of the field. Default: the value itself.
+    /// Member of the query in which the value is sent.
+    query: Option<String>,
+    /// What is written; `{}` stands for the value of the field, `{base64}`, `{media_type}` and `{url_or_base64}` for
+    /// parts of a data URI, and `{cel: …}` for the value of an expression over the create. Default: the value itself.
     value: Option<Value>,
     /// Allowed values; others are refused. Default: any value.
     #[serde(default)]
-    allowed: Vec<String>,
+    allowed: Vec<AllowedWord>,
     /// Mapping of values to those of the provider; others are refused. Default: any value, unchanged.
     #[serde(default)]
     map: BTreeMap<String, Value>,
+    /// Lowest number; a lower one is refused. Default: none.
+    min: Option<i64>,
+    /// Highest number; a higher one is refused. Default: none.
+    max: Option<i64>,
+    /// Value of the field if the request has none. Default: none.
+    default: Option<Value>,
+    /// Whether a request without the field is refused. Default: false.
+    #[serde(default)]
+    required: bool,
     /// Reason why the field is refused, as it reads after "model `x`".
     refuse: Option<String>,
     /// Reason why the field is ignored, as it reads after "model `x`".
@@ -61,17 +106,27 @@ impl From<ShortOrFullFieldMapping> for FieldMappingConfig {
             ShortOrFullFieldMapping::Full(full) => {
                 let FullFieldMapping {
                     to,
+                    query,
                     value,
                     allowed,
                     map,
+                    min,
+                    max,
+                    default,
+                    required,
                     refuse,
                     ignore,
                 } = full;
                 Self {
                     to,
+                    query,
                     value,
                     allowed,
                     map,
+                    min,
+                    max,
+                    default,
+                    required,
                     refuse,
                     ignore,
                 }
@@ -80,9 +135,21 @@ impl From<ShortOrFullFieldMapping> for FieldMappingConfig {
     }
 }
 
-impl From<OneOrMore> for ValueSourcesConfig {
-    fn from(OneOrMore(written): OneOrMore) -> Self {
-        Self(written)
+impl From<Value> for AllowedWord {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::String(text) => Self(text),
+            other => Self(other.to_string()),
+        }
+    }
+}
+
+impl From<OneOrMoreSources> for ValueSourcesConfig {
+    fn from(written: OneOrMoreSources) -> Self {
+        match written {
+            OneOrMoreSources::One(one) => Self(vec![one]),
+            OneOrMoreSources::Several(several) => Self(several),
+        }
     }
 }
 
@@ -101,17 +168,52 @@ impl JsonSchema for FieldMappingConfig {
     }
 }
 
+impl JsonSchema for AllowedWord {
+    fn schema_name() -> Cow<'static, str> {
+        "AllowedWord".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A text, a number or a boolean.",
+            "type": ["string", "number", "boolean"]
+        })
+    }
+}
+
+/// One object that may be text, so that a mistake in a mapping is named: `anyOf` could only say that neither fits.
+impl JsonSchema for ComputableText {
+    fn schema_name() -> Cow<'static, str> {
+        "ComputableText".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A text, or `{cel: …}` to compute it.",
+            "type": ["string", "object"],
+            "minLength": 1,
+            "properties": {"cel": {"type": "string"}},
+            "required": ["cel"],
+            "additionalProperties": false
+        })
+    }
+}
+
 impl JsonSchema for ValueSourcesConfig {
     fn schema_name() -> Cow<'static, str> {
         "Sources".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let source = generator.subschema_for::<ComputableText>();
         json_schema!({
-            "description": "A JSON pointer, `/a - /b`, `/a / /b` (rounded down) or text as `{/a}p`; or a list of these, tried in order.",
-            "type": ["string", "array"],
+            "description": "A JSON pointer, `/a - /b`, `/a / /b` (rounded down), text as `{/a}p`, or `{cel: …}`; or a list of these, tried in order.",
+            "type": ["string", "array", "object"],
             "minLength": 1,
-            "items": {"type": "string", "minLength": 1}
+            "items": source,
+            "properties": {"cel": {"type": "string"}},
+            "required": ["cel"],
+            "additionalProperties": false
         })
     }
 }

@@ -1,35 +1,40 @@
 //! Builds the JSON body of a provider's request by setting values at JSON pointers.
 
-use super::json_fragment::JsonFragment;
 use headgate_protocol::json::quoted;
-use serde_json::Value;
 use std::borrow::Cow;
 
-/// A target in a request body: nested member names, and whether to append to the list at the last one.
+/// A target in a request body: nested members and elements, and whether to append to the list at the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestBodyPointer {
-    keys: Vec<String>,
+    keys: Vec<TargetKey>,
     append: bool,
 }
 
-impl RequestBodyPointer {
-    /// Whether this is the member `name` of the body itself.
-    pub fn is_member(&self, name: &str) -> bool {
-        !self.append && self.keys == [name]
-    }
+/// A step to a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum TargetKey {
+    Member(String),
+    /// An element of a list, which begins at 0 and has no gaps.
+    Element(usize),
 }
 
-/// The value to set at a target, with a placeholder for the field's value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ValueTemplate {
-    /// The field's value.
-    Hole,
-    /// A string: the field's value between each two of these texts.
-    Text(Vec<String>),
-    /// JSON text without a placeholder.
-    Json(Vec<u8>),
-    List(Vec<ValueTemplate>),
-    Object(Vec<(String, ValueTemplate)>),
+impl RequestBodyPointer {
+    /// The member, if this is one of the body itself.
+    pub fn member(&self) -> Option<&str> {
+        match (self.append, self.keys.as_slice()) {
+            (false, [TargetKey::Member(only)]) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The greatest index of an element on the way; `None` if there is none.
+    pub fn element(&self) -> Option<usize> {
+        let keys = self.keys.iter().filter_map(|key| match key {
+            TargetKey::Member(_) => None,
+            TargetKey::Element(index) => Some(*index),
+        });
+        keys.max()
+    }
 }
 
 /// A body while it is built.
@@ -47,21 +52,14 @@ pub enum JsonBodyBuilder<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointerConflict;
 
-/// The placeholder for the value in a template.
-const HOLE: &str = "{}";
-
 impl RequestBodyPointer {
-    /// The target of an RFC 6901 pointer; `-` at its end appends to a list.
+    /// The target of an RFC 6901 pointer; a number is an element of a list, and `-` at the end appends to one.
     pub fn parse(pointer: &str) -> Option<Self> {
-        let tokens = pointer.strip_prefix('/')?.split('/');
-        let unescaped = tokens.map(|token| token.replace("~1", "/").replace("~0", "~"));
-        let mut keys: Vec<String> = unescaped.collect();
-        let append = keys.last().is_some_and(|last| last == "-");
-        if append {
-            keys.pop();
-        }
-        let named = !keys.is_empty() && keys.iter().all(|key| !key.is_empty() && key != "-");
-        named.then_some(Self { keys, append })
+        let mut tokens: Vec<&str> = pointer.strip_prefix('/')?.split('/').collect();
+        let append = tokens.pop_if(|last| *last == "-").is_some();
+        let keys: Option<Vec<_>> = tokens.into_iter().map(TargetKey::parse).collect();
+        let keys = keys.filter(|keys| matches!(keys.first(), Some(TargetKey::Member(_))))?;
+        Some(Self { keys, append })
     }
 
     /// The pointer to a value that was set; `index` is that of an appended element.
@@ -69,7 +67,10 @@ impl RequestBodyPointer {
         let mut pointer = String::new();
         for key in &self.keys {
             pointer.push('/');
-            pointer += &key.replace('~', "~0").replace('/', "~1");
+            match key {
+                TargetKey::Member(name) => pointer += &name.replace('~', "~0").replace('/', "~1"),
+                TargetKey::Element(index) => pointer += &index.to_string(),
+            }
         }
         if self.append {
             pointer += &format!("/{index}");
@@ -78,48 +79,17 @@ impl RequestBodyPointer {
     }
 }
 
-impl ValueTemplate {
-    pub fn new(value: &Value) -> Self {
-        match value {
-            Value::String(text) if text == HOLE => Self::Hole,
-            Value::String(text) if text.contains(HOLE) => {
-                Self::Text(text.split(HOLE).map(String::from).collect())
-            }
-            Value::Array(items) => Self::List(items.iter().map(Self::new).collect()),
-            Value::Object(members) => {
-                let member = |(key, value): (&String, _)| (key.clone(), Self::new(value));
-                Self::Object(members.iter().map(member).collect())
-            }
-            scalar => Self::Json(scalar.to_string().into_bytes()),
-        }
-    }
+/// Lists with more elements are no places of single values.
+const ELEMENTS_MAX: usize = 100;
 
-    /// Whether the template contains a placeholder.
-    pub fn has_hole(&self) -> bool {
-        match self {
-            Self::Hole | Self::Text(_) => true,
-            Self::Json(_) => false,
-            Self::List(items) => items.iter().any(Self::has_hole),
-            Self::Object(members) => members.iter().any(|(_, value)| value.has_hole()),
+impl TargetKey {
+    fn parse(token: &str) -> Option<Self> {
+        if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit()) {
+            let index = token.parse().ok().filter(|index| *index < ELEMENTS_MAX);
+            return index.map(Self::Element);
         }
-    }
-
-    pub fn fill<'a>(&'a self, fragment: &JsonFragment<'a>) -> JsonBodyBuilder<'a> {
-        match self {
-            Self::Hole => JsonBodyBuilder::Json(fragment.clone().into_json()),
-            Self::Text(parts) => {
-                let text = parts.join(&*fragment.text_value());
-                JsonBodyBuilder::Json(quoted(&text).to_vec().into())
-            }
-            Self::Json(json) => JsonBodyBuilder::Json(json.into()),
-            Self::List(items) => {
-                JsonBodyBuilder::List(items.iter().map(|item| item.fill(fragment)).collect())
-            }
-            Self::Object(members) => {
-                let member = |(key, value): &'a (String, Self)| (key.into(), value.fill(fragment));
-                JsonBodyBuilder::Object(members.iter().map(member).collect())
-            }
-        }
+        let name = token.replace("~1", "/").replace("~0", "~");
+        (!name.is_empty() && name != "-").then_some(Self::Member(name))
     }
 }
 
@@ -127,7 +97,7 @@ impl<'a> JsonBodyBuilder<'a> {
     /// Sets a value at a target; returns the index of an appended element, else 0.
     ///
     /// # Errors
-    /// The target has a value already.
+    /// The target has a value already, or a list would have a gap.
     pub fn put(
         &mut self,
         target: &'a RequestBodyPointer,
@@ -135,7 +105,10 @@ impl<'a> JsonBodyBuilder<'a> {
     ) -> Result<usize, PointerConflict> {
         let mut at = self;
         for key in &target.keys {
-            at = at.member(key)?;
+            at = match key {
+                TargetKey::Member(name) => at.member(name)?,
+                TargetKey::Element(index) => at.element(*index)?,
+            };
         }
         match (&mut *at, target.append) {
             (Self::Empty, false) => *at = value,
@@ -169,6 +142,19 @@ impl<'a> JsonBodyBuilder<'a> {
             members.len() - 1
         });
         Ok(&mut members[at].1)
+    }
+
+    fn element(&mut self, index: usize) -> Result<&mut Self, PointerConflict> {
+        if let Self::Empty = self {
+            *self = Self::List(Vec::new());
+        }
+        let Self::List(items) = self else {
+            return Err(PointerConflict);
+        };
+        if items.len() == index {
+            items.push(Self::Empty);
+        }
+        items.get_mut(index).ok_or(PointerConflict)
     }
 
     fn write(&self, json: &mut Vec<u8>) {
@@ -217,7 +203,7 @@ impl<'a> JsonBodyBuilder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn values_are_put_at_their_places() {
@@ -263,39 +249,28 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_pointer_is_no_target() {
-        for pointer in ["", "a", "/", "/-", "/a/-/b", "/a//b"] {
-            assert_eq!(RequestBodyPointer::parse(pointer), None, "{pointer}");
+    fn elements_of_a_list_have_no_gaps() {
+        let targets = ["/list/0", "/list/1/a", "/list/1/b", "/list/-"]
+            .map(|pointer| RequestBodyPointer::parse(pointer).unwrap());
+        let mut body = JsonBodyBuilder::default();
+        for (at, target) in targets.iter().enumerate() {
+            let value = JsonBodyBuilder::Json(at.to_string().into_bytes().into());
+            body.put(target, value).unwrap();
         }
+        let json: Value = serde_json::from_slice(&body.to_json()).unwrap();
+        assert_eq!(json, json!({"list": [0, {"a": 1, "b": 2}, 3]}));
+        let second = RequestBodyPointer::parse("/list/1").unwrap();
+        let value = JsonBodyBuilder::Json(b"1"[..].into());
+        let put = JsonBodyBuilder::default().put(&second, value);
+        assert_eq!(put, Err(PointerConflict));
     }
 
     #[test]
-    fn templates_take_the_value_in() {
-        let table = [
-            (json!("{}"), r#""5""#, json!("5")),
-            (json!("{}"), "5", json!(5)),
-            (json!("{}s, {}"), "5", json!("5s, 5")),
-            (json!("{}s"), r#""\"5""#, json!("\"5s")),
-            (
-                json!({"a": ["{}", 1, null], "b": true}),
-                "5",
-                json!({"a": [5, 1, null], "b": true}),
-            ),
-            (json!("none"), "5", json!("none")),
-        ];
-        for (template, value, expected) in table {
-            let fragment = JsonFragment::number(5);
-            let fragment = match value {
-                "5" => fragment,
-                text => JsonFragment::text(&serde_json::from_str::<String>(text).unwrap()),
-            };
-            let filled = ValueTemplate::new(&template);
-            let json = filled.fill(&fragment).to_json();
-            assert_eq!(
-                serde_json::from_slice::<Value>(&json).unwrap(),
-                expected,
-                "{template}"
-            );
+    fn an_invalid_pointer_is_no_target() {
+        for pointer in [
+            "", "a", "/", "/-", "/a/-/b", "/a//b", "/0", "/0/a", "/a/100",
+        ] {
+            assert_eq!(RequestBodyPointer::parse(pointer), None, "{pointer}");
         }
     }
 }

@@ -1,18 +1,12 @@
 //! Builds a family from its definition and reports all errors at once.
 
+mod calls;
 mod media;
 mod requests;
 mod responses;
 
-use super::call::{ID, RequestTemplate, TaskCreateTemplate};
-use super::{TaskCancelCall, TaskQueryCall, VideoFamily};
-use crate::task::definition::{
-    TaskCancelConfig, TaskCreateConfig, TaskQueryConfig, VideoFamilyDefinitionConfig,
-};
-use crate::task::state::TaskState;
-use http::uri::PathAndQuery;
-use http::{HeaderName, HeaderValue, Method};
-use std::collections::BTreeMap;
+use super::VideoFamily;
+use crate::task::definition::VideoFamilyDefinitionConfig;
 
 /// An error in a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,24 +62,38 @@ impl FamilyErrors {
         let query = self.section("query", &config.query);
         let query = query.map(|query| self.query(query));
         let cancel = config.cancel.as_ref().map(|cancel| self.cancel(cancel));
+        let result = config.result.as_ref().map(|result| self.result(result));
+        let callback_challenge = config.callback.as_ref();
+        let callback_challenge = callback_challenge.map(|callback| self.challenge(callback));
         let request = self.section("request", &config.request);
-        let request = request.map(|request| self.request(request));
+        let path_has_model = config
+            .create
+            .as_ref()
+            .is_some_and(|create| create.names_model());
+        let request = request.map(|request| self.request(request, path_has_model));
         let task_id = self.section("task_id", &config.task_id);
-        let task_id = task_id.map(|task_id| self.pointers("/task_id", task_id));
+        let is_native = config.protocol.is_some();
+        let task_id = task_id.map(|task_id| self.task_id(task_id, is_native));
         let status = self.section("status", &config.status);
-        let status = status.map(|status| self.status(status));
+        let status = status.map(|status| self.status(status, is_native));
         let response = self.section("response", &config.response);
         let response = response.map(|response| self.response(response));
         let errors = self.errors(&config.errors.clone().unwrap_or_default());
         let native = self.native(&config.native.clone().unwrap_or_default());
         let media = self.media(&config.media.clone().unwrap_or_default());
+        let (create, request) = (create??, request?);
+        let reads_create = request.is_computed() || create.reads_create();
         Some(VideoFamily {
             name: name.into(),
+            vendor: config.vendor.clone(),
             protocol: config.protocol,
-            create: create??,
+            create,
             query: query??,
             cancel: cancel.flatten(),
-            request: request?,
+            result: result.flatten(),
+            callback_challenge,
+            request,
+            reads_create,
             task_id: task_id?,
             status: status?,
             response: response?,
@@ -93,122 +101,6 @@ impl FamilyErrors {
             native,
             media,
         })
-    }
-
-    fn create(&mut self, config: &TaskCreateConfig) -> Option<TaskCreateTemplate> {
-        let TaskCreateConfig {
-            method,
-            path,
-            headers,
-            other_paths,
-        } = config;
-        let mut others = Vec::new();
-        for (path, fields) in other_paths {
-            let at = child("/create/other_paths", path);
-            self.path(&at, path, false);
-            others.push((path.clone(), self.pointers(&at, fields)));
-        }
-        let call = self.call("/create", (method, path, headers), false)?;
-        Some(TaskCreateTemplate::new(call, others))
-    }
-
-    fn call(
-        &mut self,
-        at: &str,
-        (method, path, headers): (&str, &str, &BTreeMap<String, String>),
-        with_id: bool,
-    ) -> Option<RequestTemplate> {
-        let known = Method::from_bytes(method.as_bytes()).ok();
-        let known = known.filter(|method| {
-            method
-                .as_str()
-                .bytes()
-                .all(|byte| byte.is_ascii_uppercase())
-        });
-        if known.is_none() {
-            self.add(
-                &format!("{at}/method"),
-                "not an HTTP method",
-                Some("such as GET or POST"),
-            );
-        }
-        self.path(&format!("{at}/path"), path, with_id);
-        Some(RequestTemplate {
-            method: known?,
-            path: path.to_owned(),
-            headers: self.headers(&format!("{at}/headers"), headers),
-        })
-    }
-
-    fn path(&mut self, at: &str, path: &str, with_id: bool) {
-        let is_path =
-            path.starts_with('/') && path.replace(ID, "id").parse::<PathAndQuery>().is_ok();
-        if !is_path || path.replace(ID, "").contains(['{', '}', '#']) {
-            self.add(at, "not a path", Some("such as /tasks/{id}"));
-        } else if with_id && !path.contains(ID) {
-            self.add(
-                at,
-                "the path must contain `{id}`",
-                Some("`{id}` is replaced by the provider's task id"),
-            );
-        } else if !with_id && path.contains(ID) {
-            self.add(
-                at,
-                "the path of `create` must not contain `{id}`: the task does not exist yet",
-                None,
-            );
-        }
-    }
-
-    fn headers(
-        &mut self,
-        at: &str,
-        headers: &BTreeMap<String, String>,
-    ) -> Vec<(HeaderName, HeaderValue)> {
-        let mut built = Vec::new();
-        for (name, value) in headers {
-            match (name.parse(), value.parse()) {
-                (Ok(name), Ok(value)) => built.push((name, value)),
-                (Err(_), _) => self.add(at, format!("`{name}` is not a header name"), None),
-                (_, Err(_)) => {
-                    let reason = format!("the value of `{name}` is not a valid header value");
-                    self.add(&child(at, name), reason, None);
-                }
-            }
-        }
-        built
-    }
-
-    fn query(&mut self, config: &TaskQueryConfig) -> Option<TaskQueryCall> {
-        let TaskQueryConfig {
-            method,
-            path,
-            headers,
-            cache_ttl,
-            final_cache_ttl,
-            max_per_second,
-        } = config.clone();
-        Some(TaskQueryCall {
-            call: self.call("/query", (&method, &path, &headers), true)?,
-            cache_ttl: cache_ttl.duration(),
-            final_cache_ttl: final_cache_ttl.duration(),
-            max_per_second,
-        })
-    }
-
-    fn cancel(&mut self, config: &TaskCancelConfig) -> Option<TaskCancelCall> {
-        let TaskCancelConfig {
-            method,
-            path,
-            headers,
-            statuses,
-        } = config.clone();
-        let statuses = match statuses.is_empty() {
-            true => vec![TaskState::Queued, TaskState::Running],
-            false => statuses,
-        };
-        let call = self.call("/cancel", (&method, &path, &headers), true)?;
-        Some(TaskCancelCall { call, statuses })
     }
 }
 

@@ -1,86 +1,215 @@
-//! Templates of requests to a provider: method, path and headers, with the task id in the path.
+//! Templates of requests to a provider: method, path, headers and body, with the task id in them.
 
+use super::document_expression::DocumentExpression;
+use super::path_template::{PathName, PathTemplate, PathValues};
 use super::source::ValueSourceList;
+use bytes::Bytes;
+use headgate_protocol::json::DocumentNode;
 use http::{HeaderName, HeaderValue, Method};
+use serde_json::Value;
+use std::hash::{BuildHasher, RandomState};
 
 /// A template of a request to a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestTemplate {
     pub method: Method,
-    /// Appended to the channel's base URL; may contain [`ID`].
-    pub(super) path: String,
-    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Appended to the channel's base URL.
+    pub(super) path: PathTemplate,
+    pub(super) headers: Vec<(HeaderName, HeaderTemplate)>,
+    /// JSON with [`ID`] in its texts; `None` for a request without a body.
+    pub(super) body: Option<Value>,
+}
+
+/// The value of a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum HeaderTemplate {
+    Fixed(HeaderValue),
+    /// The texts around a UUID that is new for each request.
+    AroundUuid(String, String),
 }
 
 /// The request that creates a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskCreateTemplate {
     pub call: RequestTemplate,
+    /// The path, if it depends on the request.
+    computed_path: Option<DocumentExpression>,
     /// Alternative paths, each with the fields that require it.
-    other_paths: Vec<(String, ValueSourceList)>,
+    other_paths: Vec<(PathTemplate, ValueSourceList)>,
 }
 
-/// The placeholder for the provider's task id in a path.
+/// The placeholder for the provider's task id in the body of a query or cancel.
 pub const ID: &str = "{id}";
+/// The placeholder for a new UUID in a header.
+pub(super) const UUID: &str = "{uuid}";
 
 impl RequestTemplate {
-    /// The path with a task id in it, percent-encoded so that it stays one segment.
+    /// The path with a task id in it.
     pub fn path(&self, id: &str) -> String {
-        self.path.replace(ID, &percent_encoded(id))
+        let values = PathValues {
+            id: Some(id),
+            ..PathValues::default()
+        };
+        let path = self.path.fill(values);
+        path.expect("paths of queries and cancels have no value but the id")
+    }
+
+    /// The path with a task id and values of the response to a query in it; `None` if the response has no such value.
+    pub fn path_after(&self, id: &str, response: DocumentNode<'_>) -> Option<String> {
+        self.path.fill(PathValues {
+            id: Some(id),
+            model: None,
+            response: Some(response),
+        })
+    }
+
+    /// Whether a task id may be several segments of the path.
+    pub(super) fn keeps_slashes_of_id(&self) -> bool {
+        self.path.keeps_slashes(&PathName::Id)
+    }
+
+    /// The headers of one request.
+    pub fn headers(&self) -> impl Iterator<Item = (&HeaderName, HeaderValue)> {
+        self.headers.iter().map(|(name, value)| match value {
+            HeaderTemplate::Fixed(value) => (name, value.clone()),
+            HeaderTemplate::AroundUuid(before, after) => {
+                let value = HeaderValue::try_from(format!("{before}{}{after}", new_uuid()));
+                (name, value.expect("both parts and hex digits are valid"))
+            }
+        })
+    }
+
+    /// The body with a task id in it; empty if the request has none.
+    pub fn body(&self, id: &str) -> Bytes {
+        let body = self.body.as_ref();
+        body.map_or_else(Bytes::new, |body| with_id(body, id).to_string().into())
     }
 }
 
 impl TaskCreateTemplate {
-    pub(super) fn new(call: RequestTemplate, other_paths: Vec<(String, ValueSourceList)>) -> Self {
-        Self { call, other_paths }
+    pub(super) fn new(
+        call: RequestTemplate,
+        computed_path: Option<DocumentExpression>,
+        other_paths: Vec<(PathTemplate, ValueSourceList)>,
+    ) -> Self {
+        Self {
+            call,
+            computed_path,
+            other_paths,
+        }
     }
 
-    /// The path for a create that arrived on `requested`; `has` returns whether the body has a value at a JSON pointer.
-    pub fn path(&self, requested: &str, has: impl Fn(&str) -> bool) -> &str {
+    /// Whether the path is computed from the create in the generic shape.
+    pub(super) fn reads_create(&self) -> bool {
+        self.computed_path.is_some()
+    }
+
+    /// The path for a create of `model` that arrived on `requested`, which is empty for the generic shape. `has` returns
+    /// whether the body has a value at a JSON pointer; `create` is the create in the generic shape, if there is one.
+    /// `None` if the path cannot be computed.
+    pub fn path(
+        &self,
+        requested: &str,
+        model: &str,
+        has: impl Fn(&str) -> bool,
+        create: Option<DocumentNode<'_>>,
+    ) -> Option<String> {
+        if let (Some(computed), Some(create)) = (&self.computed_path, create) {
+            let path = computed.text(create)?;
+            let template = PathTemplate::parse(&path).ok()?;
+            return fill(&template, model).filter(|path| path.starts_with('/'));
+        }
         let own = &self.call.path;
         let others = || self.other_paths.iter();
-        if requested.ends_with(own.as_str()) {
-            return own;
-        }
-        if let Some((same, _)) = others().find(|(path, _)| requested.ends_with(path.as_str())) {
-            return same;
+        if !requested.is_empty() {
+            if requested.ends_with(own.text()) {
+                return fill(own, model);
+            }
+            if let Some((same, _)) = others().find(|(path, _)| requested.ends_with(path.text())) {
+                return fill(same, model);
+            }
         }
         let taking = others().find(|(_, fields)| fields.pointers().any(&has));
-        taking.map_or(own, |(path, _)| path)
+        fill(taking.map_or(own, |(path, _)| path), model)
     }
 }
 
-fn percent_encoded(id: &str) -> String {
-    let mut encoded = String::with_capacity(id.len());
-    for byte in id.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded += &format!("%{byte:02X}"),
+fn fill(path: &PathTemplate, model: &str) -> Option<String> {
+    path.fill(PathValues {
+        model: Some(model),
+        ..PathValues::default()
+    })
+}
+
+fn with_id(body: &Value, id: &str) -> Value {
+    match body {
+        Value::String(text) => Value::String(text.replace(ID, id)),
+        Value::Array(items) => items.iter().map(|item| with_id(item, id)).collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, value)| (name.clone(), with_id(value, id)));
+            Value::Object(members.collect())
         }
+        scalar => scalar.clone(),
     }
-    encoded
+}
+
+/// A random UUID (RFC 9562, version 4); unique, but not secret.
+fn new_uuid() -> String {
+    let seed = RandomState::new();
+    let (high, low) = (seed.hash_one(1), seed.hash_one(2));
+    let high = high & !0xf000 | 0x4000;
+    let low = low & !(0b11 << 62) | 0b10 << 62;
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff,
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    fn call(body: Option<Value>) -> RequestTemplate {
+        RequestTemplate {
+            method: Method::POST,
+            path: PathTemplate::parse("/tasks").unwrap(),
+            headers: vec![(
+                HeaderName::from_static("ai-trace-id"),
+                HeaderTemplate::AroundUuid("t-".into(), String::new()),
+            )],
+            body,
+        }
+    }
 
     #[test]
-    fn an_id_stays_one_segment() {
-        let call = RequestTemplate {
-            method: Method::GET,
-            path: "/tasks/{id}/cancel".into(),
-            headers: Vec::new(),
-        };
-        let table = [
-            ("cgt-2026_a.b~c", "/tasks/cgt-2026_a.b~c/cancel"),
-            ("a/b?c#d e%", "/tasks/a%2Fb%3Fc%23d%20e%25/cancel"),
-            ("ü", "/tasks/%C3%BC/cancel"),
-        ];
-        for (id, path) in table {
-            assert_eq!(call.path(id), path);
-        }
+    fn a_body_has_the_id_in_its_texts() {
+        let body = json!({"operationName": "{id}", "list": ["x/{id}", 1]});
+        let body = call(Some(body)).body("a\"b");
+        let sent: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            sent,
+            json!({"operationName": "a\"b", "list": ["x/a\"b", 1]})
+        );
+        assert!(call(None).body("a").is_empty());
+    }
+
+    #[test]
+    fn each_request_has_a_uuid_of_its_own() {
+        let call = call(None);
+        let values: Vec<_> = (0..2).map(|_| call.headers().next().unwrap().1).collect();
+        assert_ne!(values[0], values[1]);
+        let text = values[0].to_str().unwrap();
+        let digits: Vec<_> = text.strip_prefix("t-").unwrap().split('-').collect();
+        assert_eq!(
+            digits.iter().map(|part| part.len()).collect::<Vec<_>>(),
+            [8, 4, 4, 4, 12]
+        );
+        assert!(digits[2].starts_with('4'), "{text}");
     }
 }

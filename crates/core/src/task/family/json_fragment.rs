@@ -30,6 +30,11 @@ impl<'a> JsonFragment<'a> {
         self.0
     }
 
+    /// The value as read; `None` if it is not JSON.
+    pub fn value(&self) -> Option<Value> {
+        serde_json::from_slice(&self.0).ok()
+    }
+
     /// The content of a string; numbers and booleans as written.
     pub fn text_value(&self) -> Cow<'_, str> {
         match serde_json::from_slice::<String>(&self.0) {

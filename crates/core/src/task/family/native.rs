@@ -63,8 +63,13 @@ impl VideoFamily {
     /// word.
     pub fn with_state(&self, response: &JsonDocument, state: TaskState) -> Option<JsonEdits> {
         let word = self.word_for(state)?;
+        let nodes: Vec<_> = texts(self.status.at.nodes(response.root())).collect();
+        // A status that is computed, or is no text, cannot be replaced.
+        if nodes.is_empty() {
+            return None;
+        }
         let mut edits = JsonEdits::default();
-        for node in texts(self.status.at.nodes(response.root())) {
+        for node in nodes {
             edits.replace(node.span(), quoted(word));
         }
         Some(edits)
@@ -75,6 +80,7 @@ impl VideoFamily {
     pub fn minimal_response(&self, task: &TaskId, state: TaskState) -> Option<Bytes> {
         let word = self.word_for(state)?.to_owned();
         let place = |sources: &ValueSourceList| sources.pointers().next().map(str::to_owned);
+        place(&self.status.at)?;
         let empty = JsonDocument::parse(Bytes::from_static(b"{}"), &JsonLimits::default()).ok()?;
         let texts = [
             (place(&self.task_id), &task.upstream),

@@ -1,10 +1,16 @@
 //! Maps a generic create request to a family's request.
 
+use super::VideoFamily;
 use super::body_builder::{JsonBodyBuilder, RequestBodyPointer};
+use super::field_mapping::{FieldMapping, FieldTarget, ModelFieldMappings};
 use super::json_fragment::JsonFragment;
-use super::{AllowedValues, FieldMapping, VideoFamily};
-use crate::task::generic::{FieldError, GenericVideoRequest, InputMedia, UnknownField};
+use super::path_template::add_to_query;
+use super::value_template::{TemplateError, TemplateValues, ValueTemplate};
+use crate::task::generic::{
+    FieldError, GenericField, GenericVideoRequest, InputMedia, MediaRole, UnknownField,
+};
 use bytes::Bytes;
+use headgate_protocol::json::{DocumentNode, JsonDocument};
 
 /// How fields are handled that the family does not support or that the generic protocol does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +23,8 @@ pub enum UnsupportedFieldPolicy {
 /// A family's request.
 #[derive(Debug)]
 pub struct MappedRequest {
+    /// Without the path of the channel's base URL.
+    pub path: String,
     pub body: Bytes,
     /// The omitted fields, in the order of the request.
     pub ignored: Vec<IgnoredField>,
@@ -53,31 +61,46 @@ impl VideoFamily {
         {
             return Err(refusal);
         }
-        let rules = &self.request;
+        let rules = self.request.for_model(channel_model);
+        let create = match self.reads_create {
+            true => {
+                Some(request.document(channel_model, |field| rules.field(field).default_value()))
+            }
+            false => None,
+        };
+        let create = create.as_ref().map(JsonDocument::root);
         let nothing = JsonFragment::text("");
+        let base = rules.base().fill(TemplateValues {
+            value: &nothing,
+            create,
+        });
+        let base = base.map_err(|_| {
+            let model = &request.model;
+            FieldError::new("", format!("model `{model}` does not support this request"))
+        })?;
         let mut writing = RequestMapper {
             model: &request.model,
             unsupported,
-            body: rules.base.fill(&nothing),
+            create,
+            body: base.unwrap_or_default(),
+            query: Vec::new(),
             ignored: Vec::new(),
             field_pointers: Vec::new(),
         };
         let model = JsonFragment::text(channel_model);
-        writing.field("model", &model, &rules.model)?;
+        writing.field("model", &model, &self.request.model)?;
         let (prompts, others) = request
             .fields
             .iter()
             .partition::<Vec<_>, _>(|(field, _)| field.is_prompt());
         for (field, fragment) in prompts {
-            writing.field(field.name(), fragment, &rules.fields[*field as usize])?;
+            writing.field(field.name(), fragment, rules.field(*field))?;
         }
-        for (at, InputMedia { kind, url }) in request.medias.iter().enumerate() {
-            let param = format!("medias[{at}]");
-            writing.field(&param, url, &rules.medias[*kind as usize])?;
-        }
+        writing.medias(&request.medias, &rules)?;
         for (field, fragment) in others {
-            writing.field(field.name(), fragment, &rules.fields[*field as usize])?;
+            writing.field(field.name(), fragment, rules.field(*field))?;
         }
+        writing.absent_fields(&rules)?;
         let named = request
             .unknown
             .iter()
@@ -85,20 +108,18 @@ impl VideoFamily {
         for field in named.take(UNKNOWN_NAMED) {
             writing.ignore(&field.param(), &field.message());
         }
-        Ok(writing.finish())
+        let path = self
+            .create
+            .path("", channel_model, |at| writing.has(at), create);
+        let path = path.ok_or_else(|| {
+            let model = writing.model;
+            FieldError::new("", format!("model `{model}` does not support this request"))
+        })?;
+        Ok(writing.finish(path))
     }
 }
 
 impl MappedRequest {
-    /// Whether a generic field was set at or below a pointer in the body.
-    pub fn has(&self, pointer: &str) -> bool {
-        let mut field_pointers = self.field_pointers.iter();
-        field_pointers.any(|(place, _)| {
-            let rest = place.strip_prefix(pointer);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
-    }
-
     /// The generic field that was set at a pointer in the body, to report an error there.
     pub fn param_at(&self, pointer: &str) -> Option<&str> {
         let within = |outer: &str, inner: &str| {
@@ -106,7 +127,8 @@ impl MappedRequest {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         let mut outer = self.field_pointers.iter();
-        if let Some((_, param)) = outer.find(|(place, _)| within(place, pointer)) {
+        let is_outer = |place: &str| !place.is_empty() && within(place, pointer);
+        if let Some((_, param)) = outer.find(|(place, _)| is_outer(place)) {
             return Some(param);
         }
         let inner = self.field_pointers.iter();
@@ -121,15 +143,61 @@ impl MappedRequest {
 }
 
 /// A request while it is mapped.
-struct RequestMapper<'a> {
+struct RequestMapper<'a, 'c> {
     model: &'a str,
     unsupported: UnsupportedFieldPolicy,
+    /// The create in the generic shape; `None` if no expression of the family reads it.
+    create: Option<DocumentNode<'c>>,
     body: JsonBodyBuilder<'a>,
+    /// Members of the query, by name.
+    query: Vec<(&'a str, String)>,
     ignored: Vec<IgnoredField>,
     field_pointers: Vec<(String, String)>,
 }
 
-impl<'a> RequestMapper<'a> {
+impl<'a> RequestMapper<'a, '_> {
+    /// Media that go to elements of a list are set in the order of the list, the others in that of the request.
+    fn medias(
+        &mut self,
+        medias: &[InputMedia<'a>],
+        rules: &ModelFieldMappings<'a>,
+    ) -> Result<(), FieldError> {
+        let mut ordered: Vec<_> = medias.iter().enumerate().collect();
+        ordered.sort_by_key(|(_, media)| rules.media(media.kind).element().unwrap_or(usize::MAX));
+        for (at, InputMedia { kind, url }) in ordered {
+            self.field(&format!("medias[{at}]"), url, rules.media(*kind))?;
+        }
+        for role in MediaRole::ALL {
+            let is_given = medias.iter().any(|media| media.kind == role);
+            if rules.media(role).is_required() && !is_given {
+                let (model, role) = (self.model, role.name());
+                let message = format!("model `{model}` needs a medium with the role `{role}`");
+                return Err(FieldError::new("medias", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the defaults of fields that are not set, and misses those that the family requires.
+    fn absent_fields(&mut self, rules: &ModelFieldMappings<'a>) -> Result<(), FieldError> {
+        for field in GenericField::ALL {
+            let (name, rule) = (field.name(), rules.field(field));
+            if self.field_pointers.iter().any(|(_, param)| param == name) {
+                continue;
+            }
+            if let Some(default) = rule.default_value() {
+                self.field(name, &JsonFragment::written(default), rule)?;
+            } else if rule.is_required() {
+                let message = format!(
+                    "missing required field `{name}`: model `{}` needs it",
+                    self.model
+                );
+                return Err(FieldError::new(name, message));
+            }
+        }
+        Ok(())
+    }
+
     fn field(
         &mut self,
         param: &str,
@@ -138,14 +206,11 @@ impl<'a> RequestMapper<'a> {
     ) -> Result<(), FieldError> {
         let model = self.model;
         match rule {
-            FieldMapping::Put { to, value, choices } => match mapped_value(choices, fragment) {
-                Some(fragment) => self.put(param, to, value.fill(&fragment)),
-                None => {
-                    let choices = choices.choices_text();
-                    self.unsupported_field(
-                        param,
-                        format!("`{param}` of model `{model}` must be one of {choices}"),
-                    )
+            FieldMapping::Put(put) => match put.values.mapped(fragment) {
+                Ok(fragment) => self.put(param, &put.to, &put.value, &fragment),
+                Err(expected) => {
+                    let message = format!("`{param}` of model `{model}` must be {expected}");
+                    self.unsupported_field(param, message)
                 }
             },
             FieldMapping::Refuse(why) => {
@@ -161,6 +226,47 @@ impl<'a> RequestMapper<'a> {
     fn put(
         &mut self,
         param: &str,
+        to: &'a FieldTarget,
+        template: &'a ValueTemplate,
+        fragment: &JsonFragment<'a>,
+    ) -> Result<(), FieldError> {
+        let model = self.model;
+        let filled = template.fill(TemplateValues {
+            value: fragment,
+            create: self.create,
+        });
+        let value = match filled {
+            Ok(Some(value)) => value,
+            Ok(None) => return Ok(()),
+            Err(TemplateError::NoDataUri) => {
+                let message =
+                    format!("`{param}`: model `{model}` takes no URLs; send a data URI in base64");
+                return self.unsupported_field(param, message);
+            }
+            Err(TemplateError::NoValue) => {
+                let message = format!(
+                    "`{param}`: model `{model}` does not support this value with the other fields"
+                );
+                return self.unsupported_field(param, message);
+            }
+        };
+        match to {
+            FieldTarget::Nowhere => {
+                self.field_pointers.push((String::new(), param.to_owned()));
+                Ok(())
+            }
+            FieldTarget::Query(name) => {
+                self.query.push((name, fragment.text_value().into_owned()));
+                self.field_pointers.push((String::new(), param.to_owned()));
+                Ok(())
+            }
+            FieldTarget::Body(to) => self.put_in_body(param, to, value),
+        }
+    }
+
+    fn put_in_body(
+        &mut self,
+        param: &str,
         to: &'a RequestBodyPointer,
         value: JsonBodyBuilder<'a>,
     ) -> Result<(), FieldError> {
@@ -172,8 +278,12 @@ impl<'a> RequestMapper<'a> {
             }
             Err(_) => {
                 let model = self.model;
-                let message =
-                    format!("`{param}`: model `{model}` accepts only one entry of this kind");
+                let message = match to.element() {
+                    Some(index) if index > 0 => format!(
+                        "`{param}`: model `{model}` accepts one entry of this kind, and only after the one before it"
+                    ),
+                    _ => format!("`{param}`: model `{model}` accepts only one entry of this kind"),
+                };
                 self.unsupported_field(param, message)
             }
         }
@@ -196,39 +306,24 @@ impl<'a> RequestMapper<'a> {
         });
     }
 
-    fn finish(self) -> MappedRequest {
+    /// Whether a generic field was set at or below a pointer in the body.
+    fn has(&self, pointer: &str) -> bool {
+        let mut field_pointers = self.field_pointers.iter();
+        field_pointers.any(|(place, _)| {
+            let rest = place.strip_prefix(pointer);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
+    fn finish(self, mut path: String) -> MappedRequest {
+        for (name, value) in &self.query {
+            add_to_query(&mut path, name, value);
+        }
         MappedRequest {
+            path,
             body: self.body.to_json().into(),
             ignored: self.ignored,
             field_pointers: self.field_pointers,
         }
     }
-}
-
-impl AllowedValues {
-    fn choices_text(&self) -> String {
-        match self {
-            Self::Any => String::new(),
-            Self::Of(choices) => {
-                let words: Vec<&str> = choices.iter().map(|(word, _)| &**word).collect();
-                words.join(", ")
-            }
-        }
-    }
-}
-
-/// The provider's value for a field's value; `None` if it does not support the value.
-fn mapped_value<'a>(
-    choices: &AllowedValues,
-    fragment: &JsonFragment<'a>,
-) -> Option<JsonFragment<'a>> {
-    let AllowedValues::Of(choices) = choices else {
-        return Some(fragment.clone());
-    };
-    let word = fragment.text_value();
-    let (_, stands_for) = choices.iter().find(|(choice, _)| *choice == word)?;
-    Some(match stands_for {
-        Some(value) => JsonFragment::written(value),
-        None => fragment.clone(),
-    })
 }

@@ -1,6 +1,7 @@
 //! What a create asks for, as far as the cost of a video depends on it.
 
-use super::{AllowedValues, FieldMapping, VideoFamily};
+use super::VideoFamily;
+use super::field_mapping::AllowedValues;
 use crate::task::generic::GenericField;
 use headgate_protocol::json::{DocumentNode, JsonDocument};
 use serde_json::Value;
@@ -20,10 +21,11 @@ impl VideoFamily {
     /// What a caller's create asks for, in the generic protocol or in that of the family.
     pub fn requested_video(&self, request: &JsonDocument, is_generic: bool) -> RequestedVideo {
         let node = |field: GenericField| {
-            let pointer = match (is_generic, &self.request.fields[field as usize]) {
-                (true, _) => format!("/{}", field.name()),
-                (false, FieldMapping::Put { to, .. }) => to.pointer(0),
-                (false, FieldMapping::Refuse(_) | FieldMapping::Ignore(_)) => return None,
+            let pointer = match is_generic {
+                true => format!("/{}", field.name()),
+                false => self.request.fields.fields[field as usize]
+                    .target()?
+                    .pointer(0),
             };
             request.root().pointer(&pointer)
         };
@@ -39,12 +41,8 @@ impl VideoFamily {
 
     /// The generic name of a resolution that may be written as the family does.
     fn generic_resolution<'t>(&'t self, text: &'t str) -> &'t str {
-        let field = &self.request.fields[GenericField::Resolution as usize];
-        let FieldMapping::Put {
-            choices: AllowedValues::Of(choices),
-            ..
-        } = field
-        else {
+        let field = self.request.fields.fields[GenericField::Resolution as usize].put();
+        let Some(AllowedValues::Of(choices)) = field.map(|put| &put.values) else {
             return text;
         };
         let is_meant = |value: &Option<Value>| {

@@ -1,5 +1,7 @@
 //! Maps a family's responses to the generic protocol.
 
+use super::path_template::is_path_value;
+use super::source::SentCreate;
 use super::{ResponseFieldSources, UsageMapping, VideoFamily};
 use crate::task::generic::is_ratio;
 use crate::task::id::TaskId;
@@ -9,6 +11,7 @@ use crate::task::status::{
 };
 use bytes::Bytes;
 use headgate_protocol::json::{DocumentNode, JsonDocument};
+use http::StatusCode;
 use std::time::Duration;
 
 /// A response without a required value.
@@ -18,6 +21,10 @@ pub enum InvalidTaskResponse {
     NoTaskId,
     #[error("the provider's response has no status")]
     NoStatus,
+    #[error(
+        "the provider's response names a URL of the task that is not below the channel's base URL"
+    )]
+    ForeignUrl,
     #[error("the provider's response is about another task")]
     OtherTask,
 }
@@ -38,14 +45,43 @@ const ID_CHARS_MAX: usize = 512;
 const WORD_CHARS_MAX: usize = 64;
 
 impl VideoFamily {
-    /// The provider's task id in the response to a create.
+    /// The provider's task id in the response to a create that was sent below `base_url`. An id that is a URL is kept as
+    /// its path below that.
     ///
     /// # Errors
-    /// There is no id. The provider may have accepted the task all the same.
-    pub fn created(&self, response: &JsonDocument) -> Result<String, InvalidTaskResponse> {
-        let id = self.task_id.text(response.root());
-        id.filter(|id| is_id(id))
-            .ok_or(InvalidTaskResponse::NoTaskId)
+    /// There is no id, or it is a URL elsewhere. The provider may have accepted the task all the same.
+    pub fn created(
+        &self,
+        response: &JsonDocument,
+        create: SentCreate<'_>,
+        base_url: &str,
+    ) -> Result<String, InvalidTaskResponse> {
+        let id = self.task_id.text_after(response.root(), create);
+        let id = id.ok_or(InvalidTaskResponse::NoTaskId)?;
+        let id = match is_url(&id) {
+            true => path_below(&id, base_url).ok_or(InvalidTaskResponse::ForeignUrl)?,
+            false => id,
+        };
+        let is_path = self.query.call.keeps_slashes_of_id();
+        let is_valid = is_id(&id) && (!is_path || is_path_value(&id));
+        is_valid.then_some(id).ok_or(InvalidTaskResponse::NoTaskId)
+    }
+
+    /// Whether a response to a create has a task id.
+    pub fn has_task_id(&self, response: &JsonDocument) -> bool {
+        let create = SentCreate {
+            path: "/",
+            channel_model: "model",
+        };
+        self.task_id.text_after(response.root(), create).is_some()
+    }
+
+    /// The HTTP status that an error in a response under 200 stands for, if the family lists its code.
+    pub fn status_under_success(&self, response: &JsonDocument) -> Option<StatusCode> {
+        let code = self.errors.code.text(response.root())?;
+        let mut statuses = self.errors.statuses.iter();
+        let listed = statuses.find(|(pattern, _)| matches_code(pattern, &code));
+        listed.map(|(_, status)| *status)
     }
 
     /// The status of a task from the response to a query; `now_ms` is in Unix milliseconds.
@@ -59,8 +95,10 @@ impl VideoFamily {
         now_ms: u64,
     ) -> Result<TaskStatus, InvalidTaskResponse> {
         let root = response.root();
-        let id = self.task_id.text(root);
-        if id.is_some_and(|id| id != task.upstream) {
+        if let Some(id) = self.task_id.text(root)
+            && id != task.upstream
+            && !(is_url(&id) && id.ends_with(&task.upstream))
+        {
             return Err(InvalidTaskResponse::OtherTask);
         }
         let word = self
@@ -82,11 +120,18 @@ impl VideoFamily {
             status.upstream_word = Some(printable(&word));
         }
         match status.state {
-            TaskState::Succeeded => self.response.succeed(root, &mut status),
+            TaskState::Succeeded => self.succeed(response, &mut status),
             TaskState::Failed => status.error = Some(self.failure(response, &status)),
             TaskState::Queued | TaskState::Running | TaskState::Cancelled | TaskState::Expired => {}
         }
         Ok(status)
+    }
+
+    /// Whether the provider's word for the status means success, whatever else the response has.
+    pub fn reports_success(&self, response: &JsonDocument) -> bool {
+        let word = self.status.at.text(response.root());
+        let mut words = self.status.words.iter();
+        words.any(|(known, state)| *state == TaskState::Succeeded && Some(known) == word.as_ref())
     }
 
     /// The status of a task that is unknown to the provider (404 and similar): providers remove tasks after a while,
@@ -117,10 +162,26 @@ impl VideoFamily {
     /// Whether a create that was refused with this code may fail over to another channel.
     pub fn may_fail_over(&self, code: &str) -> bool {
         let mut patterns = self.errors.failover_codes.iter();
-        patterns.any(|pattern| match pattern.strip_suffix('*') {
-            Some(beginning) => code.starts_with(beginning),
-            None => code == pattern,
-        })
+        patterns.any(|pattern| matches_code(pattern, code))
+    }
+
+    /// Reads the fields of a success; without a video the task has failed, for the reason that the response gives.
+    fn succeed(&self, response: &JsonDocument, status: &mut TaskStatus) {
+        if self.response.succeed(response.root(), status) {
+            return;
+        }
+        let reason = self.error(response);
+        status.state = TaskState::Failed;
+        status.error = Some(match reason {
+            Some(UpstreamError { code, message }) => TaskError {
+                code: code.unwrap_or_else(|| INVALID_RESPONSE.into()),
+                message,
+            },
+            None => TaskError {
+                code: INVALID_RESPONSE.into(),
+                message: "the provider reported success without a video".into(),
+            },
+        });
     }
 
     /// Whether the time is over after which the provider ends the task.
@@ -170,23 +231,21 @@ impl ResponseFieldSources {
         status.resolution = resolution.filter(|tier| is_tier(tier));
         let ratio = self.ratio.text(root).filter(|ratio| is_ratio(ratio));
         status.ratio = ratio.or(status.ratio);
+        status.progress = self.progress.number(root).map(percentage);
         status
     }
 
-    /// Reads the fields of a success; without a video the task has failed.
-    fn succeed(&self, root: DocumentNode<'_>, status: &mut TaskStatus) {
+    /// Reads the fields of a success; `false` if there is no video.
+    fn succeed(&self, root: DocumentNode<'_>, status: &mut TaskStatus) -> bool {
         status.video_url = self.video_url.text(root);
         if status.video_url.is_none() {
-            status.state = TaskState::Failed;
-            status.error = Some(TaskError {
-                code: INVALID_RESPONSE.into(),
-                message: "the provider reported success without a video".into(),
-            });
-            return;
+            return false;
         }
+        status.progress = Some(100);
         status.video_duration = self.video_duration.whole(root);
         let usage = self.usage.read(root);
         status.usage = (usage != TaskUsage::default()).then_some(usage);
+        true
     }
 }
 
@@ -208,6 +267,7 @@ impl TaskStatus {
         Self {
             state: TaskState::Running,
             upstream_word: None,
+            progress: None,
             video_url: None,
             video_duration: None,
             resolution: None,
@@ -226,6 +286,35 @@ fn state_of_unknown(task: &TaskId, now_ms: u64) -> TaskState {
         true => TaskState::Running,
         false => TaskState::Expired,
     }
+}
+
+fn is_url(id: &str) -> bool {
+    id.starts_with("https://") || id.starts_with("http://")
+}
+
+/// The path of a URL below another one, without its query.
+fn path_below(url: &str, base_url: &str) -> Option<String> {
+    let path = url.strip_prefix(base_url.trim_end_matches('/'))?;
+    let path = path.split(['?', '#']).next()?;
+    path.starts_with('/').then(|| path.to_owned())
+}
+
+/// A trailing `*` in the pattern matches any rest.
+fn matches_code(pattern: &str, code: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => code.starts_with(beginning),
+        None => code == pattern,
+    }
+}
+
+/// Providers report a share from 0 to 1, or a percentage.
+fn percentage(progress: f64) -> u8 {
+    let percent = if progress <= 1.0 {
+        progress * 100.0
+    } else {
+        progress
+    };
+    percent.round().clamp(0.0, 100.0) as u8
 }
 
 /// Whether an id is safe in a path: an id of dots alone would change the path.

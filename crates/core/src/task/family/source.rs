@@ -1,14 +1,16 @@
-//! Sources of values in a response: a pointer, a difference, a quotient, or a text with pointers in it.
+//! Sources of values in a response: a pointer, a difference, a quotient, a text with pointers in it, or an expression.
 
+use super::document_expression::DocumentExpression;
+use super::response_pointer::{find, find_all};
 use headgate_protocol::json::DocumentNode;
 
 /// The sources of a value; the first one with a value counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ValueSourceList(Vec<PointerExpression>);
+pub struct ValueSourceList(Vec<ValueSource>);
 
 /// A source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PointerExpression {
+pub enum ValueSource {
     Pointer(String),
     /// `/a - /b`
     Minus(String, String),
@@ -16,6 +18,8 @@ pub enum PointerExpression {
     Over(String, String),
     /// `{/a}p`
     Text(Vec<SourceTextPart>),
+    /// `{cel: …}`
+    Computed(DocumentExpression),
 }
 
 /// A part of a text.
@@ -23,9 +27,21 @@ pub enum PointerExpression {
 pub enum SourceTextPart {
     Literal(String),
     Pointer(String),
+    /// `{create_path}`: the path that the create was sent to.
+    CreatePath,
+    /// `{model}`: the channel's model of the create.
+    Model,
 }
 
-impl PointerExpression {
+/// The create that a response belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct SentCreate<'a> {
+    /// Without the path of the channel's base URL.
+    pub path: &'a str,
+    pub channel_model: &'a str,
+}
+
+impl ValueSource {
     /// # Errors
     /// A sentence that says what is wrong.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
@@ -47,21 +63,33 @@ impl PointerExpression {
     pub fn pointer(&self) -> Option<&str> {
         match self {
             Self::Pointer(pointer) => Some(pointer),
-            Self::Minus(..) | Self::Over(..) | Self::Text(_) => None,
+            Self::Minus(..) | Self::Over(..) | Self::Text(_) | Self::Computed(_) => None,
         }
     }
 
-    fn text(&self, root: DocumentNode<'_>) -> Option<String> {
+    /// Whether the value depends on the create, not only on the response.
+    pub fn names_create(&self) -> bool {
+        let Self::Text(parts) = self else {
+            return false;
+        };
+        let mut parts = parts.iter();
+        parts.any(|part| matches!(part, SourceTextPart::CreatePath | SourceTextPart::Model))
+    }
+
+    fn text(&self, root: DocumentNode<'_>, create: Option<SentCreate<'_>>) -> Option<String> {
         match self {
-            Self::Pointer(pointer) => word(root.pointer(pointer)?),
+            Self::Pointer(pointer) => word(find(root, pointer)?),
             Self::Minus(..) | Self::Over(..) => Some(self.number(root)?.to_string()),
+            Self::Computed(expression) => expression.text(root),
             Self::Text(parts) => {
                 let words = parts.iter().map(|part| match part {
                     SourceTextPart::Literal(text) => Some(text.clone()),
                     // Providers write 0 for an unknown size.
                     SourceTextPart::Pointer(pointer) => {
-                        word(root.pointer(pointer)?).filter(|word| word != "0")
+                        word(find(root, pointer)?).filter(|word| word != "0")
                     }
+                    SourceTextPart::CreatePath => Some(create?.path.to_owned()),
+                    SourceTextPart::Model => Some(create?.channel_model.to_owned()),
                 });
                 words.collect()
             }
@@ -69,67 +97,70 @@ impl PointerExpression {
     }
 
     fn number(&self, root: DocumentNode<'_>) -> Option<f64> {
-        let number = |pointer: &str| word(root.pointer(pointer)?)?.parse::<f64>().ok();
+        let number = |pointer: &str| word(find(root, pointer)?)?.parse::<f64>().ok();
         let number = match self {
             Self::Pointer(pointer) => number(pointer)?,
             Self::Minus(left, right) => number(left)? - number(right)?,
             Self::Over(left, right) => (number(left)? / number(right)?).floor(),
-            Self::Text(_) => self.text(root)?.parse().ok()?,
+            Self::Text(_) | Self::Computed(_) => self.text(root, None)?.parse().ok()?,
         };
         number.is_finite().then_some(number)
     }
 }
 
 impl ValueSourceList {
-    pub fn new(sources: Vec<PointerExpression>) -> Self {
+    pub fn new(sources: Vec<ValueSource>) -> Self {
         Self(sources)
     }
 
     /// The first text that is present and not empty; a number counts as text.
     pub fn text(&self, root: DocumentNode<'_>) -> Option<String> {
-        self.0.iter().find_map(|source| source.text(root))
+        self.0.iter().find_map(|source| source.text(root, None))
+    }
+
+    /// As [`Self::text`], of the response to a create.
+    pub fn text_after(&self, root: DocumentNode<'_>, create: SentCreate<'_>) -> Option<String> {
+        let mut sources = self.0.iter();
+        sources.find_map(|source| source.text(root, Some(create)))
     }
 
     /// The first number that is present and not below zero, rounded.
     pub fn whole(&self, root: DocumentNode<'_>) -> Option<u64> {
-        let numbers = self.0.iter().filter_map(|source| source.number(root));
-        let mut numbers = numbers.map(f64::round);
-        let number = numbers.find(|number| (0.0..9_007_199_254_740_992.0).contains(number))?;
-        Some(number as u64)
+        Some(self.number(root)?.round() as u64)
+    }
+
+    /// The first number that is present and not below zero.
+    pub fn number(&self, root: DocumentNode<'_>) -> Option<f64> {
+        let mut numbers = self.0.iter().filter_map(|source| source.number(root));
+        numbers.find(|number| (0.0..9_007_199_254_740_992.0).contains(&number.round()))
     }
 
     /// The plain pointers among these sources.
     pub fn pointers(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(PointerExpression::pointer)
+        self.0.iter().filter_map(ValueSource::pointer)
     }
 
     /// All values at the pointers; `*` matches all elements of a list.
     pub fn nodes<'a>(&self, root: DocumentNode<'a>) -> Vec<DocumentNode<'a>> {
         let mut nodes = Vec::new();
         for pointer in self.pointers() {
-            collect(root, pointer, &mut nodes);
+            find_all(root, pointer, &mut nodes);
         }
         nodes
     }
 }
 
-fn collect<'a>(node: DocumentNode<'a>, pointer: &str, nodes: &mut Vec<DocumentNode<'a>>) {
-    let Some((before, after)) = pointer.split_once("/*") else {
-        return nodes.extend(node.pointer(pointer));
-    };
-    let list = node.pointer(before).into_iter();
-    for element in list.flat_map(DocumentNode::elements) {
-        collect(element, after, nodes);
-    }
-}
-
-fn parse_text(text: &str) -> Result<PointerExpression, &'static str> {
+fn parse_text(text: &str) -> Result<ValueSource, &'static str> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((literal, after)) = rest.split_once('{') {
         let (inner, after) = after.split_once('}').ok_or("unclosed `{`")?;
         parts.push(SourceTextPart::Literal(literal.into()));
-        parts.push(SourceTextPart::Pointer(pointer(inner)?));
+        parts.push(match inner {
+            "create_path" => SourceTextPart::CreatePath,
+            "model" => SourceTextPart::Model,
+            inner => SourceTextPart::Pointer(pointer(inner)?),
+        });
         rest = after;
     }
     if parts.is_empty() {
@@ -137,7 +168,7 @@ fn parse_text(text: &str) -> Result<PointerExpression, &'static str> {
     }
     parts.push(SourceTextPart::Literal(rest.into()));
     parts.retain(|part| *part != SourceTextPart::Literal(String::new()));
-    Ok(PointerExpression::Text(parts))
+    Ok(ValueSource::Text(parts))
 }
 
 fn pointer(text: &str) -> Result<String, &'static str> {
@@ -166,7 +197,7 @@ mod tests {
         ValueSourceList::new(
             texts
                 .iter()
-                .map(|text| PointerExpression::parse(text).unwrap())
+                .map(|text| ValueSource::parse(text).unwrap())
                 .collect(),
         )
     }
@@ -220,7 +251,7 @@ mod tests {
         for text in [
             "", "output", "p", "{/a", "{a}p", "/", "/a b", "/a - b", "/a /b", "{}",
         ] {
-            assert!(PointerExpression::parse(text).is_err(), "{text}");
+            assert!(ValueSource::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -3,6 +3,7 @@
 mod custom_family;
 mod definitions;
 mod fixtures;
+mod language;
 mod native;
 mod requests;
 mod responses;
@@ -44,6 +45,18 @@ fn task(family: &str) -> TaskId {
         upstream: "up-1".into(),
         family: family.into(),
     }
+}
+
+/// The id in the response to a create below `https://provider.example/v1`.
+fn created_id(
+    family: &VideoFamily,
+    response: &JsonDocument,
+) -> Result<String, InvalidTaskResponse> {
+    let create = SentCreate {
+        path: "/create/it",
+        channel_model: "provider-model",
+    };
+    family.created(response, create, "https://provider.example/v1")
 }
 
 fn now_ms() -> u64 {

@@ -51,6 +51,15 @@ impl MediaRole {
         }
     }
 
+    /// Whether it is an image, a video or audio, as callers write `type`.
+    pub fn type_name(self) -> &'static str {
+        match self.media_type() {
+            MediaType::Image => "image",
+            MediaType::Video => "video",
+            MediaType::Audio => "audio",
+        }
+    }
+
     fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }

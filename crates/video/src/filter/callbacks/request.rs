@@ -8,6 +8,7 @@ use headgate_core::catalog::caller::Caller;
 use headgate_core::filter::fetch::FetchError;
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
 use headgate_core::state::calendar::unix_ms;
+use headgate_core::task::family::CallbackTarget;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::quoted;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -178,8 +179,16 @@ impl CallbackSubscriptionFilter {
         }
         if let Some(public_url) = self.public_url.as_ref().filter(|_| called_back) {
             let url = public_url.join(&format!("{CALLBACK_PATH}{}", token.seal(keys)));
-            let member = (CALLBACK_URL, quoted(&url));
-            attempt.body_members.push(member);
+            let family = attempt.candidate.channel.family.clone();
+            match family.as_ref().and_then(|family| family.callback_target()) {
+                Some(CallbackTarget::Member(name)) => {
+                    attempt.body_members.push((name.to_owned(), quoted(&url)));
+                }
+                Some(CallbackTarget::Query(name)) => {
+                    attempt.query_members.push((name.to_owned(), url));
+                }
+                None => {}
+            }
         }
         Ok(())
     }

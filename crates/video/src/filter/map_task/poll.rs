@@ -4,13 +4,16 @@ use super::request::unknown;
 use super::response::native;
 use super::{MapTaskFilter, no_family};
 use crate::polls::{CallerStatusPoll, PolledStatus, ProviderStatusReport, StatusQueryError};
+use crate::status_request::status_request;
 use bytes::{Bytes, BytesMut};
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{FilterAction, LocalReply};
 use headgate_core::state::calendar::unix_ms;
-use headgate_core::subrequest::{Subrequest, SubrequestResponse};
+use headgate_core::subrequest::{
+    Subrequest, SubrequestClient, SubrequestFuture, SubrequestResponse,
+};
 use headgate_core::task::family::{RequestTemplate, TaskCancelCall, VideoFamily};
 use headgate_core::task::id::TaskId;
 use headgate_core::task::state::TaskState;
@@ -45,7 +48,7 @@ impl MapTaskFilter {
             return Ok(FilterAction::Continue);
         };
         let polled = self.polled_task(request)?;
-        let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call)?);
+        let subrequest = polled.status_request(request, &subrequests)?;
         match self
             .polls
             .status(polled.status_query.clone(), subrequest)
@@ -70,7 +73,7 @@ impl MapTaskFilter {
                 "this model does not support cancelling tasks",
             ));
         };
-        let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call)?);
+        let subrequest = polled.status_request(request, &subrequests)?;
         // The future sends nothing until it is awaited.
         let candidate = polled.candidate.clone();
         let cancelling = subrequests.send(Subrequest {
@@ -226,6 +229,20 @@ impl QueryableTask {
         &self.status_query.task
     }
 
+    fn status_request(
+        &self,
+        request: &RequestView,
+        subrequests: &SubrequestClient,
+    ) -> Result<SubrequestFuture, Fault> {
+        let query = self.subrequest(request, &self.family().query.call)?;
+        Ok(status_request(
+            subrequests,
+            query,
+            self.family(),
+            self.task(),
+        ))
+    }
+
     fn subrequest(
         &self,
         request: &RequestView,
@@ -233,8 +250,8 @@ impl QueryableTask {
     ) -> Result<Subrequest, Fault> {
         let mut headers = HeaderMap::new();
         request.header_edits.apply(&mut headers)?;
-        for (name, value) in &call.headers {
-            headers.insert(name, value.clone());
+        for (name, value) in call.headers() {
+            headers.insert(name, value);
         }
         Ok(Subrequest {
             id: request.id.clone(),
@@ -242,7 +259,7 @@ impl QueryableTask {
             method: call.method.clone(),
             path: call.path(&self.task().upstream),
             headers,
-            body: Bytes::new(),
+            body: call.body(&self.task().upstream),
             upstream_request_id: request.info.subrequest_id.get_or_init(Arc::default).clone(),
             max_wait: CHANNEL_MAX_WAIT,
         })

@@ -105,7 +105,7 @@ impl MapTaskFilter {
                 if let Some(callback_url) = unused_callback_url(request, &family) {
                     attempt.edits.remove_member(callback_url);
                 }
-                native_path(&family, request)
+                native_path(&family, request, &attempt.candidate).ok_or_else(no_family)?
             }
         };
         override_request(attempt, &family.create.call, path);
@@ -131,8 +131,12 @@ impl MapTaskFilter {
             .map_err(invalid)?;
         self.check_schemas(request.model(), family, &mapped)?;
         let ratio = generic.ratio();
-        let path = family.create.path("", |pointer| mapped.has(pointer));
-        let MappedRequest { body, ignored, .. } = mapped;
+        let MappedRequest {
+            path,
+            body,
+            ignored,
+            ..
+        } = mapped;
         let names: Vec<&str> = ignored.iter().map(|one| &*one.param).collect();
         let ignored = match names.is_empty() {
             true => None,
@@ -142,7 +146,7 @@ impl MapTaskFilter {
             family: family.name.clone(),
             model: model.name.clone(),
             body,
-            path: path.to_owned(),
+            path,
             ratio,
             ignored,
         };
@@ -205,20 +209,25 @@ pub(super) fn unused_callback_url<'r>(
 }
 
 /// The upstream path of a create in the family's own protocol.
-fn native_path(family: &VideoFamily, request: &RequestView) -> String {
+pub(super) fn native_path(
+    family: &VideoFamily,
+    request: &RequestView,
+    candidate: &Candidate,
+) -> Option<String> {
     let has = |pointer: &str| {
         let root = request.body.document().map(JsonDocument::root);
         let node = root.and_then(|root| root.pointer(pointer));
         node.is_some_and(|node| !node.is_null() && node.str_len() != Some(0))
     };
-    family.create.path(&request.path, has).to_owned()
+    let model = candidate.model.as_ref().map_or("", |model| &*model.name);
+    family.create.path(&request.path, model, has, None)
 }
 
 fn override_request(attempt: &mut AttemptView, call: &RequestTemplate, path: String) {
     attempt.request_override.method = Some(call.method.clone());
     attempt.request_override.path = Some(path);
-    for (name, value) in &call.headers {
-        attempt.headers.insert(name, value.clone());
+    for (name, value) in call.headers() {
+        attempt.headers.insert(name, value);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Responses to creates: the sealed id of the new task, and errors in the caller's protocol.
 
 use super::mapped_create::create_for;
-use super::request::{CALLBACK_URL, unused_callback_url};
+use super::request::{CALLBACK_URL, native_path, unused_callback_url};
 use super::{MapTaskFilter, no_family};
 use bytes::Bytes;
 use headgate_core::catalog::model::Candidate;
@@ -9,7 +9,7 @@ use headgate_core::catalog::price::BillableMediaOutput;
 use headgate_core::filter::view::ResponseView;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::task::TaskSettings;
-use headgate_core::task::family::VideoFamily;
+use headgate_core::task::family::{SentCreate, VideoFamily};
 use headgate_core::task::id::{TaskId, credential_fingerprint};
 use headgate_core::task::status::{TaskStatus, created};
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -35,7 +35,7 @@ impl MapTaskFilter {
         let (document, upstream) = JsonDocument::parse(body.clone(), &JsonLimits::default())
             .ok()
             .and_then(|document| {
-                let upstream = family.created(&document).ok()?;
+                let upstream = self.upstream_id(response, &family, &document)?;
                 Some((document, upstream))
             })
             .ok_or_else(|| {
@@ -57,6 +57,29 @@ impl MapTaskFilter {
             true => created(&id),
             false => native(&self.tasks, &family, &document, &id, &task, None),
         })
+    }
+
+    /// The provider's id of the new task.
+    fn upstream_id(
+        &self,
+        response: &ResponseView<'_>,
+        family: &VideoFamily,
+        document: &JsonDocument,
+    ) -> Option<String> {
+        let candidate = response.candidate?;
+        let path = match create_for(response.request, candidate) {
+            Some(create) => create.path.clone(),
+            None => native_path(family, response.request, candidate)?,
+        };
+        let create = SentCreate {
+            path: &path,
+            channel_model: candidate.model.as_ref().map_or("", |model| &*model.name),
+        };
+        let created = family.created(document, create, &candidate.channel.origin.url());
+        let id = &*response.request.id;
+        created
+            .inspect_err(|error| tracing::warn!(id, %error, "a create has no usable task id"))
+            .ok()
     }
 
     /// The names of the fields that were left out of the create.

@@ -1,11 +1,13 @@
 //! Builds the mapping of a family's responses from its definition.
 
-use super::FamilyErrors;
+use super::{FamilyErrors, child};
 use crate::task::definition::{
-    ErrorMappingConfig, NativeFieldRewriteConfig, ResponseMappingConfig, StatusMappingConfig,
-    TaskExpiryConfig, TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, ValueSourcesConfig,
+    ComputableText, ErrorMappingConfig, ExpressionConfig, NativeFieldRewriteConfig,
+    ResponseMappingConfig, StatusMappingConfig, TaskExpiryConfig, TimeFormatConfig, TimeUnitConfig,
+    UnknownStatusConfig, ValueSourcesConfig,
 };
-use crate::task::family::source::{PointerExpression, ValueSourceList};
+use crate::task::family::document_expression::DocumentExpression;
+use crate::task::family::source::{ValueSource, ValueSourceList};
 use crate::task::family::{
     ErrorMapping, NativeFieldPointers, ResponseFieldSources, StatusMapping, TaskExpiry,
     UsageMapping,
@@ -13,9 +15,26 @@ use crate::task::family::{
 use crate::task::state::TaskState;
 use crate::task::time::{self, TimeFormat};
 use chrono::{Offset, Utc};
+use http::StatusCode;
 
 impl FamilyErrors {
-    pub(super) fn status(&mut self, config: &StatusMappingConfig) -> StatusMapping {
+    /// Where responses have the task id. Callers of a native API get their own in its place.
+    pub(super) fn task_id(
+        &mut self,
+        config: &ValueSourcesConfig,
+        is_native: bool,
+    ) -> ValueSourceList {
+        match is_native {
+            true => self.pointers("/task_id", config),
+            false => self.required_sources("/task_id", config),
+        }
+    }
+
+    pub(super) fn status(
+        &mut self,
+        config: &StatusMappingConfig,
+        is_native: bool,
+    ) -> StatusMapping {
         let StatusMappingConfig {
             at,
             map,
@@ -26,7 +45,10 @@ impl FamilyErrors {
             self.add("/status/map", "no status is mapped to `succeeded`", None);
         }
         StatusMapping {
-            at: self.pointers("/status/at", at),
+            at: match is_native {
+                true => self.pointers("/status/at", at),
+                false => self.required_sources("/status/at", at),
+            },
             words: map.clone().into_iter().collect(),
             keeps_unknown: match unknown {
                 UnknownStatusConfig::Keep => true,
@@ -44,6 +66,8 @@ impl FamilyErrors {
     pub(super) fn response(&mut self, config: &ResponseMappingConfig) -> ResponseFieldSources {
         let ResponseMappingConfig {
             video_url,
+            is_private,
+            progress,
             video_duration,
             resolution,
             ratio,
@@ -55,8 +79,13 @@ impl FamilyErrors {
         if video_url.0.is_empty() {
             self.add("/response/video_url", "missing place for `video_url`", None);
         }
+        if *is_private {
+            let reason = "results that need the channel's credential are not supported yet";
+            self.add("/response/is_private", reason, None);
+        }
         ResponseFieldSources {
             video_url: self.sources("/response/video_url", video_url),
+            progress: self.sources("/response/progress", progress),
             video_duration: self.sources("/response/video_duration", video_duration),
             resolution: self.sources("/response/resolution", resolution),
             ratio: self.sources("/response/ratio", ratio),
@@ -103,6 +132,7 @@ impl FamilyErrors {
             code: self.sources("/errors/code", &config.code),
             message: self.sources("/errors/message", &config.message),
             failover_codes: config.failover_codes.clone(),
+            statuses: self.statuses_under_success(config),
         }
     }
 
@@ -136,15 +166,54 @@ impl FamilyErrors {
         sources
     }
 
+    /// As [`Self::sources`], at least one.
+    fn required_sources(&mut self, at: &str, config: &ValueSourcesConfig) -> ValueSourceList {
+        if config.0.is_empty() {
+            let reason = "expected one or more places in a response";
+            self.add(at, reason, Some("such as /output/task_id"));
+        }
+        self.sources(at, config)
+    }
+
     pub(super) fn sources(&mut self, at: &str, config: &ValueSourcesConfig) -> ValueSourceList {
         let mut sources = Vec::new();
-        for (index, text) in config.0.iter().enumerate() {
-            match PointerExpression::parse(text) {
+        for (index, written) in config.0.iter().enumerate() {
+            let at = match config.0.len() {
+                1 => at.to_owned(),
+                _ => format!("{at}/{index}"),
+            };
+            let source = match written {
+                ComputableText::Text(text) => ValueSource::parse(text).map_err(str::to_owned),
+                ComputableText::Computed(ExpressionConfig { cel }) => {
+                    DocumentExpression::over_response(cel).map(ValueSource::Computed)
+                }
+            };
+            match source {
+                Ok(source) if source.names_create() && !at.starts_with("/task_id") => {
+                    let reason = "`{create_path}` and `{model}` are known only in `task_id`";
+                    self.add(&at, reason, None);
+                }
                 Ok(source) => sources.push(source),
-                Err(reason) if config.0.len() == 1 => self.add(at, reason, None),
-                Err(reason) => self.add(&format!("{at}/{index}"), reason, None),
+                Err(reason) => self.add(&at, reason, None),
             }
         }
         ValueSourceList::new(sources)
+    }
+
+    fn statuses_under_success(&mut self, config: &ErrorMappingConfig) -> Vec<(String, StatusCode)> {
+        let mut built = Vec::new();
+        for (code, status) in &config.statuses {
+            let known = StatusCode::from_u16(*status).ok();
+            match known.filter(|status| status.is_client_error() || status.is_server_error()) {
+                Some(status) => built.push((code.clone(), status)),
+                None => {
+                    let at = child("/errors/statuses", code);
+                    self.add(&at, "not the HTTP status of an error", Some("400 to 599"));
+                }
+            }
+        }
+        // The most specific pattern first.
+        built.sort_by_key(|(code, _)| (code.ends_with('*'), std::cmp::Reverse(code.len())));
+        built
     }
 }

@@ -14,5 +14,5 @@ fn a_third_family_maps_requests_by_its_definition() {
     assert_eq!(studio.query.call.path("a/b"), "/jobs/a%2Fb/look");
     assert!(studio.cancel.is_none());
     let created = document(&json!({"ref": "up-1"}));
-    assert_eq!(studio.created(&created).as_deref(), Ok("up-1"));
+    assert_eq!(created_id(&studio, &created).as_deref(), Ok("up-1"));
 }

@@ -75,7 +75,8 @@ fn requests_go_where_the_family_wants_them() {
         );
         assert_eq!(family.cancel.unwrap().statuses, [TaskState::Queued]);
     }
-    let headers = family("family-b").create.call.headers;
+    let call = family("family-b").create.call;
+    let headers: Vec<_> = call.headers().collect();
     assert_eq!(headers[0].0, "x-dashscope-async");
     assert_eq!(headers[0].1, "enable");
     assert_eq!(
@@ -119,7 +120,8 @@ fn a_create_goes_where_its_caller_sent_it_else_by_what_it_has() {
         ("", "/input/first_frame_url", FRAMES),
         ("", "/input/prompt", ORDINARY),
     ] {
-        let found = family.create.path(requested, |pointer| pointer == has);
-        assert_eq!(found, path, "{requested} with {has}");
+        let has_value = |pointer: &str| pointer == has;
+        let found = family.create.path(requested, "model", has_value, None);
+        assert_eq!(found.as_deref(), Some(path), "{requested} with {has}");
     }
 }

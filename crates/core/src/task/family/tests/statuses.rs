@@ -41,7 +41,7 @@ fn ids_are_read_from_the_answers_to_creates() {
         ("family-b", json!({"output": {}}), None),
     ];
     for (name, response, id) in table {
-        let created = family(name).created(&document(&response));
+        let created = created_id(&family(name), &document(&response));
         assert_eq!(created.ok().as_deref(), id, "{response}");
     }
 }

@@ -1,0 +1,125 @@
+//! Expressions in a family's definition: over a create in the generic shape, or over a response of the provider.
+
+use bytes::Bytes;
+use headgate_expression::{
+    CompileError, DocumentKind, EvaluationError, EvaluationPhase, Expression, ExpressionReference,
+    ExpressionValueSource, IpAddr, MapVariable, Variable,
+};
+use headgate_protocol::json::DocumentNode;
+use std::borrow::Cow;
+
+/// An expression that reads nothing but one JSON document.
+#[derive(Clone, Debug)]
+pub(super) struct DocumentExpression {
+    expression: Expression,
+    reads: DocumentKind,
+}
+
+/// What the expression reads.
+struct DocumentValues<'a> {
+    kind: DocumentKind,
+    root: DocumentNode<'a>,
+}
+
+impl DocumentExpression {
+    /// An expression over a create in the generic shape, which `json("/pointer")` reads.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong and where.
+    pub fn over_create(text: &str) -> Result<Self, String> {
+        Self::compile(text, DocumentKind::Request, EvaluationPhase::Body)
+    }
+
+    /// An expression over a response, which `response_json("/pointer")` reads.
+    ///
+    /// # Errors
+    /// As [`Self::over_create`].
+    pub fn over_response(text: &str) -> Result<Self, String> {
+        Self::compile(text, DocumentKind::Response, EvaluationPhase::ResponseBody)
+    }
+
+    fn compile(text: &str, reads: DocumentKind, phase: EvaluationPhase) -> Result<Self, String> {
+        let expression = Expression::compile(text, phase).map_err(|error| invalid(&error))?;
+        let references = expression.references();
+        let is_only_document = references.iter().all(
+            |reference| matches!(reference, ExpressionReference::Document(kind) if *kind == reads),
+        );
+        let function = match reads {
+            DocumentKind::Response => "response_json",
+            DocumentKind::Request | DocumentKind::Event => "json",
+        };
+        match is_only_document {
+            true => Ok(Self { expression, reads }),
+            false => Err(format!(
+                "an expression here reads nothing but `{function}(\"/pointer\")`"
+            )),
+        }
+    }
+
+    /// The value as JSON text; `None` if it is null.
+    ///
+    /// # Errors
+    /// The expression has no value for this document.
+    pub fn json(&self, root: DocumentNode<'_>) -> Result<Option<Bytes>, EvaluationError> {
+        let values = DocumentValues {
+            kind: self.reads,
+            root,
+        };
+        let json = self.expression.json(&values)?;
+        Ok((json != "null").then_some(json))
+    }
+
+    /// The value as text; `None` if it is null, empty, a list or an object, or if the expression has no value.
+    pub fn text(&self, root: DocumentNode<'_>) -> Option<String> {
+        let json = self.json(root).ok()??;
+        match serde_json::from_slice(&json).ok()? {
+            serde_json::Value::String(text) => (!text.is_empty()).then_some(text),
+            serde_json::Value::Array(_) | serde_json::Value::Object(_) => None,
+            scalar => Some(scalar.to_string()),
+        }
+    }
+}
+
+impl PartialEq for DocumentExpression {
+    fn eq(&self, other: &Self) -> bool {
+        self.expression.text() == other.expression.text()
+    }
+}
+
+impl Eq for DocumentExpression {}
+
+impl ExpressionValueSource for DocumentValues<'_> {
+    fn text(&self, _: Variable) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    fn number(&self, _: Variable) -> Option<i64> {
+        None
+    }
+
+    fn entry(&self, _: MapVariable, _: &str) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        None
+    }
+
+    fn document(&self, kind: DocumentKind) -> Option<DocumentNode<'_>> {
+        (kind == self.kind).then_some(self.root)
+    }
+
+    fn request_id(&self) -> &str {
+        ""
+    }
+}
+
+fn invalid(error: &CompileError) -> String {
+    let CompileError {
+        line,
+        column,
+        message,
+        ..
+    } = error;
+    format!("invalid expression, line {line}, column {column}: {message}")
+}

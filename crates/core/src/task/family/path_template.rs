@@ -1,0 +1,252 @@
+//! Paths of a family's requests, with the task's id, the model and values of a response in them.
+
+use headgate_protocol::json::DocumentNode;
+
+/// A path as built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathTemplate {
+    text: String,
+    parts: Vec<PathPart>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PathPart {
+    Literal(String),
+    Value { name: PathName, keeps_slashes: bool },
+}
+
+/// What stands in a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathName {
+    /// The provider's task id: `{id}`.
+    Id,
+    /// The channel's model: `{model}`.
+    Model,
+    /// A value of the response to a query: `{/pointer}`.
+    Response(String),
+}
+
+/// The values of a path. What is `None` is not known where the path is used.
+#[derive(Clone, Copy, Default)]
+pub struct PathValues<'a> {
+    pub id: Option<&'a str>,
+    pub model: Option<&'a str>,
+    pub response: Option<DocumentNode<'a>>,
+}
+
+impl PathTemplate {
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((literal, after)) = rest.split_once('{') {
+            let (inner, after) = after.split_once('}').ok_or("unclosed `{`")?;
+            if !literal.is_empty() {
+                parts.push(PathPart::Literal(literal.to_owned()));
+            }
+            let (name, keeps_slashes) = match inner.strip_prefix('+') {
+                Some(name) => (name, true),
+                None => (inner, false),
+            };
+            let name = match name {
+                "id" => PathName::Id,
+                "model" => PathName::Model,
+                pointer if pointer.starts_with('/') => PathName::Response(pointer.to_owned()),
+                _ => {
+                    return Err(
+                        "unknown placeholder: `{id}`, `{model}` and `{/pointer}` are known",
+                    );
+                }
+            };
+            parts.push(PathPart::Value {
+                name,
+                keeps_slashes,
+            });
+            rest = after;
+        }
+        if !rest.is_empty() {
+            parts.push(PathPart::Literal(rest.to_owned()));
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            parts,
+        })
+    }
+
+    /// The path as written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The names in the path.
+    pub fn names(&self) -> impl Iterator<Item = &PathName> {
+        self.parts.iter().filter_map(|part| match part {
+            PathPart::Literal(_) => None,
+            PathPart::Value { name, .. } => Some(name),
+        })
+    }
+
+    /// The path with a word for each value.
+    pub fn sample(&self) -> String {
+        let begins_with_path = matches!(
+            self.parts.first(),
+            Some(PathPart::Value {
+                keeps_slashes: true,
+                ..
+            })
+        );
+        let parts = self.parts.iter().map(|part| match part {
+            PathPart::Literal(text) => text,
+            PathPart::Value { .. } => "value",
+        });
+        let sample: String = parts.collect();
+        match begins_with_path {
+            true => format!("/{sample}"),
+            false => sample,
+        }
+    }
+
+    /// Whether a value keeps its slashes.
+    pub fn keeps_slashes(&self, wanted: &PathName) -> bool {
+        self.parts.iter().any(|part| match part {
+            PathPart::Literal(_) => false,
+            PathPart::Value {
+                name,
+                keeps_slashes,
+            } => name == wanted && *keeps_slashes,
+        })
+    }
+
+    /// The path with its values, percent-encoded so that each stays one segment, or keeps its segments after `+`; `None`
+    /// if a value is missing.
+    pub fn fill(&self, values: PathValues<'_>) -> Option<String> {
+        let mut path = String::new();
+        for part in &self.parts {
+            match part {
+                PathPart::Literal(text) => path += text,
+                PathPart::Value {
+                    name,
+                    keeps_slashes,
+                } => {
+                    let value = values.value(name)?;
+                    // An id that is a path has its own slash.
+                    let value = match *keeps_slashes && path.ends_with('/') {
+                        true => value.trim_start_matches('/'),
+                        false => &*value,
+                    };
+                    if *keeps_slashes && path.is_empty() && !value.starts_with('/') {
+                        path.push('/');
+                    }
+                    push_encoded(&mut path, value, *keeps_slashes);
+                }
+            }
+        }
+        Some(path)
+    }
+}
+
+impl PathValues<'_> {
+    fn value(&self, name: &PathName) -> Option<String> {
+        match name {
+            PathName::Id => self.id.map(str::to_owned),
+            PathName::Model => self.model.map(str::to_owned),
+            PathName::Response(pointer) => {
+                let node = self.response?.pointer(pointer)?;
+                let text = node.as_str().map(|text| text.into_owned());
+                let text = text.or_else(|| node.number_text().map(str::to_owned));
+                text.filter(|text| is_path_value(text))
+            }
+        }
+    }
+}
+
+/// Adds a member to the query of a path.
+pub fn add_to_query(path: &mut String, name: &str, value: &str) {
+    path.push(if path.contains('?') { '&' } else { '?' });
+    push_encoded(path, name, false);
+    path.push('=');
+    push_encoded(path, value, false);
+}
+
+/// Whether a text that a provider wrote can stand in a path: no segment of it leads elsewhere.
+pub fn is_path_value(text: &str) -> bool {
+    let mut segments = text.strip_prefix('/').unwrap_or(text).split('/');
+    !text.contains(char::is_control)
+        && !text.contains('\\')
+        && segments.all(|segment| !segment.is_empty() && !segment.bytes().all(|byte| byte == b'.'))
+}
+
+fn push_encoded(path: &mut String, value: &str, keeps_slashes: bool) {
+    for byte in value.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                path.push(char::from(byte));
+            }
+            b'/' | b':' if keeps_slashes => path.push(char::from(byte)),
+            _ => *path += &format!("%{byte:02X}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(path: &str, id: &str) -> Option<String> {
+        let template = PathTemplate::parse(path).unwrap();
+        template.fill(PathValues {
+            id: Some(id),
+            model: Some("a/b c"),
+            response: None,
+        })
+    }
+
+    #[test]
+    fn values_stay_in_their_segments() {
+        for (path, id, expected) in [
+            (
+                "/tasks/{id}/cancel",
+                "cgt-2026_a.b~c",
+                "/tasks/cgt-2026_a.b~c/cancel",
+            ),
+            ("/tasks/{id}", "a/b?c#d e%", "/tasks/a%2Fb%3Fc%23d%20e%25"),
+            ("/tasks/{id}", "ü", "/tasks/%C3%BC"),
+            (
+                "/{+id}",
+                "models/veo/operations/1?x",
+                "/models/veo/operations/1%3Fx",
+            ),
+            (
+                "{+id}/status",
+                "/fal-ai/x/requests/1",
+                "/fal-ai/x/requests/1/status",
+            ),
+            ("{+id}", "v1/1", "/v1/1"),
+            ("/{+id}:cancel", "operations/1", "/operations/1:cancel"),
+            ("/q?task_id={id}", "1&b=2", "/q?task_id=1%26b%3D2"),
+            ("/models/{+model}/p", "", "/models/a/b%20c/p"),
+            ("/models/{model}/p", "", "/models/a%2Fb%20c/p"),
+        ] {
+            assert_eq!(filled(path, id).as_deref(), Some(expected), "{path}");
+        }
+        assert_eq!(filled("/{/file_id}", "1"), None);
+    }
+
+    #[test]
+    fn what_leads_elsewhere_is_no_value_of_a_path() {
+        for text in ["", "..", "a/../b", "a//b", "./a", "a\\b", "a\nb", "/", "a/"] {
+            assert!(!is_path_value(text), "{text:?}");
+        }
+        for text in ["a", "/a/b", "a/b.c", "867", "..a"] {
+            assert!(is_path_value(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_placeholder_is_refused() {
+        for path in ["/{x}", "/{id", "/{}", "/{+}"] {
+            assert!(PathTemplate::parse(path).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The create in the generic shape as a document, for expressions: with a type and role for every medium.
+
+use super::{GenericField, GenericVideoRequest};
+use headgate_protocol::json::{JsonDocument, JsonLimits};
+use serde_json::{Map, Value, json};
+
+impl GenericVideoRequest<'_> {
+    /// The fields of the create, or their defaults, and type and role of each medium without its URL.
+    pub(in crate::task) fn document<'d>(
+        &self,
+        channel_model: &str,
+        default: impl Fn(GenericField) -> Option<&'d Value>,
+    ) -> JsonDocument {
+        let mut members = Map::new();
+        members.insert("model".into(), json!(self.model));
+        members.insert("channel_model".into(), json!(channel_model));
+        for field in GenericField::ALL {
+            let mut given = self.fields.iter();
+            let given = given.find(|(given, _)| *given == field);
+            let value = match given {
+                Some((_, fragment)) => fragment.value(),
+                None => default(field).cloned(),
+            };
+            members.extend(value.map(|value| (field.name().to_owned(), value)));
+        }
+        let medias = self.medias.iter();
+        let medias =
+            medias.map(|media| json!({"type": media.kind.type_name(), "role": media.kind.name()}));
+        members.insert("medias".into(), medias.collect());
+        let text = Value::Object(members).to_string();
+        let document = JsonDocument::parse(text.into(), &JsonLimits::default());
+        document.expect("serde_json writes JSON, no deeper than the request")
+    }
+}
