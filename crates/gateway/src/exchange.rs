@@ -7,6 +7,7 @@ pub(super) mod attempts;
 pub(super) mod capture;
 pub(super) mod evaluate;
 mod examine_body;
+mod first_events;
 mod keep_alive;
 mod parse_body;
 mod peeked_body;

@@ -290,8 +290,7 @@ impl ReceivedRequest<'_> {
             body.truncate(body.len() / 2);
         }
         let half = body.slice(..body.len() / 2);
-        let interruption = directives.interruption.map(|interruption| interruption.by);
-        match interruption {
+        match directives.interruption.map(|interruption| interruption.by) {
             _ if directives.cut => response.body = cut_off(half, open_request),
             Some(StreamInterruptionKind::Cut) => response.body = cut_off(half, open_request),
             Some(StreamInterruptionKind::Stall) => response.body = stalled(half, open_request),

@@ -154,7 +154,7 @@ fn other_endpoint_findings(
     let name = |requests: &str| format!("channel {} for {requests}", channel.name);
     let classes = ProviderOperationClass::ALL
         .into_iter()
-        .filter_map(requests_in_words);
+        .filter_map(|class| Some((class, requests_in_words(class)?)));
     let found = classes.flat_map(|(class, requests)| {
         let credentials = channel.credentials.iter().map(|one| one.fingerprint);
         let parts = std::iter::once(channel.fingerprint).chain(credentials);
@@ -168,17 +168,14 @@ fn other_endpoint_findings(
 }
 
 /// The requests of a class other than the generating one.
-fn requests_in_words(
-    class: ProviderOperationClass,
-) -> Option<(ProviderOperationClass, &'static str)> {
-    let requests = match class {
-        ProviderOperationClass::Generation => return None,
-        ProviderOperationClass::TaskQuery => "queries of tasks",
-        ProviderOperationClass::Retrieval => "retrievals",
-        ProviderOperationClass::Change => "changes of stored objects",
-        ProviderOperationClass::TokenCount => "token counts",
-    };
-    Some((class, requests))
+fn requests_in_words(class: ProviderOperationClass) -> Option<&'static str> {
+    match class {
+        ProviderOperationClass::Generation => None,
+        ProviderOperationClass::TaskQuery => Some("queries of tasks"),
+        ProviderOperationClass::Retrieval => Some("retrievals"),
+        ProviderOperationClass::Change => Some("changes of stored objects"),
+        ProviderOperationClass::TokenCount => Some("token counts"),
+    }
 }
 
 /// The limits of a channel that are reached, and who has most of the requests in flight on it.

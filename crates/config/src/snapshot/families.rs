@@ -1,6 +1,7 @@
 //! Builds families of video providers and the keys of task ids from their configuration.
 
 use super::ProblemCollector;
+use crate::channels::ChannelConfig;
 use crate::families::shipped;
 use crate::hint::did_you_mean;
 use headgate_core::pointer::child;
@@ -14,15 +15,25 @@ use headgate_protocol::{Protocol, TaskApiOwner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Builds the built-in families, those of the file over them, and the key ring.
+/// Builds the families of the file, those of the built-in ones that its channels use or that have a protocol, and the key
+/// ring.
 pub(crate) fn build(
     configs: &BTreeMap<String, VideoFamilyDefinitionConfig>,
+    channels: &BTreeMap<String, ChannelConfig>,
     keys: &[Secret],
     problems: &mut ProblemCollector<'_>,
 ) -> TaskSettings {
     let shipped = shipped();
     let mut families = BTreeMap::new();
+    let used = |name: &str| {
+        channels
+            .values()
+            .any(|channel| channel.family.as_deref() == Some(name))
+    };
     for (name, config) in complete(configs, &shipped, problems) {
+        if !configs.contains_key(&name) && config.protocol.is_none() && !used(&name) {
+            continue;
+        }
         match VideoFamily::new(&name, &config) {
             Ok(family) => {
                 families.insert(family.name.clone(), Arc::new(family));
@@ -96,7 +107,9 @@ impl VideoFamilyLookup<'_> {
         let families = &self.built.families;
         let family = families.get(name);
         if family.is_none() && !self.declared.contains_key(name) {
-            let hint = did_you_mean(name, families.keys().map(|name| &**name));
+            let shipped = SHIPPED.iter().map(|(name, _)| *name);
+            let declared = self.declared.keys().map(String::as_str);
+            let hint = did_you_mean(name, shipped.chain(declared));
             problems.error(at, format!("unknown family `{name}`"), hint.as_deref());
         }
         family.cloned()

@@ -223,7 +223,12 @@ pub fn build_loaded(
         };
         files.extend(feature.build_sections(&context, &mut features, &mut problems));
     }
-    let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
+    let tasks = Arc::new(families::build(
+        &families,
+        &channels,
+        &task_keys,
+        &mut problems,
+    ));
     let families = families::VideoFamilyLookup {
         built: &tasks,
         declared: &families,

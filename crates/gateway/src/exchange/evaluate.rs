@@ -6,39 +6,30 @@
 
 use super::attempts::{AttemptVerdict, Attempts, processing_by};
 use super::examine_body::{BodyExaminationResult, protocol_to_examine};
+use super::first_events::FirstEventsResult;
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetrySafety};
 use super::suspect_request::suspect_request;
 use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use crate::upstream::client::{SendError, SendProgress};
-use crate::upstream::response::{ChunkReadError, ExaminedBodyKind, UpstreamResponse};
+use crate::upstream::response::{ExaminedBodyKind, UpstreamResponse};
 use bytes::Bytes;
 use headgate_channel::evidence::SuspectRequest;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::AttemptOutcome;
-use headgate_config::snapshot::failover::FirstEventBufferLimits;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_protocol::error_class::{
-    ErrorClass, ErrorClassification, ErrorClassifier, ErrorEvidence, ErrorSubject,
+    ErrorClass, ErrorClassification, ErrorEvidence, ErrorSubject,
 };
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
-use headgate_protocol::sse::{SseDecoder, SseEvent};
-use headgate_protocol::stream::EventClass;
-use headgate_protocol::{ChannelProtocol, ids, retry_after, sealed_content, upstream_request_id};
+use headgate_protocol::{ids, retry_after, sealed_content, upstream_request_id};
 use http::{Method, StatusCode};
 use std::pin::pin;
 use std::time::SystemTime;
-use tokio::time::Instant;
 
 /// Maximum number of bytes of an error body that are read. A longer body is not forwarded.
 pub(crate) const ERROR_BYTES_MAX: usize = 1 << 20;
-
-/// Result of reading the first events of a stream.
-enum FirstEventsResult {
-    Content,
-    Error(ErrorClassification),
-}
 
 /// What the start of a response turned out to be.
 enum ResponseStartResult {
@@ -299,111 +290,6 @@ impl Attempts<'_> {
             evidence != ErrorEvidence::Code && decision.next == NextAttempt::Candidate;
         decision
     }
-
-    /// Waits for the first content of a good response, while it can still be given up for another channel.
-    async fn wait_for_first_event(
-        &mut self,
-        response: &mut UpstreamResponse,
-        kind: ResponseBodyKind,
-        lease: &ChannelLease,
-    ) -> Result<FirstEventsResult, Fault> {
-        let protocol = lease.candidate.protocol;
-        match (kind, self.route.failover.buffer_first_events, protocol) {
-            _ if !self.has_other_candidate(lease) => Ok(FirstEventsResult::Content),
-            (ResponseBodyKind::Stream, Some(limits), Some(protocol)) => {
-                let errors = &lease.candidate.channel.errors;
-                self.buffer_first_events(response, limits, protocol, errors)
-                    .await
-            }
-            // A response that breaks off before the first byte of its body can still be replaced.
-            (ResponseBodyKind::Json, _, Some(_)) => {
-                let peeking = pin!(response.peek_chunk());
-                let first = self.wait_times.upstream(peeking, |_| true).await;
-                first.map(|_| FirstEventsResult::Content)
-            }
-            _ => Ok(FirstEventsResult::Content),
-        }
-    }
-
-    /// Reads the first events of a stream until one of them is content or an error, or a bound is reached.
-    async fn buffer_first_events(
-        &mut self,
-        response: &mut UpstreamResponse,
-        limits: FirstEventBufferLimits,
-        protocol: ChannelProtocol,
-        errors: &ErrorClassifier,
-    ) -> Result<FirstEventsResult, Fault> {
-        response.sniff_coding();
-        // A heartbeat can be sent only after the head.
-        let heartbeat = self.route.response.heartbeat().unwrap_or(limits.time);
-        let until = Instant::now() + limits.time.min(heartbeat);
-        let mut framer = SseDecoder::new(limits.bytes);
-        let (mut buffered, mut is_first) = (0, true);
-        let mut peeked = response.peeked_chunks();
-        loop {
-            let max_wait = until.saturating_duration_since(Instant::now());
-            let ends_wait = |read: &_| !matches!(read, Err(ChunkReadError::TimedOut));
-            let read = match peeked.pop_front() {
-                Some(chunk) => Ok(Some(chunk)),
-                None => {
-                    let peeking = pin!(response.peek_chunk_within(max_wait));
-                    self.wait_times.upstream(peeking, ends_wait).await
-                }
-            };
-            let chunk = match read {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => return Err(ended_early()),
-                Err(ChunkReadError::TimedOut) => return Ok(FirstEventsResult::Content),
-                Err(ChunkReadError::Broken(fault)) => return Err(fault),
-            };
-            framer.push(&chunk);
-            buffered += chunk.len();
-            while let Some(event) = framer.next() {
-                if is_first && is_bare_end(protocol, &event) {
-                    return Err(ended_early());
-                }
-                is_first &= event.data().is_empty();
-                if let Some(seen) = classify_first_event(protocol, &event, errors) {
-                    return Ok(seen);
-                }
-            }
-            if buffered >= limits.bytes {
-                return Ok(FirstEventsResult::Content);
-            }
-        }
-    }
-}
-
-/// Whether an event ends a stream without having anything of it.
-fn is_bare_end(protocol: ChannelProtocol, event: &SseEvent) -> bool {
-    let streams = &protocol.descriptor().streams;
-    !streams.last_event_has_response
-        && streams.event_class(event.name(), event.data()) == EventClass::Terminal { failed: false }
-}
-
-/// Classifies an event; `None` if it only frames the stream.
-fn classify_first_event(
-    protocol: ChannelProtocol,
-    event: &SseEvent,
-    errors: &ErrorClassifier,
-) -> Option<FirstEventsResult> {
-    let streams = &protocol.descriptor().streams;
-    match streams.event_class(event.name(), event.data()) {
-        EventClass::Framing | EventClass::Ping => None,
-        EventClass::Error | EventClass::Terminal { failed: true } => Some(
-            FirstEventsResult::Error(errors.classify_event(event.data())),
-        ),
-        EventClass::Content
-            if event.name().is_none() && protocol.success().is_failed_event(event.data()) =>
-        {
-            Some(FirstEventsResult::Error(
-                errors.classify_event(event.data()),
-            ))
-        }
-        EventClass::Content | EventClass::Terminal { failed: false } => {
-            Some(FirstEventsResult::Content)
-        }
-    }
 }
 
 /// Whether the channel's family lists the error's code as one that allows another channel.
@@ -415,12 +301,4 @@ fn is_refused_by_account(lease: &ChannelLease, body: &Bytes) -> bool {
     let error = document.ok().and_then(|document| family.error(&document));
     let code = error.and_then(|error| error.code);
     code.is_some_and(|code| family.may_fail_over(&code))
-}
-
-fn ended_early() -> Fault {
-    Fault::new(
-        FaultKind::Upstream,
-        "the provider's stream ended before its first content; try again",
-    )
-    .detail("the stream ended before an event with content")
 }

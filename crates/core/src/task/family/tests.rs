@@ -7,6 +7,7 @@ mod language;
 mod native;
 mod requests;
 mod responses;
+mod shipped;
 mod statuses;
 
 use super::*;

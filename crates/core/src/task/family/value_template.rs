@@ -13,7 +13,7 @@ pub enum ValueTemplate {
     /// The field's value as it is.
     Value,
     /// A string with placeholders.
-    Text(Vec<TextPart>),
+    Text(Vec<ValueTextPart>),
     /// JSON text without a placeholder.
     Json(Vec<u8>),
     List(Vec<ValueTemplate>),
@@ -24,7 +24,7 @@ pub enum ValueTemplate {
 
 /// A part of a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TextPart {
+pub enum ValueTextPart {
     Literal(String),
     Placeholder(Placeholder),
 }
@@ -89,19 +89,19 @@ impl ValueTemplate {
         let mut rest = text;
         while let Some((at, placeholder)) = Placeholder::first_in(rest) {
             if at > 0 {
-                parts.push(TextPart::Literal(rest[..at].to_owned()));
+                parts.push(ValueTextPart::Literal(rest[..at].to_owned()));
             }
-            parts.push(TextPart::Placeholder(placeholder));
+            parts.push(ValueTextPart::Placeholder(placeholder));
             rest = &rest[at + placeholder.text().len()..];
         }
         if parts.is_empty() {
             return Self::Json(quoted(text).to_vec());
         }
         if !rest.is_empty() {
-            parts.push(TextPart::Literal(rest.to_owned()));
+            parts.push(ValueTextPart::Literal(rest.to_owned()));
         }
         match parts.as_slice() {
-            [TextPart::Placeholder(Placeholder::Value)] => Self::Value,
+            [ValueTextPart::Placeholder(Placeholder::Value)] => Self::Value,
             _ => Self::Text(parts),
         }
     }
@@ -218,13 +218,13 @@ impl Placeholder {
     }
 }
 
-fn text(parts: &[TextPart], value: &JsonFragment<'_>) -> Result<String, TemplateError> {
+fn text(parts: &[ValueTextPart], value: &JsonFragment<'_>) -> Result<String, TemplateError> {
     let value = value.text_value();
     let mut text = String::new();
     for part in parts {
         text += match part {
-            TextPart::Literal(literal) => literal,
-            TextPart::Placeholder(placeholder) => placeholder.fill(&value)?,
+            ValueTextPart::Literal(literal) => literal,
+            ValueTextPart::Placeholder(placeholder) => placeholder.fill(&value)?,
         };
     }
     Ok(text)

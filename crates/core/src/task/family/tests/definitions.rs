@@ -74,7 +74,7 @@ fn each_mistake_is_found_at_its_place() {
             "/query/path",
             json!("/tasks/{task}"),
             "/query/path",
-            "not a path",
+            "unknown placeholder",
         ),
         (
             "/cancel/path",

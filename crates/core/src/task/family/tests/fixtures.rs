@@ -99,7 +99,7 @@ fn families() -> Vec<(String, VideoFamily)> {
     let families: Vec<_> = fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_dir())
+        .filter(|path| path.is_dir() && !path.ends_with("cases"))
         .map(|path| {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             let family = match fs::read_to_string(path.join("definition.yaml")) {
