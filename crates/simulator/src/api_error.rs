@@ -6,15 +6,16 @@ use super::event::sse;
 use super::json::{JsonText, object};
 use bytes::Bytes;
 use http::StatusCode;
+use std::borrow::Cow;
 
 /// An error response of the simulated provider.
 #[derive(Debug)]
 pub struct ApiError {
     pub status: StatusCode,
-    message: String,
+    pub message: String,
     /// The error code; the protocol's usual code for the status if `None`.
-    code: Option<String>,
-    param: Option<&'static str>,
+    pub code: Option<String>,
+    pub param: Option<Cow<'static, str>>,
     /// The Retry-After in seconds.
     pub retry_after: Option<u64>,
 }
@@ -62,8 +63,8 @@ impl ApiError {
         self
     }
 
-    pub fn param(mut self, param: &'static str) -> Self {
-        self.param = Some(param);
+    pub fn param(mut self, param: impl Into<Cow<'static, str>>) -> Self {
+        self.param = Some(param.into());
         self
     }
 
@@ -82,7 +83,7 @@ impl ApiError {
                 "error": object! {
                     "code": self.family_a_code(),
                     "message": format!("{} Request id: {request_id}", self.message),
-                    "param": self.param.unwrap_or_default(),
+                    "param": self.param.as_deref().unwrap_or_default(),
                     "type": self.family_a_type(),
                 },
             },

@@ -1,6 +1,6 @@
 //! The clocks of the simulated provider: the machine's monotonic clock, and the time of day.
 
-use chrono::{DateTime, FixedOffset};
+use chrono::{DateTime, FixedOffset, SecondsFormat};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds of `CLOCK_MONOTONIC`, which all processes of this machine share.
@@ -39,6 +39,14 @@ pub fn china_time(millis: u64) -> String {
     let time = time.and_then(DateTime::from_timestamp_millis);
     let time = time.unwrap_or_default().with_timezone(&china);
     time.format("%Y-%m-%d %H:%M:%S%.3f").to_string()
+}
+
+/// Unix milliseconds as a date and time in UTC: `2026-09-25T03:07:28.590Z`.
+pub fn utc_time(millis: u64) -> String {
+    let time = i64::try_from(millis).ok();
+    let time = time.and_then(DateTime::from_timestamp_millis);
+    time.unwrap_or_default()
+        .to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 #[cfg(test)]

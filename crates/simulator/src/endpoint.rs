@@ -2,8 +2,11 @@
 
 use super::api_error::ApiError;
 use super::media;
+use super::vendors;
+use super::vendors::descriptor::VendorOperation;
 use super::video_operation::{SimulatedFamily, VideoOperation};
 use http::{Method, StatusCode};
+use std::borrow::Cow;
 
 /// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub enum Endpoint<'p> {
     Resource(ResourceKind, ResourceOperation<'p>),
     EditImage,
     Video(SimulatedFamily, VideoOperation<'p>),
+    /// The API of a vendor, by its name.
+    Vendor(&'static str, VendorOperation<'p>),
     /// A video or an image from a URL in a response.
     Media(&'p str),
 }
@@ -56,6 +61,11 @@ impl<'p> Endpoint<'p> {
     /// # Errors
     /// `404` if the path is unknown, `405` if only the method is wrong.
     pub fn find(method: &Method, path: &'p str) -> Result<Self, ApiError> {
+        if let Some((api, own)) = vendors::find(path) {
+            let operation = vendors::operation(api, method.as_str(), own);
+            let unknown = || ApiError::not_found(format!("Invalid URL ({method} {path})"));
+            return Ok(Self::Vendor(api.name, operation.ok_or_else(unknown)?));
+        }
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         if let Some((family, operation)) = VideoOperation::find(method.as_str(), &segments) {
             return Ok(Self::Video(family, operation));
@@ -108,8 +118,11 @@ impl<'p> Endpoint<'p> {
     }
 
     /// The name in request records.
-    pub fn name(self) -> &'static str {
-        match self {
+    pub fn name(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Vendor(vendor, operation) => {
+                return Cow::Owned(format!("{vendor}.{}", operation.name()));
+            }
             Self::Chat => "chat",
             Self::Messages => "messages",
             Self::CountTokens => "count_tokens",
@@ -128,7 +141,7 @@ impl<'p> Endpoint<'p> {
             Self::EditImage => "images.edit",
             Self::Video(family, operation) => operation.name(family),
             Self::Media(_) => "media",
-        }
+        })
     }
 }
 

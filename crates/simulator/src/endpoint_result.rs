@@ -3,6 +3,7 @@
 use super::json::JsonText;
 use super::request_record::ResponseEnd;
 use super::stream::EventSender;
+use crate::http_response::SimulatedResponse;
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::time::Duration;
@@ -15,6 +16,8 @@ pub enum SuccessfulResponse {
     Late(JsonText, Duration),
     /// The content of a file, with its type.
     Content(&'static str, Bytes),
+    /// A response as it is, with an additional delay.
+    Http(SimulatedResponse, Duration),
     Stream(Box<dyn EventStreamSource>),
 }
 

@@ -71,11 +71,19 @@ pub fn add_provider_headers(
         _ => "openai-processing-ms",
     };
     headers.insert(took, HeaderValue::from(millis));
-    let request_id = HeaderValue::from_str(request_id).expect("request ids are ASCII words");
     if dialect == ApiDialect::Messages {
-        headers.insert("request-id", request_id.clone());
+        headers.insert("request-id", request_id_value(request_id));
     }
-    headers.insert("x-request-id", request_id);
+    add_request_id(headers, request_id);
+}
+
+/// Adds the id of the request.
+pub fn add_request_id(headers: &mut HeaderMap, request_id: &str) {
+    headers.insert("x-request-id", request_id_value(request_id));
+}
+
+fn request_id_value(request_id: &str) -> HeaderValue {
+    HeaderValue::from_str(request_id).expect("request ids are ASCII words")
 }
 
 /// Adds the headers of an error response.

@@ -55,6 +55,11 @@ impl IdGenerator {
         format!("cgt-{digits}-{letters}")
     }
 
+    /// A number of 14 digits.
+    pub fn number(&self) -> u64 {
+        (100_000 + self.origin % 900_000) * 100_000_000 + self.count() % 100_000_000
+    }
+
     fn count(&self) -> u64 {
         self.count.fetch_add(1, Ordering::Relaxed)
     }

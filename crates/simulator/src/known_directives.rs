@@ -34,7 +34,7 @@ pub const KNOWN: [(&str, &str); 34] = [
     ),
     (
         "ends",
-        "how a video task ends: succeeded, failed, expired, cancelled or unknown",
+        "how a video task ends: succeeded, failed, filtered (by the content policy), expired, cancelled or unknown",
     ),
     ("error_body", "respond with an error body and status 200"),
     (

@@ -16,11 +16,15 @@ const FILE_TYPE: &[u8; 24] = b"\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isommp42"
 
 /// The URL of the file `name` on the host of the request, with `signature` as its signature.
 pub fn url(head: &Parts, name: &str, bytes: Option<usize>, signature: &str) -> String {
+    let size = bytes.map_or_else(String::new, |bytes| format!("&bytes={bytes}"));
+    format!("{}/{FOLDER}/{name}?{signature}{size}", origin(head))
+}
+
+/// The scheme and host of URLs in the response to a request.
+pub fn origin(head: &Parts) -> String {
     let host = head.headers.get("host").and_then(|host| host.to_str().ok());
     let authority = head.uri.authority().map(http::uri::Authority::as_str);
-    let host = host.or(authority).unwrap_or("localhost");
-    let size = bytes.map_or_else(String::new, |bytes| format!("&bytes={bytes}"));
-    format!("http://{host}/{FOLDER}/{name}?{signature}{size}")
+    format!("http://{}", host.or(authority).unwrap_or("localhost"))
 }
 
 /// The content type and content of the file `name`; `uri_query` may contain its size.

@@ -5,16 +5,21 @@ use super::dialect::ApiDialect;
 use super::directive::{Directives, StreamInterruptionKind};
 use super::endpoint::Endpoint;
 use super::endpoint_result::{EventStreamSource, SuccessfulResponse};
-use super::headers::{add_provider_headers, add_refusal_headers, credential, form_boundary};
+use super::headers::{
+    add_provider_headers, add_refusal_headers, add_request_id, credential, form_boundary,
+};
+use super::interrupted_response::{StreamStartBehavior, cut_off, run_stream, stalled};
 use super::provider_state::ProviderState;
 use super::request_context::RequestContext;
 use super::request_log::OpenExchangeGuard;
 use super::request_record::ResponseEnd;
 use super::stream::{EventSender, StreamPlan};
+use super::vendors::descriptor::VendorApi;
 use super::{
-    chat, directive_resolver, images, media, messages, models, resource_store, responses, video,
+    chat, directive_resolver, images, media, messages, models, resource_store, responses,
+    vendor_tasks, vendors, video,
 };
-use crate::http_response::{BodyChunk, SimulatedBody, SimulatedResponse};
+use crate::http_response::{SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
 use headgate_protocol::ids::form_values;
 use http::request::Parts;
@@ -23,7 +28,6 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
 
 /// The response to the directive `html`.
 const PAGE: &str = "<!DOCTYPE html>\n<html><head><title>Just a moment</title></head>\n\
@@ -40,6 +44,7 @@ pub async fn respond(provider: &ProviderState, request: Request<Bytes>) -> Simul
         provider,
         head: &head,
         path,
+        vendor: vendors::find(path),
         dialect,
         request_id: match dialect {
             ApiDialect::FamilyB => provider.ids.uuid(),
@@ -62,6 +67,8 @@ struct ReceivedRequest<'r> {
     head: &'r Parts,
     /// The path without directives.
     path: &'r str,
+    /// The vendor whose API the path belongs to, and the vendor's own path.
+    vendor: Option<(&'static VendorApi, &'r str)>,
     dialect: ApiDialect,
     request_id: String,
     started: Instant,
@@ -100,6 +107,10 @@ impl ReceivedRequest<'_> {
                 tokio::time::sleep(by).await;
                 self.send_json(json.into(), directives, open_request)
             }
+            Ok(SuccessfulResponse::Http(response, by)) => {
+                tokio::time::sleep(by).await;
+                self.send_whole(response, directives, open_request)
+            }
             Ok(SuccessfulResponse::Content(content_type, content)) => {
                 let response = SimulatedResponse::full(StatusCode::OK, content_type, content);
                 self.send_whole(response, directives, open_request)
@@ -112,6 +123,9 @@ impl ReceivedRequest<'_> {
     }
 
     fn model_named<'b>(&self, body: Option<&'b Value>, raw: &'b [u8]) -> Option<Cow<'b, str>> {
+        if let Some((api, path)) = self.vendor {
+            return vendor_tasks::model_named(api, path, body?).map(Cow::Owned);
+        }
         if let Some(body) = body {
             return body.get("model")?.as_str().map(Cow::Borrowed);
         }
@@ -134,10 +148,20 @@ impl ReceivedRequest<'_> {
     /// The error for a request without a credential, or the one that the directives ask for.
     fn failure(&self, directives: &Directives) -> Option<ApiError> {
         let endpoint = Endpoint::find(&self.head.method, self.path);
-        let wants_credential = !matches!(endpoint, Ok(Endpoint::Media(_)));
-        if wants_credential && credential(&self.head.headers).is_none() {
+        let wants_credential = match endpoint {
+            Ok(Endpoint::Vendor(_, operation)) => !operation.is_public(),
+            Ok(Endpoint::Media(_)) => false,
+            _ => true,
+        };
+        if wants_credential && self.account().is_none() {
             let message = "You didn't provide an API key.";
             return Some(ApiError::new(StatusCode::UNAUTHORIZED, message));
+        }
+        if wants_credential && let Some((api, _)) = self.vendor {
+            let checked = vendor_tasks::check_header(api, &self.head.headers);
+            if let Err(refusal) = checked {
+                return Some(refusal);
+            }
         }
         let in_stream = directives.error_event_first
             || directives
@@ -151,9 +175,25 @@ impl ReceivedRequest<'_> {
             .then(|| self.directed_error(directives, StatusCode::UNAUTHORIZED))
     }
 
+    /// The account that the credential identifies.
+    fn account(&self) -> Option<Cow<'_, str>> {
+        match self.vendor {
+            Some((api, _)) => vendor_tasks::account(api, self.head).map(Cow::Owned),
+            None => credential(&self.head.headers).map(Cow::Borrowed),
+        }
+    }
+
+    /// The credential as it was received.
+    fn credential(&self) -> Option<Cow<'_, str>> {
+        match self.vendor {
+            Some((api, _)) => api.credential.key(self.head),
+            None => credential(&self.head.headers).map(Cow::Borrowed),
+        }
+    }
+
     fn directed_error(&self, directives: &Directives, status: StatusCode) -> ApiError {
-        let credential = credential(&self.head.headers).unwrap_or_default();
-        ApiError::directed_error(directives, status, credential)
+        let credential = self.credential().unwrap_or_default();
+        ApiError::directed_error(directives, status, &credential)
     }
 
     fn outcome(
@@ -180,6 +220,7 @@ impl ReceivedRequest<'_> {
                 ))
             })
         };
+        let account = self.account().unwrap_or_default();
         let call = RequestContext {
             directives,
             sizes: directives
@@ -189,7 +230,7 @@ impl ReceivedRequest<'_> {
             ids,
             head: self.head,
             request_id: &self.request_id,
-            account: credential(&self.head.headers).unwrap_or_default(),
+            account: &account,
             resources,
             tasks,
             media_downloads,
@@ -221,6 +262,12 @@ impl ReceivedRequest<'_> {
                 resources.respond(kind, operation, form, self.dialect, account, ids)
             }
             Endpoint::Video(family, operation) => video::respond(family, operation, body, &call),
+            Endpoint::Vendor(_, operation) => {
+                let (api, path) = self
+                    .vendor
+                    .expect("the endpoint was found below its prefix");
+                vendor_tasks::respond(api, path, operation, body, &call)
+            }
             Endpoint::EditImage => {
                 images::edit(&images::ImageEditRequest::read(self.head, raw)?, &call)
             }
@@ -262,11 +309,16 @@ impl ReceivedRequest<'_> {
         directives: &Directives,
         open_request: OpenExchangeGuard,
     ) -> SimulatedResponse {
-        let body = refusal.body(self.dialect, &self.request_id);
-        let mut response = SimulatedResponse::full(refusal.status, "application/json", body);
+        let mut response = match self.vendor {
+            Some((api, _)) => vendor_tasks::refusal(api, refusal, directives.error_body),
+            None => {
+                let body = refusal.body(self.dialect, &self.request_id);
+                SimulatedResponse::full(refusal.status, "application/json", body)
+            }
+        };
         add_refusal_headers(&mut response.headers, refusal);
         if directives.echo_credential
-            && let Some(credential) = credential(&self.head.headers)
+            && let Some(credential) = self.credential()
             && let Ok(value) = credential.parse()
         {
             response.headers.insert("x-simulated-credential", value);
@@ -326,6 +378,9 @@ impl ReceivedRequest<'_> {
     }
 
     fn add_headers(&self, response: &mut SimulatedResponse) {
+        if self.vendor.is_some() {
+            return add_request_id(&mut response.headers, &self.request_id);
+        }
         let millis = self.started.elapsed().as_millis();
         let millis = u64::try_from(millis).unwrap_or(u64::MAX);
         add_provider_headers(
@@ -335,66 +390,4 @@ impl ReceivedRequest<'_> {
             millis,
         );
     }
-}
-
-/// What a stream does after its head.
-#[derive(Clone, Copy)]
-enum StreamStartBehavior {
-    Play,
-    Cut,
-    ErrorEvent,
-    Malformed,
-}
-
-impl StreamStartBehavior {
-    fn from_directives(directives: &Directives) -> Self {
-        if directives.cut {
-            Self::Cut
-        } else if directives.error_event_first {
-            Self::ErrorEvent
-        } else if directives.malformed {
-            Self::Malformed
-        } else {
-            Self::Play
-        }
-    }
-}
-
-async fn run_stream(
-    stream_response: Box<dyn EventStreamSource>,
-    mut stream: EventSender,
-    opening: StreamStartBehavior,
-) {
-    const MALFORMED: &[u8] = b"data: {\"id\":\"simulated\",\"choices\":[{\n\n";
-    let ending = match opening {
-        StreamStartBehavior::Play => stream_response.send(&mut stream).await.err(),
-        StreamStartBehavior::Cut => Some(stream.cut().await),
-        StreamStartBehavior::ErrorEvent => Some(stream.error_event().await),
-        StreamStartBehavior::Malformed => stream.event(Bytes::from_static(MALFORMED)).await.err(),
-    };
-    stream.finish(ending.unwrap_or(ResponseEnd::Complete)).await;
-}
-
-/// `half` of a body, followed by a closed connection.
-fn cut_off(half: Bytes, open_request: OpenExchangeGuard) -> SimulatedBody {
-    let (sender, receiver) = mpsc::channel(2);
-    for chunk in [BodyChunk::Data(half), BodyChunk::Cut] {
-        let sent = sender.try_send(chunk);
-        debug_assert!(sent.is_ok(), "there is room for two");
-    }
-    open_request.end(ResponseEnd::Cut);
-    SimulatedBody::Stream(receiver)
-}
-
-/// `half` of a body, and then nothing until the client leaves.
-fn stalled(half: Bytes, open_request: OpenExchangeGuard) -> SimulatedBody {
-    let (sender, receiver) = mpsc::channel(1);
-    tokio::spawn(async move {
-        let sent = sender.send(BodyChunk::Data(half)).await;
-        if sent.is_ok() {
-            sender.closed().await;
-        }
-        open_request.end(ResponseEnd::ClientLeft);
-    });
-    SimulatedBody::Stream(receiver)
 }

@@ -35,6 +35,8 @@ pub enum CallbackDisorder {
 pub enum TaskEnd {
     Succeeded,
     Failed,
+    /// Withheld by the provider's content policy.
+    Filtered,
     Expired,
     Cancelled,
     /// A state for which the provider has no status.
@@ -83,10 +85,11 @@ fn end(value: RawDirective) -> Result<TaskEnd, DirectiveError> {
     Ok(match value.value {
         "succeeded" => TaskEnd::Succeeded,
         "failed" => TaskEnd::Failed,
+        "filtered" => TaskEnd::Filtered,
         "expired" => TaskEnd::Expired,
         "cancelled" => TaskEnd::Cancelled,
         "unknown" => TaskEnd::Unknown,
-        _ => return Err(value.refuse("succeeded, failed, expired, cancelled or unknown")),
+        _ => return Err(value.refuse("succeeded, failed, filtered, expired, cancelled or unknown")),
     })
 }
 

@@ -9,6 +9,9 @@ mod responses_of_text;
 mod stream_faults;
 mod streams;
 mod tools;
+mod vendor_callbacks;
+mod vendor_fixtures;
+mod vendors;
 mod video;
 mod video_operations;
 

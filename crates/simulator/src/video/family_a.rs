@@ -3,20 +3,23 @@
 //! Source: the vendor's pages 82379/1520757 (create), /1521309 (query), /1521675 (list),
 //! /1521720 (cancel and delete) and /1299023 (errors).
 
-use super::callback;
 use super::clip::{self, FRAMES_PER_SECOND};
 use crate::api_error::ApiError;
 use crate::endpoint_result::SuccessfulResponse;
 use crate::json::{OrderedJsonObject, object};
 use crate::request_context::RequestContext;
+use crate::task_callback::{CallbackFormat, TaskCallbackSender};
 use crate::task_directives::TaskEnd;
-use crate::video_operation::SimulatedFamily;
 use crate::video_task::{KeepOrRemove, TaskPlan, VideoTask, VideoTaskState};
 use crate::{media, model_request, query as uri_query};
+use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
 use serde_json::Value;
 use std::time::Duration;
+
+/// The family of its tasks in the store.
+const FAMILY: &str = "a";
 
 /// The time in seconds after which a task expires, unless the request sets one.
 const EXPIRES_AFTER: u64 = 172_800;
@@ -29,6 +32,15 @@ const ECHOED_FIELDS: [&str; 5] = [
     "omni_reference_task_type",
     "safety_identifier",
 ];
+
+/// A callback has the body of a query. Source: the page of creates. A cancelled task is not called back.
+struct FamilyACallbackFormat;
+
+impl CallbackFormat for FamilyACallbackFormat {
+    fn body(&self, task: &VideoTask, head: &Parts) -> Bytes {
+        task_json(task, head).end().into()
+    }
+}
 
 /// Creates a task.
 pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
@@ -66,8 +78,18 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
     if let Some(identifier) = body.get("safety_identifier") {
         json.member("safety_identifier", identifier);
     }
-    let task = VideoTask::new(id, SimulatedFamily::A, echoed, plan, call.account);
-    let callbacks = callback::TaskCallbackSender::for_task(&task, body, call, task_json);
+    let task = VideoTask::new(id, FAMILY, echoed, plan, call.account);
+    let callback_url = model_request::text_at(body, "callback_url");
+    let callbacks = (!callback_url.is_empty()).then(|| {
+        let format = Box::new(FamilyACallbackFormat);
+        TaskCallbackSender::new(
+            callback_url.to_owned(),
+            &task,
+            call.tasks,
+            call.head,
+            format,
+        )
+    });
     call.tasks.put(task);
     if let Some(callbacks) = callbacks {
         tokio::spawn(callbacks.play());
@@ -80,12 +102,10 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
 /// # Errors
 /// `404` for a task that this account does not have.
 pub fn query(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
-    let found = call
-        .tasks
-        .read(call.account, SimulatedFamily::A, id, |task| {
-            task.queries += 1;
-            (task_json(task, call.head).end(), task.plan.slow_query)
-        });
+    let found = call.tasks.read(call.account, FAMILY, id, |task| {
+        task.queries += 1;
+        (task_json(task, call.head).end(), task.plan.slow_query)
+    });
     let (json, late) = found.ok_or_else(|| unknown(id))?;
     Ok(SuccessfulResponse::Late(json, late))
 }
@@ -98,7 +118,7 @@ pub fn list(call: &RequestContext) -> SuccessfulResponse {
         let wanted = values(name);
         wanted.is_empty() || wanted.iter().any(|value| value == found)
     };
-    let items = call.tasks.list(call.account, SimulatedFamily::A, |task| {
+    let items = call.tasks.list(call.account, FAMILY, |task| {
         let passes = lets_through("filter.status", word(task))
             && lets_through("filter.task_ids", &task.id)
             && lets_through("filter.model", &task.model)
@@ -122,22 +142,18 @@ pub fn list(call: &RequestContext) -> SuccessfulResponse {
 pub fn delete(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
     let changed = call
         .tasks
-        .change(call.account, SimulatedFamily::A, id, |task| {
-            match task.cancel() {
-                Ok(()) => Ok(KeepOrRemove::Keep),
-                Err(VideoTaskState::Ended(
-                    TaskEnd::Succeeded | TaskEnd::Failed | TaskEnd::Expired,
-                )) => Ok(KeepOrRemove::Remove),
-                Err(
-                    VideoTaskState::Queued | VideoTaskState::Running | VideoTaskState::Ended(_),
-                ) => {
-                    let message = format!(
-                        "The operation is not allowed for a task in the state {}.",
-                        word(task)
-                    );
-                    let refusal = ApiError::new(StatusCode::FORBIDDEN, message);
-                    Err(refusal.code("OperationDenied.InvalidState"))
-                }
+        .change(call.account, FAMILY, id, |task| match task.cancel() {
+            Ok(()) => Ok(KeepOrRemove::Keep),
+            Err(VideoTaskState::Ended(
+                TaskEnd::Succeeded | TaskEnd::Failed | TaskEnd::Filtered | TaskEnd::Expired,
+            )) => Ok(KeepOrRemove::Remove),
+            Err(VideoTaskState::Queued | VideoTaskState::Running | VideoTaskState::Ended(_)) => {
+                let message = format!(
+                    "The operation is not allowed for a task in the state {}.",
+                    word(task)
+                );
+                let refusal = ApiError::new(StatusCode::FORBIDDEN, message);
+                Err(refusal.code("OperationDenied.InvalidState"))
             }
         });
     changed.unwrap_or_else(|| Err(unknown(id)))?;
@@ -145,7 +161,7 @@ pub fn delete(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, Api
 }
 
 /// The response to a query, and the body of a callback.
-pub fn task_json(task: &VideoTask, head: &Parts) -> OrderedJsonObject {
+fn task_json(task: &VideoTask, head: &Parts) -> OrderedJsonObject {
     let echoed = &task.echoed;
     let mut json = OrderedJsonObject::new();
     json.member("id", &task.id);
@@ -153,7 +169,7 @@ pub fn task_json(task: &VideoTask, head: &Parts) -> OrderedJsonObject {
     json.member("status", word(task));
     match task.state() {
         VideoTaskState::Ended(TaskEnd::Succeeded) => add_result(&mut json, task, head),
-        VideoTaskState::Ended(TaskEnd::Failed) => {
+        VideoTaskState::Ended(TaskEnd::Failed | TaskEnd::Filtered) => {
             let (code, message) = task.plan.failure_or(
                 "OutputVideoSensitiveContentDetected",
                 "The request failed because the output video may contain sensitive information.",
@@ -235,7 +251,7 @@ fn word(task: &VideoTask) -> &str {
         VideoTaskState::Queued => "queued",
         VideoTaskState::Running => task.plan.unknown_status.as_deref().unwrap_or("running"),
         VideoTaskState::Ended(TaskEnd::Succeeded) => "succeeded",
-        VideoTaskState::Ended(TaskEnd::Failed) => "failed",
+        VideoTaskState::Ended(TaskEnd::Failed | TaskEnd::Filtered) => "failed",
         VideoTaskState::Ended(TaskEnd::Expired) => "expired",
         VideoTaskState::Ended(TaskEnd::Cancelled) => "cancelled",
         VideoTaskState::Ended(TaskEnd::Unknown) => "unknown",
@@ -272,10 +288,7 @@ fn check_draft(id: &str, call: &RequestContext) -> Result<(), ApiError> {
         model_request::is_set(&task.echoed, "draft")
             && task.state() == VideoTaskState::Ended(TaskEnd::Succeeded)
     };
-    match call
-        .tasks
-        .read(call.account, SimulatedFamily::A, id, is_draft)
-    {
+    match call.tasks.read(call.account, FAMILY, id, is_draft) {
         Some(true) => Ok(()),
         Some(false) => Err(invalid("content.draft_task.id")),
         None => Err(unknown(id)),

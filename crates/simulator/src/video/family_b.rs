@@ -9,12 +9,14 @@ use crate::endpoint_result::SuccessfulResponse;
 use crate::json::{JsonText, OrderedJsonObject, object};
 use crate::request_context::RequestContext;
 use crate::task_directives::TaskEnd;
-use crate::video_operation::SimulatedFamily;
 use crate::video_task::{KeepOrRemove, TaskPlan, VideoTask, VideoTaskState};
 use crate::{clock, media, model_request, query as uri_query};
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::time::Duration;
+
+/// The family of its tasks in the store.
+const FAMILY: &str = "b";
 
 /// The seconds that each video in a request counts for.
 const INPUT_SECONDS: u64 = 5;
@@ -60,13 +62,8 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
         output.member("task_id", &id);
     }
     let plan = TaskPlan::from_directives(call.directives, call.options, Duration::MAX);
-    call.tasks.put(VideoTask::new(
-        id,
-        SimulatedFamily::B,
-        echoed,
-        plan,
-        call.account,
-    ));
+    call.tasks
+        .put(VideoTask::new(id, FAMILY, echoed, plan, call.account));
     Ok(SuccessfulResponse::Whole(
         object! {"output": output.end(), "request_id": call.request_id},
     ))
@@ -74,12 +71,10 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
 
 /// Responds to a query of one task; a task that this account does not have has the status `UNKNOWN`, without an error.
 pub fn query(id: &str, call: &RequestContext) -> SuccessfulResponse {
-    let found = call
-        .tasks
-        .read(call.account, SimulatedFamily::B, id, |task| {
-            task.queries += 1;
-            (task_json(task, call), task.plan.slow_query)
-        });
+    let found = call.tasks.read(call.account, FAMILY, id, |task| {
+        task.queries += 1;
+        (task_json(task, call), task.plan.slow_query)
+    });
     let (json, late) = found.unwrap_or_else(|| {
         let output = object! {"task_id": id, "task_status": "UNKNOWN"};
         let json = object! {"request_id": call.request_id, "output": output};
@@ -92,7 +87,7 @@ pub fn query(id: &str, call: &RequestContext) -> SuccessfulResponse {
 pub fn list(call: &RequestContext) -> SuccessfulResponse {
     let query = call.head.uri.query().unwrap_or_default();
     let statuses: Vec<_> = uri_query::values(query, "status").collect();
-    let items = call.tasks.list(call.account, SimulatedFamily::B, |task| {
+    let items = call.tasks.list(call.account, FAMILY, |task| {
         let passes = statuses.is_empty() || statuses.iter().any(|status| status == word(task));
         passes.then(|| {
             object! {
@@ -119,15 +114,13 @@ pub fn list(call: &RequestContext) -> SuccessfulResponse {
 /// # Errors
 /// `400` if it is no longer pending, `404` if this account does not have it.
 pub fn cancel(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
-    let cancelled = call
-        .tasks
-        .change(call.account, SimulatedFamily::B, id, |task| {
-            task.cancel().map(|()| KeepOrRemove::Keep).map_err(|_| {
-                let message =
-                    "Failed to cancel the task, please confirm if the task is in PENDING status.";
-                ApiError::invalid(message).code("UnsupportedOperation")
-            })
-        });
+    let cancelled = call.tasks.change(call.account, FAMILY, id, |task| {
+        task.cancel().map(|()| KeepOrRemove::Keep).map_err(|_| {
+            let message =
+                "Failed to cancel the task, please confirm if the task is in PENDING status.";
+            ApiError::invalid(message).code("UnsupportedOperation")
+        })
+    });
     cancelled.unwrap_or_else(|| Err(ApiError::not_found("The task does not exist.")))?;
     Ok(SuccessfulResponse::Whole(
         object! {"request_id": call.request_id},
@@ -156,7 +149,10 @@ fn task_json(task: &VideoTask, call: &RequestContext) -> JsonText {
         let url = media::url(call.head, &name, task.plan.video_bytes, signature);
         output.member("video_url", &url);
     }
-    if task.state() == VideoTaskState::Ended(TaskEnd::Failed) {
+    if matches!(
+        task.state(),
+        VideoTaskState::Ended(TaskEnd::Failed | TaskEnd::Filtered)
+    ) {
         let (code, message) = task.plan.failure_or(
             "DataInspectionFailed",
             "Output data may contain inappropriate content.",
@@ -201,7 +197,7 @@ fn word(task: &VideoTask) -> &str {
         VideoTaskState::Queued => "PENDING",
         VideoTaskState::Running => task.plan.unknown_status.as_deref().unwrap_or("RUNNING"),
         VideoTaskState::Ended(TaskEnd::Succeeded) => "SUCCEEDED",
-        VideoTaskState::Ended(TaskEnd::Failed) => "FAILED",
+        VideoTaskState::Ended(TaskEnd::Failed | TaskEnd::Filtered) => "FAILED",
         VideoTaskState::Ended(TaskEnd::Cancelled) => "CANCELED",
         // This family has no status for expired tasks: it no longer knows them.
         VideoTaskState::Ended(TaskEnd::Expired | TaskEnd::Unknown) => "UNKNOWN",

@@ -1,6 +1,5 @@
 //! Video tasks in the formats of families A and B: created, queued, run, ended, and queried.
 
-mod callback;
 mod clip;
 mod family_a;
 mod family_b;

@@ -3,7 +3,6 @@
 use super::task::VideoTask;
 use crate::api_error::ApiError;
 use crate::json::JsonText;
-use crate::video_operation::SimulatedFamily;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -43,7 +42,7 @@ impl VideoTaskStore {
     pub fn read<T>(
         &self,
         account: &str,
-        family: SimulatedFamily,
+        family: &str,
         id: &str,
         read: impl FnOnce(&mut VideoTask) -> T,
     ) -> Option<T> {
@@ -58,7 +57,7 @@ impl VideoTaskStore {
     pub fn change(
         &self,
         account: &str,
-        family: SimulatedFamily,
+        family: &str,
         id: &str,
         change: impl FnOnce(&mut VideoTask) -> Result<KeepOrRemove, ApiError>,
     ) -> Option<Result<(), ApiError>> {
@@ -74,7 +73,7 @@ impl VideoTaskStore {
     pub fn list<T>(
         &self,
         account: &str,
-        family: SimulatedFamily,
+        family: &str,
         read: impl FnMut(&VideoTask) -> Option<T>,
     ) -> Vec<T> {
         let table = self.lock();
@@ -97,7 +96,7 @@ impl VideoTaskStore {
 }
 
 impl VideoTaskTable {
-    fn own(&mut self, account: &str, family: SimulatedFamily, id: &str) -> Option<&mut VideoTask> {
+    fn own(&mut self, account: &str, family: &str, id: &str) -> Option<&mut VideoTask> {
         let task = self.tasks.get_mut(id)?;
         (task.account == account && task.family == family).then_some(task)
     }

@@ -4,7 +4,6 @@ use super::plan::TaskPlan;
 use crate::clock;
 use crate::json::{JsonText, object};
 use crate::task_directives::TaskEnd;
-use crate::video_operation::SimulatedFamily;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -12,7 +11,8 @@ use tokio::time::Instant;
 /// A video task as the provider stores it.
 pub struct VideoTask {
     pub id: String,
-    pub family: SimulatedFamily,
+    /// `a`, `b`, or the name of a vendor.
+    pub family: &'static str,
     pub account: String,
     pub model: String,
     /// The members of the request that responses repeat, without media.
@@ -38,7 +38,7 @@ impl VideoTask {
     /// A task created now.
     pub fn new(
         id: String,
-        family: SimulatedFamily,
+        family: &'static str,
         echoed: Value,
         plan: TaskPlan,
         account: &str,
@@ -88,6 +88,20 @@ impl VideoTask {
         }
     }
 
+    /// Cancels the task if it has not ended.
+    ///
+    /// # Errors
+    /// The end that came first.
+    pub fn cancel_unless_ended(&mut self) -> Result<(), VideoTaskState> {
+        match self.state() {
+            VideoTaskState::Queued | VideoTaskState::Running => {
+                self.cancelled = Some(self.made.elapsed());
+                Ok(())
+            }
+            ended @ VideoTaskState::Ended(_) => Err(ended),
+        }
+    }
+
     /// The time of creation in Unix milliseconds, like all times below.
     pub fn made_ms(&self) -> u64 {
         self.made_ms
@@ -124,16 +138,13 @@ impl VideoTask {
             VideoTaskState::Running => "running",
             VideoTaskState::Ended(TaskEnd::Succeeded) => "succeeded",
             VideoTaskState::Ended(TaskEnd::Failed) => "failed",
+            VideoTaskState::Ended(TaskEnd::Filtered) => "filtered",
             VideoTaskState::Ended(TaskEnd::Expired) => "expired",
             VideoTaskState::Ended(TaskEnd::Cancelled) => "cancelled",
             VideoTaskState::Ended(TaskEnd::Unknown) => "unknown",
         };
-        let family = match self.family {
-            SimulatedFamily::A => "a",
-            SimulatedFamily::B => "b",
-        };
         object! {
-            "id": self.id, "family": family, "account": self.account, "model": self.model,
+            "id": self.id, "family": self.family, "account": self.account, "model": self.model,
             "state": state, "queries": self.queries, "made_ms": self.made_ms,
             "ended_ms": self.ended_ms(),
         }
