@@ -25,13 +25,15 @@ pub fn status_request(
     family: &Arc<VideoFamily>,
     task: &TaskId,
 ) -> SubrequestFuture {
+    // Sends nothing until it is awaited.
+    let status = subrequests.send(query.clone());
     let request = StatusRequest {
         subrequests: subrequests.clone(),
         query,
         family: family.clone(),
         task: task.clone(),
     };
-    Box::pin(request.send())
+    Box::pin(async move { request.complete(status.await?).await })
 }
 
 /// The headers of a family's request.
@@ -48,8 +50,8 @@ struct StatusRequest {
 }
 
 impl StatusRequest {
-    async fn send(self) -> Result<SubrequestResponse, Fault> {
-        let mut status = self.subrequests.send(self.query.clone()).await?;
+    /// The response to the query, with the result in it.
+    async fn complete(&self, mut status: SubrequestResponse) -> Result<SubrequestResponse, Fault> {
         if !status.status.is_success() {
             return Ok(status);
         }
