@@ -15,6 +15,7 @@ mod request;
 mod requested_video;
 mod response;
 mod response_pointer;
+mod result;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub use media_rule::{MediaRoleRule, RequestedOutputDuration};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
 pub use requested_video::RequestedVideo;
 pub use response::{InvalidTaskResponse, UpstreamError};
+pub use result::StatusWithResult;
 pub use source::SentCreate;
 
 use super::generic::GenericField;
