@@ -43,10 +43,37 @@ Examples:
 Exit status: 0, 1 if there is no such filter, 2 for wrong arguments.";
 
 pub const FAMILIES: &str = "\
-Example:
+Examples:
+  headgate families
   headgate families family-a
 
 Exit status: 0 if it succeeds, 1 if there is no such family, 2 for wrong arguments.";
+
+pub const FAMILY: &str = "\
+Examples:
+  headgate family new my-video
+  headgate family check my-video.yaml
+  headgate family test my-video.yaml my-video.cases.yaml";
+
+pub const FAMILY_NEW: &str = "\
+Example:
+  headgate family new my-video --dir families
+
+Exit status: 0 if it succeeds, 1 if a file exists or cannot be written, 2 for wrong arguments.";
+
+pub const FAMILY_CHECK: &str = "\
+Examples:
+  headgate family check my-video.yaml
+  headgate family check routes.yaml --name my-video --model my-model
+
+Exit status: 0 the definition is valid, 1 otherwise, 2 for wrong arguments.";
+
+pub const FAMILY_TEST: &str = "\
+Examples:
+  headgate family test my-video.yaml my-video.cases.yaml
+  headgate family test family-a cases.yaml --json
+
+Exit status: 0 if all cases pass, 1 otherwise, 2 for wrong arguments.";
 
 pub const KEY: &str = "\
 Examples:

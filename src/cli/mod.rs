@@ -5,6 +5,7 @@ mod admin_client;
 mod admin_pages;
 mod callback;
 mod capture;
+mod case_report;
 mod channel_action;
 mod check;
 mod comparable_plan;
@@ -22,6 +23,7 @@ mod explain_callouts;
 mod explain_conditions;
 mod explain_trace;
 mod families;
+mod family;
 mod filters;
 #[cfg(target_os = "linux")]
 mod handover;
@@ -36,6 +38,7 @@ mod live;
 mod log_filter;
 mod logged_plan;
 mod man;
+mod new_name;
 mod output_failure;
 mod plan_changes;
 #[cfg(feature = "wasm")]
@@ -100,9 +103,14 @@ enum CliCommand {
     /// Lists the filters, the chain of each, and what it does; with a name, prints the settings of one.
     #[command(after_help = examples::FILTERS)]
     Filters(filters::FiltersArgs),
-    /// Prints the definitions of the built-in video families.
+    /// Lists the built-in video families, their vendors and what they make videos from; with a name, prints the
+    /// definition of one.
     #[command(after_help = examples::FAMILIES)]
     Families(families::VideoFamiliesArgs),
+    /// Creates, checks and tests definitions of video families.
+    #[command(subcommand)]
+    #[command(after_help = examples::FAMILY)]
+    Family(family::VideoFamilyCommand),
     /// Generates API keys for callers, keys for task ids and webhook secrets.
     #[command(subcommand)]
     #[command(after_help = examples::KEY)]
@@ -184,6 +192,7 @@ impl CliCommand {
             | Self::Schema(_)
             | Self::Filters(_)
             | Self::Families(_)
+            | Self::Family(_)
             | Self::Key(_)
             | Self::Status(_)
             | Self::Why(_)
@@ -220,6 +229,7 @@ pub fn main() -> ExitCode {
         CliCommand::Schema(args) => schema::run(&args),
         CliCommand::Filters(args) => filters::run(&args),
         CliCommand::Families(args) => families::run(&args),
+        CliCommand::Family(command) => family::run(&command),
         CliCommand::Key(command) => key::run(&command),
         CliCommand::Status(args) => return status::run(&args),
         #[cfg(feature = "top")]

@@ -1,5 +1,6 @@
 //! Definitions of the built-in video families.
 
+use crate::hint::did_you_mean;
 use headgate_core::task::definition::VideoFamilyDefinitionConfig;
 use headgate_core::task::families::SHIPPED;
 use std::collections::BTreeMap;
@@ -16,6 +17,25 @@ pub fn shipped() -> BTreeMap<String, VideoFamilyDefinitionConfig> {
         (name.to_owned(), family)
     };
     SHIPPED.into_iter().map(read).collect()
+}
+
+/// The shipped family whose sections a family takes where it has none: the one that it extends, or else that of
+/// `own_name`.
+///
+/// # Errors
+/// It extends a family that is not shipped: the hint.
+pub(crate) fn base<'s>(
+    config: &VideoFamilyDefinitionConfig,
+    own_name: Option<&str>,
+    shipped: &'s BTreeMap<String, VideoFamilyDefinitionConfig>,
+) -> Result<Option<&'s VideoFamilyDefinitionConfig>, Option<String>> {
+    match &config.extends {
+        None => Ok(own_name.and_then(|name| shipped.get(name))),
+        Some(extends) => match shipped.get(extends) {
+            Some(base) => Ok(Some(base)),
+            None => Err(did_you_mean(extends, shipped.keys().map(String::as_str))),
+        },
+    }
 }
 
 #[cfg(test)]

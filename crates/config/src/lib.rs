@@ -13,6 +13,7 @@ pub mod egress;
 mod expand;
 mod explain;
 pub mod families;
+pub mod family_file;
 pub mod feature_sections;
 pub mod hint;
 pub mod images;
@@ -176,14 +177,8 @@ fn check_text(
     features: &FeatureSchemas,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<SchemaCheckedValues, InvalidConfig> {
-    let mut document = read_document(path, text.strip_prefix('\u{feff}').unwrap_or(text))?;
-    let expanded = expand::expand(document.root(), document.source(), env);
-    document.set_expanded(expanded.pointers);
-    for (name, value) in &expanded.variables {
-        document.hide(value, &format!("${{{name}}}"));
-    }
-    let mut value = expanded.value;
-    let mut findings = expanded.findings;
+    let mut document = read_document(path, text)?;
+    let (mut value, mut findings) = expand_variables(&mut document, env);
 
     let schema = schema::routes_schema(features);
     let secret_pointers = schema::secret_pointers(&schema, &value);
@@ -211,8 +206,36 @@ fn check_text(
     })
 }
 
-/// The text as a located tree, its secrets masked from the start.
+/// The values of a document with all variables replaced, and what is wrong with variables.
+fn expand_variables(
+    document: &mut ConfigDocument,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> (Value, Vec<PointerLocatedProblem>) {
+    let expanded = expand::expand(document.root(), document.source(), env);
+    document.set_expanded(expanded.pointers);
+    for (name, value) in &expanded.variables {
+        document.hide(value, &format!("${{{name}}}"));
+    }
+    (expanded.value, expanded.findings)
+}
+
 fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfig> {
+    let document = read_yaml(path, text, "add at least `channels` and `routes`")?;
+    if is_litellm(document.root()) {
+        let hint = format!(
+            "convert it: headgate convert litellm {} --output routes.yaml",
+            path.display()
+        );
+        let reason = "this is a configuration of LiteLLM";
+        let problem = PointerLocatedProblem::key("/model_list", reason, Some(hint));
+        return Err(document.invalid_findings(vec![problem], 0));
+    }
+    Ok(document)
+}
+
+/// The text as a located tree, its secrets masked from the start; `needs` is the hint for an empty one.
+fn read_yaml(path: &Path, text: &str, needs: &str) -> Result<ConfigDocument, InvalidConfig> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut source = ConfigText::new(text);
     source.mask(secret_shape::in_text(text));
     let root = match syntax::read(&source) {
@@ -231,21 +254,13 @@ fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfi
     let is_empty = matches!(root.content, node::YamlContent::Null);
     let mut document = ConfigDocument::new(path, source, root);
     document.mask(secrets);
-    if is_litellm(document.root()) {
-        let hint = format!(
-            "convert it: headgate convert litellm {} --output routes.yaml",
-            path.display()
-        );
-        let reason = "this is a configuration of LiteLLM";
-        let problem = PointerLocatedProblem::key("/model_list", reason, Some(hint));
-        return Err(document.invalid_findings(vec![problem], 0));
+    match is_empty {
+        true => {
+            let problem = ConfigProblem::for_file("the file is empty", Some(needs.into()));
+            Err(document.invalid(vec![problem]))
+        }
+        false => Ok(document),
     }
-    if is_empty {
-        let hint = "add at least `channels` and `routes`";
-        let problem = ConfigProblem::for_file("the file is empty", Some(hint.into()));
-        return Err(document.invalid(vec![problem]));
-    }
-    Ok(document)
 }
 
 fn is_litellm(root: &node::YamlNode) -> bool {

@@ -1,10 +1,10 @@
 //! `headgate plugin test`: runs test cases and prints what came of each.
 
 use super::case_file::{PluginTestCase, PluginTestFile};
-use super::expectation::{CaseMismatch, CaseMismatches};
 use super::host_services::CaseHostServices;
 use super::rules::CaseMessageRules;
 use super::{CommandError, compile, exchange};
+use crate::cli::case_report::CaseMismatches;
 use crate::cli::input_file::{read, read_text};
 use bytes::Bytes;
 use headgate_wasm::PluginModule;
@@ -20,9 +20,6 @@ pub struct PluginTestArgs {
     #[arg(default_value = "cases.yaml")]
     cases: PathBuf,
 }
-
-/// Longest text of a mismatch, in characters.
-const TEXT_MAX: usize = 2000;
 
 pub fn run(args: &PluginTestArgs) -> Result<(), CommandError> {
     let bytes = read(&args.module)?;
@@ -89,27 +86,10 @@ async fn run_case(
     if mismatches.0.is_empty() {
         return None;
     }
-    let mut report: String = mismatches.0.iter().map(lines).collect();
+    let mut report = mismatches.to_string();
     for (number, line) in outcome.log.iter().enumerate() {
         let title = if number == 0 { "log" } else { "" };
         report.push_str(&format!("        {title:<10}{line}\n"));
     }
     Some(report)
-}
-
-fn lines(mismatch: &CaseMismatch) -> String {
-    format!(
-        "        {}\n          expected  {}\n          received  {}\n",
-        mismatch.place,
-        shortened(&mismatch.expected),
-        shortened(&mismatch.received)
-    )
-}
-
-/// The text, without what exceeds the maximum.
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(TEXT_MAX) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
-    }
 }

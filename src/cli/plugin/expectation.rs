@@ -3,6 +3,7 @@
 use super::case_json::present;
 use super::matcher::{HeaderMatcher, TextMatcher, all_match, list};
 use super::outcome::{CaseEnd, CaseOutcome, PluginOutputMessage, RecordedCall};
+use crate::cli::case_report::CaseMismatches;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -80,17 +81,6 @@ struct CallExpectation {
 enum ExpectedConfigRefusal {
     Refused,
 }
-
-/// A difference between a case's expectation and what happened.
-pub struct CaseMismatch {
-    pub place: String,
-    pub expected: String,
-    pub received: String,
-}
-
-/// The differences of a case, in the order in which they are compared.
-#[derive(Default)]
-pub struct CaseMismatches(pub Vec<CaseMismatch>);
 
 impl CaseExpectation {
     /// Whether something is expected of a response or a reply.
@@ -227,20 +217,5 @@ fn compare_calls(
         };
         let place = format!("call {} to `{}`:", number + 1, call.channel);
         message.compare(&place, &call.message, mismatches);
-    }
-}
-
-impl CaseMismatches {
-    pub fn add(
-        &mut self,
-        place: impl Into<String>,
-        expected: impl ToString,
-        received: impl ToString,
-    ) {
-        self.0.push(CaseMismatch {
-            place: place.into(),
-            expected: expected.to_string(),
-            received: received.to_string(),
-        });
     }
 }

@@ -46,6 +46,7 @@ fn the_exit_codes_of_commands_are_those_of_the_table() {
     config["server"]["workers"] = 3.into();
     folder.write("changed.yaml", format!("{config:#}"));
     let samples = at("samples.jsonl");
+    let (made, studio) = (at("made"), at("made/studio.yaml"));
     let used = TcpListener::bind("127.0.0.1:0").unwrap();
     let used = used.local_addr().unwrap().to_string();
     let table: Vec<(&str, Vec<&str>, usize)> = vec![
@@ -70,7 +71,14 @@ fn the_exit_codes_of_commands_are_those_of_the_table() {
         ("filters", vec![], 0),
         ("filters", vec!["rate_limit"], 0),
         ("filters", vec!["rate_limits"], 1),
+        ("families", vec![], 0),
         ("families", vec!["nothing"], 1),
+        ("family new", vec!["studio", "--dir", &made], 0),
+        ("family new", vec!["studio", "--dir", &made], 1),
+        ("family check", vec!["family-a"], 0),
+        ("family check", vec![&invalid], 1),
+        ("family test", vec![&studio], 0),
+        ("family test", vec!["family-a", &invalid], 1),
         ("key new", vec![], 0),
         ("status", vec!["--admin", &used, "--key-env", "NOT_SET"], 2),
         ("top", vec!["--admin", "nothing"], 2),

@@ -1,5 +1,5 @@
 //! Tests of the command line, of the commands for changes (diff, replay and check --strict, compared with what gateways
-//! then do), and of convert.
+//! then do), of convert, and of the commands for authors of video families.
 
 mod changed_pair;
 mod changed_schema;
@@ -9,5 +9,6 @@ mod command_line;
 mod convert;
 mod diff_and_replay;
 mod exit_codes;
+mod family;
 mod file_errors;
 mod settings_printed;

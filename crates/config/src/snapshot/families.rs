@@ -2,7 +2,7 @@
 
 use super::ProblemCollector;
 use crate::channels::ChannelConfig;
-use crate::families::shipped;
+use crate::families::{base, shipped};
 use crate::hint::did_you_mean;
 use headgate_core::pointer::child;
 use headgate_core::scalar::Secret;
@@ -125,18 +125,19 @@ fn complete(
     let mut families = shipped.clone();
     for (name, config) in configs {
         // A family with a built-in name changes that family, unless `extends` names another one.
-        let extends = config.extends.as_deref().unwrap_or(name);
-        let base = shipped.get(extends);
-        if base.is_none() && config.extends.is_some() {
-            let hint = did_you_mean(extends, shipped.keys().map(String::as_str));
-            let at = child(&child("/families", name), "extends");
-            problems.error(
-                &at,
-                format!("unknown built-in family `{extends}`"),
-                hint.as_deref(),
-            );
-            continue;
-        }
+        let base = match base(config, Some(name), shipped) {
+            Ok(base) => base,
+            Err(hint) => {
+                let extends = config.extends.as_deref().unwrap_or_default();
+                let at = child(&child("/families", name), "extends");
+                problems.error(
+                    &at,
+                    format!("unknown built-in family `{extends}`"),
+                    hint.as_deref(),
+                );
+                continue;
+            }
+        };
         let config = config.clone();
         let whole = base.map_or_else(|| config.clone(), |base| config.clone().or(base));
         families.insert(name.clone(), whole);
