@@ -4,7 +4,7 @@ use super::{CommandError, examples};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use headgate_core::catalog::caller::KeyDigest;
-use headgate_core::catalog::webhook_secret::WebhookSecret;
+use headgate_core::catalog::webhook_secret::CallerDeliverySigningKey;
 use std::io::{BufRead, Read};
 
 #[derive(clap::Subcommand)]
@@ -66,7 +66,7 @@ pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
         KeyCommand::Webhook => {
             println!(
                 "{}",
-                WebhookSecret::encode(random_bytes::<WEBHOOK_KEY_BYTES>()?)
+                CallerDeliverySigningKey::encode(random_bytes::<WEBHOOK_KEY_BYTES>()?)
             );
             eprintln!(
                 "Give it to the caller, set it as an environment variable and refer to it in the caller's `webhook_secrets`. Anyone who has it can forge deliveries."

@@ -37,7 +37,7 @@ use headgate_core::catalog::caller::KeyDigest;
 use headgate_core::feature::FeatureList;
 use headgate_core::serve::{AppClientConnection, AppResponse, HttpApp};
 use headgate_observe::access_log::AccessLog;
-use headgate_observe::log_filter::LogFilter;
+use headgate_observe::log_filter::LogFilterControl;
 use headgate_observe::metrics::Metrics;
 use headgate_protocol::credential_names::{decoded, member_names_credential};
 use http::uri::PathAndQuery;
@@ -75,7 +75,7 @@ pub struct AdminApp {
     pub ready: Arc<AtomicBool>,
     pub access: Arc<AdminAccessControl>,
     pub event_streams: EventStreamQuota,
-    pub log_filter: LogFilter,
+    pub log_filter: LogFilterControl,
     pub findings: Arc<StatefulFindingSources>,
 }
 

@@ -5,7 +5,7 @@ use super::page::AdminRequest;
 use headgate_core::feature::pages::PageQueryParameter;
 use headgate_core::serve::AppResponse;
 use headgate_core::timestamp::rfc3339;
-use headgate_observe::log_filter::{LogFilter, LogFilterChange};
+use headgate_observe::log_filter::{LogFilterChange, LogFilterControl};
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) fn page(app: &AdminApp) -> AppResponse {
 }
 
 /// The change in effect as JSON; null if there is none.
-pub(super) fn change(filter: &LogFilter) -> Value {
+pub(super) fn change(filter: &LogFilterControl) -> Value {
     let change = filter.change().map(|change| {
         let LogFilterChange {
             filter, at, until, ..
@@ -69,7 +69,7 @@ pub(super) fn set(app: &AdminApp, request: &AdminRequest) -> AppResponse {
     }
 }
 
-fn end_later(filter: LogFilter, change: LogFilterChange, duration: Option<Duration>) {
+fn end_later(filter: LogFilterControl, change: LogFilterChange, duration: Option<Duration>) {
     let Some(duration) = duration else {
         return;
     };
@@ -79,7 +79,7 @@ fn end_later(filter: LogFilter, change: LogFilterChange, duration: Option<Durati
     });
 }
 
-fn content(filter: &LogFilter) -> Value {
+fn content(filter: &LogFilterControl) -> Value {
     let changed = filter.change();
     let current = changed.map_or_else(|| filter.usual().to_owned(), |change| change.filter);
     json!({

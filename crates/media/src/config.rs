@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// The sections of the media store.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MediaSections {
+pub(crate) struct MediaSection {
     /// Media store: files that the gateway keeps for callers and serves by URL.
     #[serde(default)]
     pub media: MediaConfig,

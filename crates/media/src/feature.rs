@@ -1,6 +1,6 @@
 //! The media store, and the filters that use it.
 
-use crate::config::MediaSections;
+use crate::config::MediaSection;
 use crate::filter::{copy_files, map_images, serve_media, store_media};
 use crate::metrics::MediaMetrics;
 use crate::response_body::MediaLargeBodyStore;
@@ -36,7 +36,7 @@ impl Feature for MediaFeature {
     fn sections(&self) -> Option<FeatureSectionSchema> {
         Some(FeatureSectionSchema {
             keys: &["media"],
-            schema: settings_schema::<MediaSections>,
+            schema: settings_schema::<MediaSection>,
         })
     }
 
@@ -47,7 +47,7 @@ impl Feature for MediaFeature {
         problems: &mut dyn ConfigProblemSink,
     ) -> Vec<PathBuf> {
         let shared = built.get();
-        if let Some(MediaSections { media }) = context.read(problems) {
+        if let Some(MediaSection { media }) = context.read(problems) {
             let store = build::build(&media, context.folder, context.state, &shared, problems);
             built.set(store.clone());
             built.set(Arc::new(LargeResponseStoreHandle(Arc::new(

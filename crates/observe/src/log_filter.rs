@@ -13,7 +13,7 @@ type ApplyDirectives = Box<dyn Fn(&str) + Send + Sync>;
 
 /// The filter of the process log; clones share it.
 #[derive(Clone)]
-pub struct LogFilter(Arc<LogFilterControlInner>);
+pub struct LogFilterControl(Arc<LogFilterControlInner>);
 
 struct LogFilterControlInner {
     /// The directives that apply unless an operator changes them.
@@ -39,7 +39,7 @@ pub struct LogFilterChange {
     number: u64,
 }
 
-impl LogFilter {
+impl LogFilterControl {
     pub(super) fn new(usual: String, apply: ApplyDirectives) -> Self {
         Self(Arc::new(LogFilterControlInner {
             usual,
@@ -139,11 +139,14 @@ mod tests {
     use super::*;
 
     /// A filter that records what it applies.
-    fn filter() -> (LogFilter, Arc<Mutex<Vec<String>>>) {
+    fn filter() -> (LogFilterControl, Arc<Mutex<Vec<String>>>) {
         let applied = Arc::<Mutex<Vec<String>>>::default();
         let seen = applied.clone();
         let apply = move |directives: &str| seen.lock().unwrap().push(directives.to_owned());
-        (LogFilter::new("usual".into(), Box::new(apply)), applied)
+        (
+            LogFilterControl::new("usual".into(), Box::new(apply)),
+            applied,
+        )
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::bounded::{FIELD_BYTES_MAX, cleaned};
 use super::line_writer::{BackgroundLineWriter, LogSink};
-use super::log_filter::LogFilter;
+use super::log_filter::LogFilterControl;
 use crate::log_target::{OWN_TARGET, displayed_target, with_crate_targets};
 use headgate_core::timestamp::rfc3339;
 use serde_json::Value;
@@ -35,7 +35,7 @@ const PLUGIN_LINE_BYTES_MAX: usize = 4 << 10;
 /// The process log, and what changes its filter.
 pub struct ProcessLog {
     pub lines: BackgroundLineWriter,
-    pub filter: LogFilter,
+    pub filter: LogFilterControl,
 }
 
 /// Starts logging. Call once per process.
@@ -76,7 +76,7 @@ pub fn start() -> ProcessLog {
     }
     ProcessLog {
         lines: log,
-        filter: LogFilter::new(usual, Box::new(apply)),
+        filter: LogFilterControl::new(usual, Box::new(apply)),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The sections of plugins.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PluginSections {
+pub(crate) struct PluginsSection {
     /// Plugins: WebAssembly modules that filters run, by name.
     #[serde(default)]
     pub plugins: BTreeMap<String, PluginConfig>,

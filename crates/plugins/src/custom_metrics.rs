@@ -1,6 +1,6 @@
 //! The metrics that plugins define, in Prometheus' text format under a prefix of their own.
 
-use super::running::RunningPlugin;
+use super::running::PluginWithSettings;
 use headgate_wasm::{MetricKind, MetricSample, MetricValue};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ struct CustomMetricFamily {
 /// The metrics of these plugins. A plugin that runs with several configurations has their sums. Of metrics whose names are
 /// equal in Prometheus' alphabet, those of the first plugin's kind are there. How many a plugin may define is limited where it
 /// defines them.
-pub(super) fn render(plugins: &[Arc<RunningPlugin>]) -> String {
+pub(super) fn render(plugins: &[Arc<PluginWithSettings>]) -> String {
     let mut plugins: Vec<_> = plugins.iter().collect();
     plugins.sort_by_key(|plugin| plugin.name());
     let named = plugins.into_iter().flat_map(|plugin| {

@@ -3,7 +3,7 @@
 use super::grants::WithheldPartGrants;
 use super::host_services::GatewayPluginHostServices;
 use super::module::LoadedModule;
-use super::running::RunningPlugin;
+use super::running::PluginWithSettings;
 use super::shared::SharedPluginState;
 use bytes::Bytes;
 use headgate_core::callout::CalloutService;
@@ -85,7 +85,7 @@ impl PluginDefinition {
     ///
     /// # Errors
     /// Why the plugin does not start, as text for the operator.
-    pub fn start(&self, configuration: Bytes) -> Result<Arc<RunningPlugin>, String> {
+    pub fn start(&self, configuration: Bytes) -> Result<Arc<PluginWithSettings>, String> {
         self.is_used.store(true, Ordering::Relaxed);
         let settings = PluginSettings {
             configuration,

@@ -1,6 +1,6 @@
 //! Plugins: modules of Proxy-Wasm that run as filters.
 
-use crate::config::PluginSections;
+use crate::config::PluginsSection;
 use crate::filter::plugin;
 use crate::metrics::PluginMetrics;
 use crate::{SharedPluginState, build};
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Memory of all instances of all plugins together, in bytes.
-struct PluginMemoryTotalLimit(usize);
+struct PluginInstancesMemoryMax(usize);
 
 /// Plugins: modules of Proxy-Wasm that run as filters.
 pub struct PluginsFeature;
@@ -30,7 +30,7 @@ impl Feature for PluginsFeature {
     fn sections(&self) -> Option<FeatureSectionSchema> {
         Some(FeatureSectionSchema {
             keys: &["plugins"],
-            schema: settings_schema::<PluginSections>,
+            schema: settings_schema::<PluginsSection>,
         })
     }
 
@@ -40,14 +40,14 @@ impl Feature for PluginsFeature {
         built: &mut FeatureTypeMap,
         problems: &mut dyn ConfigProblemSink,
     ) -> Vec<PathBuf> {
-        let Some(PluginSections { plugins }) = context.read(problems) else {
+        let Some(PluginsSection { plugins }) = context.read(problems) else {
             return Vec::new();
         };
         let (folder, services) = (context.folder, context.services);
         let memory = build::memory_total(&plugins, context.plugin_memory, problems);
         let definitions = build::build(&plugins, services, folder, &built.get(), problems);
         built.set(Arc::new(definitions));
-        built.set(Arc::new(PluginMemoryTotalLimit(memory)));
+        built.set(Arc::new(PluginInstancesMemoryMax(memory)));
         plugins
             .values()
             .map(|plugin| folder.join(&plugin.wasm))
@@ -59,7 +59,7 @@ impl Feature for PluginsFeature {
     }
 
     fn adopt(&self, built: &FeatureTypeMap) {
-        let PluginMemoryTotalLimit(bytes) = *built.get();
+        let PluginInstancesMemoryMax(bytes) = *built.get();
         built.get::<SharedPluginState>().set_memory_total(bytes);
     }
 

@@ -29,5 +29,5 @@ pub use headgate_wasm::{
 };
 pub use ignored_edit::{IgnoredEdit, LoggedIgnoredEdits};
 pub use properties::ExchangeProperties;
-pub use running::RunningPlugin;
+pub use running::PluginWithSettings;
 pub use shared::SharedPluginState;

@@ -2,7 +2,7 @@
 
 use super::custom_metrics;
 use super::failure_counter::PluginFailureCounter;
-use super::running::RunningPlugin;
+use super::running::PluginWithSettings;
 use super::shared::SharedPluginState;
 use headgate_core::feature::metrics::{FeatureMetrics, registered};
 use prometheus::core::Collector;
@@ -90,7 +90,7 @@ impl FeatureMetrics for PluginMetrics {
 }
 
 /// The states of these plugins. One that runs with several configurations has their sums.
-fn states(plugins: &[Arc<RunningPlugin>]) -> PluginStates {
+fn states(plugins: &[Arc<PluginWithSettings>]) -> PluginStates {
     let mut states = PluginStates::new();
     for plugin in plugins {
         let status = plugin.status();

@@ -11,14 +11,14 @@ use std::task::{Context, Waker};
 
 /// A plugin that was started with the settings of a filter. Its instances end when the last filter and the last stream
 /// are gone.
-pub struct RunningPlugin {
+pub struct PluginWithSettings {
     plugin: Plugin,
     module: Arc<LoadedModule>,
     failures: PluginFailureCounter,
     ignored_edits: LoggedIgnoredEdits,
 }
 
-impl RunningPlugin {
+impl PluginWithSettings {
     pub(super) fn new(
         plugin: Plugin,
         module: Arc<LoadedModule>,

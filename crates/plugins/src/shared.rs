@@ -2,7 +2,7 @@
 
 use super::failure_counter::PluginFailureCounter;
 use super::module::{LoadedModule, PluginEngine};
-use super::running::RunningPlugin;
+use super::running::PluginWithSettings;
 use super::runtime::PluginBackgroundRuntime;
 use headgate_wasm::{
     Plugin, PluginHost, PluginHostBuildError, PluginHostServices, PluginHostSettings, PluginModule,
@@ -28,7 +28,7 @@ pub struct SharedPluginState {
     /// Allows one start at a time, which may take seconds.
     starting: Mutex<()>,
     /// By all that they were started with. Metrics read them, so that nothing is waited for under this lock.
-    running: Mutex<HashMap<String, Weak<RunningPlugin>>>,
+    running: Mutex<HashMap<String, Weak<PluginWithSettings>>>,
 }
 
 /// Why a module cannot be used.
@@ -93,7 +93,7 @@ impl SharedPluginState {
         module: &Arc<LoadedModule>,
         settings: PluginSettings,
         environment: Arc<dyn PluginHostServices>,
-    ) -> Result<Arc<RunningPlugin>, String> {
+    ) -> Result<Arc<PluginWithSettings>, String> {
         let _one = lock(&self.starting);
         if let Some(plugin) = self.started(key) {
             return Ok(plugin);
@@ -104,21 +104,21 @@ impl SharedPluginState {
             .wait(async move { Plugin::start(&compiled, settings, environment).await })
             .map_err(|_| "the plugin host failed while it started the plugin".to_owned())?
             .map_err(|error| error.to_string())?;
-        let plugin = RunningPlugin::new(started, module.clone(), self.failures.clone());
+        let plugin = PluginWithSettings::new(started, module.clone(), self.failures.clone());
         let plugin = Arc::new(plugin);
         lock(&self.running).insert(key.to_owned(), Arc::downgrade(&plugin));
         Ok(plugin)
     }
 
     /// The plugin that was started with `key`, if it is in use. Forgets those that are not.
-    fn started(&self, key: &str) -> Option<Arc<RunningPlugin>> {
+    fn started(&self, key: &str) -> Option<Arc<PluginWithSettings>> {
         let mut running = lock(&self.running);
         running.retain(|_, plugin| plugin.strong_count() > 0);
         running.get(key).and_then(Weak::upgrade)
     }
 
     /// The plugins that are in use, for metrics.
-    pub fn in_use(&self) -> Vec<Arc<RunningPlugin>> {
+    pub fn in_use(&self) -> Vec<Arc<PluginWithSettings>> {
         let running = lock(&self.running);
         running.values().filter_map(Weak::upgrade).collect()
     }

@@ -46,7 +46,7 @@ pub enum InvalidDataUri {
 }
 
 /// Decodes the base64 of a data URI, piece by piece.
-pub struct DataUriDecoder {
+pub struct DataUriPayloadDecoder {
     text: JsonStringByteReader,
     /// Characters that are read and not decoded yet.
     pending: Vec<u8>,
@@ -55,7 +55,7 @@ pub struct DataUriDecoder {
 }
 
 /// The pieces of base64 that is known to be valid.
-pub struct DataUriPieceIterator(DataUriDecoder);
+pub struct DataUriPieceIterator(DataUriPayloadDecoder);
 
 impl DataUri {
     /// Reads the text of a JSON string, without its quotes; `None` if it is no data URI. As URL parsers do, it skips
@@ -120,8 +120,8 @@ impl DataUri {
     }
 
     /// Decodes from the start.
-    pub fn decoder(&self) -> DataUriDecoder {
-        DataUriDecoder::at(self.payload.clone(), 0)
+    pub fn decoder(&self) -> DataUriPayloadDecoder {
+        DataUriPayloadDecoder::at(self.payload.clone(), 0)
     }
 
     /// The decoded pieces of base64 that is known to be valid.
@@ -140,7 +140,7 @@ impl Iterator for DataUriPieceIterator {
     }
 }
 
-impl DataUriDecoder {
+impl DataUriPayloadDecoder {
     /// Decodes from a place where a piece starts.
     fn at(text: Bytes, at: usize) -> Self {
         Self {

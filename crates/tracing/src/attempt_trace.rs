@@ -20,7 +20,7 @@ pub struct AttemptTrace {
     /// How often the request was sent again on another connection.
     pub resends: u8,
     /// How long the attempt waited for each side; until it ends, how long the exchange had waited when it began.
-    pub waits: UpstreamClientWaits,
+    pub waits: ProviderAndCallerWaits,
     /// The provider's request id.
     pub upstream_request_id: Option<String>,
 }
@@ -39,7 +39,7 @@ pub struct AttemptTarget {
 
 /// How long an exchange waited for the provider and for the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UpstreamClientWaits {
+pub struct ProviderAndCallerWaits {
     pub upstream: Duration,
     pub client: Duration,
 }
@@ -53,7 +53,11 @@ pub struct TracedAttemptOutcome {
 
 impl AttemptTrace {
     /// An attempt that begins; `waits` is how long the exchange has waited so far.
-    pub(super) fn new(target: AttemptTarget, began: Duration, waits: UpstreamClientWaits) -> Self {
+    pub(super) fn new(
+        target: AttemptTarget,
+        began: Duration,
+        waits: ProviderAndCallerWaits,
+    ) -> Self {
         Self {
             span_id: SpanId::random(),
             target,
@@ -68,7 +72,7 @@ impl AttemptTrace {
     }
 
     /// Ends the attempt, unless it has ended before.
-    pub(super) fn end(&mut self, at: Duration, waits: UpstreamClientWaits) {
+    pub(super) fn end(&mut self, at: Duration, waits: ProviderAndCallerWaits) {
         if self.ended.is_none() {
             self.ended = Some(at);
             self.waits = waits.since(self.waits);
@@ -76,7 +80,7 @@ impl AttemptTrace {
     }
 }
 
-impl UpstreamClientWaits {
+impl ProviderAndCallerWaits {
     fn since(self, earlier: Self) -> Self {
         Self {
             upstream: self.upstream.saturating_sub(earlier.upstream),

@@ -1,7 +1,7 @@
 //! What becomes the spans of an exchange: collected while it runs, and completed at its end.
 
 use super::attempt_trace::{
-    AttemptTarget, AttemptTrace, TracedAttemptOutcome, UpstreamClientWaits,
+    AttemptTarget, AttemptTrace, ProviderAndCallerWaits, TracedAttemptOutcome,
 };
 use super::content::ExchangeMessages;
 use super::context::{CallerTraceContext, TRACEPARENT, TRACESTATE, TraceFlags, traceparent};
@@ -57,7 +57,7 @@ pub struct ExchangeSummary {
     pub total: Duration,
     pub usage: Option<TokenUsage>,
     pub response_id: Option<String>,
-    pub waits: UpstreamClientWaits,
+    pub waits: ProviderAndCallerWaits,
     /// The longest single wait for the provider, the caller and the gateway.
     pub longest_waits: [Duration; 3],
     /// The revision of the configuration.
@@ -108,7 +108,7 @@ impl ExchangeTrace {
         &mut self,
         target: AttemptTarget,
         at: Duration,
-        waits: UpstreamClientWaits,
+        waits: ProviderAndCallerWaits,
     ) {
         self.attempts.push(AttemptTrace::new(target, at, waits));
     }
@@ -169,7 +169,7 @@ impl ExchangeTrace {
     }
 
     /// Ends the current attempt, unless it has ended before.
-    pub fn end_attempt(&mut self, at: Duration, waits: UpstreamClientWaits) {
+    pub fn end_attempt(&mut self, at: Duration, waits: ProviderAndCallerWaits) {
         if let Some(last) = self.attempts.last_mut() {
             last.end(at, waits);
         }

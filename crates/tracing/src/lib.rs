@@ -18,7 +18,9 @@ mod queue;
 mod sampling;
 mod settings;
 
-pub use attempt_trace::{AttemptTarget, AttemptTrace, TracedAttemptOutcome, UpstreamClientWaits};
+pub use attempt_trace::{
+    AttemptTarget, AttemptTrace, ProviderAndCallerWaits, TracedAttemptOutcome,
+};
 pub use content::{ExchangeMessages, MessageTracePolicy, ResponseMessageRecorder};
 pub use context::{CallerTraceContext, TRACEPARENT, TRACESTATE};
 pub use exchange_trace::{ExchangeSummary, ExchangeTrace, FinishedTrace};

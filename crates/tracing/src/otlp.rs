@@ -2,7 +2,7 @@
 
 mod messages;
 
-use super::attempt_trace::{AttemptTrace, UpstreamClientWaits};
+use super::attempt_trace::{AttemptTrace, ProviderAndCallerWaits};
 use super::exchange_trace::{ExchangeSummary, ExchangeTrace, FinishedTrace};
 use super::provider_name::provider_name;
 use super::settings::TraceSettings;
@@ -288,7 +288,7 @@ fn add_messages(attributes: &mut AttributeList, summary: &ExchangeSummary) {
 }
 
 /// The times add up to that of the span.
-fn add_waits(attributes: &mut AttributeList, waits: UpstreamClientWaits, total: Duration) {
+fn add_waits(attributes: &mut AttributeList, waits: ProviderAndCallerWaits, total: Duration) {
     let gateway = total.saturating_sub(waits.upstream + waits.client);
     attributes.seconds("headgate.wait.upstream", waits.upstream);
     attributes.seconds("headgate.wait.client", waits.client);
@@ -300,7 +300,7 @@ const CLIENT_SIDE: &str = "client";
 const GATEWAY: &str = "gateway";
 
 /// The side that an attempt waited for the longest.
-fn longest_wait(waits: UpstreamClientWaits) -> &'static str {
+fn longest_wait(waits: ProviderAndCallerWaits) -> &'static str {
     match waits.client > waits.upstream {
         true => CLIENT_SIDE,
         false => UPSTREAM,

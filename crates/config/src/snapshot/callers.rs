@@ -6,7 +6,7 @@ use crate::routes::{CallerConfig, CallerLimitsConfig, CallerModelLimitsConfig};
 use headgate_core::catalog::caller::{Caller, Callers, KeyDigest, ModelPattern};
 use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::catalog::model::Catalog;
-use headgate_core::catalog::webhook_secret::WebhookSecret;
+use headgate_core::catalog::webhook_secret::CallerDeliverySigningKey;
 use headgate_core::feature::FilterRegistry;
 use headgate_core::filter::descriptor::FilterProvision;
 use headgate_core::scalar::Secret;
@@ -104,9 +104,9 @@ fn webhook_secrets(
     configs: &[Secret],
     at: &str,
     problems: &mut ProblemCollector<'_>,
-) -> Vec<WebhookSecret> {
+) -> Vec<CallerDeliverySigningKey> {
     let secrets = configs.iter().enumerate().filter_map(|(index, text)| {
-        let secret = WebhookSecret::parse(text.expose());
+        let secret = CallerDeliverySigningKey::parse(text.expose());
         secret
             .map_err(|invalid| {
                 problems.error(

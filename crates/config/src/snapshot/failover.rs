@@ -28,7 +28,7 @@ pub struct Failover {
 
 /// The maximum number of retries of all requests together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RetryBudgetLimits {
+pub struct GatewayRetryBudgetLimits {
     /// In percent of the requests.
     pub budget_percent: u8,
     /// The minimum per second, whatever the share.
@@ -65,7 +65,7 @@ impl Failover {
     }
 }
 
-impl RetryBudgetLimits {
+impl GatewayRetryBudgetLimits {
     pub fn new(config: &RetryBudgetConfig) -> Self {
         let RetryBudgetConfig {
             budget_percent,

@@ -30,7 +30,7 @@ use crate::problem::{ConfigProblem, InvalidConfig};
 use crate::routes::GatewayConfig;
 use crate::schema::{FeatureSchemas, FilterSchema};
 use admin::AdminAccessRules;
-use failover::RetryBudgetLimits;
+use failover::GatewayRetryBudgetLimits;
 use headgate_core::callout::{CalloutServices, ProcessServiceStates};
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::egress::EgressPolicy;
@@ -76,7 +76,7 @@ pub struct Snapshot {
     pub tracing: Option<Arc<Tracing>>,
     pub router: Router,
     /// The maximum number of retries of all requests together.
-    pub retries: RetryBudgetLimits,
+    pub retries: GatewayRetryBudgetLimits,
     /// Files besides `routes.yaml` that were read; a change of one of them is a change of the configuration.
     pub files: Vec<PathBuf>,
 }
@@ -305,7 +305,7 @@ pub fn build_loaded(
             tracing,
             services,
             router,
-            retries: RetryBudgetLimits::new(&retries),
+            retries: GatewayRetryBudgetLimits::new(&retries),
             files,
         },
         warnings,

@@ -2,7 +2,7 @@
 
 use super::limits::CallerLimits;
 use super::verified_keys::VerifiedKeys;
-use super::webhook_secret::WebhookSecret;
+use super::webhook_secret::CallerDeliverySigningKey;
 use headgate_protocol::hex::HexDisplay;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub struct Caller {
     pub name: Arc<str>,
     pub limits: CallerLimits,
     /// Each of them signs the deliveries to this caller; without any they are not signed.
-    pub webhook_secrets: Vec<WebhookSecret>,
+    pub webhook_secrets: Vec<CallerDeliverySigningKey>,
     models: Vec<ModelPattern>,
 }
 

@@ -13,7 +13,7 @@ const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// A key that signs deliveries. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct WebhookSecret(Box<[u8]>);
+pub struct CallerDeliverySigningKey(Box<[u8]>);
 
 /// Why a text is no webhook secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum InvalidWebhookSecret {
     Length(usize),
 }
 
-impl WebhookSecret {
+impl CallerDeliverySigningKey {
     /// Parses `whsec_` and the base64 of 24 to 64 bytes.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl WebhookSecret {
     }
 }
 
-impl fmt::Debug for WebhookSecret {
+impl fmt::Debug for CallerDeliverySigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[secret]")
     }
@@ -83,7 +83,7 @@ mod tests {
                 "v1,gUAg4R2hWouRZqRQG4uJypNS8YK885G838+EHb4nKBY=",
             ),
         ] {
-            let secret = WebhookSecret::parse(secret).unwrap();
+            let secret = CallerDeliverySigningKey::parse(secret).unwrap();
             assert_eq!(secret.sign(id, timestamp, body.as_bytes()), signature);
         }
     }
@@ -100,9 +100,13 @@ mod tests {
             (of(32)[6..].to_owned(), Err(InvalidWebhookSecret::Malformed)),
             ("whsec_ä".into(), Err(InvalidWebhookSecret::Malformed)),
         ] {
-            assert_eq!(WebhookSecret::parse(&text).map(drop), expected, "{text}");
+            assert_eq!(
+                CallerDeliverySigningKey::parse(&text).map(drop),
+                expected,
+                "{text}"
+            );
         }
-        let secret = WebhookSecret::parse(&of(32)).unwrap();
+        let secret = CallerDeliverySigningKey::parse(&of(32)).unwrap();
         assert_eq!(format!("{secret:?}"), "[secret]");
     }
 }

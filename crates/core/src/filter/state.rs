@@ -4,9 +4,9 @@ use std::any::Any;
 
 /// At most one value of each type. A request has only a few, so a linear search is fast.
 #[derive(Default)]
-pub struct FilterState(Vec<Box<dyn Any + Send + Sync>>);
+pub struct RequestFilterValues(Vec<Box<dyn Any + Send + Sync>>);
 
-impl FilterState {
+impl RequestFilterValues {
     /// Stores a value; replaces an earlier one of the same type.
     pub fn set<T: Any + Send + Sync>(&mut self, value: T) {
         match self.get_mut() {
@@ -43,11 +43,11 @@ impl FilterState {
 
 #[cfg(test)]
 mod tests {
-    use super::FilterState;
+    use super::RequestFilterValues;
 
     #[test]
     fn each_type_has_one_value() {
-        let mut state = FilterState::default();
+        let mut state = RequestFilterValues::default();
         assert_eq!(state.get::<u8>(), None);
         state.set(1_u8);
         state.set("text");

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 /// What the exchange and its filters learned. Data that only one filter uses is in
-/// [`FilterState`](super::state::FilterState).
+/// [`RequestFilterValues`](super::state::RequestFilterValues).
 #[derive(Default)]
 pub struct StreamInfo {
     pub usage: UsageReport,
@@ -55,7 +55,7 @@ pub struct StreamInfo {
 }
 
 /// The denial that the caller got in place of a response of the provider, which had accepted the request; in
-/// [`FilterState`](super::state::FilterState), as few exchanges have one.
+/// [`RequestFilterValues`](super::state::RequestFilterValues), as few exchanges have one.
 pub struct ResponseDenialReply(pub LocalReply);
 
 /// The calls of services by filters, in few bytes: every exchange has this.

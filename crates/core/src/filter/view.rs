@@ -2,7 +2,7 @@
 
 use super::body_edit::guarded_body::GuardedBody;
 use super::fetch::ResponseFileFetcher;
-use super::state::FilterState;
+use super::state::RequestFilterValues;
 use super::stream_info::StreamInfo;
 use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
@@ -68,7 +68,7 @@ pub struct RequestView {
     pub detaches: bool,
     pub info: StreamInfo,
     /// Values that filters keep for their later hooks.
-    pub state: FilterState,
+    pub state: RequestFilterValues,
     /// Sends requests of filters to providers; `None` in unit tests of filters.
     pub subrequests: Option<SubrequestClient>,
 }
@@ -322,7 +322,7 @@ impl RequestView {
             response_headers: Vec::new(),
             detaches: false,
             info: StreamInfo::default(),
-            state: FilterState::default(),
+            state: RequestFilterValues::default(),
             subrequests: None,
         }
     }

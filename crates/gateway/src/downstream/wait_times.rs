@@ -5,7 +5,7 @@
 use headgate_observe::captures::exchange_capture::ExchangeCapture;
 use headgate_observe::open_requests::{OpenRequest, WaitSide};
 use headgate_observe::wait_times::{ExchangeWaitTimes, WaitTime};
-use headgate_tracing::UpstreamClientWaits;
+use headgate_tracing::ProviderAndCallerWaits;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -87,8 +87,8 @@ impl ExchangeWaitRecorder {
     }
 
     /// How long the exchange has waited for each side so far.
-    pub fn so_far(&self) -> UpstreamClientWaits {
-        UpstreamClientWaits {
+    pub fn so_far(&self) -> ProviderAndCallerWaits {
+        ProviderAndCallerWaits {
             upstream: self.upstream.total,
             client: self.client.total,
         }

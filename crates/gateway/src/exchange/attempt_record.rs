@@ -1,7 +1,7 @@
 //! Records the outcomes of attempts: for the health of channels, in the metrics, the trace and the log.
 
 use super::Exchange;
-use super::attempts::Attempts;
+use super::attempts::AttemptLoop;
 use super::suspect_request::suspect_request;
 use crate::upstream::client::failure_reason;
 use headgate_channel::lease::ChannelLease;
@@ -10,7 +10,7 @@ use headgate_observe::access_log::FailedAttempt;
 use headgate_protocol::fault::Fault;
 use http::{HeaderValue, StatusCode};
 
-impl Attempts<'_> {
+impl AttemptLoop<'_> {
     /// Stores the provider's request id for the log, unless it contains the channel's credential.
     pub(super) fn record_upstream_id(&mut self, id: Option<HeaderValue>, lease: &ChannelLease) {
         self.request.info.upstream_request_id = id.filter(|id| !lease.reveals(id.as_bytes()));

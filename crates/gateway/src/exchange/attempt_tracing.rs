@@ -1,12 +1,12 @@
 //! Records attempts for the trace of their exchange. Without `tracing` in the configuration, nothing.
 
-use super::attempts::{AttemptVerdict, Attempts};
+use super::attempts::{AttemptLoop, AttemptVerdict};
 use super::tracing_record::upstream_id;
 use crate::upstream::response::UpstreamResponse;
 use headgate_channel::lease::ChannelLease;
 use headgate_tracing::AttemptTarget;
 
-impl Attempts<'_> {
+impl AttemptLoop<'_> {
     /// Begins the span of an attempt.
     pub(super) fn begin_trace(&mut self, lease: &ChannelLease) {
         let Some(trace) = &mut self.record.trace else {

@@ -67,7 +67,7 @@ pub(super) enum FallbackReply {
 }
 
 /// The attempts of one exchange.
-pub(super) struct Attempts<'e> {
+pub(super) struct AttemptLoop<'e> {
     pub(super) gateway: &'e Gateway,
     pub(super) snapshot: &'e Snapshot,
     pub(super) route: &'e Route,
@@ -102,7 +102,7 @@ impl Exchange<'_> {
         let (method, path) = (&self.request.method, &*self.request.path);
         let class = ProviderOperationClass::for_request(method, path, names_model);
         self.downstream.detachment = detachment.clone();
-        let mut attempts = Attempts {
+        let mut attempts = AttemptLoop {
             gateway: self.gateway,
             snapshot: &self.snapshot,
             route: &self.route,
@@ -132,7 +132,7 @@ impl Exchange<'_> {
     }
 }
 
-impl Attempts<'_> {
+impl AttemptLoop<'_> {
     async fn run(&mut self) -> Result<Box<LeasedResponse>, Fault> {
         self.gateway
             .budget

@@ -4,7 +4,7 @@
 //! often send an error right after them. While another channel is left, these events are held back for a bounded time
 //! and size, so that such an error leads to a failover.
 
-use super::attempts::{AttemptVerdict, Attempts, processing_by};
+use super::attempts::{AttemptLoop, AttemptVerdict, processing_by};
 use super::examine_body::{BodyExaminationResult, protocol_to_examine};
 use super::first_events::FirstEventsResult;
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
@@ -49,7 +49,7 @@ enum ResponseStartResult {
     Body(FirstEventsResult),
 }
 
-impl Attempts<'_> {
+impl AttemptLoop<'_> {
     /// Keeps `response`, or gives it up for another channel.
     pub(super) async fn evaluate(
         &mut self,

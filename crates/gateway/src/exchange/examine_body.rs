@@ -4,7 +4,7 @@
 //! once the body has passed, and counts as a failure then (`relay_straight`).
 
 use super::Exchange;
-use super::attempts::{AttemptVerdict, Attempts};
+use super::attempts::{AttemptLoop, AttemptVerdict};
 use super::peeked_body::PeekedBody;
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::response_fault::failed_response_fault;
@@ -62,7 +62,7 @@ pub(super) fn examined_protocol(
     response_verdict::is_examined(is_post, &request.path).then_some(protocol)
 }
 
-impl Attempts<'_> {
+impl AttemptLoop<'_> {
     /// Reads the body until the verdict is known, or a bound is reached.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Reads the first events of a good response, while it can still be given up for another channel.
 
-use super::attempts::Attempts;
+use super::attempts::AttemptLoop;
 use crate::upstream::response::{ChunkReadError, UpstreamResponse};
 use headgate_channel::lease::ChannelLease;
 use headgate_config::snapshot::failover::FirstEventBufferLimits;
@@ -19,7 +19,7 @@ pub(super) enum FirstEventsResult {
     Error(ErrorClassification),
 }
 
-impl Attempts<'_> {
+impl AttemptLoop<'_> {
     /// Waits for the first content of a good response, while it can still be given up for another channel.
     pub(super) async fn wait_for_first_event(
         &mut self,

@@ -3,7 +3,7 @@
 //! `cargo test --lib exchange::sizes -- --nocapture` prints them.
 
 use super::Exchange;
-use super::attempts::Attempts;
+use super::attempts::AttemptLoop;
 use super::reply_plan::ReplyPlan;
 use crate::upstream::response::UpstreamResponse;
 use headgate_channel::lease::ChannelLease;
@@ -19,7 +19,7 @@ pub(crate) fn future_bytes<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
 #[test]
 fn exchange_futures_stay_within_their_size_limits() {
     type Running = &'static mut Exchange<'static>;
-    type Trying = &'static mut Attempts<'static>;
+    type Trying = &'static mut AttemptLoop<'static>;
     type Relayed = (Running, UpstreamResponse, &'static ChannelLease);
     let sizes = [
         ("Exchange", size_of::<Exchange<'static>>(), 1_680),

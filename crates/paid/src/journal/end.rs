@@ -2,7 +2,7 @@
 
 use super::JournalError;
 use super::record::RecordedResponse;
-use super::versioned_record::VersionedRecord;
+use super::versioned_record::CreateRecordWriter;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -54,7 +54,7 @@ pub enum CreateEndRecordChange {
 impl CreateEndRecordChange {
     /// Makes the change. While the store is unreachable, tries again for as long as the process runs: only
     /// creates with a stored record are sent, so that the number of these tasks is bounded.
-    pub async fn run(self, stored: &mut VersionedRecord) {
+    pub async fn run(self, stored: &mut CreateRecordWriter) {
         let mut wait = RETRY_WAIT;
         let mut attempt = 1;
         loop {

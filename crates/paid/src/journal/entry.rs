@@ -3,7 +3,7 @@
 use super::end::{CreateEnd, CreateEndRecordChange, PendingEndCount};
 use super::in_flight::InFlightKeyGuard;
 use super::record::{CreateState, RecordedResponse};
-use super::versioned_record::VersionedRecord;
+use super::versioned_record::CreateRecordWriter;
 use super::{CreateJournal, JournalError, LEASE, lease_ms};
 use headgate_core::state::records::{Record, RecordKind};
 use std::future::{Future, ready};
@@ -15,9 +15,9 @@ use tokio::sync::Mutex;
 
 /// The entry of one create. Its changes are stored one after the other, and none is cancelled once it began: a
 /// caller may leave meanwhile. An entry that is dropped without an end gets `AlreadyRecorded` or `OutcomeUnknown`.
-pub struct JournalEntryHandle(pub(super) Arc<SharedJournalEntry>);
+pub struct JournalEntryHandle(pub(super) Arc<OwnedCreateEntry>);
 
-pub(super) struct SharedJournalEntry {
+pub(super) struct OwnedCreateEntry {
     kind: RecordKind,
     key: Arc<str>,
     has_response: AtomicBool,
@@ -29,7 +29,7 @@ pub(super) struct SharedJournalEntry {
 
 /// How far the create has come.
 struct CreateProgress {
-    stored: VersionedRecord,
+    stored: CreateRecordWriter,
     is_response_stored: bool,
     /// Whether the end is known. Then nothing extends the lease.
     is_ending: bool,
@@ -42,10 +42,10 @@ impl JournalEntryHandle {
     pub(super) fn new(
         kind: RecordKind,
         key: Arc<str>,
-        stored: VersionedRecord,
+        stored: CreateRecordWriter,
         pending_ends: PendingEndCount,
     ) -> Self {
-        Self(Arc::new(SharedJournalEntry {
+        Self(Arc::new(OwnedCreateEntry {
             kind,
             key,
             has_response: AtomicBool::new(false),
@@ -182,7 +182,7 @@ impl Drop for JournalEntryHandle {
     }
 }
 
-impl SharedJournalEntry {
+impl OwnedCreateEntry {
     fn begin(self: &Arc<Self>, progress: &mut CreateProgress, journal: &CreateJournal) {
         progress.in_flight = Some(journal.in_flight.begin(&self.key));
         renew_lease(Arc::downgrade(self));
@@ -289,7 +289,7 @@ impl CreateProgress {
     }
 }
 
-fn renew_lease(cell: Weak<SharedJournalEntry>) {
+fn renew_lease(cell: Weak<OwnedCreateEntry>) {
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(LEASE / 3).await;

@@ -38,7 +38,7 @@ use recording_memory::RecordingsTotal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use versioned_record::VersionedRecord;
+use versioned_record::CreateRecordWriter;
 use waiting::WaitingDuplicates;
 
 /// The lifetime of the lease of a create in flight, which its gateway renews.
@@ -216,7 +216,7 @@ impl CreateJournal {
         record: CreateRecord,
         limits: JournalLimits,
     ) -> JournalEntryHandle {
-        let stored = VersionedRecord::new(store, kind, key.clone(), record, limits);
+        let stored = CreateRecordWriter::new(store, kind, key.clone(), record, limits);
         JournalEntryHandle::new(kind, key, stored, self.pending_ends.clone())
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 const SENDING_KEPT_MIN: Duration = Duration::from_secs(60 * 60);
 
 /// The record as it should be stored, and the version that is stored as far as it is known.
-pub struct VersionedRecord {
+pub struct CreateRecordWriter {
     store: Arc<dyn StateStore>,
     kind: RecordKind,
     key: Arc<str>,
@@ -42,7 +42,7 @@ enum KeyHolder {
     Nobody,
 }
 
-impl VersionedRecord {
+impl CreateRecordWriter {
     /// A record of which nothing is stored.
     pub fn new(
         store: &Arc<dyn StateStore>,

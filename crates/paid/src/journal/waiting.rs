@@ -21,12 +21,12 @@ pub struct WaitingDuplicates(Arc<SyncMutex<WaitingCounts>>);
 #[derive(Default)]
 struct WaitingCounts {
     keys: HashMap<Arc<str>, (usize, Arc<SharedRecordRead>)>,
-    callers: HashMap<Arc<str>, CallerWaitCount>,
+    callers: HashMap<Arc<str>, CallerWaitingDuplicates>,
 }
 
 /// The duplicates of one caller that wait.
 #[derive(Default)]
-struct CallerWaitCount {
+struct CallerWaitingDuplicates {
     duplicates: usize,
     body_bytes: usize,
 }
@@ -61,7 +61,7 @@ impl WaitingDuplicates {
     ) -> Option<DuplicateWaitPermit> {
         let mut counts = self.lock();
         let of_key = counts.keys.get(record_key).map_or(0, |(count, _)| *count);
-        let is_full = |caller_count: &CallerWaitCount| {
+        let is_full = |caller_count: &CallerWaitingDuplicates| {
             caller_count.duplicates >= DUPLICATES_PER_CALLER_MAX
                 || caller_count.body_bytes + body_bytes > CALLER_BODY_BYTES_MAX
         };

@@ -8,7 +8,7 @@ mod settings;
 
 use crate::{
     IgnoredEdit, PluginBodyAction, PluginCallback, PluginFailure, PluginStreamAction,
-    RunningPlugin, WithheldPartGrants,
+    PluginWithSettings, WithheldPartGrants,
 };
 use active::ExchangePlugin;
 use bytes::Bytes;
@@ -38,7 +38,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 };
 
 struct PluginFilter {
-    plugin: Arc<RunningPlugin>,
+    plugin: Arc<PluginWithSettings>,
     grants: Arc<WithheldPartGrants>,
     phases: PluginPhases,
     /// Whether the plugin handles responses, logs the outcomes of requests, or is in a response chain.

@@ -1,6 +1,6 @@
 //! Reads the content of a data URI from any position, for readers of file formats, with bounded work.
 
-use super::{DataUri, DataUriDecoder, PIECE_CHARS};
+use super::{DataUri, DataUriPayloadDecoder, PIECE_CHARS};
 use bytes::Bytes;
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 
@@ -34,7 +34,7 @@ pub struct DataUriReader<'a> {
 
 impl DataUriPieceIndex {
     /// Notes that `decoder` is about to decode a piece.
-    pub fn begin_piece(&mut self, decoder: &DataUriDecoder) {
+    pub fn begin_piece(&mut self, decoder: &DataUriPayloadDecoder) {
         // A request has less than 4 GiB: offsets of its tape are of 32 bits.
         self.starts.push(decoder.text.at as u32);
     }
@@ -85,7 +85,7 @@ impl<'a> DataUriReader<'a> {
             .ok()
             .and_then(|number| self.index.starts.get(number));
         let start = *start.ok_or(ErrorKind::UnexpectedEof)? as usize;
-        let mut decoder = DataUriDecoder::at(self.text.clone(), start);
+        let mut decoder = DataUriPayloadDecoder::at(self.text.clone(), start);
         decoder
             .next_piece(&mut self.piece)
             .map_err(|error| Error::new(ErrorKind::InvalidData, error))?;

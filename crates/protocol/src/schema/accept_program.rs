@@ -15,7 +15,7 @@ mod tests;
 use crate::json::tape_values::{JsonSchemaTapeAdapter, is_integer};
 use crate::json::{DocumentNode, ValueKind};
 use jsonschema::Validator;
-use literal::{Enumeration, Literal, Probe};
+use literal::{ComparedBodyValue, Enumeration, Literal};
 use object::{MemberName, ObjectRules};
 use scalar::{CountRange, KindSet, NumberRange};
 
@@ -226,7 +226,7 @@ impl Switch {
         let Some(value) = self.member.find_in(object) else {
             return self.absent;
         };
-        let probe = Probe::new(value);
+        let probe = ComparedBodyValue::new(value);
         for (literal, node) in &self.cases {
             if literal.equals(&probe) {
                 return *node;

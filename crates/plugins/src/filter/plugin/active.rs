@@ -1,7 +1,7 @@
 //! A plugin's part of one exchange, kept between the hooks of its filter.
 
 use super::lending;
-use crate::{LentExchange, PluginStream, RunningPlugin, WithheldPartGrants};
+use crate::{LentExchange, PluginStream, PluginWithSettings, WithheldPartGrants};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::{RequestView, ResponseView};
 
@@ -70,7 +70,11 @@ impl ExchangePlugin {
     }
 
     /// Takes over the head of the response as the plugin left it.
-    pub fn take_over_response(&mut self, response: &mut ResponseView<'_>, plugin: &RunningPlugin) {
+    pub fn take_over_response(
+        &mut self,
+        response: &mut ResponseView<'_>,
+        plugin: &PluginWithSettings,
+    ) {
         // What the plugin has removed of them stays away.
         self.has_granted_headers = true;
         lending::take_over_response(response, &self.exchange, plugin);

@@ -2,7 +2,7 @@
 
 use crate::{
     ExchangeProperties, IgnoredEdit, LentExchange, PluginRequestHead, PluginResponseHead,
-    RunningPlugin, WithheldPartGrants,
+    PluginWithSettings, WithheldPartGrants,
 };
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::chain::GrantedResponseHeaders;
@@ -59,7 +59,7 @@ pub fn return_request(
     exchange: &mut LentExchange,
     withheld: WithheldHeaders,
     grants: &WithheldPartGrants,
-    plugin: &RunningPlugin,
+    plugin: &PluginWithSettings,
 ) {
     let mut headers = std::mem::take(&mut exchange.request.headers);
     withheld.restore(&mut headers, grants, plugin);
@@ -71,7 +71,7 @@ pub fn take_over_head(
     request: &mut RequestView,
     head: &PluginRequestHead,
     grants: &WithheldPartGrants,
-    plugin: &RunningPlugin,
+    plugin: &PluginWithSettings,
 ) {
     let given = request_head(request, grants);
     for (is_changed, edit) in [
@@ -145,7 +145,7 @@ pub fn show_granted_headers(
 pub fn take_over_response(
     response: &mut ResponseView<'_>,
     exchange: &LentExchange,
-    plugin: &RunningPlugin,
+    plugin: &PluginWithSettings,
 ) {
     let Some(head) = &exchange.response else {
         return;
@@ -193,7 +193,12 @@ impl WithheldHeaders {
     }
 
     /// Puts the headers back. What the plugin set by such names is dropped, also if the request had none.
-    fn restore(self, headers: &mut HeaderMap, grants: &WithheldPartGrants, plugin: &RunningPlugin) {
+    fn restore(
+        self,
+        headers: &mut HeaderMap,
+        grants: &WithheldPartGrants,
+        plugin: &PluginWithSettings,
+    ) {
         let set = headers.keys().filter(|name| grants.hides(name));
         for name in set.cloned().collect::<Vec<_>>() {
             plugin.report_ignored(IgnoredEdit::Credential);
@@ -213,7 +218,7 @@ fn restore_fixed(
     headers: &mut HeaderMap,
     given: &HeaderMap,
     names: &[HeaderName],
-    plugin: &RunningPlugin,
+    plugin: &PluginWithSettings,
 ) {
     for name in names {
         if headers.get_all(name) == given.get_all(name) {

@@ -1,6 +1,6 @@
 //! The settings of `plugin`, and what they are built into.
 
-use crate::{PluginCallback, PluginDefinitions, RunningPlugin, WithheldPartGrants};
+use crate::{PluginCallback, PluginDefinitions, PluginWithSettings, WithheldPartGrants};
 use bytes::Bytes;
 use headgate_core::filter::InspectionLimit;
 use headgate_core::filter::descriptor::{BuildContext, ChainSide, InvalidSettings, read_settings};
@@ -68,7 +68,7 @@ impl PluginPhases {
     /// How much of a request body the plugin can be given, if larger requests are refused.
     pub fn inspection_limit(
         self,
-        plugin: &RunningPlugin,
+        plugin: &PluginWithSettings,
         on_failure: PluginFailurePolicy,
     ) -> Option<InspectionLimit> {
         let is_required = self.request_body && on_failure == PluginFailurePolicy::Deny;
@@ -93,7 +93,7 @@ impl PluginFilterConfig {
     pub fn start(
         &self,
         context: &BuildContext<'_>,
-    ) -> Result<(Arc<RunningPlugin>, Arc<WithheldPartGrants>), InvalidSettings> {
+    ) -> Result<(Arc<PluginWithSettings>, Arc<WithheldPartGrants>), InvalidSettings> {
         let name = &self.r#use;
         let plugins = context.features.get::<PluginDefinitions>();
         let Some(definition) = plugins.get(name) else {
@@ -122,7 +122,7 @@ impl PluginFilterConfig {
     /// A part that the plugin has no callback for, or that the chain does not have.
     pub fn phases(
         &self,
-        plugin: &RunningPlugin,
+        plugin: &PluginWithSettings,
         side: ChainSide,
     ) -> Result<PluginPhases, InvalidSettings> {
         let mut phases = PluginPhases::default();

@@ -26,7 +26,7 @@ pub struct Literal {
 }
 
 /// A value of a body that is compared with literals.
-pub struct Probe<'a> {
+pub struct ComparedBodyValue<'a> {
     value: DocumentNode<'a>,
     /// The text of a string without escapes, which needs no decoding.
     text: Option<(&'a [u8], TextEdgeWords)>,
@@ -107,7 +107,7 @@ impl Literal {
     }
 
     #[inline]
-    pub fn equals(&self, probe: &Probe<'_>) -> bool {
+    pub fn equals(&self, probe: &ComparedBodyValue<'_>) -> bool {
         match (&self.text, probe.text) {
             (Some(text), Some((bytes, words))) => {
                 text.bytes.len() == bytes.len() && text.equals(bytes, words)
@@ -116,12 +116,12 @@ impl Literal {
         }
     }
 
-    fn equals_slowly(&self, probe: &Probe<'_>) -> bool {
+    fn equals_slowly(&self, probe: &ComparedBodyValue<'_>) -> bool {
         probe.text.is_none() && equal(probe.value, &self.value)
     }
 }
 
-impl<'a> Probe<'a> {
+impl<'a> ComparedBodyValue<'a> {
     #[inline]
     pub fn new(value: DocumentNode<'a>) -> Self {
         let raw = value.raw_text().filter(|raw| !raw.is_escaped());
@@ -162,7 +162,7 @@ impl Enumeration {
     }
 
     pub fn contains(&self, value: DocumentNode<'_>) -> bool {
-        let probe = Probe::new(value);
+        let probe = ComparedBodyValue::new(value);
         self.literals.iter().any(|literal| literal.equals(&probe)) || self.is_in_set(value)
     }
 
