@@ -13,3 +13,4 @@ mod schema_tables;
 mod subrequests;
 mod tasks;
 mod upstream_errors;
+mod vendors;

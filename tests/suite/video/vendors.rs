@@ -1,0 +1,250 @@
+//! Tests of the built-in families of vendors, each against a stub that was written from the vendor's own documentation.
+
+use crate::harness::config::{self, caller};
+use crate::harness::request::ANN;
+use crate::harness::video::{GENERIC, ask, cancel, id_of};
+use crate::harness::{Gateway, Request, Simulator, WholeResponse};
+use serde_json::{Value, json};
+
+/// A vendor's family, and a create that its models take.
+struct Vendor {
+    family: &'static str,
+    /// Below `/vendor` of the simulated provider.
+    base: &'static str,
+    /// Name of the header, and what stands before the key.
+    credential: (&'static str, &'static str),
+    model: &'static str,
+    create: Value,
+    /// The state that a cancel of a running task leads to; `None` if the family cannot cancel.
+    cancels: bool,
+    /// Whether a status can be unknown: some vendors have no words.
+    has_words: bool,
+}
+
+fn vendors() -> Vec<Vendor> {
+    let bearer = ("authorization", "Bearer ");
+    let text = json!({"prompt": "a gate", "duration": 6, "resolution": "768p"});
+    vec![
+        Vendor {
+            family: "minimax",
+            base: "minimax",
+            credential: bearer,
+            model: "MiniMax-Hailuo-02",
+            create: text.clone(),
+            cancels: false,
+            has_words: true,
+        },
+        Vendor {
+            family: "minimax-v2",
+            base: "minimax-v2",
+            credential: bearer,
+            model: "MiniMax-H3",
+            create: json!({"prompt": "a gate", "duration": 6, "ratio": "16:9"}),
+            cancels: true,
+            has_words: true,
+        },
+        Vendor {
+            family: "runway",
+            base: "runway",
+            credential: bearer,
+            model: "gen4.5",
+            create: json!({"prompt": "a gate", "duration": 5, "ratio": "16:9"}),
+            cancels: true,
+            has_words: true,
+        },
+    ]
+}
+
+/// What the stub is told, by the name of the scenario.
+const SCENARIOS: [(&str, &str); 7] = [
+    ("done", "queue=0ms;run=0ms"),
+    ("running", "queue=0ms;run=60m"),
+    ("failed", "queue=0ms;run=0ms;ends=failed;message=it broke"),
+    ("filtered", "queue=0ms;run=0ms;ends=filtered"),
+    ("empty", "queue=0ms;run=0ms;no_url"),
+    ("unknown", "queue=0ms;run=60m;unknown_status"),
+    ("limited", "status=429;only=POST"),
+];
+
+/// One channel for each vendor and scenario, with the model `family/scenario`.
+fn configuration(simulator: &Simulator) -> Value {
+    let mut config = config::standard(&simulator.url());
+    config["task_keys"] = json!(["0123456789abcdef0123456789abcdef"]);
+    config["callers"] = json!([caller("ann", ANN, &["*"])]);
+    config["models"] = json!({});
+    config["channels"] = json!({});
+    for vendor in vendors() {
+        for (scenario, directives) in SCENARIOS {
+            let directives = directives.replace(' ', "%20");
+            let base = format!(
+                "http://{}/~{directives}/vendor/{}",
+                simulator.address, vendor.base
+            );
+            let (name, before) = vendor.credential;
+            config["channels"][format!("{}-{scenario}", vendor.family)] = json!({
+                "base_url": base, "protocols": ["video"], "family": vendor.family,
+                "credential": {"header": {"name": name, "value": format!("{before}vendor-key")}},
+                "models": {format!("{}/{scenario}", vendor.family): vendor.model},
+            });
+        }
+    }
+    let route = |name: &str, matched: &str, filters: Value| json!({"name": name, "match": format!("{matched}"), "protocol": "video", "request": filters});
+    config["routes"] = json!([
+        route(
+            "create",
+            &format!("POST {GENERIC}"),
+            json!([{"use": "body"}, "validate", {"map_task": {"operation": "create"}}])
+        ),
+        route(
+            "query",
+            &format!("GET {GENERIC}/{{id}}"),
+            json!(["authenticate", {"map_task": {"operation": "query"}}])
+        ),
+        route(
+            "cancel",
+            &format!("DELETE {GENERIC}/{{id}}"),
+            json!(["authenticate", {"map_task": {"operation": "cancel"}}])
+        ),
+    ]);
+    config
+}
+
+async fn create(gateway: &Gateway, vendor: &Vendor, scenario: &str) -> WholeResponse {
+    let mut body = vendor.create.clone();
+    body["model"] = json!(format!("{}/{scenario}", vendor.family));
+    gateway.ask(&Request::post(GENERIC, body.to_string())).await
+}
+
+/// The status of a new task.
+async fn status(gateway: &Gateway, vendor: &Vendor, scenario: &str) -> WholeResponse {
+    let created = create(gateway, vendor, scenario).await;
+    assert_eq!(
+        created.status,
+        200,
+        "{} {scenario}: {}",
+        vendor.family,
+        created.text()
+    );
+    let status = ask(gateway, GENERIC, &id_of(GENERIC, &created)).await;
+    assert_eq!(
+        status.status,
+        200,
+        "{} {scenario}: {}",
+        vendor.family,
+        status.text()
+    );
+    status
+}
+
+#[tokio::test]
+async fn a_task_of_every_vendor_runs_and_ends_as_the_vendor_says() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&configuration(&simulator)).await;
+    for vendor in vendors() {
+        for (scenario, state) in [
+            ("done", "succeeded"),
+            ("running", "running"),
+            ("failed", "failed"),
+            ("filtered", "failed"),
+            ("empty", "failed"),
+        ] {
+            let status = status(&gateway, &vendor, scenario).await;
+            let (json, name) = (status.json(), vendor.family);
+            assert_eq!(
+                json["status"],
+                state,
+                "{name} {scenario}: {}",
+                status.text()
+            );
+            let has_url = json["video_url"]
+                .as_str()
+                .is_some_and(|url| url.starts_with("http"));
+            assert_eq!(
+                has_url,
+                scenario == "done",
+                "{name} {scenario}: {}",
+                status.text()
+            );
+            let has_reason = json["error_message"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty());
+            assert_eq!(
+                has_reason,
+                state == "failed",
+                "{name} {scenario}: {}",
+                status.text()
+            );
+            if scenario == "failed" {
+                let text = status.text();
+                assert!(text.contains("it broke"), "{name}: {text}");
+            }
+        }
+    }
+    assert_only_the_vendors_key_arrived(&simulator).await;
+}
+
+#[tokio::test]
+async fn a_word_that_a_vendor_does_not_document_leaves_its_task_running() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&configuration(&simulator)).await;
+    for vendor in vendors().into_iter().filter(|vendor| vendor.has_words) {
+        let status = status(&gateway, &vendor, "unknown").await;
+        assert_eq!(
+            status.json()["status"],
+            "running",
+            "{}: {}",
+            vendor.family,
+            status.text()
+        );
+        let word = status.headers.get("x-headgate-upstream-status");
+        assert!(word.is_some(), "{}", vendor.family);
+    }
+}
+
+#[tokio::test]
+async fn a_vendor_that_refuses_for_its_rate_is_not_sent_the_create_again() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&configuration(&simulator)).await;
+    for vendor in vendors() {
+        let before = simulator.records().await.len();
+        let refused = create(&gateway, &vendor, "limited").await;
+        assert_eq!(refused.status, 429, "{}: {}", vendor.family, refused.text());
+        assert_eq!(
+            refused.json()["error"]["type"],
+            "rate_limit_error",
+            "{}",
+            vendor.family
+        );
+        assert_eq!(
+            simulator.records().await.len(),
+            before + 1,
+            "{}",
+            vendor.family
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_running_task_is_cancelled_where_the_vendor_can() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&configuration(&simulator)).await;
+    for vendor in vendors() {
+        for (scenario, is_cancelled) in [("running", vendor.cancels), ("done", false)] {
+            let created = create(&gateway, &vendor, scenario).await;
+            let id = id_of(GENERIC, &created);
+            let cancelled = cancel(&gateway, GENERIC, &id).await;
+            let (name, text) = (vendor.family, cancelled.text());
+            match is_cancelled {
+                true => assert_eq!(cancelled.json()["status"], "cancelled", "{name}: {text}"),
+                false => assert_eq!(cancelled.status, 409, "{name} {scenario}: {text}"),
+            }
+        }
+    }
+}
+
+/// No key of a caller reached a vendor.
+async fn assert_only_the_vendors_key_arrived(simulator: &Simulator) {
+    let records = json!(simulator.records().await).to_string();
+    assert!(records.contains("vendor-key"), "{records}");
+    assert!(!records.contains(ANN), "the caller's key arrived");
+}
