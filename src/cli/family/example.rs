@@ -194,8 +194,10 @@ impl ExampleCreate<'_> {
             self.create.remove(name);
             return;
         };
-        if let Err(refusal) = self.mapped() {
-            self.note(ExampleNoteKind::Limited, refusal.message);
+        if let Err(FieldError { message, .. }) = self.mapped() {
+            // The nearest value to one that nobody would send is of no use.
+            let limits = message.split("; the nearest").next().unwrap_or(&message);
+            self.note(ExampleNoteKind::Limited, limits.to_owned());
         }
         self.create.insert(name.to_owned(), given);
     }

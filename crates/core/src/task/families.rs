@@ -1,7 +1,7 @@
 //! The built-in families of video providers, as YAML in the format of `routes.yaml`.
 
 /// Name and definition of each built-in family, in the order of their names.
-pub const SHIPPED: [(&str, &str); 14] = [
+pub const SHIPPED: [(&str, &str); 15] = [
     ("fal", include_str!("families/fal.yaml")),
     ("family-a", include_str!("families/family-a.yaml")),
     ("family-b", include_str!("families/family-b.yaml")),
@@ -16,6 +16,7 @@ pub const SHIPPED: [(&str, &str); 14] = [
     ("veo", include_str!("families/veo.yaml")),
     ("vidu", include_str!("families/vidu.yaml")),
     ("xai", include_str!("families/xai.yaml")),
+    ("zai", include_str!("families/zai.yaml")),
 ];
 
 /// The definition of a built-in family.
