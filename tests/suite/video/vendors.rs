@@ -15,7 +15,7 @@ struct Vendor {
     credential: (&'static str, &'static str),
     model: &'static str,
     create: Value,
-    /// The state that a cancel of a running task leads to; `None` if the family cannot cancel.
+    /// Whether the family can cancel a task that is queued.
     cancels: bool,
     /// Whether a status can be unknown: some vendors have no words.
     has_words: bool,
@@ -56,8 +56,9 @@ fn vendors() -> Vec<Vendor> {
 }
 
 /// What the stub is told, by the name of the scenario.
-const SCENARIOS: [(&str, &str); 7] = [
+const SCENARIOS: [(&str, &str); 8] = [
     ("done", "queue=0ms;run=0ms"),
+    ("queued", "queue=60m"),
     ("running", "queue=0ms;run=60m"),
     ("failed", "queue=0ms;run=0ms;ends=failed;message=it broke"),
     ("filtered", "queue=0ms;run=0ms;ends=filtered"),
@@ -225,11 +226,11 @@ async fn a_vendor_that_refuses_for_its_rate_is_not_sent_the_create_again() {
 }
 
 #[tokio::test]
-async fn a_running_task_is_cancelled_where_the_vendor_can() {
+async fn a_queued_task_is_cancelled_where_the_vendor_can() {
     let simulator = Simulator::start().await;
     let gateway = Gateway::start(&configuration(&simulator)).await;
     for vendor in vendors() {
-        for (scenario, is_cancelled) in [("running", vendor.cancels), ("done", false)] {
+        for (scenario, is_cancelled) in [("queued", vendor.cancels), ("done", false)] {
             let created = create(&gateway, &vendor, scenario).await;
             let id = id_of(GENERIC, &created);
             let cancelled = cancel(&gateway, GENERIC, &id).await;
