@@ -12,3 +12,4 @@ mod receivers;
 mod replays;
 mod survival;
 mod tokens;
+mod vendors;

@@ -1,0 +1,132 @@
+//! Tests of callbacks of vendors: where a create names the gateway's URL, and how a vendor confirms it.
+
+use crate::harness::receiver::CallbackSetup;
+use crate::harness::video::{GENERIC, id_of};
+use crate::harness::{Request, ScriptedProvider, ScriptedResponse};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+const CREATE: &str = r#"{"prompt": "a gate", "duration": 6}"#;
+
+/// Adds the channel `vendor` with the model `of-vendor`.
+fn add_vendor(config: &mut Value, base_url: &str, family: &str, channel_model: &str) {
+    config["channels"]["vendor"] = json!({
+        "base_url": base_url, "protocols": ["video"], "family": family,
+        "credential": {"bearer": "vendor-key"}, "models": {"of-vendor": channel_model},
+    });
+}
+
+fn create(callback_url: &str) -> Request {
+    let mut body: Value = serde_json::from_str(CREATE).unwrap();
+    body["model"] = json!("of-vendor");
+    body["callback_url"] = json!(callback_url);
+    Request::post(GENERIC, body.to_string())
+}
+
+#[tokio::test]
+async fn a_vendor_that_confirms_the_url_calls_back_and_the_caller_gets_its_event() {
+    let mut setup = CallbackSetup::start("queue=5m").await;
+    let base = format!(
+        "http://{}/~queue=0ms;run=300ms/vendor/minimax",
+        setup.simulator.address
+    );
+    add_vendor(&mut setup.config, &base, "minimax", "MiniMax-Hailuo-02");
+    setup.gateway.reload(&setup.config).await;
+    let created = setup
+        .gateway
+        .ask(&create(&setup.receiver.url("/done")))
+        .await;
+    let id = id_of(GENERIC, &created);
+    let events = setup.receiver.wait_for(1).await;
+    let last: Value = serde_json::from_str(&events.last().unwrap().body).unwrap();
+    assert!(last.to_string().contains(&id), "{last}");
+}
+
+#[tokio::test]
+async fn a_challenge_is_sent_back_only_for_the_token_of_such_a_vendor() {
+    let mut setup = CallbackSetup::start("queue=5m;callback_fault=lost").await;
+    let base = format!(
+        "http://{}/~queue=5m/vendor/minimax",
+        setup.simulator.address
+    );
+    add_vendor(&mut setup.config, &base, "minimax", "MiniMax-Hailuo-02");
+    setup.gateway.reload(&setup.config).await;
+    setup
+        .gateway
+        .ask(&create(&setup.receiver.url("/done")))
+        .await;
+    let sent: Value = serde_json::from_slice(&setup.simulator.last_create_body().await).unwrap();
+    let url = sent["callback_url"].as_str().unwrap_or_default().to_owned();
+    let token = url.rsplit('/').next().unwrap().to_owned();
+    setup.create(GENERIC, "demo-video-a").await;
+    let of_family_a = setup.provider_token().await;
+    let long = "x".repeat(2_000);
+    for (token, body, status, returned) in [
+        (
+            &*token,
+            json!({"challenge": "a\"b"}),
+            200,
+            json!({"challenge": "a\"b"}),
+        ),
+        (&*token, json!({"challenge": long}), 200, json!({})),
+        (&*token, json!({"challenge": {"a": 1}}), 200, json!({})),
+        (&*of_family_a, json!({"challenge": "a"}), 200, json!({})),
+        ("forged", json!({"challenge": "a"}), 404, Value::Null),
+    ] {
+        let path = format!("/_headgate/callback/{token}");
+        let request = Request::post(&path, body.to_string()).without("authorization");
+        let answer = setup.gateway.ask(&request).await;
+        assert_eq!(answer.status, status, "{body}: {}", answer.text());
+        if status == 200 {
+            assert_eq!(answer.json(), returned, "{body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_urls_place_is_the_familys() {
+    let accepted = r#"{"id": "t-1", "request_id": "t-1", "response_url": "URL/x/requests/t-1", "status": "starting"}"#;
+    for (family, model, query, member) in [
+        ("replicate", "owner/name", None, Some("webhook")),
+        ("fal", "fal-ai/some-model", Some("fal_webhook="), None),
+        ("luma", "ray-2", None, Some("callback_url")),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let body = accepted.replace("URL", &base);
+        let response = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let provider =
+            ScriptedProvider::on(listener, vec![ScriptedResponse::Send(response.into())]);
+        let setup = CallbackSetup::with("queue=5m", |config| {
+            add_vendor(config, &base, family, model);
+        })
+        .await;
+        let mut create = create(&setup.receiver.url("/done"));
+        let body = json!({
+            "model": "of-vendor", "prompt": "a gate", "callback_url": setup.receiver.url("/done"),
+        });
+        create.body = Some(body.to_string().into_bytes());
+        let answer = setup.gateway.ask(&create).await;
+        assert_eq!(answer.status, 200, "{family}: {}", answer.text());
+        let request = provider.requests().pop().unwrap();
+        let (head, sent) = request.split_once("\r\n\r\n").unwrap();
+        let gateways = "/_headgate/callback/";
+        if let Some(query) = query {
+            let line = head.lines().next().unwrap();
+            assert!(
+                line.contains(query) && line.contains("_headgate"),
+                "{family}: {line}"
+            );
+        }
+        if let Some(member) = member {
+            let sent: Value = serde_json::from_str(sent).unwrap();
+            let url = sent[member].as_str().unwrap_or_default();
+            assert!(url.contains(gateways), "{family}: {sent}");
+        }
+        let receiver = setup.receiver.url("/done");
+        assert!(!request.contains(&receiver), "{family}: {request}");
+    }
+}
