@@ -3,6 +3,7 @@
 mod cancels;
 mod families;
 mod family_paths;
+mod hostile_vendors;
 mod paid_connections;
 mod paid_creates;
 mod paid_responses;
