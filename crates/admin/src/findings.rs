@@ -14,7 +14,7 @@ pub mod watch;
 use super::AdminApp;
 use headgate_channel::clock::MonotonicTime;
 use headgate_core::feature::FeatureList;
-use headgate_core::finding::{Finding, FindingArea};
+use headgate_core::finding::{FindingArea, LiveFinding};
 use headgate_core::serve::AppResponse;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ pub(super) fn list(app: &AdminApp) -> Vec<Value> {
 }
 
 /// All findings, the most severe first.
-fn all(app: &AdminApp) -> Vec<Finding> {
+fn all(app: &AdminApp) -> Vec<LiveFinding> {
     let open = app.metrics.open_requests.states();
     let mut findings = channels::findings(
         &app.reloader.current(),
@@ -73,7 +73,7 @@ fn all(app: &AdminApp) -> Vec<Finding> {
 }
 
 /// The findings that the state of features shows, of some areas.
-fn feature_findings(app: &AdminApp, is_selected: fn(FindingArea) -> bool) -> Vec<Finding> {
+fn feature_findings(app: &AdminApp, is_selected: fn(FindingArea) -> bool) -> Vec<LiveFinding> {
     let values = &app.reloader.current().features;
     let sources = app.features.iter().flat_map(|one| one.findings().sources);
     let mut sources: Vec<_> = sources.filter(|one| is_selected(one.area)).collect();
@@ -83,7 +83,7 @@ fn feature_findings(app: &AdminApp, is_selected: fn(FindingArea) -> bool) -> Vec
 }
 
 /// Whether the gateway refuses requests because of a fault.
-fn refuses_requests(finding: &Finding, features: FeatureList) -> bool {
+fn refuses_requests(finding: &LiveFinding, features: FeatureList) -> bool {
     let mut others = features.iter().flat_map(|one| one.findings().refusing);
     matches!(
         finding.code,

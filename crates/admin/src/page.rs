@@ -168,7 +168,9 @@ impl PageAccess {
         match user {
             AdminUser::Unknown if rules.has_keys() => Err(AdminRefusal::NoKey),
             AdminUser::Unknown => Err(AdminRefusal::KeysRequired),
-            AdminUser::KeyHolder(key) if action.is_some() && key.role == AdminRole::Read => {
+            AdminUser::StoredRecordOwner(key)
+                if action.is_some() && key.role == AdminRole::Read =>
+            {
                 Err(AdminRefusal::ReadOnly)
             }
             AdminUser::Loopback | AdminUser::WithoutKeys
@@ -176,7 +178,9 @@ impl PageAccess {
             {
                 Err(AdminRefusal::ActsWithKeyOnly)
             }
-            AdminUser::KeyHolder(_) | AdminUser::Loopback | AdminUser::WithoutKeys => Ok(()),
+            AdminUser::StoredRecordOwner(_) | AdminUser::Loopback | AdminUser::WithoutKeys => {
+                Ok(())
+            }
         }
     }
 }

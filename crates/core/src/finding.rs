@@ -4,7 +4,7 @@ pub mod counter_rule;
 
 /// Something that an operator should know or do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct LiveFinding {
     pub severity: FindingSeverity,
     /// The kind of the finding, for scripts.
     pub code: &'static str,
@@ -52,7 +52,7 @@ impl FindingSeverity {
     }
 }
 
-impl Finding {
+impl LiveFinding {
     /// What the finding is about, as long as it lasts: the request that waits longest changes.
     pub fn key(&self) -> String {
         match self.subject.starts_with("request ") {

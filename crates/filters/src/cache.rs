@@ -6,7 +6,7 @@ mod recording;
 
 use super::statefulness::stateful_part;
 use crate::response_cache::{
-    CacheLookupResult, CacheQuery, CachedResponse, FreshnessLimits, ResponseCache,
+    CacheLookupResult, CacheQuery, CachedResponse, LookupFreshnessLimits, ResponseCache,
     RouteResponseCache, SharedResponseRecords,
 };
 use bytes::Bytes;
@@ -262,7 +262,7 @@ impl Filter for CacheFilter {
             note(request, CacheOutcome::Miss);
             return HookResult::next();
         };
-        let freshness = FreshnessLimits {
+        let freshness = LookupFreshnessLimits {
             ttl: self.ttl,
             age_max,
         };

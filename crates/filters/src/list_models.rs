@@ -1,7 +1,7 @@
 //! `list_models`: replies with the models that the caller may use, in the format of the caller's protocol.
 
 use headgate_core::catalog::model::{Catalog, Model};
-use headgate_core::filter::contract::{GatewayResponseContent, RouteApiContract};
+use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
@@ -59,7 +59,7 @@ impl Default for ListModelsConfig {
 }
 
 impl Filter for ListModelsFilter {
-    fn add_to_contract(&self, contract: &mut RouteApiContract) {
+    fn add_to_contract(&self, contract: &mut RouteApiDescription) {
         contract.content = Some(GatewayResponseContent::Models);
     }
 

@@ -1,6 +1,6 @@
 //! `require_json`: 415 unless the body is uncompressed `application/json`, or a form if the route accepts forms.
 
-use headgate_core::filter::contract::RouteApiContract;
+use headgate_core::filter::contract::RouteApiDescription;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, InvalidSettings, read_settings_or_default,
     settings_schema,
@@ -61,7 +61,7 @@ impl Filter for RequireJsonContentTypeFilter {
         }
     }
 
-    fn add_to_contract(&self, contract: &mut RouteApiContract) {
+    fn add_to_contract(&self, contract: &mut RouteApiDescription) {
         contract.accepts_form = self.also_accept.is_some();
     }
 

@@ -1,6 +1,6 @@
 //! `require_version`: 400 unless the messages protocol's version header is a date.
 
-use headgate_core::filter::contract::RouteApiContract;
+use headgate_core::filter::contract::RouteApiDescription;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, read_settings_or_default, settings_schema,
 };
@@ -47,7 +47,7 @@ impl Default for RequireVersionHeaderConfig {
 }
 
 impl Filter for RequireVersionHeaderFilter {
-    fn add_to_contract(&self, contract: &mut RouteApiContract) {
+    fn add_to_contract(&self, contract: &mut RouteApiDescription) {
         contract.version_header = Some(self.header.clone());
     }
 

@@ -1,7 +1,7 @@
 //! `validate`: the body against its JSON Schema; one error names every field at fault, up to eight.
 
 use headgate_core::filter::body_edit::EditedBody;
-use headgate_core::filter::contract::RouteApiContract;
+use headgate_core::filter::contract::RouteApiDescription;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, InvalidSettings,
     read_settings_or_default, settings_schema,
@@ -74,7 +74,7 @@ impl Filter for ValidateBodySchemaFilter {
         self.label.as_deref()
     }
 
-    fn add_to_contract(&self, contract: &mut RouteApiContract) {
+    fn add_to_contract(&self, contract: &mut RouteApiDescription) {
         contract.body = Some(self.schema.clone());
     }
 

@@ -4,7 +4,7 @@ use crate::SharedPluginState;
 use headgate_core::feature::FeatureTypeMap;
 use headgate_core::feature::findings::{FeatureFindingDefinitions, FindingDetector};
 use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTE, all};
-use headgate_core::finding::{Finding, FindingArea, FindingSeverity};
+use headgate_core::finding::{FindingArea, FindingSeverity, LiveFinding};
 
 pub(crate) const FINDINGS: FeatureFindingDefinitions = FeatureFindingDefinitions {
     sources: &[FindingDetector {
@@ -31,11 +31,11 @@ const FAILING: CounterFindingRule = CounterFindingRule {
     advice: "The lines `plugin failed` of the process log have the error. `on_failure` of the filter decides whether requests continue or are refused; go back to the previous module if it is new.",
 };
 
-fn disabled_plugins(values: &FeatureTypeMap) -> Vec<Finding> {
+fn disabled_plugins(values: &FeatureTypeMap) -> Vec<LiveFinding> {
     let plugins = values.get::<SharedPluginState>().in_use().into_iter();
     let disabled = plugins.filter_map(|plugin| {
         let left = plugin.status().disabled_for?;
-        Some(Finding {
+        Some(LiveFinding {
             severity: FindingSeverity::Warning,
             code: FAILING.code,
             subject: format!("plugin {}", plugin.name()),

@@ -37,5 +37,5 @@ pub mod usage;
 
 pub use protocols::{
     ChannelProtocol, DuplicateRequestCost, GenAiTraceNames, GenerationMedium, Protocol,
-    ProtocolDescriptor, ProtocolHeaders, ProviderResponseStorage, TaskApiOwner,
+    ProtocolDescriptor, ProtocolHeaders, ProviderResponseStorage, TaskApiFormat,
 };

@@ -9,7 +9,7 @@ mod tests;
 pub use channel_protocol::ChannelProtocol;
 pub use descriptor::{
     DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
-    ProviderResponseStorage, TaskApiOwner,
+    ProviderResponseStorage, TaskApiFormat,
 };
 
 use http::{HeaderMap, HeaderName};

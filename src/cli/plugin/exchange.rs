@@ -3,7 +3,7 @@
 use super::case_file::PluginTestCase;
 use super::case_message::{CaseBodyDelivery, CaseMessage};
 use super::host_services::CaseHostServices;
-use super::outcome::{CaseEnd, CaseOutcome, PluginOutputMessage};
+use super::outcome::{CaseOutcome, CaseRunEnd, PluginOutputMessage};
 use super::rules::CaseMessageRules;
 use bytes::Bytes;
 use headgate_wasm::{
@@ -59,10 +59,10 @@ pub async fn run(
             note_traps(&plugin, &mut outcome);
         }
         Err(error @ PluginStartError::ConfigurationRefused) => {
-            outcome.end = CaseEnd::Refused(error.to_string());
+            outcome.end = CaseRunEnd::Refused(error.to_string());
         }
         Err(PluginStartError::Call(failure)) => outcome.end = failed(&failure),
-        Err(error) => outcome.end = CaseEnd::Failure(error.to_string()),
+        Err(error) => outcome.end = CaseRunEnd::Failure(error.to_string()),
     }
     outcome.calls = environment.take_calls();
     outcome.log = environment.log_lines();
@@ -92,14 +92,14 @@ async fn complete(
         Ok(()) => {}
         Err(ExchangeEnd::Reply(reply)) => outcome.reply = Some(PluginOutputMessage::from(*reply)),
         Err(ExchangeEnd::Close) => {
-            outcome.end = CaseEnd::Failure("the plugin closed the exchange".to_owned());
+            outcome.end = CaseRunEnd::Failure("the plugin closed the exchange".to_owned());
         }
         Err(ExchangeEnd::Failure(failure)) => outcome.end = failed(&failure),
-        Err(ExchangeEnd::Refused(reason)) => outcome.end = CaseEnd::Failure(reason),
+        Err(ExchangeEnd::Refused(reason)) => outcome.end = CaseRunEnd::Failure(reason),
     }
     wait_for_calls(plugin).await;
     let finished = stream.finish(&mut exchange).await;
-    if let (CaseEnd::Completed, Err(failure)) = (&outcome.end, finished) {
+    if let (CaseRunEnd::Completed, Err(failure)) = (&outcome.end, finished) {
         outcome.end = failed(&failure);
     }
     wait_for_calls(plugin).await;
@@ -108,9 +108,9 @@ async fn complete(
 
 /// Notes a trap in a callback beside the exchange, such as that for the response to a call.
 fn note_traps(plugin: &Plugin, outcome: &mut CaseOutcome) {
-    if plugin.status().traps > 0 && !matches!(outcome.end, CaseEnd::Trap(_)) {
+    if plugin.status().traps > 0 && !matches!(outcome.end, CaseRunEnd::Trap(_)) {
         let reason = "a trap in a callback beside those of the exchange".to_owned();
-        outcome.end = CaseEnd::Trap(reason);
+        outcome.end = CaseRunEnd::Trap(reason);
     }
 }
 
@@ -262,11 +262,11 @@ fn received_request(head: &PluginRequestHead, body: Vec<u8>) -> PluginOutputMess
     }
 }
 
-fn failed(failure: &PluginFailure) -> CaseEnd {
+fn failed(failure: &PluginFailure) -> CaseRunEnd {
     let reason = failure.to_string();
     match failure {
-        PluginFailure::Trap { .. } | PluginFailure::Time { .. } => CaseEnd::Trap(reason),
-        _ => CaseEnd::Failure(reason),
+        PluginFailure::Trap { .. } | PluginFailure::Time { .. } => CaseRunEnd::Trap(reason),
+        _ => CaseRunEnd::Failure(reason),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::case_json::present;
 use super::matcher::{HeaderMatcher, TextMatcher, all_match, list};
-use super::outcome::{CaseEnd, CaseOutcome, PluginOutputMessage, RecordedCall};
+use super::outcome::{CaseOutcome, CaseRunEnd, PluginOutputMessage, RecordedCall};
 use crate::cli::case_report::CaseMismatches;
 use serde::Deserialize;
 use serde_json::Value;
@@ -96,10 +96,10 @@ impl CaseExpectation {
             (None, false) => "no failure of the plugin",
         };
         let received = match &outcome.end {
-            CaseEnd::Completed => None,
-            CaseEnd::Refused(reason) => Some((self.configuration.is_some(), reason)),
-            CaseEnd::Trap(reason) => Some((self.trap && self.configuration.is_none(), reason)),
-            CaseEnd::Failure(reason) => Some((false, reason)),
+            CaseRunEnd::Completed => None,
+            CaseRunEnd::Refused(reason) => Some((self.configuration.is_some(), reason)),
+            CaseRunEnd::Trap(reason) => Some((self.trap && self.configuration.is_none(), reason)),
+            CaseRunEnd::Failure(reason) => Some((false, reason)),
         };
         match received {
             Some((is_expected, reason)) if !is_expected => mismatches.add("outcome", end, reason),

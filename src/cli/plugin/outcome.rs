@@ -12,14 +12,14 @@ pub struct CaseOutcome {
     /// The response, if it was passed on as a whole.
     pub response: Option<PluginOutputMessage>,
     pub reply: Option<PluginOutputMessage>,
-    pub end: CaseEnd,
+    pub end: CaseRunEnd,
     pub calls: Vec<RecordedCall>,
     pub log: Vec<String>,
 }
 
 /// How a case ended; failures with their reasons.
 #[derive(Default)]
-pub enum CaseEnd {
+pub enum CaseRunEnd {
     #[default]
     Completed,
     /// The plugin refused its configuration.

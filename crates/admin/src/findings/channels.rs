@@ -10,7 +10,7 @@ use headgate_config::snapshot::Snapshot;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, Model};
-use headgate_core::finding::{Finding, FindingSeverity};
+use headgate_core::finding::{FindingSeverity, LiveFinding};
 use headgate_observe::open_requests::OpenRequestState;
 use headgate_observe::traffic::{ModelRefusals, TrafficInterval};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ pub(super) fn findings(
     open: &[OpenRequestState],
     traffic: &TrafficInterval,
     now: MonotonicTime,
-) -> Vec<Finding> {
+) -> Vec<LiveFinding> {
     let catalog = &snapshot.catalog;
     let mut findings = Vec::new();
     for model in catalog.models() {
@@ -74,7 +74,7 @@ pub(super) fn model_on_channel(model: &str, channel: &str) -> String {
 }
 
 /// The finding about a model that no channel can serve now, in all or in some of its protocols.
-fn unavailable(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> Option<Finding> {
+fn unavailable(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> Option<LiveFinding> {
     // `None` if a candidate is usable.
     let reasons = |candidates: &[Candidate]| {
         let reasons = candidates.iter().map(|candidate| {
@@ -100,7 +100,7 @@ fn unavailable(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> O
         }
     };
     let reasons: Vec<String> = reasons.into_iter().collect();
-    Some(Finding {
+    Some(LiveFinding {
         severity: FindingSeverity::Critical,
         code: "model_unavailable",
         subject: format!("model {}", model.name),
@@ -117,7 +117,7 @@ fn add_channel_findings(
     channel: &Channel,
     channels: &ChannelStates,
     now: MonotonicTime,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<LiveFinding>,
 ) {
     let report = channels.health_report(channel.fingerprint, now);
     findings.extend(health_finding(format!("channel {}", channel.name), &report));
@@ -128,7 +128,7 @@ fn add_channel_findings(
     }
     findings.extend(other_endpoint_findings(channel, channels, now));
     if channels.is_drained(channel) {
-        findings.push(Finding {
+        findings.push(LiveFinding {
             severity: FindingSeverity::Notice,
             code: "channel_drained",
             subject: format!("channel {}", channel.name),
@@ -150,7 +150,7 @@ fn other_endpoint_findings(
     channel: &Channel,
     channels: &ChannelStates,
     now: MonotonicTime,
-) -> Vec<Finding> {
+) -> Vec<LiveFinding> {
     let name = |requests: &str| format!("channel {} for {requests}", channel.name);
     let classes = ProviderOperationClass::ALL
         .into_iter()
@@ -184,7 +184,7 @@ fn limit_findings(
     channels: &ChannelStates,
     open: &[OpenRequestState],
     now: MonotonicTime,
-) -> Vec<Finding> {
+) -> Vec<LiveFinding> {
     let load = channels.load(channel);
     let reached = load.reached_limits(&channel.limits, now);
     let findings = reached.map(|reached| {
@@ -194,7 +194,7 @@ fn limit_findings(
         let most = most.map_or(String::new(), |(caller, count)| {
             format!(", {count} of them of caller `{caller}`")
         });
-        Finding {
+        LiveFinding {
             severity: FindingSeverity::Warning,
             code: "channel_at_limit",
             subject: format!("channel {}", channel.name),
@@ -249,7 +249,7 @@ fn refused(
     (model, channel): (&str, &str),
     summary: &AttemptStatisticsSummary,
     confirmation: ModelRefusalEvidence,
-) -> Option<Finding> {
+) -> Option<LiveFinding> {
     let is_refused = summary.attempts >= REFUSALS_MIN && summary.client_errors == summary.attempts;
     let count = summary.attempts;
     let (of_whom, addition) = match confirmation {
@@ -266,7 +266,7 @@ fn refused(
             format!(": {}; no channel served one", in_words(reason, None)),
         ),
     };
-    is_refused.then(|| Finding {
+    is_refused.then(|| LiveFinding {
         severity: FindingSeverity::Warning,
         code: "model_refused",
         subject: model_on_channel(model, channel),
@@ -278,7 +278,7 @@ fn refused(
 }
 
 /// The finding about an unhealthy channel, model or credential.
-fn health_finding(name: String, report: &HealthReport) -> Option<Finding> {
+fn health_finding(name: String, report: &HealthReport) -> Option<LiveFinding> {
     let reason = report.status.reason()?;
     let state = match report.status {
         HealthStatus::Healthy => return None,
@@ -298,7 +298,7 @@ fn health_finding(name: String, report: &HealthReport) -> Option<Finding> {
             format!(", last status {}", status.as_u16())
         });
     let connect = report.last_error.as_ref().and_then(|last| last.connect);
-    Some(Finding {
+    Some(LiveFinding {
         // After a cool-down without traffic, nobody knows whether the fault is over; a credential recovers by an operator.
         severity: match report.status {
             HealthStatus::HalfOpen { reason } if !reason.concerns_credential() => {

@@ -3,7 +3,7 @@
 use super::counter_increase::CounterIncrease;
 use super::counter_rules::all_rules;
 use headgate_core::feature::FeatureList;
-use headgate_core::finding::Finding;
+use headgate_core::finding::LiveFinding;
 use headgate_core::finding::counter_rule::{CounterFindingRule, CounterSelector, LabelValueMatch};
 use headgate_observe::metrics::fault_counters::FaultCounterSample;
 use std::collections::{BTreeMap, VecDeque};
@@ -42,7 +42,7 @@ impl CounterHistory {
     }
 
     /// The findings of all rules, with the counters as they are now.
-    pub fn findings(&mut self, counters: &[FaultCounterSample], now: Instant) -> Vec<Finding> {
+    pub fn findings(&mut self, counters: &[FaultCounterSample], now: Instant) -> Vec<LiveFinding> {
         let rules = self.0.iter_mut();
         let findings = rules.flat_map(|history| {
             let increases = history.increases(counters, now);

@@ -1,6 +1,6 @@
 //! By how much counters rose, whether that meets a rule, and the finding about it.
 
-use headgate_core::finding::Finding;
+use headgate_core::finding::LiveFinding;
 use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTE, MINUTES_5, MINUTES_15};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl CounterIncrease {
     }
 
     /// The finding of a rule that is met.
-    pub fn finding(&self, rule: &CounterFindingRule) -> Finding {
+    pub fn finding(&self, rule: &CounterFindingRule) -> LiveFinding {
         let filled = |text: &str| {
             let numbers = [("{n}", self.faults), ("{of}", self.of)];
             let numbers = numbers.map(|(mark, number)| (mark.to_owned(), format!("{number:.0}")));
@@ -39,7 +39,7 @@ impl CounterIncrease {
                 text.replace(&mark, &value)
             })
         };
-        Finding {
+        LiveFinding {
             severity: rule.severity,
             code: rule.code,
             subject: filled(rule.subject),

@@ -3,7 +3,7 @@
 use super::counter_history::CounterHistory;
 use crate::AdminApp;
 use headgate_core::feature::FeatureList;
-use headgate_core::finding::Finding;
+use headgate_core::finding::LiveFinding;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 pub struct StatefulFindingSources {
     counters: Mutex<CounterHistory>,
     /// The findings of the counters when they were last read.
-    of_rules: Mutex<Vec<Finding>>,
+    of_rules: Mutex<Vec<LiveFinding>>,
     passing: Mutex<LingeringFindings>,
 }
 
 /// Findings that come and go, by code and subject, with the time when they were last true.
 #[derive(Default)]
-struct LingeringFindings(HashMap<(&'static str, String), (Finding, Instant)>);
+struct LingeringFindings(HashMap<(&'static str, String), (LiveFinding, Instant)>);
 
 impl StatefulFindingSources {
     /// Counters start at zero with the process.
@@ -38,18 +38,18 @@ impl StatefulFindingSources {
     }
 
     /// The findings of the counters.
-    pub(super) fn counter_findings(&self) -> Vec<Finding> {
+    pub(super) fn counter_findings(&self) -> Vec<LiveFinding> {
         lock(&self.of_rules).clone()
     }
 
     /// Adds the findings that were true a moment ago and come and go.
-    pub(super) fn add_passing(&self, findings: &mut Vec<Finding>) {
+    pub(super) fn add_passing(&self, findings: &mut Vec<LiveFinding>) {
         lock(&self.passing).extend(findings, Instant::now());
     }
 }
 
 impl LingeringFindings {
-    fn extend(&mut self, findings: &mut Vec<Finding>, now: Instant) {
+    fn extend(&mut self, findings: &mut Vec<LiveFinding>, now: Instant) {
         for finding in &*findings {
             if hold_time(finding.code).is_some() {
                 let name = (finding.code, finding.key());
@@ -88,8 +88,8 @@ mod tests {
     use super::*;
     use headgate_core::finding::FindingSeverity;
 
-    fn finding(code: &'static str) -> Finding {
-        Finding {
+    fn finding(code: &'static str) -> LiveFinding {
+        LiveFinding {
             severity: FindingSeverity::Notice,
             code,
             subject: "caller ann".into(),

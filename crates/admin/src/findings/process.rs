@@ -2,7 +2,7 @@
 
 use super::feature_findings;
 use crate::AdminApp;
-use headgate_core::finding::{Finding, FindingArea, FindingSeverity};
+use headgate_core::finding::{FindingArea, FindingSeverity, LiveFinding};
 use headgate_core::state::OnStoreFailure;
 use headgate_core::timestamp::rfc3339;
 use headgate_tracing::SpanExportOutcome;
@@ -16,7 +16,7 @@ const SPAN_LOSS_SHOWN: Duration = Duration::from_secs(600);
 /// Certificates are reported for so many seconds before they expire: two weeks.
 const CERTIFICATE_SHOWN_SECONDS: i64 = 14 * 24 * 3600;
 
-pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
+pub(super) fn findings(app: &AdminApp) -> Vec<LiveFinding> {
     let state = [
         refused_reload(app),
         needed_restart(app),
@@ -39,9 +39,9 @@ pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
 }
 
 /// Captures that record now.
-fn captures(app: &AdminApp) -> Vec<Finding> {
+fn captures(app: &AdminApp) -> Vec<LiveFinding> {
     let recording = app.metrics.captures.recording().into_iter();
-    let findings = recording.map(|(caller, until)| Finding {
+    let findings = recording.map(|(caller, until)| LiveFinding {
         severity: FindingSeverity::Notice,
         code: "capture",
         subject: format!("caller {caller}"),
@@ -56,13 +56,13 @@ fn captures(app: &AdminApp) -> Vec<Finding> {
     findings.collect()
 }
 
-fn changed_log_filter(app: &AdminApp) -> Option<Finding> {
+fn changed_log_filter(app: &AdminApp) -> Option<LiveFinding> {
     let change = app.log_filter.change()?;
     let end = change.until.map_or_else(
         || "until it is changed again or the process ends".to_owned(),
         |until| format!("until {}", rfc3339(until)),
     );
-    Some(Finding {
+    Some(LiveFinding {
         severity: FindingSeverity::Notice,
         code: "log_filter_changed",
         subject: "process log".into(),
@@ -76,7 +76,7 @@ fn changed_log_filter(app: &AdminApp) -> Option<Finding> {
 }
 
 /// Bodies that could not be stored in the last minutes.
-fn spool_failures(app: &AdminApp) -> Option<Finding> {
+fn spool_failures(app: &AdminApp) -> Option<LiveFinding> {
     let spool = &app.metrics.spool;
     let last = spool.last_failure()?;
     let ago = last.at.elapsed();
@@ -84,7 +84,7 @@ fn spool_failures(app: &AdminApp) -> Option<Finding> {
         1 => "1 request".to_owned(),
         count => format!("{count} requests"),
     };
-    (ago <= SPOOL_FAILURE_SHOWN).then(|| Finding {
+    (ago <= SPOOL_FAILURE_SHOWN).then(|| LiveFinding {
         severity: FindingSeverity::Critical,
         code: "spool_failing",
         subject: "spool folder".into(),
@@ -99,7 +99,7 @@ fn spool_failures(app: &AdminApp) -> Option<Finding> {
 }
 
 /// Certificates that the gateway presents and that expire soon, or have expired.
-fn expiring_certificates(app: &AdminApp) -> Vec<Finding> {
+fn expiring_certificates(app: &AdminApp) -> Vec<LiveFinding> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default().as_secs() as i64;
     let expiries = app.metrics.certificates.expiries().into_iter();
@@ -110,7 +110,7 @@ fn expiring_certificates(app: &AdminApp) -> Vec<Finding> {
             true => (FindingSeverity::Critical, "has expired"),
             false => (FindingSeverity::Warning, "expires"),
         };
-        Finding {
+        LiveFinding {
             severity,
             code: "certificate_expires",
             cause: format!("The certificate of `{setting}` {verb} at {at}."),
@@ -121,9 +121,9 @@ fn expiring_certificates(app: &AdminApp) -> Vec<Finding> {
     findings.collect()
 }
 
-fn refused_reload(app: &AdminApp) -> Option<Finding> {
+fn refused_reload(app: &AdminApp) -> Option<LiveFinding> {
     let refusal = app.reloader.refusal()?;
-    Some(Finding {
+    Some(LiveFinding {
         severity: FindingSeverity::Warning,
         code: "reload_refused",
         subject: "configuration".into(),
@@ -137,14 +137,14 @@ fn refused_reload(app: &AdminApp) -> Option<Finding> {
     })
 }
 
-fn needed_restart(app: &AdminApp) -> Option<Finding> {
+fn needed_restart(app: &AdminApp) -> Option<LiveFinding> {
     let snapshot = app.reloader.current();
     let settings = app.reloader.running().needing_restart(&snapshot);
     if settings.is_empty() {
         return None;
     }
     let settings: Vec<String> = settings.iter().map(|name| format!("`{name}`")).collect();
-    Some(Finding {
+    Some(LiveFinding {
         severity: FindingSeverity::Notice,
         code: "restart_needed",
         subject: "configuration".into(),
@@ -172,7 +172,7 @@ fn first_problem(report: &str) -> String {
     format!("{problem}{place}{count}.")
 }
 
-fn store_down(app: &AdminApp) -> Option<Finding> {
+fn store_down(app: &AdminApp) -> Option<LiveFinding> {
     let health = app.reloader.state().health();
     if health.up {
         return None;
@@ -197,7 +197,7 @@ fn store_down(app: &AdminApp) -> Option<Finding> {
             "State is kept in memory meanwhile, and lost if the process ends",
         ),
     };
-    Some(Finding {
+    Some(LiveFinding {
         severity,
         code: "store_down",
         subject: format!("state store {}", health.store),
@@ -211,9 +211,9 @@ fn store_down(app: &AdminApp) -> Option<Finding> {
     })
 }
 
-fn draining(app: &AdminApp) -> Option<Finding> {
+fn draining(app: &AdminApp) -> Option<LiveFinding> {
     let is_draining = !app.ready.load(Ordering::Relaxed);
-    is_draining.then(|| Finding {
+    is_draining.then(|| LiveFinding {
         severity: FindingSeverity::Notice,
         code: "draining",
         subject: "process".into(),
@@ -225,9 +225,9 @@ fn draining(app: &AdminApp) -> Option<Finding> {
     })
 }
 
-fn dropped_log_lines(app: &AdminApp) -> Option<Finding> {
+fn dropped_log_lines(app: &AdminApp) -> Option<LiveFinding> {
     let dropped = app.access_log.dropped();
-    (dropped > 0).then(|| Finding {
+    (dropped > 0).then(|| LiveFinding {
         severity: FindingSeverity::Notice,
         code: "log_lines_dropped",
         subject: "access log".into(),
@@ -239,7 +239,7 @@ fn dropped_log_lines(app: &AdminApp) -> Option<Finding> {
 }
 
 /// Spans of traces that were lost in the last minutes.
-fn lost_spans(app: &AdminApp) -> Option<Finding> {
+fn lost_spans(app: &AdminApp) -> Option<LiveFinding> {
     let traces = app.reloader.traces();
     let last = traces.last_loss()?;
     let ago = last.at.elapsed();
@@ -261,7 +261,7 @@ fn lost_spans(app: &AdminApp) -> Option<Finding> {
             "Check the collector at `tracing.endpoint` and the network; requests are not affected.",
         ),
     };
-    (ago <= SPAN_LOSS_SHOWN).then(|| Finding {
+    (ago <= SPAN_LOSS_SHOWN).then(|| LiveFinding {
         severity: FindingSeverity::Notice,
         code: "spans_lost",
         subject: "tracing".into(),

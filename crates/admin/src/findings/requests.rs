@@ -1,6 +1,6 @@
 //! Findings about the requests in flight: who holds up whom.
 
-use headgate_core::finding::{Finding, FindingSeverity};
+use headgate_core::finding::{FindingSeverity, LiveFinding};
 use headgate_observe::open_requests::{OpenRequestState, WaitSide};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const UNANSWERED_MIN: usize = 3;
 const IN_FLIGHT_MIN: usize = 20;
 
 /// Requests that wait for long, and callers that have most of all requests. `open` is sorted by the length of the waits.
-pub(super) fn findings(open: &[OpenRequestState]) -> Vec<Finding> {
+pub(super) fn findings(open: &[OpenRequestState]) -> Vec<LiveFinding> {
     let found = [
         silent_client(open),
         silent_upstream(open),
@@ -38,7 +38,7 @@ pub(super) fn most_frequent_caller<'o>(
 }
 
 /// The request that has waited longest for its caller.
-fn silent_client(open: &[OpenRequestState]) -> Option<Finding> {
+fn silent_client(open: &[OpenRequestState]) -> Option<LiveFinding> {
     let sides = [WaitSide::Client, WaitSide::ClientBody];
     let waiting = waiting_for(open, &sides, CLIENT_WAIT_MIN);
     let longest = waiting.first()?;
@@ -47,7 +47,7 @@ fn silent_client(open: &[OpenRequestState]) -> Option<Finding> {
         WaitSide::ClientBody => "has not sent the body of its request",
         _ => "has not read its response",
     };
-    Some(Finding {
+    Some(LiveFinding {
         severity: FindingSeverity::Warning,
         code: "client_silent",
         subject: format!("request {}", details.id),
@@ -63,7 +63,7 @@ fn silent_client(open: &[OpenRequestState]) -> Option<Finding> {
 }
 
 /// The request that has waited longest for its provider.
-fn silent_upstream(open: &[OpenRequestState]) -> Option<Finding> {
+fn silent_upstream(open: &[OpenRequestState]) -> Option<LiveFinding> {
     let waiting = waiting_for(open, &[WaitSide::Upstream], UPSTREAM_WAIT_MIN);
     let waiting = waiting.into_iter();
     let waiting: Vec<_> = waiting
@@ -80,7 +80,7 @@ fn silent_upstream(open: &[OpenRequestState]) -> Option<Finding> {
         true => "has sent nothing within a stream",
         false => "has not responded",
     };
-    Some(Finding {
+    Some(LiveFinding {
         severity: match is_stalled {
             true => FindingSeverity::Warning,
             false => FindingSeverity::Notice,
@@ -99,14 +99,14 @@ fn silent_upstream(open: &[OpenRequestState]) -> Option<Finding> {
 }
 
 /// The request that has waited longest before it was sent to a provider.
-fn before_upstream(open: &[OpenRequestState]) -> Option<Finding> {
+fn before_upstream(open: &[OpenRequestState]) -> Option<LiveFinding> {
     let waiting = waiting_for(open, &[WaitSide::Upstream], UPSTREAM_WAIT_MIN);
     let waiting = waiting.into_iter();
     let waiting: Vec<_> = waiting
         .filter(|state| state.details.channel.is_none())
         .collect();
     let details = &waiting.first()?.details;
-    Some(Finding {
+    Some(LiveFinding {
         severity: FindingSeverity::Warning,
         code: "not_sent",
         subject: format!("route {}", details.route),
@@ -123,7 +123,7 @@ fn before_upstream(open: &[OpenRequestState]) -> Option<Finding> {
 }
 
 /// One of several callers has most of the requests in flight.
-fn holding(open: &[OpenRequestState]) -> Option<Finding> {
+fn holding(open: &[OpenRequestState]) -> Option<LiveFinding> {
     if open.len() < IN_FLIGHT_MIN {
         return None;
     }
@@ -132,7 +132,7 @@ fn holding(open: &[OpenRequestState]) -> Option<Finding> {
         let other = state.details.caller.as_deref();
         other.is_some_and(|other| other != caller)
     });
-    (is_shared && count * 10 >= open.len() * 8).then(|| Finding {
+    (is_shared && count * 10 >= open.len() * 8).then(|| LiveFinding {
         severity: FindingSeverity::Notice,
         code: "caller_holds",
         subject: format!("caller {caller}"),

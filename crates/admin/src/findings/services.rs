@@ -2,12 +2,12 @@
 
 use super::feature_findings;
 use crate::AdminApp;
-use headgate_core::finding::{Finding, FindingArea, FindingSeverity};
+use headgate_core::finding::{FindingArea, FindingSeverity, LiveFinding};
 use headgate_observe::process_metrics::FileDescriptorUsage;
 
 /// The share of file descriptors in use that is reported, in percent.
 const DESCRIPTORS_PERCENT: u64 = 80;
-pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
+pub(super) fn findings(app: &AdminApp) -> Vec<LiveFinding> {
     let mut findings = open_breakers(app);
     findings.extend(feature_findings(app, |area| area != FindingArea::Process));
     findings.extend(FileDescriptorUsage::read().and_then(few_descriptors));
@@ -15,10 +15,10 @@ pub(super) fn findings(app: &AdminApp) -> Vec<Finding> {
 }
 
 /// Services that are not called, because too many calls failed.
-fn open_breakers(app: &AdminApp) -> Vec<Finding> {
+fn open_breakers(app: &AdminApp) -> Vec<LiveFinding> {
     let snapshot = app.reloader.current();
     let open = snapshot.services.iter().filter(|service| service.is_open());
-    let findings = open.map(|service| Finding {
+    let findings = open.map(|service| LiveFinding {
         severity: FindingSeverity::Warning,
         code: "service_failing",
         subject: format!("service {}", service.name),
@@ -32,9 +32,9 @@ fn open_breakers(app: &AdminApp) -> Vec<Finding> {
 }
 
 /// Few file descriptors are left.
-fn few_descriptors(files: FileDescriptorUsage) -> Option<Finding> {
+fn few_descriptors(files: FileDescriptorUsage) -> Option<LiveFinding> {
     let FileDescriptorUsage { open, max } = files;
-    (open * 100 >= max * DESCRIPTORS_PERCENT).then(|| Finding {
+    (open * 100 >= max * DESCRIPTORS_PERCENT).then(|| LiveFinding {
         severity: FindingSeverity::Warning,
         code: "file_descriptors",
         subject: "process".into(),

@@ -1,7 +1,7 @@
 //! Findings about the requests that ended in the last minute: errors, limits, slow providers and slow callers.
 
 use super::channels::model_on_channel;
-use headgate_core::finding::{Finding, FindingSeverity};
+use headgate_core::finding::{FindingSeverity, LiveFinding};
 use headgate_observe::error_side::ErrorSide;
 use headgate_observe::traffic::{CallerTraffic, ChannelTraffic, TrafficHistory, TrafficInterval};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(super) fn findings(
     traffic: &TrafficHistory,
     faults: &[&str],
     refused: &[&str],
-) -> Vec<Finding> {
+) -> Vec<LiveFinding> {
     let recent = traffic.last(RECENT_SECONDS);
     let (newest, earlier) = (traffic.last(SLOW_SECONDS), traffic.last(EARLIER_SECONDS));
     let mut findings = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn findings(
 }
 
 /// At least every tenth request fails because of a provider or the gateway.
-fn failing(recent: &TrafficInterval, faults: &[&str]) -> Vec<Finding> {
+fn failing(recent: &TrafficInterval, faults: &[&str]) -> Vec<LiveFinding> {
     let in_gateway = match faults {
         [] => "the gateway itself".to_owned(),
         faults => faults.join(" and "),
@@ -71,7 +71,7 @@ fn failing(recent: &TrafficInterval, faults: &[&str]) -> Vec<Finding> {
     let failing = sides.into_iter().filter_map(|(side, code, cause, advice)| {
         let errors = recent.errors[side as usize];
         let is_high = recent.requests >= REQUESTS_MIN && errors * 10 >= recent.requests;
-        is_high.then(|| Finding {
+        is_high.then(|| LiveFinding {
             severity: FindingSeverity::Critical,
             code,
             subject: "requests".into(),
@@ -86,7 +86,7 @@ fn failing(recent: &TrafficInterval, faults: &[&str]) -> Vec<Finding> {
 }
 
 /// At least half of the requests fail because of what callers send, limits and refused models aside.
-fn caller_errors(recent: &TrafficInterval, refused: &[&str]) -> Option<Finding> {
+fn caller_errors(recent: &TrafficInterval, refused: &[&str]) -> Option<LiveFinding> {
     let is_refused = |name: &str| {
         let (channel, model) = name.split_once('\n').unwrap_or_default();
         refused.contains(&&*model_on_channel(model, channel))
@@ -97,7 +97,7 @@ fn caller_errors(recent: &TrafficInterval, refused: &[&str]) -> Option<Finding> 
     let errors = recent.errors[ErrorSide::Caller as usize];
     let errors = errors.saturating_sub(recent.rate_limited + refusals);
     let is_high = recent.requests >= REQUESTS_MIN && errors * 2 >= recent.requests;
-    is_high.then(|| Finding {
+    is_high.then(|| LiveFinding {
         severity: FindingSeverity::Notice,
         code: "caller_errors",
         subject: "requests".into(),
@@ -110,12 +110,12 @@ fn caller_errors(recent: &TrafficInterval, refused: &[&str]) -> Option<Finding> 
 }
 
 /// Requests wait long in the gateway itself.
-fn slow_gateway(recent: &TrafficInterval) -> Option<Finding> {
+fn slow_gateway(recent: &TrafficInterval) -> Option<LiveFinding> {
     let [.., in_gateway] = recent.waits;
     let count = u32::try_from(recent.requests).unwrap_or(u32::MAX);
     let mean = in_gateway.checked_div(count)?;
     let is_slow = recent.requests >= REQUESTS_MIN && mean >= GATEWAY_WAIT_MIN;
-    is_slow.then(|| Finding {
+    is_slow.then(|| LiveFinding {
         severity: FindingSeverity::Warning,
         code: "slow_gateway",
         subject: "requests".into(),
@@ -128,10 +128,10 @@ fn slow_gateway(recent: &TrafficInterval) -> Option<Finding> {
 }
 
 /// At least every tenth request exceeds a limit of its caller.
-fn refused_by_limits(recent: &TrafficInterval) -> Option<Finding> {
+fn refused_by_limits(recent: &TrafficInterval) -> Option<LiveFinding> {
     let is_high = recent.requests >= REQUESTS_MIN && recent.rate_limited * 10 >= recent.requests;
     let (name, caller) = most(recent, |caller| caller.rate_limited).filter(|_| is_high)?;
-    Some(Finding {
+    Some(LiveFinding {
         severity: FindingSeverity::Warning,
         code: "rate_limited",
         subject: format!("caller {name}"),
@@ -144,12 +144,12 @@ fn refused_by_limits(recent: &TrafficInterval) -> Option<Finding> {
 }
 
 /// One of several callers makes most of the requests.
-fn hogging(recent: &TrafficInterval) -> Option<Finding> {
+fn hogging(recent: &TrafficInterval) -> Option<LiveFinding> {
     let (name, caller) = most(recent, |caller| caller.requests)?;
     let is_hogging = recent.callers.len() > 1
         && recent.requests >= 5 * REQUESTS_MIN
         && caller.requests * 10 >= recent.requests * 8;
-    is_hogging.then(|| Finding {
+    is_hogging.then(|| LiveFinding {
         severity: FindingSeverity::Notice,
         code: "caller_dominates",
         subject: format!("caller {name}"),
@@ -175,7 +175,7 @@ fn most(
 }
 
 /// Channels that respond much later than before. `earlier` contains `newest`.
-fn slow_channels(newest: &TrafficInterval, earlier: &TrafficInterval) -> Vec<Finding> {
+fn slow_channels(newest: &TrafficInterval, earlier: &TrafficInterval) -> Vec<LiveFinding> {
     let slow = newest.channels.iter().filter_map(|(name, channel)| {
         let all = earlier.channels.get(name)?;
         let others = ChannelTraffic {
@@ -188,7 +188,7 @@ fn slow_channels(newest: &TrafficInterval, earlier: &TrafficInterval) -> Vec<Fin
         }
         let (now, before) = (channel.first_byte()?, others.first_byte()?);
         let is_slow = now >= SLOW_FIRST_BYTE_MIN && now >= before * SLOWER_FACTOR;
-        is_slow.then(|| Finding {
+        is_slow.then(|| LiveFinding {
             severity: FindingSeverity::Warning,
             code: "slow_upstream",
             subject: format!("channel {name}"),
@@ -204,10 +204,10 @@ fn slow_channels(newest: &TrafficInterval, earlier: &TrafficInterval) -> Vec<Fin
 }
 
 /// Channels whose provider reports failures under a success status.
-fn false_successes(recent: &TrafficInterval) -> Vec<Finding> {
+fn false_successes(recent: &TrafficInterval) -> Vec<LiveFinding> {
     let failing = (recent.channels.iter())
         .filter(|(_, channel)| channel.false_successes >= FALSE_SUCCESSES_MIN);
-    let findings = failing.map(|(name, channel)| Finding {
+    let findings = failing.map(|(name, channel)| LiveFinding {
         severity: FindingSeverity::Warning,
         code: "false_successes",
         subject: format!("channel {name}"),
@@ -221,12 +221,12 @@ fn false_successes(recent: &TrafficInterval) -> Vec<Finding> {
 }
 
 /// Channels whose provider sends whole bodies where streams were requested.
-fn unstreamed(recent: &TrafficInterval) -> Vec<Finding> {
+fn unstreamed(recent: &TrafficInterval) -> Vec<LiveFinding> {
     let channels = recent
         .channels
         .iter()
         .filter(|(_, channel)| channel.unstreamed > 0);
-    let findings = channels.map(|(name, channel)| Finding {
+    let findings = channels.map(|(name, channel)| LiveFinding {
         severity: FindingSeverity::Warning,
         code: "unstreamed",
         subject: format!("channel {name}"),
@@ -240,10 +240,10 @@ fn unstreamed(recent: &TrafficInterval) -> Vec<Finding> {
 }
 
 /// Responses wait longer for callers than for providers.
-fn slow_callers(recent: &TrafficInterval) -> Option<Finding> {
+fn slow_callers(recent: &TrafficInterval) -> Option<LiveFinding> {
     let [upstream, client, _] = recent.waits;
     let is_slow = recent.requests > 0 && client > upstream && client >= CLIENT_WAITS_MIN;
-    is_slow.then(|| Finding {
+    is_slow.then(|| LiveFinding {
         severity: FindingSeverity::Notice,
         code: "slow_callers",
         subject: "requests".into(),
@@ -347,7 +347,7 @@ mod tests {
             };
             recent.channels.insert(name.into(), channel);
         }
-        let subjects = |findings: Vec<Finding>| {
+        let subjects = |findings: Vec<LiveFinding>| {
             let subjects = findings.into_iter().map(|finding| finding.subject);
             subjects.collect::<Vec<_>>()
         };

@@ -1,7 +1,7 @@
 //! Logs findings when they appear and when they are over, so that the log shows afterwards what the pages showed.
 
 use crate::AdminApp;
-use headgate_core::finding::{Finding, FindingSeverity};
+use headgate_core::finding::{FindingSeverity, LiveFinding};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -50,9 +50,9 @@ impl PresentFindings {
     /// Returns the findings that were not there before, and the names of those that are over.
     fn update<'f>(
         &mut self,
-        findings: &'f [Finding],
+        findings: &'f [LiveFinding],
         now: Instant,
-    ) -> (Vec<&'f Finding>, Vec<(&'static str, String)>) {
+    ) -> (Vec<&'f LiveFinding>, Vec<(&'static str, String)>) {
         let mut new = Vec::new();
         for finding in findings {
             let known = self.0.insert((finding.code, finding.key()), now);
@@ -67,8 +67,8 @@ impl PresentFindings {
     }
 }
 
-fn write_line(finding: &Finding) {
-    let Finding {
+fn write_line(finding: &LiveFinding) {
+    let LiveFinding {
         severity,
         code,
         subject,
@@ -90,8 +90,8 @@ fn write_line(finding: &Finding) {
 mod tests {
     use super::*;
 
-    fn finding(code: &'static str, subject: &str) -> Finding {
-        Finding {
+    fn finding(code: &'static str, subject: &str) -> LiveFinding {
+        LiveFinding {
             severity: FindingSeverity::Warning,
             code,
             subject: subject.into(),
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_finding_is_new_once_and_over_after_a_minute_of_absence() {
         let (mut present, start) = (PresentFindings::default(), Instant::now());
-        let mut update = |seconds: u64, findings: &[Finding]| {
+        let mut update = |seconds: u64, findings: &[LiveFinding]| {
             let (new, over) = present.update(findings, start + Duration::from_secs(seconds));
             let new = new.iter().map(|finding| finding.subject.clone()).collect();
             let over = over.into_iter().map(|(_, subject)| subject).collect();

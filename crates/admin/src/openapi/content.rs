@@ -1,11 +1,11 @@
 //! What responses contain: that of the gateway has schemas, that of providers is forwarded.
 
 use super::component::{ComponentSchemas, reference};
-use headgate_core::filter::contract::{GatewayResponseContent, RouteApiContract};
+use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use serde_json::{Value, json};
 
 /// The response of success of a route. `has_parameter` is whether its path has one.
-pub(super) fn success(contract: &RouteApiContract, has_parameter: bool) -> Value {
+pub(super) fn success(contract: &RouteApiDescription, has_parameter: bool) -> Value {
     match contract.content {
         Some(GatewayResponseContent::Models) if has_parameter => json_response(
             "The model; in the format of the messages API if the request has its version header.",
@@ -126,7 +126,7 @@ pub(super) fn add_schemas(schemas: &mut ComponentSchemas) {
 }
 
 /// Whether callers can ask for a stream of events: the schema of requests has `stream`.
-fn streams(contract: &RouteApiContract) -> bool {
+fn streams(contract: &RouteApiDescription) -> bool {
     let body = contract.body.as_ref();
     body.is_some_and(|schema| schema.source()["properties"]["stream"].is_object())
 }

@@ -5,7 +5,7 @@ use super::content;
 use super::error_response::{ErrorFormat, RouteErrorConditions};
 use headgate_config::snapshot::router::Route;
 use headgate_core::filter::RequestBodyNeed;
-use headgate_core::filter::contract::{GatewayResponseContent, RouteApiContract};
+use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::FilterProvision;
 use headgate_protocol::Protocol;
 use http::Method;
@@ -107,7 +107,7 @@ fn filters(route: &Route) -> String {
     }
 }
 
-fn parameters(route: &Route, contract: &RouteApiContract, names: &[&str]) -> Vec<Value> {
+fn parameters(route: &Route, contract: &RouteApiDescription, names: &[&str]) -> Vec<Value> {
     let of_path = names.iter().map(|name| {
         json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
     });
@@ -130,7 +130,7 @@ fn parameters(route: &Route, contract: &RouteApiContract, names: &[&str]) -> Vec
 
 fn request_body(
     route: &Route,
-    contract: &RouteApiContract,
+    contract: &RouteApiDescription,
     schemas: &mut ComponentSchemas,
 ) -> Value {
     let mut content = Map::new();
@@ -149,7 +149,12 @@ fn request_body(
     json!({"required": contract.body.is_some(), "content": content})
 }
 
-fn responses(route: &Route, contract: &RouteApiContract, method: &Method, names: &[&str]) -> Value {
+fn responses(
+    route: &Route,
+    contract: &RouteApiDescription,
+    method: &Method,
+    names: &[&str],
+) -> Value {
     let provides = |provision| provides(route, provision);
     let success = if provides(FilterProvision::Media) {
         content::any("The file.")

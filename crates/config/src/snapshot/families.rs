@@ -11,7 +11,7 @@ use headgate_core::task::families::SHIPPED;
 use headgate_core::task::family::VideoFamily;
 use headgate_core::task::id::{TaskIdKey, TaskIdKeyRing};
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
-use headgate_protocol::{Protocol, TaskApiOwner};
+use headgate_protocol::{Protocol, TaskApiFormat};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl VideoFamilyLookup<'_> {
         let family = self.named(name, &child(at, "family"), problems)?;
         let mut others = protocols
             .iter()
-            .filter(|protocol| protocol.descriptor().tasks == Some(TaskApiOwner::Native));
+            .filter(|protocol| protocol.descriptor().tasks == Some(TaskApiFormat::Native));
         if let (Some(spoken), Some(other)) = (
             family.protocol,
             others.find(|other| Some(**other) != family.protocol),

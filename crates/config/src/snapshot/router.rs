@@ -11,7 +11,7 @@ use headgate_core::catalog::channel::TimeoutOverrides;
 use headgate_core::filter::chain::{RequestChain, ResponseChain};
 use headgate_protocol::percent_encoding::push_encoded;
 use headgate_protocol::request_path::segment_text;
-use headgate_protocol::{Protocol, TaskApiOwner};
+use headgate_protocol::{Protocol, TaskApiFormat};
 use headgate_tracing::MessageTracePolicy;
 use http::Method;
 use std::borrow::Cow;
@@ -130,7 +130,7 @@ impl Router {
                 near = None;
             }
         }
-        near.filter(|protocol| protocol.descriptor().tasks == Some(TaskApiOwner::Native))
+        near.filter(|protocol| protocol.descriptor().tasks == Some(TaskApiFormat::Native))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::FeatureTypeMap;
 use crate::finding::counter_rule::CounterFindingRule;
-use crate::finding::{Finding, FindingArea};
+use crate::finding::{FindingArea, LiveFinding};
 
 /// The findings of a feature.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub struct FindingDetector {
     /// The alert of `deploy/prometheus` about the same fault.
     pub alert: &'static str,
     /// The findings, from the values of the snapshot in use. Called on a thread that may wait for locks, but not for I/O.
-    pub find: fn(&FeatureTypeMap) -> Vec<Finding>,
+    pub find: fn(&FeatureTypeMap) -> Vec<LiveFinding>,
 }
 
 impl FeatureFindingDefinitions {

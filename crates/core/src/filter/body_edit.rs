@@ -1,6 +1,6 @@
 //! Edits of request bodies: earlier filters check an edited body again before it replaces the caller's.
 
-pub mod guarded_body;
+pub mod checked_edit_body;
 
 use super::Filter;
 use super::body::RequestBody;

@@ -6,7 +6,7 @@ mod tests;
 
 use super::body_edit::{EditedBody, invalid_edit};
 use super::condition::StepCondition;
-use super::contract::RouteApiContract;
+use super::contract::RouteApiDescription;
 use super::descriptor::{FilterDescriptor, FilterPrerequisite, FilterProvision};
 use super::output_check::RouteOutputChecks;
 use super::settlement::ExchangeSettlement;
@@ -101,8 +101,8 @@ impl RequestChain {
     }
 
     /// What the filters that always run determine of the HTTP API of the route.
-    pub fn contract(&self) -> RouteApiContract {
-        let mut contract = RouteApiContract::default();
+    pub fn contract(&self) -> RouteApiDescription {
+        let mut contract = RouteApiDescription::default();
         for named in &self.filters {
             named.filter.add_to_contract(&mut contract);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// What callers of a route must send, and what they get.
 #[derive(Default)]
-pub struct RouteApiContract {
+pub struct RouteApiDescription {
     /// The schema of the request's body.
     pub body: Option<Arc<CompiledSchema>>,
     /// Whether the body may be a form instead of JSON.

@@ -14,7 +14,7 @@ use crate::state::StateStore;
 use crate::task::TaskSettings;
 use headgate_expression::EvaluationPhase;
 use headgate_protocol::schema::CompiledSchema;
-use headgate_protocol::{GenerationMedium, Protocol, TaskApiOwner};
+use headgate_protocol::{GenerationMedium, Protocol, TaskApiFormat};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -224,7 +224,7 @@ impl BuildContext<'_> {
     /// Whether video tasks of the route have the gateway's own shape.
     pub fn is_generic_task_route(&self) -> bool {
         self.protocol
-            .is_none_or(|protocol| protocol.descriptor().tasks == Some(TaskApiOwner::Generic))
+            .is_none_or(|protocol| protocol.descriptor().tasks == Some(TaskApiFormat::Generic))
     }
 
     /// Adds a warning to the report about the configuration; the filter is built nevertheless.

@@ -27,7 +27,7 @@ pub mod view;
 use crate::callout::PlannedCallout;
 use body_edit::EditedBody;
 use bytes::Bytes;
-use contract::RouteApiContract;
+use contract::RouteApiDescription;
 use expression::RequiredValueNames;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::sse::SseEvent;
@@ -71,7 +71,7 @@ pub trait Filter: Send + Sync {
 
     /// Adds what the filter determines of the HTTP API of its route, for the description of the API. Not called for a
     /// filter with a condition.
-    fn add_to_contract(&self, _contract: &mut RouteApiContract) {}
+    fn add_to_contract(&self, _contract: &mut RouteApiDescription) {}
 
     /// The copy of an accepted request that the filter would send, for a dry run.
     fn planned_copy(&self, _request: &RequestView) -> Option<PlannedMirrorRequest> {

@@ -1,6 +1,6 @@
 //! What filters see of an exchange: the request, an attempt, the response, an event. Never a connection.
 
-use super::body_edit::guarded_body::GuardedBody;
+use super::body_edit::checked_edit_body::CheckedEditRequestBody;
 use super::fetch::ResponseFileFetcher;
 use super::state::RequestFilterValues;
 use super::stream_info::StreamInfo;
@@ -47,7 +47,7 @@ pub struct RequestView {
     /// Whether the route accepts a form in place of JSON.
     pub takes_form: bool,
     /// The body; set before `on_body`, parsed as far as a filter of the route needs it.
-    pub body: GuardedBody,
+    pub body: CheckedEditRequestBody,
     /// Edits of the body, as spans of the caller's bytes.
     pub edits: JsonEdits,
     /// Headers to set and remove for the provider, applied after the caller's headers were filtered.
@@ -108,7 +108,7 @@ pub struct AttemptView {
     /// Name of the filter that edited the body of this attempt, so that filters check it again.
     pub edited_by: Option<&'static str>,
     /// Replaces the caller's method, path and body, for providers with another protocol.
-    pub request_override: UpstreamRequestOverride,
+    pub request_override: AttemptRequestReplacement,
     /// Members of the JSON object that is sent, set after all filters ran, whichever of them made the body.
     pub body_members: Vec<(String, Bytes)>,
     /// Members of the query, likewise.
@@ -117,7 +117,7 @@ pub struct AttemptView {
 
 /// Parts of an upstream request that replace the caller's.
 #[derive(Debug, Default)]
-pub struct UpstreamRequestOverride {
+pub struct AttemptRequestReplacement {
     pub method: Option<Method>,
     /// Appended to the channel's `base_url` unchanged, with its query.
     pub path: Option<String>,
@@ -311,7 +311,7 @@ impl RequestView {
             caller_permit: None,
             body_limit: BODY_LIMIT_DEFAULT,
             takes_form: false,
-            body: GuardedBody::default(),
+            body: CheckedEditRequestBody::default(),
             edits: JsonEdits::default(),
             header_edits: UpstreamHeaderEdits::default(),
             upstream_path: None,

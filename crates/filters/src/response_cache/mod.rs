@@ -41,7 +41,7 @@ pub struct RouteResponseCache {
 /// A lookup of one request.
 pub struct CacheQuery {
     pub key: CacheKey,
-    pub freshness: FreshnessLimits,
+    pub freshness: LookupFreshnessLimits,
     /// How long the request waits for another one that records the response.
     pub wait_max: Duration,
     pub records: Option<SharedResponseRecords>,
@@ -49,7 +49,7 @@ pub struct CacheQuery {
 
 /// How old a response may be.
 #[derive(Clone, Copy, Debug)]
-pub struct FreshnessLimits {
+pub struct LookupFreshnessLimits {
     /// From this age on, entries do not exist.
     pub ttl: Duration,
     /// The highest age that the caller accepts; an older entry stays for others.
@@ -85,7 +85,11 @@ impl ResponseCache {
 
 impl RouteResponseCache {
     /// The response in memory that is fresh enough.
-    pub fn fresh(&self, key: CacheKey, limits: FreshnessLimits) -> Option<Arc<CachedResponse>> {
+    pub fn fresh(
+        &self,
+        key: CacheKey,
+        limits: LookupFreshnessLimits,
+    ) -> Option<Arc<CachedResponse>> {
         let mut entries = self.entries();
         let age = entries.get(&key)?.age_at(unix_ms());
         if age >= limits.ttl {
@@ -177,7 +181,7 @@ impl Default for RouteResponseCache {
     }
 }
 
-impl FreshnessLimits {
+impl LookupFreshnessLimits {
     fn allows(self, response: &CachedResponse) -> bool {
         let age = response.age_at(unix_ms());
         age < self.ttl && self.accepts(age)

@@ -28,8 +28,8 @@ fn response_of_age(body: &str, age_ms: u64) -> Arc<CachedResponse> {
     })
 }
 
-fn limits(ttl_ms: u64, age_max_ms: Option<u64>) -> FreshnessLimits {
-    FreshnessLimits {
+fn limits(ttl_ms: u64, age_max_ms: Option<u64>) -> LookupFreshnessLimits {
+    LookupFreshnessLimits {
         ttl: Duration::from_millis(ttl_ms),
         age_max: age_max_ms.map(Duration::from_millis),
     }

@@ -8,7 +8,7 @@ use headgate_config::snapshot::router::Route;
 use headgate_core::catalog::channel::{Channel, Credential};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
-use headgate_core::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
+use headgate_core::filter::view::{AttemptRequestReplacement, AttemptView, RequestView};
 use headgate_core::task::family::path_template::add_to_query;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::edit::{BodySegments, JsonEdits};
@@ -55,7 +55,7 @@ pub(crate) async fn prepare(
         headers,
         edits: request.edits.clone(),
         edited_by: None,
-        request_override: UpstreamRequestOverride::default(),
+        request_override: AttemptRequestReplacement::default(),
         body_members: Vec::new(),
         query_members: Vec::new(),
     };

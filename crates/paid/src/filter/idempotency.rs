@@ -27,7 +27,7 @@ use headgate_core::scalar::HumanDuration;
 use headgate_core::state::StateStore;
 use headgate_protocol::Protocol;
 use http::{HeaderName, HeaderValue};
-use recorded_response::{CreateResponseRecorder, recorded_headers};
+use recorded_response::{CreateResponseBodyStore, recorded_headers};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -176,8 +176,8 @@ fn check_keep_unknown(keep: Duration, keep_unknown: Duration) -> Result<(), Inva
 }
 
 impl IdempotencyFilter {
-    fn response_store(&self, request: &RequestView) -> CreateResponseRecorder {
-        CreateResponseRecorder {
+    fn response_store(&self, request: &RequestView) -> CreateResponseBodyStore {
+        CreateResponseBodyStore {
             bodies: self.bodies.clone(),
             caller: request.caller.as_ref().map(|caller| caller.name.clone()),
             request_id: request.id.clone(),

@@ -35,7 +35,7 @@ enum RecordVersion {
 }
 
 /// The create whose record has the key in the store.
-enum KeyHolder {
+enum StoredRecordOwner {
     /// This create's, with its version.
     Ours(u64),
     OtherRequest,
@@ -128,8 +128,8 @@ impl CreateRecordWriter {
                 RecordVersion::Uncertain => {}
             }
             match self.holder().await? {
-                KeyHolder::Ours(version) => self.set_stored(version),
-                KeyHolder::Nobody => {
+                StoredRecordOwner::Ours(version) => self.set_stored(version),
+                StoredRecordOwner::Nobody => {
                     if self.was_stored {
                         let id = &self.record.request_id;
                         tracing::warn!(
@@ -139,7 +139,7 @@ impl CreateRecordWriter {
                     }
                     self.version = RecordVersion::Absent;
                 }
-                KeyHolder::OtherRequest => return Err(JournalError::TakenOver),
+                StoredRecordOwner::OtherRequest => return Err(JournalError::TakenOver),
             }
         }
     }
@@ -159,8 +159,8 @@ impl CreateRecordWriter {
                 RecordVersion::Uncertain => {}
             }
             match self.holder().await? {
-                KeyHolder::Ours(version) => self.set_stored(version),
-                KeyHolder::Nobody | KeyHolder::OtherRequest => return Ok(()),
+                StoredRecordOwner::Ours(version) => self.set_stored(version),
+                StoredRecordOwner::Nobody | StoredRecordOwner::OtherRequest => return Ok(()),
             }
         }
     }
@@ -171,16 +171,16 @@ impl CreateRecordWriter {
     }
 
     /// The create whose record has the key. A record that cannot be decoded is another request's.
-    async fn holder(&self) -> Result<KeyHolder, StoreUnavailable> {
+    async fn holder(&self) -> Result<StoredRecordOwner, StoreUnavailable> {
         let found = self.store.records().get(self.kind, &self.key).get().await?;
         let Some(found) = found else {
-            return Ok(KeyHolder::Nobody);
+            return Ok(StoredRecordOwner::Nobody);
         };
         let is_ours = CreateRecord::decode(&found.content.value)
             .is_ok_and(|record| record.request_id == self.record.request_id);
         Ok(match is_ours {
-            true => KeyHolder::Ours(found.version),
-            false => KeyHolder::OtherRequest,
+            true => StoredRecordOwner::Ours(found.version),
+            false => StoredRecordOwner::OtherRequest,
         })
     }
 

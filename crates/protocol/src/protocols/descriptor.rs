@@ -24,7 +24,7 @@ pub struct ProtocolDescriptor {
     pub medium: GenerationMedium,
     pub cost: DuplicateRequestCost,
     /// How a video task is created and queried; `None` if the protocol has no tasks.
-    pub tasks: Option<TaskApiOwner>,
+    pub tasks: Option<TaskApiFormat>,
     /// Whether providers have a list of the models that they serve under this protocol.
     pub has_model_list: bool,
     /// Whether providers put the request id into the body instead of a header.
@@ -76,7 +76,7 @@ pub enum ProviderResponseStorage {
 
 /// Whose API of video tasks a protocol is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskApiOwner {
+pub enum TaskApiFormat {
     /// The gateway's, for channels of any family.
     Generic,
     /// A family's own.

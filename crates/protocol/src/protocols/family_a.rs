@@ -1,7 +1,7 @@
 //! `family_a`: video tasks with a list of content elements, as in Volcengine Ark's API.
 
 use super::chat::{self, ChatErrorBody};
-use super::descriptor::{GenAiTraceNames, ProtocolDescriptor, TaskApiOwner};
+use super::descriptor::{GenAiTraceNames, ProtocolDescriptor, TaskApiFormat};
 use super::video::TASKS;
 use crate::error_body::{ErrorShape, error_json};
 use crate::fault::{Fault, FaultKind};
@@ -11,7 +11,7 @@ use bytes::Bytes;
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "family_a",
     path: "/api/v3/contents/generations/tasks",
-    tasks: Some(TaskApiOwner::Native),
+    tasks: Some(TaskApiFormat::Native),
     errors: ErrorShape {
         body: error_body,
         ..chat::ERRORS

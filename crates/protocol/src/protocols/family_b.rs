@@ -1,7 +1,7 @@
 //! `family_b`: video tasks with `input` and `parameters`, as in the API of Alibaba Cloud's Model Studio.
 
 use super::chat;
-use super::descriptor::{GenAiTraceNames, ProtocolDescriptor, TaskApiOwner};
+use super::descriptor::{GenAiTraceNames, ProtocolDescriptor, TaskApiFormat};
 use super::video::TASKS;
 use crate::error_body::{CustomError, ErrorShape, error_json};
 use crate::fault::{FaultKind, ServiceDenialStatus};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "family_b",
     path: "/api/v1/services/aigc/video-generation/video-synthesis",
-    tasks: Some(TaskApiOwner::Native),
+    tasks: Some(TaskApiFormat::Native),
     errors: ErrorShape {
         body: |fault, request_id| error_body(fault.kind, &fault.into(), request_id),
         custom_body: error_body,

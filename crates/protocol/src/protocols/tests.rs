@@ -1,6 +1,6 @@
 //! Tests of what the descriptors of all protocols have in common.
 
-use super::{DuplicateRequestCost, Protocol, TaskApiOwner};
+use super::{DuplicateRequestCost, Protocol, TaskApiFormat};
 
 #[test]
 fn a_protocol_has_one_word_in_configuration_and_logs() {
@@ -32,7 +32,7 @@ fn protocols_with_tasks_create_paid_work_and_have_no_streams() {
             );
             assert!(!descriptor.has_streams(), "{protocol:?}");
         }
-        let is_native = descriptor.tasks == Some(TaskApiOwner::Native);
+        let is_native = descriptor.tasks == Some(TaskApiFormat::Native);
         assert_eq!(is_native, descriptor.name.starts_with("family_"));
     }
 }

@@ -3,7 +3,7 @@
 use super::chat;
 use super::descriptor::{
     DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
-    TaskApiOwner, no_older_spellings,
+    TaskApiFormat, no_older_spellings,
 };
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
@@ -19,7 +19,7 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     path: "/v1/video/generations",
     medium: GenerationMedium::Video,
     cost: DuplicateRequestCost::PaidWork,
-    tasks: Some(TaskApiOwner::Generic),
+    tasks: Some(TaskApiFormat::Generic),
     has_model_list: false,
     has_request_id_in_body: true,
     headers: &ProtocolHeaders::NONE,

@@ -4,7 +4,7 @@ use super::{CallbackCounters, CallbackWorkerQueue};
 use headgate_core::feature::FeatureTypeMap;
 use headgate_core::feature::findings::FindingDetector;
 use headgate_core::finding::counter_rule::{CounterFindingRule, MINUTES_5, MINUTES_15, only};
-use headgate_core::finding::{Finding, FindingArea, FindingSeverity};
+use headgate_core::finding::{FindingArea, FindingSeverity, LiveFinding};
 use headgate_core::timestamp::rfc3339;
 use std::time::Duration;
 
@@ -67,17 +67,17 @@ pub(crate) const UNKNOWN_CALLBACKS: CounterFindingRule = CounterFindingRule {
     advice: "They are forged, or later than the subscription lives: compare the addresses of their clients in the access log with those of the provider.",
 };
 
-fn from_counters<F: IntoIterator<Item = Finding>>(
+fn from_counters<F: IntoIterator<Item = LiveFinding>>(
     values: &FeatureTypeMap,
     find: fn(&CallbackCounters) -> F,
-) -> Vec<Finding> {
+) -> Vec<LiveFinding> {
     let queue = values.get::<CallbackWorkerQueue>();
     find(queue.counters()).into_iter().collect()
 }
 
-fn dead_letters(counters: &CallbackCounters) -> Option<Finding> {
+fn dead_letters(counters: &CallbackCounters) -> Option<LiveFinding> {
     let totals = counters.totals();
-    (totals.dead > 0).then(|| Finding {
+    (totals.dead > 0).then(|| LiveFinding {
         severity: FindingSeverity::Warning,
         code: "dead_letters",
         subject: "callbacks".into(),
@@ -92,13 +92,13 @@ fn dead_letters(counters: &CallbackCounters) -> Option<Finding> {
 }
 
 /// Receivers of events to which the last attempts failed.
-fn failing_receivers(counters: &CallbackCounters) -> Vec<Finding> {
+fn failing_receivers(counters: &CallbackCounters) -> Vec<LiveFinding> {
     let failing = counters.failing_receivers().into_iter();
     let recent = failing.filter(|(_, failure)| {
         let ago = failure.last.elapsed().unwrap_or_default();
         ago <= RECEIVER_SHOWN
     });
-    let findings = recent.take(RECEIVERS_MAX).map(|(receiver, failure)| Finding {
+    let findings = recent.take(RECEIVERS_MAX).map(|(receiver, failure)| LiveFinding {
         severity: FindingSeverity::Warning,
         code: "receiver_failing",
         subject: format!("receiver {receiver}"),
@@ -114,10 +114,10 @@ fn failing_receivers(counters: &CallbackCounters) -> Vec<Finding> {
     findings.collect()
 }
 
-fn late_deliveries(counters: &CallbackCounters) -> Option<Finding> {
+fn late_deliveries(counters: &CallbackCounters) -> Option<LiveFinding> {
     let totals = counters.totals();
     let oldest = Duration::from_millis(totals.oldest_ms);
-    (totals.pending > 0 && oldest > LATE_MIN).then(|| Finding {
+    (totals.pending > 0 && oldest > LATE_MIN).then(|| LiveFinding {
         severity: FindingSeverity::Warning,
         code: "deliveries_late",
         subject: "deliveries".into(),

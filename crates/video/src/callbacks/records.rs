@@ -53,7 +53,7 @@ pub enum RedriveOutcome {
 }
 
 /// Records that are due.
-pub(super) struct DueRecords<V> {
+pub(super) struct DueQueriesAndDeliveries<V> {
     /// The earliest first.
     pub found: Vec<StoredRecord<V>>,
     /// Whether as many were found as were requested.
@@ -264,7 +264,7 @@ impl CallbackRecordStore {
         &self,
         kind: RecordKind,
         limit: usize,
-    ) -> Result<DueRecords<V>, StoreUnavailable> {
+    ) -> Result<DueQueriesAndDeliveries<V>, StoreUnavailable> {
         let due = self.store().due(kind, unix_ms(), limit).get().await?;
         let is_full = due.len() == limit;
         let mut found = Vec::with_capacity(due.len());
@@ -274,7 +274,7 @@ impl CallbackRecordStore {
                 None => self.postpone_unreadable(kind, record).await?,
             }
         }
-        Ok(DueRecords { found, is_full })
+        Ok(DueQueriesAndDeliveries { found, is_full })
     }
 
     async fn postpone_unreadable(

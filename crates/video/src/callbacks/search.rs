@@ -2,7 +2,7 @@
 
 use super::counters::DeliveryOutcome;
 use super::delivery::{Delivery, DeliveryLeaseState};
-use super::records::{CallbackRecordStore, DueRecords, StoredRecord};
+use super::records::{CallbackRecordStore, DueQueriesAndDeliveries, StoredRecord};
 use super::subscription::Subscription;
 use super::work_limiter::{WorkLimiter, WorkPermit};
 use super::worker::{
@@ -28,7 +28,8 @@ impl CallbackWorker {
         records: &CallbackRecordStore,
     ) -> Result<DueSearchResult, StoreUnavailable> {
         let kind = RecordKind::Subscription;
-        let DueRecords { found, is_full } = records.due::<Subscription>(kind, DUE_MAX).await?;
+        let DueQueriesAndDeliveries { found, is_full } =
+            records.due::<Subscription>(kind, DUE_MAX).await?;
         let is_empty = found.is_empty();
         let mut leases = JoinSet::new();
         for stored in found {
@@ -60,7 +61,8 @@ impl CallbackWorker {
         records: &CallbackRecordStore,
     ) -> Result<DueSearchResult, StoreUnavailable> {
         let kind = RecordKind::Delivery;
-        let DueRecords { found, is_full } = records.due::<Delivery>(kind, DUE_MAX).await?;
+        let DueQueriesAndDeliveries { found, is_full } =
+            records.due::<Delivery>(kind, DUE_MAX).await?;
         let is_empty = found.is_empty();
         let mut leases = JoinSet::new();
         for stored in found {

@@ -15,7 +15,7 @@ use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
-use headgate_protocol::TaskApiOwner;
+use headgate_protocol::TaskApiFormat;
 use request::AttemptSubscriptions;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,8 +39,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     build: |settings, context| {
         let config: CallbacksConfig = read_settings_or_default(settings)?;
         let format = match context.protocol.and_then(|it| it.descriptor().tasks) {
-            Some(TaskApiOwner::Generic) => CallerStatusFormat::Generic,
-            Some(TaskApiOwner::Native) => CallerStatusFormat::Native,
+            Some(TaskApiFormat::Generic) => CallerStatusFormat::Generic,
+            Some(TaskApiFormat::Native) => CallerStatusFormat::Native,
             None => {
                 return Err(InvalidSettings::new(
                     "`callbacks` requires a route with `protocol: video`, `family_a` or `family_b`",

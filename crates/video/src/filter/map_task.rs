@@ -12,7 +12,7 @@ mod upstream_error;
 use crate::polls::TaskStatusFetcher;
 use bytes::Bytes;
 use headgate_core::catalog::model::Catalog;
-use headgate_core::filter::contract::{GatewayResponseContent, RouteApiContract};
+use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, InvalidSettings,
     read_settings, settings_schema,
@@ -127,7 +127,7 @@ struct MapTaskFilter {
 }
 
 impl Filter for MapTaskFilter {
-    fn add_to_contract(&self, contract: &mut RouteApiContract) {
+    fn add_to_contract(&self, contract: &mut RouteApiDescription) {
         if self.is_generic && self.operation != TaskOperation::List {
             contract.content = Some(GatewayResponseContent::VideoTask);
         }

@@ -35,7 +35,7 @@ pub(super) struct ModelOverrides {
 }
 
 /// The mapping of the fields for one model.
-pub(super) struct ModelFieldMappings<'m> {
+pub(super) struct FieldMappingsForModel<'m> {
     all: &'m RequestMapping,
     /// Those that match the model.
     overrides: Vec<&'m ModelOverrides>,
@@ -100,10 +100,10 @@ impl RequestMapping {
     }
 
     /// The mapping for the channel's model.
-    pub fn for_model(&self, channel_model: &str) -> ModelFieldMappings<'_> {
+    pub fn for_model(&self, channel_model: &str) -> FieldMappingsForModel<'_> {
         let overrides = self.by_model.iter();
         let overrides = overrides.filter(|(pattern, _)| pattern.matches(channel_model));
-        ModelFieldMappings {
+        FieldMappingsForModel {
             all: self,
             overrides: overrides.map(|(_, fields)| fields).collect(),
         }
@@ -118,7 +118,7 @@ impl RequestMapping {
     }
 }
 
-impl<'m> ModelFieldMappings<'m> {
+impl<'m> FieldMappingsForModel<'m> {
     pub fn base(&self) -> &'m ValueTemplate {
         let mut overrides = self.overrides.iter();
         let base = overrides.find_map(|fields| fields.base.as_ref());

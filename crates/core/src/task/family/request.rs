@@ -2,7 +2,7 @@
 
 use super::VideoFamily;
 use super::body_builder::{JsonBodyBuilder, RequestBodyPointer};
-use super::field_mapping::{FieldMapping, FieldTarget, ModelFieldMappings};
+use super::field_mapping::{FieldMapping, FieldMappingsForModel, FieldTarget};
 use super::json_fragment::JsonFragment;
 use super::path_template::add_to_query;
 use super::value_template::{TemplateError, TemplateValues, ValueTemplate};
@@ -160,7 +160,7 @@ impl<'a> RequestMapper<'a, '_> {
     fn medias(
         &mut self,
         medias: &[InputMedia<'a>],
-        rules: &ModelFieldMappings<'a>,
+        rules: &FieldMappingsForModel<'a>,
     ) -> Result<(), FieldError> {
         let mut ordered: Vec<_> = medias.iter().enumerate().collect();
         ordered.sort_by_key(|(_, media)| rules.media(media.kind).element().unwrap_or(usize::MAX));
@@ -179,7 +179,7 @@ impl<'a> RequestMapper<'a, '_> {
     }
 
     /// Sets the defaults of fields that are not set, and misses those that the family requires.
-    fn absent_fields(&mut self, rules: &ModelFieldMappings<'a>) -> Result<(), FieldError> {
+    fn absent_fields(&mut self, rules: &FieldMappingsForModel<'a>) -> Result<(), FieldError> {
         for field in GenericField::ALL {
             let (name, rule) = (field.name(), rules.field(field));
             if self.field_pointers.iter().any(|(_, param)| param == name) {

@@ -17,14 +17,14 @@ pub enum ValueSource {
     /// `/a / /b`, rounded down
     Over(String, String),
     /// `{/a}p`
-    Text(Vec<SourceTextPart>),
+    Text(Vec<ResponseSourceTextPart>),
     /// `{cel: …}`
     Computed(DocumentExpression),
 }
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SourceTextPart {
+pub enum ResponseSourceTextPart {
     Literal(String),
     Pointer(String),
     /// `{create_path}`: the path that the create was sent to.
@@ -73,7 +73,12 @@ impl ValueSource {
             return false;
         };
         let mut parts = parts.iter();
-        parts.any(|part| matches!(part, SourceTextPart::CreatePath | SourceTextPart::Model))
+        parts.any(|part| {
+            matches!(
+                part,
+                ResponseSourceTextPart::CreatePath | ResponseSourceTextPart::Model
+            )
+        })
     }
 
     fn text(&self, root: DocumentNode<'_>, create: Option<SentCreate<'_>>) -> Option<String> {
@@ -83,13 +88,13 @@ impl ValueSource {
             Self::Computed(expression) => expression.text(root),
             Self::Text(parts) => {
                 let words = parts.iter().map(|part| match part {
-                    SourceTextPart::Literal(text) => Some(text.clone()),
+                    ResponseSourceTextPart::Literal(text) => Some(text.clone()),
                     // Providers write 0 for an unknown size.
-                    SourceTextPart::Pointer(pointer) => {
+                    ResponseSourceTextPart::Pointer(pointer) => {
                         word(find(root, pointer)?).filter(|word| word != "0")
                     }
-                    SourceTextPart::CreatePath => Some(create?.path.to_owned()),
-                    SourceTextPart::Model => Some(create?.channel_model.to_owned()),
+                    ResponseSourceTextPart::CreatePath => Some(create?.path.to_owned()),
+                    ResponseSourceTextPart::Model => Some(create?.channel_model.to_owned()),
                 });
                 words.collect()
             }
@@ -155,19 +160,19 @@ fn parse_text(text: &str) -> Result<ValueSource, &'static str> {
     let mut rest = text;
     while let Some((literal, after)) = rest.split_once('{') {
         let (inner, after) = after.split_once('}').ok_or("unclosed `{`")?;
-        parts.push(SourceTextPart::Literal(literal.into()));
+        parts.push(ResponseSourceTextPart::Literal(literal.into()));
         parts.push(match inner {
-            "create_path" => SourceTextPart::CreatePath,
-            "model" => SourceTextPart::Model,
-            inner => SourceTextPart::Pointer(pointer(inner)?),
+            "create_path" => ResponseSourceTextPart::CreatePath,
+            "model" => ResponseSourceTextPart::Model,
+            inner => ResponseSourceTextPart::Pointer(pointer(inner)?),
         });
         rest = after;
     }
     if parts.is_empty() {
         return Err("not a JSON pointer: it must begin with `/`");
     }
-    parts.push(SourceTextPart::Literal(rest.into()));
-    parts.retain(|part| *part != SourceTextPart::Literal(String::new()));
+    parts.push(ResponseSourceTextPart::Literal(rest.into()));
+    parts.retain(|part| *part != ResponseSourceTextPart::Literal(String::new()));
     Ok(ValueSource::Text(parts))
 }
 

@@ -55,7 +55,7 @@ pub(super) struct Http2Inspector {
 }
 
 /// Kind and length of the segment at the start of the received bytes.
-enum InputSegment {
+enum SegmentTreatment {
     Uninspected(usize),
     Discarded(usize),
     HeaderFrame(usize),
@@ -108,7 +108,7 @@ impl Http2Inspector {
             return in_place;
         }
         if self.partial.is_empty() {
-            while let Some(InputSegment::Uninspected(bytes)) =
+            while let Some(SegmentTreatment::Uninspected(bytes)) =
                 self.next_piece(&received[in_place..])
             {
                 in_place += bytes;
@@ -123,17 +123,17 @@ impl Http2Inspector {
         let mut used = 0;
         while let Some(piece) = self.next_piece(&rest[used..]) {
             match piece {
-                InputSegment::Uninspected(bytes) => {
+                SegmentTreatment::Uninspected(bytes) => {
                     ready.extend_from_slice(&rest[used..used + bytes]);
                     self.passed(bytes);
                     used += bytes;
                 }
-                InputSegment::Discarded(bytes) => {
+                SegmentTreatment::Discarded(bytes) => {
                     ready.append(&mut self.substitute);
                     self.discard -= bytes;
                     used += bytes;
                 }
-                InputSegment::HeaderFrame(bytes) => {
+                SegmentTreatment::HeaderFrame(bytes) => {
                     self.header_frame(&rest[used..used + bytes], ready);
                     used += bytes;
                 }
@@ -169,7 +169,7 @@ impl Http2Inspector {
     }
 
     /// The segment at the start of `bytes`; `None` if it is incomplete.
-    fn next_piece(&mut self, bytes: &[u8]) -> Option<InputSegment> {
+    fn next_piece(&mut self, bytes: &[u8]) -> Option<SegmentTreatment> {
         if bytes.is_empty() || self.is_over {
             return None;
         }
@@ -178,7 +178,7 @@ impl Http2Inspector {
             let frame = FRAME_HEAD_BYTES + head.payload;
             let is_inspected = matches!(head.kind, HEADERS | CONTINUATION) || self.block.is_some();
             if is_inspected && head.payload <= FRAME_BYTES_MAX {
-                return (bytes.len() >= frame).then_some(InputSegment::HeaderFrame(frame));
+                return (bytes.len() >= frame).then_some(SegmentTreatment::HeaderFrame(frame));
             }
             match self.takes(&head) {
                 true => self.pass = frame,
@@ -186,8 +186,8 @@ impl Http2Inspector {
             }
         }
         Some(match self.discard {
-            0 => InputSegment::Uninspected(self.pass.min(bytes.len())),
-            discard => InputSegment::Discarded(discard.min(bytes.len())),
+            0 => SegmentTreatment::Uninspected(self.pass.min(bytes.len())),
+            discard => SegmentTreatment::Discarded(discard.min(bytes.len())),
         })
     }
 

@@ -21,7 +21,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const LIFETIME_MARGIN: Duration = Duration::from_secs(60 * 60);
 
 /// Stores the response to one request.
-pub(super) struct CreateResponseRecorder {
+pub(super) struct CreateResponseBodyStore {
     pub bodies: Arc<LargeResponseStoreHandle>,
     /// The caller that a stored body counts for.
     pub caller: Option<Arc<str>>,
@@ -30,7 +30,7 @@ pub(super) struct CreateResponseRecorder {
     pub keep: Duration,
 }
 
-impl CreateResponseRecorder {
+impl CreateResponseBodyStore {
     /// The response with its body; `None` if the body cannot be kept.
     pub async fn keep(
         &self,
@@ -244,7 +244,7 @@ mod tests {
     #[tokio::test]
     async fn only_a_body_that_was_read_to_its_end_was_delivered() {
         let kept = Arc::new(OneBody::default());
-        let store = CreateResponseRecorder {
+        let store = CreateResponseBodyStore {
             bodies: Arc::new(LargeResponseStoreHandle(kept.clone())),
             caller: Some("ann".into()),
             request_id: "req_1".into(),

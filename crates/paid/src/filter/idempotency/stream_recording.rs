@@ -1,6 +1,6 @@
 //! Records a streamed response as its caller gets it.
 
-use super::recorded_response::{CreateResponseRecorder, recorded_headers};
+use super::recorded_response::{CreateResponseBodyStore, recorded_headers};
 use crate::journal::{
     CreateEnd, CreateJournal, JournalEntryHandle, RecordedBody, RecordedResponse,
     RecordingMemoryShare,
@@ -69,7 +69,7 @@ impl StreamRecording {
         entry: JournalEntryHandle,
         response_id: Option<String>,
         is_delivered: bool,
-        store: CreateResponseRecorder,
+        store: CreateResponseBodyStore,
     ) {
         let Self {
             response,

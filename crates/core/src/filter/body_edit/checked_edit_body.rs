@@ -6,9 +6,9 @@ use std::ops::Deref;
 
 /// The body of a request, which everyone may read and only the module above may replace.
 #[derive(Default)]
-pub struct GuardedBody(RequestBody);
+pub struct CheckedEditRequestBody(RequestBody);
 
-impl GuardedBody {
+impl CheckedEditRequestBody {
     /// Sets the body that arrived.
     ///
     /// # Panics
@@ -31,7 +31,7 @@ impl GuardedBody {
     }
 }
 
-impl Deref for GuardedBody {
+impl Deref for CheckedEditRequestBody {
     type Target = RequestBody;
 
     fn deref(&self) -> &RequestBody {
@@ -39,7 +39,7 @@ impl Deref for GuardedBody {
     }
 }
 
-impl From<RequestBody> for GuardedBody {
+impl From<RequestBody> for CheckedEditRequestBody {
     fn from(body: RequestBody) -> Self {
         Self(body)
     }
