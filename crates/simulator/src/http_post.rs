@@ -16,6 +16,9 @@ const WITHIN: Duration = Duration::from_secs(5);
 /// The longest body of a response that is read, in bytes.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
+/// A header of a callback.
+pub type CallbackHeader = (&'static str, String);
+
 /// The response of a receiver.
 pub struct CallbackReply {
     pub is_success: bool,
@@ -23,17 +26,13 @@ pub struct CallbackReply {
 }
 
 /// Sends JSON with `headers` to `url`; `None` if there is no response.
-pub async fn post(
-    url: &str,
-    headers: &[(&'static str, String)],
-    body: Bytes,
-) -> Option<CallbackReply> {
+pub async fn post(url: &str, headers: &[CallbackHeader], body: Bytes) -> Option<CallbackReply> {
     timeout(WITHIN, send(url, headers, body)).await.ok()?.ok()
 }
 
 async fn send(
     url: &str,
-    headers: &[(&'static str, String)],
+    headers: &[CallbackHeader],
     body: Bytes,
 ) -> Result<CallbackReply, Box<dyn Error + Send + Sync>> {
     let uri: Uri = url.parse()?;

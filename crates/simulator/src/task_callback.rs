@@ -1,6 +1,6 @@
 //! Callbacks about a video task: posted to the URL that its create names whenever its state changes.
 
-use super::http_post::{self, CallbackReply};
+use super::http_post::{self, CallbackHeader, CallbackReply};
 use super::task_directives::{CallbackDisorder, TaskEnd};
 use super::video_task::{TaskPlan, VideoTask, VideoTaskState, VideoTaskStore};
 use bytes::Bytes;
@@ -26,7 +26,7 @@ pub trait CallbackFormat: Send + Sync {
     }
 
     /// Further headers, such as a signature of the body.
-    fn headers(&self, _task: &str, _body: &[u8]) -> Vec<(&'static str, String)> {
+    fn headers(&self, _task: &str, _body: &[u8]) -> Vec<CallbackHeader> {
         Vec::new()
     }
 

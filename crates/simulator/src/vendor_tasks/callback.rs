@@ -1,5 +1,6 @@
 //! Callbacks of vendors: when they are sent, and with which body, challenge and signature.
 
+use crate::http_post::CallbackHeader;
 use crate::request_context::RequestContext;
 use crate::task_callback::{CallbackFormat, TaskCallbackSender};
 use crate::vendors::descriptor::{TaskView, VendorApi, VendorCallback, VendorCreate};
@@ -48,7 +49,7 @@ impl CallbackFormat for VendorCallbackFormat {
         (self.callback.is_sent_in)(state, &self.create)
     }
 
-    fn headers(&self, task: &str, body: &[u8]) -> Vec<(&'static str, String)> {
+    fn headers(&self, task: &str, body: &[u8]) -> Vec<CallbackHeader> {
         (self.callback.headers)(task, body, &self.create)
     }
 

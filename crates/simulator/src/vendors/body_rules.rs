@@ -36,6 +36,8 @@ pub enum ValueRule {
     /// A list with at least and at most so many elements.
     List(usize, usize, &'static ValueRule),
     Object(&'static [BodyField]),
+    /// An object with any members.
+    Map,
     /// Any of these rules.
     Either(&'static [ValueRule]),
 }
@@ -181,6 +183,7 @@ fn is_met(rule: &ValueRule, value: &Value) -> (bool, String) {
                 .is_some_and(|number| (*min..=*max).contains(&number)),
             format!("a number from {min} to {max}"),
         ),
+        ValueRule::Map => (value.is_object(), "an object".to_owned()),
         ValueRule::Flag => (value.is_boolean(), "true or false".to_owned()),
         ValueRule::Url => (has(&is_url), "an http(s) URL".to_owned()),
         ValueRule::UrlOrData => (

@@ -2,6 +2,7 @@
 
 use super::body_rules::{BodyFaultKind, BodyField};
 use crate::api_error::ApiError;
+use crate::http_post::CallbackHeader;
 use crate::ids::IdGenerator;
 use crate::media;
 use crate::query;
@@ -17,7 +18,7 @@ pub struct VendorApi {
     pub name: &'static str,
     pub credential: VendorCredential,
     /// A header that each request needs besides the credential, with the check of its value.
-    pub required_header: Option<(&'static str, fn(&str) -> bool)>,
+    pub required_header: Option<RequiredHeader>,
     /// The operation for a method and the vendor's path, as segments and as one text.
     pub route: for<'p> fn(&str, &[&'p str], &'p str) -> Option<VendorOperation<'p>>,
     /// The model that a create names, by its path and body.
@@ -49,6 +50,9 @@ pub struct VendorApi {
 
 /// A status and a body; `null` stands for an empty one.
 pub type VendorAnswer = (u16, Value);
+
+/// A header and the check of its value.
+pub type RequiredHeader = (&'static str, fn(&str) -> bool);
 
 /// Where requests carry the credential.
 pub struct VendorCredential {
@@ -118,7 +122,7 @@ pub struct VendorCallback {
     pub body: fn(&TaskView) -> Value,
     pub has_challenge: bool,
     /// Headers for the id of the task, the body, and the create's body: signatures.
-    pub headers: fn(&str, &[u8], &Value) -> Vec<(&'static str, String)>,
+    pub headers: fn(&str, &[u8], &Value) -> Vec<CallbackHeader>,
     /// What the signatures are verified with.
     pub keys: fn() -> Value,
 }

@@ -4,17 +4,41 @@
 //! documentation leaves open is marked "not confirmed".
 
 pub mod body_rules;
+pub mod callback_keys;
 pub mod descriptor;
+mod fal;
+mod flux3;
+mod gemini_omni;
+mod kling;
+mod luma;
 mod minimax;
 mod minimax_v2;
+mod pixverse;
+mod replicate;
 mod runway;
 mod veo;
+mod vidu;
+mod xai;
 
 use descriptor::{VendorApi, VendorOperation};
 
 const PREFIX: &str = "/vendor/";
 
-static VENDORS: [&VendorApi; 4] = [&minimax::API, &minimax_v2::API, &veo::API, &runway::API];
+static VENDORS: [&VendorApi; 13] = [
+    &minimax::API,
+    &minimax_v2::API,
+    &veo::API,
+    &runway::API,
+    &kling::API,
+    &luma::API,
+    &vidu::API,
+    &xai::API,
+    &fal::API,
+    &replicate::API,
+    &pixverse::API,
+    &gemini_omni::API,
+    &flux3::API,
+];
 
 /// The API below whose prefix `path` lies, and the vendor's own path without its first slash.
 pub fn find(path: &str) -> Option<(&'static VendorApi, &str)> {
@@ -33,6 +57,7 @@ pub fn operation<'p>(api: &VendorApi, method: &str, own: &'p str) -> Option<Vend
 }
 
 /// The names of all vendors.
+#[cfg(test)]
 pub fn names() -> impl Iterator<Item = &'static str> {
     VENDORS.into_iter().map(|api| api.name)
 }

@@ -1,65 +1,9 @@
-//! What tests need to know of each vendor: requests, where answers have what, and bodies that the vendor refuses.
+//! The fixtures of Google's two APIs and of MiniMax's two versions.
 
+use super::{BEARER, CancelFixture, DATA, DIGITS, IMAGE, VendorFixture, words};
 use serde_json::{Value, json};
 
-/// One vendor's API, written from its documentation and not from the descriptions.
-pub struct VendorFixture {
-    pub name: &'static str,
-    pub credential: (&'static str, &'static str),
-    pub headers: &'static [(&'static str, &'static str)],
-    pub create: &'static str,
-    pub body: Value,
-    pub id_at: &'static str,
-    pub id_form: &'static str,
-    /// With `{id}`.
-    pub query: &'static str,
-    /// The place of the status, and its values while queued, running, after success and after a failure.
-    pub status_at: &'static str,
-    pub statuses: [Value; 4],
-    /// The path of the second request and the place of the value that it needs for `{}`, if there is one.
-    pub result: Option<(&'static str, &'static str)>,
-    pub video_at: &'static str,
-    pub is_private: bool,
-    /// The places of the code and the message of a failed task.
-    pub failure_at: (Option<&'static str>, &'static str),
-    /// A place and its value in a task that the content policy stops.
-    pub filtered: (&'static str, Value),
-    /// Whether an unknown status can be reported at all.
-    pub has_unknown_status: bool,
-    /// The status of a `429`, and a place and its value in the body.
-    pub too_many: (u16, &'static str, Value),
-    pub unauthorized: u16,
-    pub cancel: Option<CancelFixture>,
-    /// A member of the body, by its pointer, with a value that the vendor refuses; `null` removes it.
-    pub refused: Vec<(&'static str, Value)>,
-    /// The status of these refusals.
-    pub refused_status: u16,
-}
-
-/// A cancel, and its status while queued, while running and after the end.
-pub struct CancelFixture {
-    pub method: &'static str,
-    pub path: &'static str,
-    pub statuses: [u16; 3],
-    /// Whether it removes a task that has ended.
-    pub removes_ended: bool,
-}
-
-const BEARER: (&str, &str) = ("authorization", "Bearer sk-one");
-const DIGITS: &str = "^[0-9]{18}$";
-const UUID: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
-const IMAGE: &str = "https://media.example/1.png";
-const DATA: &str = "data:image/png;base64,AAAA";
-
-pub fn vendors() -> Vec<VendorFixture> {
-    vec![minimax(), minimax_v2(), veo(), runway()]
-}
-
-fn words(words: [&str; 4]) -> [Value; 4] {
-    words.map(Value::from)
-}
-
-fn minimax() -> VendorFixture {
+pub fn minimax() -> VendorFixture {
     VendorFixture {
         name: "minimax",
         credential: BEARER,
@@ -74,7 +18,10 @@ fn minimax() -> VendorFixture {
         result: Some(("/v1/files/retrieve?file_id={}", "/file_id")),
         video_at: "/file/download_url",
         is_private: false,
-        failure_at: (Some("/base_resp/status_code"), "/base_resp/status_msg"),
+        failure_at: (
+            Some("/base_resp/status_code"),
+            Some("/base_resp/status_msg"),
+        ),
         filtered: ("/base_resp/status_code", json!(1027)),
         has_unknown_status: true,
         too_many: (200, "/base_resp/status_code", json!(1002)),
@@ -91,10 +38,21 @@ fn minimax() -> VendorFixture {
             ("/first_frame_image", json!({"url": IMAGE})),
         ],
         refused_status: 200,
+        accepted: vec![
+            (
+                "/v1/video_generation",
+                json!({"model": "I2V-01", "first_frame_image": DATA, "prompt_optimizer": true,
+                    "callback_url": "http://127.0.0.1:1/hook"}),
+            ),
+            (
+                "/v1/video_generation",
+                json!({"model": "S2V-01", "prompt": "a man", "subject_reference": [{"type": "character", "image": [IMAGE]}]}),
+            ),
+        ],
     }
 }
 
-fn minimax_v2() -> VendorFixture {
+pub fn minimax_v2() -> VendorFixture {
     let image =
         |role: &str| json!({"type": "image_url", "image_url": {"url": IMAGE}, "role": role});
     let text = json!({"type": "text", "text": "a gate"});
@@ -112,7 +70,7 @@ fn minimax_v2() -> VendorFixture {
         result: None,
         video_at: "/task/content/url",
         is_private: false,
-        failure_at: (Some("/task/error/code"), "/task/error/message"),
+        failure_at: (Some("/task/error/code"), Some("/task/error/message")),
         filtered: ("/task/error/code", json!(1027)),
         has_unknown_status: true,
         too_many: (429, "/error/http_code", json!("429")),
@@ -147,10 +105,15 @@ fn minimax_v2() -> VendorFixture {
             ("/prompt", json!("a gate")),
         ],
         refused_status: 400,
+        accepted: vec![(
+            "/v2/video_generation",
+            json!({"model": "MiniMax-H3", "resolution": "768P", "duration": 15, "ratio": "adaptive",
+                "content": [text, image("first_frame"), image("last_frame")]}),
+        )],
     }
 }
 
-fn veo() -> VendorFixture {
+pub fn veo() -> VendorFixture {
     let done = Value::Bool(true);
     let bytes = json!({"bytesBase64Encoded": "AAAA", "mimeType": "image/png"});
     VendorFixture {
@@ -168,7 +131,7 @@ fn veo() -> VendorFixture {
         result: None,
         video_at: "/response/generateVideoResponse/generatedSamples/0/video/uri",
         is_private: true,
-        failure_at: (Some("/error/code"), "/error/message"),
+        failure_at: (Some("/error/code"), Some("/error/message")),
         filtered: (
             "/response/generateVideoResponse/raiMediaFilteredCount",
             json!(1),
@@ -201,45 +164,66 @@ fn veo() -> VendorFixture {
             ("/prompt", json!("a gate")),
         ],
         refused_status: 400,
+        accepted: vec![(
+            "/v1beta/models/veo-3.1:predictLongRunning",
+            json!({"instances": [{"prompt": "a gate", "referenceImages": [
+                {"image": {"bytesBase64Encoded": "AAAA", "mimeType": "image/png"}, "referenceType": "asset"}]}]}),
+        )],
     }
 }
 
-fn runway() -> VendorFixture {
+pub fn gemini_omni() -> VendorFixture {
+    let format =
+        json!({"type": "video", "delivery": "uri", "duration": "8s", "aspect_ratio": "16:9"});
+    let step = |content: Value| json!([{"type": "user_input", "content": content}]);
+    let text = json!({"type": "text", "text": "a gate"});
     VendorFixture {
-        name: "runway",
-        credential: BEARER,
-        headers: &[("x-runway-version", "2024-11-06")],
-        create: "/v1/text_to_video",
-        body: json!({"model": "gen4.5", "promptText": "a gate", "ratio": "1280:720", "duration": 5}),
+        name: "gemini-omni",
+        credential: ("x-goog-api-key", "sk-one"),
+        headers: &[],
+        create: "/v1beta/interactions",
+        body: json!({"model": "gemini-omni-1.1-flash", "input": "a gate", "background": true, "response_format": format}),
         id_at: "/id",
-        id_form: UUID,
-        query: "/v1/tasks/{id}",
+        id_form: "^v1_[0-9a-z]+$",
+        query: "/v1beta/interactions/{id}",
         status_at: "/status",
-        statuses: words(["PENDING", "RUNNING", "SUCCEEDED", "FAILED"]),
+        statuses: words(["queued", "in_progress", "completed", "failed"]),
         result: None,
-        video_at: "/output/0",
-        is_private: false,
-        failure_at: (Some("/failureCode"), "/failure"),
-        filtered: ("/failureCode", json!("SAFETY.INPUT.TEXT")),
+        video_at: "/steps/1/content/1/uri",
+        is_private: true,
+        failure_at: (Some("/errors/0/code"), Some("/errors/0/message")),
+        filtered: ("/status", json!("completed")),
         has_unknown_status: true,
-        too_many: (429, "/error", json!("Simulated failure with status 429.")),
+        too_many: (429, "/error/status", json!("RESOURCE_EXHAUSTED")),
         unauthorized: 401,
         cancel: Some(CancelFixture {
-            method: "DELETE",
-            path: "/v1/tasks/{id}",
-            statuses: [204, 204, 204],
-            removes_ended: true,
+            method: "POST",
+            path: "/v1beta/interactions/{id}/cancel",
+            statuses: [200, 200, 200],
+            removes_ended: false,
         }),
         refused: vec![
-            ("/promptText", Value::Null),
-            ("/ratio", json!("16:9")),
-            ("/ratio", Value::Null),
-            ("/duration", json!("5")),
-            ("/duration", json!(11)),
-            ("/audio", json!(true)),
-            ("/promptImage", json!(IMAGE)),
+            ("/background", Value::Null),
+            ("/input", Value::Null),
+            ("/input", json!([text])),
+            (
+                "/input",
+                step(json!([{"type": "image", "data": DATA, "mime_type": "image/png"}])),
+            ),
+            ("/input", step(json!([{"type": "image", "data": "AAAA"}]))),
+            ("/response_format/duration", json!(8)),
+            ("/response_format/duration", json!("11s")),
+            ("/response_format/aspect_ratio", json!("1:1")),
+            ("/seed", json!(7)),
             ("/prompt", json!("a gate")),
         ],
         refused_status: 400,
+        accepted: vec![(
+            "/v1beta/interactions",
+            json!({"model": "gemini-omni-1.2-flash", "background": true,
+                "input": step(json!([{"type": "image", "data": "AAAA", "mime_type": "image/png"}, text])),
+                "response_format": {"type": "video", "duration": "12.5s", "resolution": "4k"},
+                "generation_config": {"video_config": {"task": "image_to_video"}}}),
+        )],
     }
 }
