@@ -14,9 +14,12 @@ pub struct FamilyCheckArgs {
     #[arg(long)]
     name: Option<String>,
     /// The channel's model, for families whose models differ.
-    #[arg(long, default_value = "model")]
+    #[arg(long, default_value = MODEL)]
     model: String,
 }
+
+/// A model of no family.
+const MODEL: &str = "model";
 
 /// The id in the paths that are printed.
 const ID: &str = "ID";
@@ -33,6 +36,13 @@ pub fn run(args: &FamilyCheckArgs) -> Result<(), CommandError> {
     let vendor = vendor.map_or(String::new(), |vendor| format!(" of {vendor}"));
     let modes = family.modes().join(", ");
     anstream::println!("{source} is {valid}: family {name}{vendor}; modes {modes}");
+    let patterns: Vec<String> = family.model_patterns().collect();
+    if *model == MODEL && !patterns.is_empty() {
+        println!(
+            "for any model but {}: give one with --model",
+            patterns.join(", ")
+        );
+    }
     let examples = ModeExample::all(&family, model);
     let notes = shared_notes(&examples);
     for example in &examples {
@@ -69,7 +79,7 @@ fn print_example(family: &VideoFamily, example: &ModeExample, shared: &[ExampleN
                 println!("  {line}");
             }
         }
-        Err(refusal) => println!("  no example found: {refusal}"),
+        Err(refusal) => println!("  refused  {refusal}"),
     }
     let own = example.notes.iter().filter(|note| !shared.contains(note));
     own.for_each(print_note);
@@ -88,6 +98,9 @@ fn print_end(family: &VideoFamily, model: &str, shared: &[ExampleNote]) {
     println!("\nquery   {} {}", query.method, query.path(ID));
     if let Some(cancel) = &family.cancel {
         println!("cancel  {} {}", cancel.call.method, cancel.call.path(ID));
+    }
+    if let Some(result) = &family.result {
+        println!("result  {} {}", result.method, result.path_text());
     }
 }
 

@@ -111,6 +111,20 @@ fn every_mistake_of_a_definition_is_printed_with_its_place() {
             "2 errors in studio.yaml",
         ],
     );
+    let (_, checked, _) = headgate(&folder, &["family", "check", "minimax"]);
+    assert_contains(
+        &checked,
+        &[
+            "\nfor any model but MiniMax-Hailuo-02, MiniMax-Hailuo-2.3*, ",
+            ": give one with --model\n",
+            "\nresult  GET /v1/files/retrieve?file_id={/file_id}\n",
+        ],
+    );
+    let (_, checked, _) = headgate(
+        &folder,
+        &["family", "check", "minimax", "--model", "S2V-01"],
+    );
+    assert!(!checked.contains("for any model"), "{checked}");
     let (code, _, error) = headgate(&folder, &["family", "check", "family-c"]);
     assert_eq!(code, 1);
     assert_contains(

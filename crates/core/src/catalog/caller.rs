@@ -151,6 +151,13 @@ impl Callers {
     }
 }
 
+/// The pattern as written.
+impl fmt::Display for ModelPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.pieces.join("*"))
+    }
+}
+
 impl ModelPattern {
     pub fn new(pattern: &str) -> Self {
         Self {

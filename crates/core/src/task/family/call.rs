@@ -44,6 +44,11 @@ pub const ID: &str = "{id}";
 pub(super) const UUID: &str = "{uuid}";
 
 impl RequestTemplate {
+    /// The path as written, with its placeholders.
+    pub fn path_text(&self) -> &str {
+        self.path.text()
+    }
+
     /// The path with a task id in it.
     pub fn path(&self, id: &str) -> String {
         let values = PathValues {

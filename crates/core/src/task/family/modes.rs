@@ -4,6 +4,12 @@ use super::VideoFamily;
 use crate::task::generic::MediaRole;
 
 impl VideoFamily {
+    /// The patterns of the channel's models whose creates are mapped otherwise, the most specific one first.
+    pub fn model_patterns(&self) -> impl Iterator<Item = String> {
+        let patterns = self.request.by_model.iter();
+        patterns.map(|(pattern, _)| pattern.to_string())
+    }
+
     /// What a create may have beside or in place of a prompt: `text`, and the roles of media.
     pub fn modes(&self) -> Vec<&'static str> {
         let requires_media = MediaRole::ALL.into_iter().any(|role| {
