@@ -22,7 +22,7 @@ pub struct AdminAccessControl {
 /// Who sends a request.
 #[derive(Clone, Debug)]
 pub(super) enum AdminUser {
-    StoredRecordOwner(Arc<AdminKey>),
+    KeyHolder(Arc<AdminKey>),
     /// There are no keys, and only this machine reaches the listener.
     Loopback,
     /// There are no keys, and the configuration says that the listener needs none.
@@ -59,12 +59,12 @@ impl AdminAccessControl {
             (Some(one), None) => {
                 let key = bearer(one.as_bytes()).ok_or(AdminRefusal::NoKey)?;
                 let key = self.verified_key(key, client, rules)?;
-                Ok(AdminUser::StoredRecordOwner(key))
+                Ok(AdminUser::KeyHolder(key))
             }
             (Some(_), Some(_)) => Err(AdminRefusal::NoKey),
             (None, _) => {
                 let key = self.key_of_session(headers, rules);
-                Ok(key.map_or(AdminUser::Unknown, AdminUser::StoredRecordOwner))
+                Ok(key.map_or(AdminUser::Unknown, AdminUser::KeyHolder))
             }
         }
     }
@@ -128,7 +128,7 @@ impl AdminUser {
     /// The name in the audit log: that of the key, or why none was needed.
     pub fn name(&self) -> &str {
         match self {
-            Self::StoredRecordOwner(key) => &key.name,
+            Self::KeyHolder(key) => &key.name,
             Self::Loopback => "loopback",
             Self::WithoutKeys => "without_keys",
             Self::Unknown => "unknown",

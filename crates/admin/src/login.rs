@@ -16,7 +16,7 @@ use std::time::Instant;
 pub(super) fn session(app: &AdminApp, request: &AdminRequest) -> AppResponse {
     let rules = &app.reloader.current().admin;
     let (role, is_key) = match &request.user {
-        AdminUser::StoredRecordOwner(key) => (Some(key.role), true),
+        AdminUser::KeyHolder(key) => (Some(key.role), true),
         AdminUser::Loopback | AdminUser::WithoutKeys => (Some(AdminRole::Read), false),
         AdminUser::Unknown => (None, false),
     };
@@ -61,7 +61,7 @@ pub(super) fn log_in(app: &AdminApp, request: &AdminRequest) -> AppResponse {
             AppResponse::json(StatusCode::OK, &page)
         }
     };
-    let user = AdminUser::StoredRecordOwner(key);
+    let user = AdminUser::KeyHolder(key);
     audit::write_line("login", None, &user, &request.client, Some(response.status));
     with_cookie(response, app, request, &id, SESSION_TTL.as_secs())
 }
@@ -72,7 +72,7 @@ pub(super) fn log_out(app: &AdminApp, request: &AdminRequest) -> AppResponse {
         app.access.sessions.close(id);
     }
     let response = AppResponse::json(StatusCode::OK, &json!({"key": null}));
-    if matches!(request.user, AdminUser::StoredRecordOwner(_)) {
+    if matches!(request.user, AdminUser::KeyHolder(_)) {
         let status = Some(response.status);
         audit::write_line("logout", None, &request.user, &request.client, status);
     }

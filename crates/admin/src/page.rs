@@ -168,9 +168,7 @@ impl PageAccess {
         match user {
             AdminUser::Unknown if rules.has_keys() => Err(AdminRefusal::NoKey),
             AdminUser::Unknown => Err(AdminRefusal::KeysRequired),
-            AdminUser::StoredRecordOwner(key)
-                if action.is_some() && key.role == AdminRole::Read =>
-            {
+            AdminUser::KeyHolder(key) if action.is_some() && key.role == AdminRole::Read => {
                 Err(AdminRefusal::ReadOnly)
             }
             AdminUser::Loopback | AdminUser::WithoutKeys
@@ -178,9 +176,7 @@ impl PageAccess {
             {
                 Err(AdminRefusal::ActsWithKeyOnly)
             }
-            AdminUser::StoredRecordOwner(_) | AdminUser::Loopback | AdminUser::WithoutKeys => {
-                Ok(())
-            }
+            AdminUser::KeyHolder(_) | AdminUser::Loopback | AdminUser::WithoutKeys => Ok(()),
         }
     }
 }

@@ -94,6 +94,25 @@ pub enum ProviderCredentialConfig {
     ApiKey(Secret),
     /// A header of another name.
     Header(CredentialHeaderConfig),
+    /// `Authorization: Bearer …` with a token that the gateway mints.
+    Jwt(JwtCredentialConfig),
+}
+
+/// A pair of keys, with which the gateway mints tokens: JWTs signed with HS256.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JwtCredentialConfig {
+    /// The access key, which the tokens name as their issuer (`iss`).
+    pub issuer: Secret,
+    /// The secret key, which signs them.
+    pub secret: Secret,
+    /// How long a token is valid; a new one is minted when half of it is over. At least 1s. Default: 30m.
+    #[serde(default = "default_jwt_lifetime")]
+    pub lifetime: HumanDuration,
+}
+
+fn default_jwt_lifetime() -> HumanDuration {
+    HumanDuration::seconds(30 * 60)
 }
 
 /// A credential in a header of any name.

@@ -4,6 +4,7 @@ mod cancels;
 mod families;
 mod family_paths;
 mod hostile_vendors;
+mod minted_keys;
 mod paid_connections;
 mod paid_creates;
 mod paid_responses;

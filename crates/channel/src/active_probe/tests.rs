@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::select::tests::{channel, channels};
-use headgate_core::catalog::channel::{CredentialSecret, HealthPolicy};
+use headgate_core::catalog::channel::{CredentialSecret, CredentialValue, HealthPolicy};
 use http::{HeaderValue, header};
 
 fn failed(reason: FailureReason) -> Result<(), AttemptFailure> {
@@ -23,7 +23,7 @@ fn probed(keys: u64) -> Arc<Channel> {
     channel.credentials = (0..keys)
         .map(|key| Credential {
             name: header::AUTHORIZATION,
-            value: HeaderValue::from_static("Bearer x"),
+            value: CredentialValue::Fixed(HeaderValue::from_static("Bearer x")),
             secret: CredentialSecret::new("x"),
             fingerprint: channel.fingerprint.wrapping_add(key + 1),
         })

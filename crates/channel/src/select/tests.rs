@@ -3,7 +3,8 @@
 use super::*;
 use crate::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use headgate_core::catalog::channel::{
-    Channel, ChannelLimits, Credential, CredentialSecret, HttpVersion, Origin, Timeouts,
+    Channel, ChannelLimits, Credential, CredentialSecret, CredentialValue, HttpVersion, Origin,
+    Timeouts,
 };
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::ChannelModel;
@@ -180,7 +181,7 @@ fn keys_are_used_in_turn_and_a_refused_one_is_left_out() {
     pool.credentials = (0..3)
         .map(|key| Credential {
             name: header::AUTHORIZATION,
-            value: HeaderValue::from_static("x"),
+            value: CredentialValue::Fixed(HeaderValue::from_static("x")),
             secret: CredentialSecret::new("x"),
             fingerprint: pool.fingerprint + 1 + key,
         })
@@ -209,7 +210,7 @@ fn a_channel_whose_keys_are_all_refused_is_not_used() {
     let mut pool = channel("pool", 1, 0);
     pool.credentials = vec![Credential {
         name: header::AUTHORIZATION,
-        value: HeaderValue::from_static("x"),
+        value: CredentialValue::Fixed(HeaderValue::from_static("x")),
         secret: CredentialSecret::new("x"),
         fingerprint: 7,
     }];

@@ -1,12 +1,16 @@
 //! Builds the credentials of a channel from its configuration: one, or several keys used in turn.
 
 use super::ProblemCollector;
-use crate::channels::{ChannelConfig, CredentialHeaderConfig, ProviderCredentialConfig};
-use headgate_core::catalog::channel::{Credential, CredentialSecret};
+use crate::channels::{
+    ChannelConfig, CredentialHeaderConfig, JwtCredentialConfig, ProviderCredentialConfig,
+};
+use headgate_core::catalog::channel::{Credential, CredentialSecret, CredentialValue};
+use headgate_core::catalog::jwt_minter::JwtMinter;
 use headgate_core::filter::header_name::header_name;
 use headgate_protocol::mask::{ChannelSecrets, SECRET_BYTES_MIN};
 use http::{HeaderName, HeaderValue, header};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 /// The credentials of the channel at `at`; none if any of them has a problem.
 pub(crate) fn build(
@@ -36,7 +40,7 @@ pub(crate) fn build(
     let mut complete = true;
     for (at, config) in one.chain(several) {
         match build_one(config, channel_fingerprint) {
-            Ok(credential) if built.iter().any(|known| known.value == credential.value) => {
+            Ok(credential) if built.iter().any(|known| is_same(known, &credential)) => {
                 problems.error(&at, "duplicate credential", None);
                 complete = false;
             }
@@ -74,7 +78,15 @@ pub(crate) fn secrets(
     credentials: &[Credential],
     headers: &[(HeaderName, HeaderValue)],
 ) -> ChannelSecrets {
+    let minters = credentials.iter().filter_map(|one| match &one.value {
+        CredentialValue::Fixed(_) => None,
+        CredentialValue::Minted(minter) => Some(minter),
+    });
+    let beginnings: Vec<String> = minters.clone().map(JwtMinter::common_beginning).collect();
+    let signing = minters.map(JwtMinter::secret);
+    let minted = signing.chain(beginnings.iter().map(String::as_str));
     let credentials = credentials.iter().map(|one| one.secret.expose());
+    let credentials = credentials.chain(minted);
     let carries_credential = |name: &HeaderName| {
         let mut parts = CREDENTIAL_NAMES.iter();
         parts.any(|part| name.as_str().contains(part))
@@ -84,6 +96,10 @@ pub(crate) fn secrets(
         .filter(|(name, _)| carries_credential(name))
         .filter_map(|(_, value)| value.to_str().ok());
     ChannelSecrets::new(credentials.chain(headers))
+}
+
+fn is_same(one: &Credential, other: &Credential) -> bool {
+    one.name == other.name && one.secret.expose() == other.secret.expose()
 }
 
 fn build_one(
@@ -106,16 +122,58 @@ fn build_one(
             value,
             value.expose().to_string(),
         ),
+        ProviderCredentialConfig::Jwt(config) => return build_minted(config, channel_fingerprint),
     };
     let mut value = HeaderValue::from_str(&text)
         .map_err(|_| "the credential is not a valid header value".to_string())?;
     value.set_sensitive(true);
+    Ok(credential(
+        name,
+        CredentialValue::Fixed(value),
+        secret.expose(),
+        channel_fingerprint,
+    ))
+}
+
+/// The access key stays when the secret key rotates, so that tasks and health are the account's.
+fn build_minted(
+    config: &JwtCredentialConfig,
+    channel_fingerprint: u64,
+) -> Result<Credential, String> {
+    let JwtCredentialConfig {
+        issuer,
+        secret,
+        lifetime,
+    } = config;
+    let (issuer, secret) = (issuer.expose(), secret.expose());
+    if issuer.is_empty() || secret.is_empty() {
+        return Err("`issuer` and `secret` must not be empty".into());
+    }
+    if lifetime.duration() < Duration::from_secs(1) {
+        return Err("`lifetime` must be at least 1s".into());
+    }
+    let minter = JwtMinter::new(issuer, secret, lifetime.duration());
+    let value = CredentialValue::Minted(minter);
+    Ok(credential(
+        header::AUTHORIZATION,
+        value,
+        issuer,
+        channel_fingerprint,
+    ))
+}
+
+fn credential(
+    name: HeaderName,
+    value: CredentialValue,
+    secret: &str,
+    channel_fingerprint: u64,
+) -> Credential {
     let mut hasher = DefaultHasher::new();
-    (channel_fingerprint, name.as_str(), secret.expose()).hash(&mut hasher);
-    Ok(Credential {
+    (channel_fingerprint, name.as_str(), secret).hash(&mut hasher);
+    Credential {
         name,
         value,
-        secret: CredentialSecret::new(secret.expose()),
+        secret: CredentialSecret::new(secret),
         fingerprint: hasher.finish(),
-    })
+    }
 }

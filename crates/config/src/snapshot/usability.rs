@@ -273,6 +273,7 @@ fn check_credentials(at: &str, channel: &ChannelConfig, problems: &mut ProblemCo
             ProviderCredentialConfig::Bearer(secret) => ("bearer", secret),
             ProviderCredentialConfig::ApiKey(secret) => ("api_key", secret),
             ProviderCredentialConfig::Header(header) => ("header/value", &header.value),
+            ProviderCredentialConfig::Jwt(jwt) => ("jwt/secret", &jwt.secret),
         };
         let name = secret.expose().strip_prefix('$').unwrap_or_default();
         let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';

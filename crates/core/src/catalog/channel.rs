@@ -2,6 +2,8 @@
 
 use super::client_address::ForwardedPolicy;
 use super::images::ImageEditPolicy;
+use super::jwt_minter::JwtMinter;
+use crate::state::calendar::unix_ms;
 use crate::task::family::VideoFamily;
 use headgate_expression::Expression;
 use headgate_protocol::Protocol;
@@ -134,11 +136,30 @@ pub enum HttpVersion {
 #[derive(Debug)]
 pub struct Credential {
     pub name: HeaderName,
-    pub value: HeaderValue,
-    /// The secret without the `Bearer` scheme.
+    pub value: CredentialValue,
+    /// What stays the same when keys of the account rotate, if the provider has such a thing: the secret without the `Bearer`
+    /// scheme, or the access key of minted tokens.
     pub secret: CredentialSecret,
     /// A hash of the channel and this credential, which identifies pooled connections and the credential's health.
     pub fingerprint: u64,
+}
+
+/// What authenticates a request to a provider.
+#[derive(Debug)]
+pub enum CredentialValue {
+    /// Marked sensitive.
+    Fixed(HeaderValue),
+    Minted(JwtMinter),
+}
+
+impl CredentialValue {
+    /// The value of the header, for a request that is sent now.
+    pub fn header_value(&self) -> HeaderValue {
+        match self {
+            Self::Fixed(value) => value.clone(),
+            Self::Minted(minter) => minter.authorization(unix_ms()),
+        }
+    }
 }
 
 /// A secret that cannot be printed.

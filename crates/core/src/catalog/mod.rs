@@ -7,6 +7,7 @@ pub mod client_address;
 pub mod egress;
 pub mod endpoint;
 pub mod images;
+pub mod jwt_minter;
 pub mod limits;
 pub mod model;
 pub mod network;

@@ -66,7 +66,7 @@ impl PreparedRequest {
             headers.insert(name, value.clone());
         }
         if let Some(credential) = target.credential {
-            headers.insert(&credential.name, credential.value.clone());
+            headers.insert(&credential.name, credential.value.header_value());
         }
         let connection = match body {
             PreparedBody::Absent | PreparedBody::Whole(_) => ConnectionReusePolicy::Pool,

@@ -14,7 +14,7 @@ use headgate_core::task::id::{TaskId, credential_fingerprint};
 use headgate_core::task::status::{TaskStatus, created};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, StatusCode};
 use std::sync::Arc;
 
 /// Lists the fields that were removed from a create.
@@ -54,7 +54,11 @@ impl MapTaskFilter {
         }
         response.request.info.response_id = Some(id.clone());
         Ok(match self.is_generic {
-            true => created(&id),
+            true => {
+                // The generic protocol has no other success, whichever the vendor has.
+                response.status = StatusCode::OK;
+                created(&id)
+            }
             false => native(&self.tasks, &family, &document, &id, &task, None),
         })
     }
