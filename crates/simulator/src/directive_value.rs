@@ -76,11 +76,11 @@ impl RawDirective<'_> {
     }
 
     pub fn method(self) -> Result<Method, DirectiveError> {
-        let methods = [Method::GET, Method::POST, Method::DELETE];
+        let methods = [Method::GET, Method::POST, Method::PUT, Method::DELETE];
         let found = methods
             .into_iter()
             .find(|method| method.as_str().eq_ignore_ascii_case(self.value));
-        found.ok_or_else(|| self.refuse("GET, POST or DELETE"))
+        found.ok_or_else(|| self.refuse("GET, POST, PUT or DELETE"))
     }
 
     pub fn flag(self) -> Result<bool, DirectiveError> {

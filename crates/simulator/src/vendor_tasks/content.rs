@@ -4,6 +4,7 @@ use crate::api_error::ApiError;
 use crate::endpoint_result::SuccessfulResponse;
 use crate::http_response::SimulatedResponse;
 use crate::media;
+use crate::query as uri_query;
 use crate::request_context::RequestContext;
 use crate::vendors::descriptor::{PrivateVideo, VendorApi, signed_url};
 use bytes::Bytes;
@@ -23,10 +24,10 @@ const CREDENTIALS: [&str; 5] = [
 /// The file behind a signed URL, or a `400` if a credential comes with the request.
 pub fn signed_video(name: &str, head: &Parts) -> Result<SuccessfulResponse, ApiError> {
     let query = head.uri.query().unwrap_or_default();
-    let response = if CREDENTIALS
-        .iter()
-        .any(|name| head.headers.contains_key(*name))
-    {
+    let mut names = CREDENTIALS.iter();
+    let has_header = names.any(|name| head.headers.contains_key(*name));
+    let has_key = uri_query::values(query, "key").next().is_some();
+    let response = if has_header || has_key {
         refusal(
             StatusCode::BAD_REQUEST,
             "InvalidArgument",

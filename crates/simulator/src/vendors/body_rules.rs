@@ -58,6 +58,12 @@ pub enum BodyFaultKind {
     Invalid,
 }
 
+impl BodyFault {
+    fn depth(&self) -> usize {
+        self.place.split('.').count()
+    }
+}
+
 /// A member that must be there.
 pub const fn required(name: &'static str, rule: ValueRule) -> BodyField {
     BodyField {
@@ -137,10 +143,20 @@ fn check_value(rule: &ValueRule, value: &Value, place: &str) -> Result<(), BodyF
             Ok(())
         }
         ValueRule::Either(rules) => {
-            let mut faults = rules.iter().map(|rule| check_value(rule, value, place));
-            let first = faults.next().unwrap_or(Ok(()));
-            // The last fault is that of the longest form.
-            faults.fold(first, |found, next| found.or(next))
+            let mut deepest: Option<BodyFault> = None;
+            for rule in *rules {
+                let Err(fault) = check_value(rule, value, place) else {
+                    return Ok(());
+                };
+                // The form that fits longest is the one that was meant.
+                if deepest
+                    .as_ref()
+                    .is_none_or(|found| fault.depth() > found.depth())
+                {
+                    deepest = Some(fault);
+                }
+            }
+            deepest.map_or(Ok(()), Err)
         }
         simple => {
             let (is_met, wanted) = is_met(simple, value);
@@ -273,6 +289,10 @@ mod tests {
             (json!({"prompt": "a", "frame": "https://a.example"}), None),
             (json!({"prompt": "a", "frame": image}), None),
             (json!({"prompt": "a", "frame": "a"}), Some("frame")),
+            (
+                json!({"prompt": "a", "frame": {"url": "a"}}),
+                Some("frame.url"),
+            ),
             (
                 json!({"prompt": "a", "content": "data:image/png;base64,AAAA"}),
                 Some("content"),

@@ -31,11 +31,15 @@ const FIELDS: &[BodyField] = &[
     optional("image_url", FILE),
     optional("end_image_url", FILE),
     optional("tail_image_url", FILE),
+    optional("start_image_url", FILE),
+    optional("first_frame_url", FILE),
+    optional("last_frame_url", FILE),
     optional("reference_image_urls", ValueRule::List(1, 9, &FILE)),
     optional("image_urls", ValueRule::List(1, 9, &FILE)),
     optional("video_url", FILE),
     optional("video_urls", ValueRule::List(1, 9, &FILE)),
     optional("audio_url", FILE),
+    optional("audio_urls", ValueRule::List(1, 9, &FILE)),
     optional("aspect_ratio", ValueRule::Text),
     optional("duration", DURATION),
     optional("resolution", ValueRule::Text),
@@ -140,8 +144,18 @@ fn route<'p>(method: &str, path: &[&'p str], own: &'p str) -> Option<VendorOpera
     })
 }
 
-/// `"5"` for Kling's models, `"5s"` for those of Luma and Google.
+/// Members that have the first image, by model.
+const FIRST_IMAGES: [&str; 3] = ["image_url", "start_image_url", "first_frame_url"];
+
+/// An image where the path says so; a duration as `"5"` for Kling's models, as `"5s"` for those of Luma and Google.
 fn check(create: &VendorCreate) -> Result<(), BodyConflict> {
+    let has_image = FIRST_IMAGES
+        .iter()
+        .any(|name| create.body.get(name).is_some());
+    let is_for_image = create.path.ends_with("/image-to-video");
+    create.require(has_image || !is_for_image, "image_url", "is required")?;
+    let is_for_text = create.path.ends_with("/text-to-video");
+    create.require(!has_image || !is_for_text, "image_url", "is not permitted")?;
     let Some(duration) = create.body.get("duration") else {
         return Ok(());
     };

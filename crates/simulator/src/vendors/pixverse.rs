@@ -32,6 +32,8 @@ const FIELDS: &[BodyField] = &[
     optional("template_id", ValueRule::Integer(0, i64::MAX)),
     optional("camera_movement", ValueRule::Text),
     optional("water_mark", ValueRule::Flag),
+    // V6; seen at a reseller only.
+    optional("generate_audio_switch", ValueRule::Flag),
 ];
 
 pub static API: VendorApi = VendorApi {

@@ -34,6 +34,7 @@ pub fn fal() -> VendorFixture {
             ("/duration", json!(5)),
             ("/duration", json!("5s")),
             ("/image_url", json!("AAAA")),
+            ("/image_url", json!(IMAGE)),
             ("/medias", json!([])),
             ("/model", json!("kling")),
         ],
