@@ -84,7 +84,7 @@ fn tap_a_stream(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(event.len() as u64));
     group.bench_function("one event: frame and meter", |bencher| {
         let mut framer = SseDecoder::new(EVENT_BYTES_MAX);
-        let mut meter = StreamUsageMeter::new(ChannelProtocol::same_as(Protocol::Chat).usage());
+        let mut meter = StreamUsageMeter::new(ChannelProtocol::for_caller(Protocol::Chat).usage());
         bencher.iter(|| {
             framer.push(&event);
             while let Some(event) = framer.next() {

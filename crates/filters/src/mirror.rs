@@ -184,7 +184,7 @@ fn check_channel(
             None => unknown,
         });
     };
-    if !channel.protocols.contains(&protocol) {
+    if !channel.protocols.contains(&protocol.on_channels()) {
         return Err(InvalidSettings::new(format!(
             "channel `{name}` does not speak {}, the protocol of this route",
             protocol.name()

@@ -91,7 +91,7 @@ fn channel(
         return Err(unknown("channel", name, names).at(at));
     };
     match context.protocol {
-        Some(protocol) if !channel.protocols.contains(&protocol) => {
+        Some(protocol) if !channel.protocols.contains(&protocol.on_channels()) => {
             Err(InvalidSettings::new(format!(
                 "channel `{name}` does not speak {}, the protocol of this route",
                 protocol.name()

@@ -7,6 +7,7 @@ use headgate_core::filter::descriptor::{
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult};
+use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderValue, header};
 use schemars::JsonSchema;
@@ -15,19 +16,20 @@ use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "require_json",
-    summary: "Replies 415 to bodies other than `application/json`; with `{also_accept: multipart}` also accepts `multipart/form-data` for image edits.",
+    summary: "Replies 415 to bodies other than `application/json`; with `{also_accept: multipart}` also accepts `multipart/form-data` for image edits and for videos in the format of OpenAI.",
     side: ChainSide::Request,
     placement: FilterChainRules::ALWAYS,
     settings: Some(settings_schema::<RequireJsonConfig>),
     bare: true,
     build: |settings, context| {
         let RequireJsonConfig { also_accept } = read_settings_or_default(settings)?;
-        if also_accept.is_some() && !context.is_image_route() {
+        let has_forms = |protocol: Protocol| protocol.descriptor().forms.is_some();
+        if also_accept.is_some() && !context.protocol.is_some_and(has_forms) {
             return Err(InvalidSettings::new(
-                "`also_accept: multipart` requires a route with `protocol: image_edit`",
+                "`also_accept: multipart` requires a route with `protocol: image_edit` or `videos`",
             )
             .at("/also_accept")
-            .hint("write `protocol: image_edit` in the route, or leave `also_accept` out"));
+            .hint("write the protocol in the route, or leave `also_accept` out"));
         }
         Ok(Arc::new(RequireJsonContentTypeFilter { also_accept }))
     },

@@ -215,7 +215,7 @@ impl Exchange<'_> {
     fn streams_body(&self) -> bool {
         let length = self.downstream.declared_length();
         // What streams is not converted.
-        let speaking = self.request.protocol.map(ChannelProtocol::same_as);
+        let speaking = self.request.protocol.map(ChannelProtocol::for_caller);
         let needs_none = self.route.request.body_need() == RequestBodyNeed::Untouched;
         needs_none
             && self.downstream.has_unread_body()

@@ -34,8 +34,9 @@ pub mod sse;
 pub mod stream;
 pub mod upstream_request_id;
 pub mod usage;
+pub mod video_form;
 
 pub use protocols::{
-    ChannelProtocol, DuplicateRequestCost, GenAiTraceNames, GenerationMedium, Protocol,
-    ProtocolDescriptor, ProtocolHeaders, ProviderResponseStorage, TaskApiFormat,
+    ChannelProtocol, DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium,
+    Protocol, ProtocolDescriptor, ProtocolHeaders, ProviderResponseStorage, TaskApiFormat,
 };

@@ -8,8 +8,8 @@ mod tests;
 
 pub use channel_protocol::ChannelProtocol;
 pub use descriptor::{
-    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
-    ProviderResponseStorage, TaskApiFormat,
+    DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium, ProtocolDescriptor,
+    ProtocolHeaders, ProviderResponseStorage, TaskApiFormat,
 };
 
 use http::{HeaderMap, HeaderName};
@@ -67,6 +67,8 @@ protocols! {
     ImageEdit in image_edit,
     /// `POST /v1/video/generations`, for channels of any family
     Video in video,
+    /// `POST /v1/videos`, as in OpenAI's API, for channels of any family
+    Videos in videos,
     /// Video tasks with a list of content elements
     FamilyA in family_a,
     /// Video tasks with `input` and `parameters`
@@ -88,6 +90,11 @@ impl Protocol {
     /// The descriptor for a route. Routes without a protocol have the formats of chat.
     pub fn descriptor_for(protocol: Option<Self>) -> &'static ProtocolDescriptor {
         protocol.unwrap_or(Self::Chat).descriptor()
+    }
+
+    /// The protocol of the channels that serve callers of this one: itself, unless a filter converts its requests.
+    pub fn on_channels(self) -> Self {
+        self.descriptor().served_by.unwrap_or(self)
     }
 
     /// Whether requests create what is paid for one by one: videos and images.

@@ -1,7 +1,7 @@
 //! Video tasks: their mapping, their polls, and callbacks of and for them.
 
 use crate::callbacks::{CallbackMetrics, CallbackWorkerQueue, admin_page, background, findings};
-use crate::filter::{callbacks, map_task, receive_callback};
+use crate::filter::{callbacks, convert_videos, map_task, receive_callback};
 use crate::polls::findings::QUERY_LIMIT;
 use crate::polls::{PollMetrics, TaskStatusFetcher};
 use headgate_core::feature::background::BackgroundWork;
@@ -23,6 +23,7 @@ impl Feature for VideoFeature {
     fn filters(&self) -> &'static [FilterDescriptor] {
         const FILTERS: &[FilterDescriptor] = &[
             callbacks::DESCRIPTOR,
+            convert_videos::DESCRIPTOR,
             map_task::DESCRIPTOR,
             receive_callback::DESCRIPTOR,
         ];

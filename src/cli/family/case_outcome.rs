@@ -252,6 +252,7 @@ fn new_task(family: &VideoFamily, upstream: String) -> TaskId {
         ratio: None,
         upstream,
         family: family.name.to_string(),
+        requested: Default::default(),
     }
 }
 

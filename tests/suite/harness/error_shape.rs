@@ -69,7 +69,11 @@ pub fn assert_error_event(protocol: Protocol, answer: &WholeResponse) {
             assert_eq!(field("event: "), Some("error"), "{event}");
             assert!(data["error"]["message"].is_string(), "{event}");
         }
-        Protocol::Chat | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
+        Protocol::Chat
+        | Protocol::Video
+        | Protocol::Videos
+        | Protocol::FamilyA
+        | Protocol::FamilyB => {
             assert_eq!(field("event: "), None, "{event}");
             assert!(data["error"]["message"].is_string(), "{event}");
         }

@@ -31,6 +31,7 @@ pub fn path_of(protocol: Protocol) -> &'static str {
         Protocol::Responses => "/v1/responses",
         Protocol::ImageEdit => "/v1/images/edits",
         Protocol::Video => "/v1/video/generations",
+        Protocol::Videos => "/v1/videos",
         Protocol::FamilyA => "/v1/family-a/video/generations",
         Protocol::FamilyB => "/v1/family-b/video/generations",
     }
@@ -49,7 +50,7 @@ pub fn body_of(protocol: Protocol) -> Value {
         Protocol::ImageEdit => {
             json!({"model": "demo-large", "prompt": "Hello", "images": [{"image_url": "https://x.example/a.png"}]})
         }
-        Protocol::Video => json!({"model": "demo-large", "prompt": "Hello"}),
+        Protocol::Video | Protocol::Videos => json!({"model": "demo-large", "prompt": "Hello"}),
         Protocol::FamilyA => {
             json!({"model": "demo-large", "content": [{"type": "text", "text": "Hello"}]})
         }

@@ -6,6 +6,7 @@ use super::{Gateway, Request, Simulator, WholeResponse};
 use serde_json::{Value, json};
 
 pub const GENERIC: &str = "/v1/video/generations";
+pub const OPENAI: &str = "/v1/videos";
 pub const FAMILY_A: &str = "/v1/family-a/video/generations";
 pub const FAMILY_B: &str = "/v1/family-b/video/generations";
 
@@ -54,8 +55,33 @@ pub fn video_config(simulator: &Simulator, directives: &str) -> Value {
             "protocol": protocol, "request": ["authenticate", {"map_task": {"operation": "cancel"}}],
         }));
     }
+    routes.extend(openai_routes());
     config["routes"] = json!(routes);
     config
+}
+
+/// The routes of OpenAI's video API.
+fn openai_routes() -> Vec<Value> {
+    let route = |name: &str, pattern: &str, operation: &str| {
+        json!({
+            "name": name, "match": pattern, "protocol": "videos",
+            "request": ["authenticate", {"map_task": {"operation": operation}}],
+        })
+    };
+    let create = json!([
+        {"require_json": {"also_accept": "multipart"}}, "authenticate", "route_model", "validate",
+        "idempotency", "convert_videos", "store_media", "callbacks", {"map_task": {"operation": "create"}},
+    ]);
+    vec![
+        json!({"name": "videos", "match": format!("POST {OPENAI}"), "protocol": "videos", "request": create}),
+        route("videos_list", &format!("GET {OPENAI}"), "list"),
+        route("videos_task", &format!("GET {OPENAI}/{{id}}"), "query"),
+        route(
+            "videos_delete",
+            &format!("DELETE {OPENAI}/{{id}}"),
+            "delete",
+        ),
+    ]
 }
 
 pub fn create_body(path: &str, model: &str) -> Value {

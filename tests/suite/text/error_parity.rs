@@ -153,13 +153,14 @@ async fn a_wrong_key_gets_the_error_that_the_sdk_of_each_protocol_expects() {
         (Protocol::Responses, "/error/code", "invalid_api_key"),
         (Protocol::ImageEdit, "/error/code", "invalid_api_key"),
         (Protocol::Video, "/error/code", "invalid_api_key"),
+        (Protocol::Videos, "/error/code", "invalid_api_key"),
         (Protocol::Messages, "/error/type", "authentication_error"),
         (Protocol::FamilyA, "/error/code", "AuthenticationError"),
         (Protocol::FamilyB, "/code", "InvalidApiKey"),
     ] {
         let poll = Request::get(&format!("{}/x", path_of(protocol)));
         let requests = match protocol {
-            Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
+            Protocol::Video | Protocol::Videos | Protocol::FamilyA | Protocol::FamilyB => {
                 vec![Request::ask(protocol), poll]
             }
             _ => vec![Request::ask(protocol)],

@@ -5,6 +5,7 @@ mod families;
 mod family_paths;
 mod hostile_vendors;
 mod minted_keys;
+mod openai_videos;
 mod paid_connections;
 mod paid_creates;
 mod paid_responses;

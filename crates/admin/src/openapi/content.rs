@@ -18,6 +18,12 @@ pub(super) fn success(contract: &RouteApiDescription, has_parameter: bool) -> Va
         Some(GatewayResponseContent::VideoTask) => {
             json_response("The task and its status.", reference("VideoTask"))
         }
+        Some(GatewayResponseContent::OpenAiVideo) => {
+            json_response("The video and its status.", reference("Video"))
+        }
+        Some(GatewayResponseContent::DeletedVideo) => {
+            json_response("The video is deleted.", reference("DeletedVideo"))
+        }
         None => provider_response(streams(contract)),
     }
 }
@@ -120,6 +126,49 @@ pub(super) fn add_schemas(schemas: &mut ComponentSchemas) {
                         "duration": {"type": "integer", "description": "Billed seconds."}
                     }
                 }
+            }
+        }),
+    );
+    add_openai_videos(schemas);
+}
+
+/// The objects of OpenAI's video API.
+fn add_openai_videos(schemas: &mut ComponentSchemas) {
+    let optional =
+        |kind: &str, description: &str| json!({"type": [kind, "null"], "description": description});
+    schemas.add(
+        "Video",
+        json!({
+            "type": "object",
+            "description": "A video task in the format of OpenAI's SDKs.",
+            "required": ["id", "object", "model", "status", "progress", "created_at", "seconds", "size"],
+            "properties": {
+                "id": {"type": "string", "description": "Encrypted id, for its caller only."},
+                "object": {"const": "video"},
+                "model": {"type": "string"},
+                "status": {"type": "string", "enum": ["queued", "in_progress", "completed", "failed"]},
+                "progress": {"type": "integer", "minimum": 0, "maximum": 100, "description": "Percent."},
+                "created_at": {"type": "integer", "description": "Unix seconds."},
+                "completed_at": optional("integer", "Unix seconds."),
+                "expires_at": optional("integer", "Unix seconds."),
+                "seconds": optional("string", "Length of the video."),
+                "size": optional("string", "Such as `1280x720`."),
+                "remixed_from_video_id": optional("string", "Always null."),
+                "error": {
+                    "type": ["object", "null"],
+                    "description": "Set on failure; a task that was cancelled or expired has these words as `code`.",
+                    "properties": {"code": {"type": "string"}, "message": {"type": "string"}}
+                }
+            }
+        }),
+    );
+    schemas.add(
+        "DeletedVideo",
+        json!({
+            "type": "object",
+            "required": ["id", "object", "deleted"],
+            "properties": {
+                "id": {"type": "string"}, "object": {"const": "video.deleted"}, "deleted": {"const": true}
             }
         }),
     );

@@ -1,7 +1,7 @@
 //! Builds channels from their configuration.
 
 use super::families::VideoFamilyLookup;
-use super::{ProblemCollector, channel_errors, credentials, failover, pem};
+use super::{ProblemCollector, channel_errors, channel_protocols, credentials, failover, pem};
 use crate::channels::{
     AttemptTimeoutsConfig, ChannelConfig, ClientAddressForwardingConfig, HttpVersionConfig,
     UpstreamTlsConfig,
@@ -116,6 +116,7 @@ fn build_one(
     });
     let family = families.for_channel(family.as_deref(), protocols, at, problems);
     check_image_edits(*image_edit, protocols, at, problems);
+    channel_protocols::check(protocols, at, problems);
     let condition = r#if
         .as_deref()
         .and_then(|text| condition(text, at, problems));

@@ -4,6 +4,7 @@ pub mod admin;
 mod callers;
 pub mod certificate_expiry;
 mod channel_errors;
+mod channel_protocols;
 pub mod channels;
 mod client_address;
 mod credentials;

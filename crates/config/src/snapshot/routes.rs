@@ -207,11 +207,12 @@ impl RouteBuilder<'_> {
         };
         let mut channels = self.catalog.channels();
         // A channel that could not be built is missing here, and so are its protocols.
-        if problems.errors() == 0 && !channels.any(|channel| channel.protocols.contains(&protocol))
+        if problems.errors() == 0
+            && !channels.any(|channel| channel.protocols.contains(&protocol.on_channels()))
         {
             problems.warning(
                 &format!("{at}/protocol"),
-                format!("no channel speaks {}", protocol.name()),
+                format!("no channel speaks {}", protocol.on_channels().name()),
                 Some("add it to the `protocols` of a channel"),
             );
         }

@@ -42,6 +42,7 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
     carried!("messages"),
     carried!("responses"),
     carried!("video"),
+    carried!("videos"),
 ];
 
 /// The names of the built-in schemas that are profiles of models: `<protocol>/<generation>`.

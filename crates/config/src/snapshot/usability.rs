@@ -182,7 +182,11 @@ impl ConfigLinter<'_> {
         let routes = self.router.routes();
         let is_routed = |protocol: &Protocol| {
             let mut routes = routes.iter();
-            routes.any(|route| route.protocol.is_none_or(|spoken| spoken == *protocol))
+            routes.any(|route| {
+                route
+                    .protocol
+                    .is_none_or(|spoken| spoken.on_channels() == *protocol)
+            })
         };
         if !channel.retired && !routes.is_empty() && !channel.protocols.iter().any(is_routed) {
             problems.warning(

@@ -213,8 +213,9 @@ impl Model {
         self.by_protocol.iter().map(|(protocol, _)| *protocol)
     }
 
-    /// The candidates that support `protocol`, lower tiers first.
+    /// The candidates that serve callers of `protocol`, lower tiers first.
     pub fn candidates(&self, protocol: Protocol) -> Arc<[Candidate]> {
+        let protocol = protocol.on_channels();
         self.by_protocol
             .iter()
             .find(|(spoken, _)| *spoken == protocol)
@@ -227,7 +228,7 @@ fn speaking(candidates: &[Candidate], protocol: Protocol) -> Arc<[Candidate]> {
         .iter()
         .filter(|candidate| candidate.channel.protocols.contains(&protocol))
         .map(|candidate| Candidate {
-            protocol: Some(ChannelProtocol::same_as(protocol)),
+            protocol: Some(ChannelProtocol::for_caller(protocol)),
             ..candidate.clone()
         })
         .collect()

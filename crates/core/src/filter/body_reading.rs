@@ -9,6 +9,7 @@ use headgate_protocol::form::MultipartForm;
 use headgate_protocol::images;
 use headgate_protocol::images::{FileRepresentation, ImageRequestRewrite};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
+use headgate_protocol::{FormReading, Protocol};
 
 /// How to parse a body.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub enum RequestBodyFormat {
     /// A form whose fields a filter needs.
     Form {
         boundary: String,
+        /// The protocol, which says how the form is read.
+        protocol: Option<Protocol>,
     },
     Opaque,
 }
@@ -29,6 +32,7 @@ impl RequestBodyFormat {
         match (need, request.form_boundary()) {
             (RequestBodyNeed::Scanned, Some(boundary)) if request.takes_form => Self::Form {
                 boundary: boundary.to_owned(),
+                protocol: request.protocol,
             },
             (RequestBodyNeed::Scanned, _) => Self::Json,
             (RequestBodyNeed::Untouched | RequestBodyNeed::Whole, _) if body.is_empty() => {
@@ -50,9 +54,12 @@ impl RequestBodyFormat {
             Self::Absent => Ok(RequestBody::Absent),
             Self::Opaque => Ok(RequestBody::Opaque(body)),
             Self::Json => scan(body).map(RequestBody::Json),
-            Self::Form { boundary } => {
+            Self::Form { boundary, protocol } => {
                 let form = MultipartForm::parse(body, &boundary)?;
-                // Only image edits are parsed as a form.
+                let forms = protocol.and_then(|protocol| protocol.descriptor().forms);
+                if let Some(FormReading::Converted(encode)) = forms {
+                    return scan(encode(&form)?).map(RequestBody::Json);
+                }
                 let described = images::encode_json(
                     &form,
                     FileRepresentation::StandIns,

@@ -23,4 +23,8 @@ pub enum GatewayResponseContent {
     Models,
     /// The status of a video task in the generic protocol.
     VideoTask,
+    /// A video task as OpenAI's object `video`.
+    OpenAiVideo,
+    /// The confirmation that a video was deleted, in OpenAI's format.
+    DeletedVideo,
 }

@@ -221,10 +221,12 @@ impl BuildContext<'_> {
         medium == Some(GenerationMedium::Image)
     }
 
-    /// Whether video tasks of the route have the gateway's own shape.
+    /// Whether video tasks of the route are created in the generic format, for channels of any family.
     pub fn is_generic_task_route(&self) -> bool {
-        self.protocol
-            .is_none_or(|protocol| protocol.descriptor().tasks == Some(TaskApiFormat::Generic))
+        self.protocol.is_none_or(|protocol| {
+            let tasks = protocol.descriptor().tasks;
+            tasks.is_some_and(TaskApiFormat::is_generic)
+        })
     }
 
     /// Adds a warning to the report about the configuration; the filter is built nevertheless.

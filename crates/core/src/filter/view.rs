@@ -139,7 +139,7 @@ impl ResponseView<'_> {
     pub fn channel_protocol(&self) -> Option<ChannelProtocol> {
         match self.candidate {
             Some(candidate) => candidate.protocol,
-            None => self.request.protocol.map(ChannelProtocol::same_as),
+            None => self.request.protocol.map(ChannelProtocol::for_caller),
         }
     }
 }
@@ -188,7 +188,7 @@ pub enum EventAction {
 impl RequestDestination {
     /// A destination with one channel and no model, for a request of this protocol.
     pub fn bound_to(channel: Arc<Channel>, protocol: Option<Protocol>) -> Self {
-        let protocol = protocol.map(ChannelProtocol::same_as);
+        let protocol = protocol.map(ChannelProtocol::for_caller);
         Self {
             model: None,
             candidates: [Candidate::bound_to(channel, protocol)].into(),

@@ -4,6 +4,7 @@ mod fields;
 #[cfg(test)]
 mod tests;
 
+use super::requested_format::RequestedVideoFormat;
 use std::fmt;
 
 use aes_siv::KeyInit;
@@ -44,6 +45,8 @@ pub struct TaskId {
     pub upstream: String,
     /// The name of the channel's family.
     pub family: String,
+    /// What a create in OpenAI's format asked for, which its objects repeat; nothing for other formats.
+    pub requested: RequestedVideoFormat,
 }
 
 /// The keys of task ids: the first one seals, all of them open.

@@ -6,6 +6,8 @@ pub mod family;
 pub mod generic;
 pub mod id;
 pub mod media_kind;
+pub mod openai_video;
+pub mod requested_format;
 pub mod state;
 pub mod status;
 pub mod time;

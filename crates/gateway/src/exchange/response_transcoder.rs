@@ -20,7 +20,7 @@ pub(super) enum ResponseTranscoder {
 impl ResponseTranscoder {
     /// The conversion of a channel's responses for a caller.
     pub(super) fn between(channel: Option<ChannelProtocol>, caller: Option<Protocol>) -> Self {
-        let is_same = || channel == caller.map(ChannelProtocol::same_as);
+        let is_same = || channel == caller.map(ChannelProtocol::for_caller);
         debug_assert!(
             channel.is_none() || caller.is_none() || is_same(),
             "requests go to channels of the caller's protocol only"
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn the_same_protocol_passes_without_a_copy() {
         for protocol in [None, Some(Protocol::Chat), Some(Protocol::Messages)] {
-            let channel = protocol.map(ChannelProtocol::same_as);
+            let channel = protocol.map(ChannelProtocol::for_caller);
             let mut transcoder = ResponseTranscoder::between(channel, protocol);
             assert!(transcoder.passes_bytes());
             let body = Bytes::from_static(b"{\"id\":1}");

@@ -12,9 +12,9 @@ use crate::usage::UsageShape;
 pub struct ChannelProtocol(Protocol);
 
 impl ChannelProtocol {
-    /// The caller's own: requests and responses pass without translation.
-    pub fn same_as(caller: Protocol) -> Self {
-        Self(caller)
+    /// That of the channels which serve a caller: the caller's own, unless a filter converts its requests.
+    pub fn for_caller(caller: Protocol) -> Self {
+        Self(caller.on_channels())
     }
 
     /// What a success has.

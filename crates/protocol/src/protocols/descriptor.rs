@@ -1,7 +1,10 @@
 //! What the gateway knows of a protocol.
 
+use super::Protocol;
 use crate::conversation::ConversationShape;
 use crate::error_body::ErrorShape;
+use crate::fault::Fault;
+use crate::form::MultipartForm;
 use crate::ids::IdEvent;
 use crate::json::JsonDocument;
 use crate::json::edit::JsonEdits;
@@ -12,6 +15,7 @@ use crate::response_verdict::SuccessShape;
 use crate::sealed_content::SealedContentPlaces;
 use crate::stream::StreamShape;
 use crate::usage::UsageShape;
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 
 /// What differs between protocols.
@@ -25,6 +29,10 @@ pub struct ProtocolDescriptor {
     pub cost: DuplicateRequestCost,
     /// How a video task is created and queried; `None` if the protocol has no tasks.
     pub tasks: Option<TaskApiFormat>,
+    /// The protocol of the channels that serve its callers; `None` if it is the same. A filter converts the requests.
+    pub served_by: Option<Protocol>,
+    /// How a form in place of JSON is read; `None` if callers send none.
+    pub forms: Option<FormReading>,
     /// Whether providers have a list of the models that they serve under this protocol.
     pub has_model_list: bool,
     /// Whether providers put the request id into the body instead of a header.
@@ -45,6 +53,15 @@ pub struct ProtocolDescriptor {
     /// Replaces spellings that only some providers accept.
     pub normalise: fn(&JsonDocument, &mut JsonEdits),
     pub traces: GenAiTraceNames,
+}
+
+/// How a form is read that callers may send in place of JSON.
+#[derive(Clone, Copy, Debug)]
+pub enum FormReading {
+    /// It stays a form, which providers take as well; filters see its fields as JSON.
+    Kept,
+    /// It becomes the same request as JSON, files included, before any filter reads it.
+    Converted(fn(&MultipartForm) -> Result<Bytes, Fault>),
 }
 
 /// What a protocol generates.
@@ -79,6 +96,8 @@ pub enum ProviderResponseStorage {
 pub enum TaskApiFormat {
     /// The gateway's, for channels of any family.
     Generic,
+    /// OpenAI's, for channels of any family: `convert_videos` makes a generic request of a create.
+    OpenAi,
     /// A family's own.
     Native,
 }
@@ -103,6 +122,16 @@ pub struct GenAiTraceNames {
     pub output_type: Option<&'static str>,
     /// `gen_ai.provider.name` of hosts that the conventions do not know.
     pub provider: Option<&'static str>,
+}
+
+impl TaskApiFormat {
+    /// Whether tasks are created by a request in the generic format, at least behind `convert_videos`.
+    pub fn is_generic(self) -> bool {
+        match self {
+            Self::Generic | Self::OpenAi => true,
+            Self::Native => false,
+        }
+    }
 }
 
 impl ProtocolDescriptor {

@@ -1,8 +1,8 @@
 //! `image_edit`: `POST /v1/images/edits`, as OpenAI's API reference defines it.
 
 use super::descriptor::{
-    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
-    no_older_spellings,
+    DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium, ProtocolDescriptor,
+    ProtocolHeaders, no_older_spellings,
 };
 use super::{chat, responses};
 use crate::error_body::{ErrorShape, error_json};
@@ -20,6 +20,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     medium: GenerationMedium::Image,
     cost: DuplicateRequestCost::PaidWork,
     tasks: None,
+    served_by: None,
+    forms: Some(FormReading::Kept),
     has_model_list: true,
     has_request_id_in_body: false,
     headers: &ProtocolHeaders::NONE,

@@ -31,6 +31,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::Never),
     tasks: None,
+    served_by: None,
+    forms: None,
     has_model_list: true,
     has_request_id_in_body: false,
     headers: &HEADERS,

@@ -10,6 +10,7 @@ fn a_protocol_has_one_word_in_configuration_and_logs() {
         "responses",
         "image_edit",
         "video",
+        "videos",
         "family_a",
         "family_b",
     ];

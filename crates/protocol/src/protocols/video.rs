@@ -20,6 +20,8 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     medium: GenerationMedium::Video,
     cost: DuplicateRequestCost::PaidWork,
     tasks: Some(TaskApiFormat::Generic),
+    served_by: None,
+    forms: None,
     has_model_list: false,
     has_request_id_in_body: true,
     headers: &ProtocolHeaders::NONE,

@@ -55,6 +55,7 @@ pub(super) fn task() -> TaskId {
         ratio: None,
         upstream: "cgt-1".into(),
         family: "family_a".into(),
+        requested: Default::default(),
     }
 }
 

@@ -39,11 +39,11 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     build: |settings, context| {
         let config: CallbacksConfig = read_settings_or_default(settings)?;
         let format = match context.protocol.and_then(|it| it.descriptor().tasks) {
-            Some(TaskApiFormat::Generic) => CallerStatusFormat::Generic,
+            Some(TaskApiFormat::Generic | TaskApiFormat::OpenAi) => CallerStatusFormat::Generic,
             Some(TaskApiFormat::Native) => CallerStatusFormat::Native,
             None => {
                 return Err(InvalidSettings::new(
-                    "`callbacks` requires a route with `protocol: video`, `family_a` or `family_b`",
+                    "`callbacks` requires a route with `protocol: video`, `videos`, `family_a` or `family_b`",
                 )
                 .hint("write the protocol in the route"));
             }

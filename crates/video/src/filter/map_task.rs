@@ -2,6 +2,7 @@
 //!
 //! The differences between families are data; this filter applies them, and opens and seals task ids.
 
+mod delete;
 mod mapped_create;
 mod poll;
 mod request;
@@ -14,14 +15,16 @@ use bytes::Bytes;
 use headgate_core::catalog::model::Catalog;
 use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, InvalidSettings,
-    read_settings, settings_schema,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
+    InvalidSettings, read_settings, settings_schema,
 };
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_core::state::StateStore;
 use headgate_core::task::family::UnsupportedFieldPolicy;
+use headgate_core::task::openai_video;
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
+use headgate_protocol::TaskApiFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -51,8 +54,16 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         if context.tasks.keys.is_none() {
             return Err(InvalidSettings::new("`map_task` requires `task_keys`").hint(NO_KEYS_HINT));
         }
+        let is_openai = format(context) == TaskApiFormat::OpenAi;
+        if operation == TaskOperation::Delete && !is_openai {
+            return Err(InvalidSettings::new(
+                "`operation: delete` requires a route with `protocol: videos`",
+            )
+            .at("/operation")
+            .hint("write `operation: cancel`, or the protocol in the route"));
+        }
         let is_about_a_task = PARAMETERS.iter().any(|name| (context.has_parameter)(name));
-        if matches!(operation, TaskOperation::Query | TaskOperation::Cancel) && !is_about_a_task {
+        if operation.is_about_a_task() && !is_about_a_task {
             return Err(
                 InvalidSettings::new("the route's path has no parameter for the task id")
                     .at("/operation")
@@ -65,7 +76,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
                 UnsupportedFieldPolicyConfig::Refuse => UnsupportedFieldPolicy::Refuse,
                 UnsupportedFieldPolicyConfig::Ignore => UnsupportedFieldPolicy::Ignore,
             },
-            is_generic: context.is_generic_task_route(),
+            format: format(context),
             rules: schema_check::FamilySchemas::from_context(context)?,
             tasks: context.tasks.clone(),
             polls: context.features.get(),
@@ -88,8 +99,21 @@ enum TaskOperation {
     Query,
     /// Cancels a task, in the statuses in which its family supports it.
     Cancel,
+    /// Deletes a task, on routes with `protocol: videos`: cancels one that its family can cancel, and replies 404 to later
+    /// requests for it.
+    Delete,
     /// Replies 404, since a list of the provider has the tasks of all callers.
     List,
+}
+
+impl TaskOperation {
+    /// Whether the path names a task.
+    fn is_about_a_task(self) -> bool {
+        match self {
+            Self::Query | Self::Cancel | Self::Delete => true,
+            Self::Create | Self::List => false,
+        }
+    }
 }
 
 /// What happens to a field that the family does not support or the generic protocol does not define.
@@ -117,8 +141,8 @@ struct MapTaskConfig {
 struct MapTaskFilter {
     operation: TaskOperation,
     unsupported: UnsupportedFieldPolicy,
-    /// Whether callers use the generic protocol, not that of the channel's family.
-    is_generic: bool,
+    /// The format of the callers' requests and responses.
+    format: TaskApiFormat,
     rules: schema_check::FamilySchemas,
     tasks: Arc<TaskSettings>,
     polls: Arc<TaskStatusFetcher>,
@@ -128,9 +152,12 @@ struct MapTaskFilter {
 
 impl Filter for MapTaskFilter {
     fn add_to_contract(&self, contract: &mut RouteApiDescription) {
-        if self.is_generic && self.operation != TaskOperation::List {
-            contract.content = Some(GatewayResponseContent::VideoTask);
-        }
+        contract.content = match (self.format, self.operation) {
+            (_, TaskOperation::List) | (TaskApiFormat::Native, _) => return,
+            (_, TaskOperation::Delete) => Some(GatewayResponseContent::DeletedVideo),
+            (TaskApiFormat::OpenAi, _) => Some(GatewayResponseContent::OpenAiVideo),
+            (TaskApiFormat::Generic, _) => Some(GatewayResponseContent::VideoTask),
+        };
     }
 
     fn declare(&self) -> FilterDeclaration {
@@ -139,20 +166,21 @@ impl Filter for MapTaskFilter {
                 response_body: ResponseBodyAccess::Replace,
                 ..FilterDeclaration::default()
             },
-            TaskOperation::Query | TaskOperation::Cancel | TaskOperation::List => {
-                FilterDeclaration {
-                    replies_always: true,
-                    ignores_body: true,
-                    ..FilterDeclaration::default()
-                }
-            }
+            TaskOperation::Query
+            | TaskOperation::Cancel
+            | TaskOperation::Delete
+            | TaskOperation::List => FilterDeclaration {
+                replies_always: true,
+                ignores_body: true,
+                ..FilterDeclaration::default()
+            },
         }
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.operation {
             TaskOperation::Create => HookResult::next(),
-            TaskOperation::Query | TaskOperation::Cancel => {
+            TaskOperation::Query | TaskOperation::Cancel | TaskOperation::Delete => {
                 HookResult::from(self.find_task(request))
             }
             TaskOperation::List => HookResult::fail(no_list()),
@@ -161,9 +189,13 @@ impl Filter for MapTaskFilter {
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.operation {
-            TaskOperation::Create => HookResult::from(self.retain_capable(request)),
+            TaskOperation::Create => {
+                let able = self.retain_capable(request);
+                HookResult::from(able.map_err(|fault| self.with_callers_names(fault)))
+            }
             TaskOperation::Query => HookResult::later(self.query(request)),
             TaskOperation::Cancel => HookResult::later(self.cancel(request)),
+            TaskOperation::Delete => HookResult::later(self.delete(request)),
             TaskOperation::List => HookResult::fail(no_list()),
         }
     }
@@ -176,7 +208,7 @@ impl Filter for MapTaskFilter {
         HookResult::from(match self.operation {
             TaskOperation::Create => self.prepare_create(request, attempt),
             // Queries and cancels are subrequests, not attempts.
-            TaskOperation::Query | TaskOperation::Cancel => Ok(()),
+            TaskOperation::Query | TaskOperation::Cancel | TaskOperation::Delete => Ok(()),
             TaskOperation::List => Err(no_list()),
         })
     }
@@ -192,6 +224,29 @@ impl Filter for MapTaskFilter {
         }
         self.translate_error(response, body);
         HookResult::done()
+    }
+}
+
+impl MapTaskFilter {
+    /// Whether creates come in the generic format, not in that of the channel's family.
+    fn is_generic(&self) -> bool {
+        self.format.is_generic()
+    }
+
+    /// A fault of a create with the caller's names of its fields.
+    fn with_callers_names(&self, fault: Fault) -> Fault {
+        match self.format {
+            TaskApiFormat::OpenAi => openai_video::with_field_names(fault),
+            TaskApiFormat::Generic | TaskApiFormat::Native => fault,
+        }
+    }
+}
+
+/// The format of the route's callers.
+fn format(context: &BuildContext<'_>) -> TaskApiFormat {
+    match context.protocol {
+        None => TaskApiFormat::Generic,
+        Some(protocol) => protocol.descriptor().tasks.unwrap_or(TaskApiFormat::Native),
     }
 }
 

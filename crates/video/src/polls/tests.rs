@@ -55,6 +55,7 @@ fn question(state: Arc<dyn StateStore>, change: impl FnOnce(&mut VideoFamily)) -
         ratio: None,
         upstream: "up-1".into(),
         family: "family-b".into(),
+        requested: Default::default(),
     };
     CallerStatusPoll {
         family: Arc::new(family),

@@ -45,6 +45,7 @@ fn task(family: &str) -> TaskId {
         ratio: None,
         upstream: "up-1".into(),
         family: family.into(),
+        requested: Default::default(),
     }
 }
 

@@ -1,9 +1,12 @@
-//! The binary layout of a task id's fields: a version, two numbers, six texts with their lengths.
+//! The binary layout of a task id's fields: a version, two numbers, six texts with their lengths, and in version 2 two more.
 
 use super::TaskId;
+use crate::task::requested_format::RequestedVideoFormat;
 
 /// The first byte. A new layout gets a new number, and ids with the old one can still be opened.
 const VERSION: u8 = 1;
+/// The layout of tasks that were created in OpenAI's format, with what their create asked for.
+const VERSION_WITH_FORMAT: u8 = 2;
 
 /// The number of value bits in a byte of a variable-length number; the highest bit says that more bytes follow.
 const BITS: u32 = 7;
@@ -18,27 +21,46 @@ pub(super) fn encode(task: &TaskId) -> Vec<u8> {
         ratio,
         upstream,
         family,
+        requested,
     } = task;
-    let mut bytes = vec![VERSION];
+    let RequestedVideoFormat { seconds, size } = requested;
+    let has_format = seconds.is_some() || size.is_some();
+    let mut bytes = vec![match has_format {
+        true => VERSION_WITH_FORMAT,
+        false => VERSION,
+    }];
     push_number(&mut bytes, *created);
     bytes.extend(credential.to_be_bytes());
     let ratio = ratio.as_deref().unwrap_or_default();
     for text in [caller, channel, family, model, ratio, upstream] {
-        push_number(&mut bytes, text.len() as u64);
-        bytes.extend(text.as_bytes());
+        push_text(&mut bytes, text);
+    }
+    for text in [seconds, size].into_iter().filter(|_| has_format) {
+        push_text(&mut bytes, text.as_deref().unwrap_or_default());
     }
     bytes
 }
 
 /// Decodes what [`encode`] wrote; `None` for anything else.
 pub(super) fn decode(bytes: &[u8]) -> Option<TaskId> {
-    let mut rest = bytes.strip_prefix(&[VERSION])?;
+    let (version, mut rest) = bytes.split_first()?;
+    let has_format = match *version {
+        VERSION => false,
+        VERSION_WITH_FORMAT => true,
+        _ => return None,
+    };
     let created = take_number(&mut rest)?;
     let (credential, after) = rest.split_first_chunk()?;
     rest = after;
     let mut text = || take_text(&mut rest);
     let (caller, channel, family) = (text()?, text()?, text()?);
     let (model, ratio, upstream) = (text()?, text()?, text()?);
+    let mut requested = RequestedVideoFormat::default();
+    if has_format {
+        let optional = |text: String| (!text.is_empty()).then_some(text);
+        requested.seconds = optional(text()?);
+        requested.size = optional(text()?);
+    }
     rest.is_empty().then_some(TaskId {
         caller,
         channel,
@@ -48,7 +70,13 @@ pub(super) fn decode(bytes: &[u8]) -> Option<TaskId> {
         ratio: (!ratio.is_empty()).then_some(ratio),
         upstream,
         family,
+        requested,
     })
+}
+
+fn push_text(bytes: &mut Vec<u8>, text: &str) {
+    push_number(bytes, text.len() as u64);
+    bytes.extend(text.as_bytes());
 }
 
 fn push_number(bytes: &mut Vec<u8>, mut number: u64) {

@@ -1,6 +1,7 @@
 //! Tests of sealed ids: an id opens to what was sealed, and no other text opens.
 
 use super::*;
+use crate::task::requested_format::RequestedVideoFormat;
 use proptest::prelude::*;
 
 fn key(letter: char) -> TaskIdKey {
@@ -22,6 +23,7 @@ fn task() -> TaskId {
         ratio: Some("16:9".into()),
         upstream: "0385dc79-5ff8-4d82-bcb6-1dc1ad6e6a4f".into(),
         family: "family-b".into(),
+        requested: RequestedVideoFormat::default(),
     }
 }
 
@@ -31,9 +33,12 @@ prop_compose! {
         ratio in prop::option::of(".{1,10}"),
         credential: u64,
         created: u64,
+        format in prop::array::uniform2(prop::option::of(".{1,10}")),
     ) -> TaskId {
         let [caller, channel, model, upstream, family] = texts;
-        TaskId { caller, channel, credential, model, created, ratio, upstream, family }
+        let [seconds, size] = format;
+        let requested = RequestedVideoFormat { seconds, size };
+        TaskId { caller, channel, credential, model, created, ratio, upstream, family, requested }
     }
 }
 

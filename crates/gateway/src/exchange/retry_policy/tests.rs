@@ -261,7 +261,7 @@ fn the_protocols_of_the_channels_decide_and_not_the_callers() {
         (&[Protocol::Video, Protocol::Chat], Paid),
     ] {
         let protocols = channels.iter().copied();
-        let protocols = protocols.map(|protocol| Some(ChannelProtocol::same_as(protocol)));
+        let protocols = protocols.map(|protocol| Some(ChannelProtocol::for_caller(protocol)));
         let safety = RetrySafety::for_request(&request, protocols);
         assert_eq!(safety, expected, "{channels:?}");
     }

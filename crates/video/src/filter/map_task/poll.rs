@@ -16,8 +16,10 @@ use headgate_core::subrequest::{
 };
 use headgate_core::task::family::{RequestTemplate, TaskCancelCall, VideoFamily};
 use headgate_core::task::id::TaskId;
+use headgate_core::task::openai_video;
 use headgate_core::task::state::TaskState;
 use headgate_core::task::status::{ID_BYTES_MIN, TaskStatus};
+use headgate_protocol::TaskApiFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -27,6 +29,8 @@ use std::time::Duration;
 
 /// The provider's status, if the family does not define it.
 const UPSTREAM_STATUS: HeaderName = HeaderName::from_static("x-headgate-upstream-status");
+/// When SDKs of OpenAI poll again, in milliseconds (`resources/videos.py`).
+const POLL_AFTER_MS: HeaderName = HeaderName::from_static("openai-poll-after-ms");
 /// Minimum `retry-after` of a status response: tasks take minutes.
 const POLL_INTERVAL_MIN: Duration = Duration::from_secs(5);
 /// How long a query waits while its channel is at its limits. A cancel does not wait: meanwhile the task could finish,
@@ -34,11 +38,11 @@ const POLL_INTERVAL_MIN: Duration = Duration::from_secs(5);
 const CHANNEL_MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// A task of the caller, and how to query it.
-struct QueryableTask {
+pub(super) struct QueryableTask {
     candidate: Candidate,
-    status_query: CallerStatusPoll,
+    pub status_query: CallerStatusPoll,
     /// The task id as the caller sent it.
-    id: String,
+    pub id: String,
 }
 
 impl MapTaskFilter {
@@ -48,6 +52,9 @@ impl MapTaskFilter {
             return Ok(FilterAction::Continue);
         };
         let polled = self.polled_task(request)?;
+        if self.is_deleted(&polled).await {
+            return Err(unknown());
+        }
         let subrequest = polled.status_request(request, &subrequests)?;
         match self
             .polls
@@ -105,7 +112,7 @@ impl MapTaskFilter {
         }
     }
 
-    fn polled_task(&self, request: &RequestView) -> Result<QueryableTask, Fault> {
+    pub(super) fn polled_task(&self, request: &RequestView) -> Result<QueryableTask, Fault> {
         let destination = request.destination.as_ref().ok_or_else(no_family)?;
         let candidate = destination.candidates.first().ok_or_else(no_family)?;
         Ok(QueryableTask {
@@ -129,16 +136,16 @@ impl MapTaskFilter {
         let status = family
             .status(&report.response, task, report.reported_ms)
             .map_err(|unreadable| no_family().source(unreadable))?;
-        let body = match self.is_generic {
-            true => status.render(&polled.id, task),
+        let body = match self.is_generic() {
+            true => self.render(&status, polled),
             false => self.native(polled, &report.response, Some(&status)),
         };
-        Ok(reply(StatusCode::OK, head(&status, poll_after), body))
+        Ok(reply(StatusCode::OK, self.head(&status, poll_after), body))
     }
 
     /// A provider's error in the caller's protocol. Callers of the generic protocol get a status instead of 404:
     /// providers forget tasks, and some know a new task only after a while.
-    fn error_reply(
+    pub(super) fn error_reply(
         &self,
         request: &RequestView,
         polled: &QueryableTask,
@@ -148,10 +155,10 @@ impl MapTaskFilter {
             StatusQueryError::Failed(fault) => return Err(fault.without_source()),
             StatusQueryError::Refused(refused) => refused,
         };
-        if self.is_generic && refused.status == StatusCode::NOT_FOUND {
+        if self.is_generic() && refused.status == StatusCode::NOT_FOUND {
             let status = polled.family().missing(polled.task(), unix_ms());
-            let body = status.render(&polled.id, polled.task());
-            let head = head(&status, Duration::ZERO);
+            let body = self.render(&status, polled);
+            let head = self.head(&status, Duration::ZERO);
             return Ok(reply(StatusCode::OK, head, body));
         }
         let error = (refused.status, &refused.body);
@@ -194,12 +201,12 @@ impl MapTaskFilter {
             let now = edits.apply(before.response.body()).to_bytes();
             self.polls.record_response(&polled.status_query, now);
         }
-        let body = if self.is_generic {
+        let body = if self.is_generic() {
             let mut status = family
                 .status(&before.response, task, unix_ms())
                 .map_err(|unreadable| no_family().source(unreadable))?;
             status.state = TaskState::Cancelled;
-            status.render(&polled.id, task)
+            self.render(&status, polled)
         } else {
             match JsonDocument::parse(returned.body.clone(), &JsonLimits::default()) {
                 Ok(response) => self.native(polled, &response, None),
@@ -207,6 +214,33 @@ impl MapTaskFilter {
             }
         };
         Ok(reply(StatusCode::OK, HeaderMap::new(), body))
+    }
+
+    /// A status in the generic format or in OpenAI's.
+    fn render(&self, status: &TaskStatus, polled: &QueryableTask) -> Bytes {
+        match self.format {
+            TaskApiFormat::OpenAi => openai_video::render(status, &polled.id, polled.task()),
+            TaskApiFormat::Generic | TaskApiFormat::Native => {
+                status.render(&polled.id, polled.task())
+            }
+        }
+    }
+
+    fn head(&self, status: &TaskStatus, poll_after: Duration) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let word = status.upstream_word.as_deref();
+        if let Some(word) = word.and_then(|word| HeaderValue::from_str(word).ok()) {
+            headers.insert(UPSTREAM_STATUS, word);
+        }
+        if !status.state.is_terminal() {
+            let wait = poll_after.max(POLL_INTERVAL_MIN).as_millis();
+            let wait_ms = u64::try_from(wait).unwrap_or(u64::MAX);
+            headers.insert(header::RETRY_AFTER, wait_ms.div_ceil(1_000).into());
+            if self.format == TaskApiFormat::OpenAi {
+                headers.insert(POLL_AFTER_MS, wait_ms.into());
+            }
+        }
+        headers
     }
 
     fn native(
@@ -221,15 +255,15 @@ impl MapTaskFilter {
 }
 
 impl QueryableTask {
-    fn family(&self) -> &Arc<VideoFamily> {
+    pub fn family(&self) -> &Arc<VideoFamily> {
         &self.status_query.family
     }
 
-    fn task(&self) -> &TaskId {
+    pub fn task(&self) -> &TaskId {
         &self.status_query.task
     }
 
-    fn status_request(
+    pub fn status_request(
         &self,
         request: &RequestView,
         subrequests: &SubrequestClient,
@@ -283,24 +317,7 @@ impl QueryableTask {
     }
 }
 
-fn head(status: &TaskStatus, poll_after: Duration) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    let word = status.upstream_word.as_deref();
-    if let Some(word) = word.and_then(|word| HeaderValue::from_str(word).ok()) {
-        headers.insert(UPSTREAM_STATUS, word);
-    }
-    if !status.state.is_terminal() {
-        let seconds = poll_after
-            .max(POLL_INTERVAL_MIN)
-            .as_millis()
-            .div_ceil(1_000);
-        let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    headers
-}
-
-fn reply(status: StatusCode, mut headers: HeaderMap, body: Bytes) -> FilterAction {
+pub(super) fn reply(status: StatusCode, mut headers: HeaderMap, body: Bytes) -> FilterAction {
     let json = HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, json);
     LocalReply {

@@ -28,13 +28,13 @@ impl MapTaskFilter {
         })?;
         let family = channel.family.as_ref().ok_or_else(no_family)?;
         // A route for one family does not accept ids of another.
-        let speaks = request
-            .protocol
-            .is_none_or(|protocol| self.is_generic || channel.protocols.contains(&protocol));
+        let speaks = request.protocol.is_none_or(|protocol| {
+            self.is_generic() || channel.protocols.contains(&protocol.on_channels())
+        });
         if *family.name != *task.family || !speaks {
             return Err(unknown());
         }
-        let protocol = request.protocol.map(ChannelProtocol::same_as);
+        let protocol = request.protocol.map(ChannelProtocol::for_caller);
         request.destination = Some(RequestDestination {
             model: self.catalog.get(&task.model).cloned(),
             candidates: [Candidate::for_task(channel.clone(), &task, protocol)].into(),
@@ -94,7 +94,7 @@ impl MapTaskFilter {
             .family
             .clone()
             .ok_or_else(no_family)?;
-        let path = match self.is_generic {
+        let path = match self.is_generic() {
             true => {
                 let create = create_for(request, &attempt.candidate);
                 let create = create.ok_or_else(no_family)?;
@@ -120,7 +120,7 @@ impl MapTaskFilter {
         candidate: &Candidate,
         family: &VideoFamily,
     ) -> Result<(), Fault> {
-        if !self.is_generic || create_for(request, candidate).is_some() {
+        if !self.is_generic() || create_for(request, candidate).is_some() {
             return Ok(());
         }
         let body = request.body.scanned();
@@ -160,7 +160,7 @@ impl MapTaskFilter {
         request: &mut RequestView,
         able: &mut Vec<Candidate>,
     ) -> Result<(), Fault> {
-        if self.is_generic {
+        if self.is_generic() {
             return Ok(());
         }
         let Some(body) = request.body.document() else {

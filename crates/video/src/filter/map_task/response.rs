@@ -11,7 +11,9 @@ use headgate_core::state::calendar::unix_ms;
 use headgate_core::task::TaskSettings;
 use headgate_core::task::family::{SentCreate, VideoFamily};
 use headgate_core::task::id::{TaskId, credential_fingerprint};
+use headgate_core::task::openai_video;
 use headgate_core::task::status::{TaskStatus, created};
+use headgate_protocol::TaskApiFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -53,13 +55,14 @@ impl MapTaskFilter {
             response.headers.insert(IGNORED, names);
         }
         response.request.info.response_id = Some(id.clone());
-        Ok(match self.is_generic {
-            true => {
-                // The generic protocol has no other success, whichever the vendor has.
-                response.status = StatusCode::OK;
-                created(&id)
-            }
-            false => native(&self.tasks, &family, &document, &id, &task, None),
+        if self.is_generic() {
+            // These formats have no other success, whichever the vendor has.
+            response.status = StatusCode::OK;
+        }
+        Ok(match self.format {
+            TaskApiFormat::Generic => created(&id),
+            TaskApiFormat::OpenAi => openai_video::created(&id, &task),
+            TaskApiFormat::Native => native(&self.tasks, &family, &document, &id, &task, None),
         })
     }
 
@@ -92,7 +95,7 @@ impl MapTaskFilter {
         response: &ResponseView<'_>,
         family: &VideoFamily,
     ) -> Option<HeaderValue> {
-        match self.is_generic {
+        match self.is_generic() {
             true => create_for(response.request, response.candidate?)?
                 .ignored
                 .clone(),
@@ -120,7 +123,7 @@ impl MapTaskFilter {
         if price.is_some()
             && let Some(body) = response.request.body.document()
         {
-            let video = family.requested_video(body, self.is_generic);
+            let video = family.requested_video(body, self.is_generic());
             response
                 .request
                 .state
@@ -157,6 +160,7 @@ impl MapTaskFilter {
             ratio: create.and_then(|create| create.ratio.clone()),
             upstream,
             family: family.name.to_string(),
+            requested: request.state.get().cloned().unwrap_or_default(),
         })
     }
 }

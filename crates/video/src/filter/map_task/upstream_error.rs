@@ -27,7 +27,7 @@ impl MapTaskFilter {
             .as_ref()
             .and_then(|document| family.error(document));
         match error {
-            Some(error) if self.is_generic => Some(generic(status, error)),
+            Some(error) if self.is_generic() => Some(generic(status, error)),
             Some(_) => None,
             None => {
                 let message = document
