@@ -101,6 +101,8 @@ async fn a_video_is_read_in_ranges_with_the_credential_or_only_without() {
             vendor.name
         );
         assert_eq!(part.headers["content-range"], "bytes 4-7/5000");
+        let with_key = file(&simulator, &format!("{url}&key=sk-one"), &[]).await;
+        assert_eq!(with_key.status, 400, "{}", vendor.name);
         for credential in [vendor.credential, ("authorization", "Bearer sk-caller")] {
             let refused = file(&simulator, &url, &[credential]).await;
             assert_eq!(refused.status, 400, "{}", vendor.name);
