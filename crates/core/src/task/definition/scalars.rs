@@ -60,7 +60,7 @@ enum OneOrMoreSources {
 #[serde(untagged)]
 enum ShortOrFullFieldMapping {
     To(String),
-    Full(FullFieldMapping),
+    Full(Box<FullFieldMapping>),
 }
 
 /// Exactly one of `to`, `query`, `refuse` and `ignore`; none of them for a field that only expressions read.
@@ -116,7 +116,7 @@ impl From<ShortOrFullFieldMapping> for FieldMappingConfig {
                     required,
                     refuse,
                     ignore,
-                } = full;
+                } = *full;
                 Self {
                     to,
                     query,

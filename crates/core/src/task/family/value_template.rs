@@ -206,7 +206,7 @@ impl Placeholder {
         found.min_by_key(|(at, _)| *at)
     }
 
-    fn fill<'v>(self, value: &'v str) -> Result<&'v str, TemplateError> {
+    fn fill(self, value: &str) -> Result<&str, TemplateError> {
         let data_uri = || split_data_uri(value).ok_or(TemplateError::NoDataUri);
         Ok(match self {
             Self::Value => value,
