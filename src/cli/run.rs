@@ -7,7 +7,7 @@ use super::{CommandError, limits};
 use crate::features::FEATURES;
 use crate::memory::trim::MemoryTrim;
 use headgate_admin::AdminApp;
-use headgate_admin::access::AdminAccessControl;
+use headgate_admin::access::AdminAuthenticator;
 use headgate_admin::event_streams::EventStreamQuota;
 use headgate_admin::findings::history::StatefulFindingSources;
 use headgate_admin::findings::watch::FindingChangeLogger;
@@ -114,7 +114,7 @@ pub fn gateway(
         metrics: metrics.clone(),
         access_log: access_log.clone(),
         ready: ready.clone(),
-        access: Arc::new(AdminAccessControl::new(admin)),
+        access: Arc::new(AdminAuthenticator::new(admin)),
         event_streams: EventStreamQuota::default(),
         log_filter: log.filter,
         findings: Arc::new(StatefulFindingSources::new(features)),

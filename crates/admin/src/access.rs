@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// What protects the admin pages, besides the keys of the configuration.
-pub struct AdminAccessControl {
+pub struct AdminAuthenticator {
     /// The address of the listener.
     pub(super) listener: SocketAddr,
     pub(super) sessions: AdminSessions,
@@ -30,7 +30,7 @@ pub(super) enum AdminUser {
     Unknown,
 }
 
-impl AdminAccessControl {
+impl AdminAuthenticator {
     /// Protects the pages of the listener at this address.
     pub fn new(listener: SocketAddr) -> Self {
         Self {

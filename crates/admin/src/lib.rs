@@ -25,7 +25,7 @@ pub mod router;
 mod session;
 mod traffic_page;
 
-use access::{AdminAccessControl, AdminUser};
+use access::{AdminAuthenticator, AdminUser};
 use audit::ActionAuditGuard;
 use bytes::Bytes;
 use event_streams::EventStreamQuota;
@@ -73,7 +73,7 @@ pub struct AdminApp {
     pub access_log: Arc<AccessLog>,
     /// False once the process is told to stop, so that load balancers send no new traffic here.
     pub ready: Arc<AtomicBool>,
-    pub access: Arc<AdminAccessControl>,
+    pub access: Arc<AdminAuthenticator>,
     pub event_streams: EventStreamQuota,
     pub log_filter: LogFilterControl,
     pub findings: Arc<StatefulFindingSources>,

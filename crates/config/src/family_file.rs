@@ -73,7 +73,7 @@ pub fn parse(
             (child("/families", &name), name)
         }
     };
-    let family = FamilyInFile {
+    let family = FamilyLocation {
         document,
         at,
         is_section,
@@ -82,14 +82,14 @@ pub fn parse(
 }
 
 /// A family within a checked document.
-struct FamilyInFile {
+struct FamilyLocation {
     document: ConfigDocument,
     /// Its pointer; empty for a file of its own.
     at: String,
     is_section: bool,
 }
 
-impl FamilyInFile {
+impl FamilyLocation {
     fn build(&self, name: &str, value: Value) -> Result<VideoFamily, InvalidConfig> {
         let value = value.pointer(&self.at).cloned().unwrap_or_default();
         let config = serde_json::from_value::<VideoFamilyDefinitionConfig>(value);

@@ -39,7 +39,7 @@ use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::body_reading::RequestBodyFormat;
 use headgate_core::filter::body_stream::body_stream;
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::stream_info::{ResponseDenialReply, UpstreamProcessing, UsageReport};
+use headgate_core::filter::stream_info::{DenialReplyForReplay, UpstreamProcessing, UsageReport};
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{FilterAction, LocalReply, RequestBodyNeed};
 use headgate_observe::open_requests::OpenRequestGuard;
@@ -350,7 +350,7 @@ impl Exchange<'_> {
         let is_accepted = self.request.info.processing == UpstreamProcessing::Accepted;
         if is_accepted && matches!(fault.kind, FaultKind::Denied(_)) {
             let denial = reply::from_fault(self.request.protocol, fault, &self.request.id);
-            self.request.state.set(ResponseDenialReply(denial));
+            self.request.state.set(DenialReplyForReplay(denial));
         }
     }
 

@@ -28,7 +28,7 @@ pub enum RateLimitUnit {
 
 /// The rate limit headers of a protocol.
 #[derive(Debug)]
-pub struct RateLimitHeaderFormat {
+pub struct CallerRateLimitHeaderFormat {
     /// The names for the limit, what remains of it, and its reset.
     pub requests: [HeaderName; 3],
     pub tokens: [HeaderName; 3],
@@ -46,7 +46,7 @@ pub enum ResetFormat {
 
 /// The headers for the limits of each unit; `now` is in Unix milliseconds.
 pub fn headers(
-    format: &RateLimitHeaderFormat,
+    format: &CallerRateLimitHeaderFormat,
     limits: impl IntoIterator<Item = (RateLimitUnit, CallerRateLimitStatus)>,
     now: u64,
 ) -> Vec<(HeaderName, HeaderValue)> {

@@ -23,7 +23,7 @@ pub fn status_request(
 ) -> SubrequestFuture {
     // Sends nothing until it is awaited.
     let status = subrequests.send(query.clone());
-    let request = StatusRequest {
+    let request = StatusAndResultQuery {
         subrequests: subrequests.clone(),
         query,
         family: family.clone(),
@@ -38,14 +38,14 @@ pub fn call_headers(call: &RequestTemplate) -> HeaderMap {
     headers.map(|(name, value)| (name.clone(), value)).collect()
 }
 
-struct StatusRequest {
+struct StatusAndResultQuery {
     subrequests: SubrequestClient,
     query: Subrequest,
     family: Arc<VideoFamily>,
     task: TaskId,
 }
 
-impl StatusRequest {
+impl StatusAndResultQuery {
     /// The response to the query, with the result in it.
     async fn complete(&self, mut status: SubrequestResponse) -> Result<SubrequestResponse, Fault> {
         if !status.status.is_success() {

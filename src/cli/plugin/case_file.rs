@@ -1,7 +1,7 @@
 //! Files of test cases, as `plugins/README.md` describes them.
 
 use super::case_json::CaseJsonText;
-use super::case_message::{CaseBodyDelivery, CaseMessage};
+use super::case_message::{CaseBodyDelivery, CaseInputMessage};
 use super::expectation::CaseExpectation;
 use super::rules::{CaseGrants, CaseRulesChoice};
 use chrono::{Offset, Utc};
@@ -58,9 +58,9 @@ pub struct PluginTestCase {
     pub properties: CaseProperties,
     /// What the caller sends. Default: `GET /` without a body.
     #[serde(default)]
-    pub request: CaseMessage,
+    pub request: CaseInputMessage,
     /// What the provider responds. Default: the case ends after the request.
-    pub response: Option<CaseMessage>,
+    pub response: Option<CaseInputMessage>,
     /// Responses to the HTTP calls of the plugin, in the order of the calls. Default: none.
     #[serde(default)]
     pub calls: Vec<CaseCallResponse>,
@@ -85,7 +85,7 @@ pub struct CaseCallResponse {
     /// The channel that the plugin must call.
     pub channel: String,
     /// What the plugin receives. Default: status 503 without a body.
-    pub response: Option<CaseMessage>,
+    pub response: Option<CaseInputMessage>,
     /// Whether there is no response. Default: false.
     #[serde(default)]
     pub fails: bool,
@@ -147,7 +147,7 @@ impl PluginTestCase {
             return Err("a case with `exchange: false` has no messages");
         }
         let has_events =
-            |message: &CaseMessage| matches!(message.body, CaseBodyDelivery::Events(_));
+            |message: &CaseInputMessage| matches!(message.body, CaseBodyDelivery::Events(_));
         if has_events(&self.request) {
             return Err("`events` is only for a response");
         }

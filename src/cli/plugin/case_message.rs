@@ -10,7 +10,7 @@ use std::fmt;
 /// A message as it arrives at the plugin.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(try_from = "CaseMessageYaml")]
-pub struct CaseMessage {
+pub struct CaseInputMessage {
     pub headers: CaseHeaders,
     pub body: CaseBodyDelivery,
 }
@@ -50,7 +50,7 @@ struct CaseMessageYaml {
     events: Option<Vec<String>>,
 }
 
-impl TryFrom<CaseMessageYaml> for CaseMessage {
+impl TryFrom<CaseMessageYaml> for CaseInputMessage {
     type Error = &'static str;
 
     fn try_from(config: CaseMessageYaml) -> Result<Self, Self::Error> {
@@ -84,7 +84,7 @@ impl TryFrom<CaseMessageYaml> for CaseMessage {
     }
 }
 
-impl CaseMessage {
+impl CaseInputMessage {
     pub fn method(&self) -> Method {
         let default = match self.body {
             CaseBodyDelivery::None => Method::GET,
@@ -211,7 +211,7 @@ impl<'de> Visitor<'de> for HeaderValuesVisitor {
 mod tests {
     use super::*;
 
-    fn message(yaml: &str) -> CaseMessage {
+    fn message(yaml: &str) -> CaseInputMessage {
         serde_saphyr::from_str(yaml).unwrap_or_else(|error| panic!("{yaml}: {error}"))
     }
 
@@ -283,7 +283,7 @@ mod tests {
             ("{bodies: a}", "bodies"),
         ];
         for (yaml, expected) in table {
-            let error = serde_saphyr::from_str::<CaseMessage>(yaml).unwrap_err();
+            let error = serde_saphyr::from_str::<CaseInputMessage>(yaml).unwrap_err();
             assert!(error.to_string().contains(expected), "{yaml}: {error}");
         }
     }

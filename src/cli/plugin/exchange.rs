@@ -1,7 +1,7 @@
 //! One exchange of a test case, on the host that the gateway uses.
 
 use super::case_file::PluginTestCase;
-use super::case_message::{CaseBodyDelivery, CaseMessage};
+use super::case_message::{CaseBodyDelivery, CaseInputMessage};
 use super::host_services::CaseHostServices;
 use super::outcome::{CaseOutcome, CaseRunEnd, PluginOutputMessage};
 use super::rules::CaseMessageRules;
@@ -147,7 +147,7 @@ async fn exchange_messages(
 async fn respond(
     stream: &mut PluginStream,
     exchange: &mut LentExchange,
-    response: &CaseMessage,
+    response: &CaseInputMessage,
     rules: &CaseMessageRules,
     outcome: &mut CaseOutcome,
 ) -> Result<(), ExchangeEnd> {
@@ -239,7 +239,7 @@ async fn wait_for_calls(plugin: &Plugin) {
     let _ = tokio::time::timeout(CALLS, waiting).await;
 }
 
-fn request_head(request: &CaseMessage) -> PluginRequestHead {
+fn request_head(request: &CaseInputMessage) -> PluginRequestHead {
     PluginRequestHead {
         method: request.method(),
         scheme: request.pseudo(":scheme", "http"),

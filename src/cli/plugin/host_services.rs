@@ -1,7 +1,7 @@
 //! The environment of a test case: it records the log and the calls, and has the responses of the case.
 
 use super::case_file::CaseCallResponse;
-use super::case_message::CaseMessage;
+use super::case_message::CaseInputMessage;
 use super::outcome::{PluginOutputMessage, RecordedCall};
 use headgate_wasm::{
     PluginHostServices, PluginHttpCall, PluginHttpFuture, PluginHttpResponse, PluginLogLevel,
@@ -107,12 +107,14 @@ impl PluginHostServices for CaseHostServices {
 }
 
 /// The response that the plugin receives.
-fn received(response: Option<&CaseMessage>) -> PluginHttpResponse {
-    let status = response.map_or(StatusCode::SERVICE_UNAVAILABLE, CaseMessage::status);
+fn received(response: Option<&CaseInputMessage>) -> PluginHttpResponse {
+    let status = response.map_or(StatusCode::SERVICE_UNAVAILABLE, CaseInputMessage::status);
     PluginHttpResponse {
         status,
         headers: response.map_or_else(HeaderMap::new, |response| response.headers.plain.clone()),
-        body: response.map(CaseMessage::whole_body).unwrap_or_default(),
+        body: response
+            .map(CaseInputMessage::whole_body)
+            .unwrap_or_default(),
         trailers: HeaderMap::new(),
     }
 }

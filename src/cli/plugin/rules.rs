@@ -1,6 +1,6 @@
 //! The rules of a route as test cases apply them: what of a message the plugin sees, and which of its changes are kept.
 
-use super::case_message::{CaseBodyDelivery, CaseMessage};
+use super::case_message::{CaseBodyDelivery, CaseInputMessage};
 use bytes::Bytes;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_gateway::preview::response_body_kind;
@@ -123,7 +123,7 @@ impl CaseMessageRules {
     }
 
     /// The head of the response as the plugin sees it.
-    pub fn visible_response(&self, given: &CaseMessage) -> PluginResponseHead {
+    pub fn visible_response(&self, given: &CaseInputMessage) -> PluginResponseHead {
         let from_provider = &given.headers.plain;
         let headers = match &self.0 {
             None => from_provider.clone(),
@@ -166,7 +166,7 @@ impl CaseMessageRules {
     }
 
     /// A body as it arrives at the plugin.
-    pub fn visible_body(&self, given: &CaseMessage, is_response: bool) -> CaseBodyDelivery {
+    pub fn visible_body(&self, given: &CaseInputMessage, is_response: bool) -> CaseBodyDelivery {
         match (&self.0, &given.body) {
             (None, body) => body.clone(),
             (Some(_), CaseBodyDelivery::Pieces(_)) => {

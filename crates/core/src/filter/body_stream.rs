@@ -21,7 +21,7 @@ pub struct RequestBodyReceiver {
 /// The caller's side was dropped before the end of the body.
 #[derive(Debug, thiserror::Error)]
 #[error("the request's body broke off")]
-pub struct TruncatedBody;
+pub struct TruncatedRequestBody;
 
 /// State that both sides share.
 #[derive(Default)]
@@ -110,7 +110,7 @@ impl RequestBodyReceiver {
     ///
     /// # Errors
     /// The caller's side was dropped before the end.
-    pub async fn next(&self) -> Result<Option<Bytes>, TruncatedBody> {
+    pub async fn next(&self) -> Result<Option<Bytes>, TruncatedRequestBody> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
@@ -118,7 +118,7 @@ impl RequestBodyReceiver {
     pub fn poll_next(
         &self,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, TruncatedBody>> {
+    ) -> Poll<Result<Option<Bytes>, TruncatedRequestBody>> {
         lock(&self.slot).poll_take(context)
     }
 }
@@ -138,11 +138,13 @@ impl PieceSlot {
     fn poll_take(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, TruncatedBody>> {
+    ) -> Poll<Result<Option<Bytes>, TruncatedRequestBody>> {
         let taken = match std::mem::take(&mut self.content) {
             PieceSlotState::Piece(piece) => Ok(Some(piece)),
             PieceSlotState::End => Ok(None),
-            PieceSlotState::Empty if self.is_abandoned => return Poll::Ready(Err(TruncatedBody)),
+            PieceSlotState::Empty if self.is_abandoned => {
+                return Poll::Ready(Err(TruncatedRequestBody));
+            }
             PieceSlotState::Empty => {
                 self.waiting_since.get_or_insert_with(Instant::now);
                 self.receiver = Some(context.waker().clone());

@@ -56,7 +56,7 @@ pub struct StreamInfo {
 
 /// The denial that the caller got in place of a response of the provider, which had accepted the request; in
 /// [`RequestFilterValues`](super::state::RequestFilterValues), as few exchanges have one.
-pub struct ResponseDenialReply(pub LocalReply);
+pub struct DenialReplyForReplay(pub LocalReply);
 
 /// The calls of services by filters, in few bytes: every exchange has this.
 #[derive(Clone, Copy, Debug, Default)]

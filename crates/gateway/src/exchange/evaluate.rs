@@ -12,7 +12,7 @@ use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, Retry
 use super::suspect_request::suspect_request;
 use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use crate::upstream::client::{SendError, SendProgress};
-use crate::upstream::response::{ExaminedBodyKind, UpstreamResponse};
+use crate::upstream::response::{BodyKindByExamination, UpstreamResponse};
 use bytes::Bytes;
 use headgate_channel::evidence::SuspectRequest;
 use headgate_channel::lease::ChannelLease;
@@ -38,7 +38,7 @@ enum ResponseStartResult {
     /// Nothing of the protocol, by its head.
     Foreign(AttemptFailureClass),
     /// JSON under a success status, as far as it was examined.
-    Json(ExaminedBodyKind),
+    Json(BodyKindByExamination),
     /// An error under a success status.
     EmbeddedError(Bytes),
     /// As that, by which the provider has refused the request, with the status that it stands for.
@@ -71,7 +71,7 @@ impl AttemptLoop<'_> {
                 self.request.info.may_have_cost = had_cost;
                 self.request.info.processing = processing_by(status);
                 response.status = status;
-                response.examined = ExaminedBodyKind::EmbeddedError;
+                response.examined = BodyKindByExamination::EmbeddedError;
                 response.drop_peeked();
                 let end = BodyEnd::Complete;
                 self.fail_with_error(response, lease, BodyReadResult { bytes, end })
@@ -146,17 +146,17 @@ impl AttemptLoop<'_> {
                     return Ok(ResponseStartResult::RefusalUnderSuccess(status, body));
                 }
                 BodyExaminationResult::Success => {
-                    return Ok(ResponseStartResult::Json(ExaminedBodyKind::Success));
+                    return Ok(ResponseStartResult::Json(BodyKindByExamination::Success));
                 }
                 BodyExaminationResult::Undecided => {
-                    return Ok(ResponseStartResult::Json(ExaminedBodyKind::Unknown));
+                    return Ok(ResponseStartResult::Json(BodyKindByExamination::Unknown));
                 }
                 BodyExaminationResult::Failure(body) => {
                     return Ok(ResponseStartResult::EmbeddedError(body));
                 }
                 BodyExaminationResult::Unreadable => return Ok(ResponseStartResult::Unreadable),
                 BodyExaminationResult::EventStream => {
-                    response.examined = ExaminedBodyKind::EventStream;
+                    response.examined = BodyKindByExamination::EventStream;
                     ResponseBodyKind::Stream
                 }
             },

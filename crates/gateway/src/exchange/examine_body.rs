@@ -10,7 +10,7 @@ use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::response_fault::failed_response_fault;
 use super::retry_policy::{AttemptFailureClass, RetrySafety};
 use crate::upstream::body_kind::is_media;
-use crate::upstream::response::{ChunkReadError, ExaminedBodyKind, UpstreamResponse};
+use crate::upstream::response::{BodyKindByExamination, ChunkReadError, UpstreamResponse};
 use bytes::Bytes;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::AttemptOutcome;
@@ -155,7 +155,7 @@ impl AttemptLoop<'_> {
         &mut self,
         mut response: UpstreamResponse,
         mut lease: ChannelLease,
-        examined: ExaminedBodyKind,
+        examined: BodyKindByExamination,
     ) -> AttemptVerdict {
         response.examined = examined;
         // A second request would cost a second response: the caller gets this one.
@@ -185,7 +185,7 @@ impl AttemptLoop<'_> {
         let detail = "error under a success status";
         self.record_outcome(&mut lease, outcome, Some(detail));
         response.status = status_for(error.class, &body);
-        response.examined = ExaminedBodyKind::EmbeddedError;
+        response.examined = BodyKindByExamination::EmbeddedError;
         response.drop_peeked();
         // An image or a video may have been made nevertheless.
         if self.policy.safety != RetrySafety::Paid {
@@ -218,7 +218,7 @@ impl Exchange<'_> {
         body: &[u8],
         candidate: &Candidate,
     ) -> Result<(), Fault> {
-        let is_unknown = response.examined == ExaminedBodyKind::Unknown
+        let is_unknown = response.examined == BodyKindByExamination::Unknown
             && response.kind() == ResponseBodyKind::Json;
         let protocol = is_unknown
             .then(|| examined_protocol(&self.request, candidate.protocol))

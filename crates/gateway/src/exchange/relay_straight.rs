@@ -2,7 +2,7 @@
 
 use super::Exchange;
 use super::examine_body::{examined_protocol, late_failure};
-use crate::upstream::response::{ExaminedBodyKind, UpstreamResponse};
+use crate::upstream::response::{BodyKindByExamination, UpstreamResponse};
 use bytes::{Bytes, BytesMut};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::ResponseBodyAccess;
@@ -27,7 +27,7 @@ impl Exchange<'_> {
             && self.route.response.body_access() == ResponseBodyAccess::Observe;
         // What was too large or too slow to be examined before the commit is examined after it.
         let is_unknown =
-            kind == ResponseBodyKind::Json && response.examined == ExaminedBodyKind::Unknown;
+            kind == ResponseBodyKind::Json && response.examined == BodyKindByExamination::Unknown;
         let examined = is_unknown
             .then(|| examined_protocol(&self.request, candidate.protocol))
             .flatten();

@@ -52,12 +52,12 @@ pub struct UpstreamResponse {
     /// The kind of the body by its head, from [`Self::declare_kind`] on.
     pub declared_kind: ResponseBodyKind,
     /// What the body turned out to be.
-    pub examined: ExaminedBodyKind,
+    pub examined: BodyKindByExamination,
 }
 
 /// What an examination of the body found, which the head of the response does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ExaminedBodyKind {
+pub enum BodyKindByExamination {
     #[default]
     Unknown,
     /// A success of the protocol, in JSON.
@@ -106,7 +106,7 @@ impl UpstreamResponse {
             first_chunk: None,
             resends: 0,
             declared_kind: ResponseBodyKind::Other,
-            examined: ExaminedBodyKind::Unknown,
+            examined: BodyKindByExamination::Unknown,
         }
     }
 
@@ -117,9 +117,11 @@ impl UpstreamResponse {
     /// The kind of the body: what it turned out to be, or else what the head says.
     pub fn kind(&self) -> ResponseBodyKind {
         match self.examined {
-            ExaminedBodyKind::Unknown => self.declared_kind,
-            ExaminedBodyKind::Success | ExaminedBodyKind::EmbeddedError => ResponseBodyKind::Json,
-            ExaminedBodyKind::EventStream => ResponseBodyKind::Stream,
+            BodyKindByExamination::Unknown => self.declared_kind,
+            BodyKindByExamination::Success | BodyKindByExamination::EmbeddedError => {
+                ResponseBodyKind::Json
+            }
+            BodyKindByExamination::EventStream => ResponseBodyKind::Stream,
         }
     }
 

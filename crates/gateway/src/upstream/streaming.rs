@@ -3,7 +3,7 @@
 use super::request_head::RequestHead;
 use super::session::UpstreamSession;
 use bytes::Bytes;
-use headgate_core::filter::body_stream::{RequestBodyReceiver, TruncatedBody};
+use headgate_core::filter::body_stream::{RequestBodyReceiver, TruncatedRequestBody};
 use pingora_error::{Error, ErrorType};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -37,7 +37,7 @@ pub struct RequestBodyWithTimeouts<'b> {
 }
 
 enum PieceOrResponseHead {
-    Piece(Result<Option<Bytes>, TruncatedBody>),
+    Piece(Result<Option<Bytes>, TruncatedRequestBody>),
     Head(Result<(), Box<Error>>),
 }
 

@@ -19,7 +19,7 @@ use headgate_core::filter::descriptor::{
     FilterProvision, InvalidSettings, read_settings_or_default, settings_schema,
 };
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::stream_info::ResponseDenialReply;
+use headgate_core::filter::stream_info::DenialReplyForReplay;
 use headgate_core::filter::view::{AttemptView, EventView, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_core::large_bodies::{BodyStoreRetryPolicy, LargeResponseStoreHandle};
@@ -323,12 +323,12 @@ impl Filter for IdempotencyFilter {
             request.state.take::<ReceivedResponseMarker>().is_some() || is_whole_stream;
         let end = match (
             entry.has_response(),
-            request.state.take::<ResponseDenialReply>(),
+            request.state.take::<DenialReplyForReplay>(),
         ) {
             (true, _) => CreateEnd::AlreadyRecorded {
                 is_delivered: is_delivered(settlement),
             },
-            (false, Some(ResponseDenialReply(denial))) => {
+            (false, Some(DenialReplyForReplay(denial))) => {
                 recording = None;
                 denied_end(&request.info, denial, settlement)
             }

@@ -16,7 +16,7 @@ use crate::conversation::{
 };
 use crate::json::edit::JsonEdits;
 use crate::json::{DocumentNode, JsonDocument};
-use crate::rate_limit_headers::{RateLimitHeaderFormat, ResetFormat};
+use crate::rate_limit_headers::{CallerRateLimitHeaderFormat, ResetFormat};
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
 use crate::stream::{StreamEnding, StreamShape};
@@ -95,7 +95,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
 };
 
 /// Rate limit headers as OpenAI names them; most providers do the same.
-pub(super) static RATE_LIMITS: RateLimitHeaderFormat = RateLimitHeaderFormat {
+pub(super) static RATE_LIMITS: CallerRateLimitHeaderFormat = CallerRateLimitHeaderFormat {
     requests: [
         HeaderName::from_static("x-ratelimit-limit-requests"),
         HeaderName::from_static("x-ratelimit-remaining-requests"),

@@ -9,7 +9,7 @@ use crate::ids::IdEvent;
 use crate::json::JsonDocument;
 use crate::json::edit::JsonEdits;
 use crate::model_list::ModelListFormat;
-use crate::rate_limit_headers::RateLimitHeaderFormat;
+use crate::rate_limit_headers::CallerRateLimitHeaderFormat;
 use crate::response_text::TextPlaces;
 use crate::response_verdict::SuccessShape;
 use crate::sealed_content::SealedContentPlaces;
@@ -38,7 +38,7 @@ pub struct ProtocolDescriptor {
     /// Whether providers put the request id into the body instead of a header.
     pub has_request_id_in_body: bool,
     pub headers: &'static ProtocolHeaders,
-    pub rate_limits: &'static RateLimitHeaderFormat,
+    pub rate_limits: &'static CallerRateLimitHeaderFormat,
     pub errors: ErrorShape,
     pub(crate) success: SuccessShape,
     pub streams: StreamShape,

@@ -13,7 +13,7 @@ use crate::conversation::{
 use crate::ids::{IdEvent, IdObjectForm};
 use crate::json::edit::JsonEdits;
 use crate::json::{DocumentNode, JsonDocument};
-use crate::rate_limit_headers::{RateLimitHeaderFormat, ResetFormat};
+use crate::rate_limit_headers::{CallerRateLimitHeaderFormat, ResetFormat};
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
 use crate::sealed_content::SealedContentPlaces;
@@ -123,7 +123,7 @@ static HEADERS: ProtocolHeaders = ProtocolHeaders {
     request_id: Some(HeaderName::from_static("request-id")),
 };
 
-static RATE_LIMITS: RateLimitHeaderFormat = RateLimitHeaderFormat {
+static RATE_LIMITS: CallerRateLimitHeaderFormat = CallerRateLimitHeaderFormat {
     requests: [
         HeaderName::from_static("anthropic-ratelimit-requests-limit"),
         HeaderName::from_static("anthropic-ratelimit-requests-remaining"),

@@ -11,7 +11,7 @@ const START_BYTES: usize = 4 << 10;
 const PIECE_BYTES: usize = 128 << 10;
 
 /// Where the bytes of an image are.
-pub(super) enum ImageContent {
+pub(super) enum InlineImageContent {
     Base64(DataUri),
     File(Bytes),
 }
@@ -27,7 +27,7 @@ pub(super) enum InvalidImage {
     NotAnImage,
 }
 
-impl ImageContent {
+impl InlineImageContent {
     /// Reads the content once, and keeps nothing but what identifies it.
     ///
     /// # Errors
@@ -144,8 +144,8 @@ mod tests {
         let mut base64 = Vec::new();
         headgate_protocol::images::encode_onto(&mut base64, &file);
         for content in [
-            ImageContent::Base64(DataUri::from_base64(base64.into())),
-            ImageContent::File(file.clone().into()),
+            InlineImageContent::Base64(DataUri::from_base64(base64.into())),
+            InlineImageContent::File(file.clone().into()),
         ] {
             let identified = content.identify().unwrap();
             assert_eq!(identified.digest, ContentDigest::from_content(&file));
@@ -163,7 +163,7 @@ mod tests {
             ("", "must be an image"),
             ("A", "base64 is invalid"),
         ] {
-            let content = ImageContent::Base64(DataUri::from_base64(text.into()));
+            let content = InlineImageContent::Base64(DataUri::from_base64(text.into()));
             for error in [
                 content.check().unwrap_err(),
                 content.identify().unwrap_err(),

@@ -1,6 +1,6 @@
 //! Stores the images of a request for channels that want URLs in their place.
 
-use super::image_content::{ImageContent, InvalidImage};
+use super::image_content::{InlineImageContent, InvalidImage};
 use crate::hosting::MediaPublisher;
 use crate::{ContentDescriptor, off_workers};
 use headgate_core::catalog::images::ImageEditBodyFormat;
@@ -22,7 +22,7 @@ pub(super) struct RequestImage {
     span: Range<usize>,
     /// The field, such as `images[0].image_url`.
     pub param: String,
-    pub content: ImageContent,
+    pub content: InlineImageContent,
 }
 
 impl RequestImageUrls {
@@ -116,7 +116,7 @@ fn files(form: &MultipartForm) -> Vec<RequestImage> {
     let images = files.map(|part| RequestImage {
         span: part.value.clone(),
         param: part.name.clone(),
-        content: ImageContent::File(form.body().slice(part.value.clone())),
+        content: InlineImageContent::File(form.body().slice(part.value.clone())),
     });
     images.collect()
 }
@@ -142,7 +142,7 @@ fn data_uris(document: &JsonDocument) -> Result<Vec<RequestImage>, Fault> {
         let text = document.body().slice(span.start + 1..span.end - 1);
         if let Some(uri) = DataUri::read(&text) {
             let uri = uri.map_err(|error| invalid(&param, &error.into()))?;
-            let content = ImageContent::Base64(uri);
+            let content = InlineImageContent::Base64(uri);
             found.push(RequestImage {
                 span,
                 param,

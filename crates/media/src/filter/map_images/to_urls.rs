@@ -1,6 +1,6 @@
 //! Stores the images of a response that has them in base64, and inserts their URLs.
 
-use super::image_content::ImageContent;
+use super::image_content::InlineImageContent;
 use crate::hosting::MediaPublisher;
 use crate::within;
 use bytes::Bytes;
@@ -67,7 +67,7 @@ async fn store_all(
             .base64_span()
             .map(|span| body.slice(span))
             .ok_or(UnstoredImageReason::NotAnImage)?;
-        let content = ImageContent::Base64(match DataUri::read(&text) {
+        let content = InlineImageContent::Base64(match DataUri::read(&text) {
             None => DataUri::from_base64(text),
             Some(uri) => uri.map_err(|_| UnstoredImageReason::NotAnImage)?,
         });
