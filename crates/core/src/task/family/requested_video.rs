@@ -3,8 +3,9 @@
 use super::VideoFamily;
 use super::field_mapping::AllowedValues;
 use crate::task::generic::GenericField;
-use headgate_protocol::json::{DocumentNode, JsonDocument};
+use headgate_protocol::json::JsonDocument;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// The longest name of a resolution that is read, in bytes.
 const RESOLUTION_BYTES_MAX: usize = 32;
@@ -18,8 +19,19 @@ pub struct RequestedVideo {
 }
 
 impl VideoFamily {
-    /// What a caller's create asks for, in the generic protocol or in that of the family.
-    pub fn requested_video(&self, request: &JsonDocument, is_generic: bool) -> RequestedVideo {
+    /// What a caller's create asks for, in the generic protocol or in that of the family, or else what the family asks for by
+    /// default.
+    pub fn requested_video(
+        &self,
+        request: &JsonDocument,
+        channel_model: &str,
+        is_generic: bool,
+    ) -> RequestedVideo {
+        let rules = self.request.for_model(channel_model);
+        let default = |field: GenericField| {
+            let rule = is_generic.then(|| rules.field(field))?;
+            rule.default_value()
+        };
         let node = |field: GenericField| {
             let pointer = match is_generic {
                 true => format!("/{}", field.name()),
@@ -31,11 +43,17 @@ impl VideoFamily {
         };
         let resolution = node(GenericField::Resolution);
         let resolution = resolution.and_then(|node| node.text_start(RESOLUTION_BYTES_MAX));
+        let duration = node(GenericField::Duration).filter(|node| !node.is_null());
+        let duration = match duration {
+            Some(node) => node.as_f64(),
+            None => default(GenericField::Duration).and_then(Value::as_f64),
+        };
+        let resolution = resolution.filter(|text| !text.is_empty());
+        let resolution =
+            resolution.or_else(|| default(GenericField::Resolution)?.as_str().map(Cow::from));
         RequestedVideo {
-            duration_ms: node(GenericField::Duration).and_then(milliseconds),
-            resolution: resolution
-                .filter(|text| !text.is_empty())
-                .map(|text| self.generic_resolution(&text).to_ascii_lowercase()),
+            duration_ms: duration.and_then(milliseconds),
+            resolution: resolution.map(|text| self.generic_resolution(&text).to_ascii_lowercase()),
         }
     }
 
@@ -55,8 +73,7 @@ impl VideoFamily {
 }
 
 /// A duration in seconds; providers choose it if it is -1.
-fn milliseconds(node: DocumentNode<'_>) -> Option<u64> {
-    let seconds = node.as_f64()?;
+fn milliseconds(seconds: f64) -> Option<u64> {
     let is_duration = seconds > 0.0 && seconds <= 86_400.0;
     is_duration.then(|| (seconds * 1000.0).round() as u64)
 }

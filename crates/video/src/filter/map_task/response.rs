@@ -123,7 +123,11 @@ impl MapTaskFilter {
         if price.is_some()
             && let Some(body) = response.request.body.document()
         {
-            let video = family.requested_video(body, self.is_generic());
+            let model = response
+                .candidate
+                .and_then(|candidate| candidate.model.as_ref());
+            let model = model.map_or("", |model| &*model.name);
+            let video = family.requested_video(body, model, self.is_generic());
             response
                 .request
                 .state

@@ -96,6 +96,34 @@ request:
 }
 
 #[test]
+fn the_cost_of_a_create_is_that_of_its_defaults() {
+    let family = with(
+        r#"
+request:
+  model: /model
+  duration: {to: /duration, default: 5}
+  resolution: {to: /quality, map: {720p: hd, 1080p: fhd}, default: 720p}
+  models: {"big*": {duration: {to: /duration, default: 8}}}
+"#,
+    )
+    .unwrap();
+    for (model, create, duration_ms, resolution) in [
+        ("small", json!({}), 5_000, "720p"),
+        ("big-1", json!({"duration": null}), 8_000, "720p"),
+        (
+            "big-1",
+            json!({"duration": 3, "resolution": "1080P"}),
+            3_000,
+            "1080p",
+        ),
+    ] {
+        let video = family.requested_video(&document(&create), model, true);
+        assert_eq!(video.duration_ms, Some(duration_ms), "{create}");
+        assert_eq!(video.resolution.as_deref(), Some(resolution), "{create}");
+    }
+}
+
+#[test]
 fn a_path_depends_on_what_the_create_has() {
     let family = with(
         r#"
