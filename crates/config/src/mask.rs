@@ -10,9 +10,9 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Keys beneath a credential that hold no secret.
-const OPEN_KEYS: [&str; 4] = ["file", "name", "source", "match"];
+const OPEN_KEYS: [&str; 5] = ["file", "lifetime", "name", "source", "match"];
 /// Keys that people write beneath a credential; whatever else stands there may be the credential itself.
-const CREDENTIAL_KEYS: [&str; 18] = [
+const CREDENTIAL_KEYS: [&str; 21] = [
     "api_key",
     "authorization",
     "basic",
@@ -20,7 +20,10 @@ const CREDENTIAL_KEYS: [&str; 18] = [
     "env",
     "file",
     "header",
+    "issuer",
+    "jwt",
     "key",
+    "lifetime",
     "match",
     "name",
     "password",

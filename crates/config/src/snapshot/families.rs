@@ -38,6 +38,8 @@ pub(crate) fn build(
             Ok(family) => {
                 families.insert(family.name.clone(), Arc::new(family));
             }
+            // The channel that names it gets the reason.
+            Err(_) if !configs.contains_key(&name) => {}
             Err(faults) => {
                 let at = child("/families", &name);
                 for fault in faults {
@@ -106,7 +108,15 @@ impl VideoFamilyLookup<'_> {
     ) -> Option<Arc<VideoFamily>> {
         let families = &self.built.families;
         let family = families.get(name);
-        if family.is_none() && !self.declared.contains_key(name) {
+        if family.is_none()
+            && !self.declared.contains_key(name)
+            && let Some(definition) = shipped().get(name)
+            && let Err(faults) = VideoFamily::new(name, definition)
+        {
+            let reasons: Vec<_> = faults.into_iter().map(|fault| fault.reason).collect();
+            let reason = format!("family `{name}` cannot be used: {}", reasons.join("; "));
+            problems.error(at, reason, None);
+        } else if family.is_none() && !self.declared.contains_key(name) {
             let shipped = SHIPPED.iter().map(|(name, _)| *name);
             let declared = self.declared.keys().map(String::as_str);
             let hint = did_you_mean(name, shipped.chain(declared));
