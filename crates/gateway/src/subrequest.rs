@@ -230,14 +230,16 @@ impl Gateway {
         let channel = lease.candidate.channel.clone();
         let is_error = status.is_client_error() || status.is_server_error();
         let kind = response_body_kind(&headers, false);
+        // Some providers say so of a task that has not ended.
+        let is_pending = status == StatusCode::ACCEPTED && body.is_empty();
         let outcome = if is_error {
             let errors = &channel.errors;
             let error = errors.classify_response(status.as_u16(), &body, ErrorSubject::Resource);
             let wait = retry_after::from_headers(&headers, SystemTime::now());
             AttemptOutcome::from_error(error, status, wait, None)
         } else if !status.is_success()
-            || kind == ResponseBodyKind::Foreign
-            || is_unreadable(subrequest, status, &body)
+            || !is_pending
+                && (kind == ResponseBodyKind::Foreign || is_unreadable(subrequest, status, &body))
         {
             AttemptOutcome::invalid_response(status)
         } else {

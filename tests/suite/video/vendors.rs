@@ -269,6 +269,22 @@ async fn a_task_of_every_vendor_runs_and_ends_as_the_vendor_says() {
 }
 
 #[tokio::test]
+async fn a_task_that_waits_is_queued_or_running_also_if_the_vendor_says_nothing_of_it() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&configuration(&simulator)).await;
+    for vendor in vendors() {
+        let status = status(&gateway, &vendor, "queued").await;
+        let state = status.json()["status"].clone();
+        assert!(
+            state == "queued" || state == "running",
+            "{}: {}",
+            vendor.family,
+            status.text()
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_word_that_a_vendor_does_not_document_leaves_its_task_running() {
     let simulator = Simulator::start().await;
     let gateway = Gateway::start(&configuration(&simulator)).await;
