@@ -80,7 +80,7 @@ async fn an_id_that_leads_elsewhere_is_an_unreadable_create_that_is_not_sent_aga
 }
 
 #[tokio::test]
-async fn a_query_goes_to_the_channel_whatever_the_id_says() {
+async fn a_query_goes_to_the_channel_whatever_the_id_is() {
     for (family, created, path) in [
         (
             "fal",

@@ -221,7 +221,7 @@ async fn status(gateway: &Gateway, vendor: &Vendor, scenario: &str) -> WholeResp
 }
 
 #[tokio::test]
-async fn a_task_of_every_vendor_runs_and_ends_as_the_vendor_says() {
+async fn a_task_of_every_vendor_runs_and_ends_as_the_vendor_reports() {
     let simulator = Simulator::start().await;
     let gateway = Gateway::start(&configuration(&simulator)).await;
     for vendor in vendors() {

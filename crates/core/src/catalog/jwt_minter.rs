@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_signed_and_says_when_it_is_valid() {
+    fn a_token_is_signed_and_has_the_time_in_which_it_is_valid() {
         let token = minter(1_800).mint(1_700_000_000);
         let parts: Vec<&str> = token.split('.').collect();
         let text = |part: &str| String::from_utf8(URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap();
