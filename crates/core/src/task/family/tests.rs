@@ -5,6 +5,7 @@ mod definitions;
 mod fixtures;
 mod language;
 mod native;
+mod refused_definitions;
 mod requests;
 mod responses;
 mod shipped;

@@ -1,0 +1,77 @@
+//! Tests of definitions that cannot work: each is refused at its place.
+
+use super::language::with;
+use super::*;
+
+#[test]
+fn a_definition_that_cannot_work_is_refused_at_its_place() {
+    for (sections, pointer) in [
+        ("query: {method: GET, path: /tasks}", "/query/path"),
+        (
+            "query: {method: GET, path: \"/tasks/{model}/{id}\"}",
+            "/query/path",
+        ),
+        (
+            "query: {method: GET, path: \"/tasks/{/a}/{id}\"}",
+            "/query/path",
+        ),
+        (
+            "create: {method: POST, path: \"/tasks/{id}\"}",
+            "/create/path",
+        ),
+        (
+            "create: {method: POST, path: {cel: 'caller'}}",
+            "/create/path/cel",
+        ),
+        (
+            "create: {method: POST, path: {cel: '1 +'}}",
+            "/create/path/cel",
+        ),
+        (
+            "status: {at: {cel: 'json(\"/a\")'}, map: {a: succeeded}}",
+            "/status/at",
+        ),
+        (
+            "status: {at: \"{model}\", map: {a: succeeded}}",
+            "/status/at",
+        ),
+        (
+            "request: {model: /model, prompt: {to: /model}}",
+            "/request/prompt",
+        ),
+        (
+            "request: {model: /model, prompt: {to: /p, value: {cel: 'x'}}}",
+            "/request/prompt/value",
+        ),
+        (
+            "request: {model: /model, duration: {to: /d, min: 9, max: 2}}",
+            "/request/duration/min",
+        ),
+        (
+            "request: {model: /model, duration: {to: /d, min: 9, allowed: [9]}}",
+            "/request/duration/allowed",
+        ),
+        (
+            "request: {model: /model, models: {\"a*\": {model: /m}}}",
+            "/request/models/a*/model",
+        ),
+        (
+            "request: {model: /model, models: {\"a*\": {prompt: /model}}}",
+            "/request/models/a*/prompt",
+        ),
+        (
+            "request: {model: /model, prompt: {to: /p, query: p}}",
+            "/request/prompt",
+        ),
+        ("errors: {statuses: {\"1\": 200}}", "/errors/statuses/1"),
+        ("callback: {challenge: challenge}", "/callback/challenge"),
+        (
+            "result: {method: GET, path: \"/files/{model}\"}",
+            "/result/path",
+        ),
+    ] {
+        let refused = with(sections).map(|family| family.name).unwrap_err();
+        let pointers: Vec<_> = refused.iter().map(|fault| fault.pointer.as_str()).collect();
+        assert!(pointers.contains(&pointer), "{sections}: {refused:?}");
+    }
+}
