@@ -269,7 +269,7 @@ async fn a_task_of_every_vendor_runs_and_ends_as_the_vendor_reports() {
 }
 
 #[tokio::test]
-async fn a_task_that_waits_is_queued_or_running_also_if_the_vendor_says_nothing_of_it() {
+async fn a_task_that_waits_is_queued_or_running_also_if_the_vendor_reports_nothing() {
     let simulator = Simulator::start().await;
     let gateway = Gateway::start(&configuration(&simulator)).await;
     for vendor in vendors() {

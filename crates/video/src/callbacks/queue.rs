@@ -31,7 +31,7 @@ pub(super) enum QueuedSubscriptionChange {
         nonce: String,
         /// The caller's id of the task.
         id: String,
-        task: TaskId,
+        task: Box<TaskId>,
     },
 }
 
@@ -53,7 +53,11 @@ impl CallbackWorkerQueue {
 
     /// Binds a task to its subscription as soon as the store is reachable.
     pub fn bind_later(&self, nonce: String, id: String, task: TaskId) {
-        self.put(QueuedSubscriptionChange::Bind { nonce, id, task });
+        self.put(QueuedSubscriptionChange::Bind {
+            nonce,
+            id,
+            task: Box::new(task),
+        });
     }
 
     /// Counts and logs a task whose subscription was gone before it was bound.

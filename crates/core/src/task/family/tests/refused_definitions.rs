@@ -1,7 +1,6 @@
 //! Tests of definitions that cannot work: each is refused at its place.
 
 use super::language::with;
-use super::*;
 
 #[test]
 fn a_definition_that_cannot_work_is_refused_at_its_place() {
