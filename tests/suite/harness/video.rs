@@ -77,6 +77,11 @@ fn openai_routes() -> Vec<Value> {
         route("videos_list", &format!("GET {OPENAI}"), "list"),
         route("videos_task", &format!("GET {OPENAI}/{{id}}"), "query"),
         route(
+            "videos_content",
+            &format!("GET {OPENAI}/{{id}}/content"),
+            "content",
+        ),
+        route(
             "videos_delete",
             &format!("DELETE {OPENAI}/{{id}}"),
             "delete",

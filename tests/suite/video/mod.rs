@@ -17,3 +17,4 @@ mod subrequests;
 mod tasks;
 mod upstream_errors;
 mod vendors;
+mod video_content;

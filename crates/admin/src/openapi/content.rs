@@ -21,6 +21,7 @@ pub(super) fn success(contract: &RouteApiDescription, has_parameter: bool) -> Va
         Some(GatewayResponseContent::OpenAiVideo) => {
             json_response("The video and its status.", reference("Video"))
         }
+        Some(GatewayResponseContent::VideoFile) => any("The video, or with 206 a range of it."),
         Some(GatewayResponseContent::DeletedVideo) => {
             json_response("The video is deleted.", reference("DeletedVideo"))
         }

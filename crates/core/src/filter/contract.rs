@@ -27,4 +27,6 @@ pub enum GatewayResponseContent {
     OpenAiVideo,
     /// The confirmation that a video was deleted, in OpenAI's format.
     DeletedVideo,
+    /// The file of a video.
+    VideoFile,
 }

@@ -1,7 +1,9 @@
 //! The interface by which a filter fetches a file from a URL in a provider's response, within limits.
 
+use super::streamed_reply::ReplyBodyReader;
 use crate::catalog::egress::EgressPolicy;
 use bytes::Bytes;
+use http::{HeaderMap, HeaderName, StatusCode, header};
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -17,6 +19,14 @@ pub trait ResponseFileFetcher: Send + Sync {
         bounds: FetchLimits,
     ) -> FetchFuture<'a>;
 
+    /// Opens the file at `url`, for a caller who gets it piece by piece.
+    fn open<'a>(
+        &'a self,
+        url: &'a str,
+        egress: &'a EgressPolicy,
+        headers: &'a HeaderMap,
+    ) -> OpenFileFuture<'a>;
+
     /// Resolves the host of a URL that a caller named, and checks that the policy permits one of its addresses.
     fn check<'a>(&'a self, url: &'a str, egress: &'a EgressPolicy) -> UrlCheckFuture<'a>;
 }
@@ -27,6 +37,24 @@ pub type UrlCheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), FetchError>
 /// A fetch in progress.
 pub type FetchFuture<'a> =
     Pin<Box<dyn Future<Output = Result<FetchedFile, FetchError>> + Send + 'a>>;
+
+/// A file that is being opened.
+pub type OpenFileFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<OpenedFile, FetchError>> + Send + 'a>>;
+
+/// The request headers about the part of a file that a caller asks for. An opening sends no others of the caller.
+pub const FILE_REQUEST_HEADERS: [HeaderName; 2] = [header::RANGE, header::IF_RANGE];
+
+/// A file whose content is read piece by piece.
+pub struct OpenedFile {
+    /// 200, 206 or 416.
+    pub status: StatusCode,
+    /// What the server says of the content: its type, its range and its validators.
+    pub headers: HeaderMap,
+    /// Bytes of the body.
+    pub length: u64,
+    pub body: Box<dyn ReplyBodyReader>,
+}
 
 /// Limits of a fetch: file size in bytes, and time.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,8 @@
 //!
 //! The address that was checked is the one that is dialled, so that DNS rebinding has no effect.
 
+mod open_file;
+
 use super::bounded_body::{BodyEnd, BodyReadResult};
 use super::dial::{self, UpstreamConnectionPool};
 use super::egress_url::{EgressUrl, IDLE, unfetched};
@@ -11,10 +13,11 @@ use crate::fault_from;
 use headgate_channel::address_cache::AddressCache;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::filter::fetch::{
-    FetchError, FetchFuture, FetchLimits, FetchedFile, ResponseFileFetcher, UrlCheckFuture,
+    FetchError, FetchFuture, FetchLimits, FetchedFile, OpenFileFuture, ResponseFileFetcher,
+    UrlCheckFuture,
 };
 use headgate_protocol::fault::Fault;
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -117,6 +120,15 @@ impl HttpFileFetcher {
 }
 
 impl ResponseFileFetcher for HttpFileFetcher {
+    fn open<'a>(
+        &'a self,
+        url: &'a str,
+        egress: &'a EgressPolicy,
+        headers: &'a HeaderMap,
+    ) -> OpenFileFuture<'a> {
+        Box::pin(open_file::open(self, url, egress, headers))
+    }
+
     fn check<'a>(&'a self, url: &'a str, egress: &'a EgressPolicy) -> UrlCheckFuture<'a> {
         Box::pin(async move {
             let target = EgressUrl::parse(url)?;

@@ -2,6 +2,7 @@
 //!
 //! The differences between families are data; this filter applies them, and opens and seals task ids.
 
+mod content;
 mod delete;
 mod mapped_create;
 mod poll;
@@ -12,6 +13,7 @@ mod upstream_error;
 
 use crate::polls::TaskStatusFetcher;
 use bytes::Bytes;
+use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::model::Catalog;
 use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::{
@@ -55,12 +57,12 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             return Err(InvalidSettings::new("`map_task` requires `task_keys`").hint(NO_KEYS_HINT));
         }
         let is_openai = format(context) == TaskApiFormat::OpenAi;
-        if operation == TaskOperation::Delete && !is_openai {
+        if matches!(operation, TaskOperation::Delete | TaskOperation::Content) && !is_openai {
             return Err(InvalidSettings::new(
-                "`operation: delete` requires a route with `protocol: videos`",
+                "`delete` and `content` require a route with `protocol: videos`",
             )
             .at("/operation")
-            .hint("write `operation: cancel`, or the protocol in the route"));
+            .hint("write the protocol in the route, or another operation"));
         }
         let is_about_a_task = PARAMETERS.iter().any(|name| (context.has_parameter)(name));
         if operation.is_about_a_task() && !is_about_a_task {
@@ -82,6 +84,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             polls: context.features.get(),
             state: context.state.clone(),
             catalog: context.catalog.clone(),
+            egress: context.egress.clone(),
         }))
     },
 };
@@ -102,6 +105,9 @@ enum TaskOperation {
     /// Deletes a task, on routes with `protocol: videos`: cancels one that its family can cancel, and replies 404 to later
     /// requests for it.
     Delete,
+    /// Replies with the video of a task, on routes with `protocol: videos`: passes the provider's file on, or the requested
+    /// range of it.
+    Content,
     /// Replies 404, since a list of the provider has the tasks of all callers.
     List,
 }
@@ -110,7 +116,7 @@ impl TaskOperation {
     /// Whether the path names a task.
     fn is_about_a_task(self) -> bool {
         match self {
-            Self::Query | Self::Cancel | Self::Delete => true,
+            Self::Query | Self::Cancel | Self::Delete | Self::Content => true,
             Self::Create | Self::List => false,
         }
     }
@@ -148,6 +154,8 @@ struct MapTaskFilter {
     polls: Arc<TaskStatusFetcher>,
     state: Arc<dyn StateStore>,
     catalog: Arc<Catalog>,
+    /// Where files of videos may be.
+    egress: Arc<EgressPolicy>,
 }
 
 impl Filter for MapTaskFilter {
@@ -155,6 +163,7 @@ impl Filter for MapTaskFilter {
         contract.content = match (self.format, self.operation) {
             (_, TaskOperation::List) | (TaskApiFormat::Native, _) => return,
             (_, TaskOperation::Delete) => Some(GatewayResponseContent::DeletedVideo),
+            (_, TaskOperation::Content) => Some(GatewayResponseContent::VideoFile),
             (TaskApiFormat::OpenAi, _) => Some(GatewayResponseContent::OpenAiVideo),
             (TaskApiFormat::Generic, _) => Some(GatewayResponseContent::VideoTask),
         };
@@ -169,6 +178,7 @@ impl Filter for MapTaskFilter {
             TaskOperation::Query
             | TaskOperation::Cancel
             | TaskOperation::Delete
+            | TaskOperation::Content
             | TaskOperation::List => FilterDeclaration {
                 replies_always: true,
                 ignores_body: true,
@@ -180,9 +190,10 @@ impl Filter for MapTaskFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.operation {
             TaskOperation::Create => HookResult::next(),
-            TaskOperation::Query | TaskOperation::Cancel | TaskOperation::Delete => {
-                HookResult::from(self.find_task(request))
-            }
+            TaskOperation::Query
+            | TaskOperation::Cancel
+            | TaskOperation::Delete
+            | TaskOperation::Content => HookResult::from(self.find_task(request)),
             TaskOperation::List => HookResult::fail(no_list()),
         }
     }
@@ -196,6 +207,7 @@ impl Filter for MapTaskFilter {
             TaskOperation::Query => HookResult::later(self.query(request)),
             TaskOperation::Cancel => HookResult::later(self.cancel(request)),
             TaskOperation::Delete => HookResult::later(self.delete(request)),
+            TaskOperation::Content => HookResult::later(self.content(request)),
             TaskOperation::List => HookResult::fail(no_list()),
         }
     }
@@ -208,7 +220,10 @@ impl Filter for MapTaskFilter {
         HookResult::from(match self.operation {
             TaskOperation::Create => self.prepare_create(request, attempt),
             // Queries and cancels are subrequests, not attempts.
-            TaskOperation::Query | TaskOperation::Cancel | TaskOperation::Delete => Ok(()),
+            TaskOperation::Query
+            | TaskOperation::Cancel
+            | TaskOperation::Delete
+            | TaskOperation::Content => Ok(()),
             TaskOperation::List => Err(no_list()),
         })
     }

@@ -1,0 +1,116 @@
+//! The file of a video, passed on from the provider's URL to callers of OpenAI's format.
+
+use super::poll::{QueryableTask, reply};
+use super::request::unknown;
+use super::{MapTaskFilter, no_family};
+use headgate_core::filter::FilterAction;
+use headgate_core::filter::fetch::FetchError;
+use headgate_core::filter::streamed_reply::StreamedReply;
+use headgate_core::filter::view::RequestView;
+use headgate_core::task::openai_video::TaskFailure;
+use headgate_core::task::state::TaskState;
+use headgate_core::task::status::TaskStatus;
+use headgate_protocol::Protocol;
+use headgate_protocol::error_body::CustomError;
+use headgate_protocol::fault::{Fault, FaultKind};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+/// What of a video is offered; SDKs also ask for `thumbnail` and `spritesheet`.
+const VIDEO: &str = "video";
+
+impl MapTaskFilter {
+    /// Replies with the file of a task that has succeeded, from where its provider has it.
+    pub(super) async fn content(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
+        let (Some(subrequests), Some(fetch)) = (request.subrequests.clone(), request.fetch.clone())
+        else {
+            return Ok(FilterAction::Continue);
+        };
+        check_variant(request.query.as_deref())?;
+        let polled = self.polled_task(request)?;
+        if self.is_deleted(&polled).await {
+            return Err(unknown());
+        }
+        let subrequest = polled.status_request(request, &subrequests)?;
+        let status_query = polled.status_query.clone();
+        let report = match self.polls.status(status_query, subrequest).await {
+            Ok(known) => known.report,
+            Err(error) => return self.error_reply(request, &polled, &error),
+        };
+        let (family, task) = (polled.family(), polled.task());
+        let status = family
+            .status(&report.response, task, report.reported_ms)
+            .map_err(|unreadable| no_family().source(unreadable))?;
+        let url = match (&status.state, &status.video_url) {
+            (TaskState::Succeeded, Some(url)) => url,
+            _ => return Ok(no_file(request, &polled, &status)),
+        };
+        let opened = fetch.open(url, &self.egress, &request.headers).await;
+        let opened = opened.map_err(|error| unavailable(request, &polled, &error))?;
+        let mut headers = opened.headers;
+        for (name, value) in [
+            (header::CACHE_CONTROL, "private"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            // Nothing that a browser could run is run.
+            (
+                header::CONTENT_SECURITY_POLICY,
+                "default-src 'none'; sandbox",
+            ),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        Ok(StreamedReply {
+            status: opened.status,
+            headers,
+            length: opened.length,
+            body: Some(opened.body),
+        }
+        .into())
+    }
+}
+
+/// # Errors
+/// The query asks for something other than the video.
+fn check_variant(query: Option<&str>) -> Result<(), Fault> {
+    let pairs = query.unwrap_or_default().split('&');
+    let mut variants = pairs.filter_map(|pair| pair.strip_prefix("variant="));
+    match variants.all(|variant| variant == VIDEO) {
+        true => Ok(()),
+        false => Err(Fault::new(
+            FaultKind::NoRoute,
+            "only `variant=video` is offered: providers make no thumbnails and no spritesheets",
+        )
+        .param("variant")),
+    }
+}
+
+/// The error about a task that has no video, or none yet.
+fn no_file(request: &RequestView, polled: &QueryableTask, status: &TaskStatus) -> FilterAction {
+    let failure = TaskFailure::from_status(status, &polled.id, polled.task());
+    let failure = failure.unwrap_or_else(|| TaskFailure {
+        code: "video_not_ready".into(),
+        message: format!(
+            "the task is {}; download the video when it is completed",
+            status.state.name()
+        ),
+    });
+    let error = CustomError {
+        message: &failure.message,
+        class: Some("invalid_request_error"),
+        code: Some(&failure.code),
+    };
+    let status = StatusCode::BAD_REQUEST;
+    let errors = &Protocol::descriptor_for(request.protocol).errors;
+    let body = errors.render_custom(status.as_u16(), &error, &request.id);
+    reply(status, HeaderMap::new(), body)
+}
+
+/// The fault of a file that cannot be opened. Why is for the operator: the URL is the provider's.
+fn unavailable(request: &RequestView, polled: &QueryableTask, error: &FetchError) -> Fault {
+    let channel = &polled.task().channel;
+    tracing::warn!(id = &*request.id, channel, %error, "the file of a video cannot be opened");
+    Fault::new(
+        FaultKind::UnreadableResponse,
+        "the video cannot be downloaded from its provider; try again, URLs of providers also expire",
+    )
+    .detail(error.to_string())
+}

@@ -1,0 +1,190 @@
+//! End-to-end tests of the file of a video, which the gateway passes on to callers of OpenAI's format.
+
+use crate::harness::error_shape::assert_error_body;
+use crate::harness::hostile_urls::Decoy;
+use crate::harness::request::{ANN, BOB};
+use crate::harness::video::{OPENAI, ask, cancel, video_config};
+use crate::harness::{
+    Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse,
+};
+use headgate_protocol::Protocol;
+use serde_json::{Value, json};
+
+/// Creates a video of family A's model, and polls it once.
+async fn made(gateway: &Gateway, model: &str) -> String {
+    let body = json!({"model": model, "prompt": "a gate"}).to_string();
+    let created = gateway.ask(&Request::post(OPENAI, body)).await;
+    assert_eq!(created.status, 200, "{}", created.text());
+    let id = created.json()["id"].as_str().unwrap().to_owned();
+    ask(gateway, OPENAI, &id).await;
+    id
+}
+
+fn content_request(id: &str) -> Request {
+    Request::get(&format!("{OPENAI}/{id}/content"))
+}
+
+fn with_egress(mut config: Value) -> Value {
+    config["egress"] = json!({"allow": ["127.0.0.1"]});
+    config
+}
+
+/// A gateway whose family A says that each task has the file at `url`.
+async fn gateway_with_file_at(url: &str, allows: bool) -> (ScriptedProvider, Gateway) {
+    let status = json!({
+        "id": "cgt-12345678", "status": "succeeded", "content": {"video_url": url},
+    });
+    let status = status.to_string();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
+    let answer = format!("{head} {}\r\n\r\n{status}", status.len());
+    let provider = ScriptedProvider::answering(answer).await;
+    let simulator = Simulator::start().await;
+    let mut config = video_config(&simulator, "");
+    config["channels"]["a"]["base_url"] = json!(provider.url());
+    config["egress"] = match allows {
+        true => json!({"allow": ["127.0.0.1"]}),
+        false => json!({"allow": []}),
+    };
+    let gateway = Gateway::start(&config).await;
+    (provider, gateway)
+}
+
+fn file(head: &str, content: &[u8]) -> Vec<u8> {
+    let mut file = format!(
+        "HTTP/1.1 {head}\r\ncontent-length: {}\r\n\r\n",
+        content.len()
+    );
+    file += &String::from_utf8_lossy(content);
+    file.into()
+}
+
+#[tokio::test]
+async fn the_file_of_a_video_is_passed_on_for_models_of_every_family() {
+    let simulator = Simulator::start().await;
+    let config = with_egress(video_config(
+        &simulator,
+        "queue=0ms;run=0ms;body_bytes=3000000",
+    ));
+    let gateway = Gateway::start(&config).await;
+    for model in ["demo-video-a", "demo-video-b"] {
+        let id = made(&gateway, model).await;
+        let video = gateway.ask(&content_request(&id)).await;
+        assert_eq!(video.status, 200, "{}", video.text());
+        assert_eq!(video.headers.get("content-type"), Some("video/mp4"));
+        let length = video.headers.get("content-length").unwrap();
+        assert_eq!(length, video.body.len().to_string());
+        assert!(video.body.windows(4).take(16).any(|part| part == b"ftyp"));
+        assert!(video.headers.get("location").is_none());
+        let named = Request::get(&format!("{OPENAI}/{id}/content?variant=video"));
+        assert_eq!(gateway.ask(&named).await.body, video.body);
+        for (request, status) in [
+            (content_request(&id).key(BOB), 404),
+            (content_request("task_forged"), 404),
+            (
+                Request::get(&format!("{OPENAI}/{id}/content?variant=thumbnail")),
+                404,
+            ),
+        ] {
+            assert_error_body(Protocol::Videos, &gateway.ask(&request).await, status);
+        }
+        assert_eq!(cancel(&gateway, OPENAI, &id).await.status, 200);
+        assert_eq!(gateway.ask(&content_request(&id)).await.status, 404);
+    }
+}
+
+#[tokio::test]
+async fn a_range_is_the_providers_and_no_header_of_the_caller_reaches_its_host() {
+    let part = "206 Partial Content\r\ncontent-type: video/mp4\r\ncontent-range: bytes 2-4/10\r\netag: \"a\"\r\nset-cookie: a=b";
+    let host = ScriptedProvider::answering(file(part, b"cde")).await;
+    let url = format!("http://{}/video.mp4?signature=s", host.address);
+    let (_provider, gateway) = gateway_with_file_at(&url, true).await;
+    let id = made(&gateway, "demo-video-a").await;
+    let request = content_request(&id)
+        .header("Range", "bytes=2-4")
+        .header("Cookie", "caller=1");
+    let answer = gateway.ask(&request).await;
+    assert_eq!((answer.status, &answer.body[..]), (206, &b"cde"[..]));
+    assert_eq!(answer.headers.get("content-range"), Some("bytes 2-4/10"));
+    assert_eq!(answer.headers.get("etag"), Some("\"a\""));
+    assert!(answer.headers.get("set-cookie").is_none());
+    let [received] = &host.requests()[..] else {
+        panic!("{:?}", host.requests());
+    };
+    let received = received.to_lowercase();
+    assert!(
+        received.starts_with("get /video.mp4?signature=s "),
+        "{received}"
+    );
+    assert!(received.contains("range: bytes=2-4"), "{received}");
+    for secret in [ANN, "authorization", "cookie", "sk-family-a"] {
+        assert!(!received.contains(secret), "{received}");
+    }
+}
+
+#[tokio::test]
+async fn no_url_inside_is_opened_nor_a_redirect_to_one() {
+    let decoy = Decoy::start().await;
+    for url in decoy.urls().into_iter().take(40).step_by(3) {
+        let (_provider, gateway) = gateway_with_file_at(&url, false).await;
+        let id = made(&gateway, "demo-video-a").await;
+        let answer = gateway.ask(&content_request(&id)).await;
+        assert_error_body(Protocol::Videos, &answer, 502);
+        assert!(!answer.text().contains(&url), "{}", answer.text());
+    }
+    for location in [
+        "http://169.254.169.254/latest/meta-data",
+        "https://10.0.0.1/x",
+        "ftp://127.0.0.1/x",
+    ] {
+        let moved = format!("302 Found\r\nlocation: {location}");
+        let host = ScriptedProvider::answering(file(&moved, b"")).await;
+        let (_provider, gateway) = gateway_with_file_at(&host.url(), true).await;
+        let id = made(&gateway, "demo-video-a").await;
+        let answer = gateway.ask(&content_request(&id)).await;
+        assert_error_body(Protocol::Videos, &answer, 502);
+        assert!(answer.headers.get("location").is_none());
+        assert_eq!(host.requests().len(), 1);
+    }
+    assert_eq!(decoy.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_file_that_the_host_does_not_have_or_breaks_off_is_an_error() {
+    for head in ["403 Forbidden", "404 Not Found", "500 Error", "302 Found"] {
+        let host = ScriptedProvider::answering(file(head, b"<secret>")).await;
+        let (_provider, gateway) = gateway_with_file_at(&host.url(), true).await;
+        let id = made(&gateway, "demo-video-a").await;
+        let answer: WholeResponse = gateway.ask(&content_request(&id)).await;
+        assert_error_body(Protocol::Videos, &answer, 502);
+        assert!(!answer.text().contains("secret"), "{}", answer.text());
+    }
+    let broken = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n".to_vec();
+    let host = ScriptedProvider::start(vec![
+        ScriptedResponse::Send(broken),
+        ScriptedResponse::Close,
+    ])
+    .await;
+    let (_provider, gateway) = gateway_with_file_at(&host.url(), true).await;
+    let id = made(&gateway, "demo-video-a").await;
+    let answer = gateway.ask(&content_request(&id)).await;
+    assert_error_body(Protocol::Videos, &answer, 502);
+}
+
+#[tokio::test]
+async fn a_task_without_a_file_has_the_reason() {
+    for (course, code) in [
+        ("queue=60m", Some("video_not_ready")),
+        ("queue=0ms;run=60m", Some("video_not_ready")),
+        ("queue=0ms;run=0ms;ends=failed", None),
+        ("queue=0ms;run=0ms;ends=expired", Some("expired")),
+    ] {
+        let simulator = Simulator::start().await;
+        let gateway = Gateway::start(&with_egress(video_config(&simulator, course))).await;
+        let id = made(&gateway, "demo-video-a").await;
+        let answer = gateway.ask(&content_request(&id)).await;
+        assert_error_body(Protocol::Videos, &answer, 400);
+        if let Some(code) = code {
+            assert_eq!(answer.json()["error"]["code"], code, "{course}");
+        }
+    }
+}
