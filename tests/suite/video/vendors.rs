@@ -1,8 +1,7 @@
 //! Tests of the built-in families of vendors, each against a stub that was written from the vendor's own documentation.
 
-use crate::harness::config::{self, caller};
 use crate::harness::request::ANN;
-use crate::harness::video::{GENERIC, ask, cancel, id_of};
+use crate::harness::video::{GENERIC, OPENAI, ask, cancel, id_of, video_config};
 use crate::harness::{Gateway, Request, Simulator, WholeResponse};
 use serde_json::{Value, json};
 
@@ -153,10 +152,8 @@ const SCENARIOS: [(&str, &str); 8] = [
 
 /// One channel for each vendor and scenario, with the model `family/scenario`.
 fn configuration(simulator: &Simulator) -> Value {
-    let mut config = config::standard(&simulator.url());
-    config["task_keys"] = json!(["0123456789abcdef0123456789abcdef"]);
-    config["callers"] = json!([caller("ann", ANN, &["*"])]);
-    config["models"] = json!({});
+    let mut config = video_config(simulator, "");
+    config["egress"] = json!({"allow": ["127.0.0.1"]});
     config["channels"] = json!({});
     for vendor in vendors() {
         for (scenario, directives) in SCENARIOS {
@@ -172,24 +169,6 @@ fn configuration(simulator: &Simulator) -> Value {
             });
         }
     }
-    let route = |name: &str, matched: &str, filters: Value| json!({"name": name, "match": format!("{matched}"), "protocol": "video", "request": filters});
-    config["routes"] = json!([
-        route(
-            "create",
-            &format!("POST {GENERIC}"),
-            json!([{"use": "body"}, "validate", {"map_task": {"operation": "create"}}])
-        ),
-        route(
-            "query",
-            &format!("GET {GENERIC}/{{id}}"),
-            json!(["authenticate", {"map_task": {"operation": "query"}}])
-        ),
-        route(
-            "cancel",
-            &format!("DELETE {GENERIC}/{{id}}"),
-            json!(["authenticate", {"map_task": {"operation": "cancel"}}])
-        ),
-    ]);
     config
 }
 
@@ -347,6 +326,54 @@ async fn a_queued_task_is_cancelled_where_the_vendor_can() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn videos_of_every_vendor_are_made_downloaded_and_deleted_in_the_format_of_openai() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&configuration(&simulator)).await;
+    // No size that OpenAI's SDKs name has a resolution of MiniMax v2.
+    let vendors = vendors().into_iter();
+    for vendor in vendors.filter(|vendor| vendor.family != "minimax-v2") {
+        let name = vendor.family;
+        let mut body = json!({"model": format!("{name}/done"), "prompt": "a gate"});
+        body["seconds"] = json!(vendor.create["duration"].to_string());
+        if vendor.create.get("ratio").is_some() {
+            body["size"] = json!("1280x720");
+        }
+        let created = gateway.ask(&Request::post(OPENAI, body.to_string())).await;
+        assert_eq!(created.status, 200, "{name}: {}", created.text());
+        let id = created.json()["id"].as_str().unwrap().to_owned();
+        let video = ask(&gateway, OPENAI, &id).await;
+        assert_eq!(
+            video.json()["status"],
+            "completed",
+            "{name}: {}",
+            video.text()
+        );
+        let file = ask(&gateway, OPENAI, &format!("{id}/content")).await;
+        assert_eq!(file.status, 200, "{name}: {}", file.text());
+        assert!(
+            file.body.windows(4).take(16).any(|part| part == b"ftyp"),
+            "{name}"
+        );
+        let generic = ask(&gateway, GENERIC, &id).await;
+        assert_eq!(
+            generic.json()["status"],
+            "succeeded",
+            "{name}: {}",
+            generic.text()
+        );
+        let deleted = cancel(&gateway, OPENAI, &id).await;
+        assert_eq!(
+            deleted.json()["deleted"],
+            true,
+            "{name}: {}",
+            deleted.text()
+        );
+        assert_eq!(ask(&gateway, OPENAI, &id).await.status, 404, "{name}");
+    }
+    assert_only_the_vendors_key_arrived(&simulator).await;
 }
 
 /// No key of a caller reached a vendor.
