@@ -38,6 +38,7 @@ pub mod test_setup;
 pub mod tls_setup;
 pub mod upload_provider;
 pub mod upload_world;
+pub mod vendors;
 pub mod video;
 pub mod whole_streams;
 

@@ -2,7 +2,7 @@
 
 use crate::harness::config::{self, caller};
 use crate::harness::request::ANN;
-use crate::harness::video::{GENERIC, ask, id_of};
+use crate::harness::video::{GENERIC, OPENAI, ask, id_of};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -21,7 +21,10 @@ fn configuration(base_url: &str, family: &str) -> Value {
          "request": [{"use": "body"}, "validate", {"map_task": {"operation": "create"}}]},
         {"name": "query", "match": format!("GET {GENERIC}/{{id}}"), "protocol": "video",
          "request": ["authenticate", {"map_task": {"operation": "query"}}]},
+        {"name": "content", "match": format!("GET {OPENAI}/{{id}}/content"), "protocol": "videos",
+         "request": ["authenticate", {"map_task": {"operation": "content"}}]},
     ]);
+    config["egress"] = json!({"allow": ["127.0.0.1"]});
     config
 }
 
@@ -109,4 +112,25 @@ async fn a_query_goes_to_the_channel_whatever_the_id_is() {
         assert!(line.starts_with(path), "{family}: {line}");
         assert!(!requests.concat().contains(ANN), "{family}");
     }
+}
+
+#[tokio::test]
+async fn a_channels_credential_goes_with_a_file_only_to_the_channels_host() {
+    let file = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfile";
+    let elsewhere = ScriptedProvider::start(vec![ScriptedResponse::Send(file.into())]).await;
+    let name = "models/fal-ai/operations/1";
+    let video = json!({"uri": format!("http://{}/file", elsewhere.address)});
+    let samples = json!({"generatedSamples": [{"video": video}]});
+    let status = json!({
+        "name": name, "done": true, "response": {"generateVideoResponse": samples},
+    });
+    let (provider, answer, gateway) = create("veo", &status.to_string()).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let id = id_of(GENERIC, &answer);
+    let content = ask(&gateway, OPENAI, &format!("{id}/content")).await;
+    assert_eq!(content.status, 200, "{}", content.text());
+    let requests = elsewhere.requests();
+    assert_eq!(requests.len(), 1);
+    assert!(!requests.concat().contains("vendor-key"), "{requests:?}");
+    assert!(provider.requests().concat().contains("vendor-key"));
 }

@@ -4,6 +4,7 @@ use super::ProblemCollector;
 use crate::channels::ChannelConfig;
 use crate::families::{base, shipped};
 use crate::hint::did_you_mean;
+use headgate_core::catalog::public_url::PublicUrl;
 use headgate_core::pointer::child;
 use headgate_core::scalar::Secret;
 use headgate_core::task::definition::VideoFamilyDefinitionConfig;
@@ -20,9 +21,10 @@ use std::sync::Arc;
 pub(crate) fn build(
     configs: &BTreeMap<String, VideoFamilyDefinitionConfig>,
     channels: &BTreeMap<String, ChannelConfig>,
-    keys: &[Secret],
+    (keys, public_url): (&[Secret], Option<&PublicUrl>),
     problems: &mut ProblemCollector<'_>,
 ) -> TaskSettings {
+    let public_url = public_url.map_or_else(String::new, |url| url.join(""));
     let shipped = shipped();
     let mut families = BTreeMap::new();
     let used = |name: &str| {
@@ -35,11 +37,10 @@ pub(crate) fn build(
             continue;
         }
         match VideoFamily::new(&name, &config) {
-            Ok(family) => {
+            Ok(mut family) => {
+                family.set_public_url(&public_url);
                 families.insert(family.name.clone(), Arc::new(family));
             }
-            // The channel that names it gets the reason.
-            Err(_) if !configs.contains_key(&name) => {}
             Err(faults) => {
                 let at = child("/families", &name);
                 for fault in faults {
@@ -108,15 +109,7 @@ impl VideoFamilyLookup<'_> {
     ) -> Option<Arc<VideoFamily>> {
         let families = &self.built.families;
         let family = families.get(name);
-        if family.is_none()
-            && !self.declared.contains_key(name)
-            && let Some(definition) = shipped().get(name)
-            && let Err(faults) = VideoFamily::new(name, definition)
-        {
-            let reasons: Vec<_> = faults.into_iter().map(|fault| fault.reason).collect();
-            let reason = format!("family `{name}` cannot be used: {}", reasons.join("; "));
-            problems.error(at, reason, None);
-        } else if family.is_none() && !self.declared.contains_key(name) {
+        if family.is_none() && !self.declared.contains_key(name) {
             let shipped = SHIPPED.iter().map(|(name, _)| *name);
             let declared = self.declared.keys().map(String::as_str);
             let hint = did_you_mean(name, shipped.chain(declared));

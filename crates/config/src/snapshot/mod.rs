@@ -227,7 +227,7 @@ pub fn build_loaded(
     let tasks = Arc::new(families::build(
         &families,
         &channels,
-        &task_keys,
+        (&task_keys, public_url.as_ref()),
         &mut problems,
     ));
     let families = families::VideoFamilyLookup {

@@ -1,9 +1,10 @@
 //! The interface by which a filter fetches a file from a URL in a provider's response, within limits.
 
 use super::streamed_reply::ReplyBodyReader;
+use crate::catalog::channel::Origin;
 use crate::catalog::egress::EgressPolicy;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub trait ResponseFileFetcher: Send + Sync {
         url: &'a str,
         egress: &'a EgressPolicy,
         headers: &'a HeaderMap,
+        credential: Option<FileCredential<'a>>,
     ) -> OpenFileFuture<'a>;
 
     /// Resolves the host of a URL that a caller named, and checks that the policy permits one of its addresses.
@@ -37,6 +39,14 @@ pub type UrlCheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), FetchError>
 /// A fetch in progress.
 pub type FetchFuture<'a> =
     Pin<Box<dyn Future<Output = Result<FetchedFile, FetchError>> + Send + 'a>>;
+
+/// A channel's credential for its own files. It is sent only if the URL lies at the channel's host, and not after a redirect.
+#[derive(Clone)]
+pub struct FileCredential<'a> {
+    pub origin: &'a Origin,
+    pub name: &'a HeaderName,
+    pub value: HeaderValue,
+}
 
 /// A file that is being opened.
 pub type OpenFileFuture<'a> =

@@ -67,6 +67,8 @@ pub struct VideoFamily {
     errors: ErrorMapping,
     native: NativeFieldPointers,
     media: FamilyMediaRules,
+    /// Without a trailing slash; empty if the gateway does not know its own.
+    public_url: Arc<str>,
 }
 
 /// Where a create has the URL to which the provider sends status changes.
@@ -87,6 +89,16 @@ impl VideoFamily {
             FieldTarget::Query(name) => Some(CallbackTarget::Query(name)),
             FieldTarget::Nowhere => None,
         })
+    }
+
+    /// Whether the provider sends videos only to requests with the channel's credential.
+    pub fn has_private_results(&self) -> bool {
+        self.response.is_private
+    }
+
+    /// Sets the URL below which callers get the files of private results; empty for the gateway itself.
+    pub fn set_public_url(&mut self, public_url: &str) {
+        self.public_url = public_url.into();
     }
 
     /// Whether the provider sends status changes to a URL that the gateway sets.
@@ -153,6 +165,8 @@ struct TaskExpiry {
 #[derive(Debug)]
 struct ResponseFieldSources {
     video_url: ValueSourceList,
+    /// Whether the provider sends the video only to requests with the channel's credential.
+    is_private: bool,
     /// A share from 0 to 1, or a percentage.
     progress: ValueSourceList,
     video_duration: ValueSourceList,

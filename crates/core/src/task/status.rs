@@ -5,6 +5,7 @@ use super::state::TaskState;
 use bytes::Bytes;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The error code if the provider reported success without a video.
 pub const INVALID_RESPONSE: &str = "invalid_upstream_response";
@@ -12,6 +13,9 @@ pub const INVALID_RESPONSE: &str = "invalid_upstream_response";
 pub const FAILED_UPSTREAM: &str = "upstream_failed";
 /// The error code if the provider's status is unknown and the family treats unknown statuses as failed.
 pub const UNKNOWN_STATUS: &str = "unknown_upstream_status";
+
+/// Where callers get the files of tasks, by the task's id.
+const FILES: &str = "/v1/videos";
 
 /// Minimum length of a provider's task id, in bytes, for replacing it in a text: a shorter one could match words.
 pub const ID_BYTES_MIN: usize = 8;
@@ -34,7 +38,9 @@ pub struct TaskStatus {
     pub upstream_word: Option<String>,
     /// In percent, if the provider reports it.
     pub progress: Option<u8>,
-    /// Always set on success.
+    /// The gateway's public URL, if only the gateway can get the video, with the channel's credential.
+    pub private_below: Option<Arc<str>>,
+    /// The provider's URL. Always set on success.
     pub video_url: Option<String>,
     /// Seconds; only on success.
     pub video_duration: Option<u64>,
@@ -88,10 +94,12 @@ impl TaskStatus {
     pub fn render(&self, id: &str, task: &TaskId) -> Bytes {
         let error = self.error.as_ref();
         let message = error.map(|error| with_callers_id(&error.message, task, id));
+        let gateways = self.private_below.as_ref();
+        let gateways = gateways.map(|below| format!("{below}{FILES}/{id}/content"));
         json(&TaskStatusJson {
             task_id: id,
             status: self.state,
-            video_url: self.video_url.as_deref(),
+            video_url: gateways.as_deref().or(self.video_url.as_deref()),
             video_duration: self.video_duration,
             error_code: error.map(|error| &*error.code),
             error_message: message.as_deref(),

@@ -13,8 +13,8 @@ use crate::fault_from;
 use headgate_channel::address_cache::AddressCache;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::filter::fetch::{
-    FetchError, FetchFuture, FetchLimits, FetchedFile, OpenFileFuture, ResponseFileFetcher,
-    UrlCheckFuture,
+    FetchError, FetchFuture, FetchLimits, FetchedFile, FileCredential, OpenFileFuture,
+    ResponseFileFetcher, UrlCheckFuture,
 };
 use headgate_protocol::fault::Fault;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -125,8 +125,9 @@ impl ResponseFileFetcher for HttpFileFetcher {
         url: &'a str,
         egress: &'a EgressPolicy,
         headers: &'a HeaderMap,
+        credential: Option<FileCredential<'a>>,
     ) -> OpenFileFuture<'a> {
-        Box::pin(open_file::open(self, url, egress, headers))
+        Box::pin(open_file::open(self, url, egress, (headers, credential)))
     }
 
     fn check<'a>(&'a self, url: &'a str, egress: &'a EgressPolicy) -> UrlCheckFuture<'a> {

@@ -7,6 +7,7 @@ mod responses;
 
 use super::VideoFamily;
 use crate::task::definition::VideoFamilyDefinitionConfig;
+use std::sync::Arc;
 
 /// An error in a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +101,7 @@ impl FamilyErrors {
             errors,
             native,
             media,
+            public_url: Arc::default(),
         })
     }
 }

@@ -168,6 +168,7 @@ impl VideoFamily {
     /// Reads the fields of a success; without a video the task has failed, for the reason that the response gives.
     fn succeed(&self, response: &JsonDocument, status: &mut TaskStatus) {
         if self.response.succeed(response.root(), status) {
+            status.private_below = self.response.is_private.then(|| self.public_url.clone());
             return;
         }
         let reason = self.error(response);
@@ -268,6 +269,7 @@ impl TaskStatus {
             state: TaskState::Running,
             upstream_word: None,
             progress: None,
+            private_below: None,
             video_url: None,
             video_duration: None,
             resolution: None,

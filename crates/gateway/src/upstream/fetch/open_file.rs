@@ -4,8 +4,9 @@ use super::{HttpFileFetcher, REDIRECTS_MAX, broken};
 use crate::fault_from;
 use crate::upstream::egress_url::{EgressUrl, IDLE, unfetched};
 use crate::upstream::session::UpstreamSession;
+use headgate_core::catalog::channel::Origin;
 use headgate_core::catalog::egress::EgressPolicy;
-use headgate_core::filter::fetch::{FILE_REQUEST_HEADERS, FetchError, OpenedFile};
+use headgate_core::filter::fetch::{FILE_REQUEST_HEADERS, FetchError, FileCredential, OpenedFile};
 use headgate_core::filter::streamed_reply::{ReplyBodyReader, ReplyPieceFuture};
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderName, Method, StatusCode, header};
@@ -23,6 +24,9 @@ const CONTENT_HEADERS: [HeaderName; 5] = [
     header::ETAG,
     header::LAST_MODIFIED,
 ];
+
+/// The caller's headers, and the channel's credential for its own host.
+type SentHeaders<'a> = (&'a HeaderMap, Option<FileCredential<'a>>);
 
 /// The rest of a file, on its connection.
 struct FileBodyReader(UpstreamSession);
@@ -49,9 +53,9 @@ pub(super) async fn open(
     fetcher: &HttpFileFetcher,
     url: &str,
     egress: &EgressPolicy,
-    headers: &HeaderMap,
+    sent: SentHeaders<'_>,
 ) -> Result<OpenedFile, FetchError> {
-    let opened = timeout(HEAD_WITHIN, follow(fetcher, url, egress, headers)).await;
+    let opened = timeout(HEAD_WITHIN, follow(fetcher, url, egress, sent)).await;
     opened.unwrap_or_else(|_| Err(unfetched(format!("no response within {HEAD_WITHIN:?}"))))
 }
 
@@ -59,11 +63,13 @@ async fn follow(
     fetcher: &HttpFileFetcher,
     url: &str,
     egress: &EgressPolicy,
-    headers: &HeaderMap,
+    (headers, credential): SentHeaders<'_>,
 ) -> Result<OpenedFile, FetchError> {
     let mut target = EgressUrl::parse(url)?;
+    // A redirect leads to a URL that is signed, and that may refuse a credential beside its signature.
+    let mut credential = credential.filter(|credential| is_at(&target, credential.origin));
     for _ in 0..=REDIRECTS_MAX {
-        let session = request(fetcher, &target, egress, headers).await?;
+        let session = request(fetcher, &target, egress, (headers, credential.take())).await?;
         let (status, received) = session.head().ok_or_else(|| unfetched("no response"))?;
         if status.is_redirection() {
             let location = received.get(header::LOCATION);
@@ -91,22 +97,32 @@ async fn follow(
     Err(unfetched("too many redirects"))
 }
 
-/// Sends a request without any credential, on a connection of its own.
+/// Sends a request on a connection of its own.
 async fn request(
     fetcher: &HttpFileFetcher,
     target: &EgressUrl,
     egress: &EgressPolicy,
-    headers: &HeaderMap,
+    (headers, credential): SentHeaders<'_>,
 ) -> Result<UpstreamSession, FetchError> {
     let mut session = fetcher.connect(target, egress).await?;
     let mut request = target.request(Method::GET)?;
     copy(headers, &FILE_REQUEST_HEADERS, &mut request.headers);
+    if let Some(FileCredential { name, value, .. }) = credential {
+        request.headers.insert(name, value);
+    }
     let head = target.head(&request);
     let sent = session.write_request(&head, None, IDLE).await;
     sent.map_err(|error| broken(fault_from::upstream(error)))?;
     let read = session.read_head(&mut false).await;
     read.map_err(|error| broken(fault_from::upstream(error)))?;
     Ok(session)
+}
+
+/// Whether a URL lies at the host of a channel.
+fn is_at(target: &EgressUrl, origin: &Origin) -> bool {
+    target.is_https == origin.tls.is_some()
+        && target.port == origin.port
+        && target.host.eq_ignore_ascii_case(&origin.host)
 }
 
 fn content_headers(received: &HeaderMap) -> HeaderMap {

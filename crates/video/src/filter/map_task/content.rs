@@ -4,7 +4,7 @@ use super::poll::{QueryableTask, reply};
 use super::request::unknown;
 use super::{MapTaskFilter, no_family};
 use headgate_core::filter::FilterAction;
-use headgate_core::filter::fetch::FetchError;
+use headgate_core::filter::fetch::{FetchError, FileCredential};
 use headgate_core::filter::streamed_reply::StreamedReply;
 use headgate_core::filter::view::RequestView;
 use headgate_core::task::openai_video::TaskFailure;
@@ -44,7 +44,10 @@ impl MapTaskFilter {
             (TaskState::Succeeded, Some(url)) => url,
             _ => return Ok(no_file(request, &polled, &status)),
         };
-        let opened = fetch.open(url, &self.egress, &request.headers).await;
+        let credential = polled.file_credential();
+        let opened = fetch
+            .open(url, &self.egress, &request.headers, credential)
+            .await;
         let opened = opened.map_err(|error| unavailable(request, &polled, &error))?;
         let mut headers = opened.headers;
         for (name, value) in [
@@ -65,6 +68,20 @@ impl MapTaskFilter {
             body: Some(opened.body),
         }
         .into())
+    }
+}
+
+impl QueryableTask {
+    /// The credential for the file, if its provider sends it to no one else.
+    fn file_credential(&self) -> Option<FileCredential<'_>> {
+        let channel = &self.candidate.channel;
+        let key = self.candidate.key.unwrap_or(0);
+        let credential = channel.credentials.get(key)?;
+        self.family().has_private_results().then(|| FileCredential {
+            origin: &channel.origin,
+            name: &credential.name,
+            value: credential.value.header_value(),
+        })
     }
 }
 

@@ -39,7 +39,7 @@ const CHANNEL_MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// A task of the caller, and how to query it.
 pub(super) struct QueryableTask {
-    candidate: Candidate,
+    pub candidate: Candidate,
     pub status_query: CallerStatusPoll,
     /// The task id as the caller sent it.
     pub id: String,

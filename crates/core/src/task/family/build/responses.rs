@@ -79,12 +79,9 @@ impl FamilyErrors {
         if video_url.0.is_empty() {
             self.add("/response/video_url", "missing place for `video_url`", None);
         }
-        if *is_private {
-            let reason = "results that need the channel's credential are not supported yet";
-            self.add("/response/is_private", reason, None);
-        }
         ResponseFieldSources {
             video_url: self.sources("/response/video_url", video_url),
+            is_private: *is_private,
             progress: self.sources("/response/progress", progress),
             video_duration: self.sources("/response/video_duration", video_duration),
             resolution: self.sources("/response/resolution", resolution),
