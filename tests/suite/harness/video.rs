@@ -55,8 +55,15 @@ pub fn video_config(simulator: &Simulator, directives: &str) -> Value {
             "protocol": protocol, "request": ["authenticate", {"map_task": {"operation": "cancel"}}],
         }));
     }
-    routes.extend(openai_routes());
     config["routes"] = json!(routes);
+    config
+}
+
+/// [`video_config`] with the routes of OpenAI's video API.
+pub fn openai_config(simulator: &Simulator, directives: &str) -> Value {
+    let mut config = video_config(simulator, directives);
+    let routes = config["routes"].as_array_mut().unwrap();
+    routes.extend(openai_routes());
     config
 }
 

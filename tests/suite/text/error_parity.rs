@@ -3,7 +3,7 @@
 use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::BOB;
-use crate::harness::video::video_config;
+use crate::harness::video::openai_config;
 use crate::harness::{PROTOCOLS, Request, TestSetup, body_of, path_of};
 use headgate_protocol::Protocol;
 use serde_json::json;
@@ -136,7 +136,7 @@ async fn every_fault_has_the_error_shape_of_each_protocol() {
 #[tokio::test]
 async fn a_wrong_key_gets_the_error_that_the_sdk_of_each_protocol_expects() {
     let world = TestSetup::between(|config, simulator| {
-        let video = video_config(simulator, "");
+        let video = openai_config(simulator, "");
         let edits = json!({"name": "edits", "match": "POST /v1/images/edits", "protocol": "image_edit",
             "request": [{"use": "body"}]});
         let routes = config["routes"].as_array_mut().unwrap();

@@ -4,7 +4,7 @@ use crate::harness::error_shape::assert_error_body;
 use crate::harness::images::{PNG, written};
 use crate::harness::request::BOB;
 use crate::harness::video::{
-    FAMILY_A, FAMILY_B, GENERIC, OPENAI, ask, cancel, create, id_of, operations, video_config,
+    FAMILY_A, FAMILY_B, GENERIC, OPENAI, ask, cancel, create, id_of, openai_config, operations,
 };
 use crate::harness::{Gateway, Request, Simulator, WholeResponse, eventually};
 use headgate_protocol::Protocol;
@@ -14,7 +14,7 @@ const MODELS: [&str; 2] = ["demo-video-a", "demo-video-b"];
 
 async fn start(directives: &str) -> (Simulator, Gateway) {
     let simulator = Simulator::start().await;
-    let gateway = Gateway::start(&video_config(&simulator, directives)).await;
+    let gateway = Gateway::start(&openai_config(&simulator, directives)).await;
     (simulator, gateway)
 }
 

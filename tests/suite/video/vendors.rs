@@ -2,7 +2,7 @@
 
 use crate::harness::request::ANN;
 use crate::harness::vendors::{Vendor, vendors};
-use crate::harness::video::{GENERIC, OPENAI, ask, cancel, id_of, video_config};
+use crate::harness::video::{GENERIC, OPENAI, ask, cancel, id_of, openai_config};
 use crate::harness::{Gateway, Request, Simulator, WholeResponse};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const SCENARIOS: [(&str, &str); 8] = [
 
 /// One channel for each vendor and scenario, with the model `family/scenario`.
 fn configuration(simulator: &Simulator) -> Value {
-    let mut config = video_config(simulator, "");
+    let mut config = openai_config(simulator, "");
     config["egress"] = json!({"allow": ["127.0.0.1"]});
     config["channels"] = json!({});
     for vendor in vendors() {

@@ -3,7 +3,7 @@
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::hostile_urls::Decoy;
 use crate::harness::request::{ANN, BOB};
-use crate::harness::video::{OPENAI, ask, cancel, video_config};
+use crate::harness::video::{OPENAI, ask, cancel, openai_config};
 use crate::harness::{
     Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse,
 };
@@ -39,7 +39,7 @@ async fn gateway_with_file_at(url: &str, allows: bool) -> (ScriptedProvider, Gat
     let answer = format!("{head} {}\r\n\r\n{status}", status.len());
     let provider = ScriptedProvider::answering(answer).await;
     let simulator = Simulator::start().await;
-    let mut config = video_config(&simulator, "");
+    let mut config = openai_config(&simulator, "");
     config["channels"]["a"]["base_url"] = json!(provider.url());
     config["egress"] = match allows {
         true => json!({"allow": ["127.0.0.1"]}),
@@ -61,7 +61,7 @@ fn file(head: &str, content: &[u8]) -> Vec<u8> {
 #[tokio::test]
 async fn the_file_of_a_video_is_passed_on_for_models_of_every_family() {
     let simulator = Simulator::start().await;
-    let config = with_egress(video_config(
+    let config = with_egress(openai_config(
         &simulator,
         "queue=0ms;run=0ms;body_bytes=3000000",
     ));
@@ -179,7 +179,7 @@ async fn a_task_without_a_file_has_the_reason() {
         ("queue=0ms;run=0ms;ends=expired", Some("expired")),
     ] {
         let simulator = Simulator::start().await;
-        let gateway = Gateway::start(&with_egress(video_config(&simulator, course))).await;
+        let gateway = Gateway::start(&with_egress(openai_config(&simulator, course))).await;
         let id = made(&gateway, "demo-video-a").await;
         let answer = gateway.ask(&content_request(&id)).await;
         assert_error_body(Protocol::Videos, &answer, 400);

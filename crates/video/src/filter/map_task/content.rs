@@ -17,6 +17,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 /// What of a video is offered; SDKs also ask for `thumbnail` and `spritesheet`.
 const VIDEO: &str = "video";
+/// The code of the error about a task that has not ended.
+const NOT_READY: &str = "video_not_ready";
 
 impl MapTaskFilter {
     /// Replies with the file of a task that has succeeded, from where its provider has it.
@@ -104,7 +106,7 @@ fn check_variant(query: Option<&str>) -> Result<(), Fault> {
 fn no_file(request: &RequestView, polled: &QueryableTask, status: &TaskStatus) -> FilterAction {
     let failure = TaskFailure::from_status(status, &polled.id, polled.task());
     let failure = failure.unwrap_or_else(|| TaskFailure {
-        code: "video_not_ready".into(),
+        code: NOT_READY.to_owned(),
         message: format!(
             "the task is {}; download the video when it is completed",
             status.state.name()
