@@ -55,6 +55,9 @@ impl StatusAndResultQuery {
         if status.body.is_empty() {
             status.body = Bytes::from_static(b"{}");
         }
+        if self.family.has_plain_status() {
+            return Ok(status);
+        }
         let Ok(document) = JsonDocument::parse(status.body.clone(), &JsonLimits::default()) else {
             return Ok(status);
         };

@@ -22,6 +22,11 @@ pub enum StatusWithResult {
 }
 
 impl VideoFamily {
+    /// Whether the response to a query is the status as it is: no result is requested, and no error comes under 200.
+    pub fn has_plain_status(&self) -> bool {
+        self.result.is_none() && self.errors.statuses.is_empty()
+    }
+
     /// The request for the result, and its path; `None` if the status, a response to a query, is all there is.
     pub fn result_request(
         &self,
