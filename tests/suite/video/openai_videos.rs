@@ -1,7 +1,9 @@
 //! End-to-end tests of OpenAI's video API over models of both families.
 
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::folder::Folder;
 use crate::harness::images::{PNG, written};
+use crate::harness::paid::lock_state_file;
 use crate::harness::request::BOB;
 use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, OPENAI, ask, cancel, create, id_of, openai_config, operations,
@@ -296,6 +298,30 @@ async fn a_deleted_video_is_gone_and_a_running_one_is_not_deleted() {
                 assert_eq!(polled.json()["status"], "in_progress");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_video_is_deleted_once_its_deletion_is_stored() {
+    let (simulator, folder) = (Simulator::start().await, Folder::new());
+    let mut config = openai_config(&simulator, "queue=0ms;run=0ms");
+    config["state"] = json!(format!("sqlite:{}/state", folder.path().display()));
+    let gateway = Gateway::start(&config).await;
+    for is_locked in [true, false] {
+        let created =
+            create_video(&gateway, &json!({"model": MODELS[0], "prompt": "a gate"})).await;
+        let id = video_id(&created);
+        completed(&gateway, OPENAI, &id).await;
+        if is_locked {
+            let lock = lock_state_file(&folder).await;
+            let deleted = cancel(&gateway, OPENAI, &id).await;
+            let message = assert_error_body(Protocol::Videos, &deleted, 503);
+            assert!(message.contains("try again"), "{message}");
+            drop(lock);
+            assert_eq!(ask(&gateway, OPENAI, &id).await.status, 200);
+        }
+        assert_eq!(cancel(&gateway, OPENAI, &id).await.status, 200);
+        assert_eq!(ask(&gateway, OPENAI, &id).await.status, 404);
     }
 }
 

@@ -37,6 +37,8 @@ pub enum RecordKind {
     FileCopy,
     /// A response that is sent again for an equal request.
     CachedResponse,
+    /// A video task that its caller has deleted.
+    DeletedTask,
 }
 
 /// What is stored under a key.
@@ -130,7 +132,7 @@ pub trait RecordStore: Send + Sync {
 }
 
 impl RecordKind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::IdempotencyKey,
         Self::PaidCreate,
         Self::Subscription,
@@ -140,6 +142,7 @@ impl RecordKind {
         Self::MediaUse,
         Self::FileCopy,
         Self::CachedResponse,
+        Self::DeletedTask,
     ];
 
     /// The name in stores.
@@ -154,6 +157,7 @@ impl RecordKind {
             Self::MediaUse => "media_use",
             Self::FileCopy => "file_copy",
             Self::CachedResponse => "cached_response",
+            Self::DeletedTask => "deleted_task",
         }
     }
 }
