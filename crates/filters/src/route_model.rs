@@ -252,9 +252,7 @@ fn model_named(body: &JsonDocument) -> Result<std::borrow::Cow<'_, str>, Fault> 
         return Err(Fault::new(FaultKind::Invalid, message));
     }
     let wanted = |message: &str| Fault::new(FaultKind::Invalid, message).param("model");
-    let is_like_model = |name: &str| name != "model" && name.eq_ignore_ascii_case("model");
-    let mut names = body.root().members().map(|(name, _)| name);
-    if let Some(other) = names.find(|name| is_like_model(name)) {
+    if let Some(other) = body.root().key_in_other_case("model") {
         let message =
             format!("unknown field `{other}`; field names are case-sensitive, use `model`");
         return Err(Fault::new(FaultKind::Invalid, message).param(&*other));

@@ -21,9 +21,9 @@ pub fn bounded(text: &str, most: usize) -> Cow<'_, str> {
 /// Like [`bounded`], for bytes that may not be UTF-8; redacts what looks like a key.
 pub fn cleaned(bytes: &[u8], most: usize) -> Cow<'_, str> {
     match redact(bytes, &[]) {
-        Cow::Borrowed(clean) => match String::from_utf8_lossy(clean) {
-            Cow::Borrowed(text) => bounded(text, most),
-            Cow::Owned(text) => Cow::Owned(bounded(&text, most).into_owned()),
+        Cow::Borrowed(clean) => match std::str::from_utf8(clean) {
+            Ok(text) => bounded(text, most),
+            Err(_) => Cow::Owned(bounded(&String::from_utf8_lossy(clean), most).into_owned()),
         },
         Cow::Owned(clean) => {
             let text = String::from_utf8_lossy(&clean);

@@ -11,6 +11,10 @@ const TOKEN_PATHS: [(&str, &str); 2] = [
 /// The path as logs and messages may show it. Clients that change the case of a path or escape more of it than they
 /// should do not get what they want, but their tokens are valid.
 pub fn without_token(path: &str) -> &str {
+    // Most paths have no underscore, and nothing that could be one.
+    if !path.bytes().any(|byte| matches!(byte, b'_' | b'%')) {
+        return path;
+    }
     let plain = plain(path);
     let shown = TOKEN_PATHS
         .iter()

@@ -159,6 +159,27 @@ impl<'a> DocumentNode<'a> {
         found
     }
 
+    /// The first key of an object that equals `name` but for the case of its letters.
+    pub fn key_in_other_case(self, name: &str) -> Option<Cow<'a, str>> {
+        let mut members = self.members();
+        while let Some((key, _)) = members.step() {
+            let (content, spelling) = (key.content(&self.document.body), key.spelling()?);
+            // An escape is never shorter than the bytes it decodes to.
+            let may_match = match spelling.escaped {
+                true => content.len() > name.len(),
+                false => content.eq_ignore_ascii_case(name.as_bytes()),
+            };
+            if !may_match || content == name.as_bytes() {
+                continue;
+            }
+            let key = text::decode(content, spelling);
+            if *key != *name && key.eq_ignore_ascii_case(name) {
+                return Some(key);
+            }
+        }
+        None
+    }
+
     /// The members of an object in the order of the body; empty for other values.
     #[inline]
     pub fn members(self) -> ObjectMembers<'a> {

@@ -14,6 +14,9 @@ const ESCAPE_BYTES_MAX: usize = BACKSLASHES_MAX + 5;
 /// Secrets with a common prefix of at least this many bytes are searched for by the prefix.
 const PREFIX_BYTES_MIN: usize = 4;
 
+/// Up to this length, looking at each byte of a text costs less than the searches that it may spare.
+const SHORT_TEXT_BYTES: usize = 64;
+
 /// Secrets prepared for search. Built once and shared.
 pub struct SecretMatcher {
     groups: Vec<PrefixGroup>,
@@ -23,6 +26,8 @@ pub struct SecretMatcher {
     may_be_escaped: [bool; 256],
     /// For each byte: whether the start of a secret, in any form, can end with it.
     may_end_a_beginning: [bool; 256],
+    /// The length of the shortest secret.
+    secret_bytes_min: usize,
     /// The length of the longest form of a secret.
     form_bytes_max: usize,
 }
@@ -69,7 +74,9 @@ impl SecretMatcher {
             may_end_a_beginning[usize::from(*byte)] = true;
         }
         let longest = secrets.iter().map(|secret| secret.len()).max();
+        let shortest = secrets.iter().map(|secret| secret.len()).min();
         Self {
+            secret_bytes_min: shortest.unwrap_or(usize::MAX),
             form_bytes_max: longest.unwrap_or_default() * ESCAPE_BYTES_MAX,
             groups: grouped(&secrets),
             is_in_secret,
@@ -84,8 +91,7 @@ impl SecretMatcher {
 
     /// The length of the shortest secret.
     pub fn shortest(&self) -> usize {
-        let lengths = self.secrets().map(<[u8]>::len);
-        lengths.min().unwrap_or(usize::MAX)
+        self.secret_bytes_min
     }
 
     fn secrets(&self) -> impl Iterator<Item = &[u8]> {
@@ -97,6 +103,9 @@ impl SecretMatcher {
     /// group of secrets with a common prefix, and one for backslashes.
     pub fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
+        if text.len() <= SHORT_TEXT_BYTES && !self.may_be_in(text) {
+            return found;
+        }
         for group in &self.groups {
             let mut at = 0;
             while let Some(start) = group.prefix.find(&text[at..]).map(|start| at + start) {
@@ -112,6 +121,18 @@ impl SecretMatcher {
         }
         self.find_escaped(text, &mut found);
         found
+    }
+
+    /// Whether a text has a run of bytes of secrets, in any form, that is as long as the shortest secret.
+    fn may_be_in(&self, text: &[u8]) -> bool {
+        let mut run = 0;
+        text.iter().any(|byte| {
+            run = match self.may_end_a_beginning[usize::from(*byte)] {
+                true => run + 1,
+                false => 0,
+            };
+            run >= self.secret_bytes_min
+        })
     }
 
     /// Finds secrets with at least one escape; the part of the secret before its first escape is compared as it is.
