@@ -41,6 +41,9 @@ pub struct ModelPriceConfig {
     /// cost.
     #[schemars(range(min = 1, max = 3600))]
     pub video_default_seconds: Option<u16>,
+    /// Price of a credit, the unit in which the provider reports what a video cost (`usage.credits` of its family): the
+    /// cost of a task that has ended is settled by it. Default: none, it stays what its seconds cost.
+    pub credit: Option<UnitPrice>,
 }
 
 impl Default for PricesConfig {

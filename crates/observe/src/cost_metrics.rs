@@ -1,7 +1,7 @@
 //! Metrics of what exchanges cost.
 
 use headgate_core::catalog::price::{Cost, ExchangeCost};
-use headgate_core::feature::metrics::registered;
+use headgate_core::feature::metrics::{CostChange, registered};
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, LabelPair, Metric, MetricFamily, MetricType};
 use prometheus::{IntCounterVec, Opts, Registry};
@@ -9,9 +9,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-const NAME: &str = "headgate_cost_total";
-const HELP: &str =
-    "Cost of requests by the prices of the configuration, in the currency of the label.";
+const COST: (&str, &str) = (
+    "headgate_cost_total",
+    "Cost of requests by the prices of the configuration, in the currency of the label.",
+);
+const REFUNDED: (&str, &str) = (
+    "headgate_cost_refunded_total",
+    "What video tasks cost less than was counted in headgate_cost_total when they were created, in the currency of the label.",
+);
 /// Billionths in a currency's unit.
 const NANOS: f64 = 1e9;
 /// Label value for requests without a caller.
@@ -20,6 +25,7 @@ const OTHER: &str = "other";
 /// What exchanges cost, and how many have no cost because their model has no price.
 pub struct CostMetrics {
     costs: Arc<CostSums>,
+    refunded: Arc<CostSums>,
     unpriced: IntCounterVec,
 }
 
@@ -57,21 +63,25 @@ impl CostMetrics {
     }
 
     pub fn new(registry: &Registry) -> Self {
-        let labels = ["caller", "model", "channel", "currency"].map(String::from);
-        let desc = Desc::new(NAME.into(), HELP.into(), labels.to_vec(), HashMap::new());
-        let costs = Arc::new(CostSums {
-            sums: RwLock::default(),
-            desc: desc.expect("names and labels are constants"),
-        });
-        registry
-            .register(Box::new(CostCollector(costs.clone())))
-            .expect("each metric is registered once");
+        let sums = |(name, help): (&str, &str)| {
+            let labels = ["caller", "model", "channel", "currency"].map(String::from);
+            let desc = Desc::new(name.into(), help.into(), labels.to_vec(), HashMap::new());
+            let sums = Arc::new(CostSums {
+                sums: RwLock::default(),
+                desc: desc.expect("names and labels are constants"),
+            });
+            registry
+                .register(Box::new(CostCollector(sums.clone())))
+                .expect("each metric is registered once");
+            sums
+        };
         let unpriced = Opts::new(
             "headgate_unpriced_requests_total",
             "Requests without a cost, because what the provider reports of them has no price.",
         );
         Self {
-            costs,
+            costs: sums(COST),
+            refunded: sums(REFUNDED),
             unpriced: registered(
                 registry,
                 IntCounterVec::new(unpriced, &["channel", "model"]),
@@ -88,6 +98,24 @@ impl CostMetrics {
                 .with_label_values(&[labels.channel, labels.model])
                 .inc(),
             ExchangeCost::Priced(cost) => self.costs.add(labels, cost),
+        }
+    }
+
+    /// Counts by how much the costs of earlier exchanges have changed.
+    pub fn change(&self, change: &CostChange) {
+        let labels = CostLabels {
+            caller: Some(&change.labels.caller),
+            model: &change.labels.model,
+            channel: &change.labels.channel,
+            currency: &change.labels.currency,
+        };
+        for (sums, nanos) in [
+            (&self.costs, change.added),
+            (&self.refunded, change.refunded),
+        ] {
+            if nanos > 0 {
+                sums.add(labels, Cost(nanos));
+            }
         }
     }
 }
@@ -153,8 +181,8 @@ impl Collector for CostCollector {
         let sums = self.0.sums.read().unwrap_or_else(PoisonError::into_inner);
         let metrics = sums.values().flatten().map(metric).collect();
         let mut family = MetricFamily::default();
-        family.set_name(NAME.into());
-        family.set_help(HELP.into());
+        family.set_name(self.0.desc.fq_name.clone());
+        family.set_help(self.0.desc.help.clone());
         family.set_field_type(MetricType::COUNTER);
         family.set_metric(metrics);
         vec![family]

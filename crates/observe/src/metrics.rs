@@ -324,6 +324,9 @@ impl Metrics {
     fn update_features(&self) {
         for feature in &self.features {
             feature.update();
+            for change in feature.take_cost_changes() {
+                self.costs.change(&change);
+            }
         }
     }
 

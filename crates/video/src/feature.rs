@@ -1,6 +1,7 @@
 //! Video tasks: their mapping, their polls, and callbacks of and for them.
 
 use crate::callbacks::{CallbackMetrics, CallbackWorkerQueue, admin_page, background, findings};
+use crate::costs::{TaskCostChanges, TaskCostMetrics};
 use crate::filter::{callbacks, convert_videos, map_task, receive_callback};
 use crate::polls::findings::QUERY_LIMIT;
 use crate::polls::{PollMetrics, TaskStatusFetcher};
@@ -41,6 +42,7 @@ impl Feature for VideoFeature {
     fn add_shared_values(&self, values: &mut FeatureTypeMap) {
         values.set(Arc::<TaskStatusFetcher>::default());
         values.set(Arc::<CallbackWorkerQueue>::default());
+        values.set(Arc::<TaskCostChanges>::default());
     }
 
     fn register_metrics(
@@ -51,6 +53,7 @@ impl Feature for VideoFeature {
         vec![
             Box::new(PollMetrics::new(registry, shared.get())),
             Box::new(CallbackMetrics::new(registry, shared.get())),
+            Box::new(TaskCostMetrics(shared.get())),
         ]
     }
 

@@ -46,6 +46,7 @@ const EXPECTED_OF_POLLED: &[&str] = &[
     "resolution",
     "ratio",
     "progress",
+    "credits",
     "error_code",
     "error_message",
     "upstream_status",

@@ -8,6 +8,8 @@ use super::example::create_path;
 use super::mapped;
 use super::provider_answer::ProviderAnswer;
 use crate::cli::case_report::CaseMismatches;
+use headgate_core::catalog::price::Cost;
+use headgate_core::task::family::TaskCharge;
 use headgate_core::task::family::{SentCreate, StatusWithResult, VideoFamily};
 use headgate_core::task::id::TaskId;
 use headgate_core::task::status::TaskStatus;
@@ -170,7 +172,10 @@ impl VideoFamilyCaseOutcome {
     fn read_status(&mut self, family: &VideoFamily, task: &TaskId, document: &JsonDocument) {
         // The task is new: no time has passed after which it would have expired.
         match family.status(document, task, 0) {
-            Ok(status) => self.status(&status),
+            Ok(status) => {
+                self.status(&status);
+                self.charge(family.charge(document, status.state));
+            }
             Err(unreadable) => {
                 let status = family.status_under_success(document);
                 let status = status.unwrap_or(StatusCode::BAD_GATEWAY);
@@ -202,6 +207,14 @@ impl VideoFamilyCaseOutcome {
             if let Some(number) = number {
                 self.put(name, number);
             }
+        }
+    }
+
+    /// What a task that has ended cost in the provider's unit, if it reports that.
+    fn charge(&mut self, charge: TaskCharge) {
+        if let (true, Some(credits)) = (charge.state.is_terminal(), charge.credits) {
+            let number: Result<Value, _> = serde_json::from_str(&Cost(credits).to_string());
+            self.put("credits", number.expect("a decimal number"));
         }
     }
 

@@ -19,6 +19,7 @@ mod metrics_page;
 mod planted_fault;
 mod prometheus;
 pub mod status;
+mod task_costs;
 mod top;
 #[cfg(target_os = "linux")]
 mod top_hang_up;

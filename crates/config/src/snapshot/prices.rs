@@ -63,6 +63,7 @@ fn price(config: &ModelPriceConfig, currency: &Arc<str>) -> ModelPrice {
         image,
         video_second,
         video_default_seconds,
+        credit,
     } = config;
     let nanos = |price: Option<UnitPrice>| price.map(UnitPrice::nanos);
     let input_nanos = nanos(*input).unwrap_or(0);
@@ -89,6 +90,7 @@ fn price(config: &ModelPriceConfig, currency: &Arc<str>) -> ModelPrice {
                 .map(|price| price.nanos()),
             default_seconds: *video_default_seconds,
         }),
+        credit: nanos(*credit),
     }
 }
 

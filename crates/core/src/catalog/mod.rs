@@ -13,5 +13,6 @@ pub mod model;
 pub mod network;
 pub mod price;
 pub mod public_url;
+pub mod task_cost;
 mod verified_keys;
 pub mod webhook_secret;

@@ -2,10 +2,14 @@
 
 use crate::task::family::RequestedVideo;
 use headgate_protocol::usage::TokenUsage;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 
 /// Tokens that a price of tokens is the price of.
 const TOKENS_PER_PRICE: u128 = 1_000_000;
+/// Billionths in a currency's unit, and in a credit.
+pub const NANOS: u64 = 1_000_000_000;
 
 /// The prices of a model on a channel.
 #[derive(Debug)]
@@ -17,6 +21,8 @@ pub struct ModelPrice {
     pub image: Option<u64>,
     /// `None` if videos have no price.
     pub video: Option<VideoPrices>,
+    /// Price of a credit, in billionths of the currency's unit: the unit in which a provider reports what a video cost.
+    pub credit: Option<u64>,
 }
 
 /// Prices of a million tokens, in billionths of the currency's unit.
@@ -38,6 +44,17 @@ pub struct VideoPrices {
     pub other: Option<u64>,
     /// The duration of creates that name none.
     pub default_seconds: Option<u16>,
+}
+
+/// What a video task costs until its end is known, and the prices that settle its cost then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VideoTaskPrice {
+    /// What the create costs, in billionths of the currency's unit; 0 if it has no cost yet.
+    pub reserved: u64,
+    /// Price of a credit, in billionths.
+    pub credit: Option<u64>,
+    /// Price of a second of the requested resolution, in billionths.
+    pub second: Option<u64>,
 }
 
 /// What a provider made besides text, where it has a price.
@@ -71,6 +88,7 @@ impl ModelPrice {
             tokens: None,
             image: None,
             video: None,
+            credit: None,
         }
     }
 
@@ -88,6 +106,7 @@ impl ModelPrice {
         if usage.is_none() && media.is_none() {
             return ExchangeCost::Unmetered;
         }
+        let is_video = matches!(media, Some(BillableMediaOutput::Video(_)));
         let tokens = self.tokens.as_ref().zip(usage);
         let tokens = tokens.map(|(prices, usage)| prices.cost(usage));
         let media = media.and_then(|media| match media {
@@ -97,11 +116,43 @@ impl ModelPrice {
             BillableMediaOutput::Video(video) => self.video.as_ref()?.cost(video),
         });
         match (tokens, media) {
+            // The cost is known when the task has ended.
+            (None, None) if is_video && self.credit.is_some() => ExchangeCost::Unmetered,
             (None, None) => ExchangeCost::Unpriced,
             (tokens, media) => {
                 let nanos = tokens.unwrap_or(0).saturating_add(media.unwrap_or(0));
-                ExchangeCost::Priced(Cost(u64::try_from(nanos).unwrap_or(u64::MAX)))
+                ExchangeCost::Priced(Cost::from_nanos(nanos))
             }
+        }
+    }
+
+    /// What an accepted create of a video costs, and what settles its cost later; `None` if it has no price.
+    pub fn video_task(&self, video: &RequestedVideo) -> Option<VideoTaskPrice> {
+        let second = self.video.as_ref().and_then(|prices| prices.second(video));
+        let reserved = self.video.as_ref().and_then(|prices| prices.cost(video));
+        (self.credit.is_some() || second.is_some()).then(|| VideoTaskPrice {
+            reserved: Cost::from_nanos(reserved.unwrap_or(0)).0,
+            credit: self.credit,
+            second,
+        })
+    }
+}
+
+impl Cost {
+    /// The cost of this many billionths; the largest one if they are more.
+    pub fn from_nanos(nanos: u128) -> Self {
+        Self(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+/// A decimal number without zeros at its end.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = format!("{:09}", self.0 % NANOS);
+        write!(f, "{}", self.0 / NANOS)?;
+        match decimals.trim_end_matches('0') {
+            "" => Ok(()),
+            decimals => write!(f, ".{decimals}"),
         }
     }
 }
@@ -132,21 +183,22 @@ impl TokenPrices {
 impl VideoPrices {
     /// In billionths; `None` if the duration is unknown or the resolution has no price.
     fn cost(&self, video: &RequestedVideo) -> Option<u128> {
-        let price = video
-            .resolution
-            .as_deref()
-            .and_then(|wanted| {
-                let mut known = self.by_resolution.iter();
-                known.find(|(resolution, _)| **resolution == *wanted)
-            })
-            .map(|(_, price)| *price)
-            .or(self.other)?;
+        let price = self.second(video)?;
         let default_ms = || {
             self.default_seconds
                 .map(|seconds| u64::from(seconds) * 1000)
         };
         let duration_ms = video.duration_ms.or_else(default_ms)?;
         Some(u128::from(price) * u128::from(duration_ms) / 1000)
+    }
+
+    /// Price of a second of the requested resolution, if it has one.
+    fn second(&self, video: &RequestedVideo) -> Option<u64> {
+        let wanted = video.resolution.as_deref().and_then(|wanted| {
+            let mut known = self.by_resolution.iter();
+            known.find(|(resolution, _)| **resolution == *wanted)
+        });
+        wanted.map(|(_, price)| *price).or(self.other)
     }
 }
 

@@ -4,11 +4,17 @@ use super::{FeatureList, FeatureTypeMap};
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, Registry};
+use std::sync::Arc;
 
 /// Metrics of a feature, which it has registered.
 pub trait FeatureMetrics: Send + Sync {
     /// Sets the metrics to the current counts. Called before they are read, by several threads at a time.
     fn update(&self);
+
+    /// Takes the changes of costs since the last call. The metrics of costs add them up.
+    fn take_cost_changes(&self) -> Vec<CostChange> {
+        Vec::new()
+    }
 
     /// The counters that findings are made of.
     fn fault_counters(&self) -> Vec<MetricFamily> {
@@ -19,6 +25,25 @@ pub trait FeatureMetrics: Send + Sync {
     fn text(&self) -> String {
         String::new()
     }
+}
+
+/// By how much costs differ from what was counted when their requests ended, in total.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CostChange {
+    pub labels: CostChangeLabels,
+    /// Billionths that were counted too little.
+    pub added: u64,
+    /// Billionths that were counted too much.
+    pub refunded: u64,
+}
+
+/// Whose costs have changed, as the metrics of costs have it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CostChangeLabels {
+    pub caller: Arc<str>,
+    pub model: String,
+    pub channel: String,
+    pub currency: String,
 }
 
 impl FeatureList {

@@ -3,6 +3,7 @@
 mod body_builder;
 mod build;
 pub mod call;
+mod charge;
 mod document_expression;
 mod field_mapping;
 pub(super) mod json_fragment;
@@ -23,6 +24,7 @@ mod value_template;
 
 pub use build::InvalidFamily;
 pub use call::{RequestTemplate, TaskCreateTemplate};
+pub use charge::TaskCharge;
 pub use media::{FamilyMediaRole, RequestMediaUrl};
 pub use media_rule::{MediaRoleRule, RequestedOutputDuration};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
@@ -184,6 +186,8 @@ struct UsageMapping {
     output_video_duration: ValueSourceList,
     total_tokens: ValueSourceList,
     duration: ValueSourceList,
+    /// What the task cost, in the unit of the provider's account.
+    credits: ValueSourceList,
 }
 
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use super::minimax::BEARER;
 use crate::api_error::ApiError;
 use crate::clock;
 use crate::http_post::CallbackHeader;
+use crate::task_directives::TaskEnd;
 use crate::video_task::VideoTaskState;
 use serde_json::{Value, json};
 
@@ -124,8 +125,14 @@ fn prediction(view: &TaskView) -> Value {
         "created_at": clock::utc_time(view.task.made_ms()),
         "started_at": time(view.task.started_ms()), "completed_at": time(view.task.ended_ms()),
     });
-    if view.has_succeeded() && view.task.plan.has_usage {
-        json["metrics"] = json!({"predict_time": 41.5});
+    // A prediction that failed is billed, too.
+    let seconds = match view.end() {
+        Some(TaskEnd::Succeeded) => Some(41.5),
+        Some(TaskEnd::Failed) => Some(12.5),
+        _ => None,
+    };
+    if let (Some(seconds), true) = (seconds, view.task.plan.has_usage) {
+        json["metrics"] = json!({"predict_time": seconds});
     }
     json
 }

@@ -36,6 +36,7 @@ pub(crate) async fn run(context: BackgroundContext) {
             egress,
             state: context.state.clone(),
             polls: features.get(),
+            costs: features.get(),
         }
     };
     let worker = Arc::new(CallbackWorker::new(

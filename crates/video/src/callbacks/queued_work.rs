@@ -5,24 +5,25 @@
 use super::queue::{CallbackWorkerQueue, QueuedSubscriptionChange};
 use super::records::CallbackRecordStore;
 use super::subscribe::BindResult;
-use crate::polls::EndedTaskQueue;
+use crate::costs::{TaskCostChanges, settle};
+use crate::polls::{EndedTask, EndedTaskQueue};
 use headgate_core::state::StoreUnavailable;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// The number of pieces of work that are done at once: the store writes them together.
 const AT_ONCE: usize = 128;
 
-/// Keys of tasks that have ended; those that are left go back when it is dropped.
+/// Tasks that have ended, by their keys; those that are left go back when it is dropped.
 struct TakenEndedTasksGuard<'a> {
     ended: &'a EndedTaskQueue,
-    left: HashSet<Arc<str>>,
+    left: HashMap<Arc<str>, EndedTask>,
 }
 
 impl Drop for TakenEndedTasksGuard<'_> {
     fn drop(&mut self) {
-        self.ended.put_back(self.left.drain());
+        self.ended.put_back(self.left.drain().map(|(_, task)| task));
     }
 }
 
@@ -71,22 +72,28 @@ async fn do_queued(
     Ok(())
 }
 
-/// Makes the subscriptions due whose tasks are known to have ended. Returns whether all are; those that failed stay.
+/// Makes the subscriptions due whose tasks are known to have ended, and settles the costs of these tasks. Returns whether
+/// all is done; tasks of which something failed stay.
 pub(super) async fn note_ended_tasks(
     ended: &EndedTaskQueue,
     queue: &CallbackWorkerQueue,
     records: &CallbackRecordStore,
+    costs: &Arc<TaskCostChanges>,
 ) -> bool {
+    let tasks = ended.take().into_iter();
     let mut taken = TakenEndedTasksGuard {
-        left: ended.take().into_iter().collect(),
+        left: tasks.map(|task| (task.key.clone(), task)).collect(),
         ended,
     };
     while !taken.left.is_empty() {
         let mut running = JoinSet::new();
-        for key in taken.left.iter().take(AT_ONCE).cloned() {
-            let records = records.clone();
-            running
-                .spawn(async move { records.note_task_end(&key).await.map(|noted| (key, noted)) });
+        for task in taken.left.values().take(AT_ONCE).cloned() {
+            let (records, costs) = (records.clone(), costs.clone());
+            running.spawn(async move {
+                let noted = records.note_task_end(&task.key).await?;
+                settle(records.store(), &costs, &task).await?;
+                Ok::<_, StoreUnavailable>((task.key, noted))
+            });
         }
         let mut is_failed = false;
         let mut is_noted = false;

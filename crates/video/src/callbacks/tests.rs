@@ -9,12 +9,13 @@ use super::records::{CallbackRecordStore, RedriveOutcome, StoredRecord};
 use super::subscribe::{BindResult, SubscriptionRefusal, UnboundSubscription};
 use super::subscription::CallerStatusFormat;
 use super::token::CallbackToken;
-use crate::polls::{EndedTaskQueue, task_key};
+use crate::polls::{EndedTask, EndedTaskQueue, task_key};
 use bytes::Bytes;
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::memory::MemoryStore;
 use headgate_core::state::records::{RecordContent, RecordKind};
+use headgate_core::task::family::TaskCharge;
 use headgate_core::task::id::TaskId;
 use headgate_core::task::state::TaskState;
 use std::sync::Arc;
@@ -179,9 +180,18 @@ async fn a_task_that_has_ended_leaves_one_record_about_its_subscription() {
     assert_eq!(bound, BindResult::Bound { is_hinted: false });
     assert_eq!(count().await, 2);
     let ended = EndedTaskQueue::default();
-    ended.put_back([task_key(&task())].into_iter());
+    let ended_task = EndedTask {
+        key: task_key(&task()),
+        charge: TaskCharge {
+            state: TaskState::Succeeded,
+            credits: None,
+            billed_seconds: None,
+            may_bill_cancelled: true,
+        },
+    };
+    ended.put_back([ended_task].into_iter());
     let queue = CallbackWorkerQueue::default();
-    assert!(note_ended_tasks(&ended, &queue, &records).await);
+    assert!(note_ended_tasks(&ended, &queue, &records, &Arc::default()).await);
     assert_eq!(count().await, 1);
     let subscription = records.subscription(&nonce).await.unwrap().unwrap();
     assert!(subscription.value.is_hinted());

@@ -10,7 +10,8 @@ use super::queue::CallbackWorkerQueue;
 use super::queued_work::{do_queued_work, note_ended_tasks};
 use super::records::CallbackRecordStore;
 use super::work_limiter::{InFlightWorkLimits, WorkLimiter};
-use crate::polls::{EndedTaskQueue, TaskStatusFetcher};
+use crate::costs::TaskCostChanges;
+use crate::polls::TaskStatusFetcher;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::model::Catalog;
@@ -67,6 +68,7 @@ pub struct CallbackWorkerContext {
     pub egress: Arc<EgressPolicy>,
     pub state: Arc<dyn StateStore>,
     pub polls: Arc<TaskStatusFetcher>,
+    pub costs: Arc<TaskCostChanges>,
 }
 
 /// The worker of this process.
@@ -132,9 +134,8 @@ impl CallbackWorker {
     /// than `within`. Others continue the rest.
     pub async fn finish(&self, context: &CallbackWorkerContext, within: Duration) {
         let records = CallbackRecordStore::new(context.state.clone());
-        let ended = context.polls.ended_tasks();
         let finished = timeout(within, async {
-            tokio::join!(self.finish_queue(ended, &records), self.until_idle(),);
+            tokio::join!(self.finish_queue(context, &records), self.until_idle(),);
         });
         let is_finished = finished.await.is_ok();
         let unbound = self.queue.end();
@@ -148,11 +149,12 @@ impl CallbackWorker {
         }
     }
 
-    async fn finish_queue(&self, ended: &EndedTaskQueue, records: &CallbackRecordStore) {
+    async fn finish_queue(&self, context: &CallbackWorkerContext, records: &CallbackRecordStore) {
         while !do_queued_work(&self.queue, records).await {
             sleep(FINISH_INTERVAL).await;
         }
-        while !note_ended_tasks(ended, &self.queue, records).await {
+        let ended = context.polls.ended_tasks();
+        while !note_ended_tasks(ended, &self.queue, records, &context.costs).await {
             sleep(FINISH_INTERVAL).await;
         }
     }
@@ -168,11 +170,11 @@ impl CallbackWorker {
         loop {
             let current = context();
             let records = CallbackRecordStore::new(current.state.clone());
-            let polls = current.polls.clone();
+            let (polls, costs) = (current.polls.clone(), current.costs.clone());
             drop(current);
             let (is_queue_done, are_ended_noted) = tokio::join!(
                 do_queued_work(&self.queue, &records),
-                note_ended_tasks(polls.ended_tasks(), &self.queue, &records),
+                note_ended_tasks(polls.ended_tasks(), &self.queue, &records, &costs),
             );
             drop(records);
             match is_queue_done && are_ended_noted {

@@ -234,8 +234,18 @@ impl Filter for MapTaskFilter {
         body: &'a mut Bytes,
     ) -> HookResult<'a, ()> {
         if response.status.is_success() {
-            let created = self.created_reply(response, body);
-            return HookResult::from(created.map(|created| *body = created));
+            let (created, cost) = match self.created_reply(response, body) {
+                Ok(created) => created,
+                Err(fault) => return HookResult::fail(fault),
+            };
+            *body = created;
+            let Some(cost) = cost else {
+                return HookResult::done();
+            };
+            return HookResult::later(async move {
+                cost.reserve(&*self.state).await;
+                Ok(())
+            });
         }
         self.translate_error(response, body);
         HookResult::done()

@@ -1,16 +1,26 @@
 //! Tasks that a query or a cancel found to have ended, for the delivery of their status.
 
+use headgate_core::task::family::TaskCharge;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// The maximum number of tasks that wait; without a reader, further ones are dropped.
 const WAITING_MAX: usize = 10_000;
 
-/// The keys of tasks that have ended, until they are taken.
+/// Tasks that have ended, until they are taken.
 #[derive(Default)]
 pub struct EndedTaskQueue {
-    keys: Mutex<Vec<Arc<str>>>,
+    tasks: Mutex<Vec<EndedTask>>,
     changed: Notify,
+}
+
+/// A task that has ended.
+#[derive(Clone, Debug)]
+pub struct EndedTask {
+    /// In the form of [`task_key`](super::task_key).
+    pub key: Arc<str>,
+    /// What its provider reports about the charge.
+    pub charge: TaskCharge,
 }
 
 impl EndedTaskQueue {
@@ -19,24 +29,24 @@ impl EndedTaskQueue {
         self.changed.notified().await;
     }
 
-    /// Takes all keys, in the form of [`task_key`](super::task_key).
-    pub fn take(&self) -> Vec<Arc<str>> {
-        std::mem::take(&mut self.keys.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Takes all tasks.
+    pub fn take(&self) -> Vec<EndedTask> {
+        std::mem::take(&mut self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Keeps keys for the next time, without waking a reader.
-    pub fn put_back(&self, keys: impl Iterator<Item = Arc<str>>) {
-        let mut kept = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Keeps tasks for the next time, without waking a reader.
+    pub fn put_back(&self, tasks: impl Iterator<Item = EndedTask>) {
+        let mut kept = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         let room = WAITING_MAX.saturating_sub(kept.len());
-        kept.extend(keys.take(room));
+        kept.extend(tasks.take(room));
     }
 
-    pub(super) fn put(&self, key: &Arc<str>) {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if keys.len() < WAITING_MAX {
-            keys.push(key.clone());
+    pub(super) fn put(&self, task: EndedTask) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if tasks.len() < WAITING_MAX {
+            tasks.push(task);
         }
-        drop(keys);
+        drop(tasks);
         self.changed.notify_one();
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod findings;
 mod metrics;
 mod paused;
 mod poll_result;
+mod query_budget;
 mod report;
 mod single_flight;
 mod status_cache;
@@ -18,7 +19,7 @@ mod task_states;
 mod tests;
 
 pub use counters::{PollAnswerSource, PollCounters};
-pub use ended_tasks::EndedTaskQueue;
+pub use ended_tasks::{EndedTask, EndedTaskQueue};
 pub(crate) use metrics::PollMetrics;
 pub use poll_result::{PollResult, PolledStatus, StatusQueryError};
 pub use report::ProviderStatusReport;
@@ -26,26 +27,20 @@ pub use task_key::task_key;
 pub use task_states::LastSeenTaskStates;
 
 use bytes::Bytes;
+use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
-use headgate_core::state::clock::steady_ms;
-use headgate_core::state::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
-use headgate_core::state::{OnStoreFailure, StateStore};
+use headgate_core::state::per_second_limiter::PerSecondLimiter;
 use headgate_core::subrequest::SubrequestFuture;
 use headgate_core::task::family::VideoFamily;
 use headgate_core::task::id::TaskId;
 use headgate_protocol::fault::{Fault, FaultKind};
 use poll_result::QueryResult;
+use query_budget::NO_ROOM_RETRY;
 use single_flight::{FlightRole, SingleFlight};
 use status_cache::StatusCache;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::time::{sleep, timeout};
-
-/// How long a query waits for each slot of its account's budget.
-const BUDGET_MAX_WAIT: Duration = Duration::from_secs(2);
-/// The Retry-After of a poll that found no slot in that time.
-const NO_ROOM_RETRY: Duration = Duration::from_secs(2);
 
 /// The status cache and the queries in flight. Outlives snapshots.
 #[derive(Default)]
@@ -155,13 +150,9 @@ impl TaskStatusFetcher {
 
     /// Records the status in a provider's response that has the same form as the response to a query.
     pub fn record_response(&self, status_query: &CallerStatusPoll, response: Bytes) {
-        let CallerStatusPoll {
-            family,
-            task,
-            state,
-        } = status_query;
+        let CallerStatusPoll { family, task, .. } = status_query;
         match ProviderStatusReport::read(family, task, response, unix_ms()) {
-            Ok(report) => drop(self.store(&task_key(task), &**state, Ok(Arc::new(report)))),
+            Ok(report) => drop(self.store(&task_key(task), status_query, Ok(Arc::new(report)))),
             Err(_) => self.invalidate(task),
         }
     }
@@ -221,11 +212,7 @@ impl TaskStatusFetcher {
         subrequest: SubrequestFuture,
     ) -> (QueryResult, QueryResult) {
         self.counters.count(PollAnswerSource::Queried);
-        let CallerStatusPoll {
-            family,
-            task,
-            state,
-        } = status_query;
+        let CallerStatusPoll { family, task, .. } = status_query;
         let reported = match subrequest.await {
             Ok(returned) if returned.status.is_success() => {
                 ProviderStatusReport::read(family, task, returned.body, unix_ms())
@@ -236,12 +223,17 @@ impl TaskStatusFetcher {
             Err(fault) => Err(StatusQueryError::Failed(fault)),
         };
         let reported = reported.map_err(Arc::new);
-        let cached = self.store(key, &**state, reported.clone());
+        let cached = self.store(key, status_query, reported.clone());
         (reported, cached)
     }
 
     /// Caches the result of a query, and stores the final status of a task for other gateways.
-    fn store(&self, key: &Arc<str>, state: &dyn StateStore, reported: QueryResult) -> QueryResult {
+    fn store(
+        &self,
+        key: &Arc<str>,
+        status_query: &CallerStatusPoll,
+        reported: QueryResult,
+    ) -> QueryResult {
         let new = reported.as_ref().ok().cloned();
         let now = Instant::now();
         let cached = self.statuses().record(key, reported, now);
@@ -252,10 +244,22 @@ impl TaskStatusFetcher {
             && Arc::ptr_eq(cached, &new)
             && cached.state.is_terminal()
         {
-            state.put_note(key, &cached.to_note());
-            self.ended.put(key);
+            status_query.state.put_note(key, &cached.to_note());
+            self.put_ended(key, status_query, cached);
         }
         cached
+    }
+
+    fn put_ended(
+        &self,
+        key: &Arc<str>,
+        status_query: &CallerStatusPoll,
+        report: &ProviderStatusReport,
+    ) {
+        self.ended.put(EndedTask {
+            key: key.clone(),
+            charge: status_query.family.charge(&report.response, report.state),
+        });
     }
 
     /// The final status of a task from the state store, where any gateway may have put it; it is cached here.
@@ -274,6 +278,8 @@ impl TaskStatusFetcher {
         let report =
             ProviderStatusReport::from_note(&status_query.family, &status_query.task, &note)?;
         let age = Duration::from_millis(unix_ms().saturating_sub(report.reported_ms));
+        // The gateway that saw the end may have died before it did what depends on it.
+        self.put_ended(key, status_query, &report);
         let now = Instant::now();
         // The monotonic clock may have started after the report.
         let polled_at = now.checked_sub(age).unwrap_or(now);
@@ -293,90 +299,9 @@ impl TaskStatusFetcher {
         Some(PolledStatus::until(report, poll_after))
     }
 
-    /// Takes a slot of the account's budget, unless there is none or other queries wait for one.
-    async fn try_take_budget(&self, status_query: &CallerStatusPoll) -> Result<(), Fault> {
-        let Some(per_second) = status_query.family.query.max_per_second else {
-            return Ok(());
-        };
-        let queue = self.queue(&status_query.task.channel);
-        let Ok(_turn) = queue.try_lock() else {
-            return Err(budget_exhausted_fault(NO_ROOM_RETRY));
-        };
-        match self.take(status_query, per_second).await? {
-            PerSecondDecision::Allowed => Ok(()),
-            PerSecondDecision::RetryAfter(wait) => Err(budget_exhausted_fault(wait)),
-        }
-    }
-
-    /// Takes `queries` slots of the account's budget, directly after each other, and waits a limited time for each.
-    async fn take_budget(
-        &self,
-        queries: u32,
-        status_query: &CallerStatusPoll,
-    ) -> Result<(), Fault> {
-        let Some(per_second) = status_query.family.query.max_per_second else {
-            return Ok(());
-        };
-        let queue = self.queue(&status_query.task.channel);
-        let taken = async {
-            let _turn = queue.lock().await;
-            let mut left = queries;
-            while left > 0 {
-                match self.take(status_query, per_second).await? {
-                    PerSecondDecision::Allowed => left -= 1,
-                    PerSecondDecision::RetryAfter(wait) => sleep(wait).await,
-                }
-            }
-            Ok(())
-        };
-        let in_time = timeout(BUDGET_MAX_WAIT * queries, taken).await;
-        in_time.unwrap_or_else(|_| Err(budget_exhausted_fault(NO_ROOM_RETRY)))
-    }
-
-    /// Takes one slot. While the state store is unreachable and its failure policy is `allow`, this gateway counts
-    /// alone.
-    async fn take(
-        &self,
-        status_query: &CallerStatusPoll,
-        per_second: u16,
-    ) -> Result<PerSecondDecision, Fault> {
-        let (state, channel) = (&status_query.state, &*status_query.task.channel);
-        match state.take_per_second(channel, per_second).get().await {
-            Ok(pace) => Ok(pace),
-            Err(unavailable) => match state.on_store_failure() {
-                OnStoreFailure::Allow => Ok(lock(&self.local_limiter).take(channel, per_second, steady_ms())),
-                OnStoreFailure::Deny => Err(Fault::new(
-                    FaultKind::Overloaded,
-                    "the gateway cannot check the provider's query limit: its state store is unreachable; try again",
-                )
-                .retry_after(NO_ROOM_RETRY)
-                .source(unavailable)),
-            },
-        }
-    }
-
-    fn queue(&self, channel: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut queues = lock(&self.queues);
-        if let Some(queue) = queues.get(channel) {
-            return queue.clone();
-        }
-        // A queue without waiting queries may belong to a channel that was removed.
-        queues.retain(|_, queue| Arc::strong_count(queue) > 1);
-        queues.entry(channel.to_owned()).or_default().clone()
-    }
-
     fn statuses(&self) -> MutexGuard<'_, StatusCache> {
         lock(&self.statuses)
     }
-}
-
-fn budget_exhausted_fault(wait: Duration) -> Fault {
-    Fault::new(
-        FaultKind::TooManyRequests,
-        "too many status queries for this provider; query this task again later",
-    )
-    .retry_after(wait)
-    .detail("the family's `per_second` is reached")
 }
 
 fn unreadable_status_fault() -> Fault {

@@ -1,7 +1,9 @@
 //! Tests of status polls against a fake provider: cached statuses, queries sent, final statuses.
 
 use super::*;
+use headgate_core::state::OnStoreFailure;
 use headgate_core::state::memory::MemoryStore;
+use headgate_core::state::per_second_limiter::PerSecondDecision;
 use headgate_core::state::test_stores::UnreachableStore;
 use headgate_core::subrequest::SubrequestResponse;
 use headgate_core::task::families::shipped;

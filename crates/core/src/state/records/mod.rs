@@ -39,6 +39,8 @@ pub enum RecordKind {
     CachedResponse,
     /// A video task that its caller has deleted.
     DeletedTask,
+    /// The cost of a video task whose end is not known yet.
+    TaskCost,
 }
 
 /// What is stored under a key.
@@ -132,7 +134,7 @@ pub trait RecordStore: Send + Sync {
 }
 
 impl RecordKind {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::IdempotencyKey,
         Self::PaidCreate,
         Self::Subscription,
@@ -143,6 +145,7 @@ impl RecordKind {
         Self::FileCopy,
         Self::CachedResponse,
         Self::DeletedTask,
+        Self::TaskCost,
     ];
 
     /// The name in stores.
@@ -158,6 +161,7 @@ impl RecordKind {
             Self::FileCopy => "file_copy",
             Self::CachedResponse => "cached_response",
             Self::DeletedTask => "deleted_task",
+            Self::TaskCost => "task_cost",
         }
     }
 }

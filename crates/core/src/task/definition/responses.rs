@@ -103,7 +103,7 @@ pub enum TimeUnitConfig {
     Text,
 }
 
-/// Usage of a task, in integers; rounded.
+/// Usage of a task: integers, rounded, apart from `credits`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct UsageMappingConfig {
@@ -115,6 +115,8 @@ pub struct UsageMappingConfig {
     pub total_tokens: ValueSourcesConfig,
     /// Billed seconds.
     pub duration: ValueSourcesConfig,
+    /// What the task cost, in the unit of the provider's account: credits, or money. Callers do not see it.
+    pub credits: ValueSourcesConfig,
 }
 
 /// Where responses have errors.

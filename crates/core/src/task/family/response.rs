@@ -251,6 +251,11 @@ impl ResponseFieldSources {
 }
 
 impl UsageMapping {
+    /// The charge of a task: credits or other units of the provider's account, and billed seconds.
+    pub(super) fn billed(&self, root: DocumentNode<'_>) -> (Option<f64>, Option<u64>) {
+        (self.credits.number(root), self.duration.whole(root))
+    }
+
     fn read(&self, root: DocumentNode<'_>) -> TaskUsage {
         TaskUsage {
             input_video_duration: self.input_video_duration.whole(root),

@@ -3,10 +3,13 @@
 use super::mapped_create::create_for;
 use super::request::{CALLBACK_URL, native_path, unused_callback_url};
 use super::{MapTaskFilter, no_family};
+use crate::costs::reserve;
+use crate::polls::task_key;
 use bytes::Bytes;
-use headgate_core::catalog::model::Candidate;
-use headgate_core::catalog::price::BillableMediaOutput;
+use headgate_core::catalog::price::{BillableMediaOutput, VideoTaskPrice};
+use headgate_core::catalog::task_cost::TaskCostReservation;
 use headgate_core::filter::view::ResponseView;
+use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::task::TaskSettings;
 use headgate_core::task::family::{SentCreate, VideoFamily};
@@ -19,11 +22,18 @@ use headgate_protocol::json::{JsonDocument, JsonLimits};
 use http::{HeaderName, HeaderValue, StatusCode};
 use std::sync::Arc;
 
+/// What a new task costs until it has ended.
+pub(super) struct NewTaskCost {
+    key: Arc<str>,
+    caller: Arc<str>,
+    reservation: TaskCostReservation,
+}
+
 /// Lists the fields that were removed from a create.
 const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
 
 impl MapTaskFilter {
-    /// Seals the provider's id of a new task.
+    /// Seals the provider's id of a new task; also returns what it costs, if that is settled at its end.
     ///
     /// # Errors
     /// The response has no task id. The task may exist nevertheless, but nobody can query it.
@@ -31,9 +41,9 @@ impl MapTaskFilter {
         &self,
         response: &mut ResponseView<'_>,
         body: &Bytes,
-    ) -> Result<Bytes, Fault> {
+    ) -> Result<(Bytes, Option<NewTaskCost>), Fault> {
         let family = video_family(response)?;
-        self.note_video(response, &family);
+        let price = self.note_video(response, &family);
         let (document, upstream) = JsonDocument::parse(body.clone(), &JsonLimits::default())
             .ok()
             .and_then(|document| {
@@ -59,11 +69,23 @@ impl MapTaskFilter {
             // These formats have no other success, whichever the vendor has.
             response.status = StatusCode::OK;
         }
-        Ok(match self.format {
+        let reply = match self.format {
             TaskApiFormat::Generic => created(&id),
             TaskApiFormat::OpenAi => openai_video::created(&id, &task),
             TaskApiFormat::Native => native(&self.tasks, &family, &document, &id, &task, None),
-        })
+        };
+        let cost = price.map(|(price, currency)| NewTaskCost {
+            key: task_key(&task),
+            caller: task.caller.into(),
+            reservation: TaskCostReservation {
+                task_id: id,
+                channel: task.channel,
+                model: task.model,
+                currency,
+                price,
+            },
+        });
+        Ok((reply, cost))
     }
 
     /// The provider's id of the new task.
@@ -117,22 +139,24 @@ impl MapTaskFilter {
         }
     }
 
-    /// Keeps what an accepted create asks for, if the configuration has prices.
-    fn note_video(&self, response: &mut ResponseView<'_>, family: &VideoFamily) {
-        let price = response.candidate.and_then(Candidate::price);
-        if price.is_some()
-            && let Some(body) = response.request.body.document()
-        {
-            let model = response
-                .candidate
-                .and_then(|candidate| candidate.model.as_ref());
-            let model = model.map_or("", |model| &*model.name);
-            let video = family.requested_video(body, model, self.is_generic());
-            response
-                .request
-                .state
-                .set(BillableMediaOutput::Video(video));
-        }
+    /// Keeps what an accepted create asks for, if the configuration has prices; returns its price and the currency.
+    fn note_video(
+        &self,
+        response: &mut ResponseView<'_>,
+        family: &VideoFamily,
+    ) -> Option<(VideoTaskPrice, String)> {
+        let candidate = response.candidate?;
+        let price = candidate.price()?;
+        let body = response.request.body.document()?;
+        let model = candidate.model.as_ref();
+        let model = model.map_or("", |model| &*model.name);
+        let video = family.requested_video(body, model, self.is_generic());
+        let task = price.video_task(&video);
+        response
+            .request
+            .state
+            .set(BillableMediaOutput::Video(video));
+        Some((task?, price.currency.to_string()))
     }
 
     fn new_task(
@@ -166,6 +190,13 @@ impl MapTaskFilter {
             family: family.name.to_string(),
             requested: request.state.get().cloned().unwrap_or_default(),
         })
+    }
+}
+
+impl NewTaskCost {
+    /// Stores the cost, so that the gateway that sees the task's end can settle it.
+    pub(super) async fn reserve(&self, state: &dyn StateStore) {
+        reserve(state, &self.key, &self.caller, &self.reservation).await;
     }
 }
 

@@ -100,6 +100,7 @@ impl FamilyErrors {
                 ),
                 total_tokens: self.sources("/response/usage/total_tokens", &usage.total_tokens),
                 duration: self.sources("/response/usage/duration", &usage.duration),
+                credits: self.sources("/response/usage/credits", &usage.credits),
             },
         }
     }

@@ -1,0 +1,65 @@
+//! By how much settled costs differ from what creates reserved, for the metrics of costs.
+
+use headgate_core::catalog::price::Cost;
+use headgate_core::catalog::task_cost::TaskCostReservation;
+use headgate_core::feature::metrics::{CostChange, CostChangeLabels, FeatureMetrics};
+use headgate_core::state::lock::lock;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Differences since the metrics were read, by their labels, which are names of the configuration. Outlives snapshots.
+#[derive(Default)]
+pub struct TaskCostChanges(Mutex<HashMap<CostChangeLabels, CostDifference>>);
+
+/// In billionths of the currency's unit.
+#[derive(Default)]
+struct CostDifference {
+    added: u64,
+    refunded: u64,
+}
+
+/// Hands the differences to the metrics of costs.
+pub(crate) struct TaskCostMetrics(pub Arc<TaskCostChanges>);
+
+impl TaskCostChanges {
+    /// Adds the difference between the cost of a task and what its create reserved.
+    pub fn add(&self, caller: &Arc<str>, reservation: &TaskCostReservation, Cost(cost): Cost) {
+        let reserved = reservation.price.reserved;
+        if cost == reserved {
+            return;
+        }
+        let labels = CostChangeLabels {
+            caller: caller.clone(),
+            model: reservation.model.clone(),
+            channel: reservation.channel.clone(),
+            currency: reservation.currency.clone(),
+        };
+        let mut changes = lock(&self.0);
+        let change = changes.entry(labels).or_default();
+        change.added = change.added.saturating_add(cost.saturating_sub(reserved));
+        change.refunded = change
+            .refunded
+            .saturating_add(reserved.saturating_sub(cost));
+    }
+
+    /// Takes the differences.
+    pub fn take(&self) -> Vec<CostChange> {
+        let changes = std::mem::take(&mut *lock(&self.0));
+        let changes = changes.into_iter();
+        changes
+            .map(|(labels, CostDifference { added, refunded })| CostChange {
+                labels,
+                added,
+                refunded,
+            })
+            .collect()
+    }
+}
+
+impl FeatureMetrics for TaskCostMetrics {
+    fn update(&self) {}
+
+    fn take_cost_changes(&self) -> Vec<CostChange> {
+        self.0.take()
+    }
+}

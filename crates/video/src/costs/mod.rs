@@ -1,0 +1,15 @@
+//! Costs of video tasks: what a create reserves is stored until the task has ended, and then settled once.
+//!
+//! The record of a reservation is the right to settle it: of all gateways that see the end of a task, the one that removes
+//! the record counts the difference. A task whose end nobody sees costs what was reserved.
+
+mod metrics;
+mod reserve;
+mod settle;
+#[cfg(test)]
+mod tests;
+
+pub use metrics::TaskCostChanges;
+pub(crate) use metrics::TaskCostMetrics;
+pub use reserve::reserve;
+pub use settle::settle;

@@ -1,0 +1,98 @@
+//! Tests of reservations and their settlement, by several gateways that share their state.
+
+use super::{TaskCostChanges, reserve, settle};
+use crate::polls::EndedTask;
+use headgate_core::catalog::price::{NANOS, VideoTaskPrice};
+use headgate_core::catalog::task_cost::TaskCostReservation;
+use headgate_core::state::StateStore;
+use headgate_core::state::memory::MemoryStore;
+use headgate_core::state::records::{RecordContent, RecordKind};
+use headgate_core::task::family::TaskCharge;
+use headgate_core::task::state::TaskState;
+use std::sync::Arc;
+
+const KEY: &str = "task-1";
+
+fn reservation() -> TaskCostReservation {
+    TaskCostReservation {
+        task_id: "task_x".into(),
+        channel: "a".into(),
+        model: "demo-video".into(),
+        currency: "USD".into(),
+        price: VideoTaskPrice {
+            reserved: 500,
+            credit: Some(10),
+            second: None,
+        },
+    }
+}
+
+fn ended(credits: u64) -> EndedTask {
+    EndedTask {
+        key: KEY.into(),
+        charge: TaskCharge {
+            state: TaskState::Succeeded,
+            credits: Some(credits * NANOS),
+            billed_seconds: None,
+            may_bill_cancelled: true,
+        },
+    }
+}
+
+#[tokio::test]
+async fn of_many_gateways_that_see_the_end_of_a_task_one_counts_the_difference() {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
+    for (credits, added, refunded) in [(80, 300, 0), (20, 0, 300), (50, 0, 0)] {
+        reserve(&*state, KEY, &"ann".into(), &reservation()).await;
+        let gateways: Vec<TaskCostChanges> = (0..4).map(|_| TaskCostChanges::default()).collect();
+        for _ in 0..3 {
+            for changes in &gateways {
+                let settled = settle(state.records(), changes, &ended(credits)).await;
+                assert!(settled.is_ok());
+            }
+        }
+        let changes: Vec<_> = gateways.iter().flat_map(TaskCostChanges::take).collect();
+        let sum = |nanos: fn(&_) -> u64| changes.iter().map(nanos).sum::<u64>();
+        let sums = (sum(|change| change.added), sum(|change| change.refunded));
+        assert_eq!(sums, (added, refunded), "{credits}");
+        assert!(changes.len() <= 1, "{changes:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_nobody_reserved_changes_no_cost() {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
+    let changes = TaskCostChanges::default();
+    assert!(settle(state.records(), &changes, &ended(80)).await.is_ok());
+    assert_eq!(changes.take(), []);
+}
+
+#[tokio::test]
+async fn a_reservation_of_a_later_version_stays_for_it() {
+    let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
+    let content = RecordContent {
+        value: r#"{"version": 9}"#.into(),
+        owner: "ann".into(),
+        expires_ms: u64::MAX,
+        due_ms: None,
+    };
+    let inserted = state
+        .records()
+        .insert(RecordKind::TaskCost, KEY, content, 9);
+    assert!(inserted.get().await.is_ok());
+    let changes = TaskCostChanges::default();
+    assert!(settle(state.records(), &changes, &ended(80)).await.is_ok());
+    let kept = state.records().get(RecordKind::TaskCost, KEY).get().await;
+    assert!(kept.unwrap().is_some());
+    assert_eq!(changes.take(), []);
+}
+
+#[tokio::test]
+async fn a_task_stays_to_be_settled_while_the_store_is_unreachable() {
+    let unreachable: Arc<dyn StateStore> = Arc::new(MemoryStore::fallback_for("sqlite"));
+    // The create does not fail.
+    reserve(&*unreachable, KEY, &"ann".into(), &reservation()).await;
+    let changes = TaskCostChanges::default();
+    let settled = settle(unreachable.records(), &changes, &ended(80)).await;
+    assert!(settled.is_err());
+}
