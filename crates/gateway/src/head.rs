@@ -4,6 +4,7 @@ mod http2;
 
 use super::listen::http1_inspection::{BodyFraming, RawHeadSummary, SharedHttp1Inspector};
 use super::listen::http1_reader::Http1Reader;
+use headgate_protocol::digits::parse_digits;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::request_path::{RequestPathError, has_hidden_slash, normalised};
 use http::{HeaderMap, Version, header};
@@ -132,7 +133,7 @@ fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<Bo
         ));
     }
     let length = match headers.get(header::CONTENT_LENGTH) {
-        Some(length) => decimal(length.as_bytes()),
+        Some(length) => parse_digits(length.as_bytes()),
         None => Some(0),
     };
     let (Some(length), 0..=1) = (length, hyphened) else {
@@ -156,13 +157,6 @@ fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<Bo
         ));
     }
     Ok(BodyFraming::Chunked)
-}
-
-/// Parses a number that has only digits.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    let are_digits = digits.iter().all(u8::is_ascii_digit);
-    let digits = std::str::from_utf8(digits).ok().filter(|_| are_digits)?;
-    digits.parse().ok()
 }
 
 /// Counts the body length headers in the raw head: Pingora may have merged or removed some.

@@ -95,7 +95,7 @@ impl EncodedMediaTotal {
                 self.count += 1;
             }
             ValueKind::Array => node.elements().for_each(|element| self.look_at(element)),
-            ValueKind::Object => node.members().for_each(|(_, value)| self.look_at(value)),
+            ValueKind::Object => node.values().for_each(|value| self.look_at(value)),
             ValueKind::String | ValueKind::Number | ValueKind::Bool | ValueKind::Null => {}
         }
     }

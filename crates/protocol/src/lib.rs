@@ -5,6 +5,7 @@ pub mod conversation;
 pub mod credential_names;
 pub mod data_uri;
 pub mod date;
+pub mod digits;
 pub mod error_body;
 pub mod error_class;
 pub mod estimate;

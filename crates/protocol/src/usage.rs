@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use super::digits::parse_digits;
 use super::json::skim::{self, TwoLevelMembers};
 
 /// The token counts in a response; `None` for a count that the provider did not send.
@@ -255,16 +256,10 @@ impl TokenUsage {
 
 /// A count, which some providers write as 12.0.
 fn count(number: &[u8]) -> Option<u64> {
-    // Nearly all: digits that cannot overflow.
-    if number.len() < 19 && !number.is_empty() && number.iter().all(u8::is_ascii_digit) {
-        let value = |value, digit: &u8| value * 10 + u64::from(digit - b'0');
-        return Some(number.iter().fold(0, value));
-    }
-    let number = std::str::from_utf8(number).ok()?;
     let whole = |number: &f64| number.fract() == 0.0 && (0.0..1e15).contains(number);
-    let rounded = || number.parse::<f64>().ok().filter(whole);
-    number
-        .parse()
-        .ok()
-        .or_else(|| rounded().map(|number| number as u64))
+    let rounded = || {
+        let number = std::str::from_utf8(number).ok()?.parse().ok();
+        number.filter(whole).map(|number| number as u64)
+    };
+    parse_digits(number).or_else(rounded)
 }

@@ -137,7 +137,7 @@ fn gather<'d>(node: DocumentNode<'d>, steps: &[String], found: &mut Vec<Document
         return;
     };
     if step == "*" {
-        let members = node.members().map(|(_, value)| value);
+        let members = node.values();
         let children = members.chain(node.elements());
         children.for_each(|child| gather(child, rest, found));
     } else if let Some(child) = child(node, step) {

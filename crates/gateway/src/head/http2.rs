@@ -1,7 +1,8 @@
 //! Additional checks of an HTTP/2 request head, where the HTTP/2 library is lenient.
 
-use super::{bad, decimal, is_host};
+use super::{bad, is_host};
 use crate::listen::http2::{MALFORMED, MalformedHeadReason};
+use headgate_protocol::digits::parse_digits;
 use headgate_protocol::fault::Fault;
 use http::{HeaderMap, Uri, header};
 
@@ -26,7 +27,7 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Fault> {
         ));
     }
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
-    let length = lengths.next().map(|length| decimal(length.as_bytes()));
+    let length = lengths.next().map(|length| parse_digits(length.as_bytes()));
     if length == Some(None) || lengths.next().is_some() {
         return Err(bad(
             "`content-length` must be one decimal number; send it once",

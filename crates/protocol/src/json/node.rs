@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+use super::super::digits::parse_digits;
 use super::pointer_token::{array_index, unescaped};
 use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
 use super::{JsonDocument, keys, text};
@@ -103,7 +104,7 @@ impl<'a> DocumentNode<'a> {
 
     /// The value of a number without sign, fraction or exponent, if it fits.
     pub fn as_u64(self) -> Option<u64> {
-        self.number_text()?.parse().ok()
+        (self.entry().shape == TapeEntryKind::Number).then(|| parse_digits(self.raw()))?
     }
 
     /// The nearest double; `None` for a number beyond the range of doubles, such as 1e400.
@@ -185,6 +186,12 @@ impl<'a> DocumentNode<'a> {
     pub fn members(self) -> ObjectMembers<'a> {
         let is_object = self.entry().shape == TapeEntryKind::Object;
         ObjectMembers(self.children(is_object))
+    }
+
+    /// The values of an object's members; empty for other values.
+    pub fn values(self) -> impl Iterator<Item = DocumentNode<'a>> {
+        let mut members = self.members();
+        std::iter::from_fn(move || members.step().map(|(_, value)| value))
     }
 
     /// The text of a string as written; `None` for other values.

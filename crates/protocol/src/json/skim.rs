@@ -242,8 +242,12 @@ impl<'a> RawCursor<'a> {
         Some(start..self.at)
     }
 
+    /// Passes over white space, and over `byte` if it comes next.
+    #[inline]
     fn skip(&mut self, byte: u8) -> bool {
-        self.skip_white_space();
+        if self.json.get(self.at).is_some_and(|next| *next <= b' ') {
+            self.skip_white_space();
+        }
         let found = self.json.get(self.at) == Some(&byte);
         self.at += usize::from(found);
         found

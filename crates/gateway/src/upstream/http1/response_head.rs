@@ -4,6 +4,7 @@
 mod tests;
 
 use bytes::{Buf, Bytes, BytesMut};
+use headgate_protocol::digits::parse_digits;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use httparse::{Header, ParserConfig, Response, Status};
 use pingora_error::{Error, ErrorType};
@@ -186,7 +187,7 @@ fn parse_framing(headers: &HeaderMap) -> Result<ResponseFraming, Box<Error>> {
     let mut declared = None;
     let lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     for length in lengths.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')) {
-        let length = parse_length(length.trim_ascii());
+        let length = parse_digits(length.trim_ascii());
         let length = length.ok_or_else(|| invalid("`content-length` is not a number"))?;
         if declared.is_some_and(|declared| declared != length) {
             return Err(invalid("two values of `content-length` differ"));
@@ -194,13 +195,6 @@ fn parse_framing(headers: &HeaderMap) -> Result<ResponseFraming, Box<Error>> {
         declared = Some(length);
     }
     Ok(declared.map_or(ResponseFraming::Connection, ResponseFraming::Length))
-}
-
-fn parse_length(digits: &[u8]) -> Option<u64> {
-    // `parse` would accept a sign.
-    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-    let digits = is_number.then(|| std::str::from_utf8(digits).ok())?;
-    digits?.parse().ok()
 }
 
 /// Whether every parser reads the same lines: they end in CRLF, none continues another one, and names end at the colon.

@@ -48,7 +48,7 @@ impl ContainerEdit {
             let start = value.key_span().unwrap_or_else(|| value.span()).start;
             start as u32..value.span().end as u32
         };
-        let members = container.members().map(|(_, value)| value);
+        let members = container.values();
         Self {
             span: container.span(),
             children: members.chain(container.elements()).map(range).collect(),
