@@ -4,7 +4,8 @@ use super::CommandError;
 use super::progress::ProgressLine;
 use super::style::{self, styled};
 use headgate_config::snapshot::Snapshot;
-use headgate_core::catalog::channel::{Channel, Credential};
+use headgate_core::catalog::channel::Channel;
+use headgate_core::catalog::credential::Credential;
 use headgate_gateway::connectivity::{
     ConnectivityChecker, ConnectivityError, RawModelListResponse,
 };

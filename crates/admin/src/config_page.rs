@@ -98,7 +98,7 @@ fn channel_entry(channel: &Channel) -> Value {
     json!({
         "name": &*channel.name,
         "base_url": format!("{scheme}://{}{}", origin.authority.to_str().unwrap_or_default(), origin.base_path),
-        "credentials": channel.credentials.iter().map(|credential| format!("{}: [secret]", credential.name)).collect::<Vec<_>>(),
+        "credentials": channel.credentials.iter().map(|credential| format!("{}: [secret]", credential.signer.header_name())).collect::<Vec<_>>(),
         "protocols": channel.protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>(),
         "tier": channel.tier,
         "retired": channel.retired,

@@ -6,7 +6,7 @@ use super::health::{HealthPermit, HealthTracker, policy_of_sole_credential};
 use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::{AttemptFailure, AttemptOutcome, HealthScope};
 use super::permit::ChannelPermit;
-use headgate_core::catalog::channel::Credential;
+use headgate_core::catalog::credential::{Credential, CredentialSecret};
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::random::random_fraction;
@@ -76,10 +76,12 @@ impl ChannelLease {
 
     /// Whether `bytes` contain a secret of the channel, or the credential in use, even a very short one.
     pub fn reveals(&self, bytes: &[u8]) -> bool {
-        let is_sent = self.credential().is_some_and(|credential| {
-            let secret = credential.secret.expose().as_bytes();
+        let is_revealed = |secret: &CredentialSecret| {
+            let secret = secret.expose().as_bytes();
             !secret.is_empty() && memmem::find(bytes, secret).is_some()
-        });
+        };
+        let credential = self.credential();
+        let is_sent = credential.is_some_and(|one| one.secrets.iter().any(is_revealed));
         is_sent || self.candidate.channel.secrets.is_in_header(bytes)
     }
 

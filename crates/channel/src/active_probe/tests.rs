@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::select::tests::{channel, channels};
-use headgate_core::catalog::channel::{CredentialSecret, CredentialValue, HealthPolicy};
+use headgate_core::catalog::channel::HealthPolicy;
 use http::{HeaderValue, header};
 
 fn failed(reason: FailureReason) -> Result<(), AttemptFailure> {
@@ -21,11 +21,13 @@ fn probed(keys: u64) -> Arc<Channel> {
         ..HealthPolicy::default()
     };
     channel.credentials = (0..keys)
-        .map(|key| Credential {
-            name: header::AUTHORIZATION,
-            value: CredentialValue::Fixed(HeaderValue::from_static("Bearer x")),
-            secret: CredentialSecret::new("x"),
-            fingerprint: channel.fingerprint.wrapping_add(key + 1),
+        .map(|key| {
+            Credential::header(
+                header::AUTHORIZATION,
+                HeaderValue::from_static("Bearer x"),
+                "x",
+                channel.fingerprint.wrapping_add(key + 1),
+            )
         })
         .collect();
     Arc::new(channel)

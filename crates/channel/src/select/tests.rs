@@ -2,10 +2,8 @@
 
 use super::*;
 use crate::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
-use headgate_core::catalog::channel::{
-    Channel, ChannelLimits, Credential, CredentialSecret, CredentialValue, HttpVersion, Origin,
-    Timeouts,
-};
+use headgate_core::catalog::channel::{Channel, ChannelLimits, HttpVersion, Origin, Timeouts};
+use headgate_core::catalog::credential::Credential;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::ChannelModel;
 use headgate_observe::metrics::Metrics;
@@ -179,11 +177,13 @@ fn keys_are_used_in_turn_and_a_refused_one_is_left_out() {
     let channels = channels();
     let mut pool = channel("pool", 1, 0);
     pool.credentials = (0..3)
-        .map(|key| Credential {
-            name: header::AUTHORIZATION,
-            value: CredentialValue::Fixed(HeaderValue::from_static("x")),
-            secret: CredentialSecret::new("x"),
-            fingerprint: pool.fingerprint + 1 + key,
+        .map(|key| {
+            Credential::header(
+                header::AUTHORIZATION,
+                HeaderValue::from_static("x"),
+                "x",
+                pool.fingerprint + 1 + key,
+            )
         })
         .collect();
     let candidates = [candidate(pool)];
@@ -208,12 +208,12 @@ fn keys_are_used_in_turn_and_a_refused_one_is_left_out() {
 fn a_channel_whose_keys_are_all_refused_is_not_used() {
     let channels = channels();
     let mut pool = channel("pool", 1, 0);
-    pool.credentials = vec![Credential {
-        name: header::AUTHORIZATION,
-        value: CredentialValue::Fixed(HeaderValue::from_static("x")),
-        secret: CredentialSecret::new("x"),
-        fingerprint: 7,
-    }];
+    pool.credentials = vec![Credential::header(
+        header::AUTHORIZATION,
+        HeaderValue::from_static("x"),
+        "x",
+        7,
+    )];
     let candidates = [candidate(pool)];
     let mut lease = channels
         .choose(&candidates, &[], MonotonicTime::now())

@@ -4,7 +4,7 @@ use super::ProblemCollector;
 use crate::channels::{
     ChannelConfig, CredentialHeaderConfig, JwtCredentialConfig, ProviderCredentialConfig,
 };
-use headgate_core::catalog::channel::{Credential, CredentialSecret, CredentialValue};
+use headgate_core::catalog::credential::{Credential, CredentialSecret};
 use headgate_core::catalog::jwt_minter::JwtMinter;
 use headgate_core::filter::header_name::header_name;
 use headgate_protocol::mask::{ChannelSecrets, SECRET_BYTES_MIN};
@@ -45,7 +45,8 @@ pub(crate) fn build(
                 complete = false;
             }
             Ok(credential) => {
-                if credential.secret.expose().len() < SECRET_BYTES_MIN {
+                let mut secrets = credential.secrets.iter();
+                if secrets.any(|secret| secret.expose().len() < SECRET_BYTES_MIN) {
                     let reason = "the secret is too short to be masked in responses that repeat it";
                     let hint = format!("secrets of {SECRET_BYTES_MIN} bytes or more are masked");
                     problems.warning(&at, reason, Some(&hint));
@@ -78,15 +79,8 @@ pub(crate) fn secrets(
     credentials: &[Credential],
     headers: &[(HeaderName, HeaderValue)],
 ) -> ChannelSecrets {
-    let minters = credentials.iter().filter_map(|one| match &one.value {
-        CredentialValue::Fixed(_) => None,
-        CredentialValue::Minted(minter) => Some(minter),
-    });
-    let beginnings: Vec<String> = minters.clone().map(JwtMinter::common_beginning).collect();
-    let signing = minters.map(JwtMinter::secret);
-    let minted = signing.chain(beginnings.iter().map(String::as_str));
-    let credentials = credentials.iter().map(|one| one.secret.expose());
-    let credentials = credentials.chain(minted);
+    let credentials = credentials.iter().flat_map(|one| &one.secrets);
+    let credentials = credentials.map(CredentialSecret::expose);
     let carries_credential = |name: &HeaderName| {
         let mut parts = CREDENTIAL_NAMES.iter();
         parts.any(|part| name.as_str().contains(part))
@@ -99,7 +93,8 @@ pub(crate) fn secrets(
 }
 
 fn is_same(one: &Credential, other: &Credential) -> bool {
-    one.name == other.name && one.secret.expose() == other.secret.expose()
+    one.signer.header_name() == other.signer.header_name()
+        && one.identity.expose() == other.identity.expose()
 }
 
 fn build_one(
@@ -124,14 +119,14 @@ fn build_one(
         ),
         ProviderCredentialConfig::Jwt(config) => return build_minted(config, channel_fingerprint),
     };
-    let mut value = HeaderValue::from_str(&text)
+    let value = HeaderValue::from_str(&text)
         .map_err(|_| "the credential is not a valid header value".to_string())?;
-    value.set_sensitive(true);
-    Ok(credential(
+    let fingerprint = fingerprint(&name, secret.expose(), channel_fingerprint);
+    Ok(Credential::header(
         name,
-        CredentialValue::Fixed(value),
+        value,
         secret.expose(),
-        channel_fingerprint,
+        fingerprint,
     ))
 }
 
@@ -153,27 +148,12 @@ fn build_minted(
         return Err("`lifetime` must be at least 1s".into());
     }
     let minter = JwtMinter::new(issuer, secret, lifetime.duration());
-    let value = CredentialValue::Minted(minter);
-    Ok(credential(
-        header::AUTHORIZATION,
-        value,
-        issuer,
-        channel_fingerprint,
-    ))
+    let fingerprint = fingerprint(&header::AUTHORIZATION, issuer, channel_fingerprint);
+    Ok(Credential::jwt(minter, fingerprint))
 }
 
-fn credential(
-    name: HeaderName,
-    value: CredentialValue,
-    secret: &str,
-    channel_fingerprint: u64,
-) -> Credential {
+fn fingerprint(name: &HeaderName, identity: &str, channel_fingerprint: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (channel_fingerprint, name.as_str(), secret).hash(&mut hasher);
-    Credential {
-        name,
-        value,
-        secret: CredentialSecret::new(secret),
-        fingerprint: hasher.finish(),
-    }
+    (channel_fingerprint, name.as_str(), identity).hash(&mut hasher);
+    hasher.finish()
 }

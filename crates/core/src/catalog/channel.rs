@@ -1,9 +1,8 @@
 //! Channels as built: a provider's origin, credentials, timeouts, limits and health policy.
 
 use super::client_address::ForwardedPolicy;
+use super::credential::Credential;
 use super::images::ImageEditPolicy;
-use super::jwt_minter::JwtMinter;
-use crate::state::calendar::unix_ms;
 use crate::task::family::VideoFamily;
 use headgate_expression::Expression;
 use headgate_protocol::Protocol;
@@ -132,40 +131,6 @@ pub enum HttpVersion {
     Http2,
 }
 
-/// The header that authenticates the gateway to a provider. Its value is marked sensitive and never printed.
-#[derive(Debug)]
-pub struct Credential {
-    pub name: HeaderName,
-    pub value: CredentialValue,
-    /// What stays the same when keys of the account rotate, if the provider has such a thing: the secret without the `Bearer`
-    /// scheme, or the access key of minted tokens.
-    pub secret: CredentialSecret,
-    /// A hash of the channel and this credential, which identifies pooled connections and the credential's health.
-    pub fingerprint: u64,
-}
-
-/// What authenticates a request to a provider.
-#[derive(Debug)]
-pub enum CredentialValue {
-    /// Marked sensitive.
-    Fixed(HeaderValue),
-    Minted(JwtMinter),
-}
-
-impl CredentialValue {
-    /// The value of the header, for a request that is sent now.
-    pub fn header_value(&self) -> HeaderValue {
-        match self {
-            Self::Fixed(value) => value.clone(),
-            Self::Minted(minter) => minter.authorization(unix_ms()),
-        }
-    }
-}
-
-/// A secret that cannot be printed.
-#[derive(Clone)]
-pub struct CredentialSecret(Box<str>);
-
 /// Timeouts of a request to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
@@ -271,16 +236,6 @@ impl HealthPolicy {
     }
 }
 
-impl CredentialSecret {
-    pub fn new(secret: &str) -> Self {
-        Self(secret.into())
-    }
-
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
 impl Default for HealthPolicy {
     fn default() -> Self {
         Self {
@@ -302,12 +257,6 @@ impl Default for Timeouts {
             idle: Duration::from_secs(60),
             total: Duration::from_secs(30 * 60),
         }
-    }
-}
-
-impl std::fmt::Debug for CredentialSecret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("[secret]")
     }
 }
 

@@ -69,6 +69,11 @@ impl JwtMinter {
         format!("{HEAD}.{}", URL_SAFE_NO_PAD.encode(&claims[..whole]))
     }
 
+    /// The access key.
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
     /// The key that signs the tokens.
     pub fn secret(&self) -> &str {
         &self.secret

@@ -4,6 +4,7 @@ pub mod base_url;
 pub mod caller;
 pub mod channel;
 pub mod client_address;
+pub mod credential;
 pub mod egress;
 pub mod endpoint;
 pub mod images;

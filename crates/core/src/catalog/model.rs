@@ -149,7 +149,7 @@ impl Candidate {
         protocol: Option<ChannelProtocol>,
     ) -> Self {
         let key = channel.credentials.iter().position(|credential| {
-            credential_fingerprint(credential.secret.expose()) == task.credential
+            credential_fingerprint(credential.identity.expose()) == task.credential
         });
         Self {
             key,

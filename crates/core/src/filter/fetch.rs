@@ -2,9 +2,10 @@
 
 use super::streamed_reply::ReplyBodyReader;
 use crate::catalog::channel::Origin;
+use crate::catalog::credential::Credential;
 use crate::catalog::egress::EgressPolicy;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, StatusCode, header};
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -41,11 +42,10 @@ pub type FetchFuture<'a> =
     Pin<Box<dyn Future<Output = Result<FetchedFile, FetchError>> + Send + 'a>>;
 
 /// A channel's credential for its own files. It is sent only if the URL lies at the channel's host, and not after a redirect.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct FileCredential<'a> {
     pub origin: &'a Origin,
-    pub name: &'a HeaderName,
-    pub value: HeaderValue,
+    pub credential: &'a Credential,
 }
 
 /// A file that is being opened.

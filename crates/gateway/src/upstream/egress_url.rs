@@ -1,6 +1,7 @@
 //! The URL of a file or of a receiver of events, and requests to its server.
 
 use super::request_head::RequestHead;
+use headgate_core::catalog::credential::{Credential, SignableBody, SignableRequest};
 use headgate_core::catalog::egress::EgressTarget;
 use headgate_core::filter::fetch::FetchError;
 use http::uri::{Authority, Scheme, Uri};
@@ -124,6 +125,18 @@ impl EgressUrl {
             authority: self.authority.clone(),
             path_and_query: location.split('#').next().unwrap_or_default().to_owned(),
         })
+    }
+}
+
+impl EgressRequest {
+    /// Signs the request, which has no body, as it is about to be sent.
+    pub(super) fn sign(&mut self, credential: &Credential) {
+        credential.signer.sign(SignableRequest {
+            method: &self.method,
+            target: &self.target,
+            headers: &mut self.headers,
+            body: SignableBody::Absent,
+        });
     }
 }
 

@@ -3,6 +3,7 @@
 use super::request_head::RequestHead;
 use super::{ChannelWithCredential, ConnectionReusePolicy};
 use headgate_core::catalog::channel::{Channel, Timeouts};
+use headgate_core::catalog::credential::{SignableBody, SignableRequest};
 use headgate_core::filter::body_stream::RequestBodyReceiver;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::header_values::decimal_value;
@@ -40,8 +41,8 @@ pub enum PreparedBody {
 }
 
 impl PreparedRequest {
-    /// A request for `target`. The gateway's own headers are set after `headers`, then the channel's headers, and last
-    /// the credential. Without a `request_id`, that of `headers` stays, if there is one.
+    /// A request for `target`. The gateway's own headers are set after `headers`, then the channel's headers; last, the
+    /// request is signed with the credential. Without a `request_id`, that of `headers` stays, if there is one.
     ///
     /// # Errors
     /// [`FaultKind::Internal`]: the path is not a valid URI.
@@ -65,8 +66,14 @@ impl PreparedRequest {
         for (name, value) in &channel.headers {
             headers.insert(name, value.clone());
         }
+        let uri = Uri::try_from(path_and_query).map_err(unsendable)?;
         if let Some(credential) = target.credential {
-            headers.insert(&credential.name, credential.value.header_value());
+            credential.signer.sign(SignableRequest {
+                method: &method,
+                target: &uri,
+                headers: &mut headers,
+                body: body.signable(),
+            });
         }
         let connection = match body {
             PreparedBody::Absent | PreparedBody::Whole(_) => ConnectionReusePolicy::Pool,
@@ -74,7 +81,7 @@ impl PreparedRequest {
         };
         Ok(Self {
             method,
-            uri: Uri::try_from(path_and_query).map_err(unsendable)?,
+            uri,
             headers,
             body,
             timeouts: channel.timeouts,
@@ -113,6 +120,14 @@ impl PreparedBody {
             Self::Absent => None,
             Self::Whole(segments) => Some(segments.len() as u64),
             Self::Streamed(stream) => stream.length(),
+        }
+    }
+
+    fn signable(&self) -> SignableBody<'_> {
+        match self {
+            Self::Absent => SignableBody::Absent,
+            Self::Whole(segments) => SignableBody::Whole(segments),
+            Self::Streamed(_) => SignableBody::Streamed,
         }
     }
 

@@ -107,8 +107,8 @@ async fn request(
     let mut session = fetcher.connect(target, egress).await?;
     let mut request = target.request(Method::GET)?;
     copy(headers, &FILE_REQUEST_HEADERS, &mut request.headers);
-    if let Some(FileCredential { name, value, .. }) = credential {
-        request.headers.insert(name, value);
+    if let Some(FileCredential { credential, .. }) = credential {
+        request.sign(credential);
     }
     let head = target.head(&request);
     let sent = session.write_request(&head, None, IDLE).await;

@@ -79,10 +79,10 @@ impl QueryableTask {
         let channel = &self.candidate.channel;
         let key = self.candidate.key.unwrap_or(0);
         let credential = channel.credentials.get(key)?;
-        self.family().has_private_results().then(|| FileCredential {
+        let is_private = self.family().has_private_results();
+        is_private.then_some(FileCredential {
             origin: &channel.origin,
-            name: &credential.name,
-            value: credential.value.header_value(),
+            credential,
         })
     }
 }

@@ -179,7 +179,7 @@ impl MapTaskFilter {
                 .to_string(),
             channel: candidate.channel.name.to_string(),
             credential: credential.map_or(0, |credential| {
-                credential_fingerprint(credential.secret.expose())
+                credential_fingerprint(credential.identity.expose())
             }),
             model: request
                 .model()
