@@ -3,6 +3,7 @@
 mod cancels;
 mod families;
 mod family_paths;
+mod hostile_responses;
 mod hostile_vendors;
 mod minted_keys;
 mod openai_videos;
@@ -14,6 +15,7 @@ mod polls;
 mod profiles;
 mod schema_tables;
 mod subrequests;
+mod swapped_ids;
 mod tasks;
 mod upstream_errors;
 mod vendors;

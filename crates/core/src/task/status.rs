@@ -18,15 +18,25 @@ pub const UNKNOWN_STATUS: &str = "unknown_upstream_status";
 const FILES: &str = "/v1/videos";
 
 /// Minimum length of a provider's task id, in bytes, for replacing it in a text: a shorter one could match words.
-pub const ID_BYTES_MIN: usize = 8;
+const ID_BYTES_MIN: usize = 8;
+
+/// The texts by which a provider may name a task: its id, and the last segment of one that is a path. A text that could
+/// match words is left out.
+pub fn provider_names(task: &TaskId) -> impl Iterator<Item = &str> {
+    let segment = task.upstream.rsplit_once('/').map(|(_, last)| last);
+    let names = [Some(&*task.upstream), segment].into_iter().flatten();
+    names.filter(|name| name.len() >= ID_BYTES_MIN)
+}
 
 /// A provider's text in which `id`, the caller's id of the task, replaces the provider's.
 pub fn with_callers_id<'t>(text: &'t str, task: &TaskId, id: &str) -> Cow<'t, str> {
-    let upstream = &*task.upstream;
-    match upstream.len() >= ID_BYTES_MIN && text.contains(upstream) {
-        true => text.replace(upstream, id).into(),
-        false => text.into(),
+    let mut replaced = Cow::from(text);
+    for name in provider_names(task) {
+        if replaced.contains(name) {
+            replaced = replaced.replace(name, id).into();
+        }
     }
+    replaced
 }
 
 /// The status of a task in the generic protocol.

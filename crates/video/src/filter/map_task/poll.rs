@@ -18,7 +18,7 @@ use headgate_core::task::family::{RequestTemplate, TaskCancelCall, VideoFamily};
 use headgate_core::task::id::TaskId;
 use headgate_core::task::openai_video;
 use headgate_core::task::state::TaskState;
-use headgate_core::task::status::{ID_BYTES_MIN, TaskStatus};
+use headgate_core::task::status::{TaskStatus, provider_names};
 use headgate_protocol::TaskApiFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
@@ -301,19 +301,17 @@ impl QueryableTask {
 
     /// A provider's text in which the caller's task id replaces the provider's.
     fn masked(&self, text: Bytes) -> Bytes {
-        let upstream = self.task().upstream.as_bytes();
-        if upstream.len() < ID_BYTES_MIN {
-            return text;
-        }
-        let mut masked = BytesMut::with_capacity(text.len());
-        let mut done = 0;
-        for at in memmem::find_iter(&text, upstream) {
-            masked.extend_from_slice(&text[done..at]);
-            masked.extend_from_slice(self.id.as_bytes());
-            done = at + upstream.len();
-        }
-        masked.extend_from_slice(&text[done..]);
-        masked.freeze()
+        provider_names(self.task()).fold(text, |text, name| {
+            let mut masked = BytesMut::with_capacity(text.len());
+            let mut done = 0;
+            for at in memmem::find_iter(&text, name) {
+                masked.extend_from_slice(&text[done..at]);
+                masked.extend_from_slice(self.id.as_bytes());
+                done = at + name.len();
+            }
+            masked.extend_from_slice(&text[done..]);
+            masked.freeze()
+        })
     }
 }
 
