@@ -28,6 +28,10 @@ pub struct ChannelConfig {
     pub protocols: Vec<Protocol>,
     /// Video family of the provider, one of `families`. Default: that of its protocol.
     pub family: Option<String>,
+    /// Secrets that verify callbacks of the provider, if its family has signatures by shared secrets. List the new and the
+    /// old one while the provider changes over. Default: callbacks are not verified.
+    #[serde(default)]
+    pub callback_secrets: Vec<Secret>,
     /// Request format of the provider for image edits.
     #[serde(default)]
     pub image_edit: ImageEditConfig,

@@ -1,5 +1,6 @@
 //! Video tasks: their mapping, their polls, and callbacks of and for them.
 
+use crate::callbacks::published_keys::PublishedKeyCache;
 use crate::callbacks::{CallbackMetrics, CallbackWorkerQueue, admin_page, background, findings};
 use crate::costs::{TaskCostChanges, TaskCostMetrics};
 use crate::filter::{callbacks, convert_videos, map_task, receive_callback};
@@ -43,6 +44,7 @@ impl Feature for VideoFeature {
         values.set(Arc::<TaskStatusFetcher>::default());
         values.set(Arc::<CallbackWorkerQueue>::default());
         values.set(Arc::<TaskCostChanges>::default());
+        values.set(Arc::<PublishedKeyCache>::default());
     }
 
     fn register_metrics(
@@ -72,6 +74,8 @@ impl Feature for VideoFeature {
                 QUERY_LIMIT,
                 findings::EVENTS_LOST,
                 findings::UNKNOWN_CALLBACKS,
+                findings::REFUSED_CALLBACKS,
+                findings::CALLBACKS_WITHOUT_KEYS,
             ],
             refusing: &[],
         }

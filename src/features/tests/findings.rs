@@ -112,6 +112,8 @@ fn findings_of_one_severity_stand_in_the_order_of_their_areas() {
         "limits_unchecked",
         "media_quota",
         "creates_unknown",
+        "callbacks_refused",
+        "callback_keys_unavailable",
         "cost_per_hour",
     ];
     assert_eq!(codes(FindingSeverity::Warning), expected);

@@ -10,6 +10,7 @@ mod hostile_urls;
 mod outcomes;
 mod receivers;
 mod replays;
+mod signatures;
 mod survival;
 mod tokens;
 mod vendors;

@@ -117,7 +117,7 @@ async fn the_urls_place_is_the_familys() {
         if let Some(query) = query {
             let line = head.lines().next().unwrap();
             assert!(
-                line.contains(query) && line.contains("_headgate"),
+                line.matches(query).count() == 1 && line.contains("_headgate"),
                 "{family}: {line}"
             );
         }

@@ -31,6 +31,7 @@ pub mod request;
 pub mod s3;
 pub mod scripted;
 pub mod service;
+pub mod signed_vendors;
 pub mod simulator;
 pub mod slow_client;
 pub mod state_file;

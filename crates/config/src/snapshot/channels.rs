@@ -1,7 +1,9 @@
 //! Builds channels from their configuration.
 
 use super::families::VideoFamilyLookup;
-use super::{ProblemCollector, channel_errors, channel_protocols, credentials, failover, pem};
+use super::{
+    ProblemCollector, callback_keys, channel_errors, channel_protocols, credentials, failover, pem,
+};
 use crate::channels::{
     AttemptTimeoutsConfig, ChannelConfig, ClientAddressForwardingConfig, HttpVersionConfig,
     UpstreamTlsConfig,
@@ -81,6 +83,7 @@ fn build_one(
         credentials: _,
         protocols,
         family,
+        callback_secrets,
         image_edit,
         models,
         prices: _,
@@ -115,6 +118,7 @@ fn build_one(
             .ok()
     });
     let family = families.for_channel(family.as_deref(), protocols, at, problems);
+    let callback_keys = callback_keys::build(callback_secrets, family.as_deref(), at, problems);
     check_image_edits(*image_edit, protocols, at, problems);
     channel_protocols::check(protocols, at, problems);
     let condition = r#if
@@ -166,6 +170,7 @@ fn build_one(
             protocols: protocols.clone(),
             retired: *retired,
             family,
+            callback_keys,
             image_edits: image_edits(*image_edit),
             weight: *weight,
             tier: *tier,

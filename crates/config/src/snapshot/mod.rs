@@ -1,6 +1,7 @@
 //! A snapshot: the immutable routes, chains, callers, models and channels of one revision of the configuration.
 
 pub mod admin;
+mod callback_keys;
 mod callers;
 pub mod certificate_expiry;
 mod channel_errors;

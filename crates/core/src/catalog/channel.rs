@@ -3,6 +3,7 @@
 use super::client_address::ForwardedPolicy;
 use super::credential::Credential;
 use super::images::ImageEditPolicy;
+use crate::task::callback_signature::CallbackVerificationKey;
 use crate::task::family::VideoFamily;
 use headgate_expression::Expression;
 use headgate_protocol::Protocol;
@@ -26,6 +27,8 @@ pub struct Channel {
     pub retired: bool,
     /// The provider's family of video APIs; `None` if the channel makes no videos.
     pub family: Option<Arc<VideoFamily>>,
+    /// The secrets that verify the provider's callbacks, if its family has signatures by shared secrets.
+    pub callback_keys: Vec<CallbackVerificationKey>,
     pub image_edits: ImageEditPolicy,
     /// The weight among the channels of one tier, at least 1.
     pub weight: u16,
@@ -180,6 +183,7 @@ impl Channel {
             protocols: Vec::new(),
             retired: false,
             family: None,
+            callback_keys: Vec::new(),
             image_edits: ImageEditPolicy::default(),
             weight: 1,
             tier: 0,

@@ -1,10 +1,15 @@
 //! A video family as written in `routes.yaml`: requests to the provider, and places of values in its responses.
 
+mod callback;
 mod calls;
 mod media;
 mod responses;
 mod scalars;
 
+pub use callback::{
+    CallbackSignatureConfig, CallbackSignatureKindConfig, ProviderCallbackConfig,
+    SignatureEncodingConfig,
+};
 pub use calls::{TaskCancelConfig, TaskCreateConfig, TaskQueryConfig, TaskResultConfig};
 use headgate_protocol::Protocol;
 pub use media::{
@@ -40,7 +45,7 @@ pub struct VideoFamilyDefinitionConfig {
     pub cancel: Option<TaskCancelConfig>,
     /// Request for the result of a task that has succeeded, if its status does not have the result. Default: none.
     pub result: Option<TaskResultConfig>,
-    /// Callbacks of the provider. Default: none is confirmed.
+    /// Callbacks of the provider. Default: none is confirmed or verified.
     pub callback: Option<ProviderCallbackConfig>,
     /// Where the fields of a generic request go; a field without an entry is refused. Required, here or in the
     /// family that this one extends.
@@ -94,14 +99,6 @@ pub struct RequestMappingConfig {
     /// Fields that differ by the channel's model, in which `*` matches any characters; of several patterns with the same
     /// field the longest one counts. Default: none.
     pub models: BTreeMap<String, RequestMappingConfig>,
-}
-
-/// Callbacks of a provider.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct ProviderCallbackConfig {
-    /// Member of a callback that is sent back in the response, by which some providers confirm a new URL; a JSON pointer.
-    pub challenge: String,
 }
 
 /// Where the media of a generic request go, by kind; `{}` is the URL.

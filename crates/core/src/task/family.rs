@@ -3,6 +3,7 @@
 mod body_builder;
 mod build;
 pub mod call;
+mod callback;
 mod charge;
 mod document_expression;
 mod field_mapping;
@@ -24,6 +25,7 @@ mod value_template;
 
 pub use build::InvalidFamily;
 pub use call::{RequestTemplate, TaskCreateTemplate};
+pub use callback::ProviderCallbackRules;
 pub use charge::TaskCharge;
 pub use media::{FamilyMediaRole, RequestMediaUrl};
 pub use media_rule::{MediaRoleRule, RequestedOutputDuration};
@@ -58,8 +60,7 @@ pub struct VideoFamily {
     pub cancel: Option<TaskCancelCall>,
     /// The request for the result of a task that has succeeded; `None` if its status has the result.
     pub result: Option<RequestTemplate>,
-    /// The member of a callback that is sent back to confirm its URL.
-    pub callback_challenge: Option<String>,
+    pub callback: ProviderCallbackRules,
     request: RequestMapping,
     /// Whether an expression reads the create in the generic shape.
     reads_create: bool,

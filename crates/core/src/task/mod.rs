@@ -1,5 +1,6 @@
 //! Video tasks: sealed ids, and the mapping between the generic protocol and families of providers. No I/O.
 
+pub mod callback_signature;
 pub mod definition;
 pub mod families;
 pub mod family;

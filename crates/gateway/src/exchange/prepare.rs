@@ -5,11 +5,12 @@ use crate::upstream::ChannelWithCredential;
 use crate::upstream::request::{PreparedBody, PreparedRequest};
 use bytes::Bytes;
 use headgate_config::snapshot::router::Route;
-use headgate_core::catalog::channel::{Channel, Credential};
+use headgate_core::catalog::channel::Channel;
+use headgate_core::catalog::credential::Credential;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::{AttemptRequestReplacement, AttemptView, RequestView};
-use headgate_core::task::family::path_template::add_to_query;
+use headgate_core::task::family::path_template::set_in_query;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::edit::{BodySegments, JsonEdits};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
@@ -119,9 +120,10 @@ fn with_members(body: Bytes, members: &[(String, Bytes)]) -> Result<BodySegments
     Ok(edits.apply(document.body()))
 }
 
+/// Sets members of the query, in place of those that the create was mapped to.
 fn with_query_members(mut path: String, members: &[(String, String)]) -> String {
     for (name, value) in members {
-        add_to_query(&mut path, name, value);
+        set_in_query(&mut path, name, value);
     }
     path
 }

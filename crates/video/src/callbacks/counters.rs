@@ -23,12 +23,23 @@ pub enum DeliveryOutcome {
     Lost,
 }
 
+/// What became of a callback from a provider, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceivedCallbackResult {
+    Accepted,
+    /// The token is none of this gateway, or its task has ended.
+    Unknown,
+    /// The callback has no valid signature, or one that is about another task.
+    Refused,
+    /// The keys of the provider could not be fetched.
+    NoKeys,
+}
+
 /// Counts since the start of the process.
 #[derive(Debug, Default)]
 pub struct CallbackCounters {
     deliveries: [AtomicU64; DeliveryOutcome::ALL.len()],
-    accepted: AtomicU64,
-    refused: AtomicU64,
+    received: [AtomicU64; ReceivedCallbackResult::ALL.len()],
     pending: AtomicU64,
     dead: AtomicU64,
     oldest_ms: AtomicU64,
@@ -77,16 +88,29 @@ impl DeliveryOutcome {
     }
 }
 
+impl ReceivedCallbackResult {
+    pub const ALL: [Self; 4] = [Self::Accepted, Self::Unknown, Self::Refused, Self::NoKeys];
+
+    /// The name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Unknown => "unknown",
+            Self::Refused => "refused",
+            Self::NoKeys => "no_keys",
+        }
+    }
+}
+
 impl CallbackCounters {
     /// How often attempts ended so.
     pub fn total(&self, outcome: DeliveryOutcome) -> u64 {
         self.deliveries[outcome as usize].load(Ordering::Relaxed)
     }
 
-    /// Callbacks from providers with a valid token, and others.
-    pub fn received(&self) -> (u64, u64) {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        (count(&self.accepted), count(&self.refused))
+    /// How many callbacks of providers had this result.
+    pub fn received(&self, result: ReceivedCallbackResult) -> u64 {
+        self.received[result as usize].load(Ordering::Relaxed)
     }
 
     /// The deliveries that the worker found in the store last.
@@ -141,12 +165,8 @@ impl CallbackCounters {
     }
 
     /// Counts a callback from a provider.
-    pub fn count_received(&self, is_accepted: bool) {
-        let counter = match is_accepted {
-            true => &self.accepted,
-            false => &self.refused,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+    pub fn count_received(&self, result: ReceivedCallbackResult) {
+        self.received[result as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn count(&self, outcome: DeliveryOutcome) {

@@ -67,6 +67,44 @@ pub(crate) const UNKNOWN_CALLBACKS: CounterFindingRule = CounterFindingRule {
     advice: "They are forged, or later than the subscription lives: compare the addresses of their clients in the access log with those of the provider.",
 };
 
+pub(crate) const REFUSED_CALLBACKS: CounterFindingRule = CounterFindingRule {
+    alert: "HeadgateCallbacksRefused",
+    area: FindingArea::Tasks,
+    code: "callbacks_refused",
+    severity: FindingSeverity::Warning,
+    labels: &[],
+    faults: &[only(
+        "headgate_callbacks_received_total",
+        "result",
+        &["refused"],
+    )],
+    of: None,
+    least: 5.0,
+    window: MINUTES_15,
+    subject: "callbacks of providers",
+    cause: "{n} callbacks without a valid signature arrived within the last {within}; their tasks are polled instead.",
+    advice: "The lines `callback refused` of the process log have channel and reason: compare `callback_secrets` with the secret in the provider's account. If they are equal, somebody who knows the URLs forges callbacks.",
+};
+
+pub(crate) const CALLBACKS_WITHOUT_KEYS: CounterFindingRule = CounterFindingRule {
+    alert: "HeadgateCallbackKeysUnavailable",
+    area: FindingArea::Tasks,
+    code: "callback_keys_unavailable",
+    severity: FindingSeverity::Warning,
+    labels: &[],
+    faults: &[only(
+        "headgate_callbacks_received_total",
+        "result",
+        &["no_keys"],
+    )],
+    of: None,
+    least: 1.0,
+    window: MINUTES_15,
+    subject: "callbacks of providers",
+    cause: "{n} callbacks could not be verified within the last {within}, since the keys of their providers could not be fetched; their tasks are polled instead.",
+    advice: "The lines `keys of callbacks cannot be fetched` of the process log have URL and reason: permit this machine to connect there, or set another `callback.signature.jwks` in the family.",
+};
+
 fn from_counters<F: IntoIterator<Item = LiveFinding>>(
     values: &FeatureTypeMap,
     find: fn(&CallbackCounters) -> F,

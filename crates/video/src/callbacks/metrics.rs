@@ -1,6 +1,6 @@
 //! Metrics of callbacks of providers, and of deliveries to callers.
 
-use super::{CallbackWorkerQueue, DeliveryOutcome};
+use super::{CallbackWorkerQueue, DeliveryOutcome, ReceivedCallbackResult};
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
@@ -29,7 +29,7 @@ impl CallbackMetrics {
             queue,
             received: counter(
                 "headgate_callbacks_received_total",
-                "Callbacks from providers, by result: accepted, or unknown.",
+                "Callbacks from providers, by result: accepted, unknown, refused, or no_keys.",
                 "result",
             ),
             deliveries: counter(
@@ -65,9 +65,9 @@ impl CallbackMetrics {
 impl FeatureMetrics for CallbackMetrics {
     fn update(&self) {
         let counters = self.queue.counters();
-        let (accepted, unknown) = counters.received();
-        for (result, count) in [("accepted", accepted), ("unknown", unknown)] {
-            raise(&self.received.with_label_values(&[result]), count);
+        for result in ReceivedCallbackResult::ALL {
+            let counter = self.received.with_label_values(&[result.name()]);
+            raise(&counter, counters.received(result));
         }
         for outcome in DeliveryOutcome::ALL {
             let counter = self.deliveries.with_label_values(&[outcome.name()]);

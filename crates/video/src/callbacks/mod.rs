@@ -14,10 +14,12 @@ pub(crate) mod findings;
 mod metrics;
 mod next_due;
 mod poll_turns;
+pub(crate) mod published_keys;
 mod query;
 mod queue;
 mod queued_work;
 mod records;
+pub(crate) mod refusal_log;
 mod search;
 mod subscribe;
 mod subscription;
@@ -27,7 +29,9 @@ mod token;
 mod work_limiter;
 mod worker;
 
-pub use counters::{CallbackCounters, DeliveryOutcome, StoredDeliveryTotals};
+pub use counters::{
+    CallbackCounters, DeliveryOutcome, ReceivedCallbackResult, StoredDeliveryTotals,
+};
 pub use delivery::Delivery;
 pub(crate) use metrics::CallbackMetrics;
 pub use queue::CallbackWorkerQueue;

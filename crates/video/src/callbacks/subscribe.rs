@@ -69,6 +69,8 @@ pub enum ProviderCallbackOutcome {
     NoReceiver,
     /// There is no such subscription, or its task has ended.
     Unknown,
+    /// The callback is about another task.
+    OtherTask,
 }
 
 impl CallbackRecordStore {
@@ -175,19 +177,23 @@ impl CallbackRecordStore {
         Ok(())
     }
 
-    /// Notes that a provider called back.
+    /// Notes that a provider called back; `is_about` decides whether it did so about the task with this id of the caller.
     ///
     /// # Errors
     /// The store is unreachable.
     pub async fn note_callback(
         &self,
         token: &CallbackToken,
+        is_about: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<ProviderCallbackOutcome, StoreUnavailable> {
         let mut acceptance = ProviderCallbackOutcome::Unknown;
         let noted = self.change_subscription(&token.nonce, |stored| {
             let is_bound = *stored.owner == *token.caller && stored.value.channel == token.channel;
             let has_receiver = stored.value.url.is_some();
+            // Before the create has its response, the task of the callback is not known yet.
+            let is_other = stored.value.task.as_deref().is_some_and(|id| !is_about(id));
             acceptance = match (is_bound, stored.value.state.is_terminal()) {
+                (true, false) if is_other => ProviderCallbackOutcome::OtherTask,
                 (true, false) if !has_receiver => ProviderCallbackOutcome::NoReceiver,
                 (true, false) if stored.value.has_query_ahead() => {
                     ProviderCallbackOutcome::AlreadyNoted

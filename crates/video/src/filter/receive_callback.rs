@@ -1,9 +1,13 @@
 //! `receive_callback`: takes callbacks of providers, by the token in their path.
 
+mod verifier;
+
 use crate::callbacks::{
     CallbackRecordStore, CallbackToken, CallbackWorkerQueue, ProviderCallbackOutcome,
+    ReceivedCallbackResult,
 };
 use bytes::Bytes;
+use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Catalog;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterProvision, InvalidSettings,
@@ -11,17 +15,20 @@ use headgate_core::filter::descriptor::{
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult, LocalReply};
 use headgate_core::state::calendar::unix_ms;
+use headgate_core::task::callback_signature::CallbackSignatureScheme;
+use headgate_core::task::family::VideoFamily;
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::json::{JsonDocument, JsonLimits};
+use headgate_protocol::json::JsonDocument;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
+use verifier::{CallbackVerifier, OTHER_TASK, is_verifiable, warn_of_unverified};
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "receive_callback",
-    summary: "Takes callbacks of providers by the token in their path, and has the task's status queried; the content of a callback is not used.",
+    summary: "Takes callbacks of providers by the token in their path, verifies their signatures, and has the task's status queried.",
     side: ChainSide::Request,
     placement: FilterChainRules {
         provides: &[
@@ -45,18 +52,20 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
                 InvalidSettings::new("`receive_callback` requires `task_keys`").hint(NO_KEYS_HINT),
             );
         }
+        warn_of_unverified(context);
         Ok(Arc::new(ReceiveCallbackFilter {
             tasks: context.tasks.clone(),
             records: CallbackRecordStore::new(context.state.clone()),
             queue: context.features.get(),
             catalog: context.catalog.clone(),
+            verifier: CallbackVerifier::new(context),
         }))
     },
 };
 
 const PARAMETER: &str = "token";
 const STORE_RETRY: Duration = Duration::from_secs(2);
-/// Largest callback that is read for a challenge, in bytes. The content of others is not read.
+/// Largest callback that is read for its signature or a challenge, in bytes. The content of others is not read.
 const BODY_BYTES_MAX: u64 = 1 << 20;
 /// Longest challenge that is sent back, in bytes.
 const CHALLENGE_BYTES_MAX: usize = 1 << 10;
@@ -66,6 +75,14 @@ struct ReceiveCallbackFilter {
     records: CallbackRecordStore,
     queue: Arc<CallbackWorkerQueue>,
     catalog: Arc<Catalog>,
+    verifier: CallbackVerifier,
+}
+
+/// The sender of a callback, by its token.
+struct CallbackSender {
+    token: CallbackToken,
+    /// `None` if the channel is not configured any more, or makes no videos.
+    channel: Option<(Arc<Channel>, Arc<VideoFamily>)>,
 }
 
 impl Filter for ReceiveCallbackFilter {
@@ -74,7 +91,9 @@ impl Filter for ReceiveCallbackFilter {
             .catalog
             .channels()
             .filter_map(|channel| channel.family.as_ref());
-        let reads_body = families.any(|family| family.callback_challenge.is_some());
+        let reads_body = families.any(|family| {
+            family.callback.challenge.is_some() || family.callback.signature.is_some()
+        });
         FilterDeclaration {
             replies_always: true,
             reads_body,
@@ -83,74 +102,144 @@ impl Filter for ReceiveCallbackFilter {
         }
     }
 
-    /// Replies before the body is read, unless it may be a challenge: the content of others is not used.
+    /// Replies before the body is read, unless it is signed or may be a challenge: the content of others is not used.
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        match self.challenge_pointer(request) {
-            Some(_) => HookResult::next(),
-            None => HookResult::later(self.receive(request)),
+        let Some(sender) = self.sender(request) else {
+            self.queue
+                .counters()
+                .count_received(ReceivedCallbackResult::Unknown);
+            return HookResult::fail(unknown());
+        };
+        let (challenge, scheme) = (sender.challenge_pointer(), sender.scheme());
+        match (challenge, scheme) {
+            (None, None) => HookResult::later(self.note(sender, None)),
+            (Some(_), _) => HookResult::next(),
+            (None, Some((channel, scheme))) => {
+                let checked = self.verifier.check_head(request, channel, scheme);
+                checked.map_or_else(HookResult::fail, |()| HookResult::next())
+            }
         }
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        match self.challenge(request) {
+        let Some(sender) = self.sender(request) else {
+            return HookResult::fail(unknown());
+        };
+        match sender.challenge(request) {
             Some(challenge) => HookResult::reply(challenge_reply(&challenge)),
-            None => HookResult::later(self.receive(request)),
+            None => HookResult::later(self.receive(request, sender)),
         }
     }
 }
 
-impl ReceiveCallbackFilter {
-    fn token(&self, request: &RequestView) -> Option<CallbackToken> {
-        CallbackToken::open(
-            self.tasks.keys.as_ref()?,
-            request.param(PARAMETER)?,
-            unix_ms(),
-        )
+impl CallbackSender {
+    /// Where callbacks of the channel have a challenge.
+    fn challenge_pointer(&self) -> Option<&str> {
+        let (_, family) = self.channel.as_ref()?;
+        family.callback.challenge.as_deref()
     }
 
-    /// Where callbacks of the token's channel have a challenge, if its family has any.
-    fn challenge_pointer(&self, request: &RequestView) -> Option<String> {
-        let channel = self.catalog.channel(&self.token(request)?.channel)?;
-        channel.family.as_ref()?.callback_challenge.clone()
+    /// How callbacks of the channel are verified; `None` if they are not, or cannot be without secrets.
+    fn scheme(&self) -> Option<(&Channel, &CallbackSignatureScheme)> {
+        let (channel, family) = self.channel.as_ref()?;
+        let scheme = family.callback.signature.as_ref()?;
+        is_verifiable(channel, scheme).then_some((channel, scheme))
     }
 
     /// The challenge of a callback by which the provider confirms the URL; it says nothing about a task.
     fn challenge(&self, request: &RequestView) -> Option<String> {
-        let pointer = self.challenge_pointer(request)?;
-        let body = request.body.bytes()?.clone();
-        let document = JsonDocument::parse(body, &JsonLimits::default()).ok()?;
-        let node = document.root().pointer(&pointer)?;
+        let node = request
+            .body
+            .document()?
+            .root()
+            .pointer(self.challenge_pointer()?)?;
         let is_short = node
             .str_len()
             .is_some_and(|length| length <= CHALLENGE_BYTES_MAX);
         let challenge = node.as_str().filter(|_| is_short)?;
         Some(challenge.into_owned())
     }
+}
 
-    async fn receive(&self, request: &RequestView) -> Result<FilterAction, Fault> {
-        let token = self.token(request);
-        let acceptance = match &token {
-            Some(token) => self.records.note_callback(token).await.map_err(|error| {
-                Fault::new(
-                    FaultKind::Overloaded,
-                    "the callback could not be stored; send it again",
-                )
-                .retry_after(STORE_RETRY)
-                .source(error)
-            })?,
-            None => ProviderCallbackOutcome::Unknown,
+impl ReceiveCallbackFilter {
+    fn sender(&self, request: &RequestView) -> Option<CallbackSender> {
+        let keys = self.tasks.keys.as_ref()?;
+        let token = CallbackToken::open(keys, request.param(PARAMETER)?, unix_ms())?;
+        let channel = self.catalog.channel(&token.channel);
+        let with_family = |channel: &Arc<Channel>| {
+            let family = channel.family.clone()?;
+            Some((channel.clone(), family))
         };
-        let is_known = acceptance != ProviderCallbackOutcome::Unknown;
-        self.queue.counters().count_received(is_known);
-        if acceptance == ProviderCallbackOutcome::Noted {
-            self.queue.wake();
-        }
-        match is_known {
-            true => Ok(accepted().into()),
-            // The same for forged, expired and used tokens.
-            false => Err(Fault::new(FaultKind::UnknownId, "unknown callback")),
+        Some(CallbackSender {
+            channel: channel.and_then(with_family),
+            token,
+        })
+    }
+
+    async fn receive(
+        &self,
+        request: &RequestView,
+        sender: CallbackSender,
+    ) -> Result<FilterAction, Fault> {
+        match sender.scheme() {
+            None => self.note(sender, None).await,
+            Some((channel, scheme)) => {
+                self.verifier.verify(request, channel, scheme).await?;
+                self.note(sender, Some(request)).await
+            }
         }
     }
+
+    /// Has the status of the task queried. A callback that is `verified` must be about this task.
+    async fn note(
+        &self,
+        sender: CallbackSender,
+        verified: Option<&RequestView>,
+    ) -> Result<FilterAction, Fault> {
+        let is_about = |id: &str| match (verified, &sender.channel) {
+            (Some(callback), Some((_, family))) => {
+                let keys = self.tasks.keys.as_ref();
+                let task = keys.and_then(|keys| keys.open(id).ok());
+                let root = callback.body.document().map(JsonDocument::root);
+                task.is_none_or(|task| family.callback.is_about(root, &task.upstream))
+            }
+            _ => true,
+        };
+        let noted = self.records.note_callback(&sender.token, &is_about).await;
+        let outcome = noted.map_err(|error| {
+            Fault::new(
+                FaultKind::Overloaded,
+                "the callback could not be stored; send it again",
+            )
+            .retry_after(STORE_RETRY)
+            .source(error)
+        })?;
+        let counters = self.queue.counters();
+        match outcome {
+            // The same for forged, expired and used tokens.
+            ProviderCallbackOutcome::Unknown => {
+                counters.count_received(ReceivedCallbackResult::Unknown);
+                Err(unknown())
+            }
+            ProviderCallbackOutcome::OtherTask => {
+                let id = verified.map_or("", |request| &*request.id);
+                Err(self.verifier.refuse(id, &sender.token.channel, OTHER_TASK))
+            }
+            ProviderCallbackOutcome::Noted => {
+                counters.count_received(ReceivedCallbackResult::Accepted);
+                self.queue.wake();
+                Ok(accepted().into())
+            }
+            ProviderCallbackOutcome::AlreadyNoted | ProviderCallbackOutcome::NoReceiver => {
+                counters.count_received(ReceivedCallbackResult::Accepted);
+                Ok(accepted().into())
+            }
+        }
+    }
+}
+
+fn unknown() -> Fault {
+    Fault::new(FaultKind::UnknownId, "unknown callback")
 }
 
 fn accepted() -> LocalReply {

@@ -1,5 +1,6 @@
 //! Builds a family from its definition and reports all errors at once.
 
+mod callback;
 mod calls;
 mod media;
 mod requests;
@@ -64,8 +65,7 @@ impl FamilyErrors {
         let query = query.map(|query| self.query(query));
         let cancel = config.cancel.as_ref().map(|cancel| self.cancel(cancel));
         let result = config.result.as_ref().map(|result| self.result(result));
-        let callback_challenge = config.callback.as_ref();
-        let callback_challenge = callback_challenge.map(|callback| self.challenge(callback));
+        let callback = self.callback(&config.callback.clone().unwrap_or_default());
         let request = self.section("request", &config.request);
         let path_has_model = config
             .create
@@ -92,7 +92,7 @@ impl FamilyErrors {
             query: query??,
             cancel: cancel.flatten(),
             result: result.flatten(),
-            callback_challenge,
+            callback,
             request,
             reads_create,
             task_id: task_id?,

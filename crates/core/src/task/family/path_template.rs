@@ -169,6 +169,21 @@ pub fn add_to_query(path: &mut String, name: &str, value: &str) {
     push_encoded(path, value, false);
 }
 
+/// Adds a member to a query, in place of those with its name.
+pub fn set_in_query(path: &mut String, name: &str, value: &str) {
+    let mut encoded = String::new();
+    push_encoded(&mut encoded, name, false);
+    if let Some((before, query)) = path.split_once('?') {
+        let is_other = |pair: &&str| pair.split('=').next() != Some(&*encoded);
+        let others: Vec<&str> = query.split('&').filter(is_other).collect();
+        *path = match others.is_empty() {
+            true => before.to_owned(),
+            false => format!("{before}?{}", others.join("&")),
+        };
+    }
+    add_to_query(path, name, value);
+}
+
 /// Whether a text that a provider wrote can stand in a path: no segment of it leads elsewhere.
 pub fn is_path_value(text: &str) -> bool {
     let mut segments = text.strip_prefix('/').unwrap_or(text).split('/');
@@ -200,6 +215,21 @@ mod tests {
             model: Some("a/b c"),
             response: None,
         })
+    }
+
+    #[test]
+    fn a_member_of_a_query_replaces_those_of_its_name() {
+        for (path, expected) in [
+            ("/a", "/a?url=x%2Fy"),
+            ("/a?b=1", "/a?b=1&url=x%2Fy"),
+            ("/a?url=z&b=1&url=", "/a?b=1&url=x%2Fy"),
+            ("/a?url=z", "/a?url=x%2Fy"),
+            ("/a?urls=z", "/a?urls=z&url=x%2Fy"),
+        ] {
+            let mut changed = path.to_owned();
+            set_in_query(&mut changed, "url", "x/y");
+            assert_eq!(changed, expected, "{path}");
+        }
     }
 
     #[test]

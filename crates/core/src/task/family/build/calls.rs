@@ -2,8 +2,8 @@
 
 use super::{FamilyErrors, child};
 use crate::task::definition::{
-    ComputableText, ExpressionConfig, ProviderCallbackConfig, TaskCancelConfig, TaskCreateConfig,
-    TaskQueryConfig, TaskResultConfig,
+    ComputableText, ExpressionConfig, TaskCancelConfig, TaskCreateConfig, TaskQueryConfig,
+    TaskResultConfig,
 };
 use crate::task::family::call::{HeaderTemplate, ID, RequestTemplate, TaskCreateTemplate, UUID};
 use crate::task::family::document_expression::DocumentExpression;
@@ -131,15 +131,6 @@ impl FamilyErrors {
             body: body.as_ref(),
         };
         self.call(&call, PathUse::Result)
-    }
-
-    pub(super) fn challenge(&mut self, config: &ProviderCallbackConfig) -> String {
-        let ProviderCallbackConfig { challenge } = config;
-        if !challenge.starts_with('/') {
-            let reason = "not a JSON pointer: it must begin with `/`";
-            self.add("/callback/challenge", reason, Some("such as /challenge"));
-        }
-        challenge.clone()
     }
 
     fn call(&mut self, call: &WrittenCall<'_>, path_use: PathUse) -> Option<RequestTemplate> {

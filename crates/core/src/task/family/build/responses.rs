@@ -165,7 +165,11 @@ impl FamilyErrors {
     }
 
     /// As [`Self::sources`], at least one.
-    fn required_sources(&mut self, at: &str, config: &ValueSourcesConfig) -> ValueSourceList {
+    pub(super) fn required_sources(
+        &mut self,
+        at: &str,
+        config: &ValueSourcesConfig,
+    ) -> ValueSourceList {
         if config.0.is_empty() {
             let reason = "expected one or more places in a response";
             self.add(at, reason, Some("such as /output/task_id"));
