@@ -82,6 +82,7 @@ impl DryRunResult {
         let recorder = Arc::new(SubrequestRecorder::default());
         recorder.collect_from(&mut request, route);
         let verdict = verdict(&chain, &mut request, body).await;
+        let verdict = verdict.map_err(|fault| request.with_callers_names(fault));
         Self {
             subrequests: recorder.take(),
             request,

@@ -155,7 +155,11 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
         }
         Ok(FilterAction::StreamedReply(reply)) => {
             let StreamedReply { status, length, .. } = *reply;
-            println!("verdict   local reply with status {status}, a file of {length} bytes");
+            let file = match length {
+                Some(length) => format!("a file of {length} bytes"),
+                None => "a file of unknown length".to_owned(),
+            };
+            println!("verdict   local reply with status {status}, {file}");
             return Ok(());
         }
         Err(fault) => return Err(refused(&request, &fault)),

@@ -207,6 +207,10 @@ pub struct CallerConfig {
     /// bytes. List the new and the old one while the caller changes over. Default: none, deliveries are not signed.
     #[serde(default)]
     pub webhook_secrets: Vec<Secret>,
+    /// URL that gets OpenAI's events `video.completed` and `video.failed` for the caller's videos on routes with
+    /// `protocol: videos`, unless a create names a `callback_url`. Requires `webhook_secrets`. Default: none.
+    #[serde(default)]
+    pub webhook_url: Option<String>,
 }
 
 /// Limits of a caller, in total and by model.

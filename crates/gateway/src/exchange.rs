@@ -90,7 +90,7 @@ impl Exchange<'_> {
         let ended = self.serve().await;
         let settlement = match ended {
             Ok(settlement) => settlement,
-            Err(fault) => self.fail(fault).await,
+            Err(fault) => self.fail(self.request.with_callers_names(fault)).await,
         };
         let settlement = match self.downstream.has_caller_left {
             false => settlement,

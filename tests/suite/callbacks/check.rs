@@ -5,6 +5,7 @@ use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::BINARY;
 use crate::harness::receiver::{callback_config, set_callbacks_filter};
+use crate::harness::video::openai_routes;
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -13,6 +14,15 @@ struct CheckCase {
     is_valid: bool,
     words: &'static str,
 }
+
+fn set_webhook_url(config: &mut Value, url: &str) {
+    config["callers"][0]["webhook_url"] = json!(url);
+    config["callers"] = json!([config["callers"][0]]);
+    let routes = config["routes"].as_array_mut().unwrap();
+    routes.extend(openai_routes());
+}
+
+const WEBHOOK_URL: &str = "https://hooks.example/openai?for=ann";
 
 fn set_mode(config: &mut Value, mode: &str) {
     set_callbacks_filter(config, &json!({"mode": mode}));
@@ -69,6 +79,45 @@ const CASES: &[CheckCase] = &[
         change: |config| config["callers"] = json!([config["callers"][0]]),
         is_valid: true,
         words: "",
+    },
+    CheckCase {
+        change: |config| set_webhook_url(config, WEBHOOK_URL),
+        is_valid: true,
+        words: "",
+    },
+    CheckCase {
+        change: |config| set_webhook_url(config, "hooks.example/openai"),
+        is_valid: false,
+        words: "must start with `https://` or `http://`",
+    },
+    CheckCase {
+        change: |config| {
+            set_webhook_url(config, "http://hooks.example/openai");
+            config["egress"] = json!({"allow": []});
+        },
+        is_valid: true,
+        words: "events are not sent to the `webhook_url` of caller `ann`, which is not https",
+    },
+    CheckCase {
+        change: |config| {
+            set_webhook_url(config, WEBHOOK_URL);
+            config["callers"][0]["webhook_secrets"] = json!([]);
+        },
+        is_valid: false,
+        words: "`webhook_url` requires `webhook_secrets`",
+    },
+    CheckCase {
+        change: |config| {
+            set_webhook_url(config, WEBHOOK_URL);
+            set_mode(config, "refuse");
+        },
+        is_valid: true,
+        words: "videos of this route lead to no events at the `webhook_url` of caller `ann`",
+    },
+    CheckCase {
+        change: |config| config["callers"][0]["webhook_url"] = json!(WEBHOOK_URL),
+        is_valid: true,
+        words: "no events are sent: no route with `protocol: videos` has `callbacks`",
     },
 ];
 

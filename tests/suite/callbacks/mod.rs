@@ -7,6 +7,7 @@ mod deliveries;
 mod fairness;
 mod hostile_receivers;
 mod hostile_urls;
+mod openai_events;
 mod outcomes;
 mod receivers;
 mod replays;

@@ -68,7 +68,7 @@ pub fn openai_config(simulator: &Simulator, directives: &str) -> Value {
 }
 
 /// The routes of OpenAI's video API.
-fn openai_routes() -> Vec<Value> {
+pub fn openai_routes() -> Vec<Value> {
     let route = |name: &str, pattern: &str, operation: &str| {
         json!({
             "name": name, "match": pattern, "protocol": "videos",
@@ -79,13 +79,25 @@ fn openai_routes() -> Vec<Value> {
         {"require_json": {"also_accept": "multipart"}}, "authenticate", "route_model", "validate",
         "idempotency", "convert_videos", "store_media", "callbacks", {"map_task": {"operation": "create"}},
     ]);
+    let other = [
+        "POST {id}/remix",
+        "POST edits",
+        "POST extensions",
+        "POST characters",
+        "GET characters/{id}",
+    ];
+    let other = other.map(|one| one.replacen(' ', &format!(" {OPENAI}/"), 1));
     vec![
         json!({"name": "videos", "match": format!("POST {OPENAI}"), "protocol": "videos", "request": create}),
+        json!({
+            "name": "videos_other", "match": other, "protocol": "videos",
+            "request": ["authenticate", {"map_task": {"operation": "unsupported"}}],
+        }),
         route("videos_list", &format!("GET {OPENAI}"), "list"),
         route("videos_task", &format!("GET {OPENAI}/{{id}}"), "query"),
         route(
             "videos_content",
-            &format!("GET {OPENAI}/{{id}}/content"),
+            &format!("GET|HEAD {OPENAI}/{{id}}/content"),
             "content",
         ),
         route(

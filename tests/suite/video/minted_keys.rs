@@ -2,7 +2,7 @@
 
 use crate::harness::config::{self, caller};
 use crate::harness::request::ANN;
-use crate::harness::video::{GENERIC, ask, id_of};
+use crate::harness::video::{GENERIC, OPENAI, ask, cancel, id_of};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -22,7 +22,9 @@ fn configuration(base_url: &str, secret: &str) -> Value {
     config["families"] = json!({"own": {
         "extends": "kling",
         "query": {"method": "GET", "path": "{+id}", "cache_ttl": "1ms"},
+        "cancel": {"method": "DELETE", "path": "{+id}", "statuses": ["running"]},
     }});
+    config["egress"] = json!({"allow": ["127.0.0.1"]});
     config["channels"] = json!({"kling": {
         "base_url": base_url, "protocols": ["video"], "family": "own",
         "credential": {"jwt": {"issuer": "access-key-1", "secret": secret, "lifetime": "1s"}},
@@ -33,27 +35,51 @@ fn configuration(base_url: &str, secret: &str) -> Value {
          "request": [{"use": "body"}, "validate", {"map_task": {"operation": "create"}}]},
         {"name": "query", "match": format!("GET {GENERIC}/{{id}}"), "protocol": "video",
          "request": ["authenticate", {"map_task": {"operation": "query"}}]},
+        {"name": "cancel", "match": format!("DELETE {GENERIC}/{{id}}"), "protocol": "video",
+         "request": ["authenticate", {"map_task": {"operation": "cancel"}}]},
+        {"name": "content", "match": format!("GET {OPENAI}/{{id}}/content"), "protocol": "videos",
+         "request": ["authenticate", {"map_task": {"operation": "content"}}]},
     ]);
     config
 }
 
-fn answer(body: &Value) -> ScriptedResponse {
-    let body = body.to_string();
+/// The vendor: a task whose prompt is `done` has a video, each other one runs until it is cancelled.
+fn vendor(request: &str) -> Vec<u8> {
+    let (line, head) = request.split_once("\r\n").unwrap();
+    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+    let (_, host) = lines
+        .find(|(name, _)| name.eq_ignore_ascii_case("host"))
+        .unwrap();
+    let task = |id: &str, status: &str| json!({"task_id": id, "task_status": status});
+    let data = match line.split(' ').collect::<Vec<_>>()[..2] {
+        ["POST", _] if request.contains("\"done\"") => task("100", "submitted"),
+        ["POST", _] => task("200", "submitted"),
+        ["GET", "/v1/videos/text2video/100"] => {
+            let mut task = task("100", "succeed");
+            let url = format!("http://{host}/file.mp4");
+            task["task_result"] = json!({"videos": [{"id": "1", "url": url, "duration": "5"}]});
+            task
+        }
+        ["GET", "/v1/videos/text2video/200"] => task("200", "processing"),
+        ["DELETE", "/v1/videos/text2video/200"] => json!({}),
+        ["GET", "/file.mp4"] => return response("200 OK", "video/mp4", "a video"),
+        _ => panic!("{line}"),
+    };
+    let body = json!({"code": 0, "message": "SUCCEED", "data": data});
+    response("200 OK", "application/json", &body.to_string())
+}
+
+fn response(status: &str, content_type: &str, body: &str) -> Vec<u8> {
     let length = body.len();
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    );
-    ScriptedResponse::Send(format!("{head}{body}").into())
+    let head =
+        format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}");
+    format!("{head}\r\n\r\n{body}").into_bytes()
 }
 
 /// An error of the vendor that repeats the request.
 fn repeat_request(request: &str) -> Vec<u8> {
     let body = json!({"code": 1001, "message": request}).to_string();
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    );
-    format!("{head}{body}").into_bytes()
+    response("400 Bad Request", "application/json", &body)
 }
 
 /// The token of a request, which must be signed with `secret`.
@@ -75,41 +101,62 @@ fn token(request: &str, secret: &str) -> String {
     token.to_owned()
 }
 
+async fn create(gateway: &Gateway, prompt: &str) -> String {
+    let create = json!({"model": "demo", "prompt": prompt, "duration": 5}).to_string();
+    let created = gateway.ask(&Request::post(GENERIC, create)).await;
+    id_of(GENERIC, &created)
+}
+
+/// Polls a running task, and downloads the video of one that has ended.
+async fn use_tasks(gateway: &Gateway, running: &str, done: &str) {
+    let status = ask(gateway, GENERIC, running).await;
+    assert_eq!(status.json()["status"], "running", "{}", status.text());
+    let video = ask(gateway, OPENAI, &format!("{done}/content")).await;
+    assert_eq!((video.status, video.text()), (200, "a video".into()));
+}
+
+/// Asserts that the vendor's API got tokens of this secret only, and its files none; returns the tokens.
+fn tokens(requests: &[String], secret: &str) -> BTreeSet<String> {
+    let (files, calls): (Vec<_>, Vec<_>) = requests
+        .iter()
+        .partition(|request| request.starts_with("GET /file.mp4 "));
+    assert!(!files.is_empty());
+    for file in files {
+        assert!(!file.to_lowercase().contains("authorization"), "{file}");
+    }
+    calls.into_iter().map(|call| token(call, secret)).collect()
+}
+
 #[tokio::test]
-async fn a_task_is_polled_across_ten_tokens_a_restart_and_a_rotated_secret() {
-    let running =
-        json!({"code": 0, "data": {"task_id": "867283741759111202", "task_status": "processing"}});
-    let provider = ScriptedProvider::start(vec![answer(&running)]).await;
+async fn a_task_is_used_across_ten_tokens_a_restart_and_a_rotated_secret() {
+    let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(vendor)]).await;
     let base = format!("http://{}", provider.address);
     let gateway = Gateway::start(&configuration(&base, "secret-key-1")).await;
-    let create = json!({"model": "demo", "prompt": "a gate", "duration": 5}).to_string();
-    let created = gateway.ask(&Request::post(GENERIC, create)).await;
-    let id = id_of(GENERIC, &created);
+    let [cancelled, running, done] = [
+        create(&gateway, "a gate").await,
+        create(&gateway, "a gate").await,
+        create(&gateway, "done").await,
+    ];
     for _ in 0..QUERIES {
         // Longer than half of the lifetime of a token.
         tokio::time::sleep(Duration::from_millis(510)).await;
-        let status = ask(&gateway, GENERIC, &id).await;
-        assert_eq!(status.json()["status"], "running", "{}", status.text());
+        use_tasks(&gateway, &running, &done).await;
     }
-    let requests = provider.requests();
-    let tokens: BTreeSet<_> = requests
-        .iter()
-        .map(|one| token(one, "secret-key-1"))
-        .collect();
+    let reply = cancel(&gateway, GENERIC, &cancelled).await;
+    assert_eq!(reply.json()["status"], "cancelled", "{}", reply.text());
+    let before = provider.requests();
     // Tokens that were minted in the same second are equal.
-    assert!(tokens.len() > 4, "{} tokens", tokens.len());
-    let line = requests.last().unwrap().lines().next().unwrap().to_owned();
-    assert_eq!(
-        line,
-        "GET /v1/videos/text2video/867283741759111202 HTTP/1.1"
-    );
+    let minted = tokens(&before, "secret-key-1").len();
+    assert!(minted > 4, "{minted} tokens");
     drop(gateway);
 
     let rotated = Gateway::start(&configuration(&base, "secret-key-2")).await;
-    let status = ask(&rotated, GENERIC, &id).await;
-    assert_eq!(status.json()["status"], "running", "{}", status.text());
-    let requests = provider.requests();
-    token(requests.last().unwrap(), "secret-key-2");
+    use_tasks(&rotated, &running, &done).await;
+    let reply = cancel(&rotated, GENERIC, &running).await;
+    assert_eq!(reply.json()["status"], "cancelled", "{}", reply.text());
+    let after = provider.requests().split_off(before.len());
+    tokens(&after, "secret-key-2");
+    assert!(after.iter().any(|request| request.starts_with("DELETE ")));
 }
 
 #[tokio::test]

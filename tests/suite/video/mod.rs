@@ -6,6 +6,7 @@ mod family_paths;
 mod hostile_responses;
 mod hostile_vendors;
 mod minted_keys;
+mod openai_fields;
 mod openai_videos;
 mod paid_connections;
 mod paid_creates;

@@ -14,30 +14,30 @@ use serde_json::{Value, json};
 
 const MODELS: [&str; 2] = ["demo-video-a", "demo-video-b"];
 
-async fn start(directives: &str) -> (Simulator, Gateway) {
+pub(super) async fn start(directives: &str) -> (Simulator, Gateway) {
     let simulator = Simulator::start().await;
     let gateway = Gateway::start(&openai_config(&simulator, directives)).await;
     (simulator, gateway)
 }
 
-async fn create_video(gateway: &Gateway, body: &Value) -> WholeResponse {
+pub(super) async fn create_video(gateway: &Gateway, body: &Value) -> WholeResponse {
     let request = Request::post(OPENAI, body.to_string());
     gateway.ask(&request).await
 }
 
-fn form_create(fields: &[(&str, &[u8])]) -> Request {
+pub(super) fn form_create(fields: &[(&str, &[u8])]) -> Request {
     Request::post(OPENAI, written(fields, "-"))
         .without("content-type")
         .header("Content-Type", "multipart/form-data; boundary=gate-7f")
 }
 
 /// The id of a video that was created.
-fn video_id(created: &WholeResponse) -> String {
+pub(super) fn video_id(created: &WholeResponse) -> String {
     assert_eq!(created.status, 200, "{}", created.text());
     created.json()["id"].as_str().unwrap().to_owned()
 }
 
-async fn completed(gateway: &Gateway, path: &str, id: &str) -> Value {
+pub(super) async fn completed(gateway: &Gateway, path: &str, id: &str) -> Value {
     eventually("the video", async || {
         let polled = ask(gateway, path, id).await;
         assert_eq!(polled.status, 200, "{path}: {}", polled.text());
@@ -163,72 +163,6 @@ fn base64(content: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn what_no_model_can_make_is_refused_with_the_callers_names_and_nothing_is_sent() {
-    let (simulator, gateway) = start("").await;
-    for (model, field, value, param, message) in [
-        (
-            "demo-video-a",
-            "seconds",
-            json!("x"),
-            "seconds",
-            "whole number",
-        ),
-        (
-            "demo-video-b",
-            "seconds",
-            json!("99"),
-            "seconds",
-            "`seconds`",
-        ),
-        ("demo-video-a", "size", json!("wide"), "size", "1280x720"),
-        ("demo-video-a", "size", json!("1000x100"), "size", "21:9"),
-        ("demo-video-a", "size", json!("768x768"), "size", "`size`"),
-        ("demo-video-a", "prompt", json!(""), "prompt", "empty"),
-        (
-            "demo-video-a",
-            "duration",
-            json!(5),
-            "duration",
-            "send `seconds`",
-        ),
-        (
-            "demo-video-a",
-            "input_reference",
-            json!("https://x.example/a"),
-            "input_reference",
-            "file",
-        ),
-        (
-            "demo-video-a",
-            "input_reference",
-            json!({"file_id": "file-1"}),
-            "input_reference.file_id",
-            "by id",
-        ),
-    ] {
-        let mut body = json!({"model": model, "prompt": "a gate"});
-        body[field] = value;
-        let refused = create_video(&gateway, &body).await;
-        let text = assert_error_body(Protocol::Videos, &refused, 400);
-        assert!(text.contains(message), "{body}: {text}");
-        assert_eq!(
-            refused.json()["error"]["param"],
-            param,
-            "{}",
-            refused.text()
-        );
-    }
-    let refused = gateway
-        .ask(&form_create(&[
-            ("model", b"demo-video-a"),
-            ("prompt!", b"a"),
-        ]))
-        .await;
-    assert_error_body(Protocol::Videos, &refused, 400);
-    assert_eq!(operations(&simulator).await, [""; 0]);
-}
-
-#[tokio::test]
 async fn the_response_about_an_unfinished_video_has_the_time_of_the_next_poll() {
     let (_simulator, gateway) = start("queue=0ms;run=60m").await;
     let created = create_video(&gateway, &json!({"model": MODELS[0], "prompt": "a gate"})).await;
@@ -326,13 +260,28 @@ async fn a_video_is_deleted_once_its_deletion_is_stored() {
 }
 
 #[tokio::test]
-async fn a_list_and_what_no_model_can_do_is_refused() {
-    let (_simulator, gateway) = start("").await;
+async fn a_list_and_what_no_model_can_do_is_refused_with_what_to_do_instead() {
+    let (simulator, gateway) = start("").await;
     let listed = gateway.ask(&Request::get(OPENAI)).await;
     let message = assert_error_body(Protocol::Videos, &listed, 404);
     assert!(message.contains("lists of tasks"), "{message}");
-    let remix = Request::post(&format!("{OPENAI}/video_1/remix"), r#"{"prompt":"a"}"#);
-    assert_eq!(gateway.ask(&remix).await.status, 404);
+    let body = r#"{"prompt":"a"}"#;
+    let mut characters = form_create(&[("name", b"a")]);
+    characters.target = format!("{OPENAI}/characters");
+    for request in [
+        Request::post(&format!("{OPENAI}/video_1/remix"), body),
+        Request::post(&format!("{OPENAI}/edits"), body),
+        Request::post(&format!("{OPENAI}/extensions"), body),
+        characters,
+        Request::get(&format!("{OPENAI}/characters/char_1")),
+    ] {
+        let refused = gateway.ask(&request).await;
+        let message = assert_error_body(Protocol::Videos, &refused, 404);
+        assert!(message.contains("create a new video"), "{message}");
+        let unknown = gateway.ask(&request.key("sk-unknown")).await;
+        assert_error_body(Protocol::Videos, &unknown, 401);
+    }
+    assert_eq!(operations(&simulator).await, [""; 0]);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! End-to-end tests of the file of a video, which the gateway passes on to callers of OpenAI's format.
 
+use crate::harness::connection::Headers;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::hostile_urls::Decoy;
 use crate::harness::request::{ANN, BOB};
@@ -22,6 +23,20 @@ async fn made(gateway: &Gateway, model: &str) -> String {
 
 fn content_request(id: &str) -> Request {
     Request::get(&format!("{OPENAI}/{id}/content"))
+}
+
+/// Status and headers of a HEAD, after which nothing but the next response follows.
+async fn head(gateway: &Gateway, id: &str, headers: &[(&str, &str)]) -> (u16, Headers) {
+    let mut request = Request::new("HEAD", &format!("{OPENAI}/{id}/content"));
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let mut connection = gateway.connect().await;
+    connection.send(&request.bytes()).await.unwrap();
+    let head = connection.head().await.unwrap();
+    let video = connection.ask(&content_request(id)).await;
+    assert_eq!((video.status, video.whole), (200, true));
+    head
 }
 
 fn with_egress(mut config: Value) -> Value {
@@ -82,7 +97,13 @@ async fn the_file_of_a_video_is_passed_on_for_models_of_every_family() {
             (content_request("task_forged"), 404),
             (
                 Request::get(&format!("{OPENAI}/{id}/content?variant=thumbnail")),
-                404,
+                400,
+            ),
+            (
+                Request::get(&format!(
+                    "{OPENAI}/{id}/content?variant=video&variant=spritesheet"
+                )),
+                400,
             ),
         ] {
             assert_error_body(Protocol::Videos, &gateway.ask(&request).await, status);
@@ -118,6 +139,94 @@ async fn a_range_is_the_providers_and_no_header_of_the_caller_reaches_its_host()
     assert!(received.contains("range: bytes=2-4"), "{received}");
     for secret in [ANN, "authorization", "cookie", "sk-family-a"] {
         assert!(!received.contains(secret), "{received}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_whose_host_does_not_know_its_length_is_passed_on() {
+    let chunked = b"HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n";
+    let until_closed =
+        b"HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\nconnection: close\r\n\r\nabcdefg";
+    for (sent, range) in [(&chunked[..], None), (&until_closed[..], Some("bytes=0-6"))] {
+        let script = [
+            ScriptedResponse::Send(sent.to_vec()),
+            ScriptedResponse::Close,
+        ];
+        let host = ScriptedProvider::start(script.into()).await;
+        let (_provider, gateway) = gateway_with_file_at(&host.url(), true).await;
+        let id = made(&gateway, "demo-video-a").await;
+        let mut request = content_request(&id);
+        if let Some(range) = range {
+            request = request.header("Range", range);
+        }
+        let answer = gateway.ask(&request).await;
+        let content = (answer.status, &answer.body[..], answer.whole);
+        assert_eq!(content, (200, &b"abcdefg"[..], true));
+        assert_eq!(answer.headers.get("content-length"), None);
+        let (status, headers) = head(&gateway, &id, &[]).await;
+        assert_eq!(status, 200);
+        assert_eq!(headers.get("content-type"), Some("video/mp4"));
+        assert_eq!(headers.get("content-length"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_breaks_off_ends_without_the_end_of_a_whole_one() {
+    let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n".to_vec();
+    let script = [ScriptedResponse::Send(chunked), ScriptedResponse::Close];
+    let host = ScriptedProvider::start(script.into()).await;
+    let (_provider, gateway) = gateway_with_file_at(&host.url(), true).await;
+    let id = made(&gateway, "demo-video-a").await;
+    let answer = gateway.ask(&content_request(&id)).await;
+    assert_eq!((answer.status, answer.whole), (200, false));
+}
+
+#[tokio::test]
+async fn every_form_of_a_range_and_head_are_answered_as_by_the_host() {
+    let simulator = Simulator::start().await;
+    let directives = "queue=0ms;run=0ms;body_bytes=5000";
+    let mut config = with_egress(openai_config(&simulator, ""));
+    config["channels"]["runway"] = json!({
+        "base_url": format!("http://{}/~{directives}/vendor/runway", simulator.address),
+        "protocols": ["video"], "family": "runway", "credential": {"bearer": "vendor-key"},
+        "models": {"of-runway": "gen4.5"},
+    });
+    let gateway = Gateway::start(&config).await;
+    let id = made(&gateway, "of-runway").await;
+    let whole = gateway.ask(&content_request(&id)).await;
+    assert_eq!(whole.status, 200, "{}", whole.text());
+    let length = whole.body.len();
+    for (range, status, first, count) in [
+        ("bytes=0-9", 206, 0, 10),
+        ("bytes=10-", 206, 10, length - 10),
+        ("bytes=-7", 206, length - 7, 7),
+        ("bytes=0-999999999", 206, 0, length),
+        ("bytes=0-1,5-6", 200, 0, length),
+        ("lines=0-1", 200, 0, length),
+    ] {
+        let answer = gateway
+            .ask(&content_request(&id).header("Range", range))
+            .await;
+        assert_eq!(answer.status, status, "{range}");
+        assert_eq!(answer.body, whole.body[first..first + count], "{range}");
+        let expected = format!("bytes {first}-{}/{length}", first + count - 1);
+        let expected = (status == 206).then_some(&*expected);
+        assert_eq!(answer.headers.get("content-range"), expected, "{range}");
+    }
+    let beyond = format!("bytes={length}-");
+    let answer = gateway
+        .ask(&content_request(&id).header("Range", &beyond))
+        .await;
+    assert_eq!((answer.status, answer.body.len()), (416, 0));
+    let range = format!("bytes */{length}");
+    assert_eq!(answer.headers.get("content-range"), Some(&*range));
+    for range in [&[][..], &[("Range", "bytes=1-9")]] {
+        let (status, headers) = head(&gateway, &id, range).await;
+        let expected = length.to_string();
+        assert_eq!(
+            (status, headers.get("content-length")),
+            (200, Some(&*expected))
+        );
     }
 }
 

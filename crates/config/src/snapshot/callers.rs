@@ -1,8 +1,9 @@
 //! Builds callers from their configuration: keys, models, limits.
 
 use super::ProblemCollector;
-use super::router::Router;
+use super::router::{Route, Router};
 use crate::routes::{CallerConfig, CallerLimitsConfig, CallerModelLimitsConfig};
+use headgate_core::catalog::base_url;
 use headgate_core::catalog::caller::{Caller, Callers, KeyDigest, ModelPattern};
 use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::catalog::model::Catalog;
@@ -11,9 +12,13 @@ use headgate_core::feature::FilterRegistry;
 use headgate_core::filter::descriptor::FilterProvision;
 use headgate_core::scalar::Secret;
 use headgate_core::state::admission::LimitKind;
+use headgate_protocol::TaskApiFormat;
 use headgate_protocol::nearest::nearest;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+
+/// The maximum length of a webhook URL, in bytes: as of a `callback_url`.
+const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
 
 /// Builds the callers; reports a key or name that two callers share.
 pub(crate) fn build(
@@ -56,6 +61,7 @@ pub(crate) fn build(
         let mut caller = Caller::new(&config.name, &config.models);
         caller.limits = limits(&caller.name, &config.limits, catalog);
         caller.webhook_secrets = webhook_secrets(&config.webhook_secrets, &at, problems);
+        caller.webhook_url = webhook_url(config, &at, problems);
         if !callers.insert(digest, Arc::new(caller)) {
             problems.error(
                 &format!("{at}/key_sha256"),
@@ -99,6 +105,35 @@ pub(crate) fn check_enforced(
     }
 }
 
+/// Reports webhook URLs that get no events, because no route sends any.
+pub(crate) fn check_webhooks(
+    configs: &[CallerConfig],
+    router: &Router,
+    filters: &FilterRegistry,
+    problems: &mut ProblemCollector<'_>,
+) {
+    let sends_events = |route: &Arc<Route>| {
+        let tasks = route.protocol.and_then(|it| it.descriptor().tasks);
+        let sends = route.request.first_with_provision(FilterProvision::Events);
+        tasks == Some(TaskApiFormat::OpenAi) && sends.is_some()
+    };
+    if router.routes().iter().any(sends_events) {
+        return;
+    }
+    let sender = filters.providers(FilterProvision::Events);
+    for (index, config) in configs.iter().enumerate() {
+        if config.webhook_url.is_some() {
+            problems.warning(
+                &format!("/callers/{index}/webhook_url"),
+                format!("no events are sent: no route with `protocol: videos` has {sender}"),
+                Some(&format!(
+                    "put {sender} into the `request` of the route that creates videos"
+                )),
+            );
+        }
+    }
+}
+
 /// The secrets of a caller; reports those that cannot be used.
 fn webhook_secrets(
     configs: &[Secret],
@@ -118,6 +153,36 @@ fn webhook_secrets(
             .ok()
     });
     secrets.collect()
+}
+
+/// The URL of a caller's events; reports one that cannot be sent to, or that would get events that OpenAI's SDKs reject.
+fn webhook_url(
+    config: &CallerConfig,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> Option<Arc<str>> {
+    let url = config.webhook_url.as_deref()?;
+    let at = format!("{at}/webhook_url");
+    let before = problems.errors();
+    let host = url.split(['?', '#']).next().unwrap_or_default();
+    if let Err(reason) = base_url::parse(host) {
+        problems.error(&at, reason, None);
+    }
+    if url.len() > WEBHOOK_URL_BYTES_MAX || !url.is_ascii() {
+        problems.error(
+            &at,
+            format!("expected at most {WEBHOOK_URL_BYTES_MAX} ASCII characters"),
+            None,
+        );
+    }
+    if config.webhook_secrets.is_empty() {
+        problems.error(
+            &at,
+            "`webhook_url` requires `webhook_secrets`: OpenAI's SDKs reject events that are not signed",
+            Some("`headgate key webhook` prints a secret"),
+        );
+    }
+    (problems.errors() == before).then(|| url.into())
 }
 
 fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> CallerLimits {

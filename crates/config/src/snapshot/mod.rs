@@ -274,6 +274,7 @@ pub fn build_loaded(
         feature.check_use(&features, &mut problems);
     }
     callers::check_enforced(&declared, &router, &filters, &mut problems);
+    callers::check_webhooks(&declared, &router, &filters, &mut problems);
     usability::ConfigLinter {
         declared_callers: &declared,
         declared_channels: &declared_channels,

@@ -21,6 +21,8 @@ pub struct Caller {
     pub limits: CallerLimits,
     /// Each of them signs the deliveries to this caller; without any they are not signed.
     pub webhook_secrets: Vec<CallerDeliverySigningKey>,
+    /// Where the ends of the caller's videos of OpenAI's format are delivered, unless their create names another URL.
+    pub webhook_url: Option<Arc<str>>,
     models: Vec<ModelPattern>,
 }
 
@@ -81,6 +83,7 @@ impl Caller {
             name: name.into(),
             limits: CallerLimits::default(),
             webhook_secrets: Vec::new(),
+            webhook_url: None,
             models: models
                 .iter()
                 .map(|model| ModelPattern::new(model))

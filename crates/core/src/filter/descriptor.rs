@@ -118,6 +118,8 @@ pub enum FilterProvision {
     CreateRecord,
     /// Reception of callbacks of providers.
     Callbacks,
+    /// Delivery of the status changes of tasks to callers.
+    Events,
     /// The files of the media store, by their URLs.
     Media,
 }

@@ -61,8 +61,8 @@ pub struct OpenedFile {
     pub status: StatusCode,
     /// What the server says of the content: its type, its range and its validators.
     pub headers: HeaderMap,
-    /// Bytes of the body.
-    pub length: u64,
+    /// Bytes of the body; `None` if the server does not say.
+    pub length: Option<u64>,
     pub body: Box<dyn ReplyBodyReader>,
 }
 

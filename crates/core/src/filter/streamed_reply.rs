@@ -7,16 +7,17 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-/// A response that the gateway makes itself, with a body of known length.
+/// A response that the gateway makes itself.
 pub struct StreamedReply {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    pub length: u64,
+    /// Bytes of the body; `None` if they are known only at its end.
+    pub length: Option<u64>,
     /// `None` if only the head is sent, as for HEAD.
     pub body: Option<Box<dyn ReplyBodyReader>>,
 }
 
-/// Reads the body of a [`StreamedReply`], `length` bytes in all.
+/// Reads the body of a [`StreamedReply`], `length` bytes in all if that is known.
 pub trait ReplyBodyReader: Send {
     /// The next piece; `None` at the end.
     fn next_piece(&mut self) -> ReplyPieceFuture<'_>;

@@ -11,6 +11,7 @@ use crate::catalog::model::{Candidate, Model};
 use crate::state::caller_permit::CallerPermit;
 use crate::subrequest::SubrequestClient;
 use bytes::Bytes;
+use headgate_protocol::caller_fields::CallerFieldNames;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::sse::SseEvent;
@@ -46,6 +47,8 @@ pub struct RequestView {
     pub body_limit: u64,
     /// Whether the route accepts a form in place of JSON.
     pub takes_form: bool,
+    /// The caller's names of the fields of the body, if a filter made it of one in another format.
+    pub field_names: Option<&'static CallerFieldNames>,
     /// The body; set before `on_body`, parsed as far as a filter of the route needs it.
     pub body: CheckedEditRequestBody,
     /// Edits of the body, as spans of the caller's bytes.
@@ -311,6 +314,7 @@ impl RequestView {
             caller_permit: None,
             body_limit: BODY_LIMIT_DEFAULT,
             takes_form: false,
+            field_names: None,
             body: CheckedEditRequestBody::default(),
             edits: JsonEdits::default(),
             header_edits: UpstreamHeaderEdits::default(),
@@ -324,6 +328,14 @@ impl RequestView {
             info: StreamInfo::default(),
             state: RequestFilterValues::default(),
             subrequests: None,
+        }
+    }
+
+    /// The fault with the caller's names of fields.
+    pub fn with_callers_names(&self, fault: Fault) -> Fault {
+        match self.field_names {
+            Some(names) => names.rename(fault),
+            None => fault,
         }
     }
 

@@ -85,12 +85,28 @@ impl<'a> GenericVideoRequest<'a> {
 
     /// The requested ratio, for the task's id; `None` for values such as `adaptive`.
     pub fn ratio(&self) -> Option<String> {
-        let ratio = self
-            .fields
-            .iter()
-            .find(|(field, _)| *field == GenericField::Ratio);
-        let ratio = ratio.map(|(_, fragment)| fragment.text_value().into_owned());
-        ratio.filter(|ratio| is_ratio(ratio))
+        self.text(GenericField::Ratio)
+            .filter(|ratio| is_ratio(ratio))
+    }
+
+    /// The requested resolution, in lower case.
+    pub fn resolution(&self) -> Option<String> {
+        self.text(GenericField::Resolution)
+    }
+
+    /// Replaces the requested resolution.
+    pub fn set_resolution(&mut self, name: &str) {
+        for (field, fragment) in &mut self.fields {
+            if *field == GenericField::Resolution {
+                *fragment = JsonFragment::text(name);
+            }
+        }
+    }
+
+    fn text(&self, wanted: GenericField) -> Option<String> {
+        let mut fields = self.fields.iter();
+        let (_, fragment) = fields.find(|(field, _)| *field == wanted)?;
+        Some(fragment.text_value().into_owned())
     }
 }
 

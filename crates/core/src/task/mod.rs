@@ -9,6 +9,7 @@ pub mod id;
 pub mod media_kind;
 pub mod openai_video;
 pub mod requested_format;
+pub mod resolution;
 pub mod state;
 pub mod status;
 pub mod time;

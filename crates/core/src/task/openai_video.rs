@@ -3,22 +3,36 @@
 //! The shapes are those of `types/video.py` and `types/video_delete_response.py` in OpenAI's SDK.
 
 use super::id::TaskId;
+use super::resolution::video_size;
 use super::state::TaskState;
 use super::status::{TaskStatus, with_callers_id};
 use bytes::Bytes;
-use headgate_protocol::fault::Fault;
+use headgate_protocol::caller_fields::CallerFieldNames;
 use serde::Serialize;
 
-/// Fields of generic creates, and what they are called in this format.
-const NAMES: [(&str, &str); 7] = [
-    ("medias[0].url", "input_reference"),
-    ("medias[0].role", "input_reference"),
-    ("medias[0]", "input_reference"),
-    ("medias", "input_reference"),
-    ("duration", "seconds"),
-    ("resolution", "size"),
-    ("ratio", "size"),
-];
+/// What fields of generic creates are called in this format.
+pub const FIELD_NAMES: CallerFieldNames = CallerFieldNames {
+    fields: &[
+        ("medias", "input_reference"),
+        ("duration", "seconds"),
+        ("resolution", "size"),
+        ("ratio", "size"),
+    ],
+    // This format has one medium, without a role, and no -1.
+    phrases: &[
+        ("`resolution`", "`size` (its resolution)"),
+        ("`ratio`", "`size` (its ratio)"),
+        (
+            "a medium with the role `first_frame`",
+            "an image in `input_reference`",
+        ),
+        (" in the role `first_frame`", ""),
+        (" for the role `first_frame`", ""),
+        (" of the role `first_frame`", ""),
+        (", or -1 to let the model choose", ""),
+        (", or -1", ""),
+    ],
+};
 
 /// The response to a create.
 pub fn created(id: &str, task: &TaskId) -> Bytes {
@@ -57,18 +71,20 @@ pub fn deleted(id: &str) -> Bytes {
     })
 }
 
-/// The fault of a generic create, with the names of fields in this format.
-pub fn with_field_names(mut fault: Fault) -> Fault {
-    for (generic, name) in NAMES {
-        if fault.param.as_deref() == Some(generic) {
-            fault.param = Some(name.to_owned());
-        }
-        let quoted = format!("`{generic}`");
-        if fault.message.contains(&quoted) {
-            fault.message = fault.message.replace(&quoted, &format!("`{name}`"));
-        }
-    }
-    fault
+/// The event that a task has ended, as OpenAI's webhooks have it (`types/webhooks` of its SDK); `None` while it has not.
+pub fn event(event_id: &str, id: &str, state: TaskState, created_s: u64) -> Option<Bytes> {
+    let kind = match status_word(state) {
+        "completed" => "video.completed",
+        "failed" => "video.failed",
+        _ => return None,
+    };
+    Some(json(&VideoEventJson {
+        id: event_id,
+        object: "event",
+        created_at: created_s,
+        kind,
+        data: VideoReferenceJson { id },
+    }))
 }
 
 /// Why a task has no video. This format has one status for that.
@@ -110,6 +126,22 @@ struct VideoJson<'a> {
     size: Option<&'a str>,
     remixed_from_video_id: Option<&'a str>,
     error: Option<&'a TaskFailure>,
+}
+
+#[derive(Serialize)]
+struct VideoEventJson<'a> {
+    id: &'a str,
+    object: &'static str,
+    /// Unix seconds.
+    created_at: u64,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    data: VideoReferenceJson<'a>,
+}
+
+#[derive(Serialize)]
+struct VideoReferenceJson<'a> {
+    id: &'a str,
 }
 
 #[derive(Serialize)]
@@ -157,22 +189,7 @@ fn progress(status: &TaskStatus) -> u8 {
 
 /// The size by resolution and ratio, both as the provider reports them.
 fn reported_size(status: &TaskStatus) -> Option<String> {
-    let short: u32 = match status.resolution.as_deref()? {
-        "4k" => 2160,
-        "2k" => 1440,
-        tier => tier.strip_suffix('p')?.parse().ok()?,
-    };
-    let (width, height) = status.ratio.as_deref()?.split_once(':')?;
-    let (width, height): (u32, u32) = (width.parse().ok()?, height.parse().ok()?);
-    if short > 10_000 || width == 0 || height == 0 {
-        return None;
-    }
-    // Encoders need even sides.
-    let long = |longer: u32, shorter: u32| (short * longer / shorter).next_multiple_of(2);
-    Some(match width >= height {
-        true => format!("{}x{short}", long(width, height)),
-        false => format!("{short}x{}", long(height, width)),
-    })
+    video_size(status.resolution.as_deref()?, status.ratio.as_deref()?)
 }
 
 fn json(response: &impl Serialize) -> Bytes {
@@ -184,37 +201,25 @@ fn json(response: &impl Serialize) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headgate_protocol::fault::FaultKind;
 
     #[test]
-    fn a_fault_of_the_generic_create_names_the_fields_of_this_one() {
-        for (param, message, expected) in [
-            (
-                "duration",
-                "`duration` must be 5",
-                ("seconds", "`seconds` must be 5"),
-            ),
-            (
-                "ratio",
-                "use `ratio` with `resolution`",
-                ("size", "use `size` with `size`"),
-            ),
-            (
-                "medias[0].url",
-                "`medias[0].url` is no image",
-                ("input_reference", "`input_reference` is no image"),
-            ),
-            (
-                "prompt",
-                "duration of `prompt`",
-                ("prompt", "duration of `prompt`"),
-            ),
+    fn only_the_end_of_a_task_is_an_event() {
+        for (state, kind) in [
+            (TaskState::Queued, None),
+            (TaskState::Running, None),
+            (TaskState::Succeeded, Some("video.completed")),
+            (TaskState::Failed, Some("video.failed")),
+            (TaskState::Cancelled, Some("video.failed")),
+            (TaskState::Expired, Some("video.failed")),
         ] {
-            let fault = with_field_names(Fault::new(FaultKind::Invalid, message).param(param));
-            assert_eq!(
-                (fault.param.as_deref(), &*fault.message),
-                (Some(expected.0), expected.1)
-            );
+            let event = event("evt_1", "task_1", state, 7);
+            let event = event.map(|event| String::from_utf8(event.into()).unwrap());
+            let expected = kind.map(|kind| {
+                format!(
+                    r#"{{"id":"evt_1","object":"event","created_at":7,"type":"{kind}","data":{{"id":"task_1"}}}}"#
+                )
+            });
+            assert_eq!(event, expected);
         }
     }
 }

@@ -22,7 +22,9 @@ impl DownstreamSession {
             length,
             mut body,
         } = reply;
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        if let Some(length) = length {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        }
         // Before the head: if it cannot be read, the caller gets an error response.
         let mut next = next_piece(&mut body).await?;
         self.write_head(status, headers).await?;

@@ -129,7 +129,7 @@ impl ServeMediaFilter {
         Ok(StreamedReply {
             status,
             headers,
-            length: end - start,
+            length: Some(end - start),
             body,
         }
         .into())

@@ -14,6 +14,7 @@ use headgate_core::state::records::RecordKind;
 use headgate_core::subrequest::Subrequest;
 use headgate_core::task::family::VideoFamily;
 use headgate_core::task::id::TaskId;
+use headgate_core::task::openai_video;
 use headgate_core::task::state::TaskState;
 use http::StatusCode;
 use std::sync::Arc;
@@ -308,7 +309,10 @@ impl QueryableSubscribedTask {
         queried: &TaskQueryResult,
     ) -> Option<Delivery> {
         let url = leased.value.url.clone()?;
-        let body = self.event_body(context, leased.value.format, state, queried);
+        let body = match leased.value.format {
+            CallerStatusFormat::OpenAi => Ok(self.openai_event(state)?),
+            format => self.event_body(context, format, state, queried),
+        };
         let (body, last_error) = match body {
             Ok(body) => (body, None),
             Err(reason) => (String::new(), Some(reason)),
@@ -326,6 +330,13 @@ impl QueryableSubscribedTask {
             phase: DeliveryLeaseState::Waiting,
             last_error,
         })
+    }
+
+    /// OpenAI's event, which names the task only; `None` unless the task has ended.
+    fn openai_event(&self, state: TaskState) -> Option<String> {
+        let event_id = Delivery::id(&self.id, state);
+        let event = openai_video::event(&event_id, &self.id, state, unix_ms() / 1_000)?;
+        String::from_utf8(event.into()).ok()
     }
 
     /// The status as text, or why there is none.
@@ -357,7 +368,9 @@ impl QueryableSubscribedTask {
             .status(&report.response, &self.task, report.reported_ms)
             .map_err(|_| unreadable())?;
         let body = match format {
-            CallerStatusFormat::Generic => status.render(&self.id, &self.task),
+            CallerStatusFormat::Generic | CallerStatusFormat::OpenAi => {
+                status.render(&self.id, &self.task)
+            }
             CallerStatusFormat::Native => {
                 let keys = context.tasks.keys.as_ref().ok_or_else(unreadable)?;
                 let edits = self.family.native(

@@ -29,6 +29,8 @@ pub enum CallerStatusFormat {
     Generic,
     /// The native protocol of the channel's family, with sealed ids.
     Native,
+    /// OpenAI's events, which report only the end of a task.
+    OpenAi,
 }
 
 /// What a query of the task's status led to.

@@ -32,6 +32,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             FilterPrerequisite::Caller,
             FilterPrerequisite::Model,
         ],
+        provides: &[FilterProvision::Events],
         ..FilterChainRules::ANYWHERE
     },
     settings: Some(settings_schema::<CallbacksConfig>),
@@ -39,7 +40,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     build: |settings, context| {
         let config: CallbacksConfig = read_settings_or_default(settings)?;
         let format = match context.protocol.and_then(|it| it.descriptor().tasks) {
-            Some(TaskApiFormat::Generic | TaskApiFormat::OpenAi) => CallerStatusFormat::Generic,
+            Some(TaskApiFormat::Generic) => CallerStatusFormat::Generic,
+            Some(TaskApiFormat::OpenAi) => CallerStatusFormat::OpenAi,
             Some(TaskApiFormat::Native) => CallerStatusFormat::Native,
             None => {
                 return Err(InvalidSettings::new(
@@ -65,9 +67,14 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             check_families(context)?;
         }
         warn_of_missing(config.mode, context);
+        if format == CallerStatusFormat::OpenAi {
+            warn_of_webhook_urls(delivers && context.public_url.is_some(), context);
+        }
         Ok(Arc::new(CallbackSubscriptionFilter {
             mode: config.mode,
-            polls_all: config.poll_without_callbacks,
+            polls_all: config
+                .poll_without_callbacks
+                .unwrap_or(format == CallerStatusFormat::OpenAi),
             format,
             timeouts: context.timeouts,
             public_url: context.public_url.cloned(),
@@ -100,8 +107,9 @@ struct CallbacksConfig {
     /// What happens to a `callback_url`. Default: deliver.
     mode: CallbackUrlMode,
     /// Whether status changes are also delivered for tasks at providers that send no callbacks, such as those of family
-    /// B. Their status is polled instead. Default: false. Without it, such a `callback_url` has no effect.
-    poll_without_callbacks: bool,
+    /// B. Their status is polled instead. Default: false, and true on routes with `protocol: videos`. Without it, such a
+    /// `callback_url` has no effect.
+    poll_without_callbacks: Option<bool>,
 }
 
 struct CallbackSubscriptionFilter {
@@ -189,6 +197,28 @@ fn check_families(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
             channel.name
         ))
         .hint("map it to `/callback_url`, or remove it from the family")),
+    }
+}
+
+/// Warns of a caller's `webhook_url` that gets no events of this route.
+fn warn_of_webhook_urls(delivers: bool, context: &BuildContext<'_>) {
+    let mut callers: Vec<_> = context.callers.iter().collect();
+    callers.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    let mut urls = callers
+        .into_iter()
+        .filter_map(|caller| Some((&*caller.name, &**caller.webhook_url.as_ref()?)));
+    if !delivers && let Some((caller, _)) = urls.next() {
+        let warning = InvalidSettings::new(format!(
+            "videos of this route lead to no events at the `webhook_url` of caller `{caller}`"
+        ));
+        context.warn(warning.hint("set `server.public_url`, and write `mode: deliver`"));
+    } else if context.egress.allowed.is_empty()
+        && let Some((caller, _)) = urls.find(|(_, url)| !url.starts_with("https:"))
+    {
+        let warning = InvalidSettings::new(format!(
+            "events are not sent to the `webhook_url` of caller `{caller}`, which is not https"
+        ));
+        context.warn(warning.hint("write an https URL, or allow its host in `egress`"));
     }
 }
 

@@ -9,6 +9,7 @@ use headgate_core::filter::descriptor::{
 };
 use headgate_core::filter::view::{AttemptView, RequestView};
 use headgate_core::filter::{Filter, HookResult};
+use headgate_core::task::openai_video;
 use headgate_core::task::requested_format::RequestedVideoFormat;
 use headgate_protocol::TaskApiFormat;
 use headgate_protocol::fault::Fault;
@@ -75,6 +76,7 @@ impl ConvertVideosFilter {
                 generic_create(&edited_document(body, &request.edits, request.body_limit)?)?
             }
         };
+        request.field_names = Some(&openai_video::FIELD_NAMES);
         let checked = self.editor.check(request, generic)?;
         request.replace_body(checked);
         request.state.set(requested);

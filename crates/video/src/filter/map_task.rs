@@ -24,7 +24,6 @@ use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_core::state::StateStore;
 use headgate_core::task::family::UnsupportedFieldPolicy;
-use headgate_core::task::openai_video;
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
 use headgate_protocol::TaskApiFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -57,9 +56,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             return Err(InvalidSettings::new("`map_task` requires `task_keys`").hint(NO_KEYS_HINT));
         }
         let is_openai = format(context) == TaskApiFormat::OpenAi;
-        if matches!(operation, TaskOperation::Delete | TaskOperation::Content) && !is_openai {
+        if operation.is_openais_own() && !is_openai {
             return Err(InvalidSettings::new(
-                "`delete` and `content` require a route with `protocol: videos`",
+                "`delete`, `content` and `unsupported` require a route with `protocol: videos`",
             )
             .at("/operation")
             .hint("write the protocol in the route, or another operation"));
@@ -110,6 +109,9 @@ enum TaskOperation {
     Content,
     /// Replies 404, since a list of the provider has the tasks of all callers.
     List,
+    /// Replies 404, on routes with `protocol: videos`, to what OpenAI's API offered and no model does here: remixes, edits,
+    /// extensions and characters. The error says what to do instead.
+    Unsupported,
 }
 
 impl TaskOperation {
@@ -117,7 +119,15 @@ impl TaskOperation {
     fn is_about_a_task(self) -> bool {
         match self {
             Self::Query | Self::Cancel | Self::Delete | Self::Content => true,
-            Self::Create | Self::List => false,
+            Self::Create | Self::List | Self::Unsupported => false,
+        }
+    }
+
+    /// Whether only OpenAI's format has the operation.
+    fn is_openais_own(self) -> bool {
+        match self {
+            Self::Delete | Self::Content | Self::Unsupported => true,
+            Self::Create | Self::Query | Self::Cancel | Self::List => false,
         }
     }
 }
@@ -161,7 +171,9 @@ struct MapTaskFilter {
 impl Filter for MapTaskFilter {
     fn add_to_contract(&self, contract: &mut RouteApiDescription) {
         contract.content = match (self.format, self.operation) {
-            (_, TaskOperation::List) | (TaskApiFormat::Native, _) => return,
+            (_, TaskOperation::List | TaskOperation::Unsupported) | (TaskApiFormat::Native, _) => {
+                return;
+            }
             (_, TaskOperation::Delete) => Some(GatewayResponseContent::DeletedVideo),
             (_, TaskOperation::Content) => Some(GatewayResponseContent::VideoFile),
             (TaskApiFormat::OpenAi, _) => Some(GatewayResponseContent::OpenAiVideo),
@@ -179,7 +191,8 @@ impl Filter for MapTaskFilter {
             | TaskOperation::Cancel
             | TaskOperation::Delete
             | TaskOperation::Content
-            | TaskOperation::List => FilterDeclaration {
+            | TaskOperation::List
+            | TaskOperation::Unsupported => FilterDeclaration {
                 replies_always: true,
                 ignores_body: true,
                 ..FilterDeclaration::default()
@@ -195,20 +208,19 @@ impl Filter for MapTaskFilter {
             | TaskOperation::Delete
             | TaskOperation::Content => HookResult::from(self.find_task(request)),
             TaskOperation::List => HookResult::fail(no_list()),
+            TaskOperation::Unsupported => HookResult::fail(unsupported()),
         }
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.operation {
-            TaskOperation::Create => {
-                let able = self.retain_capable(request);
-                HookResult::from(able.map_err(|fault| self.with_callers_names(fault)))
-            }
+            TaskOperation::Create => HookResult::from(self.retain_capable(request)),
             TaskOperation::Query => HookResult::later(self.query(request)),
             TaskOperation::Cancel => HookResult::later(self.cancel(request)),
             TaskOperation::Delete => HookResult::later(self.delete(request)),
             TaskOperation::Content => HookResult::later(self.content(request)),
             TaskOperation::List => HookResult::fail(no_list()),
+            TaskOperation::Unsupported => HookResult::fail(unsupported()),
         }
     }
 
@@ -225,6 +237,7 @@ impl Filter for MapTaskFilter {
             | TaskOperation::Delete
             | TaskOperation::Content => Ok(()),
             TaskOperation::List => Err(no_list()),
+            TaskOperation::Unsupported => Err(unsupported()),
         })
     }
 
@@ -257,14 +270,6 @@ impl MapTaskFilter {
     fn is_generic(&self) -> bool {
         self.format.is_generic()
     }
-
-    /// A fault of a create with the caller's names of its fields.
-    fn with_callers_names(&self, fault: Fault) -> Fault {
-        match self.format {
-            TaskApiFormat::OpenAi => openai_video::with_field_names(fault),
-            TaskApiFormat::Generic | TaskApiFormat::Native => fault,
-        }
-    }
 }
 
 /// The format of the route's callers.
@@ -280,6 +285,14 @@ fn no_list() -> Fault {
     Fault::new(
         FaultKind::NoRoute,
         "lists of tasks are not offered; query each task by its id",
+    )
+}
+
+/// No family can change a video of another task, and vendors have no characters in common.
+fn unsupported() -> Fault {
+    Fault::new(
+        FaultKind::NoRoute,
+        "remixes, edits, extensions and characters of videos are not offered; create a new video, with an image in `input_reference`, or with videos and several images in `medias` of POST /v1/video/generations",
     )
 }
 

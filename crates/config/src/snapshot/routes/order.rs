@@ -249,6 +249,7 @@ impl FilterOrderCheck<'_> {
                     | FilterProvision::PathToken
                     | FilterProvision::CreateRecord
                     | FilterProvision::Callbacks
+                    | FilterProvision::Events
                     | FilterProvision::Media => false,
                 })
         })
@@ -333,6 +334,7 @@ fn ways_to_a_channel(registry: &FilterRegistry) -> String {
             | FilterProvision::PathToken
             | FilterProvision::CreateRecord
             | FilterProvision::Callbacks
+            | FilterProvision::Events
             | FilterProvision::Media => None,
         })
     });

@@ -3,6 +3,7 @@
 use super::VideoFamily;
 use super::field_mapping::AllowedValues;
 use crate::task::generic::GenericField;
+use crate::task::resolution;
 use headgate_protocol::json::JsonDocument;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -54,6 +55,21 @@ impl VideoFamily {
         RequestedVideo {
             duration_ms: duration.and_then(milliseconds),
             resolution: resolution.map(|text| self.generic_resolution(&text).to_ascii_lowercase()),
+        }
+    }
+
+    /// The resolution that the family has for the channel's model in place of one that it does not have: the nearest, if it is
+    /// near. `None` if the family has the resolution, or lists none.
+    pub fn near_resolution(&self, wanted: &str, channel_model: &str) -> Option<&str> {
+        let rules = self.request.for_model(channel_model);
+        let put = rules.field(GenericField::Resolution).put()?;
+        let AllowedValues::Of(choices) = &put.values else {
+            return None;
+        };
+        let mut names = choices.iter().map(|(name, _)| &**name);
+        match names.clone().any(|name| name == wanted) {
+            true => None,
+            false => resolution::near(wanted, &mut names),
         }
     }
 

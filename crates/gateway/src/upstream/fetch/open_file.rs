@@ -90,7 +90,7 @@ async fn follow(
         return Ok(OpenedFile {
             status,
             headers: content_headers(received),
-            length: length.ok_or_else(|| unfetched("a file without `content-length`"))?,
+            length,
             body: Box::new(FileBodyReader(session)),
         });
     }

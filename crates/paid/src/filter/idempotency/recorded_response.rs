@@ -120,7 +120,7 @@ pub(super) async fn replay(
         StreamedReply {
             status,
             headers,
-            length: stored.size,
+            length: Some(stored.size),
             body: Some(Box::new(StoredBodyReader {
                 reader,
                 end: body_end.clone(),

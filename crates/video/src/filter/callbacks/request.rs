@@ -2,7 +2,8 @@
 
 use super::{CallbackSubscriptionFilter, CallbackUrlMode};
 use crate::callbacks::{
-    BindResult, CALLBACK_PATH, CallbackToken, SubscriptionRefusal, UnboundSubscription,
+    BindResult, CALLBACK_PATH, CallbackToken, CallerStatusFormat, SubscriptionRefusal,
+    UnboundSubscription,
 };
 use headgate_core::catalog::caller::Caller;
 use headgate_core::filter::fetch::FetchError;
@@ -30,7 +31,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// Lists the fields of a create that were left out.
 const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
 
-/// The caller's URL, from `on_body` until the attempts.
+/// Where the caller gets status changes, from `on_body` until the attempts.
 struct RequestedCallbackUrl(String);
 
 /// The subscriptions of the attempts so far. Only the last attempt can lead to a task.
@@ -86,6 +87,7 @@ impl CallbackSubscriptionFilter {
     pub(super) async fn check_url(&self, request: &mut RequestView) -> Result<(), Fault> {
         request.state.set(AttemptSubscriptions::default());
         let Some(url) = callback_url(request)? else {
+            self.use_webhook_url(request);
             return Ok(());
         };
         let is_signed = |caller: &Arc<Caller>| !caller.webhook_secrets.is_empty();
@@ -117,10 +119,24 @@ impl CallbackSubscriptionFilter {
         Ok(())
     }
 
+    /// Has the ends of videos delivered to the URL that the operator set for the caller. It is checked when it is sent to.
+    fn use_webhook_url(&self, request: &mut RequestView) {
+        let caller = request.caller.as_ref();
+        let url = caller.and_then(|caller| caller.webhook_url.clone());
+        if self.delivers()
+            && self.format == CallerStatusFormat::OpenAi
+            && let Some(url) = url
+        {
+            request.state.set(RequestedCallbackUrl(url.to_string()));
+        }
+    }
+
     /// Has the channels that can deliver to the caller's URL used before the others.
     pub(super) fn prefer_delivering(&self, request: &mut RequestView) {
+        let is_requested = request.state.get::<RequestedCallbackUrl>().is_some()
+            || matches!(callback_url(request), Ok(Some(_)));
         if !self.polls_all
-            && matches!(callback_url(request), Ok(Some(_)))
+            && is_requested
             && let Some(destination) = &mut request.destination
         {
             destination.prefer_all(|candidate| {

@@ -59,7 +59,12 @@ impl<'a> OpenAiCreate<'a> {
     pub fn requested(&self) -> RequestedVideoFormat {
         RequestedVideoFormat {
             seconds: self.seconds.map(|seconds| seconds.to_string()),
-            size: self.size.as_ref().map(|(text, _)| text.clone()),
+            size: match &self.size {
+                Some((text, size)) if size.resolution.is_some() && size.ratio.is_some() => {
+                    Some(text.clone())
+                }
+                _ => None,
+            },
         }
     }
 
@@ -84,8 +89,12 @@ impl<'a> OpenAiCreate<'a> {
             member("duration", &[seconds.to_string().as_bytes()]);
         }
         if let Some((_, size)) = &self.size {
-            member("resolution", &[&quoted(&size.resolution)]);
-            member("ratio", &[&quoted(&size.ratio)]);
+            if let Some(resolution) = &size.resolution {
+                member("resolution", &[&quoted(resolution)]);
+            }
+            if let Some(ratio) = &size.ratio {
+                member("ratio", &[&quoted(ratio)]);
+            }
         }
         if let Some(image) = self.image {
             let head = br#"[{"type":"image","role":"first_frame","url":"#;
@@ -180,7 +189,7 @@ fn size(node: DocumentNode<'_>) -> Result<(String, VideoSize), Fault> {
         SIZE,
         match why {
             InvalidVideoSize::Malformed => {
-                "`size` must be a width and a height in pixels, such as \"1280x720\"".to_owned()
+                "`size` must be a width and a height in pixels, such as \"1280x720\", or a ratio such as \"16:9\" or a resolution such as \"720p\", which leave the other to the model".to_owned()
             }
             InvalidVideoSize::Ratio(nearest) => {
                 format!(
@@ -264,6 +273,12 @@ mod tests {
         );
         assert_eq!(requested.seconds.as_deref(), Some("8"));
         assert_eq!(requested.size.as_deref(), Some("1024x1792"));
+        for (size, member) in [("16:9", "ratio"), ("720p", "resolution")] {
+            let create = json!({"model": "m", "prompt": "a", "size": size});
+            let (generic, requested) = convert(&create).unwrap();
+            assert_eq!(generic, json!({"model": "m", "prompt": "a", member: size}));
+            assert_eq!(requested.size, None);
+        }
         let (generic, requested) =
             convert(&json!({"model": "m", "prompt": "a", "seconds": 4})).unwrap();
         assert_eq!(generic, json!({"model": "m", "prompt": "a", "duration": 4}));
@@ -278,7 +293,7 @@ mod tests {
             ("seconds", json!(0), "seconds", "whole number"),
             ("seconds", json!(4.5), "seconds", "whole number"),
             ("seconds", json!(["4"]), "seconds", "whole number"),
-            ("size", json!("720p"), "size", "1280x720"),
+            ("size", json!("hd"), "size", "1280x720"),
             ("size", json!(720), "size", "1280x720"),
             ("size", json!("1000x100"), "size", "21:9"),
             ("size", json!("160x90"), "size", "480p"),

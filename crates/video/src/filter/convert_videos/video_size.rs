@@ -1,5 +1,7 @@
 //! The `size` of a video, such as `1280x720`, as resolution and ratio.
 
+use headgate_core::task::resolution::shorter_side;
+
 /// Ratios of width to height that families know.
 const RATIOS: [(u32, u32); 11] = [
     (21, 9),
@@ -22,17 +24,17 @@ const ROUNDED_SIDES: [u32; 4] = [480, 720, 1080, 2160];
 const RATIO_TOLERANCE: f64 = 0.03;
 const SIDE_TOLERANCE: f64 = 0.1;
 
-/// A size as the generic protocol has it.
+/// A size as the generic protocol has it. What a size does not name is left to the model.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct VideoSize {
-    pub resolution: String,
-    pub ratio: String,
+    pub resolution: Option<String>,
+    pub ratio: Option<String>,
 }
 
 /// Why a size cannot be said by resolution and ratio.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum InvalidVideoSize {
-    /// It is not two numbers of pixels.
+    /// It is neither two numbers of pixels nor a ratio nor a resolution.
     Malformed,
     /// No known ratio is near; this one is the nearest.
     Ratio(String),
@@ -44,8 +46,10 @@ impl VideoSize {
     /// # Errors
     /// The text is no size, or none that is near a known ratio and a known resolution.
     pub fn parse(text: &str) -> Result<Self, InvalidVideoSize> {
-        let (width, height) = text.split_once('x').ok_or(InvalidVideoSize::Malformed)?;
-        let (width, height) = (pixels(width)?, pixels(height)?);
+        let Some((width, height)) = text.split_once('x') else {
+            return Self::parse_part(text);
+        };
+        let (width, height) = (number(width)?, number(height)?);
         let short = width.min(height);
         let ratio = f64::from(width) / f64::from(height);
         let known =
@@ -68,8 +72,27 @@ impl VideoSize {
         };
         match distance > SIDE_TOLERANCE {
             true => Err(InvalidVideoSize::Resolution(resolution)),
-            false => Ok(Self { resolution, ratio }),
+            false => Ok(Self {
+                resolution: Some(resolution),
+                ratio: Some(ratio),
+            }),
         }
+    }
+
+    /// A ratio alone, or a resolution alone.
+    fn parse_part(text: &str) -> Result<Self, InvalidVideoSize> {
+        let name = text.to_ascii_lowercase();
+        if shorter_side(&name).is_some() {
+            return Ok(Self {
+                resolution: Some(name),
+                ratio: None,
+            });
+        }
+        let (across, down) = text.split_once(':').ok_or(InvalidVideoSize::Malformed)?;
+        Ok(Self {
+            resolution: None,
+            ratio: Some(format!("{}:{}", number(across)?, number(down)?)),
+        })
     }
 }
 
@@ -83,9 +106,9 @@ fn nearest<T: Copy, const N: usize>(value: f64, candidates: [(f64, T); N]) -> (f
         .expect("there are known ratios and sides")
 }
 
-fn pixels(text: &str) -> Result<u32, InvalidVideoSize> {
+fn number(text: &str) -> Result<u32, InvalidVideoSize> {
     let is_number = (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|pixels| *pixels > 0);
+    let number = text.parse().ok().filter(|number| *number > 0);
     number
         .filter(|_| is_number)
         .ok_or(InvalidVideoSize::Malformed)
@@ -112,8 +135,25 @@ mod tests {
             ("960x720", "4:3", "720p"),
         ] {
             let expected = VideoSize {
-                resolution: resolution.into(),
-                ratio: ratio.into(),
+                resolution: Some(resolution.into()),
+                ratio: Some(ratio.into()),
+            };
+            assert_eq!(VideoSize::parse(size), Ok(expected), "{size}");
+        }
+    }
+
+    #[test]
+    fn a_size_may_leave_the_ratio_or_the_resolution_to_the_model() {
+        for (size, resolution, ratio) in [
+            ("16:9", None, Some("16:9")),
+            ("9:21", None, Some("9:21")),
+            ("720p", Some("720p"), None),
+            ("1080P", Some("1080p"), None),
+            ("4K", Some("4k"), None),
+        ] {
+            let expected = VideoSize {
+                resolution: resolution.map(str::to_owned),
+                ratio: ratio.map(str::to_owned),
             };
             assert_eq!(VideoSize::parse(size), Ok(expected), "{size}");
         }
@@ -124,7 +164,11 @@ mod tests {
         use InvalidVideoSize::{Malformed, Ratio, Resolution};
         for (size, expected) in [
             ("", Malformed),
-            ("720p", Malformed),
+            ("hd", Malformed),
+            ("p", Malformed),
+            ("0:9", Malformed),
+            ("16:", Malformed),
+            ("adaptive", Malformed),
             ("1280X720", Malformed),
             ("0x720", Malformed),
             ("1280x", Malformed),

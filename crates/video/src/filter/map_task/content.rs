@@ -13,7 +13,7 @@ use headgate_core::task::status::TaskStatus;
 use headgate_protocol::Protocol;
 use headgate_protocol::error_body::CustomError;
 use headgate_protocol::fault::{Fault, FaultKind};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 /// What of a video is offered; SDKs also ask for `thumbnail` and `spritesheet`.
 const VIDEO: &str = "video";
@@ -47,9 +47,13 @@ impl MapTaskFilter {
             _ => return Ok(no_file(request, &polled, &status)),
         };
         let credential = polled.file_credential();
-        let opened = fetch
-            .open(url, &self.egress, &request.headers, credential)
-            .await;
+        let without_range = HeaderMap::new();
+        let headers = match request.method {
+            // RFC 9110, section 14.2: only GET has ranges.
+            Method::HEAD => &without_range,
+            _ => &request.headers,
+        };
+        let opened = fetch.open(url, &self.egress, headers, credential).await;
         let opened = opened.map_err(|error| unavailable(request, &polled, &error))?;
         let mut headers = opened.headers;
         for (name, value) in [
@@ -63,11 +67,21 @@ impl MapTaskFilter {
         ] {
             headers.insert(name, HeaderValue::from_static(value));
         }
+        let (length, body) = match opened.status {
+            // What the host writes about a range is not the caller's.
+            StatusCode::RANGE_NOT_SATISFIABLE => {
+                headers.remove(header::CONTENT_TYPE);
+                (Some(0), None)
+            }
+            // Signed URLs are for GET: of a HEAD the host gets one, and nothing is read of its file.
+            _ if request.method == Method::HEAD => (opened.length, None),
+            _ => (opened.length, Some(opened.body)),
+        };
         Ok(StreamedReply {
             status: opened.status,
             headers,
-            length: opened.length,
-            body: Some(opened.body),
+            length,
+            body,
         }
         .into())
     }
@@ -95,8 +109,8 @@ fn check_variant(query: Option<&str>) -> Result<(), Fault> {
     match variants.all(|variant| variant == VIDEO) {
         true => Ok(()),
         false => Err(Fault::new(
-            FaultKind::NoRoute,
-            "only `variant=video` is offered: providers make no thumbnails and no spritesheets",
+            FaultKind::Invalid,
+            "`variant` must be `video`, or be left out: providers make no thumbnails and no spritesheets",
         )
         .param("variant")),
     }

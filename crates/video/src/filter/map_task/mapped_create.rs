@@ -18,6 +18,8 @@ pub(super) struct MappedCreateRequest {
     pub body: Bytes,
     /// Appended to the channel's `base_url`.
     pub path: String,
+    /// The resolution that the model has in place of the requested one.
+    pub resolution: Option<String>,
     /// The requested aspect ratio. Not every family repeats it in its responses.
     pub ratio: Option<String>,
     /// Lists the fields that the family does not support.

@@ -7,9 +7,9 @@ use headgate_core::filter::view::{AttemptView, RequestDestination, RequestView};
 use headgate_core::task::family::{MappedRequest, RequestTemplate, VideoFamily};
 use headgate_core::task::generic::{FieldError, GenericVideoRequest};
 use headgate_core::task::id::TaskId;
-use headgate_protocol::ChannelProtocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{DocumentNode, JsonDocument, quoted};
+use headgate_protocol::{ChannelProtocol, TaskApiFormat};
 use http::HeaderValue;
 
 /// The member of creates that names where status changes are delivered.
@@ -124,8 +124,12 @@ impl MapTaskFilter {
             return Ok(());
         }
         let body = request.body.scanned();
-        let generic = GenericVideoRequest::read(body).map_err(invalid)?;
+        let mut generic = GenericVideoRequest::read(body).map_err(invalid)?;
         let model = candidate.model.as_ref().ok_or_else(no_family)?;
+        let resolution = self.near_resolution(&generic, family, &model.name);
+        if let Some(name) = &resolution {
+            generic.set_resolution(name);
+        }
         let mapped = family
             .request(&generic, &model.name, self.unsupported)
             .map_err(invalid)?;
@@ -137,7 +141,10 @@ impl MapTaskFilter {
             ignored,
             ..
         } = mapped;
-        let names: Vec<&str> = ignored.iter().map(|one| &*one.param).collect();
+        let callers_name = |field| request.field_names.map_or(field, |names| names.name(field));
+        let names = ignored.iter().map(|one| callers_name(&*one.param));
+        let mut names: Vec<&str> = names.collect();
+        names.dedup();
         let ignored = match names.is_empty() {
             true => None,
             false => HeaderValue::from_str(&names.join(", ")).ok(),
@@ -147,11 +154,27 @@ impl MapTaskFilter {
             model: model.name.clone(),
             body,
             path,
+            resolution,
             ratio,
             ignored,
         };
         mapped_create::store_create(request, create);
         Ok(())
+    }
+
+    /// The model's resolution in place of that of a `size`: callers of OpenAI's format name pixels, not resolutions. What is
+    /// made is returned as the task's size.
+    fn near_resolution(
+        &self,
+        generic: &GenericVideoRequest<'_>,
+        family: &VideoFamily,
+        channel_model: &str,
+    ) -> Option<String> {
+        if self.format != TaskApiFormat::OpenAi {
+            return None;
+        }
+        let near = family.near_resolution(&generic.resolution()?, channel_model)?;
+        Some(near.to_owned())
     }
 
     /// Tasks that a create refers to must belong to the caller; the create is bound to their channel.

@@ -1,6 +1,6 @@
 //! Responses to creates: the sealed id of the new task, and errors in the caller's protocol.
 
-use super::mapped_create::create_for;
+use super::mapped_create::{MappedCreateRequest, create_for};
 use super::request::{CALLBACK_URL, native_path, unused_callback_url};
 use super::{MapTaskFilter, no_family};
 use crate::costs::reserve;
@@ -8,13 +8,15 @@ use crate::polls::task_key;
 use bytes::Bytes;
 use headgate_core::catalog::price::{BillableMediaOutput, VideoTaskPrice};
 use headgate_core::catalog::task_cost::TaskCostReservation;
-use headgate_core::filter::view::ResponseView;
+use headgate_core::filter::view::{RequestView, ResponseView};
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::task::TaskSettings;
 use headgate_core::task::family::{SentCreate, VideoFamily};
 use headgate_core::task::id::{TaskId, credential_fingerprint};
 use headgate_core::task::openai_video;
+use headgate_core::task::requested_format::RequestedVideoFormat;
+use headgate_core::task::resolution::video_size;
 use headgate_core::task::status::{TaskStatus, created};
 use headgate_protocol::TaskApiFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -150,7 +152,11 @@ impl MapTaskFilter {
         let body = response.request.body.document()?;
         let model = candidate.model.as_ref();
         let model = model.map_or("", |model| &*model.name);
-        let video = family.requested_video(body, model, self.is_generic());
+        let mut video = family.requested_video(body, model, self.is_generic());
+        let create = create_for(response.request, candidate);
+        if let Some(resolution) = create.and_then(|create| create.resolution.clone()) {
+            video.resolution = Some(resolution);
+        }
         let task = price.video_task(&video);
         response
             .request
@@ -188,7 +194,7 @@ impl MapTaskFilter {
             ratio: create.and_then(|create| create.ratio.clone()),
             upstream,
             family: family.name.to_string(),
-            requested: request.state.get().cloned().unwrap_or_default(),
+            requested: requested_format(request, create),
         })
     }
 }
@@ -198,6 +204,23 @@ impl NewTaskCost {
     pub(super) async fn reserve(&self, state: &dyn StateStore) {
         reserve(state, &self.key, &self.caller, &self.reservation).await;
     }
+}
+
+/// Length and size of the task, with the size that is made if the model has no resolution of the requested one.
+fn requested_format(
+    request: &RequestView,
+    create: Option<&MappedCreateRequest>,
+) -> RequestedVideoFormat {
+    let requested: Option<&RequestedVideoFormat> = request.state.get();
+    let mut requested = requested.cloned().unwrap_or_default();
+    if let Some(create) = create
+        && let Some(resolution) = &create.resolution
+        && requested.size.is_some()
+    {
+        let ratio = create.ratio.as_deref();
+        requested.size = ratio.and_then(|ratio| video_size(resolution, ratio));
+    }
+    requested
 }
 
 /// A provider's response for a caller who uses the family's own protocol, with sealed task ids.
