@@ -5,7 +5,8 @@
 #   tests/clients/run.sh --install                            only installs the SDKs
 #
 # The demo is `headgate demo --listen … --admin … --simulator …` with the repository's routes.yaml. If HEADGATE_PROGRAM
-# is the path of the program, the cases with TLS (those of HTTP/2) run too, against a gateway of their own;
+# is the path of the program, the cases with TLS (those of HTTP/2) and those of vendors of videos run too, against gateways of
+# their own;
 # CLIENTS_HTTP2_TRIES is the number of tries of each of their clients (8). Prints a line for each failed case, then the
 # counts of each language, then the total. The SDKs are installed in .clients/ and kept until their pinned versions
 # change. Missing on a bare Debian or Ubuntu:
@@ -19,8 +20,9 @@ SUITE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 INSTALLED=$(cd "$SUITE/../.." && pwd)/.clients
 PYTHON=$INSTALLED/python/bin/python
 PYTHON_MIN=3.11
-https=""
-https_folder=""
+OLDEST=$INSTALLED/python/oldest
+gateways=()
+folders=()
 NODE_MIN=20
 
 main() {
@@ -64,7 +66,7 @@ install() {
   mkdir -p "$INSTALLED"
   exec 9>"$INSTALLED/lock"
   flock 9
-  unless_stamped python "$(python3 --version)" "$SUITE/requirements.txt"
+  unless_stamped python "$(python3 --version)" "$SUITE/requirements.txt" "$SUITE/oldest_requirements.txt"
   unless_stamped js "$(node --version)" "$SUITE/package-lock.json" "$SUITE/package.json"
   flock -u 9
 }
@@ -83,6 +85,9 @@ unless_stamped() {
 install_python() {
   python3 -m venv "$INSTALLED/python"
   "$PYTHON" -m pip install --quiet --disable-pip-version-check --requirement "$SUITE/requirements.txt"
+  # A process uses it instead of the newest one if it is in PYTHONPATH.
+  "$PYTHON" -m pip install --quiet --disable-pip-version-check --no-deps --target "$OLDEST" \
+    --requirement "$SUITE/oldest_requirements.txt"
 }
 
 install_js() {
@@ -101,35 +106,53 @@ run_cases() {
   fi
   local passed=0 failed=0 counts
   counts=$(mktemp)
-  trap "rm -f '$counts'; stop_https" EXIT
-  start_https
+  trap "rm -f '$counts'; stop_gateways" EXIT
+  start_gateways "$3"
   count python "$PYTHON" -B "$SUITE/python/main.py" "$@"
   count javascript node --preserve-symlinks --preserve-symlinks-main "$INSTALLED/js/cases/main.mjs" "$@"
   echo "$passed passed, $failed failed"
   ((failed == 0))
 }
 
-# Starts a gateway with TLS if HEADGATE_PROGRAM is set, and passes its address to the cases.
-start_https() {
+# Starts a gateway with TLS and one with vendors of videos if HEADGATE_PROGRAM is set, and passes their addresses to the
+# cases.
+start_gateways() {
   [[ -n ${HEADGATE_PROGRAM:-} ]] || return 0
-  https_folder=$(mktemp -d)
-  "$PYTHON" -B "$SUITE/python/https_gateway.py" "$HEADGATE_PROGRAM" "$https_folder" &
-  https=$!
-  local n
-  for n in $(seq 200); do
-    [[ -f $https_folder/url ]] && break
-    sleep 0.1
-  done
-  CLIENTS_HTTPS_URL=$(<"$https_folder/url") CLIENTS_HTTPS_AUTHORITY=$https_folder/authority.pem
-  export CLIENTS_HTTPS_URL CLIENTS_HTTPS_AUTHORITY
+  start_gateway https_gateway.py
+  CLIENTS_HTTPS_AUTHORITY=${folders[0]}/authority.pem
+  start_gateway vendors_gateway.py "$1"
+  CLIENTS_HTTPS_URL=$(await_url "${folders[0]}")
+  CLIENTS_VENDORS_URL=$(await_url "${folders[1]}")
+  CLIENTS_OLDEST_PYTHONPATH=$OLDEST
+  export CLIENTS_HTTPS_URL CLIENTS_HTTPS_AUTHORITY CLIENTS_VENDORS_URL CLIENTS_OLDEST_PYTHONPATH
 }
 
-stop_https() {
-  if [[ -n ${https:-} ]]; then
-    kill "$https" 2>/dev/null || true
-    wait "$https" 2>/dev/null || true
-    rm -rf "$https_folder"
-  fi
+# start_gateway SCRIPT ARGUMENTS…: starts a gateway in a folder of its own.
+start_gateway() {
+  local folder
+  folder=$(mktemp -d)
+  folders+=("$folder")
+  "$PYTHON" -B "$SUITE/python/$1" "$HEADGATE_PROGRAM" "$folder" "${@:2}" &
+  gateways+=($!)
+}
+
+# await_url FOLDER: prints the address of a gateway once it listens.
+await_url() {
+  local n
+  for n in $(seq 200); do
+    [[ -f $1/url ]] && break
+    sleep 0.1
+  done
+  cat "$1/url"
+}
+
+stop_gateways() {
+  local gateway
+  for gateway in "${gateways[@]}"; do
+    kill "$gateway" 2>/dev/null || true
+    wait "$gateway" 2>/dev/null || true
+  done
+  rm -rf "${folders[@]}"
 }
 
 # Unsets keys, addresses and proxies that the SDKs would read from the environment.

@@ -5,10 +5,6 @@ Writes its address to FOLDER/url, and the CA certificate to FOLDER/authority.pem
 
 import datetime
 import ipaddress
-import json
-import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +12,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from gateway_process import serve
 
 ROUTES = {
     "server": {
@@ -47,35 +45,6 @@ ROUTES = {
         }
     ],
 }
-
-
-def main(program, folder):
-    write_certificates(folder)
-    (folder / "routes.yaml").write_text(json.dumps(ROUTES))
-    gateway = subprocess.Popen(
-        [program, "run", "--config", str(folder / "routes.yaml")],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    # The shell ends this process with SIGTERM; the gateway must end with it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    try:
-        for line in gateway.stderr:
-            if address := listening_at(line):
-                (folder / "url.part").write_text(f"https://{address}")
-                os.rename(folder / "url.part", folder / "url")
-    finally:
-        gateway.terminate()
-
-
-def listening_at(line):
-    try:
-        said = json.loads(line)
-    except ValueError:
-        return None
-    fields = said.get("fields", said)
-    return fields.get("listen") if "headgate is listening" in line else None
 
 
 def write_certificates(folder):
@@ -122,4 +91,5 @@ def certificate(name, issuer):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    write_certificates(Path(sys.argv[2]))
+    serve(sys.argv[1], Path(sys.argv[2]), ROUTES, "https")

@@ -1,50 +1,19 @@
 """Tests of deliveries to a callback URL: real ones of the running demo, verified by libraries that receivers use."""
 
 import json
-import threading
 import urllib.request
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import standardwebhooks
 import svix
 
-from demo import BASE_URL, KEY, VIDEO_A, simulate, until
+from demo import BASE_URL, KEY, VIDEO_A, simulate
 from runner import cases, contains, equal, holds, raised
-
-# The secrets of the demo's caller: two, as while a caller changes over.
-NEW_SECRET = "whsec_aGVhZGdhdGUtZGVtby13ZWJob29rLXNlY3JldC0y"
-OLD_SECRET = "whsec_aGVhZGdhdGUtZGVtby13ZWJob29rLXNlY3JldC0x"
-OTHER_SECRET = "whsec_aGVhZGdhdGUtZGVtby13ZWJob29rLXNlY3JldC0z"
-
-
-class Receiver(HTTPServer):
-    """A receiver on this machine, and the deliveries that it got."""
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), _Delivery)
-        self.deliveries = []
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def wait_for(self, count):
-        return until(f"{count} deliveries", lambda: self.deliveries[:count] if len(self.deliveries) >= count else None)
-
-
-class _Delivery(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.deliveries.append((headers, body))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *line):
-        pass
-
+from webhook_receiver import NEW_SECRET, OLD_SECRET, OTHER_SECRET, Receiver
 
 def delivered():
     """The two deliveries of a new task: that it runs, and that it has succeeded."""
     receiver = Receiver()
-    url = f"http://127.0.0.1:{receiver.server_port}/done?for=me"
+    url = receiver.url("/done?for=me")
     create = {"model": VIDEO_A, "prompt": "A gate opens", "duration": 5, "callback_url": url}
     headers = {
         "content-type": "application/json",
@@ -54,9 +23,7 @@ def delivered():
     request = urllib.request.Request(f"{BASE_URL}/v1/video/generations", json.dumps(create).encode(), headers)
     with urllib.request.urlopen(request, timeout=10) as made:
         task = json.loads(made.read())["task_id"]
-    deliveries = receiver.wait_for(2)
-    receiver.shutdown()
-    return task, deliveries
+    return task, receiver.wait_for(2)
 
 
 @cases(

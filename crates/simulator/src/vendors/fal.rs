@@ -224,10 +224,20 @@ fn result(view: &TaskView) -> VendorAnswer {
     let mut json = json!({"seed": 42});
     if let Some(url) = view.video_url() {
         json["video"] = json!({
-            "url": url, "content_type": "video/mp4", "width": 1280, "height": 720, "duration": 5.0, "fps": 24.0,
+            "url": url, "content_type": "video/mp4", "width": 1280, "height": 720, "duration": seconds(view), "fps": 24.0,
         });
     }
     (200, json)
+}
+
+/// The requested seconds, which are a number or a text by model.
+fn seconds(view: &TaskView) -> f64 {
+    let requested = view.body().get("duration");
+    let requested = requested.and_then(|seconds| match seconds.as_str() {
+        Some(text) => text.trim_end_matches('s').parse().ok(),
+        None => seconds.as_f64(),
+    });
+    requested.unwrap_or(5.0)
 }
 
 /// Over request id, user id, timestamp and the hash of the body, line by line.

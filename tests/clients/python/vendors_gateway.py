@@ -1,0 +1,71 @@
+"""Runs a gateway with a channel for each of several vendors of videos until SIGTERM: `vendors_gateway.py PROGRAM FOLDER SIMULATOR_URL`.
+
+The vendors are those that the simulated provider speaks. The model of a channel is `of-FAMILY`, and its tasks end at once.
+Writes its address to FOLDER/url.
+"""
+
+import sys
+from pathlib import Path
+
+from gateway_process import serve
+
+BEARER = {"bearer": "vendor-key"}
+# Family, path below /vendor, channel model, credential.
+VENDORS = [
+    ("minimax", "minimax", "MiniMax-Hailuo-02", BEARER),
+    ("minimax-v2", "minimax-v2", "MiniMax-H3", BEARER),
+    ("runway", "runway", "gen4.5", BEARER),
+    ("luma", "luma/dream-machine/v1", "ray-2", BEARER),
+    # Tokens are minted, and the stub verifies them.
+    ("kling", "kling", "kling-v2-6", {"jwt": {"issuer": "vendor-key", "secret": "vendor-key-secret"}}),
+    ("fal", "fal", "fal-ai/veo3.1", {"header": {"name": "authorization", "value": "Key vendor-key"}}),
+    # The file needs the credential.
+    ("veo", "veo/v1beta", "veo-3.1-generate-preview", {"header": {"name": "x-goog-api-key", "value": "vendor-key"}}),
+]
+VIDEOS = "/v1/videos"
+GENERIC = "/v1/video/generations"
+
+
+def routes(simulator):
+    def channel(family, base, model, credential):
+        return {
+            "base_url": f"{simulator}/~queue=1ms;run=1ms/vendor/{base}",
+            "protocols": ["video"],
+            "family": family,
+            "credential": credential,
+            "models": {f"of-{family}": model},
+        }
+
+    def about_task(match, operation, protocol="videos"):
+        request = ["authenticate", {"map_task": {"operation": operation}}]
+        return {"name": operation + "_" + protocol, "match": match, "protocol": protocol, "request": request}
+
+    form_or_json = {"require_json": {"also_accept": "multipart"}}
+    create = ["authenticate", "route_model", "validate", "convert_videos", "store_media", {"map_task": {"operation": "create"}}]
+    others = [f"POST {VIDEOS}/{{id}}/remix", f"POST {VIDEOS}/edits", f"POST {VIDEOS}/extensions", f"POST {VIDEOS}/characters"]
+    return {
+        "server": {"listen": "127.0.0.1:0", "admin": "127.0.0.1:0"},
+        "egress": {"allow": ["127.0.0.1"]},
+        "task_keys": ["0123456789abcdef0123456789abcdef"],
+        "callers": [
+            {
+                "name": "demo",
+                "key_sha256": "f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7",
+                "models": ["*"],
+            }
+        ],
+        "channels": {vendor[0]: channel(*vendor) for vendor in VENDORS},
+        "routes": [
+            {"name": "create", "match": f"POST {VIDEOS}", "protocol": "videos", "request": [form_or_json, *create]},
+            about_task(f"GET {VIDEOS}", "list"),
+            about_task(others, "unsupported"),
+            about_task(f"GET {VIDEOS}/{{id}}", "query"),
+            about_task(f"GET {VIDEOS}/{{id}}/content", "content"),
+            about_task(f"DELETE {VIDEOS}/{{id}}", "delete"),
+            about_task(f"GET {GENERIC}/{{id}}", "query", "video"),
+        ],
+    }
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], Path(sys.argv[2]), routes(sys.argv[3].rstrip("/")), "http")
