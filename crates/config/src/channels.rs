@@ -3,9 +3,9 @@
 use super::channel_errors::ErrorClassRuleConfig;
 use super::images::ImageEditConfig;
 use super::prices::ModelPriceConfig;
+use super::protocols::ProtocolName;
 use super::resilience::{ChannelHealthConfig, ChannelLimitsConfig};
 use headgate_core::scalar::{HumanDuration, Secret};
-use headgate_protocol::Protocol;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct ChannelConfig {
     pub credentials: Vec<ProviderCredentialConfig>,
     /// Protocols of the provider, at least one.
     #[schemars(length(min = 1))]
-    pub protocols: Vec<Protocol>,
+    pub protocols: Vec<ProtocolName>,
     /// Video family of the provider, one of `families`. Default: that of its protocol.
     pub family: Option<String>,
     /// Secrets that verify callbacks of the provider, if its family has signatures by shared secrets. List the new and the

@@ -13,6 +13,7 @@ use headgate_core::task::family::VideoFamily;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -113,7 +114,7 @@ impl FamilyLocation {
         VideoFamily::new(name, &whole).map_err(|faults| {
             let faults = faults.into_iter().map(|fault| {
                 let at = format!("{}{}", self.at, fault.pointer);
-                PointerLocatedProblem::value(at, fault.reason, fault.hint.map(str::to_owned))
+                PointerLocatedProblem::value(at, fault.reason, fault.hint.map(Cow::into_owned))
             });
             self.invalid(faults.collect())
         })

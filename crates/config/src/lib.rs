@@ -22,6 +22,7 @@ mod mask;
 mod node;
 pub mod prices;
 pub mod problem;
+pub mod protocols;
 mod redactor;
 pub mod reload;
 pub mod renamed_keys;
@@ -180,7 +181,8 @@ fn check_text(
     let mut document = read_document(path, text)?;
     let (mut value, mut findings) = expand_variables(&mut document, env);
 
-    let schema = schema::routes_schema(features);
+    let mut schema = schema::routes_schema(features);
+    protocols::restrict_names(&mut schema, &value);
     let secret_pointers = schema::secret_pointers(&schema, &value);
     document.mask_values(&secret_pointers);
     // A value that could not be expanded has its problem already.

@@ -5,6 +5,7 @@ use super::channels::{AttemptTimeoutsConfig, ChannelConfig};
 use super::client_address::ClientAddressConfig;
 use super::egress::EgressAllowlistConfig;
 use super::prices::PricesConfig;
+use super::protocols::ProtocolName;
 use super::resilience::{FailoverConfig, RetryBudgetConfig};
 use super::services::CalloutServiceConfig;
 use super::state::StateConfig;
@@ -12,7 +13,7 @@ use super::tracing::{RouteTracedMessagesConfig, TracingConfig};
 use headgate_core::scalar::one_or_more::OneOrMore;
 use headgate_core::scalar::{ByteSize, HumanDuration, Secret};
 use headgate_core::task::definition::VideoFamilyDefinitionConfig;
-use headgate_protocol::Protocol;
+use headgate_protocol::ProtocolConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -34,6 +35,9 @@ pub struct GatewayConfig {
     pub callers: Vec<CallerConfig>,
     /// Accounts at providers, by name.
     pub channels: BTreeMap<String, ChannelConfig>,
+    /// Protocols of endpoints that the program does not have, by name.
+    #[serde(default)]
+    pub protocols: BTreeMap<String, ProtocolConfig>,
     /// Properties of platform models.
     #[serde(default)]
     pub models: BTreeMap<String, ModelPropertiesConfig>,
@@ -287,7 +291,7 @@ pub struct RouteConfig {
     /// parameter matches one path segment.
     pub r#match: OneOrMore,
     /// Protocol of the callers; selects the error format, the channels and the schema. Default: none.
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<ProtocolName>,
     /// Filters of the request, in order.
     pub request: Vec<ChainStepConfig>,
     /// Filters of the response, in order. Default: none.

@@ -107,10 +107,12 @@ impl Filter for MeterUsageFilter {
 /// no usage yet.
 fn expects_usage(response: &ResponseView<'_>, body: &[u8]) -> bool {
     let (request, protocol) = (&response.request, response.channel_protocol());
-    let cost = protocol.map(|protocol| protocol.descriptor().cost);
-    let is_text = matches!(cost, Some(DuplicateRequestCost::Tokens(_)));
+    let costs_tokens = protocol.is_some_and(|protocol| {
+        let descriptor = protocol.descriptor();
+        matches!(descriptor.cost, DuplicateRequestCost::Tokens(_)) && descriptor.has_usage()
+    });
     let is_post = request.method == Method::POST;
-    is_text && is_examined(is_post, &request.path) && !is_pending(body)
+    costs_tokens && is_examined(is_post, &request.path) && !is_pending(body)
 }
 
 /// Whether the cost of a response depends on the number of its images; only then they are counted.

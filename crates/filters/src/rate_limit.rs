@@ -18,6 +18,7 @@ use headgate_core::state::admission::{
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::caller_permit::CallerPermit;
 use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
+use headgate_protocol::Protocol;
 use headgate_protocol::estimate::TokenEstimate;
 use headgate_protocol::fault::{Fault, FaultKind};
 use reservation::EstimateReservation;
@@ -43,9 +44,13 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         let TokenEstimateConfig {
             default_output_tokens,
         } = read_settings_or_default(settings)?;
+        let has_output = |protocol: Protocol| protocol.descriptor().has_output_tokens();
         Ok(Arc::new(RateLimitFilter {
             state: context.state.clone(),
-            default_output_tokens,
+            default_output_tokens: match context.protocol.is_none_or(has_output) {
+                true => default_output_tokens,
+                false => 0,
+            },
             estimates_tokens: context.protocol.is_some(),
         }))
     },

@@ -74,7 +74,7 @@ struct TextAllowance {
 }
 
 /// Where requests and responses of a protocol have messages.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ConversationShape {
     /// The member with instructions that are no message.
     pub instructions: Option<&'static str>,

@@ -1,7 +1,10 @@
 //! Error responses of each protocol: status, body, and the error event of a stream.
 
+mod template;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use template::ErrorBodyTemplate;
 
 use super::fault::{Fault, FaultKind};
 use super::json::skim;
@@ -10,21 +13,25 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// How a protocol reports errors.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ErrorShape {
     /// The status of an overload of the gateway, in place of 503.
     pub overload_status: Option<u16>,
+    /// The body of a declared protocol, in place of `body`, `custom_body`, `event` and `schema`.
+    pub(crate) template: Option<&'static ErrorBodyTemplate>,
+    /// The error `type` of a fault.
+    pub(crate) class: fn(FaultKind) -> &'static str,
     /// The body for a fault and a request id.
-    pub body: fn(&Fault, &str) -> Bytes,
+    pub(crate) body: fn(&Fault, &str) -> Bytes,
     /// The body of an error that the operator words; its type and code are those of the kind of fault, unless it has its own.
-    pub custom_body: fn(FaultKind, &CustomError<'_>, &str) -> Bytes,
+    pub(crate) custom_body: fn(FaultKind, &CustomError<'_>, &str) -> Bytes,
     /// The event for a fault, a request id, and the next sequence number of the stream.
-    pub event: fn(&Fault, &str, u64) -> Bytes,
+    pub(crate) event: fn(&Fault, &str, u64) -> Bytes,
     /// Paths to the texts that every error of the protocol has.
     pub required_texts: &'static [&'static [&'static str]],
     /// The name of the error body's schema in OpenAPI; protocols of one format have the same.
     pub schema_name: &'static str,
-    pub schema: fn() -> Value,
+    pub(crate) schema: fn() -> Value,
     /// Whether names of parameters have indexes in brackets: `messages[0].role` instead of `messages.0.role`.
     pub has_brackets: bool,
 }
@@ -37,6 +44,8 @@ pub struct CustomError<'a> {
     pub class: Option<&'a str>,
     /// The error `code`; by the status if there is none. The messages protocol has no codes.
     pub code: Option<&'a str>,
+    /// The field or header at fault.
+    pub param: Option<&'a str>,
 }
 
 impl<'a> From<&'a Fault> for CustomError<'a> {
@@ -46,6 +55,7 @@ impl<'a> From<&'a Fault> for CustomError<'a> {
             message: &fault.message,
             class: None,
             code: None,
+            param: fault.param.as_deref(),
         }
     }
 }
@@ -64,12 +74,19 @@ impl ErrorShape {
 
     /// The JSON body of a local reply. Only the messages protocol and family B have the request id in it.
     pub fn render(&self, fault: &Fault, request_id: &str) -> Bytes {
-        (self.body)(fault, request_id)
+        match self.template {
+            Some(template) => template.body(self, fault.kind, &fault.into(), request_id),
+            None => (self.body)(fault, request_id),
+        }
     }
 
     /// The JSON body of an error that the operator words, as [`Self::render`] makes that of a fault.
     pub fn render_custom(&self, status: u16, error: &CustomError<'_>, request_id: &str) -> Bytes {
-        (self.custom_body)(fault_kind_for_status(status), error, request_id)
+        let kind = fault_kind_for_status(status);
+        match self.template {
+            Some(template) => template.body(self, kind, error, request_id),
+            None => (self.custom_body)(kind, error, request_id),
+        }
     }
 
     /// The event that ends a stream with an error.
@@ -77,7 +94,18 @@ impl ErrorShape {
     /// `sequence` is the next `sequence_number` of a responses stream; other protocols ignore it. The video protocols have
     /// no streams, so they use the event of chat.
     pub fn render_event(&self, fault: &Fault, request_id: &str, sequence: u64) -> Bytes {
-        (self.event)(fault, request_id, sequence)
+        match self.template {
+            Some(template) => template.event(&self.render(fault, request_id)),
+            None => (self.event)(fault, request_id, sequence),
+        }
+    }
+
+    /// The schema of an error body for OpenAPI.
+    pub fn body_schema(&self) -> Value {
+        match self.template {
+            Some(template) => template.schema(),
+            None => (self.schema)(),
+        }
     }
 
     /// Whether a provider's body is an error as clients of the protocol parse it.

@@ -39,6 +39,9 @@ pub mod usage;
 pub mod video_form;
 
 pub use protocols::{
-    ChannelProtocol, DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium,
-    Protocol, ProtocolDescriptor, ProtocolHeaders, ProviderResponseStorage, TaskApiFormat,
+    BuiltInProtocolName, ChannelProtocol, DeclaredProtocol, DuplicateRequestCost,
+    ErrorBodyTemplateConfig, ErrorFormatConfig, FormReading, GenAiTraceNames, GenerationMedium,
+    InvalidProtocol, Protocol, ProtocolConfig, ProtocolDescriptor, ProtocolHeaders,
+    ProtocolHeadersConfig, ProtocolTable, ProviderResponseStorage, RetrySafetyConfig,
+    StreamFormatConfig, TaskApiFormat, UsageConfig,
 };

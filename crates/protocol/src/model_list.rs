@@ -31,7 +31,7 @@ pub struct PageQuery {
 }
 
 /// How a protocol lists models.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ModelListFormat {
     /// The body of a list of models in the given order. Only lists of the messages protocol have pages.
     pub list: fn(&[ListedModel], &PageQuery) -> Bytes,

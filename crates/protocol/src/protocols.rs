@@ -1,55 +1,49 @@
-//! The protocols of the gateway's API. Each is one file, whose [`ProtocolDescriptor`] has all that differs between protocols;
-//! nothing else in the gateway distinguishes them.
+//! The protocols of the gateway's API. Each built-in one is one file, whose [`ProtocolDescriptor`] has all that differs between
+//! protocols; nothing else in the gateway distinguishes them. `declared` makes the same of one that a configuration declares.
 
 mod channel_protocol;
+mod declared;
 mod descriptor;
+mod table;
 #[cfg(test)]
 mod tests;
 
 pub use channel_protocol::ChannelProtocol;
+pub use declared::{
+    BuiltInProtocolName, DeclaredProtocol, ErrorBodyTemplateConfig, ErrorFormatConfig,
+    InvalidProtocol, ProtocolConfig, ProtocolHeadersConfig, RetrySafetyConfig, StreamFormatConfig,
+    UsageConfig,
+};
 pub use descriptor::{
     DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium, ProtocolDescriptor,
     ProtocolHeaders, ProviderResponseStorage, TaskApiFormat,
 };
+pub use table::ProtocolTable;
 
 use http::{HeaderMap, HeaderName};
-use schemars::JsonSchema;
-use serde::de::IntoDeserializer;
-use serde::de::value::{Error, StrDeserializer};
-use serde::{Deserialize, Serialize};
 
-/// Declares the protocols: a variant, and the file with its descriptor.
+/// Declares the built-in protocols: a variant, and the file with its descriptor.
 macro_rules! protocols {
     ($($(#[$doc:meta])* $variant:ident in $file:ident,)*) => {
         $(mod $file;)*
 
-        /// A protocol of the gateway's API.
-        #[derive(
-            Clone,
-            Copy,
-            Debug,
-            PartialEq,
-            Eq,
-            Hash,
-            PartialOrd,
-            Ord,
-            Serialize,
-            Deserialize,
-            JsonSchema,
-        )]
-        #[serde(rename_all = "snake_case")]
+        /// A protocol of the gateway's API: a built-in one, or one that a configuration declares.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Protocol {
             $($(#[$doc])* $variant,)*
+            /// Declared in a configuration, see [`ProtocolConfig`]
+            Declared(DeclaredProtocol),
         }
 
         impl Protocol {
-            /// All protocols, in the order of the documentation.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
+            /// All built-in protocols, in the order of the documentation.
+            pub const BUILT_IN: &[Self] = &[$(Self::$variant),*];
 
             /// What the gateway knows of this protocol.
             pub fn descriptor(self) -> &'static ProtocolDescriptor {
                 match self {
                     $(Self::$variant => &$file::DESCRIPTOR,)*
+                    Self::Declared(declared) => declared.descriptor(),
                 }
             }
         }
@@ -76,10 +70,15 @@ protocols! {
 }
 
 impl Protocol {
-    /// The protocol with this name.
-    pub fn named(word: &str) -> Option<Self> {
-        let word: StrDeserializer<'_, Error> = word.into_deserializer();
-        Self::deserialize(word).ok()
+    /// The built-in protocol with this name; [`ProtocolTable`] has the declared ones as well.
+    pub fn built_in(name: &str) -> Option<Self> {
+        let mut built_in = Self::BUILT_IN.iter().copied();
+        built_in.find(|protocol| protocol.name() == name)
+    }
+
+    /// Whether the program has this protocol, and no configuration declares it.
+    pub fn is_built_in(self) -> bool {
+        !matches!(self, Self::Declared(_))
     }
 
     /// The name in configuration, metrics and logs.
@@ -102,12 +101,15 @@ impl Protocol {
         self.descriptor().cost == DuplicateRequestCost::PaidWork
     }
 
-    /// The headers, beside `Authorization`, in which callers of a protocol may send the key; of any protocol on routes
-    /// without one.
+    /// The headers, beside `Authorization`, in which callers of a protocol may send the key; of any built-in protocol on
+    /// routes without one.
     pub fn key_headers(protocol: Option<Self>) -> impl Iterator<Item = &'static HeaderName> {
-        let known = Self::ALL.iter();
-        let known = known.filter(move |known| protocol.is_none_or(|protocol| protocol == **known));
-        known.filter_map(|known| known.descriptor().headers.api_key.as_ref())
+        let any = match protocol {
+            Some(_) => &[][..],
+            None => Self::BUILT_IN,
+        };
+        let protocols = protocol.into_iter().chain(any.iter().copied());
+        protocols.filter_map(|protocol| protocol.descriptor().headers.api_key.as_ref())
     }
 
     /// The protocol of a request that no route shows, by headers that only its callers send.
@@ -132,7 +134,7 @@ impl Protocol {
     }
 
     fn find(is_meant: impl Fn(&ProtocolDescriptor) -> bool) -> Option<Self> {
-        let mut all = Self::ALL.iter().copied();
+        let mut all = Self::BUILT_IN.iter().copied();
         all.find(|protocol| is_meant(protocol.descriptor()))
     }
 }

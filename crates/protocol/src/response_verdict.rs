@@ -30,7 +30,7 @@ pub enum ResponseVerdict {
 }
 
 /// What a success of a protocol has.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct SuccessShape {
     /// Finds the name, with its quotes, of the list that makes a success; `None` if no list does.
     pub list: Option<&'static LazyLock<Finder<'static>>>,

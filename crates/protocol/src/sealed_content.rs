@@ -17,7 +17,7 @@ pub const LOOKUPS_MAX: usize = 4;
 const SIGNATURE_EVENT_BYTES_MIN: usize = 128;
 
 /// Where the requests of a protocol have sealed content.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct SealedContentPlaces {
     /// The list of items.
     pub list: &'static str,

@@ -29,7 +29,7 @@ pub enum EventClass {
 }
 
 /// What the events of a protocol's streams mean.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct StreamShape {
     /// The meaning of an event by its name and its data, which are not empty.
     pub classify: fn(Option<&[u8]>, &[u8]) -> EventClass,

@@ -30,8 +30,10 @@ pub struct TokenUsage {
 }
 
 /// How a protocol reports usage.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct UsageShape {
+    /// Where a declared protocol has the usage object; `None` if it is the member `usage` of a response.
+    pub own_place: Option<&'static UsageObjectPlace>,
     /// The usage object in events.
     pub in_event: &'static [&'static str],
     /// The usage object in the first event, in which the output is not yet final.
@@ -42,6 +44,15 @@ pub struct UsageShape {
     pub input_excludes_cache: bool,
     /// Whether streams report usage only to requests that ask for it with `stream_options`.
     pub is_optional_in_streams: bool,
+}
+
+/// The usage object of a declared protocol.
+#[derive(Debug)]
+pub struct UsageObjectPlace {
+    /// The members that lead to it.
+    pub path: &'static [&'static str],
+    /// Finds the last of them, with its quotes.
+    pub key: Finder<'static>,
 }
 
 /// What a member of a usage object counts.
@@ -70,8 +81,27 @@ const TAIL_BYTES: usize = 4096;
 static USAGE_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
 
 impl UsageShape {
-    /// The names of the optional counts. A protocol without such a count has the name that most protocols have.
+    /// No usage.
+    pub const NONE: Self = Self {
+        own_place: None,
+        in_event: &["usage"],
+        in_first_event: None,
+        counts: &[],
+        input_excludes_cache: false,
+        is_optional_in_streams: false,
+    };
+
+    /// Finds the name of the usage object. In text that a model wrote, the quotes of this key are escaped.
+    fn key(&self) -> &Finder<'static> {
+        self.own_place.map_or_else(|| &*USAGE_KEY, |own| &own.key)
+    }
+
+    /// The names of the optional counts. A protocol without such a count, and a declared one, has the names that most protocols
+    /// have.
     pub fn detail_names(&self) -> UsageDetailNames {
+        if self.own_place.is_some() {
+            return UsageDetailNames::MOST;
+        }
         let name = |count, most| {
             let row = self.counts.iter().find(|(_, _, counted)| *counted == count);
             row.map_or(most, |(_, name, _)| *name)
@@ -95,6 +125,9 @@ impl UsageDetailNames {
 
 /// The usage in a complete response body that is not a stream.
 pub fn from_json(shape: &UsageShape, body: &[u8]) -> Option<TokenUsage> {
+    if let Some(own) = shape.own_place {
+        return read_at(shape, body, skim::find(body, own.path)?);
+    }
     // Most providers send it last. In text that a model wrote, the quotes of this key are escaped.
     let key = USAGE_KEY.find_iter(body).last()?;
     let key_end = key + USAGE_KEY.needle().len();
@@ -128,8 +161,7 @@ impl StreamUsageMeter {
 
     /// Records an event. An event without usage costs one search through its data.
     pub fn event(&mut self, _name: Option<&[u8]>, data: &[u8]) {
-        // In text that a model wrote, the quotes of this key are escaped.
-        if USAGE_KEY.find(data).is_none() {
+        if self.shape.key().find(data).is_none() {
             return;
         }
         if let Some(path) = self.shape.in_first_event {
@@ -161,8 +193,9 @@ impl StreamUsageMeter {
         }
         tail.extend_from_slice(&raw[raw.len().saturating_sub(TAIL_BYTES)..]);
         tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
-        if let Some(key) = USAGE_KEY.find_iter(&tail).last() {
-            let after = key + USAGE_KEY.needle().len();
+        let finder = self.shape.key();
+        if let Some(key) = finder.find_iter(&tail).last() {
+            let after = key + finder.needle().len();
             let start = tail[after..].iter().position(|byte| *byte == b'{');
             let usage =
                 start.and_then(|start| read_at(self.shape, &tail, after + start..tail.len()));

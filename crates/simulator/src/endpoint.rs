@@ -12,6 +12,7 @@ use std::borrow::Cow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint<'p> {
     Chat,
+    Embeddings,
     Messages,
     CountTokens,
     CreateResponse,
@@ -74,6 +75,7 @@ impl<'p> Endpoint<'p> {
             ("POST", ["v1", "images", "edits"]) => Self::EditImage,
             ("GET" | "HEAD", [media::FOLDER, name]) => Self::Media(name),
             ("POST", ["v1", "chat", "completions"]) => Self::Chat,
+            ("POST", ["v1", "embeddings"]) => Self::Embeddings,
             ("POST", ["v1", "messages"]) => Self::Messages,
             ("POST", ["v1", "messages", "count_tokens"]) => Self::CountTokens,
             ("POST", ["v1", "responses"]) => Self::CreateResponse,
@@ -93,6 +95,7 @@ impl<'p> Endpoint<'p> {
             (
                 _,
                 ["v1", "chat", "completions"]
+                | ["v1", "embeddings"]
                 | ["v1", "images", "edits"]
                 | [.., "v3", "contents", "generations", "tasks"]
                 | [.., "contents", "generations", "tasks", _]
@@ -124,6 +127,7 @@ impl<'p> Endpoint<'p> {
                 return Cow::Owned(format!("{vendor}.{}", operation.name()));
             }
             Self::Chat => "chat",
+            Self::Embeddings => "embeddings",
             Self::Messages => "messages",
             Self::CountTokens => "count_tokens",
             Self::CreateResponse => "responses.create",
@@ -183,6 +187,7 @@ mod tests {
     fn each_method_and_path_finds_its_endpoint() {
         for (method, path, endpoint) in [
             ("POST", "/v1/chat/completions", Ok(Endpoint::Chat)),
+            ("POST", "/v1/embeddings", Ok(Endpoint::Embeddings)),
             ("POST", "/v1/messages", Ok(Endpoint::Messages)),
             (
                 "POST",

@@ -11,6 +11,7 @@ mod dialect;
 mod directive;
 mod directive_resolver;
 mod directive_value;
+mod embeddings;
 mod endpoint;
 mod endpoint_result;
 mod event;

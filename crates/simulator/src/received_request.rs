@@ -16,8 +16,8 @@ use super::request_record::ResponseEnd;
 use super::stream::{EventSender, StreamPlan};
 use super::vendors::descriptor::VendorApi;
 use super::{
-    chat, directive_resolver, images, media, messages, models, resource_store, responses,
-    vendor_tasks, vendors, video,
+    chat, directive_resolver, embeddings, images, media, messages, models, resource_store,
+    responses, vendor_tasks, vendors, video,
 };
 use crate::http_response::{SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
@@ -238,6 +238,7 @@ impl ReceivedRequest<'_> {
         let account = call.account;
         match endpoint {
             Endpoint::Chat => chat::complete(&body()?, &call),
+            Endpoint::Embeddings => embeddings::embed(&body()?, &call),
             Endpoint::Messages => self
                 .versioned()
                 .and_then(|()| messages::create(&body()?, &call)),

@@ -4,6 +4,7 @@ mod broken_files;
 pub mod check;
 mod check_channel_errors;
 mod check_prices;
+mod check_protocols;
 mod check_random_input;
 mod check_secrets;
 mod check_syntax;

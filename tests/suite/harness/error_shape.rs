@@ -73,7 +73,8 @@ pub fn assert_error_event(protocol: Protocol, answer: &WholeResponse) {
         | Protocol::Video
         | Protocol::Videos
         | Protocol::FamilyA
-        | Protocol::FamilyB => {
+        | Protocol::FamilyB
+        | Protocol::Declared(_) => {
             assert_eq!(field("event: "), None, "{event}");
             assert!(data["error"]["message"].is_string(), "{event}");
         }

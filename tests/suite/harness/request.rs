@@ -34,6 +34,7 @@ pub fn path_of(protocol: Protocol) -> &'static str {
         Protocol::Videos => "/v1/videos",
         Protocol::FamilyA => "/v1/family-a/video/generations",
         Protocol::FamilyB => "/v1/family-b/video/generations",
+        Protocol::Declared(_) => panic!("its test names the path"),
     }
 }
 
@@ -55,6 +56,7 @@ pub fn body_of(protocol: Protocol) -> Value {
             json!({"model": "demo-large", "content": [{"type": "text", "text": "Hello"}]})
         }
         Protocol::FamilyB => json!({"model": "demo-large", "input": {"prompt": "Hello"}}),
+        Protocol::Declared(_) => panic!("its test has the body"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod affinity;
 mod affinity_rules;
+mod declared_protocols;
 mod error_parity;
 mod heartbeats;
 mod hints;

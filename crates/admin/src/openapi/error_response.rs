@@ -2,13 +2,14 @@
 
 use super::component::{ComponentSchemas, reference};
 use headgate_protocol::Protocol;
+use headgate_protocol::error_body::ErrorShape;
 use headgate_protocol::fault::{Fault, FaultKind};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// The format of error bodies that one protocol or several have: the first of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ErrorFormat(Protocol);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ErrorFormat(&'static ErrorShape);
 
 /// What of a route determines which errors it has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,15 +28,13 @@ pub(super) struct RouteErrorConditions {
 impl ErrorFormat {
     /// The format of a route.
     pub fn for_route(protocol: Option<Protocol>) -> Self {
-        let schema = Protocol::descriptor_for(protocol).errors.schema_name;
-        let mut formats = Self::all();
-        let format = formats.find(|format| format.schema_name() == schema);
-        format.expect("each protocol has a format")
+        Self(&Protocol::descriptor_for(protocol).errors)
     }
 
-    /// One format of each schema.
-    fn all() -> impl Iterator<Item = Self> {
-        let formats = Protocol::ALL.iter().copied().map(Self);
+    /// One format of each schema: those of the built-in protocols, and of these.
+    pub fn all(declared: impl IntoIterator<Item = Protocol>) -> impl Iterator<Item = Self> {
+        let formats = Protocol::BUILT_IN.iter().copied().chain(declared);
+        let formats = formats.map(|protocol| Self::for_route(Some(protocol)));
         let mut seen = Vec::new();
         formats.filter(move |format| {
             let is_new = !seen.contains(&format.schema_name());
@@ -61,9 +60,10 @@ impl ErrorFormat {
         statuses.into_iter().map(reference).collect()
     }
 
-    /// The error responses of all formats.
-    pub fn responses() -> Map<String, Value> {
-        Self::all().flat_map(Self::responses_of_format).collect()
+    /// The error responses of these formats.
+    pub fn responses(formats: &[Self]) -> Map<String, Value> {
+        let formats = formats.iter().copied();
+        formats.flat_map(Self::responses_of_format).collect()
     }
 
     fn responses_of_format(self) -> Vec<(String, Value)> {
@@ -94,11 +94,11 @@ impl ErrorFormat {
     }
 
     fn status(self, kind: FaultKind) -> u16 {
-        self.0.descriptor().errors.status(&Fault::new(kind, ""))
+        self.0.status(&Fault::new(kind, ""))
     }
 
     fn schema_name(self) -> &'static str {
-        self.0.descriptor().errors.schema_name
+        self.0.schema_name
     }
 
     fn response_name(self, status: u16) -> String {
@@ -144,11 +144,10 @@ impl RouteErrorConditions {
     }
 }
 
-/// The schemas of the error bodies of all formats.
-pub(super) fn add_schemas(schemas: &mut ComponentSchemas) {
-    for format in ErrorFormat::all() {
-        let errors = &format.0.descriptor().errors;
-        schemas.add(errors.schema_name, (errors.schema)());
+/// The schemas of the error bodies of these formats.
+pub(super) fn add_schemas(formats: &[ErrorFormat], schemas: &mut ComponentSchemas) {
+    for format in formats {
+        schemas.add(format.schema_name(), format.0.body_schema());
     }
 }
 

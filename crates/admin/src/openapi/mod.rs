@@ -64,7 +64,10 @@ pub fn document(
         }
     }
     content::add_schemas(&mut schemas);
-    error_response::add_schemas(&mut schemas);
+    let protocols = snapshot.router.routes().iter();
+    let protocols = protocols.filter_map(|route| route.protocol);
+    let formats: Vec<ErrorFormat> = ErrorFormat::all(protocols).collect();
+    error_response::add_schemas(&formats, &mut schemas);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -78,7 +81,7 @@ pub fn document(
         "paths": paths,
         "components": {
             "schemas": schemas.into_map(),
-            "responses": ErrorFormat::responses(),
+            "responses": ErrorFormat::responses(&formats),
             "headers": error_response::headers(),
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": "Key of a caller."},

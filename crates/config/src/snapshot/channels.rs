@@ -23,7 +23,7 @@ use headgate_core::filter::header_name::header_name;
 use headgate_core::pointer::child;
 use headgate_core::scalar::HumanDuration;
 use headgate_expression::{EvaluationPhase, Expression};
-use headgate_protocol::{GenerationMedium, Protocol};
+use headgate_protocol::{GenerationMedium, Protocol, ProtocolTable};
 use http::{HeaderName, HeaderValue};
 use rustls_pki_types::ServerName;
 use std::collections::BTreeMap;
@@ -41,6 +41,7 @@ pub struct ChannelWithModels {
 pub(crate) fn build(
     configs: &BTreeMap<String, ChannelConfig>,
     families: &VideoFamilyLookup<'_>,
+    known_protocols: &ProtocolTable,
     folder: &Path,
     problems: &mut ProblemCollector<'_>,
 ) -> Vec<ChannelWithModels> {
@@ -48,7 +49,10 @@ pub(crate) fn build(
         .iter()
         .filter_map(|(name, config)| {
             let at = format!("/channels/{}", name.replace('~', "~0").replace('/', "~1"));
-            build_one(name, config, families, folder, &at, problems)
+            // The schema refuses unknown names: a protocol that is missing here was reported already.
+            let protocols = config.protocols.iter();
+            let protocols: Option<_> = protocols.map(|name| known_protocols.get(&name.0)).collect();
+            build_one(name, config, protocols?, families, folder, &at, problems)
         })
         .collect()
 }
@@ -72,6 +76,7 @@ pub(super) fn tls_files(tls: &UpstreamTlsConfig) -> impl Iterator<Item = &PathBu
 fn build_one(
     name: &str,
     config: &ChannelConfig,
+    protocols: Vec<Protocol>,
     families: &VideoFamilyLookup<'_>,
     folder: &Path,
     at: &str,
@@ -81,7 +86,7 @@ fn build_one(
         base_url,
         credential: _,
         credentials: _,
-        protocols,
+        protocols: _,
         family,
         callback_secrets,
         image_edit,
@@ -117,10 +122,10 @@ fn build_one(
             .map_err(|invalid| problems.error(&pointer, invalid.reason, None))
             .ok()
     });
-    let family = families.for_channel(family.as_deref(), protocols, at, problems);
+    let family = families.for_channel(family.as_deref(), &protocols, at, problems);
     let callback_keys = callback_keys::build(callback_secrets, family.as_deref(), at, problems);
-    check_image_edits(*image_edit, protocols, at, problems);
-    channel_protocols::check(protocols, at, problems);
+    check_image_edits(*image_edit, &protocols, at, problems);
+    channel_protocols::check(&protocols, at, problems);
     let condition = r#if
         .as_deref()
         .and_then(|text| condition(text, at, problems));
@@ -167,7 +172,7 @@ fn build_one(
             },
             credentials,
             secrets,
-            protocols: protocols.clone(),
+            protocols,
             retired: *retired,
             family,
             callback_keys,

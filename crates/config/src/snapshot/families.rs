@@ -44,7 +44,8 @@ pub(crate) fn build(
             Err(faults) => {
                 let at = child("/families", &name);
                 for fault in faults {
-                    problems.error(&format!("{at}{}", fault.pointer), fault.reason, fault.hint);
+                    let at = format!("{at}{}", fault.pointer);
+                    problems.error(&at, fault.reason, fault.hint.as_deref());
                 }
             }
         }

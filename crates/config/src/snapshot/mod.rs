@@ -16,6 +16,7 @@ pub mod models;
 pub mod pem;
 mod prices;
 mod problem_collector;
+mod protocols;
 pub mod router;
 pub mod routes;
 pub mod schema_cache;
@@ -181,6 +182,7 @@ pub fn build_loaded(
         state,
         callers,
         channels,
+        protocols: declared_protocols,
         models,
         prices: declared_prices,
         retries,
@@ -231,12 +233,19 @@ pub fn build_loaded(
         (&task_keys, public_url.as_ref()),
         &mut problems,
     ));
+    let protocols = protocols::build(&declared_protocols, &tasks, &mut problems);
     let families = families::VideoFamilyLookup {
         built: &tasks,
         declared: &families,
     };
     let declared_channels = channels;
-    let mut channels = channels::build(&declared_channels, &families, &folder, &mut problems);
+    let mut channels = channels::build(
+        &declared_channels,
+        &families,
+        &protocols,
+        &folder,
+        &mut problems,
+    );
     prices::build(
         &mut channels,
         &declared_prices,
@@ -244,7 +253,11 @@ pub fn build_loaded(
         &mut problems,
     );
     let schemas = schema_cache::SchemaCache::new(folder);
-    let catalog = Arc::new(models::build(channels, &models, &schemas, &mut problems));
+    let profiles = models::ProfileLookup {
+        schemas: &schemas,
+        protocols: &protocols,
+    };
+    let catalog = Arc::new(models::build(channels, &models, profiles, &mut problems));
     let declared = callers;
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
     let filters = shared.list.filters();
@@ -252,6 +265,7 @@ pub fn build_loaded(
         routes: &routes,
         chains: &chains,
         filters: &filters,
+        protocols: &protocols,
     };
     let router = routes::RouteBuilder {
         declared: declared_routes,

@@ -8,7 +8,7 @@ use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, Catalog, Model, ModelRequestSchema};
 use headgate_core::filter::descriptor::SchemaLookup;
 use headgate_core::scalar::one_or_more::OneOrMore;
-use headgate_protocol::Protocol;
+use headgate_protocol::ProtocolTable;
 use headgate_protocol::nearest::nearest;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use std::path::Path;
 pub(crate) fn build(
     served: Vec<ChannelWithModels>,
     configs: &BTreeMap<String, ModelPropertiesConfig>,
-    schemas: &dyn SchemaLookup,
+    profiles: ProfileLookup<'_>,
     problems: &mut ProblemCollector<'_>,
 ) -> Catalog {
     let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
@@ -48,7 +48,7 @@ pub(crate) fn build(
     }
     let models: Vec<Model> = candidates
         .into_iter()
-        .map(|(name, candidates)| model(name, candidates, configs, schemas, problems))
+        .map(|(name, candidates)| model(name, candidates, configs, profiles, problems))
         .collect();
     Catalog::new(channels, models)
 }
@@ -57,7 +57,7 @@ fn model(
     name: String,
     candidates: Vec<Candidate>,
     configs: &BTreeMap<String, ModelPropertiesConfig>,
-    schemas: &dyn SchemaLookup,
+    profiles: ProfileLookup<'_>,
     problems: &mut ProblemCollector<'_>,
 ) -> Model {
     let ModelPropertiesConfig {
@@ -70,60 +70,65 @@ fn model(
     model.display_name = display_name;
     model.owned_by = owned_by.unwrap_or_else(|| "headgate".into());
     model.created = created.unwrap_or(0);
-    model.profiles = profiles(
-        &names,
-        &format!("{}/profile", entry_pointer(&name)),
-        schemas,
-        problems,
-    );
+    let at = format!("{}/profile", entry_pointer(&name));
+    model.profiles = profiles.all(&names, &at, problems);
     model
 }
 
-/// The profiles with these names, at most one per protocol.
-fn profiles(
-    names: &OneOrMore,
-    at: &str,
-    schemas: &dyn SchemaLookup,
-    problems: &mut ProblemCollector<'_>,
-) -> Vec<ModelRequestSchema> {
-    let mut profiles: Vec<ModelRequestSchema> = Vec::new();
-    for (end, name) in names.placed() {
-        let at = &format!("{at}{end}");
-        match profile(name, schemas) {
-            Ok(profile)
-                if profiles
-                    .iter()
-                    .any(|other| other.protocol == profile.protocol) =>
-            {
-                let reason =
-                    format!("duplicate profile: `{name}` is the second one of its protocol");
-                problems.error(at, reason, Some("keep one profile for each protocol"));
-            }
-            Ok(profile) => profiles.push(profile),
-            Err((reason, hint)) => problems.error(at, reason, Some(&hint)),
-        }
-    }
-    profiles
+/// Looks up the profiles of models.
+#[derive(Clone, Copy)]
+pub(crate) struct ProfileLookup<'a> {
+    pub schemas: &'a dyn SchemaLookup,
+    pub protocols: &'a ProtocolTable,
 }
 
-/// The profile of a name such as `family_a/2.0`.
-///
-/// # Errors
-/// What is wrong with the name, and a hint.
-fn profile(name: &str, schemas: &dyn SchemaLookup) -> Result<ModelRequestSchema, (String, String)> {
-    let named = name.split_once('/').and_then(|(word, generation)| {
-        let is_plain = !generation.is_empty() && !generation.contains('/');
-        Protocol::named(word).filter(|_| is_plain)
-    });
-    let Some(protocol) = named else {
-        let reason =
-            format!("a profile must begin with a protocol, as `family_a/2.0`; found `{name}`");
-        return Err((reason, known_profiles(name)));
-    };
-    let path = format!("schemas/{name}.schema.json");
-    match schemas.schema(Path::new(&path)) {
-        Ok(schema) => Ok(ModelRequestSchema { protocol, schema }),
-        Err(invalid) => Err((invalid.reason, known_profiles(name))),
+impl ProfileLookup<'_> {
+    /// The profiles with these names, at most one per protocol.
+    fn all(
+        self,
+        names: &OneOrMore,
+        at: &str,
+        problems: &mut ProblemCollector<'_>,
+    ) -> Vec<ModelRequestSchema> {
+        let mut profiles: Vec<ModelRequestSchema> = Vec::new();
+        for (end, name) in names.placed() {
+            let at = &format!("{at}{end}");
+            match self.named(name) {
+                Ok(profile)
+                    if profiles
+                        .iter()
+                        .any(|other| other.protocol == profile.protocol) =>
+                {
+                    let reason =
+                        format!("duplicate profile: `{name}` is the second one of its protocol");
+                    problems.error(at, reason, Some("keep one profile for each protocol"));
+                }
+                Ok(profile) => profiles.push(profile),
+                Err((reason, hint)) => problems.error(at, reason, Some(&hint)),
+            }
+        }
+        profiles
+    }
+
+    /// The profile of a name such as `family_a/2.0`.
+    ///
+    /// # Errors
+    /// What is wrong with the name, and a hint.
+    fn named(self, name: &str) -> Result<ModelRequestSchema, (String, String)> {
+        let named = name.split_once('/').and_then(|(word, generation)| {
+            let is_plain = !generation.is_empty() && !generation.contains('/');
+            self.protocols.get(word).filter(|_| is_plain)
+        });
+        let Some(protocol) = named else {
+            let reason =
+                format!("a profile must begin with a protocol, as `family_a/2.0`; found `{name}`");
+            return Err((reason, known_profiles(name)));
+        };
+        let path = format!("schemas/{name}.schema.json");
+        match self.schemas.schema(Path::new(&path)) {
+            Ok(schema) => Ok(ModelRequestSchema { protocol, schema }),
+            Err(invalid) => Err((invalid.reason, known_profiles(name))),
+        }
     }
 }
 

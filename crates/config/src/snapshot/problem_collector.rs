@@ -47,6 +47,14 @@ impl<'a> ProblemCollector<'a> {
         });
     }
 
+    /// Like [`ProblemCollector::error`], but at the key of that value.
+    pub fn key_error(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
+        self.errors += 1;
+        self.add(Severity::Error, |document| {
+            document.key_problem(pointer, reason, hint.map(String::from))
+        });
+    }
+
     /// The number of errors so far.
     pub fn errors(&self) -> usize {
         self.errors

@@ -120,20 +120,25 @@ impl RouteBuilder<'_> {
         let RouteConfig {
             name,
             r#match: _,
-            protocol,
+            protocol: declared_protocol,
             request,
             response,
             timeouts,
             failover,
             traced_messages,
         } = config;
+        let protocol = self.declared.protocol(config);
+        if protocol.is_none() && declared_protocol.is_some() {
+            // The schema refuses unknown names: this one was reported where it is declared.
+            return Vec::new();
+        }
         let patterns = patterns(config, at, problems);
-        let route_fingerprint = fingerprint::for_route(config, self.declared.chains);
+        let route_fingerprint = fingerprint::for_route(config, protocol, self.declared.chains);
         let purpose = |side| ChainBuildContext {
             side,
             route: name,
             route_fingerprint: &route_fingerprint,
-            protocol: *protocol,
+            protocol,
             timeouts: channels::timeouts(timeouts),
             patterns: &patterns,
             responding: &[],
@@ -162,7 +167,7 @@ impl RouteBuilder<'_> {
             problems,
         );
         let whole = problems.errors() == errors;
-        self.check_protocol(*protocol, at, problems);
+        self.check_protocol(protocol, at, problems);
         // The order is checked only if every filter was built.
         if whole {
             let at = format!("{at}/request");
@@ -170,7 +175,7 @@ impl RouteBuilder<'_> {
                 self.declared.filters,
                 &requesting,
                 &patterns,
-                *protocol,
+                protocol,
                 &at,
                 problems,
             );
@@ -182,10 +187,10 @@ impl RouteBuilder<'_> {
         let request = RequestChain::new(named(requesting), &responding);
         let response = ResponseChain::new(responding, request.filters());
         let name: Arc<str> = name.as_str().into();
-        let traced_messages = tracing::messages(traced_messages, *protocol, at, problems);
+        let traced_messages = tracing::messages(traced_messages, protocol, at, problems);
         let route = |pattern| Route {
             name: name.clone(),
-            protocol: *protocol,
+            protocol,
             request: request.clone(),
             response: response.clone(),
             timeouts: channels::timeouts(timeouts),

@@ -188,7 +188,9 @@ impl ConfigLinter<'_> {
                     .is_none_or(|spoken| spoken.on_channels() == *protocol)
             })
         };
-        if !channel.retired && !routes.is_empty() && !channel.protocols.iter().any(is_routed) {
+        let built = self.catalog.channel(name);
+        let mut protocols = built.into_iter().flat_map(|built| &built.protocols);
+        if !channel.retired && !routes.is_empty() && !protocols.any(is_routed) {
             problems.warning(
                 &format!("{at}/protocols"),
                 format!("channel `{name}` is unreachable: no route has one of its `protocols`"),

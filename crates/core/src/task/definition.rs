@@ -3,6 +3,7 @@
 mod callback;
 mod calls;
 mod media;
+mod protocol;
 mod responses;
 mod scalars;
 
@@ -11,11 +12,11 @@ pub use callback::{
     SignatureEncodingConfig,
 };
 pub use calls::{TaskCancelConfig, TaskCreateConfig, TaskQueryConfig, TaskResultConfig};
-use headgate_protocol::Protocol;
 pub use media::{
     FamilyMediaConfig, MediaRoleConfig, NativeMediaPlaceConfig, OutputDurationConfig,
     UrlSchemeHeaderConfig,
 };
+pub use protocol::FamilyProtocolConfig;
 pub use responses::{
     ErrorMappingConfig, NativeFieldRewriteConfig, ResponseMappingConfig, StatusMappingConfig,
     TaskExpiryConfig, TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, UsageMappingConfig,
@@ -34,9 +35,9 @@ pub struct VideoFamilyDefinitionConfig {
     pub extends: Option<String>,
     /// Name of the vendor, for people. Default: none.
     pub vendor: Option<String>,
-    /// Native protocol of the family. Requests mapped from the generic protocol are validated against its
-    /// schema, too. Default: none.
-    pub protocol: Option<Protocol>,
+    /// Native protocol of the family: the name of a built-in one, or its declaration, as in `protocols`. Requests mapped
+    /// from the generic protocol are validated against the schema of a built-in one, too. Default: none.
+    pub protocol: Option<FamilyProtocolConfig>,
     /// Request that creates a task. Required, here or in the family that this one extends.
     pub create: Option<TaskCreateConfig>,
     /// Request that queries the status of a task. Required, here or in the family that this one extends.
@@ -123,6 +124,7 @@ impl VideoFamilyDefinitionConfig {
         let base = base.clone();
         // Requests of another shape are none of that protocol.
         let inherited = base.protocol.filter(|_| self.request.is_none());
+        let inherited = inherited.map(|protocol| protocol.named_after(self.extends.as_deref()));
         Self {
             extends: self.extends,
             vendor: self.vendor.or(base.vendor),

@@ -171,6 +171,7 @@ impl ReplyContent {
                     message: &message.text(values)?,
                     class: class.as_deref(),
                     code: code.as_deref(),
+                    param: None,
                 };
                 let status = status.as_u16();
                 (

@@ -26,9 +26,7 @@ use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::response_verdict::{ResponseVerdict, reported_status};
 use headgate_protocol::sse::is_event_stream_start;
-use headgate_protocol::{
-    ChannelProtocol, GenerationMedium, response_verdict, retry_after, upstream_request_id,
-};
+use headgate_protocol::{ChannelProtocol, response_verdict, retry_after, upstream_request_id};
 use http::{HeaderMap, Method, StatusCode};
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
@@ -295,8 +293,8 @@ pub(super) fn protocol_to_examine(
     match kind {
         ResponseBodyKind::Json => examined_protocol(request, protocol),
         ResponseBodyKind::Other => examined_protocol(request, protocol).filter(|protocol| {
-            let is_text = protocol.descriptor().medium == GenerationMedium::Text;
-            is_text || !is_media(headers)
+            let is_json = protocol.descriptor().medium.is_json();
+            is_json || !is_media(headers)
         }),
         ResponseBodyKind::Stream | ResponseBodyKind::Foreign => None,
     }

@@ -223,6 +223,7 @@ fn an_error_in_the_operators_words_has_the_protocols_shape() {
             message: "closed until 6:00",
             class,
             code,
+            param: None,
         };
         serde_json::from_slice(&errors(protocol).render_custom(status, &error, "req_1")).unwrap()
     };

@@ -51,6 +51,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         start_members: &[],
     },
     usage: UsageShape {
+        own_place: None,
         in_event: &["usage"],
         in_first_event: None,
         counts: &[

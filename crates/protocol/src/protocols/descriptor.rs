@@ -14,12 +14,12 @@ use crate::response_text::TextPlaces;
 use crate::response_verdict::SuccessShape;
 use crate::sealed_content::SealedContentPlaces;
 use crate::stream::StreamShape;
-use crate::usage::UsageShape;
+use crate::usage::{UsageCount, UsageShape};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
 
 /// What differs between protocols.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ProtocolDescriptor {
     /// The name in configuration, metrics and logs.
     pub name: &'static str,
@@ -70,6 +70,9 @@ pub enum GenerationMedium {
     Text,
     Image,
     Video,
+    Audio,
+    /// What programs read, such as vectors and scores.
+    Data,
 }
 
 /// What it costs to send a request twice.
@@ -124,6 +127,16 @@ pub struct GenAiTraceNames {
     pub provider: Option<&'static str>,
 }
 
+impl GenerationMedium {
+    /// Whether responses are JSON, and never files.
+    pub fn is_json(self) -> bool {
+        match self {
+            Self::Text | Self::Data => true,
+            Self::Image | Self::Video | Self::Audio => false,
+        }
+    }
+}
+
 impl TaskApiFormat {
     /// Whether tasks are created by a request in the generic format, at least behind `convert_videos`.
     pub fn is_generic(self) -> bool {
@@ -138,6 +151,17 @@ impl ProtocolDescriptor {
     /// Whether streams report usage only to requests that ask for it.
     pub fn has_optional_stream_usage(&self) -> bool {
         self.usage.is_optional_in_streams
+    }
+
+    /// Whether responses report usage.
+    pub fn has_usage(&self) -> bool {
+        !self.usage.counts.is_empty()
+    }
+
+    /// Whether a request may use output tokens: unless its usage is known to have none.
+    pub fn has_output_tokens(&self) -> bool {
+        let mut counts = self.usage.counts.iter();
+        !self.has_usage() || counts.any(|(_, _, count)| *count == UsageCount::Output)
     }
 
     /// Whether responses may be event streams.

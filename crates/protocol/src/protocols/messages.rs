@@ -56,6 +56,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         start_members: &["stop_reason", "stop_sequence"],
     },
     usage: UsageShape {
+        own_place: None,
         in_event: &["usage"],
         in_first_event: Some(&["message", "usage"]),
         counts: &[

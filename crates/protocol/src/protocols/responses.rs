@@ -104,6 +104,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
 
 /// The usage of responses and of images.
 pub(super) const USAGE: UsageShape = UsageShape {
+    own_place: None,
     in_event: &["usage"],
     in_first_event: None,
     counts: &[

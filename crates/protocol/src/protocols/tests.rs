@@ -15,15 +15,15 @@ fn a_protocol_has_one_word_in_configuration_and_logs() {
         "family_b",
     ];
     for word in words {
-        assert_eq!(Protocol::named(word).map(Protocol::name), Some(word));
+        assert_eq!(Protocol::built_in(word).map(Protocol::name), Some(word));
     }
-    assert_eq!(Protocol::ALL.len(), words.len());
-    assert_eq!(Protocol::named("family_c"), None);
+    assert_eq!(Protocol::BUILT_IN.len(), words.len());
+    assert_eq!(Protocol::built_in("family_c"), None);
 }
 
 #[test]
 fn protocols_with_tasks_create_paid_work_and_have_no_streams() {
-    for protocol in Protocol::ALL {
+    for protocol in Protocol::BUILT_IN {
         let descriptor = protocol.descriptor();
         if descriptor.tasks.is_some() {
             assert_eq!(
@@ -40,7 +40,7 @@ fn protocols_with_tasks_create_paid_work_and_have_no_streams() {
 
 #[test]
 fn a_conversation_is_written_only_for_protocols_that_cost_tokens() {
-    for protocol in Protocol::ALL {
+    for protocol in Protocol::BUILT_IN {
         let descriptor = protocol.descriptor();
         let costs_tokens = matches!(descriptor.cost, DuplicateRequestCost::Tokens(_));
         assert_eq!(

@@ -42,6 +42,7 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     streams: StreamShape::NONE,
     // The tokens of a video are all output; family B counts seconds instead.
     usage: UsageShape {
+        own_place: None,
         in_event: &["usage"],
         in_first_event: None,
         counts: &[

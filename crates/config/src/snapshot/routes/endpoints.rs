@@ -5,7 +5,7 @@ use super::USE_DEPTH_MAX;
 use crate::routes::{ChainStepConfig, RouteConfig};
 use headgate_core::feature::FilterRegistry;
 use headgate_core::filter::descriptor::{FilterProvision, ModelNamingEndpoint};
-use headgate_protocol::Protocol;
+use headgate_protocol::{Protocol, ProtocolTable};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,29 +15,37 @@ pub(crate) struct DeclaredRoutes<'a> {
     pub routes: &'a [RouteConfig],
     pub chains: &'a BTreeMap<String, Vec<ChainStepConfig>>,
     pub filters: &'a FilterRegistry,
+    pub protocols: &'a ProtocolTable,
 }
 
 impl DeclaredRoutes<'_> {
     /// One endpoint for each protocol that has any; of several the shortest, which others extend.
     pub fn endpoints(self) -> Arc<[ModelNamingEndpoint]> {
-        let mut shortest: BTreeMap<Protocol, &str> = BTreeMap::new();
+        let mut shortest: Vec<(Protocol, &str)> = Vec::new();
         for route in self.routes {
             let mut patterns = route.r#match.0.iter().map(String::as_str);
             let literal = patterns.find(|pattern| !pattern.contains('{'));
-            if let (Some(protocol), Some(pattern)) = (route.protocol, literal)
+            if let (Some(protocol), Some(pattern)) = (self.protocol(route), literal)
                 && self.has_provider(&route.request, FilterProvision::Model, 0)
             {
-                let known = shortest.entry(protocol).or_insert(pattern);
-                if pattern.len() < known.len() {
-                    *known = pattern;
+                match shortest.iter_mut().find(|(known, _)| *known == protocol) {
+                    Some((_, known)) if pattern.len() < known.len() => *known = pattern,
+                    Some(_) => {}
+                    None => shortest.push((protocol, pattern)),
                 }
             }
         }
+        shortest.sort_unstable_by_key(|(protocol, _)| *protocol);
         let endpoint = |(protocol, pattern): (_, &str)| ModelNamingEndpoint {
             protocol,
             pattern: pattern.to_owned(),
         };
         shortest.into_iter().map(endpoint).collect()
+    }
+
+    /// The protocol of a route.
+    pub fn protocol(self, route: &RouteConfig) -> Option<Protocol> {
+        self.protocols.get(&route.protocol.as_ref()?.0)
     }
 
     /// Whether a route with `path` in its pattern provides something.

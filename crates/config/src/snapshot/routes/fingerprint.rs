@@ -1,6 +1,7 @@
 //! The fingerprint of a route: equal only if its filters and their settings are the same.
 
 use crate::routes::{ChainStepConfig, RouteConfig};
+use headgate_protocol::Protocol;
 use headgate_protocol::hex::HexDisplay;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -9,11 +10,11 @@ use std::collections::BTreeMap;
 /// not use changes it, too.
 pub(super) fn for_route(
     route: &RouteConfig,
+    protocol: Option<Protocol>,
     chains: &BTreeMap<String, Vec<ChainStepConfig>>,
 ) -> String {
     let RouteConfig {
         name,
-        protocol,
         request,
         response,
         ..

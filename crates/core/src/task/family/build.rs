@@ -7,7 +7,9 @@ mod requests;
 mod responses;
 
 use super::VideoFamily;
-use crate::task::definition::VideoFamilyDefinitionConfig;
+use crate::task::definition::{FamilyProtocolConfig, VideoFamilyDefinitionConfig};
+use headgate_protocol::Protocol;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// An error in a definition.
@@ -17,7 +19,7 @@ pub struct InvalidFamily {
     pub pointer: String,
     /// What is wrong, in lower case, without a full stop.
     pub reason: String,
-    pub hint: Option<&'static str>,
+    pub hint: Option<Cow<'static, str>>,
 }
 
 impl VideoFamily {
@@ -45,7 +47,7 @@ impl FamilyErrors {
         self.0.push(InvalidFamily {
             pointer: pointer.to_owned(),
             reason: reason.into(),
-            hint,
+            hint: hint.map(Cow::Borrowed),
         });
     }
 
@@ -56,6 +58,20 @@ impl FamilyErrors {
             self.add("", format!("missing required key `{name}`"), Some(hint));
         }
         section.as_ref()
+    }
+
+    fn protocol(&mut self, family: &str, config: &FamilyProtocolConfig) -> Option<Protocol> {
+        match config.build(family) {
+            Ok(protocol) => Some(protocol),
+            Err(faults) => {
+                self.0.extend(faults.into_iter().map(|fault| InvalidFamily {
+                    pointer: format!("/protocol{}", fault.pointer),
+                    reason: fault.reason,
+                    hint: fault.hint.map(Cow::Owned),
+                }));
+                None
+            }
+        }
     }
 
     fn family(&mut self, name: &str, config: &VideoFamilyDefinitionConfig) -> Option<VideoFamily> {
@@ -82,12 +98,14 @@ impl FamilyErrors {
         let errors = self.errors(&config.errors.clone().unwrap_or_default());
         let native = self.native(&config.native.clone().unwrap_or_default());
         let media = self.media(&config.media.clone().unwrap_or_default());
+        let protocol = config.protocol.as_ref();
+        let protocol = protocol.map(|protocol| self.protocol(name, protocol));
         let (create, request) = (create??, request?);
         let reads_create = request.is_computed() || create.reads_create();
         Some(VideoFamily {
             name: name.into(),
             vendor: config.vendor.clone(),
-            protocol: config.protocol,
+            protocol: protocol.flatten(),
             create,
             query: query??,
             cancel: cancel.flatten(),

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 /// Errors of the chat protocol.
 pub(in crate::protocols) const ERRORS: ErrorShape = ErrorShape {
     overload_status: None,
+    template: None,
+    class: error_type,
     body: |fault, _| error_json(&ChatErrorBody::new(fault)),
     custom_body,
     event: |fault, _, _| sse::encode_event(None, &error_json(&ChatErrorBody::new(fault))),
@@ -51,7 +53,7 @@ fn custom_body(kind: FaultKind, error: &CustomError<'_>, _request_id: &str) -> B
         error: ChatErrorObject {
             message: error.message,
             class: error.class.unwrap_or_else(|| error_type(kind)),
-            param: None,
+            param: error.param,
             code: error.code.unwrap_or_else(|| kind.code()),
         },
     })

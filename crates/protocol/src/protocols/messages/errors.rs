@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 /// Errors of the messages protocol.
 pub(super) const ERRORS: ErrorShape = ErrorShape {
     overload_status: Some(529),
+    template: None,
+    class: error_type,
     body: |fault, request_id| error_body(fault.kind, &fault.into(), request_id),
     custom_body: error_body,
     event: |fault, request_id, _| {

@@ -130,6 +130,7 @@ fn no_file(request: &RequestView, polled: &QueryableTask, status: &TaskStatus) -
         message: &failure.message,
         class: Some("invalid_request_error"),
         code: Some(&failure.code),
+        param: None,
     };
     let status = StatusCode::BAD_REQUEST;
     let errors = &Protocol::descriptor_for(request.protocol).errors;

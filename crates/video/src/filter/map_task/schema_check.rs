@@ -23,7 +23,9 @@ impl FamilySchemas {
             .catalog
             .channels()
             .filter_map(|channel| channel.family.as_ref());
-        let mut protocols: Vec<Protocol> = families.filter_map(|family| family.protocol).collect();
+        let protocols = families.filter_map(|family| family.protocol);
+        // A declared protocol has no schema.
+        let mut protocols: Vec<Protocol> = protocols.filter(|it| it.is_built_in()).collect();
         protocols.sort_unstable();
         protocols.dedup();
         let read = |protocol: Protocol| {

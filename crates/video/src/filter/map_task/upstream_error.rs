@@ -39,6 +39,7 @@ impl MapTaskFilter {
                         .unwrap_or_else(|| default_message(status)),
                     class: None,
                     code: None,
+                    param: None,
                 };
                 Some(Protocol::descriptor_for(protocol).errors.render_custom(
                     status.as_u16(),

@@ -1,0 +1,232 @@
+//! A protocol as written in `routes.yaml`. The comments of fields are the reference for users.
+
+use crate::protocols::Protocol;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// A protocol that the program does not have: where its requests and responses have what the gateway reads.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProtocolConfig {
+    /// Name of the protocol, where a family takes it from the family that it extends.
+    #[serde(skip)]
+    pub name: Option<String>,
+    /// Built-in protocol whose formats this one has for each key that is left out, except for `retry`. Default: none,
+    /// and the defaults of the keys.
+    pub extends: Option<BuiltInProtocolName>,
+    /// Path of the endpoint in the provider's API, for documentation. Default: none.
+    pub path: Option<String>,
+    /// What responses have: `text`, `image`, `audio`, or `data` such as vectors and scores. Default: data.
+    pub medium: Option<MediumConfig>,
+    /// What a request costs that is sent twice: `free` for tokens, `stored` if the provider keeps the response, too, `paid`
+    /// for what is bought one by one. Only free and stored requests are tried on another channel after they may have
+    /// arrived. Default: paid.
+    pub retry: Option<RetrySafetyConfig>,
+    /// How event streams are read and end: as in a built-in protocol, or `done_marker` for any events before `[DONE]`.
+    /// Default: none.
+    pub streams: Option<StreamFormatConfig>,
+    /// Where responses report usage. Default: none is read.
+    pub usage: Option<UsageConfig>,
+    /// Error format: the name of a built-in protocol, or `{body: …}`. Default: chat.
+    pub errors: Option<ErrorFormatConfig>,
+    /// Headers beside those of all protocols.
+    pub headers: Option<ProtocolHeadersConfig>,
+    /// Members of which each makes a response a success, although it may have what looks like an error: `list`, `object`
+    /// or `text`, not empty. Default: none.
+    pub success: Option<BTreeMap<String, SuccessMemberConfig>>,
+    /// Format of model lists: the name of a built-in protocol. Default: chat.
+    pub models: Option<BuiltInProtocolName>,
+    /// Names of rate limit headers: those of a built-in protocol. Default: chat.
+    pub rate_limits: Option<BuiltInProtocolName>,
+    /// `gen_ai.operation.name` of traces, such as `embeddings`. Default: generate_content.
+    #[schemars(length(min = 1))]
+    pub operation: Option<String>,
+}
+
+/// The name of a built-in protocol.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[serde(try_from = "String")]
+pub struct BuiltInProtocolName(pub Protocol);
+
+/// What a protocol generates.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum MediumConfig {
+    Text,
+    Image,
+    Audio,
+    Data,
+}
+
+/// What a request costs that is sent twice.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum RetrySafetyConfig {
+    /// Tokens.
+    Free,
+    /// Tokens, and a second response that the provider keeps.
+    Stored,
+    /// What is bought one by one.
+    Paid,
+}
+
+/// How event streams are read and end.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamFormatConfig {
+    /// No streams.
+    None,
+    /// Chunks with `choices`, then `[DONE]`.
+    Chat,
+    /// Named events; `message_stop` is the last.
+    Messages,
+    /// Named events; `response.completed` or another end of a response is the last.
+    Responses,
+    /// Named events; one with `completed` for each image.
+    ImageEdit,
+    /// Any events, then `[DONE]`; one with a member `error` is an error.
+    DoneMarker,
+}
+
+/// Where responses report usage.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct UsageConfig {
+    /// The object with the counts, as a JSON pointer into responses and events. Default: /usage.
+    pub at: String,
+    /// Input tokens, as a JSON pointer into that object of one or two steps. Default: none.
+    pub input: Option<String>,
+    /// Input tokens that were read from the provider's cache. Default: none.
+    pub cached_input: Option<String>,
+    /// Input tokens that were written to the provider's cache. Default: none.
+    pub cache_write: Option<String>,
+    /// Output tokens. Default: none.
+    pub output: Option<String>,
+    /// Output tokens spent on reasoning. Default: none.
+    pub reasoning: Option<String>,
+    /// All tokens. Default: the sum of input and output.
+    pub total: Option<String>,
+    /// Whether `input` lacks the tokens that were read from and written to the cache. Default: false.
+    pub input_excludes_cache: bool,
+}
+
+/// The error format of a protocol.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+pub enum ErrorFormatConfig {
+    BuiltIn(BuiltInProtocolName),
+    Template(ErrorBodyTemplateConfig),
+}
+
+/// An error format of the protocol's own.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorBodyTemplateConfig {
+    /// JSON object of every error. In its texts `{message}`, `{type}`, `{code}`, `{param}` and `{request_id}` stand for
+    /// parts of the error; `"{param}"` alone is null if no field is at fault.
+    pub body: Map<String, Value>,
+    /// The protocol's own codes, by those of the gateway (docs/errors.md). Default: those of the gateway.
+    #[serde(default)]
+    pub codes: BTreeMap<String, String>,
+    /// Built-in protocol whose error types `{type}` stands for. Default: chat.
+    pub types: Option<BuiltInProtocolName>,
+    /// Status of an overload of the gateway, 400 to 599. Default: 503.
+    #[schemars(range(min = 400, max = 599))]
+    pub overload_status: Option<u16>,
+}
+
+/// Headers beside those of all protocols.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProtocolHeadersConfig {
+    /// Header in which callers may send the key, beside `Authorization`. Default: none.
+    pub api_key: Option<String>,
+    /// Header with the version of the protocol. Default: none.
+    pub version: Option<VersionHeaderConfig>,
+    /// Response header with the request id, beside `x-request-id`. Default: none.
+    pub request_id: Option<String>,
+}
+
+/// The header with the version of a protocol.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct VersionHeaderConfig {
+    /// Name of the header.
+    pub name: String,
+    /// Its value in requests that the gateway makes itself.
+    pub value: String,
+}
+
+/// What a member of a success is.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum SuccessMemberConfig {
+    List,
+    Object,
+    Text,
+}
+
+impl Default for UsageConfig {
+    fn default() -> Self {
+        Self {
+            at: "/usage".into(),
+            input: None,
+            cached_input: None,
+            cache_write: None,
+            output: None,
+            reasoning: None,
+            total: None,
+            input_excludes_cache: false,
+        }
+    }
+}
+
+impl TryFrom<String> for BuiltInProtocolName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        let protocol = Protocol::built_in(&name);
+        let protocol = protocol.ok_or_else(|| format!("`{name}` is no built-in protocol"))?;
+        Ok(Self(protocol))
+    }
+}
+
+impl JsonSchema for BuiltInProtocolName {
+    fn schema_name() -> Cow<'static, str> {
+        "BuiltInProtocolName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The name of a built-in protocol.",
+            "type": "string",
+            "enum": built_in_names()
+        })
+    }
+}
+
+/// One object that may be a name, so that a mistake in either is named: `anyOf` could only say that neither fits.
+impl JsonSchema for ErrorFormatConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "ErrorFormatConfig".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = ErrorBodyTemplateConfig::json_schema(generator);
+        schema.insert(
+            "description".into(),
+            json!("The name of a built-in protocol, or `{body: …}`."),
+        );
+        schema.insert("type".into(), json!(["string", "object"]));
+        schema.insert("if".into(), json!({"type": "string"}));
+        schema.insert("then".into(), json!({"enum": built_in_names()}));
+        schema
+    }
+}
+
+fn built_in_names() -> Vec<&'static str> {
+    Protocol::BUILT_IN.iter().map(|it| it.name()).collect()
+}

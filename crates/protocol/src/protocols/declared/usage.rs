@@ -1,0 +1,39 @@
+//! Where a declared protocol reports usage.
+
+use super::leaked::{leaked, leaked_list, leaked_path, leaked_text};
+use crate::usage::{UsageCount, UsageObjectPlace, UsageShape};
+use memchr::memmem::Finder;
+
+/// Usage of a declaration that is right.
+pub(super) struct DeclaredUsage {
+    /// The members that lead to the object with the counts.
+    pub object: Vec<String>,
+    /// The members within that object, one or two for each count.
+    pub counts: Vec<(Vec<String>, UsageCount)>,
+    pub input_excludes_cache: bool,
+}
+
+impl DeclaredUsage {
+    pub fn leaked(self, is_optional_in_streams: bool) -> UsageShape {
+        let path = leaked_path(&self.object);
+        let key = format!("\"{}\"", path.last().copied().unwrap_or_default());
+        let counts = self.counts.iter().map(|(steps, count)| {
+            let (object, name) = match &**steps {
+                [object, name] => (leaked_text(object), leaked_text(name)),
+                steps => ("", leaked_text(steps.last().map_or("", |name| name))),
+            };
+            (object, name, *count)
+        });
+        UsageShape {
+            own_place: Some(leaked(UsageObjectPlace {
+                path,
+                key: Finder::new(key.as_bytes()).into_owned(),
+            })),
+            in_event: path,
+            in_first_event: None,
+            counts: leaked_list(counts),
+            input_excludes_cache: self.input_excludes_cache,
+            is_optional_in_streams,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Tests of `headgate check` on declared protocols: each mistake has its place and a next step.
+
+use super::check::{GOOD, changed, check};
+
+/// The valid file with `protocols:` and these lines at its end.
+fn declaring(lines: &str) -> String {
+    format!("{GOOD}protocols:\n{lines}")
+}
+
+#[test]
+fn a_declaration_with_its_cost_is_good_without_a_warning() {
+    let printed = check(&declaring(
+        "  embeddings: {path: /v1/embeddings, retry: free, usage: {input: /prompt_tokens, total: /total_tokens}}\n",
+    ));
+    assert!(printed.success, "{}", printed.stderr);
+    assert_eq!(printed.stdout.lines().count(), 1, "{}", printed.stdout);
+}
+
+#[test]
+fn a_declaration_without_its_cost_is_paid_with_a_warning() {
+    let printed = check(&declaring("  decisions: {path: /v1/decisions}\n"));
+    assert!(printed.success, "{}", printed.stderr);
+    for words in [
+        "without `retry` each request counts as paid",
+        "add `retry: free`",
+    ] {
+        assert!(printed.stdout.contains(words), "{}", printed.stdout);
+    }
+}
+
+#[test]
+fn a_mistake_in_a_declaration_is_an_error_at_its_place() {
+    for (lines, place, words) in [
+        (
+            "  chat: {retry: free}\n",
+            "(protocols.chat)",
+            "built-in protocol",
+        ),
+        (
+            "  Upper: {retry: free}\n",
+            "(protocols.Upper)",
+            "not a name of a protocol",
+        ),
+        (
+            "  own: {retry: free, usage: {input: tokens}}\n",
+            "(protocols.own.usage.input)",
+            "must be a JSON pointer",
+        ),
+        (
+            "  own: {retry: fre}\n",
+            "(protocols.own.retry)",
+            "did you mean `free`",
+        ),
+        (
+            "  own: {extends: chatt}\n",
+            "(protocols.own.extends)",
+            "did you mean `chat`",
+        ),
+        (
+            "  own: {errors: mesages}\n",
+            "(protocols.own.errors)",
+            "did you mean `messages`",
+        ),
+        (
+            "  own: {streams: sse}\n",
+            "(protocols.own.streams)",
+            "done_marker",
+        ),
+        (
+            "  own: {usages: {}}\n",
+            "protocols.own",
+            "did you mean `usage`",
+        ),
+        (
+            "  own: {errors: {body: {text: \"{reason}\"}}}\n",
+            "(protocols.own.errors.body.text)",
+            "`{reason}`",
+        ),
+        (
+            "  own: {extends: videos}\n",
+            "(protocols.own.extends)",
+            "in `families`",
+        ),
+    ] {
+        let printed = check(&declaring(lines));
+        let text = format!("{}{}", printed.stdout, printed.stderr);
+        assert!(!printed.success, "{lines}{text}");
+        assert!(
+            text.contains(place) && text.contains(words),
+            "{lines}{text}"
+        );
+    }
+}
+
+#[test]
+fn an_unknown_name_has_the_declared_ones_as_suggestions() {
+    let file = changed("protocols: [chat]", "protocols: [chat, embedings]");
+    let printed = check(&format!(
+        "{file}protocols: {{embeddings: {{retry: free}}}}\n"
+    ));
+    let text = format!("{}{}", printed.stdout, printed.stderr);
+    assert!(
+        !printed.success && text.contains("did you mean `embeddings`"),
+        "{text}"
+    );
+}
