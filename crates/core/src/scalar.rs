@@ -3,6 +3,7 @@
 pub mod one_or_more;
 mod price;
 mod schema;
+pub mod text_or_expression;
 
 pub use price::UnitPrice;
 

@@ -34,6 +34,17 @@ pub(crate) struct InnerEvaluationError {
     pub is_final: bool,
 }
 
+impl CompileError {
+    /// The error as a sentence about the text that was compiled. A text of one line has no line number.
+    pub fn describe(&self, text: &str) -> String {
+        let place = match text.trim_end().contains('\n') {
+            true => format!("line {}, column {}", self.line, self.column),
+            false => format!("column {}", self.column),
+        };
+        format!("invalid expression, {place}: {}", self.message)
+    }
+}
+
 impl std::error::Error for CompileError {}
 
 impl fmt::Display for CompileError {

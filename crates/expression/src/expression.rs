@@ -36,7 +36,7 @@ pub enum ExpressionReference<'e> {
     Variable(Variable),
     /// An entry of a map; `None` if its key is computed.
     Entry(MapVariable, Option<&'e str>),
-    Document(DocumentKind),
+    Document(DocumentKind, &'e str),
 }
 
 #[derive(Debug)]
@@ -120,8 +120,8 @@ impl Expression {
                 };
                 found.push(ExpressionReference::Entry(*map, key));
             }
-            CelNode::Document(kind, _) | CelNode::HasDocument(kind, _) => {
-                found.push(ExpressionReference::Document(*kind));
+            CelNode::Document(kind, pointer) | CelNode::HasDocument(kind, pointer) => {
+                found.push(ExpressionReference::Document(*kind, pointer.text()));
             }
             _ => {}
         });

@@ -3,10 +3,9 @@
 use bytes::Bytes;
 use headgate_core::filter::descriptor::InvalidSettings;
 use headgate_core::filter::expression::{ExchangeValues, FilterExpression};
+use headgate_core::scalar::text_or_expression::{ExpressionConfig, TextOrExpressionConfig};
 use headgate_expression::{EvaluationError, EvaluationPhase};
 use headgate_protocol::json::quoted;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -24,37 +23,6 @@ enum ComputedJsonPart {
 pub enum TextOrExpression {
     Text(String),
     Computed(FilterExpression),
-}
-
-/// A text in settings, as written.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub enum TextOrExpressionConfig {
-    Text(String),
-    Computed(ComputedTextConfig),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ComputedTextConfig {
-    cel: String,
-}
-
-/// One object that may be text, so that a mistake in a mapping is named: `anyOf` could only say that neither fits.
-impl JsonSchema for TextOrExpressionConfig {
-    fn schema_name() -> Cow<'static, str> {
-        "TextTemplateConfig".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A text, or `{cel: …}` to compute it.",
-            "type": ["string", "object"],
-            "properties": {"cel": {"type": "string"}},
-            "required": ["cel"],
-            "additionalProperties": false
-        })
-    }
 }
 
 /// The key of an object that stands for the value of an expression.
@@ -120,7 +88,7 @@ impl TextOrExpression {
     ) -> Result<Self, InvalidSettings> {
         match config {
             TextOrExpressionConfig::Text(text) => Ok(Self::Text(text)),
-            TextOrExpressionConfig::Computed(ComputedTextConfig { cel }) => {
+            TextOrExpressionConfig::Computed(ExpressionConfig { cel }) => {
                 let compiled = FilterExpression::compile_text(&cel, available);
                 let compiled = compiled.map_err(|invalid| invalid.at(format!("/{COMPUTED}")));
                 compiled.map(Self::Computed)

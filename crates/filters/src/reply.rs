@@ -3,7 +3,7 @@
 mod content;
 mod location;
 
-use super::computed_value::{TextOrExpression, TextOrExpressionConfig, latest_phase, pointer_to};
+use super::computed_value::{TextOrExpression, latest_phase, pointer_to};
 use content::{ReplyContent, ReplyContentConfig, ReplyErrorConfig, ReplyEventConfig, placed};
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterProvision, InvalidSettings, read_settings,
@@ -15,6 +15,7 @@ use headgate_core::filter::expression::{
 use headgate_core::filter::header_name::{header_name, header_value, invalid_value};
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, LocalReply};
+use headgate_core::scalar::text_or_expression::TextOrExpressionConfig;
 use headgate_expression::{EvaluationError, EvaluationPhase};
 use headgate_protocol::fault::Fault;
 use http::{HeaderMap, HeaderName, StatusCode, header};

@@ -94,6 +94,13 @@ fn print_end(family: &VideoFamily, model: &str, shared: &[ExampleNote]) {
     for message in refused {
         println!("  refused  {message}");
     }
+    let rules = family.rule_descriptions(model);
+    if !rules.is_empty() {
+        anstream::println!("\n{}", styled(style::STRONG, "rules"));
+    }
+    for rule in rules {
+        println!("  {rule}");
+    }
     let query = &family.query.call;
     println!("\nquery   {} {}", query.method, query.path(ID));
     if let Some(cancel) = &family.cancel {

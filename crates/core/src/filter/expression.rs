@@ -298,18 +298,8 @@ fn query_value(query: &str, key: &str) -> Option<String> {
 }
 
 fn invalid(text: &str, error: CompileError) -> InvalidSettings {
-    let CompileError {
-        line,
-        column,
-        message,
-        hint,
-    } = error;
-    let place = match text.trim_end().contains('\n') {
-        true => format!("line {line}, column {column}"),
-        false => format!("column {column}"),
-    };
-    let invalid = InvalidSettings::new(format!("invalid expression, {place}: {message}"));
-    match hint {
+    let invalid = InvalidSettings::new(error.describe(text));
+    match error.hint {
         Some(hint) => invalid.hint(hint),
         None => invalid,
     }

@@ -87,7 +87,7 @@ impl ResponseVaryInputs {
             match reference {
                 ExpressionReference::Variable(variable) => self.add_variable(variable),
                 ExpressionReference::Entry(map, key) => self.add_entry(map, key),
-                ExpressionReference::Document(_) => {}
+                ExpressionReference::Document(..) => {}
             }
         }
     }

@@ -5,6 +5,7 @@ mod calls;
 mod media;
 mod protocol;
 mod responses;
+mod rules;
 mod scalars;
 
 pub use callback::{
@@ -21,7 +22,8 @@ pub use responses::{
     ErrorMappingConfig, NativeFieldRewriteConfig, ResponseMappingConfig, StatusMappingConfig,
     TaskExpiryConfig, TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, UsageMappingConfig,
 };
-pub use scalars::{ComputableText, ExpressionConfig, FieldMappingConfig, ValueSourcesConfig};
+pub use rules::{FieldLimitConfig, FieldRuleConfig};
+pub use scalars::{FieldMappingConfig, ValueSourcesConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -97,6 +99,8 @@ pub struct RequestMappingConfig {
     pub seed: Option<FieldMappingConfig>,
     /// URL that is notified of status changes.
     pub callback_url: Option<FieldMappingConfig>,
+    /// Rules between fields, for values that work only with some values of others. Default: none.
+    pub rules: Vec<FieldRuleConfig>,
     /// Fields that differ by the channel's model, in which `*` matches any characters; of several patterns with the same
     /// field the longest one counts. Default: none.
     pub models: BTreeMap<String, RequestMappingConfig>,

@@ -1,5 +1,6 @@
 //! A family of video providers as built: its requests, and how its responses are mapped.
 
+mod allowed_values;
 mod body_builder;
 mod build;
 pub mod call;
@@ -7,6 +8,7 @@ mod callback;
 mod charge;
 mod document_expression;
 mod field_mapping;
+mod field_rule;
 pub(super) mod json_fragment;
 mod media;
 mod media_rule;
@@ -39,6 +41,7 @@ use super::generic::GenericField;
 use super::state::TaskState;
 use super::time::TimeFormat;
 use field_mapping::{FieldTarget, RequestMapping};
+use field_rule::FieldRule;
 use headgate_protocol::Protocol;
 use http::StatusCode;
 use media::FamilyMediaRules;
@@ -92,6 +95,12 @@ impl VideoFamily {
             FieldTarget::Query(name) => Some(CallbackTarget::Query(name)),
             FieldTarget::Nowhere => None,
         })
+    }
+
+    /// The rules between fields for the channel's model in words, for people.
+    pub fn rule_descriptions(&self, channel_model: &str) -> Vec<String> {
+        let fields = self.request.for_model(channel_model);
+        fields.rules().flat_map(FieldRule::descriptions).collect()
     }
 
     /// Whether the provider sends videos only to requests with the channel's credential.

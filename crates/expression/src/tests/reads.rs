@@ -110,7 +110,7 @@ fn every_name_of_an_expression_is_a_reference() {
         Entry(MapVariable::RequestQuery, None),
         Single(Variable::Model),
         Single(Variable::ClientAddress),
-        Document(DocumentKind::Request),
+        Document(DocumentKind::Request, "/c"),
         Single(Variable::Route),
     ];
     assert_eq!(expression.references(), expected);

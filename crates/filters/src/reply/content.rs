@@ -1,9 +1,10 @@
 //! What a reply has after its head: a text, a JSON value, an error, or events.
 
-use crate::computed_value::{ComputedJson, TextOrExpression, TextOrExpressionConfig};
+use crate::computed_value::{ComputedJson, TextOrExpression};
 use bytes::{Bytes, BytesMut};
 use headgate_core::filter::descriptor::InvalidSettings;
 use headgate_core::filter::expression::{ExchangeValues, FilterExpression};
+use headgate_core::scalar::text_or_expression::TextOrExpressionConfig;
 use headgate_expression::{EvaluationError, EvaluationPhase};
 use headgate_protocol::Protocol;
 use headgate_protocol::error_body::CustomError;

@@ -1,7 +1,8 @@
 //! Requests to the provider as written: create, query, cancel and result.
 
-use super::scalars::{ComputableText, ExpressionConfig, ValueSourcesConfig};
+use super::scalars::ValueSourcesConfig;
 use crate::scalar::HumanDuration;
+use crate::scalar::text_or_expression::TextOrExpressionConfig;
 use crate::task::state::TaskState;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,7 +17,7 @@ pub struct TaskCreateConfig {
     pub method: String,
     /// Path, appended to the channel's `base_url`; `{model}` is replaced by the channel's model, which keeps its slashes
     /// as `{+model}`. `{cel: …}` computes it from the create in the generic shape.
-    pub path: ComputableText,
+    pub path: TextOrExpressionConfig,
     /// Headers of the request; `{uuid}` is replaced by a new UUID.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
@@ -25,19 +26,6 @@ pub struct TaskCreateConfig {
     /// else to `path`. Default: none.
     #[serde(default)]
     pub other_paths: BTreeMap<String, ValueSourcesConfig>,
-}
-
-impl TaskCreateConfig {
-    /// Whether the path has the channel's model.
-    pub fn names_model(&self) -> bool {
-        let path = match &self.path {
-            ComputableText::Text(path) => path,
-            ComputableText::Computed(ExpressionConfig { cel }) => cel,
-        };
-        ["{model}", "{+model}", "/channel_model"]
-            .iter()
-            .any(|name| path.contains(name))
-    }
 }
 
 /// A request that queries the status of a task, and how long the status is cached.

@@ -1,5 +1,6 @@
 //! Values of a family's definition that have a short form: the place of a field, and places in a response.
 
+use crate::scalar::text_or_expression::TextOrExpressionConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,22 +27,7 @@ pub struct FieldMappingConfig {
 /// Where something lies in a response: the first of these that is there counts.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(from = "OneOrMoreSources")]
-pub struct ValueSourcesConfig(pub Vec<ComputableText>);
-
-/// A text, or `{cel: …}`, which computes it.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(untagged)]
-pub enum ComputableText {
-    Text(String),
-    Computed(ExpressionConfig),
-}
-
-/// An expression in place of a value.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
-pub struct ExpressionConfig {
-    pub cel: String,
-}
+pub struct ValueSourcesConfig(pub Vec<TextOrExpressionConfig>);
 
 /// A value that a field may have, as text.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
@@ -52,8 +38,8 @@ pub struct AllowedWord(pub String);
 #[serde(untagged)]
 enum OneOrMoreSources {
     // Before `One`: a mapping is also read from a list of its values.
-    Several(Vec<ComputableText>),
-    One(ComputableText),
+    Several(Vec<TextOrExpressionConfig>),
+    One(TextOrExpressionConfig),
 }
 
 #[derive(Deserialize)]
@@ -181,31 +167,13 @@ impl JsonSchema for AllowedWord {
     }
 }
 
-/// One object that may be text, so that a mistake in a mapping is named: `anyOf` could only say that neither fits.
-impl JsonSchema for ComputableText {
-    fn schema_name() -> Cow<'static, str> {
-        "ComputableText".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A text, or `{cel: …}` to compute it.",
-            "type": ["string", "object"],
-            "minLength": 1,
-            "properties": {"cel": {"type": "string"}},
-            "required": ["cel"],
-            "additionalProperties": false
-        })
-    }
-}
-
 impl JsonSchema for ValueSourcesConfig {
     fn schema_name() -> Cow<'static, str> {
         "Sources".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let source = generator.subschema_for::<ComputableText>();
+        let source = generator.subschema_for::<TextOrExpressionConfig>();
         json_schema!({
             "description": "A JSON pointer, `/a - /b`, `/a / /b` (rounded down), text as `{/a}p`, or `{cel: …}`; or a list of these, tried in order.",
             "type": ["string", "array", "object"],

@@ -5,6 +5,7 @@ mod calls;
 mod media;
 mod requests;
 mod responses;
+mod rules;
 
 use super::VideoFamily;
 use crate::task::definition::{FamilyProtocolConfig, VideoFamilyDefinitionConfig};
@@ -83,10 +84,8 @@ impl FamilyErrors {
         let result = config.result.as_ref().map(|result| self.result(result));
         let callback = self.callback(&config.callback.clone().unwrap_or_default());
         let request = self.section("request", &config.request);
-        let path_has_model = config
-            .create
-            .as_ref()
-            .is_some_and(|create| create.names_model());
+        let built = create.as_ref().and_then(Option::as_ref);
+        let path_has_model = built.is_some_and(|create| create.names_model());
         let request = request.map(|request| self.request(request, path_has_model));
         let task_id = self.section("task_id", &config.task_id);
         let is_native = config.protocol.is_some();

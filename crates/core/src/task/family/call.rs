@@ -109,6 +109,14 @@ impl TaskCreateTemplate {
         self.computed_path.is_some()
     }
 
+    /// Whether the path has the channel's model.
+    pub(super) fn names_model(&self) -> bool {
+        match &self.computed_path {
+            Some(computed) => computed.reads("/channel_model"),
+            None => self.call.path.names().any(|name| *name == PathName::Model),
+        }
+    }
+
     /// The path for a create of `model` that arrived on `requested`, which is empty for the generic shape. `has` returns
     /// whether the body has a value at a JSON pointer; `create` is the create in the generic shape, if there is one.
     /// `None` if the path cannot be computed.

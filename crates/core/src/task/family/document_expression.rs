@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use headgate_expression::{
-    CompileError, DocumentKind, EvaluationError, EvaluationPhase, Expression, ExpressionReference,
+    DocumentKind, EvaluationError, EvaluationPhase, Expression, ExpressionReference,
     ExpressionValueSource, IpAddr, MapVariable, Variable,
 };
 use headgate_protocol::json::DocumentNode;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 #[derive(Clone, Debug)]
 pub(super) struct DocumentExpression {
     expression: Expression,
-    reads: DocumentKind,
+    document: DocumentKind,
 }
 
 /// What the expression reads.
@@ -39,17 +39,20 @@ impl DocumentExpression {
     }
 
     fn compile(text: &str, reads: DocumentKind, phase: EvaluationPhase) -> Result<Self, String> {
-        let expression = Expression::compile(text, phase).map_err(|error| invalid(&error))?;
+        let expression = Expression::compile(text, phase).map_err(|error| error.describe(text))?;
         let references = expression.references();
         let is_only_document = references.iter().all(
-            |reference| matches!(reference, ExpressionReference::Document(kind) if *kind == reads),
+            |reference| matches!(reference, ExpressionReference::Document(kind, _) if *kind == reads),
         );
         let function = match reads {
             DocumentKind::Response => "response_json",
             DocumentKind::Request | DocumentKind::Event => "json",
         };
         match is_only_document {
-            true => Ok(Self { expression, reads }),
+            true => Ok(Self {
+                expression,
+                document: reads,
+            }),
             false => Err(format!(
                 "an expression here reads nothing but `{function}(\"/pointer\")`"
             )),
@@ -62,11 +65,30 @@ impl DocumentExpression {
     /// The expression has no value for this document.
     pub fn json(&self, root: DocumentNode<'_>) -> Result<Option<Bytes>, EvaluationError> {
         let values = DocumentValues {
-            kind: self.reads,
+            kind: self.document,
             root,
         };
         let json = self.expression.json(&values)?;
         Ok((json != "null").then_some(json))
+    }
+
+    /// Whether the expression reads the value at a pointer.
+    pub fn reads(&self, wanted: &str) -> bool {
+        let references = self.expression.references();
+        references.iter().any(|reference| {
+            matches!(reference, ExpressionReference::Document(_, pointer) if *pointer == wanted)
+        })
+    }
+
+    /// Whether the value is true; one that has no value is not.
+    pub fn is_true(&self, root: DocumentNode<'_>) -> bool {
+        self.json(root)
+            .is_ok_and(|json| json.as_deref() == Some(b"true"))
+    }
+
+    /// The expression as written.
+    pub fn expression_text(&self) -> &str {
+        self.expression.text()
     }
 
     /// The value as text; `None` if it is null, empty, a list or an object, or if the expression has no value.
@@ -112,14 +134,4 @@ impl ExpressionValueSource for DocumentValues<'_> {
     fn request_id(&self) -> &str {
         ""
     }
-}
-
-fn invalid(error: &CompileError) -> String {
-    let CompileError {
-        line,
-        column,
-        message,
-        ..
-    } = error;
-    format!("invalid expression, line {line}, column {column}: {message}")
 }

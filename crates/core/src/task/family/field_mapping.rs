@@ -1,7 +1,8 @@
 //! How a family maps the fields of a generic create: targets, values that are allowed, and differences by model.
 
+use super::allowed_values::AllowedValues;
 use super::body_builder::RequestBodyPointer;
-use super::json_fragment::JsonFragment;
+use super::field_rule::FieldRule;
 use super::value_template::ValueTemplate;
 use crate::catalog::caller::ModelPattern;
 use crate::task::generic::{GenericField, MediaRole};
@@ -24,6 +25,7 @@ pub(super) struct FieldMappings {
     pub fields: [FieldMapping; 9],
     /// In the order of `MediaRole`.
     pub medias: [FieldMapping; 5],
+    pub rules: Vec<FieldRule>,
 }
 
 /// The fields of some models that are mapped otherwise.
@@ -32,6 +34,8 @@ pub(super) struct ModelOverrides {
     pub base: Option<ValueTemplate>,
     pub fields: [Option<FieldMapping>; 9],
     pub medias: [Option<FieldMapping>; 5],
+    /// In addition to those of all models.
+    pub rules: Vec<FieldRule>,
 }
 
 /// The mapping of the fields for one model.
@@ -70,19 +74,6 @@ pub(super) enum FieldTarget {
     Nowhere,
 }
 
-/// The values of a field that a provider supports.
-#[derive(Debug)]
-pub(super) enum AllowedValues {
-    Any,
-    /// Each value with its replacement, if there is one.
-    Of(Vec<(String, Option<Value>)>),
-    /// Numbers between these, inclusive.
-    Range {
-        min: Option<i64>,
-        max: Option<i64>,
-    },
-}
-
 impl RequestMapping {
     /// Whether an expression reads the create in the generic shape.
     pub fn is_computed(&self) -> bool {
@@ -92,11 +83,12 @@ impl RequestMapping {
         let by_model = of_models
             .clone()
             .flat_map(|it| it.fields.iter().chain(&it.medias).flatten());
+        let has_rules = !all.rules.is_empty() || of_models.clone().any(|it| !it.rules.is_empty());
         let mut bases =
             std::iter::once(&all.base).chain(of_models.filter_map(|it| it.base.as_ref()));
         let is_computed =
             |rule: &FieldMapping| rule.put().is_some_and(|put| put.value.is_computed());
-        bases.any(ValueTemplate::is_computed) || own.chain(by_model).any(is_computed)
+        has_rules || bases.any(ValueTemplate::is_computed) || own.chain(by_model).any(is_computed)
     }
 
     /// The mapping for the channel's model.
@@ -129,6 +121,12 @@ impl<'m> FieldMappingsForModel<'m> {
         let mut overrides = self.overrides.iter();
         let found = overrides.find_map(|fields| fields.fields[field as usize].as_ref());
         found.unwrap_or(&self.all.fields.fields[field as usize])
+    }
+
+    /// The rules of all models, and those of the patterns that match.
+    pub fn rules(&self) -> impl Iterator<Item = &'m FieldRule> {
+        let own = self.overrides.iter().flat_map(|fields| &fields.rules);
+        self.all.fields.rules.iter().chain(own)
     }
 
     pub fn media(&self, role: MediaRole) -> &'m FieldMapping {
@@ -176,126 +174,5 @@ impl FieldMapping {
     /// The element of a list that the field is, if it is one.
     pub fn element(&self) -> Option<usize> {
         self.target()?.element()
-    }
-}
-
-impl AllowedValues {
-    /// The provider's value for a field's value.
-    ///
-    /// # Errors
-    /// The provider does not support the value: what it must be, and the nearest value that works.
-    pub fn mapped<'a>(&self, fragment: &JsonFragment<'a>) -> Result<JsonFragment<'a>, String> {
-        let word = fragment.text_value();
-        match self {
-            Self::Any => Ok(fragment.clone()),
-            Self::Of(choices) => match choices.iter().find(|(choice, _)| *choice == word) {
-                Some((_, Some(value))) => Ok(JsonFragment::written(value)),
-                Some((_, None)) => Ok(fragment.clone()),
-                None => {
-                    let words: Vec<&str> = choices.iter().map(|(word, _)| &**word).collect();
-                    let nearest = nearest(&word, &words);
-                    Err(format!("one of {}{nearest}", words.join(", ")))
-                }
-            },
-            Self::Range { min, max } => {
-                let number = word.parse::<f64>().ok();
-                let is_below = min.is_some_and(|min| number.is_none_or(|it| it < min as f64));
-                let is_above = max.is_some_and(|max| number.is_none_or(|it| it > max as f64));
-                if !is_below && !is_above {
-                    return Ok(fragment.clone());
-                }
-                let nearest = if is_below { *min } else { *max };
-                let nearest = nearest.map_or(String::new(), |it| format!("; the nearest is {it}"));
-                Err(match (min, max) {
-                    (Some(min), Some(max)) => format!("from {min} to {max}{nearest}"),
-                    (Some(min), None) => format!("at least {min}{nearest}"),
-                    (_, Some(max)) => format!("at most {max}{nearest}"),
-                    (None, None) => String::from("a number"),
-                })
-            }
-        }
-    }
-}
-
-/// Names the choice with the nearest number, if the value and the choices have one.
-fn nearest(word: &str, choices: &[&str]) -> String {
-    let Some(wanted) = leading_number(word) else {
-        return String::new();
-    };
-    let numbers = choices.iter();
-    let numbers = numbers.filter_map(|choice| Some((leading_number(choice)?, choice)));
-    let nearest = numbers.min_by_key(|(number, _)| number.abs_diff(wanted));
-    nearest.map_or(String::new(), |(_, choice)| {
-        format!("; the nearest is {choice}")
-    })
-}
-
-/// The number at the start of a word, in thousands for `4k`; `None` for a ratio, which has two.
-pub(super) fn leading_number(word: &str) -> Option<u64> {
-    let end = word.find(|character: char| !character.is_ascii_digit());
-    let (digits, unit) = word.split_at(end.unwrap_or(word.len()));
-    let number: u64 = digits.parse().ok()?;
-    match unit.bytes().next() {
-        Some(b':' | b'x' | b'*') => None,
-        Some(b'k' | b'K') => number.checked_mul(1_000),
-        _ => Some(number),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refused_value_gets_the_nearest_that_works() {
-        let choices = |words: &[&str]| {
-            AllowedValues::Of(
-                words
-                    .iter()
-                    .map(|word| ((*word).to_owned(), None))
-                    .collect(),
-            )
-        };
-        let range = |min, max| AllowedValues::Range { min, max };
-        for (values, value, expected) in [
-            (
-                choices(&["4", "6", "8"]),
-                "7",
-                Err("one of 4, 6, 8; the nearest is 6"),
-            ),
-            (choices(&["4", "6", "8"]), "8", Ok("8")),
-            (
-                choices(&["480p", "720p", "4k"]),
-                "2160p",
-                Err("one of 480p, 720p, 4k; the nearest is 720p"),
-            ),
-            (choices(&["16:9", "9:16"]), "1:1", Err("one of 16:9, 9:16")),
-            (
-                range(Some(2), Some(10)),
-                "99",
-                Err("from 2 to 10; the nearest is 10"),
-            ),
-            (
-                range(Some(2), Some(10)),
-                "-1",
-                Err("from 2 to 10; the nearest is 2"),
-            ),
-            (
-                range(Some(2), None),
-                "1",
-                Err("at least 2; the nearest is 2"),
-            ),
-            (
-                range(None, Some(9)),
-                "10",
-                Err("at most 9; the nearest is 9"),
-            ),
-            (range(Some(2), Some(10)), "2", Ok("2")),
-        ] {
-            let mapped = values.mapped(&JsonFragment::text(value));
-            let mapped = mapped.map(|fragment| fragment.text_value().into_owned());
-            let expected = expected.map(str::to_owned).map_err(str::to_owned);
-            assert_eq!(mapped, expected, "{value}");
-        }
     }
 }

@@ -3,6 +3,7 @@
 use super::VideoFamily;
 use super::body_builder::{JsonBodyBuilder, RequestBodyPointer};
 use super::field_mapping::{FieldMapping, FieldMappingsForModel, FieldTarget};
+use super::field_rule::FieldLimits;
 use super::json_fragment::JsonFragment;
 use super::path_template::add_to_query;
 use super::value_template::{TemplateError, TemplateValues, ValueTemplate};
@@ -82,23 +83,26 @@ impl VideoFamily {
             model: &request.model,
             unsupported,
             create,
+            limits: FieldLimits::new(rules.rules(), create),
             body: base.unwrap_or_default(),
             query: Vec::new(),
             ignored: Vec::new(),
             field_pointers: Vec::new(),
         };
         let model = JsonFragment::text(channel_model);
-        writing.field("model", &model, &self.request.model)?;
+        writing.field("model", "model", &model, &self.request.model)?;
         let (prompts, others) = request
             .fields
             .iter()
             .partition::<Vec<_>, _>(|(field, _)| field.is_prompt());
         for (field, fragment) in prompts {
-            writing.field(field.name(), fragment, rules.field(*field))?;
+            let name = field.name();
+            writing.field(name, name, fragment, rules.field(*field))?;
         }
         writing.medias(&request.medias, &rules)?;
         for (field, fragment) in others {
-            writing.field(field.name(), fragment, rules.field(*field))?;
+            let name = field.name();
+            writing.field(name, name, fragment, rules.field(*field))?;
         }
         writing.absent_fields(&rules)?;
         let named = request
@@ -148,6 +152,7 @@ struct RequestMapper<'a, 'c> {
     unsupported: UnsupportedFieldPolicy,
     /// The create in the generic shape; `None` if no expression of the family reads it.
     create: Option<DocumentNode<'c>>,
+    limits: FieldLimits<'a>,
     body: JsonBodyBuilder<'a>,
     /// Members of the query, by name.
     query: Vec<(&'a str, String)>,
@@ -165,13 +170,16 @@ impl<'a> RequestMapper<'a, '_> {
         let mut ordered: Vec<_> = medias.iter().enumerate().collect();
         ordered.sort_by_key(|(_, media)| rules.media(media.kind).element().unwrap_or(usize::MAX));
         for (at, InputMedia { kind, url }) in ordered {
-            self.field(&format!("medias[{at}]"), url, rules.media(*kind))?;
+            let param = format!("medias[{at}]");
+            self.field(kind.name(), &param, url, rules.media(*kind))?;
         }
         for role in MediaRole::ALL {
             let is_given = medias.iter().any(|media| media.kind == role);
-            if rules.media(role).is_required() && !is_given {
-                let (model, role) = (self.model, role.name());
-                let message = format!("model `{model}` needs a medium with the role `{role}`");
+            let name = role.name();
+            if !is_given && let Some(when) = self.required(name, rules.media(role)) {
+                let model = self.model;
+                let message =
+                    format!("model `{model}` needs a medium with the role `{name}`{when}");
                 return Err(FieldError::new("medias", message));
             }
         }
@@ -186,27 +194,41 @@ impl<'a> RequestMapper<'a, '_> {
                 continue;
             }
             if let Some(default) = rule.default_value() {
-                self.field(name, &JsonFragment::written(default), rule)?;
-            } else if rule.is_required() {
-                let message = format!(
-                    "missing required field `{name}`: model `{}` needs it",
-                    self.model
-                );
+                self.field(name, name, &JsonFragment::written(default), rule)?;
+            } else if let Some(when) = self.required(name, rule) {
+                let model = self.model;
+                let message =
+                    format!("missing required field `{name}`: model `{model}` needs it{when}");
                 return Err(FieldError::new(name, message));
             }
         }
         Ok(())
     }
 
+    /// When the field must be given, with a blank before it, empty for always; `None` if it need not.
+    fn required(&self, name: &str, rule: &FieldMapping) -> Option<String> {
+        match rule.is_required() {
+            true => Some(String::new()),
+            false => self.limits.required(name).map(|when| format!(" {when}")),
+        }
+    }
+
+    /// Sets a field, or a medium of a role, with this name; `param` is its place in the request.
     fn field(
         &mut self,
+        name: &str,
         param: &str,
         fragment: &JsonFragment<'a>,
         rule: &'a FieldMapping,
     ) -> Result<(), FieldError> {
         let model = self.model;
+        if rule.put().is_some()
+            && let Err(message) = self.limits.check(name, param, model, fragment)
+        {
+            return self.unsupported_field(param, message);
+        }
         match rule {
-            FieldMapping::Put(put) => match put.values.mapped(fragment) {
+            FieldMapping::Put(put) => match put.values.mapped(fragment, None) {
                 Ok(fragment) => self.put(param, &put.to, &put.value, &fragment),
                 Err(expected) => {
                     let message = format!("`{param}` of model `{model}` must be {expected}");

@@ -1,7 +1,7 @@
 //! What a create asks for, as far as the cost of a video depends on it.
 
 use super::VideoFamily;
-use super::field_mapping::AllowedValues;
+use super::allowed_values::AllowedValues;
 use crate::task::generic::GenericField;
 use crate::task::resolution;
 use headgate_protocol::json::JsonDocument;

@@ -8,6 +8,7 @@ mod native;
 mod refused_definitions;
 mod requests;
 mod responses;
+mod rules;
 mod shipped;
 mod statuses;
 

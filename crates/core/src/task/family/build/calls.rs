@@ -1,9 +1,9 @@
 //! Builds the requests of a family from its definition.
 
 use super::{FamilyErrors, child};
+use crate::scalar::text_or_expression::{ExpressionConfig, TextOrExpressionConfig};
 use crate::task::definition::{
-    ComputableText, ExpressionConfig, TaskCancelConfig, TaskCreateConfig, TaskQueryConfig,
-    TaskResultConfig,
+    TaskCancelConfig, TaskCreateConfig, TaskQueryConfig, TaskResultConfig,
 };
 use crate::task::family::call::{HeaderTemplate, ID, RequestTemplate, TaskCreateTemplate, UUID};
 use crate::task::family::document_expression::DocumentExpression;
@@ -49,8 +49,8 @@ impl FamilyErrors {
             others.extend(path.map(|path| (path, fields)));
         }
         let (path, computed) = match path {
-            ComputableText::Text(path) => (path.as_str(), None),
-            ComputableText::Computed(ExpressionConfig { cel }) => {
+            TextOrExpressionConfig::Text(path) => (path.as_str(), None),
+            TextOrExpressionConfig::Computed(ExpressionConfig { cel }) => {
                 let computed = DocumentExpression::over_create(cel);
                 let computed =
                     computed.map_err(|reason| self.add("/create/path/cel", reason, None));

@@ -3,10 +3,10 @@
 use super::{FamilyErrors, child};
 use crate::catalog::caller::ModelPattern;
 use crate::task::definition::{FieldMappingConfig, MediaMappingConfig, RequestMappingConfig};
+use crate::task::family::allowed_values::{AllowedValues, leading_number};
 use crate::task::family::body_builder::{JsonBodyBuilder, RequestBodyPointer};
 use crate::task::family::field_mapping::{
-    AllowedValues, FieldMapping, FieldMappings, FieldPut, FieldTarget, ModelOverrides,
-    RequestMapping, leading_number,
+    FieldMapping, FieldMappings, FieldPut, FieldTarget, ModelOverrides, RequestMapping,
 };
 use crate::task::family::value_template::ValueTemplate;
 use serde_json::{Map, Value};
@@ -38,6 +38,7 @@ impl FamilyErrors {
                 base: self.base("/request/base", &config.base),
                 fields: fields(config).map(|field| self.rule("/request", field)),
                 medias: medias(&config.medias).map(|field| self.rule("/request/medias", field)),
+                rules: self.field_rules("/request", &config.rules),
             },
             by_model: self.by_model(config),
         };
@@ -74,6 +75,7 @@ impl FamilyErrors {
                 base,
                 fields: fields(config).map(|field| given(&at, field)),
                 medias: medias(&config.medias).map(|field| given(&within_medias, field)),
+                rules: self.field_rules(&at, &config.rules),
             };
             built.push((ModelPattern::new(pattern), overrides));
         }
@@ -154,7 +156,11 @@ impl FamilyErrors {
         }
     }
 
-    fn allowed_values(&mut self, at: &str, config: &FieldMappingConfig) -> AllowedValues {
+    pub(super) fn allowed_values(
+        &mut self,
+        at: &str,
+        config: &FieldMappingConfig,
+    ) -> AllowedValues {
         let FieldMappingConfig {
             allowed,
             map,

@@ -1,10 +1,10 @@
 //! Builds the mapping of a family's responses from its definition.
 
 use super::{FamilyErrors, child};
+use crate::scalar::text_or_expression::{ExpressionConfig, TextOrExpressionConfig};
 use crate::task::definition::{
-    ComputableText, ErrorMappingConfig, ExpressionConfig, NativeFieldRewriteConfig,
-    ResponseMappingConfig, StatusMappingConfig, TaskExpiryConfig, TimeFormatConfig, TimeUnitConfig,
-    UnknownStatusConfig, ValueSourcesConfig,
+    ErrorMappingConfig, NativeFieldRewriteConfig, ResponseMappingConfig, StatusMappingConfig,
+    TaskExpiryConfig, TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, ValueSourcesConfig,
 };
 use crate::task::family::document_expression::DocumentExpression;
 use crate::task::family::source::{ValueSource, ValueSourceList};
@@ -185,8 +185,10 @@ impl FamilyErrors {
                 _ => format!("{at}/{index}"),
             };
             let source = match written {
-                ComputableText::Text(text) => ValueSource::parse(text).map_err(str::to_owned),
-                ComputableText::Computed(ExpressionConfig { cel }) => {
+                TextOrExpressionConfig::Text(text) => {
+                    ValueSource::parse(text).map_err(str::to_owned)
+                }
+                TextOrExpressionConfig::Computed(ExpressionConfig { cel }) => {
                     DocumentExpression::over_response(cel).map(ValueSource::Computed)
                 }
             };
