@@ -4,7 +4,7 @@ use super::load::Load;
 use super::provider::Provider;
 use headgate_budget::setup::{
     Endpoints, PLUGINS, TemporaryFolder, add_plugins, add_tracing, copy_plugins, free_addresses,
-    routes,
+    routes, video_routes,
 };
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream};
@@ -22,6 +22,8 @@ pub enum Program {
     Headgate,
     /// With a trace of every request.
     TracingHeadgate,
+    /// With a route for creates of videos, in place of the others.
+    VideoHeadgate,
     BarePingora,
 }
 
@@ -73,15 +75,19 @@ impl<'p> Callgrind<'p> {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
         match program {
-            Program::Headgate | Program::TracingHeadgate => {
+            Program::Headgate | Program::TracingHeadgate | Program::VideoHeadgate => {
                 let config = self.folder.path().join("routes.yaml");
-                let mut routes = routes(&Endpoints {
+                let endpoints = Endpoints {
                     listen: address,
                     admin,
                     provider,
                     tls: None,
                     provider_http2: false,
-                });
+                };
+                let mut routes = match program {
+                    Program::VideoHeadgate => video_routes(&endpoints),
+                    _ => routes(&endpoints),
+                };
                 if self.has_plugins {
                     add_plugins(&mut routes, &PLUGINS);
                 }

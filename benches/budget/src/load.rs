@@ -1,25 +1,31 @@
-//! The load of one run: chat requests and streams, one after the other on one connection.
+//! The load of one run: requests and streams, one after the other on one connection.
 
 use super::provider::{ANSWER_END, Next, Provider};
-use headgate_budget::request::{CHAT, chat_request_to};
+use headgate_budget::request::{CHAT, chat_request_to, video_request_to};
 use headgate_budget::setup::{
-    CACHE, CALLOUT, CONDITION, EDIT, PLUGIN_ON_BODIES, PLUGIN_ON_HEADERS,
+    CACHE, CALLOUT, COMPUTED_VIDEO_MODEL, CONDITION, EDIT, PLAIN_VIDEO_MODEL, PLUGIN_ON_BODIES,
+    PLUGIN_ON_HEADERS, VIDEO,
 };
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// A kind of chat request: its path, and the size of its body.
+/// A kind of request that is answered in one piece.
 #[derive(Clone, Copy)]
-pub struct ChatKind {
-    pub path: &'static str,
-    pub body_bytes: usize,
+pub enum RequestKind {
+    /// A chat by its path, with a body of this size.
+    Chat {
+        path: &'static str,
+        body_bytes: usize,
+    },
+    /// A create of a video with this model.
+    Video { model: &'static str },
 }
 
 /// How many requests of each kind a run sends.
 #[derive(Clone, Copy)]
 pub struct Load {
-    /// For each of [`CHAT_KINDS`].
-    pub chats: [usize; CHAT_KINDS.len()],
+    /// For each of [`REQUEST_KINDS`].
+    pub requests: [usize; REQUEST_KINDS.len()],
     /// For each of [`STREAM_PATHS`].
     pub streams: [usize; STREAM_PATHS.len()],
     pub events_per_stream: [usize; STREAM_PATHS.len()],
@@ -27,40 +33,41 @@ pub struct Load {
 
 pub const STREAM_PATHS: [&str; 2] = [CHAT, PLUGIN_ON_BODIES];
 
-pub const CHAT_KINDS: [ChatKind; 8] = [
-    ChatKind {
-        path: CHAT,
-        body_bytes: 1 << 10,
+pub const REQUEST_KINDS: [RequestKind; 10] = [
+    chat(CHAT, 1 << 10),
+    chat(CHAT, 16 << 10),
+    chat(CONDITION, 1 << 10),
+    chat(EDIT, 16 << 10),
+    chat(CALLOUT, 1 << 10),
+    chat(CACHE, 1 << 10),
+    chat(PLUGIN_ON_HEADERS, 1 << 10),
+    chat(PLUGIN_ON_BODIES, 16 << 10),
+    RequestKind::Video {
+        model: PLAIN_VIDEO_MODEL,
     },
-    ChatKind {
-        path: CHAT,
-        body_bytes: 16 << 10,
-    },
-    ChatKind {
-        path: CONDITION,
-        body_bytes: 1 << 10,
-    },
-    ChatKind {
-        path: EDIT,
-        body_bytes: 16 << 10,
-    },
-    ChatKind {
-        path: CALLOUT,
-        body_bytes: 1 << 10,
-    },
-    ChatKind {
-        path: CACHE,
-        body_bytes: 1 << 10,
-    },
-    ChatKind {
-        path: PLUGIN_ON_HEADERS,
-        body_bytes: 1 << 10,
-    },
-    ChatKind {
-        path: PLUGIN_ON_BODIES,
-        body_bytes: 16 << 10,
+    RequestKind::Video {
+        model: COMPUTED_VIDEO_MODEL,
     },
 ];
+
+/// The end of the gateway's response to a create of a video.
+const CREATED_END: &str = r#""status":"queued"}"#;
+
+const fn chat(path: &'static str, body_bytes: usize) -> RequestKind {
+    RequestKind::Chat { path, body_bytes }
+}
+
+impl RequestKind {
+    /// The request, and the end of its response.
+    fn exchange(self) -> (Vec<u8>, &'static str) {
+        match self {
+            Self::Chat { path, body_bytes } => {
+                (chat_request_to(path, body_bytes, false, ""), ANSWER_END)
+            }
+            Self::Video { model } => (video_request_to(VIDEO, model), CREATED_END),
+        }
+    }
+}
 
 impl Load {
     /// Sends all requests to the peer of `connection`, and checks each response.
@@ -70,11 +77,11 @@ impl Load {
             connection,
             received: Vec::new(),
         };
-        for (kind, chats) in CHAT_KINDS.into_iter().zip(self.chats) {
-            let request = chat_request_to(kind.path, kind.body_bytes, false, "");
-            for _ in 0..chats {
+        for (kind, count) in REQUEST_KINDS.into_iter().zip(self.requests) {
+            let (request, end) = kind.exchange();
+            for _ in 0..count {
                 client.send(&request);
-                client.read_until(ANSWER_END);
+                client.read_until(end);
             }
         }
         let streams = STREAM_PATHS.into_iter().zip(self.streams);
@@ -99,9 +106,9 @@ impl Load {
         self
     }
 
-    /// The same load with more chats of one kind.
-    pub const fn with_more_chats(mut self, kind: usize, count: usize) -> Self {
-        self.chats[kind] += count;
+    /// The same load with more requests of one kind.
+    pub const fn with_more_requests(mut self, kind: usize, count: usize) -> Self {
+        self.requests[kind] += count;
         self
     }
 }

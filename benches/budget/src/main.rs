@@ -33,13 +33,19 @@ const HEADING: &str = "\
 
 /// The shorter run.
 const BASE: Load = Load {
-    chats: [200, 100, 100, 100, 100, 100, 0, 0],
+    requests: [200, 100, 100, 100, 100, 100, 0, 0, 0, 0],
     streams: [STREAMS, 0],
     events_per_stream: [100, 100],
 };
+/// The shorter run of creates of videos.
+const VIDEO_BASE: Load = Load {
+    requests: [0, 0, 0, 0, 0, 0, 0, 0, 50, 50],
+    streams: [0, 0],
+    events_per_stream: [0, 0],
+};
 /// The shorter run with plugins.
 const PLUGIN_BASE: Load = Load {
-    chats: [200, 100, 0, 0, 0, 0, 100, 100],
+    requests: [200, 100, 0, 0, 0, 0, 100, 100, 0, 0],
     streams: [STREAMS, STREAMS],
     events_per_stream: [100, 100],
 };
@@ -55,10 +61,10 @@ struct Figure {
     reference: Reference,
 }
 
-/// What a figure counts: one of [`load::CHAT_KINDS`], or the events of one of [`load::STREAM_PATHS`].
+/// What a figure counts: one of [`load::REQUEST_KINDS`], or the events of one of [`load::STREAM_PATHS`].
 #[derive(Clone, Copy)]
 enum Counted {
-    Chat(usize),
+    Request(usize),
     Event(usize),
 }
 
@@ -71,38 +77,48 @@ enum Reference {
     Figure(usize),
 }
 
-const FIGURES: [Figure; 8] = [
-    chats("chat_1_kb", 0, 1500, Reference::BarePingora),
-    chats("chat_16_kb", 1, 1000, Reference::BarePingora),
+const FIGURES: [Figure; 10] = [
+    requests("chat_1_kb", 0, 1500, Reference::BarePingora),
+    requests("chat_16_kb", 1, 1000, Reference::BarePingora),
     events("stream_event", 0, Reference::BarePingora),
-    chats("condition_1_kb", 2, 1000, Reference::Figure(0)),
-    chats("edit_16_kb", 3, 500, Reference::Figure(1)),
-    chats("callout_1_kb", 4, 500, Reference::Figure(0)),
-    chats("cache_hit_1_kb", 5, 1000, Reference::Figure(0)),
+    requests("condition_1_kb", 2, 1000, Reference::Figure(0)),
+    requests("edit_16_kb", 3, 500, Reference::Figure(1)),
+    requests("callout_1_kb", 4, 500, Reference::Figure(0)),
+    requests("cache_hit_1_kb", 5, 1000, Reference::Figure(0)),
+    videos("video_create", 8),
+    videos("video_create_computed", 9),
     Figure {
         program: Program::TracingHeadgate,
-        ..chats("traced_1_kb", 0, 1500, Reference::Figure(0))
+        ..requests("traced_1_kb", 0, 1500, Reference::Figure(0))
     },
 ];
 
 /// What plugins cost. They have no budget, since a program with plugins takes minutes longer to build.
 const PLUGIN_FIGURES: [Figure; 6] = [
-    chats("chat_1_kb", 0, 1000, Reference::BarePingora),
-    chats("chat_16_kb", 1, 500, Reference::BarePingora),
+    requests("chat_1_kb", 0, 1000, Reference::BarePingora),
+    requests("chat_16_kb", 1, 500, Reference::BarePingora),
     events("stream_event", 0, Reference::BarePingora),
-    chats("plugin_headers_1_kb", 6, 1000, Reference::Figure(0)),
-    chats("plugin_bodies_16_kb", 7, 500, Reference::Figure(1)),
+    requests("plugin_headers_1_kb", 6, 1000, Reference::Figure(0)),
+    requests("plugin_bodies_16_kb", 7, 500, Reference::Figure(1)),
     events("plugin_stream_event", 1, Reference::Figure(2)),
 ];
 
-/// The figure of one of the kinds of chat requests.
-const fn chats(name: &'static str, kind: usize, count: usize, reference: Reference) -> Figure {
+/// The figure of one of the kinds of requests.
+const fn requests(name: &'static str, kind: usize, count: usize, reference: Reference) -> Figure {
     Figure {
         name,
         program: Program::Headgate,
-        of: Counted::Chat(kind),
+        of: Counted::Request(kind),
         count,
         reference,
+    }
+}
+
+/// The figure of creates of videos with one of the models.
+const fn videos(name: &'static str, kind: usize) -> Figure {
+    Figure {
+        program: Program::VideoHeadgate,
+        ..requests(name, kind, 300, Reference::Figure(0))
     }
 }
 
@@ -200,6 +216,10 @@ fn measure(figures: &[Figure], base: Load, plugins: Option<&Path>) -> Vec<Measur
     }
     let mut shorter_runs = HashMap::new();
     let mut counted = |program: Program, figure: &Figure| {
+        let base = match program {
+            Program::VideoHeadgate => VIDEO_BASE,
+            _ => base,
+        };
         let shorter = *shorter_runs
             .entry(program)
             .or_insert_with(|| callgrind.count(program, base));
@@ -226,7 +246,7 @@ fn measure(figures: &[Figure], base: Load, plugins: Option<&Path>) -> Vec<Measur
 impl Figure {
     fn longer(&self, base: Load) -> Load {
         match self.of {
-            Counted::Chat(kind) => base.with_more_chats(kind, self.count),
+            Counted::Request(kind) => base.with_more_requests(kind, self.count),
             Counted::Event(kind) => base.with_more_events(kind, MORE_EVENTS),
         }
     }

@@ -35,6 +35,8 @@ const ANSWER: &str = concat!(
     r#""prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,"#,
     r#""audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"service_tier":"default"}"#,
 );
+/// What a create of a video gets.
+const TASK: &str = r#"{"id":"cgt-20261126200000-a1b2c"}"#;
 const EVENT: &str = concat!(
     r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"provider-model-2026-08","#,
     r#""choices":[{"index":0,"delta":{"content":" water"},"logprobs":null,"finish_reason":null}]}"#,
@@ -74,26 +76,36 @@ fn serve(connection: TcpStream, commands: &Mutex<Receiver<Next>>) -> Option<()> 
     let mut requests = BufReader::new(connection.try_clone().ok()?);
     let mut answers = connection;
     loop {
-        let body = read_request(&mut requests)?;
+        let (line, body) = read_request(&mut requests)?;
+        if !line.contains("/chat/") {
+            answer(&mut answers, TASK)?;
+            continue;
+        }
         match body.windows(13).any(|part| part == br#""stream":true"#) {
             true => send_stream(&mut answers, commands)?,
-            false => {
-                let length = ANSWER.len();
-                let head = format!(
-                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-                );
-                answers.write_all((head + ANSWER).as_bytes()).ok()?;
-            }
+            false => answer(&mut answers, ANSWER)?,
         }
     }
 }
 
-/// The body of the next request.
-fn read_request(requests: &mut impl BufRead) -> Option<Vec<u8>> {
+fn answer(answers: &mut TcpStream, body: &str) -> Option<()> {
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    );
+    answers.write_all((head + body).as_bytes()).ok()
+}
+
+/// The first line and the body of the next request.
+fn read_request(requests: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
+    let mut first = String::new();
     let mut length = 0;
     loop {
         let mut line = String::new();
         requests.read_line(&mut line).ok()?;
+        if first.is_empty() {
+            first.clone_from(&line);
+        }
         match line.trim_end().to_ascii_lowercase().split_once(':') {
             Some(("content-length", value)) => length = value.trim().parse().ok()?,
             Some(_) => {}
@@ -104,7 +116,7 @@ fn read_request(requests: &mut impl BufRead) -> Option<Vec<u8>> {
     }
     let mut body = vec![0; length];
     requests.read_exact(&mut body).ok()?;
-    Some(body)
+    Some((first, body))
 }
 
 fn send_stream(answers: &mut TcpStream, commands: &Mutex<Receiver<Next>>) -> Option<()> {

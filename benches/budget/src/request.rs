@@ -35,6 +35,21 @@ pub fn chat_request_to(path: &str, body_bytes: usize, stream: bool, directives: 
     .into_bytes()
 }
 
+/// A create of a video in the generic format with a prompt of about 800 bytes, as bytes on the wire.
+pub fn video_request_to(path: &str, model: &str) -> Vec<u8> {
+    let prompt = SENTENCES.repeat(SENTENCES_OF_MESSAGE);
+    let body = format!(
+        r#"{{"model":"{model}","prompt":"{prompt}","duration":5,"resolution":"720p","ratio":"16:9","seed":7}}"#
+    );
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer sk-demo\r\n\
+         content-type: application/json\r\naccept: application/json\r\nuser-agent: python-requests/2.34.0\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
 /// A text as SDKs write it, with escapes.
 const SENTENCES: &str = r#"Please summarise the report for a busy reader. It has \"quotes\", a few\nnew lines, and the odd accent: caf\u00e9. "#;
 /// Sentences of one message of a conversation.

@@ -32,6 +32,10 @@ pub const CONDITION: &str = "/condition/chat/completions";
 pub const EDIT: &str = "/edit/chat/completions";
 pub const CALLOUT: &str = "/callout/chat/completions";
 pub const CACHE: &str = "/cache/chat/completions";
+/// The path of creates of videos in the generic format, and models of families without and with expressions.
+pub const VIDEO: &str = "/v1/video/generations";
+pub const PLAIN_VIDEO_MODEL: &str = "bench-video";
+pub const COMPUTED_VIDEO_MODEL: &str = "bench-video-computed";
 /// Paths of routes with a plugin, which only [`add_plugins`] adds.
 pub const PLUGIN_ON_HEADERS: &str = "/plugin-headers/chat/completions";
 pub const PLUGIN_ON_BODIES: &str = "/plugin-bodies/chat/completions";
@@ -120,6 +124,55 @@ routes:
     protocol: chat
     request: [{{use: further}}, {{cache: {{ttl: 1h}}}}]
     response: [pass_sse, meter_usage]
+"#
+    )
+}
+
+/// A configuration whose route creates videos, with the filters of the shipped one.
+pub fn video_routes(endpoints: &Endpoints) -> String {
+    let Endpoints {
+        listen,
+        admin,
+        provider,
+        ..
+    } = endpoints;
+    format!(
+        r#"
+server: {{listen: "{listen}", admin: "{admin}", workers: 1}}
+callers:
+  - name: bench
+    key_sha256: f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7
+    models: ["*"]
+    limits: {{requests_per_minute: 100000000}}
+channels:
+  plain:
+    base_url: http://{provider}/api/v3
+    credential: {{bearer: sk-provider-credential}}
+    family: family-a
+    protocols: [video]
+    models: {{{PLAIN_VIDEO_MODEL}: provider-video-2026-08}}
+  computed:
+    base_url: http://{provider}
+    credential: {{bearer: sk-provider-credential}}
+    family: runway
+    protocols: [video]
+    models: {{{COMPUTED_VIDEO_MODEL}: gen4.5}}
+task_keys: [0123456789abcdef0123456789abcdef]
+routes:
+  - name: video
+    match: POST {VIDEO}
+    protocol: video
+    request:
+      - require_json
+      - authenticate
+      - limit_body: 32MiB
+      - route_model
+      - validate
+      - idempotency
+      - rate_limit
+      - store_media
+      - callbacks
+      - map_task: {{operation: create}}
 "#
     )
 }
