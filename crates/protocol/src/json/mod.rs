@@ -17,6 +17,7 @@ mod scan;
 mod string_block;
 mod tape;
 mod text;
+mod undecoded_string;
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ pub use error::{ExpectedToken, JsonError, JsonErrorKind};
 pub use node::{ArrayElements, DocumentNode, ObjectMembers, ValueKind};
 pub use text::quoted;
 
-pub(crate) use node::UndecodedString;
+pub(crate) use undecoded_string::UndecodedString;
 
 use std::fmt;
 

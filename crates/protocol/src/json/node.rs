@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use super::super::digits::parse_digits;
 use super::pointer_token::{array_index, unescaped};
-use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
+use super::tape::{TapeEntry, TapeEntryKind};
+use super::undecoded_string::UndecodedString;
 use super::{JsonDocument, keys, text};
 
 /// What a path shows of a key.
@@ -321,37 +322,11 @@ pub struct ObjectMembers<'a>(ContainerChildren<'a>);
 #[derive(Clone)]
 pub struct ArrayElements<'a>(ContainerChildren<'a>);
 
-/// The text of a string or key as it is written, between its quotes.
-#[derive(Clone, Copy)]
-pub(crate) struct UndecodedString<'a> {
-    pub bytes: &'a [u8],
-    spelling: StringFlags,
-}
-
 #[derive(Clone)]
 struct ContainerChildren<'a> {
     document: &'a JsonDocument,
     next: usize,
     left: usize,
-}
-
-impl<'a> UndecodedString<'a> {
-    #[inline]
-    fn from_entry(entry: &TapeEntry, body: &'a [u8]) -> Option<Self> {
-        let spelling = entry.spelling()?;
-        let bytes = entry.content(body);
-        Some(Self { bytes, spelling })
-    }
-
-    /// Whether the bytes must be decoded before they are compared.
-    #[inline]
-    pub fn is_escaped(self) -> bool {
-        self.spelling.escaped
-    }
-
-    pub fn decode(self) -> Cow<'a, str> {
-        text::decode(self.bytes, self.spelling)
-    }
 }
 
 impl<'a> ObjectMembers<'a> {
