@@ -4,6 +4,7 @@ A section takes the place of the same one in the first file of README.md. A part
 place in the file of the filter's page, tests/fixtures/filters/NAME.yaml.
 """
 
+import base64
 import hashlib
 import json
 import os
@@ -116,6 +117,8 @@ def variables(text):
             values[name] = "0" * 63 + "1"
         elif name.endswith("TASK_KEY"):
             values[name] = hashlib.sha256(name.encode()).hexdigest()
+        elif name.endswith("WEBHOOK_SECRET"):
+            values[name] = "whsec_" + base64.b64encode(hashlib.sha256(name.encode()).digest()).decode()
         else:
             values[name] = f"sk-docs-{name.lower().replace('_', '-')}-of-more-than-32-letters"
     return values

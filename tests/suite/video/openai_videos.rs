@@ -252,9 +252,10 @@ async fn a_video_is_deleted_once_its_deletion_is_stored() {
             let message = assert_error_body(Protocol::Videos, &deleted, 503);
             assert!(message.contains("try again"), "{message}");
             drop(lock);
-            assert_eq!(ask(&gateway, OPENAI, &id).await.status, 200);
         }
-        assert_eq!(cancel(&gateway, OPENAI, &id).await.status, 200);
+        // A change that was given up may still be stored later.
+        let deleted = cancel(&gateway, OPENAI, &id).await.status;
+        assert!(deleted == 200 || is_locked && deleted == 404, "{deleted}");
         assert_eq!(ask(&gateway, OPENAI, &id).await.status, 404);
     }
 }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use super::super::digits::parse_digits;
+use crate::digits::parse_digits;
+
 use super::pointer_token::{array_index, unescaped};
 use super::tape::{TapeEntry, TapeEntryKind};
 use super::undecoded_string::UndecodedString;
