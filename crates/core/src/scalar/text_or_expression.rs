@@ -29,7 +29,7 @@ impl JsonSchema for TextOrExpressionConfig {
         json_schema!({
             "description": "A text, or `{cel: …}` to compute it.",
             "type": ["string", "object"],
-            "properties": {"cel": {"type": "string"}},
+            "properties": {"cel": {"description": "Expression whose result is the text.", "type": "string"}},
             "required": ["cel"],
             "additionalProperties": false
         })
