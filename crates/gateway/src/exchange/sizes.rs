@@ -27,12 +27,12 @@ fn exchange_futures_stay_within_their_size_limits() {
         (
             "run",
             future_bytes(|exchange: Running| exchange.run()),
-            4_520,
+            4_660,
         ),
         (
             "attempt_each",
             future_bytes(|exchange: Running| exchange.attempt_each(Arc::from([]))),
-            4_440,
+            4_560,
         ),
         (
             "judge",
@@ -41,7 +41,7 @@ fn exchange_futures_stay_within_their_size_limits() {
                     attempts.evaluate(response, lease)
                 },
             ),
-            2_050,
+            2_100,
         ),
         (
             "relay",
