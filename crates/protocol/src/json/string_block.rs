@@ -7,19 +7,22 @@ const PART_BYTES: usize = 16;
 /// The longest block.
 const BLOCK_BYTES_MAX: usize = 64;
 
-/// Classifies the bytes of blocks of a certain length. Bit n of a mask is about byte n.
+/// The bytes of a block that matter to the scan of a string. Bit n is about byte n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StringBlockMasks {
+    /// Quotes, backslashes and control characters, and what is after the end of the text.
+    pub specials: u64,
+    /// Bytes that are not ASCII.
+    pub high: u64,
+}
+
+/// Classifies the bytes of blocks of a certain length.
 pub(super) trait BlockClassifier {
     /// The number of bytes of a block.
     const BYTES: usize;
 
-    /// Quotes, backslashes and control characters among `BYTES` bytes, and what is after the end of the text.
-    fn specials(block: &[u8]) -> u64;
-
-    /// Which of `BYTES` bytes are not ASCII.
-    fn high(block: &[u8]) -> u64;
-
-    /// Whether any of `BYTES` bytes is not ASCII.
-    fn has_high(block: &[u8]) -> bool;
+    /// Classifies `BYTES` bytes.
+    fn classify(block: &[u8]) -> StringBlockMasks;
 }
 
 /// Classifies 16 times `PARTS` bytes, on every processor.
@@ -33,23 +36,25 @@ pub(super) type LargeBlocks = PortableClassifier<4>;
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx2::Avx2Classifier;
 
-/// The special bytes of the block that begins at `at`.
-#[inline(always)]
-pub(super) fn specials_at<C: BlockClassifier>(bytes: &[u8], at: usize) -> u64 {
-    let rest = &bytes[at..];
-    match rest.get(..C::BYTES) {
-        Some(block) => C::specials(block),
-        None => C::specials(&last_block(rest)[..C::BYTES]),
+impl StringBlockMasks {
+    /// The block that begins at `at`.
+    #[inline(always)]
+    pub fn at<C: BlockClassifier>(bytes: &[u8], at: usize) -> Self {
+        let rest = &bytes[at..];
+        match rest.get(..C::BYTES) {
+            Some(block) => C::classify(block),
+            None => Self::last::<C>(rest),
+        }
     }
-}
 
-/// The block of the last bytes of a text, which are fewer than those of a block.
-#[cold]
-pub(super) fn last_block(rest: &[u8]) -> [u8; BLOCK_BYTES_MAX] {
-    // Zeros are control characters, so that the scan stops at the end.
-    let mut block = [0; BLOCK_BYTES_MAX];
-    block[..rest.len()].copy_from_slice(rest);
-    block
+    /// The block of the last bytes of a text.
+    #[cold]
+    fn last<C: BlockClassifier>(rest: &[u8]) -> Self {
+        // Zeros are control characters, so that the scan stops at the end.
+        let mut block = [0; BLOCK_BYTES_MAX];
+        block[..rest.len()].copy_from_slice(rest);
+        C::classify(&block[..C::BYTES])
+    }
 }
 
 /// With this bit inverted, the quote comes right after the control characters, and nothing else does.
@@ -59,41 +64,25 @@ impl<const PARTS: usize> BlockClassifier for PortableClassifier<PARTS> {
     const BYTES: usize = PARTS * PART_BYTES;
 
     #[inline(always)]
-    fn specials(block: &[u8]) -> u64 {
-        mask(block, |part| {
+    fn classify(block: &[u8]) -> StringBlockMasks {
+        let (parts, _) = block[..Self::BYTES].as_chunks::<PART_BYTES>();
+        let (mut specials, mut high) = (0, 0);
+        for (index, part) in parts.iter().enumerate() {
+            let part = u8x16::new(*part);
             let inverted = part ^ u8x16::splat(INVERTED_BIT);
             let is_quote_or_control = inverted.min(u8x16::splat(b' ')).simd_eq(inverted);
-            is_quote_or_control | part.simd_eq(u8x16::splat(b'\\'))
-        })
+            let is_special = is_quote_or_control | part.simd_eq(u8x16::splat(b'\\'));
+            specials |= u64::from(is_special.to_bitmask()) << (index * PART_BYTES);
+            high |= u64::from(part.to_bitmask()) << (index * PART_BYTES);
+        }
+        StringBlockMasks { specials, high }
     }
-
-    #[inline(always)]
-    fn high(block: &[u8]) -> u64 {
-        mask(block, |part| part)
-    }
-
-    #[inline(always)]
-    fn has_high(block: &[u8]) -> bool {
-        Self::high(block) != 0
-    }
-}
-
-/// The high bits of the bytes that `select` makes of each part of a block.
-#[inline(always)]
-fn mask(block: &[u8], select: impl Fn(u8x16) -> u8x16) -> u64 {
-    let (parts, _) = block.as_chunks::<PART_BYTES>();
-    let mut mask = 0;
-    for (index, part) in parts.iter().enumerate() {
-        let selected = select(u8x16::new(*part)).to_bitmask();
-        mask |= u64::from(selected) << (index * PART_BYTES);
-    }
-    mask
 }
 
 /// The instructions of AVX2, which not every processor has, so that the compiler uses them only where it is told to.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{BLOCK_BYTES_MAX, BlockClassifier, INVERTED_BIT};
+    use super::{BLOCK_BYTES_MAX, BlockClassifier, INVERTED_BIT, StringBlockMasks};
     use std::arch::x86_64::{
         __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
         _mm256_or_si256, _mm256_set1_epi8, _mm256_xor_si256,
@@ -104,55 +93,41 @@ mod avx2 {
     /// For blocks of 64 bytes, on processors with AVX2. Used only in functions that are compiled for AVX2.
     pub struct Avx2Classifier;
 
-    // SAFETY of all calls: the scan uses this classifier only if the processor has AVX2.
     impl BlockClassifier for Avx2Classifier {
         const BYTES: usize = BLOCK_BYTES_MAX;
 
         #[inline(always)]
-        fn specials(block: &[u8]) -> u64 {
-            unsafe { mask(halves(block).map(|half| specials(half))) }
-        }
-
-        #[inline(always)]
-        fn high(block: &[u8]) -> u64 {
-            unsafe { mask(halves(block)) }
-        }
-
-        #[inline(always)]
-        fn has_high(block: &[u8]) -> bool {
-            unsafe {
-                let [first, second] = halves(block);
-                _mm256_movemask_epi8(_mm256_or_si256(first, second)) != 0
-            }
+        fn classify(block: &[u8]) -> StringBlockMasks {
+            // SAFETY: the scan uses this classifier only if the processor has AVX2.
+            unsafe { classify(block) }
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn halves(block: &[u8]) -> [__m256i; 2] {
+    fn classify(block: &[u8]) -> StringBlockMasks {
         let ([first, second], _) = block.as_chunks::<HALF_BYTES>() else {
             unreachable!("a block has two halves");
         };
-        // SAFETY: the pointers are valid for the 32 bytes, and the loads need no alignment.
-        [first, second].map(|half| unsafe { _mm256_loadu_si256(half.as_ptr().cast::<__m256i>()) })
+        let (first, second) = (half(first), half(second));
+        StringBlockMasks {
+            specials: u64::from(first.0) | u64::from(second.0) << HALF_BYTES,
+            high: u64::from(first.1) | u64::from(second.1) << HALF_BYTES,
+        }
     }
 
-    /// The high bits of the bytes of two halves.
+    /// The special bytes of a half, and those that are not ASCII.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn mask([first, second]: [__m256i; 2]) -> u64 {
-        let bits = |half| u64::from(_mm256_movemask_epi8(half).cast_unsigned());
-        bits(first) | bits(second) << HALF_BYTES
-    }
-
-    /// Bytes whose high bits tell the special bytes of a half.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn specials(half: __m256i) -> __m256i {
+    fn half(half: &[u8; HALF_BYTES]) -> (u32, u32) {
+        // SAFETY: the pointer is valid for the 32 bytes, and the load needs no alignment.
+        let half = unsafe { _mm256_loadu_si256(half.as_ptr().cast::<__m256i>()) };
         let all = |byte: u8| _mm256_set1_epi8(byte.cast_signed());
         let inverted = _mm256_xor_si256(half, all(INVERTED_BIT));
         let is_quote_or_control = _mm256_cmpeq_epi8(_mm256_min_epu8(inverted, all(b' ')), inverted);
-        _mm256_or_si256(is_quote_or_control, _mm256_cmpeq_epi8(half, all(b'\\')))
+        let is_special = _mm256_or_si256(is_quote_or_control, _mm256_cmpeq_epi8(half, all(b'\\')));
+        let bits = |bytes| _mm256_movemask_epi8(bytes).cast_unsigned();
+        (bits(is_special), bits(half))
     }
 }
 
@@ -166,12 +141,11 @@ mod tests {
                 let mut block = vec![b'a'; C::BYTES];
                 block[position] = byte;
                 let is_special = byte < b' ' || b"\"\\".contains(&byte);
-                let expected = (
-                    u64::from(is_special) << position,
-                    u64::from(byte >= 0x80) << position,
-                    byte >= 0x80,
-                );
-                let found = (C::specials(&block), C::high(&block), C::has_high(&block));
+                let expected = StringBlockMasks {
+                    specials: u64::from(is_special) << position,
+                    high: u64::from(byte >= 0x80) << position,
+                };
+                let found = StringBlockMasks::at::<C>(&block, 0);
                 assert_eq!(found, expected, "{byte} at {position} of {}", C::BYTES);
             }
         }
@@ -191,10 +165,14 @@ mod tests {
     fn what_is_behind_the_end_is_special() {
         let text = b"abcdefghijklmnopqrs";
         for (at, specials) in [(0, 0), (3, 0), (4, 1 << 15), (18, 0xFFFE), (19, 0xFFFF)] {
-            assert_eq!(specials_at::<SmallBlocks>(text, at), specials, "{at}");
+            assert_eq!(
+                StringBlockMasks::at::<SmallBlocks>(text, at).specials,
+                specials,
+                "{at}"
+            );
         }
         for (at, length) in [(0, 19), (18, 1), (19, 0)] {
-            let specials = specials_at::<LargeBlocks>(text, at);
+            let specials = StringBlockMasks::at::<LargeBlocks>(text, at).specials;
             assert_eq!(specials, u64::MAX << length, "{at}");
         }
     }

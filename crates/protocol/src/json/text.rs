@@ -8,7 +8,9 @@ use bytes::Bytes;
 use super::byte_set::byte_set;
 use super::error::{ExpectedToken, JsonErrorKind};
 #[cfg(target_arch = "x86_64")]
-use super::string_block::{Avx2Classifier, BlockClassifier, LargeBlocks, SmallBlocks, last_block};
+use super::string_block::{
+    Avx2Classifier, BlockClassifier, LargeBlocks, SmallBlocks, StringBlockMasks,
+};
 use super::tape::StringFlags;
 
 /// The value of each hexadecimal digit; 16 for other bytes.
@@ -52,11 +54,11 @@ const SHORT_BYTES: usize = SmallBlocks::BYTES;
 #[inline]
 pub(super) fn end_of_plain(bytes: &[u8], start: usize) -> Option<usize> {
     let content = start + 1;
-    let block = bytes.get(content..content + SHORT_BYTES)?;
-    let length = SmallBlocks::specials(block).trailing_zeros() as usize;
+    let block = SmallBlocks::classify(bytes.get(content..content + SHORT_BYTES)?);
+    let length = block.specials.trailing_zeros() as usize;
     let is_plain = length < SHORT_BYTES
         && bytes[content + length] == b'"'
-        && SmallBlocks::high(block) & !(u64::MAX << length) == 0;
+        && block.high & !(u64::MAX << length) == 0;
     is_plain.then_some(content + length + 1)
 }
 
@@ -88,11 +90,8 @@ pub(super) fn scan(
 #[inline(never)]
 fn scan_long(bytes: &[u8], scan: &mut StringScanState) -> Result<usize, (usize, JsonErrorKind)> {
     #[cfg(target_arch = "x86_64")]
-    let quote = match is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-    {
-        // SAFETY: the processor has all three.
+    let quote = match is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
         true => unsafe { scan_avx2_blocks(bytes, scan) },
         false => scan_blocks::<LargeBlocks>(bytes, scan, usize::MAX),
     };
@@ -102,7 +101,7 @@ fn scan_long(bytes: &[u8], scan: &mut StringScanState) -> Result<usize, (usize, 
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[target_feature(enable = "avx2")]
 fn scan_avx2_blocks(
     bytes: &[u8],
     scan: &mut StringScanState,
@@ -122,26 +121,17 @@ fn scan_blocks<C: BlockClassifier>(
         mut has_escapes,
         ..
     } = *scan;
-    let mut has_high = scan.has_high;
+    let mut high = 0;
     'blocks: while at < until {
-        let last;
-        let block = match bytes[at..].get(..C::BYTES) {
-            Some(block) => block,
-            None => {
-                last = last_block(&bytes[at..]);
-                &last[..C::BYTES]
-            }
-        };
-        let had_high = has_high;
-        has_high |= C::has_high(block);
-        let mut specials = C::specials(block);
+        let block = StringBlockMasks::at::<C>(bytes, at);
+        let mut specials = block.specials;
         while specials != 0 {
             let offset = specials.trailing_zeros() as usize;
             let special = at + offset;
             // Most escapes: two bytes of one block.
-            if let Some(escaped) = block.get(offset + 1)
-                && block[offset] == b'\\'
+            if let Some([b'\\', escaped]) = bytes.get(special..special + 2)
                 && IS_SHORT_ESCAPE[usize::from(*escaped)]
+                && offset + 1 < C::BYTES
             {
                 has_escapes = true;
                 specials &= !(0b11 << offset);
@@ -150,7 +140,8 @@ fn scan_blocks<C: BlockClassifier>(
             match bytes.get(special) {
                 Some(b'"') => {
                     scan.has_escapes = has_escapes;
-                    scan.has_high = had_high || C::high(block) & !(u64::MAX << offset) != 0;
+                    high |= block.high & !(u64::MAX << offset);
+                    scan.has_high |= high != 0;
                     return Ok(Some(special));
                 }
                 Some(b'\\') => {
@@ -163,6 +154,7 @@ fn scan_blocks<C: BlockClassifier>(
                     let after = offset + length;
                     if after >= C::BYTES {
                         // All bytes of an escape are ASCII.
+                        high |= block.high;
                         at += after;
                         continue 'blocks;
                     }
@@ -175,12 +167,13 @@ fn scan_blocks<C: BlockClassifier>(
                 }
             }
         }
+        high |= block.high;
         at += C::BYTES;
     }
     *scan = StringScanState {
         at,
         has_escapes,
-        has_high,
+        has_high: scan.has_high | (high != 0),
     };
     Ok(None)
 }
@@ -188,9 +181,9 @@ fn scan_blocks<C: BlockClassifier>(
 /// The length of the escape at the start of `bytes`, if it is a frequent one: without a call, unlike [`escape`].
 #[inline(always)]
 fn frequent_escape_length(bytes: &[u8]) -> Option<usize> {
-    match hex(bytes) {
-        Some(0..0xD800) => Some(6),
-        _ => IS_SHORT_ESCAPE[usize::from(*bytes.get(1)?)].then_some(2),
+    match bytes.get(1) {
+        Some(byte) if IS_SHORT_ESCAPE[usize::from(*byte)] => Some(2),
+        _ => matches!(hex(bytes), Some(0..0xD800)).then_some(6),
     }
 }
 
