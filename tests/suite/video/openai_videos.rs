@@ -251,6 +251,7 @@ async fn a_video_is_deleted_once_its_deletion_is_stored() {
             let deleted = cancel(&gateway, OPENAI, &id).await;
             let message = assert_error_body(Protocol::Videos, &deleted, 503);
             assert!(message.contains("try again"), "{message}");
+            assert_eq!(ask(&gateway, OPENAI, &id).await.status, 200);
             drop(lock);
         }
         // A change that was given up may still be stored later.
