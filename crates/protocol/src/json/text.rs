@@ -128,15 +128,6 @@ fn scan_blocks<C: BlockClassifier>(
         while specials != 0 {
             let offset = specials.trailing_zeros() as usize;
             let special = at + offset;
-            // Most escapes: two bytes of one block.
-            if let Some([b'\\', escaped]) = bytes.get(special..special + 2)
-                && IS_SHORT_ESCAPE[usize::from(*escaped)]
-                && offset + 1 < C::BYTES
-            {
-                has_escapes = true;
-                specials &= !(0b11 << offset);
-                continue;
-            }
             match bytes.get(special) {
                 Some(b'"') => {
                     scan.has_escapes = has_escapes;
