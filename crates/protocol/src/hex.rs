@@ -22,6 +22,18 @@ pub fn write_digits(bytes: &[u8], text: &mut [u8]) {
     }
 }
 
+/// The bytes that hexadecimal digits write, of either case; `None` for another text.
+pub fn parse(digits: &[u8]) -> Option<Vec<u8>> {
+    let byte = |pair: &[u8]| {
+        let [high, low] = pair else {
+            return None;
+        };
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()
+    };
+    digits.chunks(2).map(byte).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +45,11 @@ mod tests {
             let mut written = vec![0; digits.len()];
             write_digits(bytes, &mut written);
             assert_eq!(written, digits.as_bytes());
+            assert_eq!(parse(digits.as_bytes()).as_deref(), Some(bytes));
+        }
+        assert_eq!(parse(b"Ff0A").as_deref(), Some(&b"\xff\x0a"[..]));
+        for other in ["0", "000", "0g", "+f", " f"] {
+            assert_eq!(parse(other.as_bytes()), None, "{other}");
         }
     }
 }

@@ -121,7 +121,8 @@ const CASES: &[CheckCase] = &[
     },
 ];
 
-fn check(folder: &Folder, config: &Value) -> (bool, String) {
+/// What `headgate check` prints about a configuration, and whether it is valid.
+pub fn check(folder: &Folder, config: &Value) -> (bool, String) {
     let file = folder.write("routes.yaml", config.to_string());
     let output = Command::new(BINARY)
         .arg("check")

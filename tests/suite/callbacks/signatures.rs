@@ -1,7 +1,7 @@
 //! Callbacks that vendors sign: true ones are taken, and forged ones have no effect.
 
+use super::check::check;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::process::BINARY;
 use crate::harness::receiver::callback_config;
 use crate::harness::signed_vendors::{
     FAL, REPLICATE, SignedVendors, VendorCallback, add_channels, fal_signature,
@@ -11,7 +11,6 @@ use crate::harness::{Request, ScriptedProvider, ScriptedResponse, Simulator, eve
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The header of a family that has the signature, and a signature of the right form by nobody.
@@ -250,15 +249,8 @@ async fn check_reports_secrets_of_callbacks_that_are_missing_or_of_no_use() {
             "https://vendor.example/jwks.json",
         );
         config["channels"][family]["callback_secrets"] = secrets;
-        let file = folder.write("routes.yaml", config.to_string());
-        let output = Command::new(BINARY)
-            .arg("check")
-            .arg(file)
-            .output()
-            .unwrap();
-        let report = [output.stdout, output.stderr].concat();
-        let report = String::from_utf8(report).unwrap();
-        assert_eq!(output.status.success(), is_valid, "{words}: {report}");
+        let (is_accepted, report) = check(&folder, &config);
+        assert_eq!(is_accepted, is_valid, "{words}: {report}");
         assert!(report.contains(words), "{words}: {report}");
         assert!(!report.contains("whsec_C2"), "{report}");
     }

@@ -3,7 +3,7 @@
 use super::limits::CallerLimits;
 use super::verified_keys::VerifiedKeys;
 use super::webhook_secret::CallerDeliverySigningKey;
-use headgate_protocol::hex::HexDisplay;
+use headgate_protocol::hex::{self, HexDisplay};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
@@ -49,15 +49,8 @@ impl KeyDigest {
 
     /// Parses 64 hex digits; `None` for any other text.
     pub fn from_hex(hex: &str) -> Option<Self> {
-        if hex.len() != 64 || !hex.is_ascii() {
-            return None;
-        }
-        let mut digest = [0; 32];
-        for (byte, pair) in digest.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
-            let pair = std::str::from_utf8(pair).ok()?;
-            *byte = u8::from_str_radix(pair, 16).ok()?;
-        }
-        Some(Self(digest))
+        let digest = hex::parse(hex.as_bytes())?;
+        digest.try_into().ok().map(Self)
     }
 
     /// Whether the digests are equal, in a time that does not depend on where they differ.

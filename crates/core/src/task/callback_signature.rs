@@ -6,6 +6,7 @@ mod tests;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use headgate_protocol::hex::{self, HexDisplay};
 use hmac::{Hmac, Mac};
 use http::{HeaderMap, HeaderName};
 use ring::signature::{ED25519, UnparsedPublicKey};
@@ -183,7 +184,7 @@ impl CallbackSignatureScheme {
                 SignedPart::Header(name) => text.extend_from_slice(only(headers, name)?),
                 SignedPart::Body => text.extend_from_slice(body),
                 SignedPart::BodySha256 => {
-                    let digest = format!("{:x}", Sha256::digest(body));
+                    let digest = HexDisplay(&Sha256::digest(body)).to_string();
                     text.extend_from_slice(digest.as_bytes());
                 }
             }
@@ -259,18 +260,9 @@ impl SignatureEncoding {
     fn decode(self, text: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Base64 => STANDARD.decode(text).ok(),
-            Self::Hex => text.chunks(2).map(byte).collect(),
+            Self::Hex => hex::parse(text),
         }
     }
-}
-
-/// The byte that two hexadecimal digits write.
-fn byte(pair: &[u8]) -> Option<u8> {
-    let [high, low] = pair else {
-        return None;
-    };
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()
 }
 
 /// The value of a header that must be there once.

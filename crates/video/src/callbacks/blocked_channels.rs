@@ -1,7 +1,8 @@
 //! The channels whose tasks cannot be queried or lead to no event, so that each is logged once.
 
+use headgate_core::state::lock::lock;
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Names of channels.
 #[derive(Default)]
@@ -19,6 +20,6 @@ impl LoggedBlockedChannels {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashSet<Box<str>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

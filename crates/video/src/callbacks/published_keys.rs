@@ -5,9 +5,10 @@ mod tests;
 
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::filter::fetch::{FetchLimits, ResponseFileFetcher};
+use headgate_core::state::lock::lock;
 use headgate_core::task::callback_signature::CallbackVerificationKey;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -113,7 +114,7 @@ impl PublishedKeyCache {
     }
 
     fn set(&self, url: &str) -> Arc<PublishedKeySet> {
-        let mut sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sets = lock(&self.0);
         if let Some(set) = sets.get(url) {
             return set.clone();
         }
@@ -123,7 +124,7 @@ impl PublishedKeyCache {
 
 impl PublishedKeySet {
     fn known(&self) -> MutexGuard<'_, KnownKeys> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// Fetches the keys; those that are known stay if that fails.

@@ -1,9 +1,10 @@
 //! What filters and requests leave to the worker of this process. Outlives snapshots.
 
 use super::counters::{CallbackCounters, DeliveryOutcome};
+use headgate_core::state::lock::lock;
 use headgate_core::task::id::TaskId;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// The maximum number of tasks that wait to be bound to their subscriptions.
@@ -133,7 +134,7 @@ impl CallbackWorkerQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<QueuedSubscriptionChange>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The log lines about refused callbacks: at most one a minute for each channel, since anyone can send callbacks.
 
+use headgate_core::state::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -14,7 +15,7 @@ pub struct RefusalLog(Mutex<HashMap<Box<str>, (Instant, u64)>>);
 impl RefusalLog {
     /// Notes a refusal; returns how many refusals a line stands for that is to be logged now.
     pub fn note(&self, channel: &str) -> Option<u64> {
-        let mut channels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut channels = lock(&self.0);
         let now = Instant::now();
         match channels.get_mut(channel) {
             Some((last, later)) if now.duration_since(*last) < INTERVAL => {

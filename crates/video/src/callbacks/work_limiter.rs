@@ -2,8 +2,9 @@
 //! delays only its own work. Work that gets no permit gets a time at which one is expected to be free.
 
 use headgate_core::state::calendar::whole_ms;
+use headgate_core::state::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 /// How long a piece of work is expected to take before one on its key has ended.
@@ -126,7 +127,7 @@ impl WorkLimiter {
     }
 
     fn lock(&self) -> MutexGuard<'_, InFlightWorkTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 

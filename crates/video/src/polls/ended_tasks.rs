@@ -1,7 +1,8 @@
 //! Tasks that a query or a cancel found to have ended, for the delivery of their status.
 
+use headgate_core::state::lock::lock;
 use headgate_core::task::family::TaskCharge;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
 /// The maximum number of tasks that wait; without a reader, further ones are dropped.
@@ -31,18 +32,18 @@ impl EndedTaskQueue {
 
     /// Takes all tasks.
     pub fn take(&self) -> Vec<EndedTask> {
-        std::mem::take(&mut self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut lock(&self.tasks))
     }
 
     /// Keeps tasks for the next time, without waking a reader.
     pub fn put_back(&self, tasks: impl Iterator<Item = EndedTask>) {
-        let mut kept = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.tasks);
         let room = WAITING_MAX.saturating_sub(kept.len());
         kept.extend(tasks.take(room));
     }
 
     pub(super) fn put(&self, task: EndedTask) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = lock(&self.tasks);
         if tasks.len() < WAITING_MAX {
             tasks.push(task);
         }

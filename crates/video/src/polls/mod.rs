@@ -29,6 +29,7 @@ pub use task_states::LastSeenTaskStates;
 use bytes::Bytes;
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
+use headgate_core::state::lock::lock;
 use headgate_core::state::per_second_limiter::PerSecondLimiter;
 use headgate_core::subrequest::SubrequestFuture;
 use headgate_core::task::family::VideoFamily;
@@ -39,7 +40,7 @@ use query_budget::NO_ROOM_RETRY;
 use single_flight::{FlightRole, SingleFlight};
 use status_cache::StatusCache;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// The status cache and the queries in flight. Outlives snapshots.
@@ -316,8 +317,4 @@ fn aborted_query_fault() -> Fault {
         FaultKind::Internal,
         "internal error: the query was aborted; query the task again",
     )
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,6 @@
 //! Single flight: concurrent calls for the same key share one execution.
 
+use headgate_core::state::lock::lock;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -93,7 +94,7 @@ impl<T> Drop for InFlightCall<T> {
         let Some(all) = self.all.upgrade() else {
             return;
         };
-        let mut in_flight = all.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut in_flight = lock(&all.in_flight);
         // Another call may have started for the same key.
         if in_flight
             .get(&self.key)

@@ -1,10 +1,11 @@
 //! The states of tasks as this process saw them last, for operators.
 
 use super::{TaskStatusFetcher, task_key};
+use headgate_core::state::lock::lock;
 use headgate_core::task::id::TaskId;
 use headgate_core::task::state::TaskState;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Number of tasks that are counted; further ones are not.
@@ -41,7 +42,7 @@ impl TaskStatusFetcher {
 impl LastSeenTaskStates {
     /// Records that a task has this state now.
     pub(super) fn record(&self, key: &Arc<str>, state: TaskState, now: Instant) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = lock(&self.tasks);
         if let Some(task) = tasks.get_mut(key) {
             let state = state.after(task.state);
             // An ended task is not counted for longer because somebody still asks for it.
@@ -60,7 +61,7 @@ impl LastSeenTaskStates {
 
     /// Number of tasks in each state, in the order of [`TaskState::ALL`].
     pub fn counts(&self, now: Instant) -> [u64; TaskState::ALL.len()] {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = lock(&self.tasks);
         tasks.retain(|_, task| task.is_shown(now));
         let mut counts = [0; TaskState::ALL.len()];
         for task in tasks.values() {

@@ -9,6 +9,7 @@ use headgate_core::catalog::caller::Caller;
 use headgate_core::filter::fetch::FetchError;
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
 use headgate_core::state::calendar::unix_ms;
+use headgate_core::state::lock::lock;
 use headgate_core::task::family::CallbackTarget;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::quoted;
@@ -66,7 +67,7 @@ impl AttemptSubscriptions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<AttemptSubscription>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
