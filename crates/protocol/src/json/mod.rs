@@ -15,6 +15,7 @@ mod number;
 mod pointer_token;
 mod scan;
 mod string_block;
+mod string_scan;
 mod tape;
 mod text;
 mod undecoded_string;

@@ -2,7 +2,7 @@
 
 use super::error::{ExpectedToken, JsonError, JsonErrorKind};
 use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
-use super::{JsonLimits, keys, number, text};
+use super::{JsonLimits, keys, number, string_scan, text};
 
 /// Scans the whole body; the first entry of the tape is the outermost value.
 pub(super) fn scan(body: &[u8], limits: &JsonLimits) -> Result<Vec<TapeEntry>, JsonError> {
@@ -136,9 +136,9 @@ impl JsonTapeBuilder<'_> {
     #[inline(always)]
     fn string(&mut self, shape: fn(StringFlags) -> TapeEntryKind) -> Result<(), JsonError> {
         let start = self.at;
-        let (end, flags) = match text::end_of_plain(self.body, start) {
+        let (end, flags) = match string_scan::end_of_plain(self.body, start) {
             Some(end) => (end, StringFlags::PLAIN),
-            None => text::scan(self.body, start)
+            None => string_scan::scan(self.body, start)
                 .map_err(|(offset, reason)| self.malformed(offset, reason))?,
         };
         self.push(start, end, shape(flags));

@@ -4,7 +4,7 @@
 //! wrong range of the same bytes, but never a panic.
 
 use super::byte_set::byte_set;
-use super::string_block::{BlockClassifier, SmallBlocks, StringBlockMasks};
+use super::string_block::{BlockClassifier, SmallBlocks, specials_at};
 use std::ops::Range;
 
 /// The value at a path of keys; keys that are written with escapes do not match.
@@ -264,7 +264,7 @@ impl<'a> RawCursor<'a> {
 fn string_end(json: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     'blocks: while at < json.len() {
-        let mut specials = StringBlockMasks::at::<SmallBlocks>(json, at).specials;
+        let mut specials = specials_at::<SmallBlocks>(json, at);
         while specials != 0 {
             let special = at + specials.trailing_zeros() as usize;
             match json.get(special)? {

@@ -7,22 +7,19 @@ const PART_BYTES: usize = 16;
 /// The longest block.
 const BLOCK_BYTES_MAX: usize = 64;
 
-/// The bytes of a block that matter to the scan of a string. Bit n is about byte n.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StringBlockMasks {
-    /// Quotes, backslashes and control characters, and what is after the end of the text.
-    pub specials: u64,
-    /// Bytes that are not ASCII.
-    pub high: u64,
-}
-
-/// Classifies the bytes of blocks of a certain length.
+/// Classifies the bytes of blocks of a certain length. Bit n of a mask is about byte n.
 pub(super) trait BlockClassifier {
     /// The number of bytes of a block.
     const BYTES: usize;
 
-    /// Classifies `BYTES` bytes.
-    fn classify(block: &[u8]) -> StringBlockMasks;
+    /// Quotes, backslashes and control characters among `BYTES` bytes, and what is after the end of the text.
+    fn specials(block: &[u8]) -> u64;
+
+    /// Which of `BYTES` bytes are not ASCII.
+    fn high(block: &[u8]) -> u64;
+
+    /// Not 0 if any of `BYTES` bytes is not ASCII.
+    fn any_high(block: &[u8]) -> u64;
 }
 
 /// Classifies 16 times `PARTS` bytes, on every processor.
@@ -36,25 +33,23 @@ pub(super) type LargeBlocks = PortableClassifier<4>;
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx2::Avx2Classifier;
 
-impl StringBlockMasks {
-    /// The block that begins at `at`.
-    #[inline(always)]
-    pub fn at<C: BlockClassifier>(bytes: &[u8], at: usize) -> Self {
-        let rest = &bytes[at..];
-        match rest.get(..C::BYTES) {
-            Some(block) => C::classify(block),
-            None => Self::last::<C>(rest),
-        }
+/// The special bytes of the block that begins at `at`.
+#[inline(always)]
+pub(super) fn specials_at<C: BlockClassifier>(bytes: &[u8], at: usize) -> u64 {
+    let rest = &bytes[at..];
+    match rest.get(..C::BYTES) {
+        Some(block) => C::specials(block),
+        None => C::specials(&last_block(rest)[..C::BYTES]),
     }
+}
 
-    /// The block of the last bytes of a text.
-    #[cold]
-    fn last<C: BlockClassifier>(rest: &[u8]) -> Self {
-        // Zeros are control characters, so that the scan stops at the end.
-        let mut block = [0; BLOCK_BYTES_MAX];
-        block[..rest.len()].copy_from_slice(rest);
-        C::classify(&block[..C::BYTES])
-    }
+/// The block of the last bytes of a text, which are fewer than those of a block.
+#[cold]
+pub(super) fn last_block(rest: &[u8]) -> [u8; BLOCK_BYTES_MAX] {
+    // Zeros are control characters, so that the scan stops at the end.
+    let mut block = [0; BLOCK_BYTES_MAX];
+    block[..rest.len()].copy_from_slice(rest);
+    block
 }
 
 /// With this bit inverted, the quote comes right after the control characters, and nothing else does.
@@ -64,25 +59,41 @@ impl<const PARTS: usize> BlockClassifier for PortableClassifier<PARTS> {
     const BYTES: usize = PARTS * PART_BYTES;
 
     #[inline(always)]
-    fn classify(block: &[u8]) -> StringBlockMasks {
-        let (parts, _) = block[..Self::BYTES].as_chunks::<PART_BYTES>();
-        let (mut specials, mut high) = (0, 0);
-        for (index, part) in parts.iter().enumerate() {
-            let part = u8x16::new(*part);
+    fn specials(block: &[u8]) -> u64 {
+        mask(block, |part| {
             let inverted = part ^ u8x16::splat(INVERTED_BIT);
             let is_quote_or_control = inverted.min(u8x16::splat(b' ')).simd_eq(inverted);
-            let is_special = is_quote_or_control | part.simd_eq(u8x16::splat(b'\\'));
-            specials |= u64::from(is_special.to_bitmask()) << (index * PART_BYTES);
-            high |= u64::from(part.to_bitmask()) << (index * PART_BYTES);
-        }
-        StringBlockMasks { specials, high }
+            is_quote_or_control | part.simd_eq(u8x16::splat(b'\\'))
+        })
     }
+
+    #[inline(always)]
+    fn high(block: &[u8]) -> u64 {
+        mask(block, |part| part)
+    }
+
+    #[inline(always)]
+    fn any_high(block: &[u8]) -> u64 {
+        Self::high(block)
+    }
+}
+
+/// The high bits of the bytes that `select` makes of each part of a block.
+#[inline(always)]
+fn mask(block: &[u8], select: impl Fn(u8x16) -> u8x16) -> u64 {
+    let (parts, _) = block.as_chunks::<PART_BYTES>();
+    let mut mask = 0;
+    for (index, part) in parts.iter().enumerate() {
+        let selected = select(u8x16::new(*part)).to_bitmask();
+        mask |= u64::from(selected) << (index * PART_BYTES);
+    }
+    mask
 }
 
 /// The instructions of AVX2, which not every processor has, so that the compiler uses them only where it is told to.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{BLOCK_BYTES_MAX, BlockClassifier, INVERTED_BIT, StringBlockMasks};
+    use super::{BLOCK_BYTES_MAX, BlockClassifier, INVERTED_BIT};
     use std::arch::x86_64::{
         __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
         _mm256_or_si256, _mm256_set1_epi8, _mm256_xor_si256,
@@ -93,41 +104,92 @@ mod avx2 {
     /// For blocks of 64 bytes, on processors with AVX2. Used only in functions that are compiled for AVX2.
     pub struct Avx2Classifier;
 
+    impl Avx2Classifier {
+        /// Whether this processor has AVX2, and the instructions on bits that came with it.
+        pub fn is_supported() -> bool {
+            is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+        }
+    }
+
+    // SAFETY of all calls: the scan uses this classifier only where it is supported. They are calls of functions without
+    // closures: a closure is compiled without AVX2 where it is not inlined.
     impl BlockClassifier for Avx2Classifier {
         const BYTES: usize = BLOCK_BYTES_MAX;
 
         #[inline(always)]
-        fn classify(block: &[u8]) -> StringBlockMasks {
-            // SAFETY: the scan uses this classifier only if the processor has AVX2.
-            unsafe { classify(block) }
+        fn specials(block: &[u8]) -> u64 {
+            unsafe { specials(block) }
+        }
+
+        #[inline(always)]
+        fn high(block: &[u8]) -> u64 {
+            unsafe { high(block) }
+        }
+
+        #[inline(always)]
+        fn any_high(block: &[u8]) -> u64 {
+            unsafe { any_high(block) }
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn classify(block: &[u8]) -> StringBlockMasks {
+    fn specials(block: &[u8]) -> u64 {
+        let (first, second) = halves(block);
+        mask(special_bytes(first), special_bytes(second))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn high(block: &[u8]) -> u64 {
+        let (first, second) = halves(block);
+        mask(first, second)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn any_high(block: &[u8]) -> u64 {
+        let (first, second) = halves(block);
+        let either = _mm256_or_si256(first, second);
+        u64::from(_mm256_movemask_epi8(either).cast_unsigned())
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn halves(block: &[u8]) -> (__m256i, __m256i) {
         let ([first, second], _) = block.as_chunks::<HALF_BYTES>() else {
             unreachable!("a block has two halves");
         };
-        let (first, second) = (half(first), half(second));
-        StringBlockMasks {
-            specials: u64::from(first.0) | u64::from(second.0) << HALF_BYTES,
-            high: u64::from(first.1) | u64::from(second.1) << HALF_BYTES,
-        }
+        (load(first), load(second))
     }
 
-    /// The special bytes of a half, and those that are not ASCII.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn half(half: &[u8; HALF_BYTES]) -> (u32, u32) {
+    fn load(half: &[u8; HALF_BYTES]) -> __m256i {
         // SAFETY: the pointer is valid for the 32 bytes, and the load needs no alignment.
-        let half = unsafe { _mm256_loadu_si256(half.as_ptr().cast::<__m256i>()) };
-        let all = |byte: u8| _mm256_set1_epi8(byte.cast_signed());
-        let inverted = _mm256_xor_si256(half, all(INVERTED_BIT));
-        let is_quote_or_control = _mm256_cmpeq_epi8(_mm256_min_epu8(inverted, all(b' ')), inverted);
-        let is_special = _mm256_or_si256(is_quote_or_control, _mm256_cmpeq_epi8(half, all(b'\\')));
-        let bits = |bytes| _mm256_movemask_epi8(bytes).cast_unsigned();
-        (bits(is_special), bits(half))
+        unsafe { _mm256_loadu_si256(half.as_ptr().cast::<__m256i>()) }
+    }
+
+    /// The high bits of the bytes of two halves.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn mask(first: __m256i, second: __m256i) -> u64 {
+        let first = _mm256_movemask_epi8(first).cast_unsigned();
+        let second = _mm256_movemask_epi8(second).cast_unsigned();
+        u64::from(first) | u64::from(second) << HALF_BYTES
+    }
+
+    /// Bytes whose high bits tell the special bytes of a half.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn special_bytes(half: __m256i) -> __m256i {
+        let inverted = _mm256_xor_si256(half, _mm256_set1_epi8(INVERTED_BIT.cast_signed()));
+        let spaces = _mm256_set1_epi8(b' '.cast_signed());
+        let is_quote_or_control = _mm256_cmpeq_epi8(_mm256_min_epu8(inverted, spaces), inverted);
+        let backslashes = _mm256_set1_epi8(b'\\'.cast_signed());
+        _mm256_or_si256(is_quote_or_control, _mm256_cmpeq_epi8(half, backslashes))
     }
 }
 
@@ -141,11 +203,16 @@ mod tests {
                 let mut block = vec![b'a'; C::BYTES];
                 block[position] = byte;
                 let is_special = byte < b' ' || b"\"\\".contains(&byte);
-                let expected = StringBlockMasks {
-                    specials: u64::from(is_special) << position,
-                    high: u64::from(byte >= 0x80) << position,
-                };
-                let found = StringBlockMasks::at::<C>(&block, 0);
+                let expected = (
+                    u64::from(is_special) << position,
+                    u64::from(byte >= 0x80) << position,
+                    byte >= 0x80,
+                );
+                let found = (
+                    C::specials(&block),
+                    C::high(&block),
+                    C::any_high(&block) != 0,
+                );
                 assert_eq!(found, expected, "{byte} at {position} of {}", C::BYTES);
             }
         }
@@ -156,7 +223,7 @@ mod tests {
         check_each_byte::<SmallBlocks>();
         check_each_byte::<LargeBlocks>();
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
+        if Avx2Classifier::is_supported() {
             check_each_byte::<Avx2Classifier>();
         }
     }
@@ -165,14 +232,10 @@ mod tests {
     fn what_is_behind_the_end_is_special() {
         let text = b"abcdefghijklmnopqrs";
         for (at, specials) in [(0, 0), (3, 0), (4, 1 << 15), (18, 0xFFFE), (19, 0xFFFF)] {
-            assert_eq!(
-                StringBlockMasks::at::<SmallBlocks>(text, at).specials,
-                specials,
-                "{at}"
-            );
+            assert_eq!(specials_at::<SmallBlocks>(text, at), specials, "{at}");
         }
         for (at, length) in [(0, 19), (18, 1), (19, 0)] {
-            let specials = StringBlockMasks::at::<LargeBlocks>(text, at).specials;
+            let specials = specials_at::<LargeBlocks>(text, at);
             assert_eq!(specials, u64::MAX << length, "{at}");
         }
     }
