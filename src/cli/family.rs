@@ -9,11 +9,13 @@ mod example;
 mod provider_answer;
 #[cfg(test)]
 mod tests;
+mod uploads;
 
 use super::{CommandError, examples};
 use headgate_config::family_file;
 use headgate_config::hint::did_you_mean;
 use headgate_core::task::families::{SHIPPED, shipped};
+use headgate_core::task::family::upload::UploadedMedium;
 use headgate_core::task::family::{MappedRequest, UnsupportedFieldPolicy, VideoFamily};
 use headgate_core::task::generic::{FieldError, GenericVideoRequest};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
@@ -64,11 +66,26 @@ fn mapped(
     model: &str,
     create: &Map<String, Value>,
 ) -> Result<MappedRequest, FieldError> {
+    mapped_with_uploads(family, model, create, &[])
+}
+
+/// As [`mapped`], with the ids of media that were uploaded.
+fn mapped_with_uploads(
+    family: &VideoFamily,
+    model: &str,
+    create: &Map<String, Value>,
+    uploaded: &[UploadedMedium],
+) -> Result<MappedRequest, FieldError> {
+    let document = generic_document(model, create)?;
+    let request = GenericVideoRequest::read(&document)?;
+    family.request_with_uploads(&request, model, UnsupportedFieldPolicy::Refuse, uploaded)
+}
+
+/// A create in the generic shape with the channel's model.
+fn generic_document(model: &str, create: &Map<String, Value>) -> Result<JsonDocument, FieldError> {
     let mut body = create.clone();
     body.insert("model".into(), json!(model));
     let body = Value::Object(body).to_string();
     let document = JsonDocument::parse(body.into(), &JsonLimits::default());
-    let document = document.map_err(|error| FieldError::new("", error.to_string()))?;
-    let request = GenericVideoRequest::read(&document)?;
-    family.request(&request, model, UnsupportedFieldPolicy::Refuse)
+    document.map_err(|error| FieldError::new("", error.to_string()))
 }

@@ -310,8 +310,10 @@ impl UnassembledMirrorCopy {
             candidate,
             method: Method::POST,
             path,
+            other_host: None,
+            inline_file: None,
             headers,
-            body: edits.apply(&body).to_bytes(),
+            body: edits.apply(&body).to_bytes().into(),
             upstream_request_id: UpstreamRequestIdSlot::default(),
             max_wait: Duration::ZERO,
         })

@@ -5,7 +5,7 @@ mod body_reader;
 mod caller_watch;
 pub mod detachment;
 pub mod early_reply;
-mod spool;
+pub(crate) mod spool;
 mod streamed_reply;
 pub mod upload;
 mod wait_times;

@@ -102,8 +102,14 @@ impl SubrequestSender for SubrequestRecorder {
             credential: channel.credentials.get(key.unwrap_or(0)),
         };
         let prepared = prepare_subrequest(target, &subrequest, timeouts);
-        let preview =
-            prepared.map(|prepared| UpstreamRequestPreview::from_prepared(&prepared, channel));
+        let preview = prepared.map(|prepared| {
+            let mut preview = UpstreamRequestPreview::from_prepared(&prepared, channel);
+            if let Some(other) = &subrequest.other_host {
+                let scheme = if other.url.is_https { "https" } else { "http" };
+                preview.url = format!("{scheme}://{}{}", other.url.authority, prepared.uri);
+            }
+            preview
+        });
         let mut previews = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         previews.push((channel.clone(), preview));
         Box::pin(async {

@@ -1,5 +1,9 @@
 //! Sends subrequests of filters: each is one bounded request to a channel, and counts for its health like an attempt.
 
+mod inline_file;
+mod other_host;
+mod within_attempt;
+
 use super::Gateway;
 use super::exchange::attempts::{CAPACITY_POLL_INTERVAL, no_channel};
 use super::exchange::evaluate::ERROR_BYTES_MAX;
@@ -8,7 +12,7 @@ use super::exchange::response_fault::{
 };
 use super::upstream::ChannelWithCredential;
 use super::upstream::body_kind::response_body_kind;
-use super::upstream::bounded_body::BodyEnd;
+use super::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use super::upstream::client::{SendProgress, failure_reason};
 use super::upstream::request::{PreparedBody, PreparedRequest};
 use super::upstream::response::UpstreamResponse;
@@ -21,7 +25,7 @@ use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_core::subrequest::{
-    Subrequest, SubrequestFuture, SubrequestResponse, SubrequestSender,
+    Subrequest, SubrequestBody, SubrequestFuture, SubrequestResponse, SubrequestSender,
 };
 use headgate_protocol::error_class::ErrorSubject;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -29,6 +33,7 @@ use headgate_protocol::json::edit::BodySegments;
 use headgate_protocol::redact::redact;
 use headgate_protocol::{header_policy, response_verdict, retry_after, upstream_request_id};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use other_host::authority;
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 use tokio::time::{Instant, timeout_at};
@@ -41,6 +46,14 @@ impl SubrequestSender for Gateway {
     ) -> SubrequestFuture {
         let body_use = ResponseBodyUse::Collect;
         Box::pin(async move { self.run_subrequest(&subrequest, timeouts, body_use).await })
+    }
+
+    fn send_within_attempt(
+        self: Arc<Self>,
+        subrequest: Subrequest,
+        timeouts: TimeoutOverrides,
+    ) -> SubrequestFuture {
+        Box::pin(async move { self.run_within_attempt(&subrequest, timeouts).await })
     }
 
     fn send_and_discard(
@@ -66,6 +79,7 @@ struct BufferedResponse {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
+    inline_file: Option<Bytes>,
 }
 
 /// The upstream request of `subrequest`.
@@ -83,11 +97,15 @@ pub(super) fn prepare_subrequest(
     for (name, value) in &header_policy::request_headers_for_provider(&HeaderMap::new()) {
         headers.entry(name).or_insert_with(|| value.clone());
     }
-    let body = match (subrequest.body.is_empty(), &subrequest.method) {
-        (true, &Method::GET) => PreparedBody::Absent,
-        _ => PreparedBody::Whole(BodySegments::from(subrequest.body.clone())),
+    let body = match (&subrequest.body, &subrequest.method) {
+        (SubrequestBody::Streamed(body), _) => PreparedBody::Streamed(body.clone()),
+        (SubrequestBody::Whole(body), &Method::GET) if body.is_empty() => PreparedBody::Absent,
+        (SubrequestBody::Whole(body), _) => PreparedBody::Whole(BodySegments::from(body.clone())),
     };
-    let path = format!("{}{}", target.channel.origin.base_path, subrequest.path);
+    let path = match &subrequest.other_host {
+        None => format!("{}{}", target.channel.origin.base_path, subrequest.path),
+        Some(_) => subrequest.path.clone(),
+    };
     let method = subrequest.method.clone();
     let prepared = PreparedRequest::new(
         target,
@@ -97,11 +115,15 @@ pub(super) fn prepare_subrequest(
         headers,
         body,
     )?;
-    Ok(PreparedRequest {
+    let mut prepared = PreparedRequest {
         timeouts: timeouts.over(target.channel.timeouts),
         may_repeat: method == Method::GET,
         ..prepared
-    })
+    };
+    if let Some(other) = &subrequest.other_host {
+        prepared.headers.insert(header::HOST, authority(other));
+    }
+    Ok(prepared)
 }
 
 impl Gateway {
@@ -114,12 +136,18 @@ impl Gateway {
         let mut lease = self.lease_for(subrequest).await?;
         let target = ChannelWithCredential::from_lease(&lease);
         let prepared = prepare_subrequest(target, subrequest, timeouts)?;
-        let sent = self
-            .upstream
-            .send(target, &prepared, &mut SendProgress::default())
-            .await;
+        let sent = match &subrequest.other_host {
+            None => {
+                let mut progress = SendProgress::default();
+                self.upstream.send(target, &prepared, &mut progress).await
+            }
+            // Boxed, so that this rare case does not enlarge the future of every subrequest.
+            Some(host) => {
+                Box::pin(self.send_to_other_host(host, target, &prepared, &subrequest.id)).await
+            }
+        };
         let (failure, fault) = match sent {
-            Ok(response) => match self.read_whole(response, body_use).await {
+            Ok(response) => match self.read_whole(response, body_use, subrequest).await {
                 Ok(response) => {
                     record_upstream_id(subrequest, &response, &lease);
                     return self.evaluate_subrequest(subrequest, response, &mut lease);
@@ -154,17 +182,31 @@ impl Gateway {
         &self,
         mut response: UpstreamResponse,
         body_use: ResponseBodyUse,
+        subrequest: &Subrequest,
     ) -> Result<BufferedResponse, Fault> {
         response.decode_content();
         response.sniff_coding();
+        let mut inline_file = None;
         let body = match (body_use, response.status.is_success()) {
             (ResponseBodyUse::Discard, true) => response.discard_body().await,
+            (ResponseBodyUse::Collect, true) if subrequest.inline_file.is_some() => {
+                let file = subrequest.inline_file.as_ref();
+                // Boxed, so that this rare case does not enlarge the future of every subrequest.
+                let read = Box::pin(self.read_around_file(&mut response, file)).await;
+                let (body, file) = match read {
+                    Ok(read) => read,
+                    Err(fault) => (BodyReadResult::broken(fault), None),
+                };
+                inline_file = file;
+                body
+            }
             _ => response.read_bounded(ERROR_BYTES_MAX).await,
         };
         let mut whole = BufferedResponse {
             status: response.status,
             headers: response.headers().clone(),
             body: body.bytes,
+            inline_file,
         };
         if response.is_decoded() {
             whole.headers.remove(header::CONTENT_ENCODING);
@@ -226,6 +268,7 @@ impl Gateway {
             status,
             headers,
             body,
+            inline_file,
         } = response;
         let channel = lease.candidate.channel.clone();
         let is_error = status.is_client_error() || status.is_server_error();
@@ -260,6 +303,7 @@ impl Gateway {
             return Err(foreign_body_fault(&body));
         }
         Ok(SubrequestResponse {
+            inline_file,
             status,
             headers: header_policy::response_headers_for_caller(&headers, &channel.secrets),
             body: match is_error {

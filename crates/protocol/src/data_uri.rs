@@ -14,7 +14,7 @@ use head::{HEAD_BYTES_MAX, HeadEnd, media_type_in};
 use memchr::memchr2;
 
 /// As browsers decode: with or without padding.
-const FORGIVING: GeneralPurpose = GeneralPurpose::new(
+pub(crate) const FORGIVING: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)

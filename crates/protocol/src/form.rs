@@ -6,6 +6,7 @@
 mod boundary;
 mod error;
 mod part_head;
+mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod tests;
 pub use boundary::boundary;
 pub use error::{FormError, FormSyntaxErrorKind};
 pub use part_head::is_plain_name;
+pub use writer::{FormBoundary, InvalidFormFile, WrittenForm};
 
 use crate::json::edit::JsonEdits;
 use bytes::Bytes;

@@ -229,6 +229,7 @@ impl ReceivedRequest<'_> {
             options,
             ids,
             head: self.head,
+            raw,
             request_id: &self.request_id,
             account: &account,
             resources,

@@ -6,6 +6,7 @@ use super::input_media_download::InputMediaDownloadLog;
 use super::options::SimulatorDefaults;
 use super::resource_store::ResourceStore;
 use super::video_task::VideoTaskStore;
+use bytes::Bytes;
 use http::request::Parts;
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ pub struct RequestContext<'c> {
     pub options: &'c SimulatorDefaults,
     pub ids: &'c IdGenerator,
     pub head: &'c Parts,
+    /// The body as it was received.
+    pub raw: &'c Bytes,
     pub request_id: &'c str,
     /// The credential, which identifies the account that owns responses, files, conversations, containers and tasks.
     pub account: &'c str,

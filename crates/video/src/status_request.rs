@@ -3,9 +3,10 @@
 //! Both responses become one document: the status, with the result as its member `result`.
 
 use bytes::Bytes;
+use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::subrequest::{
-    Subrequest, SubrequestClient, SubrequestFuture, SubrequestResponse,
+    InlineFile, Subrequest, SubrequestClient, SubrequestFuture, SubrequestHost, SubrequestResponse,
 };
 use headgate_core::task::family::{RequestTemplate, StatusWithResult, VideoFamily};
 use headgate_core::task::id::TaskId;
@@ -30,6 +31,42 @@ pub fn status_request(
         task: task.clone(),
     };
     Box::pin(async move { request.complete(status.await?).await })
+}
+
+/// The host to which requests about a task go, if it is not the channel's.
+///
+/// # Errors
+/// The provider named a host for the task to which the family sends nothing.
+pub fn other_host(
+    family: &VideoFamily,
+    task: &TaskId,
+    egress: &Arc<EgressPolicy>,
+    request_id: &str,
+) -> Result<Option<SubrequestHost>, Fault> {
+    let host = family.other_host(task).map_err(|error| {
+        let (channel, id) = (&task.channel, request_id);
+        tracing::warn!(channel, id, %error, "a task is not queried: its host is not allowed");
+        Fault::new(
+            FaultKind::UnreadableResponse,
+            "the task is on a host to which this gateway sends no requests; tell the operator of this gateway",
+        )
+        .source(error)
+    })?;
+    Ok(host.map(|url| SubrequestHost::new(url, egress)))
+}
+
+/// The file in responses to queries, which is dropped: a status has none.
+pub fn inline_file(family: &VideoFamily) -> Option<InlineFile> {
+    let at = family.inline_video()?.clone();
+    Some(InlineFile { at, is_kept: false })
+}
+
+/// The path of another request about the task of `query`, at the same host.
+pub fn path_at_host(query: &Subrequest, path: String) -> String {
+    match &query.other_host {
+        None => path,
+        Some(_) => format!("{}{path}", query.candidate.channel.origin.base_path),
+    }
 }
 
 /// The headers of a family's request.
@@ -87,9 +124,9 @@ impl StatusAndResultQuery {
             .subrequests
             .send(Subrequest {
                 method: call.method.clone(),
-                path,
+                path: path_at_host(&self.query, path),
                 headers: call_headers(call),
-                body: call.body(&self.task.upstream),
+                body: call.body(&self.task.upstream).into(),
                 ..self.query.clone()
             })
             .await?;

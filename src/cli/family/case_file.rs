@@ -23,8 +23,11 @@ pub struct VideoFamilyCase {
 /// What happens in a case.
 #[derive(Debug)]
 pub enum VideoFamilyCaseInput {
-    /// A caller's create in the generic shape.
-    Create(Map<String, Value>),
+    /// A caller's create in the generic shape, and the provider's responses to its uploads, in order.
+    Create {
+        create: Map<String, Value>,
+        uploads: Vec<ProviderAnswer>,
+    },
     /// The provider's response to a create.
     Created(ProviderAnswer),
     /// The provider's response to a query, and the one to the request for the result.
@@ -37,7 +40,9 @@ pub enum VideoFamilyCaseInput {
 }
 
 /// What a case may expect of its kind of input.
-const EXPECTED_OF_CREATE: &[&str] = &["method", "path", "body", "ignored", "refused", "message"];
+const EXPECTED_OF_CREATE: &[&str] = &[
+    "method", "path", "body", "ignored", "uploads", "refused", "error", "code", "message",
+];
 const EXPECTED_OF_CREATED: &[&str] = &["task", "query", "cancel", "error", "code", "message"];
 const EXPECTED_OF_POLLED: &[&str] = &[
     "status",
@@ -66,6 +71,7 @@ struct VideoFamilyCaseConfig {
     #[serde(default = "default_base_url")]
     base_url: String,
     create: Option<Map<String, Value>>,
+    uploads: Option<Vec<ProviderAnswer>>,
     created: Option<ProviderAnswer>,
     task: Option<String>,
     polled: Option<ProviderAnswer>,
@@ -102,7 +108,7 @@ impl VideoFamilyCaseInput {
     /// What a case of this kind may expect.
     fn expected(&self) -> &'static [&'static str] {
         match self {
-            Self::Create(_) => EXPECTED_OF_CREATE,
+            Self::Create { .. } => EXPECTED_OF_CREATE,
             Self::Created(_) => EXPECTED_OF_CREATED,
             Self::Polled { .. } => EXPECTED_OF_POLLED,
         }
@@ -118,6 +124,7 @@ impl TryFrom<VideoFamilyCaseConfig> for VideoFamilyCase {
             model,
             base_url,
             create,
+            uploads,
             created,
             task,
             polled,
@@ -128,8 +135,14 @@ impl TryFrom<VideoFamilyCaseConfig> for VideoFamilyCase {
         if polled.is_none() && (task.is_some() || result.is_some()) {
             return Err(invalid("`task` and `result` belong to `polled`"));
         }
+        if create.is_none() && uploads.is_some() {
+            return Err(invalid("`uploads` belong to `create`"));
+        }
         let input = match (create, created, polled) {
-            (Some(create), None, None) => VideoFamilyCaseInput::Create(create),
+            (Some(create), None, None) => VideoFamilyCaseInput::Create {
+                create,
+                uploads: uploads.unwrap_or_default(),
+            },
             (None, Some(created), None) => VideoFamilyCaseInput::Created(created),
             (None, None, Some(status)) => VideoFamilyCaseInput::Polled {
                 task,
@@ -142,7 +155,7 @@ impl TryFrom<VideoFamilyCaseConfig> for VideoFamilyCase {
                 ));
             }
         };
-        if let VideoFamilyCaseInput::Create(create) = &input
+        if let VideoFamilyCaseInput::Create { create, .. } = &input
             && create.contains_key("model")
         {
             return Err(invalid(
@@ -212,6 +225,10 @@ mod tests {
             (
                 "{name: a, task: '1', created: {}, expect: {task: '1'}}",
                 "belong to `polled`",
+            ),
+            (
+                "{name: a, uploads: [], created: {}, expect: {task: '1'}}",
+                "belong to `create`",
             ),
             (
                 "{name: a, create: {}, expects: {}}",

@@ -5,12 +5,14 @@ mod tests;
 
 use super::case_file::{VideoFamilyCase, VideoFamilyCaseInput};
 use super::example::create_path;
-use super::mapped;
 use super::provider_answer::ProviderAnswer;
+use super::uploads::{self, UploadFailure};
+use super::{mapped, mapped_with_uploads};
 use crate::cli::case_report::CaseMismatches;
 use headgate_core::catalog::price::Cost;
-use headgate_core::task::family::TaskCharge;
-use headgate_core::task::family::{SentCreate, StatusWithResult, VideoFamily};
+use headgate_core::task::family::{
+    CreatedTask, MappedRequest, SentCreate, StatusWithResult, TaskCharge, VideoFamily,
+};
 use headgate_core::task::id::TaskId;
 use headgate_core::task::status::TaskStatus;
 use headgate_protocol::json::JsonDocument;
@@ -30,7 +32,9 @@ impl VideoFamilyCaseOutcome {
     pub fn new(family: &VideoFamily, case: &VideoFamilyCase) -> Self {
         let mut outcome = Self::default();
         match &case.input {
-            VideoFamilyCaseInput::Create(create) => outcome.create(family, case, create),
+            VideoFamilyCaseInput::Create { create, uploads } => {
+                outcome.create(family, case, create, uploads);
+            }
             VideoFamilyCaseInput::Created(answer) => outcome.created(family, case, answer),
             VideoFamilyCaseInput::Polled {
                 task,
@@ -39,7 +43,7 @@ impl VideoFamilyCaseOutcome {
             } => {
                 let document = status.document();
                 let named = document.and_then(|document| created(family, case, &document).ok());
-                let id = task.clone().or(named);
+                let id = task.clone().or(named.map(|created| created.upstream));
                 let id = id.unwrap_or_else(|| "task".into());
                 outcome.polled(family, &new_task(family, id), status, result.as_ref());
             }
@@ -87,23 +91,53 @@ impl VideoFamilyCaseOutcome {
         family: &VideoFamily,
         case: &VideoFamilyCase,
         create: &Map<String, Value>,
+        answers: &[ProviderAnswer],
     ) {
         match mapped(family, &case.model, create) {
-            Ok(request) => {
-                self.put("method", family.create.call.method.as_str());
-                self.put("path", &*request.path);
-                let body = serde_json::from_slice::<Value>(&request.body);
-                self.put("body", body.expect("a mapped request is JSON"));
-                let ignored = request.ignored.iter();
-                let ignored: Vec<&str> = ignored.map(|field| &*field.param).collect();
-                if !ignored.is_empty() {
-                    self.put("ignored", ignored);
-                }
+            Ok(_) if !answers.is_empty() => {
+                self.create_after_uploads(family, case, create, answers)
             }
+            Ok(request) => self.mapped_create(family, &request),
             Err(refusal) => {
                 self.put("refused", refusal.param);
                 self.put("message", refusal.message);
             }
+        }
+    }
+
+    fn create_after_uploads(
+        &mut self,
+        family: &VideoFamily,
+        case: &VideoFamilyCase,
+        create: &Map<String, Value>,
+        answers: &[ProviderAnswer],
+    ) {
+        let uploaded = match uploads::uploaded(family, &case.model, create, answers) {
+            Ok(uploaded) => uploaded,
+            Err(UploadFailure { status, document }) => {
+                let reason = "the response to the upload has no id";
+                return self.error(family, status, document.as_ref(), reason);
+            }
+        };
+        self.put("uploads", uploaded.requests);
+        match mapped_with_uploads(family, &case.model, create, &uploaded.media) {
+            Ok(request) => self.mapped_create(family, &request),
+            Err(refusal) => {
+                self.put("refused", refusal.param);
+                self.put("message", refusal.message);
+            }
+        }
+    }
+
+    fn mapped_create(&mut self, family: &VideoFamily, request: &MappedRequest) {
+        self.put("method", family.create.call.method.as_str());
+        self.put("path", &*request.path);
+        let body = serde_json::from_slice::<Value>(&request.body);
+        self.put("body", body.expect("a mapped request is JSON"));
+        let ignored = request.ignored.iter();
+        let ignored: Vec<&str> = ignored.map(|field| &*field.param).collect();
+        if !ignored.is_empty() {
+            self.put("ignored", ignored);
         }
     }
 
@@ -116,14 +150,21 @@ impl VideoFamilyCaseOutcome {
             return self.error(family, StatusCode::BAD_GATEWAY, None, "the body is no JSON");
         };
         match created(family, case, &document) {
-            Ok(id) => {
-                let query = &family.query.call;
-                self.put("query", format!("{} {}", query.method, query.path(&id)));
+            Ok(created) => {
+                let task = TaskId {
+                    query_url: created.query_url,
+                    ..new_task(family, created.upstream)
+                };
+                let place = request_place(family, &task, case);
+                let method = &family.query.call.method;
+                let path = family.query_path(&task);
+                self.put("query", format!("{method} {}{path}", place.origin));
                 if let Some(cancel) = &family.cancel {
-                    let path = cancel.call.path(&id);
-                    self.put("cancel", format!("{} {path}", cancel.call.method));
+                    let path = cancel.call.path(&task.upstream);
+                    let method = &cancel.call.method;
+                    self.put("cancel", format!("{method} {}{path}", place.below));
                 }
-                self.put("task", id);
+                self.put("task", task.upstream);
             }
             Err(reason) => {
                 let status = family.status_under_success(&document);
@@ -244,7 +285,7 @@ fn created(
     family: &VideoFamily,
     case: &VideoFamilyCase,
     document: &JsonDocument,
-) -> Result<String, String> {
+) -> Result<CreatedTask, String> {
     let path = create_path(family, &case.model);
     let create = SentCreate {
         path: path.as_deref().unwrap_or("/"),
@@ -252,6 +293,26 @@ fn created(
     };
     let created = family.created(document, create, &case.base_url);
     created.map_err(|reason| reason.to_string())
+}
+
+/// What stands before the paths of requests about a task: nothing, or the host that the provider named for it.
+#[derive(Default)]
+struct TaskHostPrefix {
+    /// Before a whole path.
+    origin: String,
+    /// Before a path below the base URL.
+    below: String,
+}
+
+fn request_place(family: &VideoFamily, task: &TaskId, case: &VideoFamilyCase) -> TaskHostPrefix {
+    let Ok(Some(url)) = family.other_host(task) else {
+        return TaskHostPrefix::default();
+    };
+    let scheme = if url.is_https { "https" } else { "http" };
+    let origin = format!("{scheme}://{}", url.authority);
+    let base_path = case.base_url.splitn(4, '/').nth(3);
+    let below = base_path.map_or(origin.clone(), |path| format!("{origin}/{path}"));
+    TaskHostPrefix { origin, below }
 }
 
 /// A task that was created at this moment, which is the first one of all.
@@ -266,6 +327,7 @@ fn new_task(family: &VideoFamily, upstream: String) -> TaskId {
         upstream,
         family: family.name.to_string(),
         requested: Default::default(),
+        query_url: None,
     }
 }
 

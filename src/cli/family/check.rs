@@ -73,6 +73,15 @@ fn print_example(family: &VideoFamily, example: &ModeExample, shared: &[ExampleN
     match &example.request {
         Ok(request) => {
             println!("  {}", Value::Object(example.create.clone()));
+            let has_medium = example.create.contains_key("medias");
+            if let Some(upload) = family.upload.as_ref().filter(|_| has_medium) {
+                let call = &upload.call;
+                println!(
+                    "  {} {} for each medium, whose id is 0 below",
+                    call.method,
+                    call.path_text()
+                );
+            }
             let method = &family.create.call.method;
             println!("  {method} {}", request.path);
             for line in indented(&request.body).lines() {

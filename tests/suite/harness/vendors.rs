@@ -28,6 +28,7 @@ pub fn vendors() -> Vec<Vendor> {
     const KEY: VendorCredential = VendorCredential::Header("authorization", "Key ");
     const GOOGLE: VendorCredential = VendorCredential::Header("x-goog-api-key", "");
     const API_KEY: VendorCredential = VendorCredential::Header("api-key", "");
+    const FLUX: VendorCredential = VendorCredential::Header("x-key", "");
     let table = [
         (
             "minimax",
@@ -116,6 +117,14 @@ pub fn vendors() -> Vec<Vendor> {
             "gemini-omni-1.1-flash",
             json!({"duration": 8, "ratio": "16:9"}),
             true,
+        ),
+        (
+            "flux",
+            "flux3/v1",
+            FLUX,
+            "flux-3-video",
+            json!({"duration": 5, "ratio": "16:9"}),
+            false,
         ),
         (
             "pixverse",

@@ -118,7 +118,7 @@ pub struct OriginTls {
 }
 
 /// A client certificate and its key, in DER.
-#[derive(Hash)]
+#[derive(Clone, Hash)]
 pub struct ClientCertificate {
     /// The certificate chain, leaf first.
     pub chain: Vec<Vec<u8>>,

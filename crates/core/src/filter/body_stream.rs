@@ -3,6 +3,7 @@
 //! At most one piece waits between the two sides, so that a provider that reads slowly slows down the caller.
 
 use bytes::Bytes;
+use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -87,6 +88,14 @@ impl Drop for RequestBodySender {
         let mut slot = lock(&self.0);
         slot.is_abandoned = true;
         slot.wake_receiver();
+    }
+}
+
+impl fmt::Debug for RequestBodyReceiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestBodyReceiver")
+            .field("length", &self.length)
+            .finish_non_exhaustive()
     }
 }
 

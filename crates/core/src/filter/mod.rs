@@ -16,6 +16,7 @@ pub mod expression;
 pub mod fetch;
 pub mod header_name;
 pub mod output_check;
+pub mod range;
 pub mod response_inputs;
 pub mod schema_fault;
 pub mod settlement;

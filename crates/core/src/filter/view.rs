@@ -126,6 +126,8 @@ pub struct AttemptRequestReplacement {
     pub path: Option<String>,
     /// Replaces the body and all edits; empty for no body.
     pub body: Option<Bytes>,
+    /// Whether `body`, a JSON object, is sent as a multipart form.
+    pub is_form: bool,
 }
 
 /// The response that goes to the caller.

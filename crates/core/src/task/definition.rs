@@ -7,6 +7,7 @@ mod protocol;
 mod responses;
 mod rules;
 mod scalars;
+mod upload;
 
 pub use callback::{
     CallbackSignatureConfig, CallbackSignatureKindConfig, ProviderCallbackConfig,
@@ -28,6 +29,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+pub use upload::MediaUploadConfig;
 
 /// A family of video providers: how tasks are created, queried and mapped.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
@@ -40,6 +42,8 @@ pub struct VideoFamilyDefinitionConfig {
     /// Native protocol of the family: the name of a built-in one, or its declaration, as in `protocols`. Requests mapped
     /// from the generic protocol are validated against the schema of a built-in one, too. Default: none.
     pub protocol: Option<FamilyProtocolConfig>,
+    /// Request for each medium before a create, whose response has an id that the create names. Default: none.
+    pub upload: Option<MediaUploadConfig>,
     /// Request that creates a task. Required, here or in the family that this one extends.
     pub create: Option<TaskCreateConfig>,
     /// Request that queries the status of a task. Required, here or in the family that this one extends.
@@ -133,6 +137,7 @@ impl VideoFamilyDefinitionConfig {
             extends: self.extends,
             vendor: self.vendor.or(base.vendor),
             protocol: self.protocol.or(inherited),
+            upload: self.upload.or(base.upload),
             create: self.create.or(base.create),
             query: self.query.or(base.query),
             cancel: self.cancel.or(base.cancel),

@@ -1,10 +1,11 @@
 //! The built-in families of video providers, as YAML in the format of `routes.yaml`.
 
 /// Name and definition of each built-in family, in the order of their names.
-pub const SHIPPED: [(&str, &str); 15] = [
+pub const SHIPPED: [(&str, &str); 16] = [
     ("fal", include_str!("families/fal.yaml")),
     ("family-a", include_str!("families/family-a.yaml")),
     ("family-b", include_str!("families/family-b.yaml")),
+    ("flux", include_str!("families/flux.yaml")),
     ("gemini-omni", include_str!("families/gemini-omni.yaml")),
     ("kling", include_str!("families/kling.yaml")),
     ("luma", include_str!("families/luma.yaml")),

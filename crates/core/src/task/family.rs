@@ -21,8 +21,11 @@ mod response;
 mod response_pointer;
 mod result;
 mod source;
+mod task_place;
+pub mod task_url;
 #[cfg(test)]
 mod tests;
+pub mod upload;
 mod value_template;
 
 pub use build::InvalidFamily;
@@ -36,6 +39,7 @@ pub use requested_video::RequestedVideo;
 pub use response::{InvalidTaskResponse, UpstreamError};
 pub use result::StatusWithResult;
 pub use source::SentCreate;
+pub use task_place::{CreatedTask, ForbiddenTaskHost};
 
 use super::generic::GenericField;
 use super::state::TaskState;
@@ -48,6 +52,8 @@ use media::FamilyMediaRules;
 use source::ValueSourceList;
 use std::sync::Arc;
 use std::time::Duration;
+use task_url::HostPattern;
+use upload::MediaUpload;
 
 /// A family of video providers. It only maps data, without I/O.
 #[derive(Debug)]
@@ -57,6 +63,8 @@ pub struct VideoFamily {
     pub vendor: Option<String>,
     /// The protocol of callers who use the family's native API, if there is one.
     pub protocol: Option<Protocol>,
+    /// The request for each medium before a create; `None` if creates have the media themselves.
+    pub upload: Option<MediaUpload>,
     pub create: TaskCreateTemplate,
     pub query: TaskQueryCall,
     /// `None` if tasks cannot be cancelled.
@@ -108,6 +116,11 @@ impl VideoFamily {
         self.response.is_private
     }
 
+    /// Where responses to queries have the video itself, in base64, as a JSON pointer of names and indexes.
+    pub fn inline_video(&self) -> Option<&Arc<str>> {
+        self.response.inline_video.as_ref()
+    }
+
     /// Sets the URL below which callers get the files of private results; empty for the gateway itself.
     pub fn set_public_url(&mut self, public_url: &str) {
         self.public_url = public_url.into();
@@ -135,6 +148,10 @@ pub struct TaskQueryCall {
     pub final_cache_ttl: Duration,
     /// The maximum number of queries and cancels per channel in any second; `None` for no limit.
     pub max_per_second: Option<u16>,
+    /// Where the response to a create has the URL that is queried in place of the path of `call`.
+    url: ValueSourceList,
+    /// The hosts other than the channel's on which that URL may lie.
+    hosts: Vec<HostPattern>,
 }
 
 impl TaskQueryCall {
@@ -177,6 +194,8 @@ struct TaskExpiry {
 #[derive(Debug)]
 struct ResponseFieldSources {
     video_url: ValueSourceList,
+    /// Where the response has the video itself, in base64.
+    inline_video: Option<Arc<str>>,
     /// Whether the provider sends the video only to requests with the channel's credential.
     is_private: bool,
     /// A share from 0 to 1, or a percentage.

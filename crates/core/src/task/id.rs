@@ -47,6 +47,9 @@ pub struct TaskId {
     pub family: String,
     /// What a create in OpenAI's format asked for, which its objects repeat; nothing for other formats.
     pub requested: RequestedVideoFormat,
+    /// Where the status is queried if the provider named a URL: its path and query below the channel's base URL, or a URL on
+    /// another host.
+    pub query_url: Option<String>,
 }
 
 /// The keys of task ids: the first one seals, all of them open.
@@ -102,6 +105,7 @@ impl TaskIdKeyRing {
     pub fn seal_sibling(&self, task: &TaskId, upstream: &str) -> String {
         self.seal(&TaskId {
             upstream: upstream.into(),
+            query_url: None,
             ..task.clone()
         })
     }

@@ -192,6 +192,7 @@ mod tests {
     fn responds(status: u16) -> SubrequestFuture {
         Box::pin(async move {
             Ok(SubrequestResponse {
+                inline_file: None,
                 status: StatusCode::from_u16(status).unwrap(),
                 headers: HeaderMap::new(),
                 body: Bytes::new(),

@@ -12,11 +12,12 @@ use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::{AttemptRequestReplacement, AttemptView, RequestView};
 use headgate_core::task::family::path_template::set_in_query;
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::form::WrittenForm;
 use headgate_protocol::json::edit::{BodySegments, JsonEdits};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::{ChannelProtocol, header_policy};
 use headgate_tracing::ExchangeTrace;
-use http::Method;
+use http::{HeaderMap, HeaderValue, Method, header};
 
 /// Builds the request for `candidate`, as a part of `trace`.
 ///
@@ -62,7 +63,7 @@ pub(crate) async fn prepare(
     };
     route.request.on_attempt(request, &mut attempt).await?;
     let AttemptView {
-        headers,
+        mut headers,
         mut edits,
         request_override,
         body_members,
@@ -73,7 +74,13 @@ pub(crate) async fn prepare(
         .method
         .unwrap_or_else(|| request.method.clone());
     let body = match request_override.body {
-        Some(body) => whole(with_members(body, &body_members)?, &method),
+        Some(body) => {
+            let mut body = with_members(body, &body_members)?;
+            if request_override.is_form {
+                body = form_body(&body.to_bytes(), &mut headers)?;
+            }
+            whole(body, &method)
+        }
         None => {
             if let Some(document) = request.body.document() {
                 insert_members(&mut edits, document, &body_members);
@@ -118,6 +125,22 @@ fn with_members(body: Bytes, members: &[(String, Bytes)]) -> Result<BodySegments
     let mut edits = JsonEdits::default();
     insert_members(&mut edits, &document, members);
     Ok(edits.apply(document.body()))
+}
+
+/// A JSON object as a multipart form.
+fn form_body(json: &Bytes, headers: &mut HeaderMap) -> Result<BodySegments, Fault> {
+    let document = JsonDocument::parse(json.clone(), &JsonLimits::default())?;
+    let form = WrittenForm::from_json(&document);
+    let form = form.map_err(|error| {
+        Fault::new(
+            FaultKind::Invalid,
+            format!("{error}; send a data URI in base64"),
+        )
+    })?;
+    let content_type = HeaderValue::try_from(form.content_type);
+    let content_type = content_type.expect("a boundary consists of letters and digits");
+    headers.insert(header::CONTENT_TYPE, content_type);
+    Ok(BodySegments::from(form.body))
 }
 
 /// Sets members of the query, in place of those that the create was mapped to.

@@ -38,6 +38,14 @@ impl ChunkSource for UpstreamSession {
 }
 
 impl BodyReadResult {
+    /// A body of which nothing can be used.
+    pub fn broken(fault: Fault) -> Self {
+        Self {
+            bytes: Bytes::new(),
+            end: BodyEnd::Broken(fault),
+        }
+    }
+
     /// Reads until the end of the body, or until it exceeds `bytes_max` bytes. `declared` is the `content-length` of
     /// the head, or 0.
     pub async fn read(source: &mut impl ChunkSource, declared: usize, bytes_max: usize) -> Self {

@@ -1,13 +1,12 @@
 //! `serve_media`: serves files of the media store by the tokens in their URLs.
 
-mod range;
-
 use crate::token::MediaToken;
 use crate::{MediaStore, MediaStoreError, ObjectReader, runs_in_browsers};
 use bytes::Bytes;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterProvision, InvalidSettings,
 };
+use headgate_core::filter::range::RequestedRange;
 use headgate_core::filter::streamed_reply::{ReplyBodyReader, ReplyPieceFuture, StreamedReply};
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult, LocalReply};
@@ -15,7 +14,6 @@ use headgate_core::state::calendar::unix_ms;
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use range::RequestedRange;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {

@@ -2,6 +2,7 @@
 
 pub mod edit;
 pub mod escapes;
+pub mod inline_file;
 pub mod pointer;
 pub mod pointer_edit;
 pub mod skim;

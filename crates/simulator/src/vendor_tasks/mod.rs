@@ -2,6 +2,7 @@
 
 mod callback;
 mod content;
+mod upload;
 
 use crate::api_error::ApiError;
 use crate::endpoint_result::SuccessfulResponse;
@@ -52,6 +53,10 @@ pub fn respond(
 ) -> Result<SuccessfulResponse, ApiError> {
     match operation {
         VendorOperation::Create => create(api, path, &body()?, call),
+        VendorOperation::Upload => {
+            let rule = api.upload.ok_or_else(|| unknown("operation"))?;
+            upload::take(rule, call)
+        }
         VendorOperation::Query(id) => query(api, id, api.status, call),
         VendorOperation::Result(id) => query(api, id, api.result, call),
         VendorOperation::Cancel(id) => {
@@ -108,6 +113,9 @@ fn create(
         body,
     };
     check(api, &create)?;
+    if let Some(rule) = api.upload {
+        upload::check_ids(rule, &create, call)?;
+    }
     let plan = TaskPlan::from_directives(call.directives, call.options, Duration::MAX);
     let id = (api.task_id)(call.ids, &create);
     let task = VideoTask::new(id, api.name, echoed(&create), plan, call.account);

@@ -29,6 +29,8 @@ pub struct VendorApi {
     pub fault_code: fn(BodyFaultKind) -> Option<&'static str>,
     /// What the body has to fulfil besides, with the field and the reason if it does not.
     pub check: fn(&VendorCreate) -> Result<(), BodyConflict>,
+    /// How files are uploaded before a create, where the vendor wants that.
+    pub upload: Option<&'static UploadRule>,
     pub task_id: fn(&IdGenerator, &VendorCreate) -> String,
     pub words: StatusWords,
     /// The code and message of a task that fails, and of one that the content policy stops.
@@ -92,6 +94,18 @@ pub struct StatusWords {
     pub expired: &'static str,
 }
 
+/// How files are uploaded.
+pub struct UploadRule {
+    /// The kind of these files in the store.
+    pub kind: &'static str,
+    /// The field of the form with the file, and the one with its URL: one of both is sent.
+    pub file: &'static str,
+    pub url: &'static str,
+    /// The members of creates that are ids of files.
+    pub places: &'static [&'static str],
+    pub answer: fn(u64) -> VendorAnswer,
+}
+
 /// What a cancel does.
 pub struct CancelRule {
     /// Whether a running task can be cancelled, besides a queued one.
@@ -131,6 +145,7 @@ pub struct VendorCallback {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VendorOperation<'p> {
     Create,
+    Upload,
     Query(VendorTaskId<'p>),
     Result(VendorTaskId<'p>),
     Cancel(VendorTaskId<'p>),
@@ -220,6 +235,7 @@ impl VendorOperation<'_> {
     pub fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
+            Self::Upload => "upload",
             Self::Query(_) => "query",
             Self::Result(_) => "result",
             Self::Cancel(_) => "cancel",

@@ -64,6 +64,7 @@ pub static API: VendorApi = VendorApi {
     fields: |_| FIELDS,
     fault_code: no_fault_code,
     check,
+    upload: None,
     task_id: |ids, _| ids.uuid(),
     words: StatusWords {
         queued: "IN_QUEUE",

@@ -95,6 +95,7 @@ pub static API: VendorApi = VendorApi {
     fields: |_| FIELDS,
     fault_code: no_fault_code,
     check,
+    upload: None,
     task_id: |ids, _| ids.next("v1_"),
     words: StatusWords {
         queued: "queued",

@@ -165,6 +165,7 @@ pub static API: VendorApi = VendorApi {
     },
     fault_code: no_fault_code,
     check,
+    upload: None,
     task_id: |ids, _| format!("{}0003", ids.number()),
     words: StatusWords {
         queued: "submitted",

@@ -55,6 +55,7 @@ pub static API: VendorApi = VendorApi {
     fields: |_| FIELDS,
     fault_code: no_fault_code,
     check: |_| Ok(()),
+    upload: None,
     task_id: |ids, _| ids.uuid(),
     words: StatusWords {
         queued: "queued",

@@ -46,6 +46,7 @@ pub static API: VendorApi = VendorApi {
     fields: |_| FIELDS,
     fault_code: no_fault_code,
     check,
+    upload: None,
     task_id: |ids, _| format!("{}0001", ids.number()),
     words: StatusWords {
         queued: "Queueing",

@@ -1,40 +1,61 @@
-//! PixVerse, text to video: ids and statuses are numbers, errors come inside a `200`, each request needs a fresh id.
+//! PixVerse: ids and statuses are numbers, errors come inside a `200`, each request needs a fresh id.
 //!
 //! Not confirmed: the codes of errors (here the HTTP status that the error stands for), and where a failed task has a
-//! reason (here nowhere). Images need an upload before, which is not simulated.
+//! reason (here nowhere). Images are uploaded before the create; that a URL is taken in place of a file, and the path of
+//! uploads, are not confirmed either. Fusion, extensions and effects are not simulated.
 
 use super::body_rules::{BodyField, ValueRule, optional, required};
 use super::descriptor::{
-    BodyConflict, StatusWords, TaskView, VendorAnswer, VendorApi, VendorCreate, VendorCredential,
-    VendorOperation, VendorTaskId, account_by_key, no_fault_code, no_result,
+    BodyConflict, StatusWords, TaskView, UploadRule, VendorAnswer, VendorApi, VendorCreate,
+    VendorCredential, VendorOperation, VendorTaskId, account_by_key, no_fault_code, no_result,
 };
 use super::minimax::number;
 use crate::api_error::ApiError;
 use crate::clock;
 use serde_json::{Value, json};
 
-const FIELDS: &[BodyField] = &[
-    required("prompt", ValueRule::TextMax(2048)),
-    required(
-        "aspect_ratio",
-        ValueRule::Words(&["16:9", "4:3", "1:1", "3:4", "9:16"]),
-    ),
-    required("duration", ValueRule::Integer(1, 15)),
-    required("model", ValueRule::Text),
-    required(
-        "quality",
-        ValueRule::Words(&["360p", "540p", "720p", "1080p"]),
-    ),
-    optional("motion_mode", ValueRule::Words(&["normal", "fast"])),
-    optional("negative_prompt", ValueRule::TextMax(2048)),
-    optional("seed", ValueRule::Integer(0, i32::MAX as i64)),
-    optional("style", ValueRule::Text),
-    optional("template_id", ValueRule::Integer(0, i64::MAX)),
-    optional("camera_movement", ValueRule::Text),
-    optional("water_mark", ValueRule::Flag),
-    // V6; seen at a reseller only.
-    optional("generate_audio_switch", ValueRule::Flag),
-];
+const RATIO: ValueRule = ValueRule::Words(&["16:9", "4:3", "1:1", "3:4", "9:16"]);
+const QUALITY: ValueRule = ValueRule::Words(&["360p", "540p", "720p", "1080p"]);
+const FILE_ID: ValueRule = ValueRule::Integer(1, i64::MAX);
+
+macro_rules! fields {
+    ($($own:expr),+) => {
+        &[
+            $($own,)+
+            required("prompt", ValueRule::TextMax(2048)),
+            required("duration", ValueRule::Integer(1, 15)),
+            required("model", ValueRule::Text),
+            required("quality", QUALITY),
+            optional("motion_mode", ValueRule::Words(&["normal", "fast"])),
+            optional("negative_prompt", ValueRule::TextMax(2048)),
+            optional("seed", ValueRule::Integer(0, i32::MAX as i64)),
+            optional("style", ValueRule::Text),
+            optional("template_id", ValueRule::Integer(0, i64::MAX)),
+            optional("camera_movement", ValueRule::Text),
+            optional("water_mark", ValueRule::Flag),
+            // V6; seen at a reseller only.
+            optional("generate_audio_switch", ValueRule::Flag),
+        ]
+    };
+}
+
+const TEXT_FIELDS: &[BodyField] = fields!(required("aspect_ratio", RATIO));
+const IMAGE_FIELDS: &[BodyField] = fields!(required("img_id", FILE_ID));
+const TRANSITION_FIELDS: &[BodyField] = fields!(
+    required("first_frame_img", FILE_ID),
+    required("last_frame_img", FILE_ID)
+);
+
+static IMAGE_UPLOAD: UploadRule = UploadRule {
+    kind: "pixverse.image",
+    file: "image",
+    url: "image_url",
+    places: &["img_id", "first_frame_img", "last_frame_img"],
+    answer: |id| {
+        let url = format!("https://media.pixverse.example/{id}.png");
+        (200, envelope(json!({"img_id": id, "img_url": url})))
+    },
+};
 
 pub static API: VendorApi = VendorApi {
     name: "pixverse",
@@ -47,9 +68,14 @@ pub static API: VendorApi = VendorApi {
     required_header: Some(("ai-trace-id", is_uuid)),
     route,
     model: |_, body| body["model"].as_str().unwrap_or_default().to_owned(),
-    fields: |_| FIELDS,
+    fields: |create| match create.path {
+        "openapi/v2/video/img/generate" => IMAGE_FIELDS,
+        "openapi/v2/video/transition/generate" => TRANSITION_FIELDS,
+        _ => TEXT_FIELDS,
+    },
     fault_code: no_fault_code,
     check,
+    upload: Some(&IMAGE_UPLOAD),
     task_id: |ids, _| ids.number().to_string(),
     words: StatusWords {
         queued: "5",
@@ -72,12 +98,15 @@ pub static API: VendorApi = VendorApi {
 };
 
 fn route<'p>(method: &str, path: &[&'p str], _: &'p str) -> Option<VendorOperation<'p>> {
-    let ["openapi", "v2", "video", rest @ ..] = path else {
+    let ["openapi", "v2", rest @ ..] = path else {
         return None;
     };
     match (method, rest) {
-        ("POST", ["text", "generate"]) => Some(VendorOperation::Create),
-        ("GET", ["result", id]) => Some(VendorOperation::Query(VendorTaskId::Path(id))),
+        ("POST", ["image", "upload"]) => Some(VendorOperation::Upload),
+        ("POST", ["video", "text" | "img" | "transition", "generate"]) => {
+            Some(VendorOperation::Create)
+        }
+        ("GET", ["video", "result", id]) => Some(VendorOperation::Query(VendorTaskId::Path(id))),
         _ => None,
     }
 }

@@ -46,6 +46,7 @@ pub static API: VendorApi = VendorApi {
     },
     fault_code: no_fault_code,
     check: |_| Ok(()),
+    upload: None,
     task_id: |ids, _| ids.next("p"),
     words: StatusWords {
         queued: "starting",

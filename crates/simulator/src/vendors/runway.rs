@@ -103,6 +103,7 @@ pub static API: VendorApi = VendorApi {
     },
     fault_code: no_fault_code,
     check,
+    upload: None,
     task_id: |ids, _| ids.uuid(),
     words: StatusWords {
         queued: "PENDING",

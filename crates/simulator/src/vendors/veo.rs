@@ -79,6 +79,7 @@ pub static API: VendorApi = VendorApi {
     fields: |_| FIELDS,
     fault_code: no_fault_code,
     check,
+    upload: None,
     task_id: |ids, create| format!("models/{}/operations/{}", create.model, ids.next("op")),
     // A task is `done` or not: there are no words.
     words: StatusWords {

@@ -95,6 +95,7 @@ pub static API: VendorApi = VendorApi {
         })
     },
     check,
+    upload: None,
     task_id: |ids, _| format!("{}0004", ids.number()),
     words: StatusWords {
         queued: "queueing",

@@ -6,13 +6,13 @@ use super::records::{CallbackRecordStore, StoredRecord};
 use super::subscription::{CallerStatusFormat, StatusQueryOutcome, Subscription};
 use super::worker::{CallbackWorker, CallbackWorkerContext};
 use crate::polls::{CallerStatusPoll, ProviderStatusReport, StatusQueryError};
-use crate::status_request::{call_headers, status_request};
+use crate::status_request::{call_headers, inline_file, status_request};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::records::RecordKind;
-use headgate_core::subrequest::Subrequest;
-use headgate_core::task::family::VideoFamily;
+use headgate_core::subrequest::{Subrequest, SubrequestHost};
+use headgate_core::task::family::{ForbiddenTaskHost, VideoFamily};
 use headgate_core::task::id::TaskId;
 use headgate_core::task::openai_video;
 use headgate_core::task::state::TaskState;
@@ -41,7 +41,7 @@ enum TaskQueryResult {
 }
 
 /// Why a task cannot be queried. The configuration may change, so that it is tried again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum TaskNotQueryable {
     #[error("the key of the task's id is not in `task_keys`")]
     UnknownKey,
@@ -49,6 +49,8 @@ enum TaskNotQueryable {
     UnknownChannel,
     #[error("the channel of the task has no `family`")]
     FamilyUnset,
+    #[error(transparent)]
+    ForbiddenHost(#[from] ForbiddenTaskHost),
 }
 
 /// A task that can be queried.
@@ -57,6 +59,8 @@ struct QueryableSubscribedTask {
     task: TaskId,
     candidate: Candidate,
     family: Arc<VideoFamily>,
+    /// The host of the task, if it is not the channel's.
+    other_host: Option<SubrequestHost>,
 }
 
 impl CallbackWorker {
@@ -278,7 +282,10 @@ impl QueryableSubscribedTask {
             .family
             .clone()
             .ok_or(TaskNotQueryable::FamilyUnset)?;
+        let url = family.other_host(&task)?;
+        let other_host = url.map(|url| SubrequestHost::new(url, &context.egress));
         Ok(Self {
+            other_host,
             candidate: Candidate::for_task(channel.clone(), &task, None),
             family,
             id,
@@ -292,9 +299,11 @@ impl QueryableSubscribedTask {
             id: nonce.clone(),
             candidate: self.candidate.clone(),
             method: call.method.clone(),
-            path: call.path(&self.task.upstream),
+            path: self.family.query_path(&self.task),
+            other_host: self.other_host.clone(),
+            inline_file: inline_file(&self.family),
             headers: call_headers(call),
-            body: call.body(&self.task.upstream),
+            body: call.body(&self.task.upstream).into(),
             upstream_request_id: Arc::default(),
             max_wait: CHANNEL_MAX_WAIT,
         }

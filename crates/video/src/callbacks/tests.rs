@@ -57,6 +57,7 @@ pub(super) fn task() -> TaskId {
         upstream: "cgt-1".into(),
         family: "family_a".into(),
         requested: Default::default(),
+        query_url: None,
     }
 }
 

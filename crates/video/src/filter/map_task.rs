@@ -9,6 +9,8 @@ mod poll;
 mod request;
 mod response;
 mod schema_check;
+mod upload;
+mod upload_file;
 mod upstream_error;
 
 use crate::polls::TaskStatusFetcher;
@@ -230,7 +232,12 @@ impl Filter for MapTaskFilter {
         attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
         HookResult::from(match self.operation {
-            TaskOperation::Create => self.prepare_create(request, attempt),
+            TaskOperation::Create => match self.prepare_create(request, attempt) {
+                Ok(()) if self.has_uploads(request, attempt) => {
+                    return HookResult::later(self.upload_media(request, attempt));
+                }
+                prepared => prepared,
+            },
             // Queries and cancels are subrequests, not attempts.
             TaskOperation::Query
             | TaskOperation::Cancel

@@ -147,6 +147,7 @@ mod tests {
         let key = |number: usize| Arc::from(number.to_string());
         for number in 0..400 {
             let refused = SubrequestResponse {
+                inline_file: None,
                 status: http::StatusCode::BAD_GATEWAY,
                 headers: http::HeaderMap::new(),
                 body: vec![b' '; 1 << 20].into(),

@@ -27,6 +27,7 @@ impl FakeProvider {
                 Err(_) => (200, output.replace("STATUS", &status)),
             };
             Ok(SubrequestResponse {
+                inline_file: None,
                 status: StatusCode::from_u16(code).unwrap(),
                 headers: HeaderMap::new(),
                 body: body.into(),
@@ -58,6 +59,7 @@ fn question(state: Arc<dyn StateStore>, change: impl FnOnce(&mut VideoFamily)) -
         upstream: "up-1".into(),
         family: "family-b".into(),
         requested: Default::default(),
+        query_url: None,
     };
     CallerStatusPoll {
         family: Arc::new(family),

@@ -21,6 +21,10 @@ pub struct TaskCreateConfig {
     /// Headers of the request; `{uuid}` is replaced by a new UUID.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Whether the request is sent as a multipart form in place of JSON: members are fields, elements of a list fields of
+    /// one name, objects JSON text, and data URIs in base64 files. Default: false.
+    #[serde(default)]
+    pub form: bool,
     /// Other paths, each with the request fields (JSON pointers) that only this path accepts. A create on one
     /// of the provider's own paths goes to that path; others go to the first path with a field of the request,
     /// else to `path`. Default: none.
@@ -42,6 +46,14 @@ pub struct TaskQueryConfig {
     pub headers: BTreeMap<String, String>,
     /// Body of the request as JSON; `{id}` in its texts is replaced by the provider's task id. Default: none.
     pub body: Option<Value>,
+    /// Where the response to a create has the URL that is queried in place of `path`. It must lie below the channel's
+    /// `base_url` or on one of `hosts`. Default: none.
+    #[serde(default)]
+    pub url: ValueSourcesConfig,
+    /// Hosts on which that URL may lie, such as `api.*.vendor.example`; `*` is one label. Queries, cancels and requests
+    /// for results of the task, with the channel's credential, then go there, if `egress` allows it. Default: none.
+    #[serde(default)]
+    pub hosts: Vec<String>,
     /// How long the status of an unfinished task is cached. Raise it to send fewer queries. Default: 2s.
     #[serde(default = "default_cache_ttl")]
     pub cache_ttl: HumanDuration,

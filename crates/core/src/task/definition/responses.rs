@@ -47,8 +47,11 @@ pub enum UnknownStatusConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseMappingConfig {
-    /// URL of the video. A success without it is reported as a failure.
+    /// URL of the video. A success without a video is reported as a failure. Required, unless there is `video_base64`.
+    #[serde(default)]
     pub video_url: ValueSourcesConfig,
+    /// Where the response has the video itself, in base64, as a JSON pointer: callers get a URL of the gateway. Default: none.
+    pub video_base64: Option<String>,
     /// Whether the provider sends the video only to requests with the channel's credential. Default: false.
     #[serde(default)]
     pub is_private: bool,

@@ -6,6 +6,7 @@ mod media;
 mod requests;
 mod responses;
 mod rules;
+mod upload;
 
 use super::VideoFamily;
 use crate::task::definition::{FamilyProtocolConfig, VideoFamilyDefinitionConfig};
@@ -76,6 +77,7 @@ impl FamilyErrors {
     }
 
     fn family(&mut self, name: &str, config: &VideoFamilyDefinitionConfig) -> Option<VideoFamily> {
+        let upload = config.upload.as_ref().map(|upload| self.upload(upload));
         let create = self.section("create", &config.create);
         let create = create.map(|create| self.create(create));
         let query = self.section("query", &config.query);
@@ -94,6 +96,20 @@ impl FamilyErrors {
         let status = status.map(|status| self.status(status, is_native));
         let response = self.section("response", &config.response);
         let response = response.map(|response| self.response(response));
+        if is_native && config.create.as_ref().is_some_and(|create| create.form) {
+            let reason =
+                "a family with a `protocol` takes the creates of its callers as they are, in JSON";
+            self.add("/create/form", reason, None);
+        }
+        let has_inline_video = config
+            .response
+            .as_ref()
+            .is_some_and(|it| it.video_base64.is_some());
+        if has_inline_video && config.result.is_some() {
+            let reason =
+                "a video in base64 is in the response to a query, not in that of a second request";
+            self.add("/response/video_base64", reason, None);
+        }
         let errors = self.errors(&config.errors.clone().unwrap_or_default());
         let native = self.native(&config.native.clone().unwrap_or_default());
         let media = self.media(&config.media.clone().unwrap_or_default());
@@ -105,6 +121,7 @@ impl FamilyErrors {
             name: name.into(),
             vendor: config.vendor.clone(),
             protocol: protocol.flatten(),
+            upload: upload.flatten(),
             create,
             query: query??,
             cancel: cancel.flatten(),

@@ -32,6 +32,8 @@ pub(super) enum HeaderTemplate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskCreateTemplate {
     pub call: RequestTemplate,
+    /// Whether it is sent as a multipart form in place of JSON.
+    pub is_form: bool,
     /// The path, if it depends on the request.
     computed_path: Option<DocumentExpression>,
     /// Alternative paths, each with the fields that require it.
@@ -57,6 +59,12 @@ impl RequestTemplate {
         };
         let path = self.path.fill(values);
         path.expect("paths of queries and cancels have no value but the id")
+    }
+
+    /// The path with the channel's model in it, of a request before there is a task.
+    pub fn path_for_model(&self, channel_model: &str) -> String {
+        let path = fill(&self.path, channel_model);
+        path.expect("paths before the create have no value but the model")
     }
 
     /// The path with a task id and values of the response to a query in it; `None` if the response has no such value.
@@ -94,11 +102,13 @@ impl RequestTemplate {
 impl TaskCreateTemplate {
     pub(super) fn new(
         call: RequestTemplate,
+        is_form: bool,
         computed_path: Option<DocumentExpression>,
         other_paths: Vec<(PathTemplate, ValueSourceList)>,
     ) -> Self {
         Self {
             call,
+            is_form,
             computed_path,
             other_paths,
         }

@@ -26,6 +26,10 @@ impl<'a> JsonFragment<'a> {
         Self(Cow::Owned(value.to_string().into_bytes()))
     }
 
+    pub fn json(&self) -> &[u8] {
+        &self.0
+    }
+
     pub fn into_json(self) -> Cow<'a, [u8]> {
         self.0
     }

@@ -6,6 +6,7 @@ use super::field_mapping::{FieldMapping, FieldMappingsForModel, FieldTarget};
 use super::field_rule::FieldLimits;
 use super::json_fragment::JsonFragment;
 use super::path_template::add_to_query;
+use super::upload::{UploadIds, UploadedMedium};
 use super::value_template::{TemplateError, TemplateValues, ValueTemplate};
 use crate::task::generic::{
     FieldError, GenericField, GenericVideoRequest, InputMedia, MediaRole, UnknownField,
@@ -57,16 +58,36 @@ impl VideoFamily {
         channel_model: &str,
         unsupported: UnsupportedFieldPolicy,
     ) -> Result<MappedRequest, FieldError> {
+        self.request_with_uploads(request, channel_model, unsupported, &[])
+    }
+
+    /// As [`Self::request`], with the ids of the media that were uploaded; 0 stands for an id that is not known yet.
+    ///
+    /// # Errors
+    /// As [`Self::request`].
+    pub fn request_with_uploads(
+        &self,
+        request: &GenericVideoRequest<'_>,
+        channel_model: &str,
+        unsupported: UnsupportedFieldPolicy,
+        uploaded: &[UploadedMedium],
+    ) -> Result<MappedRequest, FieldError> {
         if let (UnsupportedFieldPolicy::Refuse, Some(refusal)) =
             (unsupported, UnknownField::refusal(&request.unknown))
         {
             return Err(refusal);
         }
         let rules = self.request.for_model(channel_model);
+        let uploads = UploadIds {
+            upload: self.upload.as_ref(),
+            uploaded,
+        };
         let create = match self.reads_create {
-            true => {
-                Some(request.document(channel_model, |field| rules.field(field).default_value()))
-            }
+            true => Some(request.document(
+                channel_model,
+                |field| rules.field(field).default_value(),
+                |index, role| uploads.id(index, role),
+            )),
             false => None,
         };
         let create = create.as_ref().map(JsonDocument::root);
@@ -99,7 +120,7 @@ impl VideoFamily {
             let name = field.name();
             writing.field(name, name, fragment, rules.field(*field))?;
         }
-        writing.medias(&request.medias, &rules)?;
+        writing.medias(&request.medias, uploads, &rules)?;
         for (field, fragment) in others {
             let name = field.name();
             writing.field(name, name, fragment, rules.field(*field))?;
@@ -165,13 +186,16 @@ impl<'a> RequestMapper<'a, '_> {
     fn medias(
         &mut self,
         medias: &[InputMedia<'a>],
+        uploads: UploadIds<'_>,
         rules: &FieldMappingsForModel<'a>,
     ) -> Result<(), FieldError> {
         let mut ordered: Vec<_> = medias.iter().enumerate().collect();
         ordered.sort_by_key(|(_, media)| rules.media(media.kind).element().unwrap_or(usize::MAX));
         for (at, InputMedia { kind, url }) in ordered {
+            let id = uploads.id(at, *kind).map(|id| JsonFragment::written(&id));
+            let value = id.as_ref().unwrap_or(url);
             let param = format!("medias[{at}]");
-            self.field(kind.name(), &param, url, rules.media(*kind))?;
+            self.field(kind.name(), &param, value, rules.media(*kind))?;
         }
         for role in MediaRole::ALL {
             let is_given = medias.iter().any(|media| media.kind == role);

@@ -1,7 +1,7 @@
 //! Maps a family's responses to the generic protocol.
 
-use super::path_template::is_path_value;
 use super::source::SentCreate;
+use super::task_url::is_url;
 use super::{ResponseFieldSources, UsageMapping, VideoFamily};
 use crate::task::generic::is_ratio;
 use crate::task::id::TaskId;
@@ -22,7 +22,7 @@ pub enum InvalidTaskResponse {
     #[error("the provider's response has no status")]
     NoStatus,
     #[error(
-        "the provider's response names a URL of the task that is not below the channel's base URL"
+        "the provider's response names a URL of the task that is not below the channel's base URL or on one of the family's hosts"
     )]
     ForeignUrl,
     #[error("the provider's response is about another task")]
@@ -39,34 +39,10 @@ pub struct UpstreamError {
 
 /// How long a task with an unknown status counts as running.
 const UNKNOWN_KEPT_MS: u64 = 24 * 60 * 60 * 1_000;
-/// The maximum length of a provider's id, in characters.
-const ID_CHARS_MAX: usize = 512;
 /// The maximum length of an unknown status in a message, in characters.
 const WORD_CHARS_MAX: usize = 64;
 
 impl VideoFamily {
-    /// The provider's task id in the response to a create that was sent below `base_url`. An id that is a URL is kept as
-    /// its path below that.
-    ///
-    /// # Errors
-    /// There is no id, or it is a URL elsewhere. The provider may have accepted the task all the same.
-    pub fn created(
-        &self,
-        response: &JsonDocument,
-        create: SentCreate<'_>,
-        base_url: &str,
-    ) -> Result<String, InvalidTaskResponse> {
-        let id = self.task_id.text_after(response.root(), create);
-        let id = id.ok_or(InvalidTaskResponse::NoTaskId)?;
-        let id = match is_url(&id) {
-            true => path_below(&id, base_url).ok_or(InvalidTaskResponse::ForeignUrl)?,
-            false => id,
-        };
-        let is_path = self.query.call.keeps_slashes_of_id();
-        let is_valid = is_id(&id) && (!is_path || is_path_value(&id));
-        is_valid.then_some(id).ok_or(InvalidTaskResponse::NoTaskId)
-    }
-
     /// Whether a response to a create has a task id.
     pub fn has_task_id(&self, response: &JsonDocument) -> bool {
         let create = SentCreate {
@@ -168,7 +144,8 @@ impl VideoFamily {
     /// Reads the fields of a success; without a video the task has failed, for the reason that the response gives.
     fn succeed(&self, response: &JsonDocument, status: &mut TaskStatus) {
         if self.response.succeed(response.root(), status) {
-            status.private_below = self.response.is_private.then(|| self.public_url.clone());
+            let is_own = self.response.is_private || self.inline_video().is_some();
+            status.private_below = is_own.then(|| self.public_url.clone());
             return;
         }
         let reason = self.error(response);
@@ -238,7 +215,12 @@ impl ResponseFieldSources {
 
     /// Reads the fields of a success; `false` if there is no video.
     fn succeed(&self, root: DocumentNode<'_>, status: &mut TaskStatus) -> bool {
-        status.video_url = self.video_url.text(root);
+        let inline = self.inline_video.as_ref();
+        let inline = inline.and_then(|at| root.pointer(at)?.as_str());
+        let inline = inline
+            .filter(|text| !text.is_empty())
+            .map(|text| text.into_owned());
+        status.video_url = self.video_url.text(root).or(inline);
         if status.video_url.is_none() {
             return false;
         }
@@ -295,17 +277,6 @@ fn state_of_unknown(task: &TaskId, now_ms: u64) -> TaskState {
     }
 }
 
-fn is_url(id: &str) -> bool {
-    id.starts_with("https://") || id.starts_with("http://")
-}
-
-/// The path of a URL below another one, without its query.
-fn path_below(url: &str, base_url: &str) -> Option<String> {
-    let path = url.strip_prefix(base_url.trim_end_matches('/'))?;
-    let path = path.split(['?', '#']).next()?;
-    path.starts_with('/').then(|| path.to_owned())
-}
-
 /// A trailing `*` in the pattern matches any rest.
 fn matches_code(pattern: &str, code: &str) -> bool {
     match pattern.strip_suffix('*') {
@@ -322,12 +293,6 @@ fn percentage(progress: f64) -> u8 {
         progress
     };
     percent.round().clamp(0.0, 100.0) as u8
-}
-
-/// Whether an id is safe in a path: an id of dots alone would change the path.
-fn is_id(id: &str) -> bool {
-    let is_plain = id.len() <= ID_CHARS_MAX && !id.contains(char::is_control);
-    is_plain && !id.bytes().all(|byte| byte == b'.')
 }
 
 /// Whether `tier` is like `480p`, `720p`, `1080p` or `4k`.

@@ -118,6 +118,10 @@ impl ValueSourceList {
         Self(sources)
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The first text that is present and not empty; a number counts as text.
     pub fn text(&self, root: DocumentNode<'_>) -> Option<String> {
         self.0.iter().find_map(|source| source.text(root, None))

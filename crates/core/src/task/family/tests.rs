@@ -48,6 +48,7 @@ fn task(family: &str) -> TaskId {
         upstream: "up-1".into(),
         family: family.into(),
         requested: Default::default(),
+        query_url: None,
     }
 }
 
@@ -60,7 +61,8 @@ fn created_id(
         path: "/create/it",
         channel_model: "provider-model",
     };
-    family.created(response, create, "https://provider.example/v1")
+    let created = family.created(response, create, "https://provider.example/v1");
+    created.map(|task| task.upstream)
 }
 
 fn now_ms() -> u64 {

@@ -6,6 +6,8 @@
 use super::{FieldError, WORD_BYTES_MAX, is_given};
 use crate::task::family::json_fragment::JsonFragment;
 use headgate_protocol::json::{DocumentNode, ValueKind};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// An input image, video or audio file.
 #[derive(Debug)]
@@ -16,12 +18,18 @@ pub struct InputMedia<'a> {
 }
 
 /// The role of a medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
 pub enum MediaRole {
+    /// First frame of the video.
     FirstFrame,
+    /// Last frame of the video.
     LastFrame,
+    /// Reference image.
     ReferenceImage,
+    /// Reference video, or a video to edit or extend.
     ReferenceVideo,
+    /// Reference audio.
     ReferenceAudio,
 }
 

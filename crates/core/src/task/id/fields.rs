@@ -1,4 +1,4 @@
-//! The binary layout of a task id's fields: a version, two numbers, six texts with their lengths, and in version 2 two more.
+//! The binary layout of a task id's fields: a version, two numbers, six texts with their lengths, and in later versions two or three more.
 
 use super::TaskId;
 use crate::task::requested_format::RequestedVideoFormat;
@@ -7,6 +7,8 @@ use crate::task::requested_format::RequestedVideoFormat;
 const VERSION: u8 = 1;
 /// The layout of tasks that were created in OpenAI's format, with what their create asked for.
 const VERSION_WITH_FORMAT: u8 = 2;
+/// That layout, with the URL at which the provider says that the status is queried.
+const VERSION_WITH_URL: u8 = 3;
 
 /// The number of value bits in a byte of a variable-length number; the highest bit says that more bytes follow.
 const BITS: u32 = 7;
@@ -22,12 +24,15 @@ pub(super) fn encode(task: &TaskId) -> Vec<u8> {
         upstream,
         family,
         requested,
+        query_url,
     } = task;
     let RequestedVideoFormat { seconds, size } = requested;
-    let has_format = seconds.is_some() || size.is_some();
-    let mut bytes = vec![match has_format {
-        true => VERSION_WITH_FORMAT,
-        false => VERSION,
+    let has_url = query_url.is_some();
+    let has_format = has_url || seconds.is_some() || size.is_some();
+    let mut bytes = vec![match (has_url, has_format) {
+        (true, _) => VERSION_WITH_URL,
+        (false, true) => VERSION_WITH_FORMAT,
+        (false, false) => VERSION,
     }];
     push_number(&mut bytes, *created);
     bytes.extend(credential.to_be_bytes());
@@ -38,15 +43,19 @@ pub(super) fn encode(task: &TaskId) -> Vec<u8> {
     for text in [seconds, size].into_iter().filter(|_| has_format) {
         push_text(&mut bytes, text.as_deref().unwrap_or_default());
     }
+    if let Some(url) = query_url {
+        push_text(&mut bytes, url);
+    }
     bytes
 }
 
 /// Decodes what [`encode`] wrote; `None` for anything else.
 pub(super) fn decode(bytes: &[u8]) -> Option<TaskId> {
     let (version, mut rest) = bytes.split_first()?;
-    let has_format = match *version {
-        VERSION => false,
-        VERSION_WITH_FORMAT => true,
+    let (has_format, has_url) = match *version {
+        VERSION => (false, false),
+        VERSION_WITH_FORMAT => (true, false),
+        VERSION_WITH_URL => (true, true),
         _ => return None,
     };
     let created = take_number(&mut rest)?;
@@ -61,6 +70,10 @@ pub(super) fn decode(bytes: &[u8]) -> Option<TaskId> {
         requested.seconds = optional(text()?);
         requested.size = optional(text()?);
     }
+    let query_url = match has_url {
+        true => Some(text()?),
+        false => None,
+    };
     rest.is_empty().then_some(TaskId {
         caller,
         channel,
@@ -71,6 +84,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<TaskId> {
         upstream,
         family,
         requested,
+        query_url,
     })
 }
 

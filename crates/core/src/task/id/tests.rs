@@ -24,6 +24,7 @@ fn task() -> TaskId {
         upstream: "0385dc79-5ff8-4d82-bcb6-1dc1ad6e6a4f".into(),
         family: "family-b".into(),
         requested: RequestedVideoFormat::default(),
+        query_url: None,
     }
 }
 
@@ -33,12 +34,12 @@ prop_compose! {
         ratio in prop::option::of(".{1,10}"),
         credential: u64,
         created: u64,
-        format in prop::array::uniform2(prop::option::of(".{1,10}")),
+        format in prop::array::uniform3(prop::option::of(".{1,10}")),
     ) -> TaskId {
         let [caller, channel, model, upstream, family] = texts;
-        let [seconds, size] = format;
+        let [seconds, size, query_url] = format;
         let requested = RequestedVideoFormat { seconds, size };
-        TaskId { caller, channel, credential, model, created, ratio, upstream, family, requested }
+        TaskId { caller, channel, credential, model, created, ratio, upstream, family, requested, query_url }
     }
 }
 

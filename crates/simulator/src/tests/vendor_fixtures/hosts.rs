@@ -136,6 +136,7 @@ pub fn pixverse() -> VendorFixture {
             ("/quality", json!("720P")),
             ("/resolution", json!("720p")),
             ("/img_id", json!(1)),
+            ("/first_frame_img", json!(1)),
         ],
         refused_status: 200,
         accepted: vec![(

@@ -3,20 +3,28 @@
 use super::poll::{QueryableTask, reply};
 use super::request::unknown;
 use super::{MapTaskFilter, no_family};
+use crate::polls::StatusQueryError;
+use bytes::Bytes;
 use headgate_core::filter::FilterAction;
 use headgate_core::filter::fetch::{FetchError, FileCredential};
-use headgate_core::filter::streamed_reply::StreamedReply;
+use headgate_core::filter::range::RequestedRange;
+use headgate_core::filter::streamed_reply::{ReplyBodyReader, ReplyPieceFuture, StreamedReply};
 use headgate_core::filter::view::RequestView;
+use headgate_core::state::calendar::unix_ms;
+use headgate_core::subrequest::{InlineFile, Subrequest, SubrequestResponse};
 use headgate_core::task::openai_video::TaskFailure;
 use headgate_core::task::state::TaskState;
 use headgate_core::task::status::TaskStatus;
 use headgate_protocol::Protocol;
 use headgate_protocol::error_body::CustomError;
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::json::{JsonDocument, JsonLimits};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 /// What of a video is offered; SDKs also ask for `thumbnail` and `spritesheet`.
 const VIDEO: &str = "video";
+/// Bytes of an inline file that are sent at a time.
+const PIECE_BYTES: usize = 64 << 10;
 /// The code of the error about a task that has not ended.
 const NOT_READY: &str = "video_not_ready";
 
@@ -31,6 +39,17 @@ impl MapTaskFilter {
         let polled = self.polled_task(request)?;
         if self.is_deleted(&polled).await {
             return Err(unknown());
+        }
+        if let Some(at) = polled.family().inline_video() {
+            let query = Subrequest {
+                inline_file: Some(InlineFile {
+                    at: at.clone(),
+                    is_kept: true,
+                }),
+                ..polled.query_subrequest(request)?
+            };
+            let answered = subrequests.send(query).await?;
+            return self.inline_content(request, &polled, answered);
         }
         let subrequest = polled.status_request(request, &subrequests)?;
         let status_query = polled.status_query.clone();
@@ -56,17 +75,7 @@ impl MapTaskFilter {
         let opened = fetch.open(url, &self.egress, headers, credential).await;
         let opened = opened.map_err(|error| unavailable(request, &polled, &error))?;
         let mut headers = opened.headers;
-        for (name, value) in [
-            (header::CACHE_CONTROL, "private"),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            // Nothing that a browser could run is run.
-            (
-                header::CONTENT_SECURITY_POLICY,
-                "default-src 'none'; sandbox",
-            ),
-        ] {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
+        add_safety_headers(&mut headers);
         let (length, body) = match opened.status {
             // What the host writes about a range is not the caller's.
             StatusCode::RANGE_NOT_SATISFIABLE => {
@@ -84,6 +93,92 @@ impl MapTaskFilter {
             body,
         }
         .into())
+    }
+}
+
+impl MapTaskFilter {
+    /// Replies with the file that the response to a query has, or the requested range of it.
+    fn inline_content(
+        &self,
+        request: &RequestView,
+        polled: &QueryableTask,
+        answered: SubrequestResponse,
+    ) -> Result<FilterAction, Fault> {
+        let unreadable = || {
+            Fault::new(
+                FaultKind::UnreadableResponse,
+                "the provider's response is no status of this task; try again",
+            )
+        };
+        if !answered.status.is_success() {
+            let refused = StatusQueryError::Refused(answered);
+            return self.error_reply(request, polled, &refused);
+        }
+        let document = JsonDocument::parse(answered.body, &JsonLimits::default());
+        let document = document.map_err(|_| unreadable())?;
+        let status = polled.family().status(&document, polled.task(), unix_ms());
+        let status = status.map_err(|error| unreadable().source(error))?;
+        let file = match (status.state, answered.inline_file) {
+            (TaskState::Succeeded, Some(file)) => file,
+            _ => return Ok(no_file(request, polled, &status)),
+        };
+        let size = file.len() as u64;
+        let mut headers = HeaderMap::new();
+        let (status, start, end) = match RequestedRange::parse(request.header("range"), size) {
+            RequestedRange::Whole => (StatusCode::OK, 0, size),
+            RequestedRange::Part(start, end) => (StatusCode::PARTIAL_CONTENT, start, end),
+            RequestedRange::Unsatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
+        };
+        let range = match status {
+            StatusCode::PARTIAL_CONTENT => Some(format!("bytes {start}-{}/{size}", end - 1)),
+            StatusCode::RANGE_NOT_SATISFIABLE => Some(format!("bytes */{size}")),
+            _ => None,
+        };
+        if let Some(range) = range {
+            let range = HeaderValue::try_from(range).expect("numbers are valid in headers");
+            headers.insert(header::CONTENT_RANGE, range);
+        }
+        // The kind of video is not read: all that make videos in base64 make MP4.
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("video/mp4"));
+        headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        add_safety_headers(&mut headers);
+        let pieces = FilePieces(file.slice(start as usize..end as usize));
+        let body: Option<Box<dyn ReplyBodyReader>> = match request.method {
+            Method::HEAD => None,
+            _ => Some(Box::new(pieces)),
+        };
+        Ok(StreamedReply {
+            status,
+            headers,
+            length: Some(end - start),
+            body,
+        }
+        .into())
+    }
+}
+
+/// A file in pieces, so that it is read from the disk as the caller takes it.
+struct FilePieces(Bytes);
+
+impl ReplyBodyReader for FilePieces {
+    fn next_piece(&mut self) -> ReplyPieceFuture<'_> {
+        let piece = self.0.split_to(self.0.len().min(PIECE_BYTES));
+        Box::pin(async { Ok((!piece.is_empty()).then_some(piece)) })
+    }
+}
+
+/// Headers by which no browser keeps the file for others or runs anything of it.
+fn add_safety_headers(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (header::CACHE_CONTROL, "private"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // Nothing that a browser could run is run.
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; sandbox",
+        ),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
     }
 }
 

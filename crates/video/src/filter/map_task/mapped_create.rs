@@ -22,6 +22,8 @@ pub(super) struct MappedCreateRequest {
     pub resolution: Option<String>,
     /// The requested aspect ratio. Not every family repeats it in its responses.
     pub ratio: Option<String>,
+    /// How many media are uploaded before the create; until then 0 stands for their ids.
+    pub uploads: usize,
     /// Lists the fields that the family does not support.
     pub ignored: Option<HeaderValue>,
 }

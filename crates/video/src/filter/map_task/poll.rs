@@ -4,8 +4,9 @@ use super::request::unknown;
 use super::response::native;
 use super::{MapTaskFilter, no_family};
 use crate::polls::{CallerStatusPoll, PolledStatus, ProviderStatusReport, StatusQueryError};
-use crate::status_request::status_request;
+use crate::status_request::{inline_file, other_host, path_at_host, status_request};
 use bytes::{Bytes, BytesMut};
+use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::RequestView;
@@ -43,6 +44,8 @@ pub(super) struct QueryableTask {
     pub status_query: CallerStatusPoll,
     /// The task id as the caller sent it.
     pub id: String,
+    /// Where the provider may have the task, if not at the channel's host.
+    egress: Arc<EgressPolicy>,
 }
 
 impl MapTaskFilter {
@@ -122,6 +125,7 @@ impl MapTaskFilter {
                 state: self.state.clone(),
             },
             candidate: candidate.clone(),
+            egress: self.egress.clone(),
             id: Self::id_in(request).ok_or_else(unknown)?.to_owned(),
         })
     }
@@ -268,13 +272,20 @@ impl QueryableTask {
         request: &RequestView,
         subrequests: &SubrequestClient,
     ) -> Result<SubrequestFuture, Fault> {
-        let query = self.subrequest(request, &self.family().query.call)?;
+        let query = self.query_subrequest(request)?;
         Ok(status_request(
             subrequests,
             query,
             self.family(),
             self.task(),
         ))
+    }
+
+    pub fn query_subrequest(&self, request: &RequestView) -> Result<Subrequest, Fault> {
+        Ok(Subrequest {
+            path: self.family().query_path(self.task()),
+            ..self.subrequest(request, &self.family().query.call)?
+        })
     }
 
     fn subrequest(
@@ -287,15 +298,22 @@ impl QueryableTask {
         for (name, value) in call.headers() {
             headers.insert(name, value);
         }
-        Ok(Subrequest {
+        let (family, task) = (self.family(), self.task());
+        let subrequest = Subrequest {
             id: request.id.clone(),
             candidate: self.candidate.clone(),
             method: call.method.clone(),
-            path: call.path(&self.task().upstream),
+            path: String::new(),
+            other_host: other_host(family, task, &self.egress, &request.id)?,
+            inline_file: inline_file(family),
             headers,
-            body: call.body(&self.task().upstream),
+            body: call.body(&task.upstream).into(),
             upstream_request_id: request.info.subrequest_id.get_or_init(Arc::default).clone(),
             max_wait: CHANNEL_MAX_WAIT,
+        };
+        Ok(Subrequest {
+            path: path_at_host(&subrequest, call.path(&task.upstream)),
+            ..subrequest
         })
     }
 

@@ -99,6 +99,7 @@ impl MapTaskFilter {
                 let create = create_for(request, &attempt.candidate);
                 let create = create.ok_or_else(no_family)?;
                 attempt.request_override.body = Some(create.body.clone());
+                attempt.request_override.is_form = family.create.is_form;
                 create.path.clone()
             }
             false => {
@@ -134,6 +135,9 @@ impl MapTaskFilter {
             .request(&generic, &model.name, self.unsupported)
             .map_err(invalid)?;
         self.check_schemas(request.model(), family, &mapped)?;
+        let pending = family.pending_uploads(&generic, &model.name);
+        Self::check_uploads(family, &pending)?;
+        let uploads = pending.len();
         let ratio = generic.ratio();
         let MappedRequest {
             path,
@@ -156,6 +160,7 @@ impl MapTaskFilter {
             path,
             resolution,
             ratio,
+            uploads,
             ignored,
         };
         mapped_create::store_create(request, create);
@@ -254,7 +259,7 @@ fn override_request(attempt: &mut AttemptView, call: &RequestTemplate, path: Str
     }
 }
 
-fn invalid(refused: FieldError) -> Fault {
+pub(super) fn invalid(refused: FieldError) -> Fault {
     Fault::new(FaultKind::Invalid, refused.message).param(refused.param)
 }
 

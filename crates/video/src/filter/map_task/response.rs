@@ -12,7 +12,7 @@ use headgate_core::filter::view::{RequestView, ResponseView};
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::task::TaskSettings;
-use headgate_core::task::family::{SentCreate, VideoFamily};
+use headgate_core::task::family::{CreatedTask, SentCreate, VideoFamily};
 use headgate_core::task::id::{TaskId, credential_fingerprint};
 use headgate_core::task::openai_video;
 use headgate_core::task::requested_format::RequestedVideoFormat;
@@ -46,17 +46,17 @@ impl MapTaskFilter {
     ) -> Result<(Bytes, Option<NewTaskCost>), Fault> {
         let family = video_family(response)?;
         let price = self.note_video(response, &family);
-        let (document, upstream) = JsonDocument::parse(body.clone(), &JsonLimits::default())
+        let (document, created_task) = JsonDocument::parse(body.clone(), &JsonLimits::default())
             .ok()
             .and_then(|document| {
-                let upstream = self.upstream_id(response, &family, &document)?;
-                Some((document, upstream))
+                let created = self.upstream_task(response, &family, &document)?;
+                Some((document, created))
             })
             .ok_or_else(|| {
                 unreadable("the provider's response has no task id, and the task may have been created and billed; tell the operator of this gateway")
                     .detail(format!("response: {}", String::from_utf8_lossy(body)))
             })?;
-        let task = self.new_task(response, &family, upstream)?;
+        let task = self.new_task(response, &family, created_task)?;
         self.polls.record_created(&task);
         let keys = self
             .tasks
@@ -90,13 +90,13 @@ impl MapTaskFilter {
         Ok((reply, cost))
     }
 
-    /// The provider's id of the new task.
-    fn upstream_id(
+    /// What the provider says of the new task.
+    fn upstream_task(
         &self,
         response: &ResponseView<'_>,
         family: &VideoFamily,
         document: &JsonDocument,
-    ) -> Option<String> {
+    ) -> Option<CreatedTask> {
         let candidate = response.candidate?;
         let path = match create_for(response.request, candidate) {
             Some(create) => create.path.clone(),
@@ -169,7 +169,7 @@ impl MapTaskFilter {
         &self,
         response: &ResponseView<'_>,
         family: &Arc<VideoFamily>,
-        upstream: String,
+        created: CreatedTask,
     ) -> Result<TaskId, Fault> {
         let request = &*response.request;
         let candidate = response.candidate.ok_or_else(no_family)?;
@@ -192,7 +192,8 @@ impl MapTaskFilter {
                 .map_or_else(String::new, |model| model.name.to_string()),
             created: unix_ms() / 1000,
             ratio: create.and_then(|create| create.ratio.clone()),
-            upstream,
+            upstream: created.upstream,
+            query_url: created.query_url,
             family: family.name.to_string(),
             requested: requested_format(request, create),
         })

@@ -8,6 +8,7 @@ use crate::task::definition::{
 use crate::task::family::call::{HeaderTemplate, ID, RequestTemplate, TaskCreateTemplate, UUID};
 use crate::task::family::document_expression::DocumentExpression;
 use crate::task::family::path_template::{PathName, PathTemplate};
+use crate::task::family::task_url::HostPattern;
 use crate::task::family::{TaskCancelCall, TaskQueryCall};
 use crate::task::state::TaskState;
 use http::uri::PathAndQuery;
@@ -39,6 +40,7 @@ impl FamilyErrors {
             method,
             path,
             headers,
+            form,
             other_paths,
         } = config;
         let mut others = Vec::new();
@@ -65,7 +67,7 @@ impl FamilyErrors {
             body: None,
         };
         let call = self.call(&call, PathUse::Create)?;
-        Some(TaskCreateTemplate::new(call, computed, others))
+        Some(TaskCreateTemplate::new(call, *form, computed, others))
     }
 
     pub(super) fn query(&mut self, config: &TaskQueryConfig) -> Option<TaskQueryCall> {
@@ -74,10 +76,14 @@ impl FamilyErrors {
             path,
             headers,
             body,
+            url,
+            hosts,
             cache_ttl,
             final_cache_ttl,
             max_per_second,
         } = config;
+        let url = self.sources("/query/url", url);
+        let hosts = self.hosts(hosts, !url.is_empty());
         let call = WrittenCall {
             at: "/query",
             method,
@@ -90,7 +96,27 @@ impl FamilyErrors {
             cache_ttl: cache_ttl.duration(),
             final_cache_ttl: final_cache_ttl.duration(),
             max_per_second: *max_per_second,
+            url,
+            hosts,
         })
+    }
+
+    fn hosts(&mut self, hosts: &[String], has_url: bool) -> Vec<HostPattern> {
+        if !hosts.is_empty() && !has_url {
+            let hint = "add `url`, where the response to a create has the URL of the task";
+            self.add("/query/hosts", "`hosts` belong to `url`", Some(hint));
+        }
+        let mut built = Vec::new();
+        for (index, host) in hosts.iter().enumerate() {
+            match HostPattern::parse(host) {
+                Ok(pattern) => built.push(pattern),
+                Err(reason) => {
+                    let hint = "such as api.vendor.example or api.*.vendor.example";
+                    self.add(&format!("/query/hosts/{index}"), reason, Some(hint));
+                }
+            }
+        }
+        built
     }
 
     pub(super) fn cancel(&mut self, config: &TaskCancelConfig) -> Option<TaskCancelCall> {
@@ -131,6 +157,22 @@ impl FamilyErrors {
             body: body.as_ref(),
         };
         self.call(&call, PathUse::Result)
+    }
+
+    pub(super) fn upload_call(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &BTreeMap<String, String>,
+    ) -> Option<RequestTemplate> {
+        let call = WrittenCall {
+            at: "/upload",
+            method,
+            path,
+            headers,
+            body: None,
+        };
+        self.call(&call, PathUse::Create)
     }
 
     fn call(&mut self, call: &WrittenCall<'_>, path_use: PathUse) -> Option<RequestTemplate> {

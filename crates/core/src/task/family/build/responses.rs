@@ -66,6 +66,7 @@ impl FamilyErrors {
     pub(super) fn response(&mut self, config: &ResponseMappingConfig) -> ResponseFieldSources {
         let ResponseMappingConfig {
             video_url,
+            video_base64,
             is_private,
             progress,
             video_duration,
@@ -76,11 +77,19 @@ impl FamilyErrors {
             times,
             usage,
         } = config;
-        if video_url.0.is_empty() {
+        if video_url.0.is_empty() && video_base64.is_none() {
             self.add("/response/video_url", "missing place for `video_url`", None);
+        }
+        if let Some(at) = video_base64
+            && !is_place_of_names(at)
+        {
+            let reason = "not a JSON pointer of names and indexes";
+            let hint = "such as /response/videos/0/bytes";
+            self.add("/response/video_base64", reason, Some(hint));
         }
         ResponseFieldSources {
             video_url: self.sources("/response/video_url", video_url),
+            inline_video: video_base64.as_deref().map(Into::into),
             is_private: *is_private,
             progress: self.sources("/response/progress", progress),
             video_duration: self.sources("/response/video_duration", video_duration),
@@ -220,4 +229,12 @@ impl FamilyErrors {
         built.sort_by_key(|(code, _)| (code.ends_with('*'), std::cmp::Reverse(code.len())));
         built
     }
+}
+
+/// Whether a pointer names one value, whatever a response has.
+fn is_place_of_names(pointer: &str) -> bool {
+    let mut segments = pointer.split('/').skip(1);
+    let is_name =
+        |name: &str| !name.is_empty() && !matches!(name, "*" | "-1") && !name.starts_with('[');
+    pointer.starts_with('/') && segments.all(is_name)
 }

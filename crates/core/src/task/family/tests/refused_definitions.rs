@@ -15,6 +15,14 @@ fn a_definition_that_cannot_work_is_refused_at_its_place() {
             "/query/path",
         ),
         (
+            "query: {method: GET, path: \"/tasks/{id}\", url: /url, hosts: [a.example, \"*.ai\"]}",
+            "/query/hosts/1",
+        ),
+        (
+            "query: {method: GET, path: \"/tasks/{id}\", hosts: [a.example]}",
+            "/query/hosts",
+        ),
+        (
             "create: {method: POST, path: \"/tasks/{id}\"}",
             "/create/path",
         ),

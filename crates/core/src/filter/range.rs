@@ -2,7 +2,7 @@
 
 /// The part of a file that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RequestedRange {
+pub enum RequestedRange {
     /// No range, or one that a server may ignore: of another unit, malformed, or several.
     Whole,
     /// From the first byte to before the second.
