@@ -33,25 +33,25 @@ pub(super) fn scan(
     start: usize,
 ) -> Result<(usize, StringFlags), (usize, JsonErrorKind)> {
     let content = start + 1;
-    let mut bytes_seen = BytesSeen::default();
+    let mut traits = StringTraits::default();
     let mut at = content;
     let mut stop = match bytes[at..].get(..SHORT_BYTES) {
-        Some(block) => scan_block::<SmallBlocks>(block, &bytes[at..], &mut bytes_seen),
-        None => last_special(&bytes[at..], &mut bytes_seen),
+        Some(block) => scan_block::<SmallBlocks>(block, &bytes[at..], &mut traits),
+        None => last_special(&bytes[at..], &mut traits),
     };
     let quote = loop {
         let special = match stop {
             BlockEnd::Special(offset) => at + offset,
             BlockEnd::Text(length) => {
                 at += length;
-                at + next_special(&bytes[at..], &mut bytes_seen)
+                at + next_special(&bytes[at..], &mut traits)
             }
         };
         match bytes.get(special) {
             Some(b'"') => break special,
             Some(b'\\') => {
                 let length = escape(&bytes[special..]).map_err(|reason| (special, reason))?;
-                bytes_seen.has_escapes = true;
+                traits.has_escapes = true;
                 at = special;
                 stop = BlockEnd::Text(length);
             }
@@ -63,8 +63,8 @@ pub(super) fn scan(
         }
     };
     let flags = StringFlags {
-        escaped: bytes_seen.has_escapes,
-        ascii: bytes_seen.high == 0,
+        escaped: traits.has_escapes,
+        ascii: traits.high == 0,
     };
     check_utf8(bytes, content..quote, flags.ascii)?;
     Ok((quote + 1, flags))
@@ -72,7 +72,7 @@ pub(super) fn scan(
 
 /// What the scan of a string has seen so far.
 #[derive(Clone, Copy, Debug, Default)]
-struct BytesSeen {
+struct StringTraits {
     has_escapes: bool,
     /// Not 0 if a byte is not ASCII.
     high: u64,
@@ -89,37 +89,37 @@ enum BlockEnd {
 
 /// The offset of the first byte that is neither text nor a frequent escape; the length of `text` if there is none.
 #[inline(never)]
-fn next_special(text: &[u8], bytes_seen: &mut BytesSeen) -> usize {
+fn next_special(text: &[u8], traits: &mut StringTraits) -> usize {
     #[cfg(target_arch = "x86_64")]
     if Avx2Classifier::is_supported() {
         // SAFETY: the processor has what the classifier needs.
-        return unsafe { next_special_avx2(text, bytes_seen) };
+        return unsafe { next_special_avx2(text, traits) };
     }
-    next_special_by::<LargeBlocks>(text, bytes_seen)
+    next_special_by::<LargeBlocks>(text, traits)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn next_special_avx2(text: &[u8], bytes_seen: &mut BytesSeen) -> usize {
-    next_special_by::<Avx2Classifier>(text, bytes_seen)
+fn next_special_avx2(text: &[u8], traits: &mut StringTraits) -> usize {
+    next_special_by::<Avx2Classifier>(text, traits)
 }
 
 /// The loop calls no function, so that the constants of the classifier stay in registers.
 #[inline(always)]
-fn next_special_by<C: BlockClassifier>(text: &[u8], bytes_seen: &mut BytesSeen) -> usize {
+fn next_special_by<C: BlockClassifier>(text: &[u8], traits: &mut StringTraits) -> usize {
     let mut rest = text;
-    let mut seen = *bytes_seen;
+    let mut seen = *traits;
     while let Some(block) = rest.get(..C::BYTES) {
         match scan_block::<C>(block, rest, &mut seen) {
             BlockEnd::Text(length) => rest = &rest[length..],
             BlockEnd::Special(offset) => {
-                *bytes_seen = seen;
+                *traits = seen;
                 return text.len() - rest.len() + offset;
             }
         }
     }
-    *bytes_seen = seen;
-    let end = match last_special(rest, bytes_seen) {
+    *traits = seen;
+    let end = match last_special(rest, traits) {
         BlockEnd::Text(offset) | BlockEnd::Special(offset) => offset,
     };
     text.len() - rest.len() + end
@@ -128,8 +128,8 @@ fn next_special_by<C: BlockClassifier>(text: &[u8], bytes_seen: &mut BytesSeen) 
 /// The end of the scan of a text that is shorter than a block.
 #[cold]
 #[inline(never)]
-fn last_special(rest: &[u8], bytes_seen: &mut BytesSeen) -> BlockEnd {
-    scan_block::<LargeBlocks>(&last_block(rest), rest, bytes_seen)
+fn last_special(rest: &[u8], traits: &mut StringTraits) -> BlockEnd {
+    scan_block::<LargeBlocks>(&last_block(rest), rest, traits)
 }
 
 /// Scans `block`, the first bytes of `rest`.
@@ -137,7 +137,7 @@ fn last_special(rest: &[u8], bytes_seen: &mut BytesSeen) -> BlockEnd {
 fn scan_block<C: BlockClassifier>(
     block: &[u8],
     rest: &[u8],
-    bytes_seen: &mut BytesSeen,
+    traits: &mut StringTraits,
 ) -> BlockEnd {
     let mut specials = C::specials(block);
     while specials != 0 {
@@ -147,23 +147,23 @@ fn scan_block<C: BlockClassifier>(
             && block[offset] == b'\\'
             && IS_SHORT_ESCAPE[usize::from(*escaped)]
         {
-            bytes_seen.has_escapes = true;
+            traits.has_escapes = true;
             specials &= !(0b11 << offset);
             continue;
         }
         let Some(length) = frequent_escape_length(&rest[offset..]) else {
-            bytes_seen.high |= C::high(block) & !(u64::MAX << offset);
+            traits.high |= C::high(block) & !(u64::MAX << offset);
             return BlockEnd::Special(offset);
         };
-        bytes_seen.has_escapes = true;
+        traits.has_escapes = true;
         let after = offset + length;
         if after >= C::BYTES {
-            bytes_seen.high |= C::any_high(block);
+            traits.high |= C::any_high(block);
             return BlockEnd::Text(after);
         }
         specials &= u64::MAX << after;
     }
-    bytes_seen.high |= C::any_high(block);
+    traits.high |= C::any_high(block);
     BlockEnd::Text(C::BYTES)
 }
 
