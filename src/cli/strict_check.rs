@@ -164,7 +164,9 @@ async fn check_channel(
         let connected = connected(channel);
         return (
             StrictCheckStatus::Ok,
-            format!("{connected}; its protocols have no list of models"),
+            format!(
+                "{connected}; the credential was not used: its protocols have no list of models"
+            ),
         );
     }
     let credentials: Vec<Option<&Credential>> = match channel.credentials.is_empty() {

@@ -41,7 +41,8 @@ pub enum VideoFamilyCaseInput {
 
 /// What a case may expect of its kind of input.
 const EXPECTED_OF_CREATE: &[&str] = &[
-    "method", "path", "body", "ignored", "uploads", "refused", "error", "code", "message",
+    "method", "path", "headers", "body", "ignored", "uploads", "refused", "error", "code",
+    "message",
 ];
 const EXPECTED_OF_CREATED: &[&str] = &["task", "query", "cancel", "error", "code", "message"];
 const EXPECTED_OF_POLLED: &[&str] = &[

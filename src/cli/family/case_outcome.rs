@@ -132,6 +132,9 @@ impl VideoFamilyCaseOutcome {
     fn mapped_create(&mut self, family: &VideoFamily, request: &MappedRequest) {
         self.put("method", family.create.call.method.as_str());
         self.put("path", &*request.path);
+        let headers = family.create.call.header_texts();
+        let headers = headers.map(|(name, value)| (name.to_string(), value.into()));
+        self.put("headers", headers.collect::<Map<String, Value>>());
         let body = serde_json::from_slice::<Value>(&request.body);
         self.put("body", body.expect("a mapped request is JSON"));
         let ignored = request.ignored.iter();

@@ -3,7 +3,7 @@
 use super::example::{ExampleNote, ExampleNoteKind, ModeExample, refused_media};
 use super::{CommandError, load};
 use crate::cli::style::{self, styled};
-use headgate_core::task::family::VideoFamily;
+use headgate_core::task::family::{RequestTemplate, VideoFamily};
 use serde_json::Value;
 
 #[derive(clap::Args)]
@@ -84,6 +84,7 @@ fn print_example(family: &VideoFamily, example: &ModeExample, shared: &[ExampleN
             }
             let method = &family.create.call.method;
             println!("  {method} {}", request.path);
+            print_headers(&family.create.call);
             for line in indented(&request.body).lines() {
                 println!("  {line}");
             }
@@ -112,11 +113,20 @@ fn print_end(family: &VideoFamily, model: &str, shared: &[ExampleNote]) {
     }
     let query = &family.query.call;
     println!("\nquery   {} {}", query.method, query.path(ID));
+    print_headers(query);
     if let Some(cancel) = &family.cancel {
         println!("cancel  {} {}", cancel.call.method, cancel.call.path(ID));
+        print_headers(&cancel.call);
     }
     if let Some(result) = &family.result {
         println!("result  {} {}", result.method, result.path_text());
+        print_headers(result);
+    }
+}
+
+fn print_headers(call: &RequestTemplate) {
+    for (name, value) in call.header_texts() {
+        println!("  {name}: {value}");
     }
 }
 

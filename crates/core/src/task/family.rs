@@ -186,7 +186,7 @@ struct StatusMapping {
 #[derive(Debug)]
 struct TaskExpiry {
     /// Where responses have the time after the creation, in seconds.
-    at: ValueSourceList,
+    at: Option<ValueSourceList>,
     /// That time if the response has none.
     default: Duration,
 }

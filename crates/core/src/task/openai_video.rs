@@ -29,6 +29,10 @@ pub const FIELD_NAMES: CallerFieldNames = CallerFieldNames {
         (" in the role `first_frame`", ""),
         (" for the role `first_frame`", ""),
         (" of the role `first_frame`", ""),
+        (
+            " must be adaptive",
+            " is chosen by the model; send a resolution such as 720p, or no `size`",
+        ),
         (", or -1 to let the model choose", ""),
         (", or -1", ""),
     ],

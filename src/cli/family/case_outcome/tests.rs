@@ -7,7 +7,7 @@ use std::path::Path;
 
 const FAMILY: &str = r#"
 vendor: Studio
-create: {method: POST, path: "/{model}/tasks"}
+create: {method: POST, path: "/{model}/tasks", headers: {x-version: "2", x-key: "k-{uuid}"}}
 query: {method: GET, path: "{+id}"}
 cancel: {method: DELETE, path: "{+id}"}
 result: {method: GET, path: "/files/{/file}"}
@@ -38,6 +38,7 @@ fn mismatches(case: &str) -> Vec<(String, String)> {
 fn what_is_as_expected_passes() {
     for case in [
         "create: {prompt: a, seed: 1}, expect: {method: POST, path: /m/tasks, body: {model: m, text: a}, ignored: [seed]}",
+        "create: {prompt: a}, expect: {headers: {x-version: '2', x-key: 'k-{uuid}'}}",
         "create: {duration: 7}, expect: {refused: duration, message: the nearest is 5}",
         "create: {prompts: a}, expect: {refused: prompts, message: did you mean `prompt`}",
         "created: {id: 9}, expect: {task: /m/tasks/9, query: GET /m/tasks/9, cancel: DELETE /m/tasks/9}",

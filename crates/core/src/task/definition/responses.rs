@@ -26,8 +26,9 @@ pub struct StatusMappingConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct TaskExpiryConfig {
-    /// Where responses have the time after the creation, in seconds.
-    pub at: ValueSourcesConfig,
+    /// Where responses have the time after the creation, in seconds. Without it, it is always `default`.
+    #[serde(default)]
+    pub at: Option<ValueSourcesConfig>,
     /// The time after the creation if the response has none: the longest that a create may set.
     pub default: HumanDuration,
 }

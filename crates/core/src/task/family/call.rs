@@ -1,6 +1,6 @@
 //! Templates of requests to a provider: method, path, headers and body, with the task id in them.
 
-use super::document_expression::DocumentExpression;
+use super::document_expression::{CHANNEL_MODEL, DocumentExpression};
 use super::path_template::{PathName, PathTemplate, PathValues};
 use super::source::ValueSourceList;
 use bytes::Bytes;
@@ -81,6 +81,16 @@ impl RequestTemplate {
         self.path.keeps_slashes(&PathName::Id)
     }
 
+    /// The headers as written.
+    pub fn header_texts(&self) -> impl Iterator<Item = (&HeaderName, String)> {
+        self.headers.iter().map(|(name, value)| match value {
+            HeaderTemplate::Fixed(value) => {
+                (name, String::from_utf8_lossy(value.as_bytes()).into_owned())
+            }
+            HeaderTemplate::AroundUuid(before, after) => (name, format!("{before}{UUID}{after}")),
+        })
+    }
+
     /// The headers of one request.
     pub fn headers(&self) -> impl Iterator<Item = (&HeaderName, HeaderValue)> {
         self.headers.iter().map(|(name, value)| match value {
@@ -122,7 +132,7 @@ impl TaskCreateTemplate {
     /// Whether the path has the channel's model.
     pub(super) fn names_model(&self) -> bool {
         match &self.computed_path {
-            Some(computed) => computed.reads("/channel_model"),
+            Some(computed) => computed.reads(CHANNEL_MODEL),
             None => self.call.path.names().any(|name| *name == PathName::Model),
         }
     }

@@ -8,6 +8,11 @@ use headgate_expression::{
 use headgate_protocol::json::DocumentNode;
 use std::borrow::Cow;
 
+/// Where the document of a create has the channel's model.
+pub(super) const CHANNEL_MODEL: &str = "/channel_model";
+/// Where it has the model that the caller named.
+const CALLERS_MODEL: &str = "/model";
+
 /// An expression that reads nothing but one JSON document.
 #[derive(Clone, Debug)]
 pub(super) struct DocumentExpression {
@@ -27,7 +32,15 @@ impl DocumentExpression {
     /// # Errors
     /// A sentence that says what is wrong and where.
     pub fn over_create(text: &str) -> Result<Self, String> {
-        Self::compile(text, DocumentKind::Request, EvaluationPhase::Body)
+        // The phase in which all names of a create are known, so that the error for each is the one below.
+        let compiled = Self::compile(text, DocumentKind::Request, EvaluationPhase::Attempt)?;
+        match compiled.reads(CALLERS_MODEL) {
+            true => Err(format!(
+                "`json(\"{CALLERS_MODEL}\")` is the platform model, which the definition cannot know; the channel's model is \
+                 `json(\"{CHANNEL_MODEL}\")`"
+            )),
+            false => Ok(compiled),
+        }
     }
 
     /// An expression over a response, which `response_json("/pointer")` reads.
@@ -53,9 +66,18 @@ impl DocumentExpression {
                 expression,
                 document: reads,
             }),
-            false => Err(format!(
-                "an expression here reads nothing but `{function}(\"/pointer\")`"
-            )),
+            false => {
+                let reads_model = references.iter().any(|reference| {
+                    *reference == ExpressionReference::Variable(Variable::ChannelModel)
+                });
+                let hint = match reads_model {
+                    true => format!("; the channel's model is `json(\"{CHANNEL_MODEL}\")`"),
+                    false => String::new(),
+                };
+                Err(format!(
+                    "an expression here reads nothing but `{function}(\"/pointer\")`{hint}"
+                ))
+            }
         }
     }
 

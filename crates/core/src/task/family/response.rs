@@ -165,7 +165,8 @@ impl VideoFamily {
     /// Whether the time is over after which the provider ends the task.
     fn is_expired(&self, root: DocumentNode<'_>, status: &TaskStatus, now_ms: u64) -> bool {
         self.status.expiry.as_ref().is_some_and(|expiry| {
-            let stated = expiry.at.whole(root).map(Duration::from_secs);
+            let stated = expiry.at.as_ref().and_then(|at| at.whole(root));
+            let stated = stated.map(Duration::from_secs);
             let after_ms = stated.unwrap_or(expiry.default).as_millis();
             u128::from(now_ms.saturating_sub(status.created_ms)) > after_ms
         })

@@ -57,7 +57,7 @@ impl FamilyErrors {
             expiry: expiry
                 .as_ref()
                 .map(|TaskExpiryConfig { at, default }| TaskExpiry {
-                    at: self.sources("/status/expiry/at", at),
+                    at: at.as_ref().map(|at| self.sources("/status/expiry/at", at)),
                     default: default.duration(),
                 }),
         }

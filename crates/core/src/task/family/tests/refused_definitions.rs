@@ -82,3 +82,21 @@ fn a_definition_that_cannot_work_is_refused_at_its_place() {
         assert!(pointers.contains(&pointer), "{sections}: {refused:?}");
     }
 }
+
+#[test]
+fn an_expression_over_a_create_is_told_where_the_model_of_the_channel_is() {
+    for expression in ["channel_model", r#"json("/model")"#] {
+        let section = format!("create: {{method: POST, path: {{cel: '{expression} + \"/a\"'}}}}");
+        let refused = with(&section).map(|family| family.name).unwrap_err();
+        let [fault] = refused.as_slice() else {
+            panic!("{refused:?}");
+        };
+        assert!(
+            fault
+                .reason
+                .contains(r#"the channel's model is `json("/channel_model")`"#),
+            "{}",
+            fault.reason
+        );
+    }
+}
