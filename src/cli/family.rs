@@ -6,7 +6,9 @@ mod cases;
 mod check;
 mod create;
 mod example;
+mod native_case;
 mod provider_answer;
+mod task_host;
 #[cfg(test)]
 mod tests;
 mod uploads;

@@ -2,7 +2,7 @@
 
 use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterChainRules, FilterDescriptor, FilterProvision,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterProvision,
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, HookResult};
@@ -26,6 +26,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         Ok(Arc::new(AuthenticateFilter {
             callers: context.callers.clone(),
             key_headers: Protocol::key_headers(context.protocol).collect(),
+            schemes: schemes(context),
         }))
     },
 };
@@ -34,6 +35,15 @@ struct AuthenticateFilter {
     callers: Arc<Callers>,
     /// Headers that SDKs of the protocol send the key in, beside `Authorization`. Requests for the model list have them, too.
     key_headers: Vec<&'static HeaderName>,
+    /// Schemes of `Authorization` besides `Bearer`, which SDKs of a vendor's own API send.
+    schemes: Vec<String>,
+}
+
+fn schemes(context: &BuildContext<'_>) -> Vec<String> {
+    let protocol = context.protocol.into_iter();
+    let families = protocol.flat_map(|protocol| context.tasks.native_families(protocol));
+    let schemes = families.filter_map(|family| family.native_api().key_scheme());
+    schemes.map(str::to_owned).collect()
 }
 
 impl Filter for AuthenticateFilter {
@@ -61,7 +71,7 @@ impl AuthenticateFilter {
     }
 
     fn key<'h>(&self, headers: &'h HeaderMap, query: Option<&str>) -> Result<&'h [u8], Fault> {
-        let mut key = bearer(headers)?;
+        let mut key = bearer(headers, &self.schemes)?;
         for name in &self.key_headers {
             match (key, single(headers, name)?) {
                 (Some(one), Some(other)) if one != other => {
@@ -106,7 +116,7 @@ fn sent_elsewhere(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     ))
 }
 
-fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
+fn bearer<'h>(headers: &'h HeaderMap, others: &[String]) -> Result<Option<&'h [u8]>, Fault> {
     let Some(value) = single(headers, &header::AUTHORIZATION)? else {
         return Ok(None);
     };
@@ -115,13 +125,18 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
         .position(|byte| *byte == b' ')
         .unwrap_or(value.len());
     let (scheme, key) = value.split_at(scheme_ends);
-    if scheme.eq_ignore_ascii_case(b"bearer") && !key.trim_ascii().is_empty() {
-        Ok(Some(key.trim_ascii()))
-    } else {
-        Err(refuse(
-            "header `authorization` must be `Bearer <key>`; another scheme or no key was received",
-        ))
+    let is_other = || {
+        let mut others = others.iter();
+        others.any(|other| scheme.eq_ignore_ascii_case(other.as_bytes()))
+    };
+    if (scheme.eq_ignore_ascii_case(b"bearer") || is_other()) && !key.trim_ascii().is_empty() {
+        return Ok(Some(key.trim_ascii()));
     }
+    let others = others.iter().map(|other| format!(" or `{other} <key>`"));
+    Err(refuse(format!(
+        "header `authorization` must be `Bearer <key>`{}; another scheme or no key was received",
+        others.collect::<String>()
+    )))
 }
 
 /// The only value of a header. Two values are an error: different readers could authenticate different callers.
@@ -157,6 +172,10 @@ mod tests {
         let filter = AuthenticateFilter {
             callers: Arc::new(callers),
             key_headers: Protocol::key_headers(protocol).collect(),
+            schemes: match protocol {
+                Some(Protocol::FamilyA) => vec!["Key".to_owned()],
+                _ => Vec::new(),
+            },
         };
         let headers: HeaderMap = sent
             .iter()
@@ -184,6 +203,20 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_vendors_scheme_is_one_where_its_api_is_served() {
+        let key = [("authorization", "Key sk-ann")];
+        assert_eq!(outcome(Some(Protocol::FamilyA), &key).unwrap(), "ann");
+        let message = outcome(Some(Protocol::Chat), &key).unwrap_err();
+        assert!(!message.contains("Key <key>"), "{message}");
+        let other = [("authorization", "Token sk-ann")];
+        let message = outcome(Some(Protocol::FamilyA), &other).unwrap_err();
+        assert!(
+            message.contains("`Bearer <key>` or `Key <key>`"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -6,17 +6,18 @@ use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::model::{Catalog, Model};
 use headgate_core::filter::body_edit::EditedBody;
 use headgate_core::filter::descriptor::{
-    ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
-    InvalidSettings, ModelNamingEndpoint,
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
+    FilterProvision, InvalidSettings, ModelNamingEndpoint,
 };
 use headgate_core::filter::schema_fault::VIOLATIONS_MAX;
 use headgate_core::filter::view::{AttemptView, RequestDestination, RequestView};
 use headgate_core::filter::{Filter, HookResult, schema_fault};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::json::{JsonDocument, ValueKind};
+use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind};
 use headgate_protocol::nearest::nearest;
 use headgate_protocol::schema::CompiledSchema;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
@@ -36,7 +37,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             InvalidSettings::new("`route_model` requires a route with `protocol`")
                 .hint("add a protocol, such as `protocol: chat`, to the route")
         })?;
+        let model = ModelPlace::new(protocol, context)?;
         Ok(Arc::new(RouteModelFilter {
+            model,
             catalog: context.catalog.clone(),
             endpoints: context.endpoints.clone(),
             // Only for what an error says: `validate` reports a schema that cannot be read.
@@ -55,8 +58,41 @@ struct RouteModelFilter {
     catalog: Arc<Catalog>,
     endpoints: Arc<[ModelNamingEndpoint]>,
     protocol: Protocol,
+    model: ModelPlace,
     /// Of the protocol's requests.
     schema: Option<Arc<CompiledSchema>>,
+}
+
+/// Where a request names its model.
+enum ModelPlace {
+    /// A member of the body, with the objects around it.
+    Member(Vec<String>),
+    /// The parameter of the path.
+    Path,
+}
+
+/// The parameter of a path that names the model.
+const PARAMETER: &str = "model";
+
+impl ModelPlace {
+    /// # Errors
+    /// The vendor's API has the model in its paths, and those of the route do not.
+    fn new(protocol: Protocol, context: &BuildContext<'_>) -> Result<Self, InvalidSettings> {
+        let Some(family) = context.tasks.native_families(protocol).next() else {
+            return Ok(Self::Member(vec![PARAMETER.to_owned()]));
+        };
+        match family.model_member() {
+            Some(pointer) if !family.native_api().names_model_in_path() => {
+                let steps = pointer.split('/').skip(1);
+                Ok(Self::Member(steps.map(str::to_owned).collect()))
+            }
+            _ if (context.has_parameter)(PARAMETER) => Ok(Self::Path),
+            _ => Err(InvalidSettings::new(
+                "the API of this protocol has the model in its paths, and the route's path has no `{model}`",
+            )
+            .hint("add `{model}` or `{+model}` to the path of `match`")),
+        }
+    }
 }
 
 impl Filter for RouteModelFilter {
@@ -72,7 +108,10 @@ impl Filter for RouteModelFilter {
         request: &RequestView,
         edited: EditedBody<'_>,
     ) -> Result<(), Fault> {
-        let name_in = |body: &JsonDocument| Some(body.root().get("model")?.as_str()?.into_owned());
+        let ModelPlace::Member(member) = &self.model else {
+            return Ok(());
+        };
+        let name_in = |body: &JsonDocument| Some(node_at(body, member)?.as_str()?.into_owned());
         let of_attempt = edited
             .candidate
             .and_then(|candidate| candidate.model.as_ref());
@@ -97,13 +136,16 @@ impl Filter for RouteModelFilter {
         let Some(renamed) = &attempt.candidate.model else {
             return HookResult::done();
         };
+        let ModelPlace::Member(member) = &self.model else {
+            return HookResult::done();
+        };
         if let Some(form) = request.body.form() {
             if let Some(model) = form.part("model") {
                 let name = Bytes::copy_from_slice(renamed.name.as_bytes());
                 attempt.edits.replace(model.value.clone(), name);
             }
         } else if let Some(body) = request.body.document()
-            && let Some(model) = body.root().get("model")
+            && let Some(model) = node_at(body, member)
         {
             attempt.edits.replace(model.span(), renamed.json.clone());
         }
@@ -114,10 +156,17 @@ impl Filter for RouteModelFilter {
 impl RouteModelFilter {
     fn destination(&self, request: &RequestView) -> Result<RequestDestination, Fault> {
         let body = request.body.scanned();
-        let name = model_named(body).map_err(|fault| match fault.kind {
-            FaultKind::Missing if request.body.form().is_none() => self.all_missing(body, fault),
-            _ => fault,
-        })?;
+        let name = match &self.model {
+            ModelPlace::Path => request.param(PARAMETER).unwrap_or_default().into(),
+            ModelPlace::Member(member) => {
+                model_named(body, member).map_err(|fault| match fault.kind {
+                    FaultKind::Missing if request.body.form().is_none() => {
+                        self.all_missing(body, fault)
+                    }
+                    _ => fault,
+                })?
+            }
+        };
         let model = self.model(&name, request.caller.as_deref())?;
         let candidates = model.candidates(self.protocol);
         if candidates.is_empty() {
@@ -245,34 +294,48 @@ fn keep_accepting(request: &mut RequestView) -> Result<(), Fault> {
     Ok(())
 }
 
-fn model_named(body: &JsonDocument) -> Result<std::borrow::Cow<'_, str>, Fault> {
+fn node_at<'b>(body: &'b JsonDocument, member: &[String]) -> Option<DocumentNode<'b>> {
+    let mut names = member.iter();
+    names.try_fold(body.root(), |object, name| object.get(name))
+}
+
+/// The model that the body names at `member`.
+fn model_named<'b>(body: &'b JsonDocument, member: &[String]) -> Result<Cow<'b, str>, Fault> {
     if body.root().kind() != ValueKind::Object {
         let received = body.root().type_name();
         let message = format!("the body must be a JSON object, received {received}");
         return Err(Fault::new(FaultKind::Invalid, message));
     }
-    let wanted = |message: &str| Fault::new(FaultKind::Invalid, message).param("model");
-    if let Some(other) = body.root().key_in_other_case("model") {
+    // Written only for an error.
+    let field = || member.join(".");
+    let invalid = |message: String| Fault::new(FaultKind::Invalid, message).param(field());
+    if let [name] = member
+        && let Some(other) = body.root().key_in_other_case(name)
+    {
         let message =
-            format!("unknown field `{other}`; field names are case-sensitive, use `model`");
+            format!("unknown field `{other}`; field names are case-sensitive, use `{name}`");
         return Err(Fault::new(FaultKind::Invalid, message).param(&*other));
     }
     let missing = || {
-        let message = "missing required field `model`; set it to the name of a model";
-        Fault::new(FaultKind::Missing, message).param("model")
+        let message = format!(
+            "missing required field `{}`; set it to the name of a model",
+            field()
+        );
+        Fault::new(FaultKind::Missing, message).param(field())
     };
-    let model = body.root().get("model").ok_or_else(missing)?;
+    let model = node_at(body, member).ok_or_else(missing)?;
     match model.as_str() {
         Some(name) if !name.is_empty() => Ok(name),
-        Some(_) => Err(wanted(
-            "`model` must not be empty; set it to the name of a model",
-        )),
+        Some(_) => Err(invalid(format!(
+            "`{}` must not be empty; set it to the name of a model",
+            field()
+        ))),
         None => {
             let received = model.type_name();
-            let message = format!(
-                "`model` must be a string, received {received}; set it to the name of a model"
-            );
-            Err(wanted(&message))
+            Err(invalid(format!(
+                "`{}` must be a string, received {received}; set it to the name of a model",
+                field()
+            )))
         }
     }
 }

@@ -75,7 +75,10 @@ impl ErrorShape {
     /// The JSON body of a local reply. Only the messages protocol and family B have the request id in it.
     pub fn render(&self, fault: &Fault, request_id: &str) -> Bytes {
         match self.template {
-            Some(template) => template.body(self, fault.kind, &fault.into(), request_id),
+            Some(template) => {
+                let kind = (fault.kind, self.status(fault));
+                template.body(self, kind, &fault.into(), request_id)
+            }
             None => (self.body)(fault, request_id),
         }
     }
@@ -84,7 +87,7 @@ impl ErrorShape {
     pub fn render_custom(&self, status: u16, error: &CustomError<'_>, request_id: &str) -> Bytes {
         let kind = fault_kind_for_status(status);
         match self.template {
-            Some(template) => template.body(self, kind, error, request_id),
+            Some(template) => template.body(self, (kind, status), error, request_id),
             None => (self.custom_body)(kind, error, request_id),
         }
     }

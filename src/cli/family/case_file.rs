@@ -28,6 +28,8 @@ pub enum VideoFamilyCaseInput {
         create: Map<String, Value>,
         uploads: Vec<ProviderAnswer>,
     },
+    /// A caller's create in the vendor's own format.
+    NativeCreate(NativeCreateCase),
     /// The provider's response to a create.
     Created(ProviderAnswer),
     /// The provider's response to a query, and the one to the request for the result.
@@ -39,12 +41,25 @@ pub enum VideoFamilyCaseInput {
     },
 }
 
+/// A create in the vendor's own format.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NativeCreateCase {
+    /// As callers send it, below the path of the gateway under which the API is served.
+    pub path: String,
+    #[serde(default)]
+    pub body: Map<String, Value>,
+}
+
 /// What a case may expect of its kind of input.
 const EXPECTED_OF_CREATE: &[&str] = &[
     "method", "path", "headers", "body", "ignored", "uploads", "refused", "error", "code",
     "message",
 ];
-const EXPECTED_OF_CREATED: &[&str] = &["task", "query", "cancel", "error", "code", "message"];
+const EXPECTED_OF_NATIVE_CREATE: &[&str] = &["method", "path", "body", "refused"];
+const EXPECTED_OF_CREATED: &[&str] = &[
+    "task", "query", "cancel", "native", "error", "code", "message",
+];
 const EXPECTED_OF_POLLED: &[&str] = &[
     "status",
     "video_url",
@@ -57,6 +72,8 @@ const EXPECTED_OF_POLLED: &[&str] = &[
     "error_message",
     "upstream_status",
     "result",
+    "native",
+    "native_result",
     "error",
     "code",
     "message",
@@ -73,6 +90,7 @@ struct VideoFamilyCaseConfig {
     base_url: String,
     create: Option<Map<String, Value>>,
     uploads: Option<Vec<ProviderAnswer>>,
+    native_create: Option<NativeCreateCase>,
     created: Option<ProviderAnswer>,
     task: Option<String>,
     polled: Option<ProviderAnswer>,
@@ -110,6 +128,7 @@ impl VideoFamilyCaseInput {
     fn expected(&self) -> &'static [&'static str] {
         match self {
             Self::Create { .. } => EXPECTED_OF_CREATE,
+            Self::NativeCreate(_) => EXPECTED_OF_NATIVE_CREATE,
             Self::Created(_) => EXPECTED_OF_CREATED,
             Self::Polled { .. } => EXPECTED_OF_POLLED,
         }
@@ -126,6 +145,7 @@ impl TryFrom<VideoFamilyCaseConfig> for VideoFamilyCase {
             base_url,
             create,
             uploads,
+            native_create,
             created,
             task,
             polled,
@@ -139,20 +159,21 @@ impl TryFrom<VideoFamilyCaseConfig> for VideoFamilyCase {
         if create.is_none() && uploads.is_some() {
             return Err(invalid("`uploads` belong to `create`"));
         }
-        let input = match (create, created, polled) {
-            (Some(create), None, None) => VideoFamilyCaseInput::Create {
+        let input = match (create, native_create, created, polled) {
+            (Some(create), None, None, None) => VideoFamilyCaseInput::Create {
                 create,
                 uploads: uploads.unwrap_or_default(),
             },
-            (None, Some(created), None) => VideoFamilyCaseInput::Created(created),
-            (None, None, Some(status)) => VideoFamilyCaseInput::Polled {
+            (None, Some(create), None, None) => VideoFamilyCaseInput::NativeCreate(create),
+            (None, None, Some(created), None) => VideoFamilyCaseInput::Created(created),
+            (None, None, None, Some(status)) => VideoFamilyCaseInput::Polled {
                 task,
                 status,
                 result,
             },
             _ => {
                 return Err(invalid(
-                    "write exactly one of `create`, `created` and `polled`",
+                    "write exactly one of `create`, `native_create`, `created` and `polled`",
                 ));
             }
         };

@@ -5,7 +5,9 @@ mod tests;
 
 use super::case_file::{VideoFamilyCase, VideoFamilyCaseInput};
 use super::example::create_path;
+use super::native_case::{self, NativeOutcome};
 use super::provider_answer::ProviderAnswer;
+use super::task_host::TaskHostPrefix;
 use super::uploads::{self, UploadFailure};
 use super::{mapped, mapped_with_uploads};
 use crate::cli::case_report::CaseMismatches;
@@ -21,6 +23,8 @@ use serde_json::{Map, Value, json};
 
 /// Outcomes that a case must name if they come, since it means another one otherwise.
 const NEVER_TACIT: [&str; 3] = ["refused", "error", "upstream_status"];
+/// Where a response has URLs about which the definition has nothing.
+const UNDECLARED_URLS: &str = "undeclared_urls";
 /// Texts of which a case names a part.
 const IN_PARTS: [&str; 2] = ["message", "error_message"];
 
@@ -34,6 +38,12 @@ impl VideoFamilyCaseOutcome {
         match &case.input {
             VideoFamilyCaseInput::Create { create, uploads } => {
                 outcome.create(family, case, create, uploads);
+            }
+            VideoFamilyCaseInput::NativeCreate(create) => {
+                match native_case::create(family, &case.model, create) {
+                    Ok(request) => outcome.0 = request,
+                    Err(refused) => outcome.put("refused", refused),
+                }
             }
             VideoFamilyCaseInput::Created(answer) => outcome.created(family, case, answer),
             VideoFamilyCaseInput::Polled {
@@ -59,6 +69,10 @@ impl VideoFamilyCaseOutcome {
                 mismatches.add(name, "nothing", received);
             }
         }
+        if let Some(places) = self.0.get(UNDECLARED_URLS) {
+            let expected = "every URL of the response is replaced, removed or a file in `native`";
+            mismatches.add("native", expected, places);
+        }
         // After another outcome than the expected one, every value would be another one.
         let is_other = !mismatches.0.is_empty();
         for (name, expected) in &case.expect {
@@ -80,6 +94,16 @@ impl VideoFamilyCaseOutcome {
             mismatches.add("result", "a request for the result", "none is sent");
         }
         mismatches
+    }
+
+    /// What callers of the vendor's own API get.
+    fn native(&mut self, name: &str, native: Option<NativeOutcome>) {
+        if let Some(native) = native {
+            self.put(name, native.body);
+            if !native.undeclared_urls.is_empty() {
+                self.put(UNDECLARED_URLS, native.undeclared_urls);
+            }
+        }
     }
 
     fn put(&mut self, name: &str, value: impl Into<Value>) {
@@ -158,7 +182,7 @@ impl VideoFamilyCaseOutcome {
                     query_url: created.query_url,
                     ..new_task(family, created.upstream)
                 };
-                let place = request_place(family, &task, case);
+                let place = TaskHostPrefix::new(family, &task, &case.base_url);
                 let method = &family.query.call.method;
                 let path = family.query_path(&task);
                 self.put("query", format!("{method} {}{path}", place.origin));
@@ -167,6 +191,10 @@ impl VideoFamilyCaseOutcome {
                     let method = &cancel.call.method;
                     self.put("cancel", format!("{method} {}{path}", place.below));
                 }
+                self.native(
+                    "native",
+                    native_case::response(family, &task, &document, None),
+                );
                 self.put("task", task.upstream);
             }
             Err(reason) => {
@@ -217,6 +245,9 @@ impl VideoFamilyCaseOutcome {
         // The task is new: no time has passed after which it would have expired.
         match family.status(document, task, 0) {
             Ok(status) => {
+                let native = native_case::response(family, task, document, Some(&status));
+                self.native("native", native);
+                self.native("native_result", native_case::result(family, task, document));
                 self.status(&status);
                 self.charge(family.charge(document, status.state));
             }
@@ -296,26 +327,6 @@ fn created(
     };
     let created = family.created(document, create, &case.base_url);
     created.map_err(|reason| reason.to_string())
-}
-
-/// What stands before the paths of requests about a task: nothing, or the host that the provider named for it.
-#[derive(Default)]
-struct TaskHostPrefix {
-    /// Before a whole path.
-    origin: String,
-    /// Before a path below the base URL.
-    below: String,
-}
-
-fn request_place(family: &VideoFamily, task: &TaskId, case: &VideoFamilyCase) -> TaskHostPrefix {
-    let Ok(Some(url)) = family.other_host(task) else {
-        return TaskHostPrefix::default();
-    };
-    let scheme = if url.is_https { "https" } else { "http" };
-    let origin = format!("{scheme}://{}", url.authority);
-    let base_path = case.base_url.splitn(4, '/').nth(3);
-    let below = base_path.map_or(origin.clone(), |path| format!("{origin}/{path}"));
-    TaskHostPrefix { origin, below }
 }
 
 /// A task that was created at this moment, which is the first one of all.

@@ -46,6 +46,37 @@ fn built_in_families_need_no_configuration() {
 }
 
 #[test]
+fn a_built_in_family_is_built_where_a_channel_or_a_route_names_its_protocol() {
+    let channel = REST.replace("protocols: [chat]", "protocols: [video, luma]");
+    for (text, expected) in [
+        (channel.replace(", family: family-b", ""), "luma"),
+        (channel.replace("family-b", "luma"), "luma"),
+        (REST.replace("request: ", "protocol: veo, request: "), "veo"),
+    ] {
+        let built = parsed(&text).unwrap();
+        let names: Vec<&str> = built
+            .snapshot
+            .tasks
+            .families
+            .keys()
+            .map(|it| &**it)
+            .collect();
+        assert_eq!(names, ["family-a", "family-b", expected], "{text}");
+        let channel = built.snapshot.catalog.channel("c").unwrap();
+        let family = channel.family.as_ref().map(|family| &*family.name);
+        let of_channel = if expected == "luma" {
+            "luma"
+        } else {
+            "family-b"
+        };
+        assert_eq!(family, Some(of_channel), "{text}");
+    }
+    let problems = parsed(&channel.replace("family-b", "veo")).err().unwrap();
+    let reason = "family `veo` uses the protocol `veo`, not `luma`";
+    assert_eq!(problems[0].reason, reason);
+}
+
+#[test]
 fn a_family_takes_the_sections_that_it_lacks_from_a_shipped_one() {
     let tasks = build(
         "families:
@@ -249,4 +280,70 @@ fn task_keys_are_long_and_different_and_never_shown() {
         text.contains("headgate key task") && !text.contains("short-secret"),
         "{text}"
     );
+}
+
+#[test]
+fn a_route_of_a_vendors_own_api_has_the_path_of_a_call() {
+    let with = |pattern: &str, request: &str| {
+        parsed(&format!(
+            "task_keys: ['0123456789abcdef0123456789abcdef']
+families: {{studio: {{extends: replicate, protocol: family_a}}}}
+channels:
+  c:
+    {{base_url: 'https://p.example/v1', protocols: [video, family_a], family: studio, models: {{own/m: o/n}}}}
+routes: [{{name: r, match: '{pattern}', protocol: family_a, request: {request}}}]
+callers: []
+"
+        ))
+    };
+    const CREATE: &str =
+        "[authenticate, route_model, idempotency, {map_task: {operation: create}}]";
+    const TASK: &str = "[authenticate, {map_task: {operation: native}}]";
+    for (pattern, request) in [
+        ("POST /own/models/{+model}/predictions", CREATE),
+        ("POST /models/{+model}/predictions", CREATE),
+        ("GET /own/predictions/{id}", TASK),
+        ("POST /own/predictions/{id}/cancel", TASK),
+    ] {
+        let problems = with(pattern, request).err().unwrap_or_default();
+        assert!(problems.is_empty(), "{pattern}: {problems:?}");
+    }
+    for (pattern, request, reason) in [
+        (
+            "POST /own/predictions",
+            CREATE,
+            "has the model in its paths",
+        ),
+        (
+            "POST /own/{+model}/predictions",
+            CREATE,
+            "is no call of the vendor's API",
+        ),
+        (
+            "GET /own/predictions/{task_id}",
+            TASK,
+            "is no call of the vendor's API",
+        ),
+        (
+            "DELETE /own/predictions/{id}",
+            TASK,
+            "is no call of the vendor's API",
+        ),
+        (
+            "GET /own/{x}/predictions/{id}",
+            TASK,
+            "is no call of the vendor's API",
+        ),
+        (
+            "POST /own/models/{+model}/predictions",
+            TASK,
+            "is no call of the vendor's API",
+        ),
+    ] {
+        let problems = with(pattern, request).err().unwrap();
+        let found = problems
+            .iter()
+            .any(|problem| problem.reason.contains(reason));
+        assert!(found, "{pattern}: {problems:?}");
+    }
 }

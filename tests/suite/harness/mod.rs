@@ -19,6 +19,7 @@ pub mod images;
 pub mod media;
 pub mod media_files;
 pub mod name_server;
+pub mod native_apis;
 pub mod otlp;
 pub mod paid;
 pub mod plugins;

@@ -8,6 +8,8 @@ mod hostile_responses;
 mod hostile_vendors;
 mod inline_videos;
 mod minted_keys;
+mod native_apis;
+mod native_urls;
 mod openai_fields;
 mod openai_videos;
 mod paid_connections;

@@ -28,7 +28,8 @@ pub(super) struct RouteOperations {
 
 impl RouteOperations {
     pub fn add(&mut self, route: &Route, schemas: &mut ComponentSchemas) {
-        let path = route.pattern.path();
+        // OpenAPI has no mark for a parameter of several segments.
+        let path = route.pattern.path().replace("{+", "{");
         let written = self.written.entry(nameless(&path)).or_insert(path);
         let path = written.clone();
         for method in route.pattern.methods() {

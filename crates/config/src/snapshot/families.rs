@@ -4,36 +4,49 @@ use super::ProblemCollector;
 use crate::channels::ChannelConfig;
 use crate::families::{base, shipped};
 use crate::hint::did_you_mean;
+use crate::protocols::ProtocolName;
+use crate::routes::RouteConfig;
 use headgate_core::catalog::public_url::PublicUrl;
 use headgate_core::pointer::child;
 use headgate_core::scalar::Secret;
-use headgate_core::task::definition::VideoFamilyDefinitionConfig;
+use headgate_core::task::definition::{FamilyProtocolConfig, VideoFamilyDefinitionConfig};
 use headgate_core::task::families::SHIPPED;
 use headgate_core::task::family::VideoFamily;
 use headgate_core::task::id::{TaskIdKey, TaskIdKeyRing};
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
 use headgate_protocol::{Protocol, TaskApiFormat};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Builds the families of the file, those of the built-in ones that its channels use or that have a protocol, and the key
-/// ring.
+/// Builds the families of the file, those of the built-in ones that its channels and routes use or that have a built-in
+/// protocol, and the key ring.
 pub(crate) fn build(
     configs: &BTreeMap<String, VideoFamilyDefinitionConfig>,
-    channels: &BTreeMap<String, ChannelConfig>,
+    (channels, routes): (&BTreeMap<String, ChannelConfig>, &[RouteConfig]),
     (keys, public_url): (&[Secret], Option<&PublicUrl>),
     problems: &mut ProblemCollector<'_>,
 ) -> TaskSettings {
     let public_url = public_url.map_or_else(String::new, |url| url.join(""));
     let shipped = shipped();
     let mut families = BTreeMap::new();
-    let used = |name: &str| {
-        channels
-            .values()
-            .any(|channel| channel.family.as_deref() == Some(name))
-    };
+    let used: BTreeSet<&str> = channels
+        .values()
+        .flat_map(|channel| {
+            channel
+                .family
+                .iter()
+                .chain(protocol_names(&channel.protocols))
+        })
+        .chain(
+            routes
+                .iter()
+                .flat_map(|route| protocol_names(&route.protocol)),
+        )
+        .map(String::as_str)
+        .collect();
     for (name, config) in complete(configs, &shipped, problems) {
-        if !configs.contains_key(&name) && config.protocol.is_none() && !used(&name) {
+        let is_built_in = matches!(config.protocol, Some(FamilyProtocolConfig::BuiltIn(_)));
+        if !configs.contains_key(&name) && !is_built_in && !used.contains(&*name) {
             continue;
         }
         match VideoFamily::new(&name, &config) {
@@ -54,6 +67,12 @@ pub(crate) fn build(
         families,
         keys: key_ring(keys, problems),
     }
+}
+
+fn protocol_names<'a>(
+    protocols: impl IntoIterator<Item = &'a ProtocolName>,
+) -> impl Iterator<Item = &'a String> {
+    protocols.into_iter().map(|protocol| &protocol.0)
 }
 
 /// Looks up the family of a channel.

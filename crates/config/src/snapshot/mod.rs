@@ -229,7 +229,7 @@ pub fn build_loaded(
     }
     let tasks = Arc::new(families::build(
         &families,
-        &channels,
+        (&channels, &routes),
         (&task_keys, public_url.as_ref()),
         &mut problems,
     ));

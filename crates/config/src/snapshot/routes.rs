@@ -342,6 +342,11 @@ impl RouteBuilder<'_> {
             )
         };
         let earlier_filters = || into.iter().map(|step| step.named.filter.clone()).collect();
+        let paths: Vec<_> = purpose
+            .patterns
+            .iter()
+            .map(MethodPathPattern::route_path)
+            .collect();
         let parts = BuildContext {
             callers: self.callers,
             catalog: self.catalog,
@@ -363,6 +368,7 @@ impl RouteBuilder<'_> {
             response_inputs: &response_inputs,
             earlier_filters: &earlier_filters,
             condition_phase: conditions::phase(condition.as_ref()),
+            paths: &paths,
             has_parameter: &|name| all_have_parameter(purpose.patterns, name),
             warnings: &warnings,
         };

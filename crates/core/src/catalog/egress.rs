@@ -1,6 +1,7 @@
 //! Egress policy for URLs that callers or providers supply: public addresses over HTTPS, plus configured exceptions.
 
 use crate::catalog::network::Network;
+use http::Uri;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -37,6 +38,56 @@ impl EgressPolicy {
                 .iter()
                 .any(|allowed| allowed.has(place, address))
     }
+}
+
+impl EgressPolicy {
+    /// Whether callers may get a URL of a provider's file, as far as the URL itself shows. What its host resolves to is not
+    /// looked up: callers, not the gateway, connect to it.
+    pub fn allows_url(&self, url: &str) -> bool {
+        let Ok(uri) = url.parse::<Uri>() else {
+            return false;
+        };
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return false;
+        };
+        let is_https = scheme == "https";
+        if !is_https && scheme != "http" || authority.as_str().contains('@') {
+            return false;
+        }
+        let host = authority.host();
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let target = EgressTarget {
+            is_https,
+            host: bare,
+            port: authority
+                .port_u16()
+                .unwrap_or(if is_https { 443 } else { 80 }),
+        };
+        match bare.parse::<IpAddr>() {
+            Ok(address) => self.allows(target, address),
+            Err(_) => is_https && is_public_name(bare) || self.allows_name(target),
+        }
+    }
+
+    fn allows_name(&self, target: EgressTarget<'_>) -> bool {
+        self.allowed.iter().any(|allowed| match allowed {
+            EgressException::Host { host, port } => {
+                target.host.eq_ignore_ascii_case(host)
+                    && port.is_none_or(|port| port == target.port)
+            }
+            EgressException::Network(_) => false,
+        })
+    }
+}
+
+/// Whether a host name can be one of the public DNS: names without a dot, numbers and those of the machine are none.
+fn is_public_name(host: &str) -> bool {
+    let host = host.trim_end_matches('.');
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_local = ["localhost", "local", "internal"]
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case(last));
+    host.contains('.') && !is_local && !last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl EgressException {
@@ -95,6 +146,42 @@ mod tests {
 
     fn ip(text: &str) -> IpAddr {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_url_of_a_file_is_https_at_a_public_host() {
+        let egress = EgressPolicy {
+            allowed: vec![EgressException::Host {
+                host: "files.internal".into(),
+                port: Some(8080),
+            }],
+        };
+        for url in [
+            "https://files.example/a.mp4?x=1",
+            "https://8.8.8.8/a",
+            "https://files.example:8443/",
+            "http://files.internal:8080/a",
+        ] {
+            assert!(egress.allows_url(url), "{url}");
+        }
+        for url in [
+            "http://files.example/a",
+            "https://169.254.169.254/latest",
+            "https://[::1]/a",
+            "https://2130706433/a",
+            "https://127.1/a",
+            "https://localhost/a",
+            "https://metadata.google.internal/a",
+            "https://files/a",
+            "https://user@files.example/a",
+            "http://files.internal/a",
+            "gs://bucket/a",
+            "//files.example/a",
+            "https:files.example",
+            "",
+        ] {
+            assert!(!egress.allows_url(url), "{url}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::task::TaskSettings;
 use headgate_expression::EvaluationPhase;
 use headgate_protocol::schema::CompiledSchema;
 use headgate_protocol::{GenerationMedium, Protocol, TaskApiFormat};
+use http::Method;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -159,10 +160,19 @@ pub struct BuildContext<'a> {
     pub earlier_filters: &'a dyn Fn() -> Vec<Arc<dyn Filter>>,
     /// When the condition of the filter's step is evaluated; [`EvaluationPhase::Head`] if the step has none.
     pub condition_phase: EvaluationPhase,
+    /// The paths of the route.
+    pub paths: &'a [RoutePath],
     /// Whether every path of the route has a `{parameter}` of this name.
     pub has_parameter: &'a dyn Fn(&str) -> bool,
     /// Receives warnings about settings that are valid but have no effect.
     pub warnings: &'a RefCell<Vec<InvalidSettings>>,
+}
+
+/// A path of a route, such as `/v1/tasks/{id}`, and its methods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutePath {
+    pub methods: Vec<Method>,
+    pub path: String,
 }
 
 impl FilterDescriptor {

@@ -3,6 +3,7 @@
 mod callback;
 mod calls;
 mod media;
+mod native;
 mod protocol;
 mod responses;
 mod rules;
@@ -18,10 +19,11 @@ pub use media::{
     FamilyMediaConfig, MediaRoleConfig, NativeMediaPlaceConfig, OutputDurationConfig,
     UrlSchemeHeaderConfig,
 };
+pub use native::NativeApiConfig;
 pub use protocol::FamilyProtocolConfig;
 pub use responses::{
-    ErrorMappingConfig, NativeFieldRewriteConfig, ResponseMappingConfig, StatusMappingConfig,
-    TaskExpiryConfig, TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, UsageMappingConfig,
+    ErrorMappingConfig, ResponseMappingConfig, StatusMappingConfig, TaskExpiryConfig,
+    TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, UsageMappingConfig,
 };
 pub use rules::{FieldLimitConfig, FieldRuleConfig};
 pub use scalars::{FieldMappingConfig, ValueSourcesConfig};
@@ -67,9 +69,9 @@ pub struct VideoFamilyDefinitionConfig {
     pub response: Option<ResponseMappingConfig>,
     /// Where responses have errors. Default: none.
     pub errors: Option<ErrorMappingConfig>,
-    /// What is replaced in responses to callers of the native protocol, in addition to the task id. Default:
-    /// nothing.
-    pub native: Option<NativeFieldRewriteConfig>,
+    /// The vendor's own API, for callers of the native protocol. Default: only the task id is replaced in its
+    /// responses.
+    pub native: Option<NativeApiConfig>,
     /// Data URIs in creates: which the provider takes, and which are replaced by URLs of the media store. Default: all
     /// are sent as they are.
     pub media: Option<FamilyMediaConfig>,

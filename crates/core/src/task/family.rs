@@ -14,6 +14,7 @@ mod media;
 mod media_rule;
 mod modes;
 mod native;
+mod native_api;
 pub mod path_template;
 mod request;
 mod requested_video;
@@ -26,6 +27,7 @@ pub mod task_url;
 #[cfg(test)]
 mod tests;
 pub mod upload;
+mod url_removal;
 mod value_template;
 
 pub use build::InvalidFamily;
@@ -34,6 +36,8 @@ pub use callback::ProviderCallbackRules;
 pub use charge::TaskCharge;
 pub use media::{FamilyMediaRole, RequestMediaUrl};
 pub use media_rule::{MediaRoleRule, RequestedOutputDuration};
+pub use native::{NativeResponse, NativeTaskView};
+pub use native_api::{NativeApi, NativeCall, NativeOperation};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
 pub use requested_video::RequestedVideo;
 pub use response::{InvalidTaskResponse, UpstreamError};
@@ -79,7 +83,7 @@ pub struct VideoFamily {
     status: StatusMapping,
     response: ResponseFieldSources,
     errors: ErrorMapping,
-    native: NativeFieldPointers,
+    native: NativeApi,
     media: FamilyMediaRules,
     /// Without a trailing slash; empty if the gateway does not know its own.
     public_url: Arc<str>,
@@ -226,11 +230,4 @@ struct ErrorMapping {
     failover_codes: Vec<String>,
     /// The HTTP status that an error under 200 stands for, by its code; a trailing `*` matches any rest.
     statuses: Vec<(String, StatusCode)>,
-}
-
-#[derive(Debug)]
-struct NativeFieldPointers {
-    model: ValueSourceList,
-    ids_in_request: ValueSourceList,
-    ids_in_response: ValueSourceList,
 }

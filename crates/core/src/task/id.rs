@@ -11,10 +11,14 @@ use aes_siv::KeyInit;
 use aes_siv::siv::Aes256Siv;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use headgate_protocol::hex::HexDisplay;
 use sha2::{Digest, Sha256, Sha512};
 
 /// The prefix of every sealed id.
 pub const PREFIX: &str = "task_";
+
+/// The prefix of a sealed id in lower case, which has hexadecimal digits behind it.
+const LOWER_CASE_PREFIX: &str = "task";
 
 /// The minimum length of a key, in characters.
 pub const KEY_CHARS_MIN: usize = 32;
@@ -118,8 +122,7 @@ impl TaskIdKeyRing {
         if id.len() > ID_CHARS_MAX {
             return Err(UnknownTask);
         }
-        let sealed = id.strip_prefix(PREFIX).ok_or(UnknownTask)?;
-        let sealed = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| UnknownTask)?;
+        let sealed = sealed_bytes(id).ok_or(UnknownTask)?;
         let opened = self.open_bytes(PURPOSE, &sealed).ok_or(UnknownTask)?;
         fields::decode(&opened).ok_or(UnknownTask)
     }
@@ -147,6 +150,30 @@ impl TaskIdKeyRing {
         let mut keys = std::iter::once(&self.first).chain(&self.others);
         keys.find_map(|key| key.cipher().decrypt([purpose], sealed).ok())
     }
+}
+
+/// A sealed id with nothing but lower-case letters and digits, as some SDKs expect the names of files. It is opened like
+/// the id itself.
+pub fn in_lower_case(id: &str) -> String {
+    let sealed = sealed_bytes(id).unwrap_or_default();
+    format!("{LOWER_CASE_PREFIX}{}", HexDisplay(&sealed))
+}
+
+fn sealed_bytes(id: &str) -> Option<Vec<u8>> {
+    if let Some(sealed) = id.strip_prefix(PREFIX) {
+        return URL_SAFE_NO_PAD.decode(sealed).ok();
+    }
+    let digits = id.strip_prefix(LOWER_CASE_PREFIX)?.as_bytes();
+    let value = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let bytes = pairs
+        .iter()
+        .map(|[high, low]| Some(value(*high)? << 4 | value(*low)?));
+    bytes.collect::<Option<_>>().filter(|_| rest.is_empty())
 }
 
 /// Identifies a channel's credential in ids; the same in every gateway and version.

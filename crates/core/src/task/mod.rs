@@ -16,6 +16,7 @@ pub mod time;
 pub mod token;
 
 use family::VideoFamily;
+use headgate_protocol::Protocol;
 use id::TaskIdKeyRing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,6 +39,14 @@ pub struct MissingTaskIdKeyRing;
 pub const NO_KEYS_HINT: &str = "run `headgate key task`, put the key in an environment variable and write `task_keys: [\"${HEADGATE_TASK_KEY}\"]`";
 
 impl TaskSettings {
+    /// The families whose own API has this protocol and declares its calls, by name.
+    pub fn native_families(&self, protocol: Protocol) -> impl Iterator<Item = &Arc<VideoFamily>> {
+        let families = self.families.values();
+        families.filter(move |family| {
+            family.protocol == Some(protocol) && family.native_api().replaces_urls()
+        })
+    }
+
     /// The keys, for code that cannot work without them.
     ///
     /// # Errors

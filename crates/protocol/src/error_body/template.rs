@@ -5,17 +5,27 @@ use crate::fault::FaultKind;
 use crate::sse;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The words that stand for parts of an error.
-const PARTS: [&str; 5] = ["{message}", "{type}", "{code}", "{param}", "{request_id}"];
+const PARTS: [&str; 6] = [
+    "{message}",
+    "{type}",
+    "{code}",
+    "{param}",
+    "{request_id}",
+    "{status}",
+];
+/// In place of a code of the gateway: all that are not named.
+const ALL_OTHERS: &str = "*";
 
 /// The error body of a declared protocol.
 #[derive(Debug)]
 pub(crate) struct ErrorBodyTemplate {
     body: Value,
-    /// The protocol's own codes, by those of the gateway.
-    codes: BTreeMap<String, String>,
+    /// The protocol's own codes, by those of the gateway: texts or numbers.
+    codes: BTreeMap<String, Value>,
     /// The name of the event of an error in a stream.
     event_name: Option<&'static str>,
 }
@@ -30,13 +40,13 @@ pub(crate) struct InvalidErrorTemplate {
 }
 
 impl ErrorBodyTemplate {
-    /// A template with codes of its own by those of the gateway.
+    /// A template with codes of its own by those of the gateway, or by `*` for all others.
     ///
     /// # Errors
     /// The body is no object, has no `{message}`, or a word in braces that stands for nothing.
     pub fn new(
         body: &Value,
-        codes: &BTreeMap<String, String>,
+        codes: BTreeMap<String, Value>,
         event_name: Option<&'static str>,
     ) -> Result<Self, InvalidErrorTemplate> {
         let invalid = |pointer: &str, reason: String, hint: String| InvalidErrorTemplate {
@@ -60,29 +70,31 @@ impl ErrorBodyTemplate {
         }
         Ok(Self {
             body: body.clone(),
-            codes: codes.clone(),
+            codes,
             event_name,
         })
     }
 
-    /// The body for a kind of fault. Types are those of `shape`.
+    /// The body for a kind of fault, in a reply with this status. Types are those of `shape`.
     pub fn body(
         &self,
         shape: &ErrorShape,
-        kind: FaultKind,
+        (kind, status): (FaultKind, u16),
         error: &CustomError<'_>,
         request_id: &str,
     ) -> Bytes {
-        let code = || match self.codes.get(kind.code()) {
-            Some(own) => own,
-            None => kind.code(),
+        let own = || {
+            let own = self.codes.get(kind.code());
+            own.or_else(|| self.codes.get(ALL_OTHERS)).cloned()
         };
+        let code = error.code.map(Value::from).or_else(own);
         let parts = [
-            Some(error.message),
-            Some(error.class.unwrap_or_else(|| (shape.class)(kind))),
-            Some(error.code.unwrap_or_else(code)),
-            error.param,
-            Some(request_id),
+            error.message.into(),
+            error.class.unwrap_or_else(|| (shape.class)(kind)).into(),
+            code.unwrap_or_else(|| kind.code().into()),
+            error.param.into(),
+            request_id.into(),
+            status.into(),
         ];
         error_json(&filled(&self.body, &parts))
     }
@@ -101,7 +113,15 @@ impl ErrorBodyTemplate {
 
     /// The schema of the body for OpenAPI.
     pub fn schema(&self) -> Value {
-        schema(&self.body)
+        schema(&self.body, &self.code_types())
+    }
+
+    fn code_types(&self) -> Value {
+        let mut own = self.codes.values();
+        match own.any(Value::is_number) {
+            true => json!(["string", "integer"]),
+            false => json!("string"),
+        }
     }
 }
 
@@ -135,10 +155,10 @@ fn unknown_part(text: &str) -> Option<&str> {
 
 /// A value with its words replaced by the parts of an error, in the order of [`PARTS`]. A text that is nothing but the word
 /// of a missing part is null.
-fn filled(value: &Value, parts: &[Option<&str>; 5]) -> Value {
+fn filled(value: &Value, parts: &[Value; 6]) -> Value {
     match value {
         Value::String(text) => match PARTS.iter().position(|word| word == text) {
-            Some(index) => parts[index].map_or(Value::Null, Value::from),
+            Some(index) => parts[index].clone(),
             None => Value::from(filled_text(text, parts)),
         },
         Value::Array(elements) => elements.iter().map(|it| filled(it, parts)).collect(),
@@ -152,21 +172,34 @@ fn filled(value: &Value, parts: &[Option<&str>; 5]) -> Value {
 }
 
 /// One pass from left to right, so that words within a part stay as they are.
-fn filled_text(text: &str, parts: &[Option<&str>; 5]) -> String {
+fn filled_text(text: &str, parts: &[Value; 6]) -> String {
     let mut whole = String::new();
     let mut rest = text;
     while let Some(start) = rest.find('{') {
         let (before, from_word) = rest.split_at(start);
         whole.push_str(before);
         let word = PARTS.iter().position(|word| from_word.starts_with(word));
-        let (part, length) = match word {
-            Some(index) => (parts[index].unwrap_or_default(), PARTS[index].len()),
-            None => ("{", 1),
+        let length = match word {
+            Some(index) => {
+                whole.push_str(&part_as_text(&parts[index]));
+                PARTS[index].len()
+            }
+            None => {
+                whole.push('{');
+                1
+            }
         };
-        whole.push_str(part);
         rest = &from_word[length..];
     }
     whole + rest
+}
+
+fn part_as_text(part: &Value) -> Cow<'_, str> {
+    match part {
+        Value::String(text) => text.into(),
+        Value::Null => "".into(),
+        number => number.to_string().into(),
+    }
 }
 
 fn collect_required<'t>(value: &'t Value, path: &mut Vec<&'t str>, paths: &mut Vec<Vec<&'t str>>) {
@@ -183,19 +216,22 @@ fn collect_required<'t>(value: &'t Value, path: &mut Vec<&'t str>, paths: &mut V
     }
 }
 
-fn schema(value: &Value) -> Value {
+fn schema(value: &Value, codes: &Value) -> Value {
     match value {
         Value::String(text) if text == "{param}" => json!({"type": ["string", "null"]}),
+        Value::String(text) if text == "{status}" => json!({"type": "integer"}),
+        Value::String(text) if text == "{code}" => json!({"type": codes}),
         Value::String(text) if PARTS.iter().any(|word| text.contains(word)) => {
             json!({"type": "string"})
         }
         Value::Array(elements) => {
-            json!({"type": "array", "prefixItems": elements.iter().map(schema).collect::<Vec<_>>()})
+            let elements: Vec<_> = elements.iter().map(|it| schema(it, codes)).collect();
+            json!({"type": "array", "prefixItems": elements})
         }
         Value::Object(members) => {
             let properties = members
                 .iter()
-                .map(|(name, member)| (name.clone(), schema(member)));
+                .map(|(name, member)| (name.clone(), schema(member, codes)));
             let required: Vec<&String> = members.keys().collect();
             let properties: Map<String, Value> = properties.collect();
             json!({"type": "object", "required": required, "properties": properties})

@@ -1,9 +1,11 @@
 //! Queries the status of a subscribed task, and stores an event if it has changed.
 
+mod event;
+
 use super::counters::DeliveryOutcome;
-use super::delivery::{Delivery, DeliveryLeaseState};
+use super::delivery::Delivery;
 use super::records::{CallbackRecordStore, StoredRecord};
-use super::subscription::{CallerStatusFormat, StatusQueryOutcome, Subscription};
+use super::subscription::{StatusQueryOutcome, Subscription};
 use super::worker::{CallbackWorker, CallbackWorkerContext};
 use crate::polls::{CallerStatusPoll, ProviderStatusReport, StatusQueryError};
 use crate::status_request::{call_headers, inline_file, status_request};
@@ -14,7 +16,6 @@ use headgate_core::state::records::RecordKind;
 use headgate_core::subrequest::{Subrequest, SubrequestHost};
 use headgate_core::task::family::{ForbiddenTaskHost, VideoFamily};
 use headgate_core::task::id::TaskId;
-use headgate_core::task::openai_video;
 use headgate_core::task::state::TaskState;
 use http::StatusCode;
 use std::sync::Arc;
@@ -29,8 +30,6 @@ const QUERY_WITHIN: Duration = Duration::from_secs(26);
 const OVER_BUDGET_MS: u64 = 1_000;
 /// How much later a task is due whose caller has too many deliveries, or which cannot be queried.
 const BLOCKED_MS: u64 = 60_000;
-/// Larger bodies are not delivered.
-const BODY_BYTES_MAX: usize = 96 << 10;
 
 /// What a query of a task brought.
 enum TaskQueryResult {
@@ -307,94 +306,5 @@ impl QueryableSubscribedTask {
             upstream_request_id: Arc::default(),
             max_wait: CHANNEL_MAX_WAIT,
         }
-    }
-
-    /// The event that the task has reached a state, with the reason if it cannot be sent; `None` if there is no URL.
-    fn event(
-        &self,
-        context: &CallbackWorkerContext,
-        leased: &StoredRecord<Subscription>,
-        state: TaskState,
-        queried: &TaskQueryResult,
-    ) -> Option<Delivery> {
-        let url = leased.value.url.clone()?;
-        let body = match leased.value.format {
-            CallerStatusFormat::OpenAi => Ok(self.openai_event(state)?),
-            format => self.event_body(context, format, state, queried),
-        };
-        let (body, last_error) = match body {
-            Ok(body) => (body, None),
-            Err(reason) => (String::new(), Some(reason)),
-        };
-        let running = || Delivery::id(&self.id, TaskState::Running);
-        Some(Delivery {
-            subscription: leased.key.to_string(),
-            earlier: state.is_terminal().then(running),
-            url,
-            signed_only: leased.value.signed_only,
-            state,
-            body,
-            created_ms: unix_ms(),
-            attempts: 0,
-            phase: DeliveryLeaseState::Waiting,
-            last_error,
-        })
-    }
-
-    /// OpenAI's event, which names the task only; `None` unless the task has ended.
-    fn openai_event(&self, state: TaskState) -> Option<String> {
-        let event_id = Delivery::id(&self.id, state);
-        let event = openai_video::event(&event_id, &self.id, state, unix_ms() / 1_000)?;
-        String::from_utf8(event.into()).ok()
-    }
-
-    /// The status as text, or why there is none.
-    fn event_body(
-        &self,
-        context: &CallbackWorkerContext,
-        format: CallerStatusFormat,
-        state: TaskState,
-        queried: &TaskQueryResult,
-    ) -> Result<String, String> {
-        let TaskQueryResult::Reported(report) = queried else {
-            let response = self.family.minimal_response(&self.task, state);
-            let response = response.ok_or("the family has no word for an expired task")?;
-            let report = ProviderStatusReport::read(&self.family, &self.task, response, unix_ms())?;
-            return self.status_body(context, format, &report);
-        };
-        self.status_body(context, format, report)
-    }
-
-    fn status_body(
-        &self,
-        context: &CallbackWorkerContext,
-        format: CallerStatusFormat,
-        report: &ProviderStatusReport,
-    ) -> Result<String, String> {
-        let unreadable = || "the provider's status cannot be read".to_owned();
-        let status = self
-            .family
-            .status(&report.response, &self.task, report.reported_ms)
-            .map_err(|_| unreadable())?;
-        let body = match format {
-            CallerStatusFormat::Generic | CallerStatusFormat::OpenAi => {
-                status.render(&self.id, &self.task)
-            }
-            CallerStatusFormat::Native => {
-                let keys = context.tasks.keys.as_ref().ok_or_else(unreadable)?;
-                let edits = self.family.native(
-                    &report.response,
-                    &self.id,
-                    &self.task,
-                    Some(&status),
-                    &|upstream| keys.seal_sibling(&self.task, upstream),
-                );
-                edits.apply(report.response.body()).to_bytes()
-            }
-        };
-        if body.len() > BODY_BYTES_MAX {
-            return Err(format!("the status has {} bytes", body.len()));
-        }
-        String::from_utf8(body.into()).map_err(|_| unreadable())
     }
 }

@@ -17,6 +17,7 @@ use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyA
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
 use headgate_protocol::TaskApiFormat;
 use request::AttemptSubscriptions;
+pub(super) use request::query_member;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;

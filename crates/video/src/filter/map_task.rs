@@ -5,6 +5,7 @@
 mod content;
 mod delete;
 mod mapped_create;
+mod native;
 mod poll;
 mod request;
 mod response;
@@ -17,6 +18,7 @@ use crate::polls::TaskStatusFetcher;
 use bytes::Bytes;
 use headgate_core::catalog::egress::EgressPolicy;
 use headgate_core::catalog::model::Catalog;
+use headgate_core::catalog::public_url::PublicUrl;
 use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::{
     BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
@@ -29,6 +31,7 @@ use headgate_core::task::family::UnsupportedFieldPolicy;
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
 use headgate_protocol::TaskApiFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
+use native::NativeRouteCalls;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -57,16 +60,22 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         if context.tasks.keys.is_none() {
             return Err(InvalidSettings::new("`map_task` requires `task_keys`").hint(NO_KEYS_HINT));
         }
-        let is_openai = format(context) == TaskApiFormat::OpenAi;
-        if operation.is_openais_own() && !is_openai {
+        let offers = match operation {
+            TaskOperation::Delete | TaskOperation::Unsupported => {
+                format(context) == TaskApiFormat::OpenAi
+            }
+            TaskOperation::Content => format(context) != TaskApiFormat::Generic,
+            _ => true,
+        };
+        if !offers {
             return Err(InvalidSettings::new(
                 "`delete`, `content` and `unsupported` require a route with `protocol: videos`",
             )
             .at("/operation")
             .hint("write the protocol in the route, or another operation"));
         }
-        let is_about_a_task = PARAMETERS.iter().any(|name| (context.has_parameter)(name));
-        if operation.is_about_a_task() && !is_about_a_task {
+        let calls = NativeRouteCalls::new(operation, format(context), context)?;
+        if operation.is_about_a_task() && !MapTaskFilter::names_task(&calls, context) {
             return Err(
                 InvalidSettings::new("the route's path has no parameter for the task id")
                     .at("/operation")
@@ -82,6 +91,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             format: format(context),
             rules: schema_check::FamilySchemas::from_context(context)?,
             tasks: context.tasks.clone(),
+            calls,
+            public_url: context.public_url.cloned(),
             polls: context.features.get(),
             state: context.state.clone(),
             catalog: context.catalog.clone(),
@@ -89,9 +100,6 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         }))
     },
 };
-
-/// The path parameter that holds a task id; both names are accepted.
-const PARAMETERS: [&str; 2] = ["id", "task_id"];
 
 /// Operation of the route.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
@@ -106,9 +114,13 @@ enum TaskOperation {
     /// Deletes a task, on routes with `protocol: videos`: cancels one that its family can cancel, and replies 404 to later
     /// requests for it.
     Delete,
-    /// Replies with the video of a task, on routes with `protocol: videos`: passes the provider's file on, or the requested
-    /// range of it.
+    /// Replies with the video of a task, on routes with `protocol: videos` or of a vendor's own API: passes the provider's
+    /// file on, or the requested range of it.
     Content,
+    /// Replies with the result of a task, on routes of a vendor's own API that has one apart from the status.
+    Result,
+    /// The call about a task that the request is in the vendor's own API: query, cancel, result or content.
+    Native,
     /// Replies 404, since a list of the provider has the tasks of all callers.
     List,
     /// Replies 404, on routes with `protocol: videos`, to what OpenAI's API offered and no model does here: remixes, edits,
@@ -120,16 +132,13 @@ impl TaskOperation {
     /// Whether the path names a task.
     fn is_about_a_task(self) -> bool {
         match self {
-            Self::Query | Self::Cancel | Self::Delete | Self::Content => true,
+            Self::Query
+            | Self::Cancel
+            | Self::Delete
+            | Self::Content
+            | Self::Result
+            | Self::Native => true,
             Self::Create | Self::List | Self::Unsupported => false,
-        }
-    }
-
-    /// Whether only OpenAI's format has the operation.
-    fn is_openais_own(self) -> bool {
-        match self {
-            Self::Delete | Self::Content | Self::Unsupported => true,
-            Self::Create | Self::Query | Self::Cancel | Self::List => false,
         }
     }
 }
@@ -163,6 +172,10 @@ struct MapTaskFilter {
     format: TaskApiFormat,
     rules: schema_check::FamilySchemas,
     tasks: Arc<TaskSettings>,
+    /// The calls of the vendor's API that the route serves; none for other formats.
+    calls: NativeRouteCalls,
+    /// By which others reach this gateway, if that is configured.
+    public_url: Option<PublicUrl>,
     polls: Arc<TaskStatusFetcher>,
     state: Arc<dyn StateStore>,
     catalog: Arc<Catalog>,
@@ -193,6 +206,8 @@ impl Filter for MapTaskFilter {
             | TaskOperation::Cancel
             | TaskOperation::Delete
             | TaskOperation::Content
+            | TaskOperation::Result
+            | TaskOperation::Native
             | TaskOperation::List
             | TaskOperation::Unsupported => FilterDeclaration {
                 replies_always: true,
@@ -208,19 +223,22 @@ impl Filter for MapTaskFilter {
             TaskOperation::Query
             | TaskOperation::Cancel
             | TaskOperation::Delete
-            | TaskOperation::Content => HookResult::from(self.find_task(request)),
+            | TaskOperation::Content
+            | TaskOperation::Result
+            | TaskOperation::Native => HookResult::from(self.find_task(request)),
             TaskOperation::List => HookResult::fail(no_list()),
             TaskOperation::Unsupported => HookResult::fail(unsupported()),
         }
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        match self.operation {
+        match self.operation(request) {
             TaskOperation::Create => HookResult::from(self.retain_capable(request)),
-            TaskOperation::Query => HookResult::later(self.query(request)),
+            TaskOperation::Query | TaskOperation::Native => HookResult::later(self.query(request)),
             TaskOperation::Cancel => HookResult::later(self.cancel(request)),
             TaskOperation::Delete => HookResult::later(self.delete(request)),
             TaskOperation::Content => HookResult::later(self.content(request)),
+            TaskOperation::Result => HookResult::later(self.result(request)),
             TaskOperation::List => HookResult::fail(no_list()),
             TaskOperation::Unsupported => HookResult::fail(unsupported()),
         }
@@ -242,10 +260,20 @@ impl Filter for MapTaskFilter {
             TaskOperation::Query
             | TaskOperation::Cancel
             | TaskOperation::Delete
-            | TaskOperation::Content => Ok(()),
+            | TaskOperation::Content
+            | TaskOperation::Result
+            | TaskOperation::Native => Ok(()),
             TaskOperation::List => Err(no_list()),
             TaskOperation::Unsupported => Err(unsupported()),
         })
+    }
+
+    fn on_response_head<'a>(&'a self, response: &'a mut ResponseView<'_>) -> HookResult<'a, ()> {
+        let candidate = response.candidate.filter(|_| !self.is_generic());
+        if let Some(family) = candidate.and_then(|it| it.channel.family.as_ref()) {
+            family.remove_url_headers(response.headers);
+        }
+        HookResult::done()
     }
 
     fn on_response_body<'a>(

@@ -17,7 +17,10 @@ pub enum PollAnswerSource {
 
 /// Counts since the process started.
 #[derive(Debug, Default)]
-pub struct PollCounters([AtomicU64; PollAnswerSource::ALL.len()]);
+pub struct PollCounters {
+    outcomes: [AtomicU64; PollAnswerSource::ALL.len()],
+    removed_urls: AtomicU64,
+}
 
 impl PollAnswerSource {
     pub const ALL: [Self; 4] = [Self::Queried, Self::Shared, Self::Fresh, Self::OverBudget];
@@ -35,11 +38,21 @@ impl PollAnswerSource {
 
 impl PollCounters {
     pub(super) fn count(&self, outcome: PollAnswerSource) {
-        self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The number of polls with this outcome.
     pub fn total(&self, outcome: PollAnswerSource) -> u64 {
-        self.0[outcome as usize].load(Ordering::Relaxed)
+        self.outcomes[outcome as usize].load(Ordering::Relaxed)
+    }
+
+    /// Counts URLs that were removed from a response in the vendor's own format.
+    pub fn count_removed_urls(&self, urls: usize) {
+        self.removed_urls.fetch_add(urls as u64, Ordering::Relaxed);
+    }
+
+    /// The number of these URLs.
+    pub fn removed_urls(&self) -> u64 {
+        self.removed_urls.load(Ordering::Relaxed)
     }
 }

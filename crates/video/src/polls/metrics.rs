@@ -4,13 +4,14 @@ use super::{PollAnswerSource, TaskStatusFetcher};
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
-use prometheus::{IntCounterVec, Opts, Registry};
+use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 use std::sync::Arc;
 
 /// Status queries by the way they were answered.
 pub struct PollMetrics {
     fetcher: Arc<TaskStatusFetcher>,
     queries: IntCounterVec,
+    removed_urls: IntCounter,
 }
 
 impl PollMetrics {
@@ -19,8 +20,13 @@ impl PollMetrics {
             "headgate_task_queries_total",
             "Status queries for video tasks, by outcome: sent to the provider, shared with a query already in flight, from the status cache, or over the channel's query limit.",
         );
+        let removed_urls = IntCounter::new(
+            "headgate_task_urls_removed_total",
+            "URLs of providers that were removed from responses in a vendor's own format, since the family neither replaces nor allows them.",
+        );
         Self {
             fetcher,
+            removed_urls: registered(registry, removed_urls),
             queries: registered(registry, IntCounterVec::new(opts, &["outcome"])),
         }
     }
@@ -32,6 +38,7 @@ impl FeatureMetrics for PollMetrics {
             let counter = self.queries.with_label_values(&[outcome.name()]);
             raise(&counter, self.fetcher.counters().total(outcome));
         }
+        raise(&self.removed_urls, self.fetcher.counters().removed_urls());
     }
 
     fn fault_counters(&self) -> Vec<MetricFamily> {

@@ -1,6 +1,7 @@
 //! Finds the route that a request with an unknown path was probably meant for.
 
-use super::{MethodPathPattern, PathSegment, Router};
+use super::Router;
+use super::pattern::{MethodPathPattern, PathSegment};
 use headgate_protocol::nearest::{differences, is_close};
 use http::Method;
 
@@ -130,7 +131,7 @@ fn same_literals_at_end(pattern: &MethodPathPattern, given: &[&str]) -> usize {
     pairs
         .map_while(|(segment, given)| match segment {
             PathSegment::Literal(text) => text.eq_ignore_ascii_case(given).then_some(1),
-            PathSegment::Parameter(_) => Some(0),
+            PathSegment::Parameter { .. } | PathSegment::Segments(_) => Some(0),
         })
         .sum()
 }
@@ -144,7 +145,7 @@ fn with_given_parameters(pattern: &MethodPathPattern, given: &[&str]) -> String 
     let texts: Vec<&str> = segments
         .map(|(segment, value)| match segment {
             PathSegment::Literal(text) => text,
-            PathSegment::Parameter(_) => value,
+            PathSegment::Parameter { .. } | PathSegment::Segments(_) => value,
         })
         .collect();
     texts.join("/")

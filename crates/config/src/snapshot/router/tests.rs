@@ -84,6 +84,75 @@ fn parameters_carry_what_stood_in_their_place() {
 }
 
 #[test]
+fn a_parameter_has_several_segments_or_a_literal_end() {
+    let router = router(&[
+        "POST /fal/{+model}",
+        "GET /fal/{+model}/requests/{id}/status",
+        "POST /v1beta/models/{model}:predictLongRunning",
+        "GET /v1beta/files/{id}:download",
+    ]);
+    for (method, path, expected) in [
+        (
+            "POST",
+            "/fal/fal-ai/veo3/image",
+            Some("model=fal-ai/veo3/image"),
+        ),
+        ("POST", "/fal/veo3", Some("model=veo3")),
+        ("POST", "/fal/", None),
+        ("POST", "/fal", None),
+        ("POST", "/fal/a//b", None),
+        (
+            "GET",
+            "/fal/fal-ai/veo3/requests/7/status",
+            Some("model=fal-ai/veo3 id=7"),
+        ),
+        ("GET", "/fal/requests/7/status", None),
+        ("GET", "/fal/a/requests/7/status/x", None),
+        (
+            "POST",
+            "/v1beta/models/veo:predictLongRunning",
+            Some("model=veo"),
+        ),
+        ("POST", "/v1beta/models/:predictLongRunning", None),
+        ("POST", "/v1beta/models/veo:generate", None),
+        ("GET", "/v1beta/files/task1:download", Some("id=task1")),
+    ] {
+        let found = match router.find(&method.parse().unwrap(), path) {
+            RouteMatch::Route(_, parameters) => {
+                let parameters = parameters
+                    .iter()
+                    .map(|(name, text)| format!("{name}={text}"));
+                Some(parameters.collect::<Vec<_>>().join(" "))
+            }
+            _ => None,
+        };
+        assert_eq!(found.as_deref(), expected, "{method} {path}");
+    }
+}
+
+#[test]
+fn a_pattern_covers_what_it_matches_before_another_one() {
+    for (first, second, expected) in [
+        ("GET /a/{+x}", "GET /a/{id}", true),
+        ("GET /a/{+x}", "GET /a/b/{id}/c", true),
+        ("GET /a/{+x}/c", "GET /a/b/{id}/c", true),
+        ("GET /a/{+x}/c", "GET /a/{+y}", false),
+        ("GET /a/{+x}", "GET /a/{+y}/c", true),
+        ("GET /a/{id}", "GET /a/{+y}", false),
+        ("GET /a/{id}", "GET /a/{id}:run", true),
+        ("GET /a/{id}:run", "GET /a/{id}", false),
+        ("GET /a/{id}:run", "GET /a/b:run", true),
+    ] {
+        let parse = |text| MethodPathPattern::parse(text).unwrap();
+        assert_eq!(
+            parse(first).covers(&parse(second)),
+            expected,
+            "{first} {second}"
+        );
+    }
+}
+
+#[test]
 fn an_invalid_pattern_is_reported_with_its_reason() {
     for pattern in [
         "/v1/messages",
@@ -93,6 +162,10 @@ fn an_invalid_pattern_is_reported_with_its_reason() {
         "GET /{}",
         "GET /a b",
         "GET /a?b",
+        "GET /{+}",
+        "GET /{+a}/{+b}",
+        "GET /{+a}:run",
+        "GET /{a}run",
     ] {
         assert!(MethodPathPattern::parse(pattern).is_err(), "{pattern}");
     }

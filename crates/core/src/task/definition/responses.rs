@@ -138,15 +138,3 @@ pub struct ErrorMappingConfig {
     /// whose error is listed was refused; one whose error is not may have been accepted. Default: none.
     pub statuses: BTreeMap<String, u16>,
 }
-
-/// What is replaced in responses to callers of the native protocol, in addition to the task id.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
-#[serde(deny_unknown_fields, default)]
-pub struct NativeFieldRewriteConfig {
-    /// Where responses have the provider's model, which is replaced by the platform model. Default: none.
-    pub model: ValueSourcesConfig,
-    /// Where requests have ids of other tasks; `*` matches all elements of an array. Default: none.
-    pub ids_in_request: ValueSourcesConfig,
-    /// Where responses have ids of other tasks; `*` matches all elements of an array. Default: none.
-    pub ids_in_response: ValueSourcesConfig,
-}

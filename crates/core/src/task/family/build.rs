@@ -3,6 +3,7 @@
 mod callback;
 mod calls;
 mod media;
+mod native;
 mod requests;
 mod responses;
 mod rules;
@@ -90,13 +91,18 @@ impl FamilyErrors {
         let path_has_model = built.is_some_and(|create| create.names_model());
         let request = request.map(|request| self.request(request, path_has_model));
         let task_id = self.section("task_id", &config.task_id);
-        let is_native = config.protocol.is_some();
-        let task_id = task_id.map(|task_id| self.task_id(task_id, is_native));
+        let native = self.native(config);
+        // Without the calls of the vendor's API, its responses are rewritten only at plain places.
+        let is_plain = config.protocol.is_some() && !native.replaces_urls();
+        let task_id = task_id.map(|task_id| self.task_id(task_id, is_plain));
+        if let Some(task_id) = &task_id {
+            self.check_native_id(&native, task_id);
+        }
         let status = self.section("status", &config.status);
-        let status = status.map(|status| self.status(status, is_native));
+        let status = status.map(|status| self.status(status, is_plain));
         let response = self.section("response", &config.response);
         let response = response.map(|response| self.response(response));
-        if is_native && config.create.as_ref().is_some_and(|create| create.form) {
+        if config.protocol.is_some() && config.create.as_ref().is_some_and(|create| create.form) {
             let reason =
                 "a family with a `protocol` takes the creates of its callers as they are, in JSON";
             self.add("/create/form", reason, None);
@@ -111,7 +117,6 @@ impl FamilyErrors {
             self.add("/response/video_base64", reason, None);
         }
         let errors = self.errors(&config.errors.clone().unwrap_or_default());
-        let native = self.native(&config.native.clone().unwrap_or_default());
         let media = self.media(&config.media.clone().unwrap_or_default());
         let protocol = config.protocol.as_ref();
         let protocol = protocol.map(|protocol| self.protocol(name, protocol));

@@ -79,6 +79,45 @@ impl PathTemplate {
         &self.text
     }
 
+    /// The path as written, without its query.
+    pub fn text_without_query(&self) -> &str {
+        let text = self.text.split_once('?');
+        text.map_or(&*self.text, |(path, _)| path)
+    }
+
+    /// Whether the model is in the path.
+    pub fn names_model(&self) -> bool {
+        self.names().any(|name| *name == PathName::Model)
+    }
+
+    /// The path with a task id and a model in it; `None` if it has other values.
+    pub fn fill_task(&self, id: &str, model: &str) -> Option<String> {
+        self.fill(PathValues {
+            id: Some(id),
+            model: Some(model),
+            response: None,
+        })
+    }
+
+    /// Whether a path, which is in normal form and has no query, is this one with any values.
+    pub fn matches(&self, path: &str) -> bool {
+        let query = self.parts.iter().position(|part| match part {
+            PathPart::Literal(text) => text.contains('?'),
+            PathPart::Value { .. } => false,
+        });
+        match query.map(|at| self.parts.split_at(at)) {
+            None => matches(&self.parts, path),
+            Some((before, query)) => {
+                let literal = match query.first() {
+                    Some(PathPart::Literal(text)) => text.split('?').next().unwrap_or_default(),
+                    _ => "",
+                };
+                path.strip_suffix(literal)
+                    .is_some_and(|path| matches(before, path))
+            }
+        }
+    }
+
     /// The names in the path.
     pub fn names(&self) -> impl Iterator<Item = &PathName> {
         self.parts.iter().filter_map(|part| match part {
@@ -157,6 +196,25 @@ impl PathValues<'_> {
                 let text = text.or_else(|| node.number_text().map(str::to_owned));
                 text.filter(|text| is_path_value(text))
             }
+        }
+    }
+}
+
+/// Whether a text is these parts with any values that are not empty.
+fn matches(parts: &[PathPart], text: &str) -> bool {
+    match parts.split_first() {
+        None => text.is_empty(),
+        Some((PathPart::Literal(literal), rest)) => text
+            .strip_prefix(literal.as_str())
+            .is_some_and(|text| matches(rest, text)),
+        Some((PathPart::Value { keeps_slashes, .. }, rest)) => {
+            let segment = match keeps_slashes {
+                true => text.len(),
+                false => text.find('/').unwrap_or(text.len()),
+            };
+            let mut ends = text.char_indices().skip(1).map(|(at, _)| at);
+            let mut ends = ends.by_ref().chain([text.len()]);
+            !text.is_empty() && ends.any(|end| end <= segment && matches(rest, &text[end..]))
         }
     }
 }
@@ -270,6 +328,36 @@ mod tests {
         }
         for text in ["a", "/a/b", "a/b.c", "867", "..a"] {
             assert!(is_path_value(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_matched_with_any_values() {
+        for (template, path, expected) in [
+            ("/v1/tasks/{id}", "/v1/tasks/1", true),
+            ("/v1/tasks/{id}", "/v1/tasks/", false),
+            ("/v1/tasks/{id}", "/v1/tasks/1/2", false),
+            ("/v1/tasks/{id}", "/x/v1/tasks/1", false),
+            ("/{+model}", "/fal-ai/veo3/image", true),
+            (
+                "/{+model}/requests/{id}/status",
+                "/a/b/requests/1/status",
+                true,
+            ),
+            ("/{+model}/requests/{id}/status", "/a/b/requests/1", false),
+            ("/models/{model}:run", "/models/veo:run", true),
+            ("/models/{model}:run", "/models/a/b:run", false),
+            ("/models/{model}:run", "/models/:run", false),
+            ("/query?task_id={id}", "/query", true),
+            ("/query?task_id={id}", "/query/1", false),
+        ] {
+            let template = PathTemplate::parse(template).unwrap();
+            assert_eq!(
+                template.matches(path),
+                expected,
+                "{} {path}",
+                template.text()
+            );
         }
     }
 

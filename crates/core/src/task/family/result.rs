@@ -8,7 +8,7 @@ use headgate_protocol::json::{JsonDocument, JsonLimits};
 use http::StatusCode;
 
 /// The member of the status that has the result.
-const RESULT: &str = "result";
+pub(super) const RESULT: &str = "result";
 
 /// What comes of the response to the request for the result.
 #[derive(Debug)]

@@ -51,6 +51,16 @@ proptest! {
     }
 
     #[test]
+    fn an_id_in_lower_case_opens_like_the_id(task in any_task()) {
+        let keys = ring("a");
+        let lower = in_lower_case(&keys.seal(&task));
+        prop_assert!(lower.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()), "{}", lower);
+        prop_assert_eq!(keys.open(&lower), Ok(task));
+        prop_assert_eq!(keys.open(&lower.to_uppercase()), Err(UnknownTask));
+        prop_assert_eq!(keys.open(&lower[..lower.len() - 1]), Err(UnknownTask));
+    }
+
+    #[test]
     fn a_flipped_bit_opens_nothing(task in any_task(), at: prop::sample::Index, bit in 0..7u32) {
         let keys = ring("ab");
         let mut id = keys.seal(&task).into_bytes();

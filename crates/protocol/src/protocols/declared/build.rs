@@ -200,7 +200,7 @@ impl<'c> DescriptorBuilder<'c> {
         };
         for own in config.codes.keys() {
             let known = || FaultKind::ALL.into_iter().map(FaultKind::code);
-            if !known().any(|code| code == own) {
+            if own != "*" && !known().any(|code| code == own) {
                 let hint = nearest(own, known(), 1);
                 let hint = hint.first().map(|near| format!("did you mean `{near}`?"));
                 let hint = hint.as_deref().unwrap_or("docs/errors.md lists all");
@@ -214,7 +214,9 @@ impl<'c> DescriptorBuilder<'c> {
             .is_some_and(|it| it != StreamEnding::DoneMarker);
         let event_name = has_names.then_some("error");
         let body = config.body.clone().into();
-        match ErrorBodyTemplate::new(&body, &config.codes, event_name) {
+        let codes = config.codes.clone().into_iter();
+        let codes = codes.map(|(code, own)| (code, own.into())).collect();
+        match ErrorBodyTemplate::new(&body, codes, event_name) {
             Ok(template) => Some(template),
             Err(invalid) => {
                 let at = format!("/errors/body{}", invalid.pointer);

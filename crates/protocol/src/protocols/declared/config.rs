@@ -125,17 +125,26 @@ pub enum ErrorFormatConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorBodyTemplateConfig {
-    /// JSON object of every error. In its texts `{message}`, `{type}`, `{code}`, `{param}` and `{request_id}` stand for
-    /// parts of the error; `"{param}"` alone is null if no field is at fault.
+    /// JSON object of every error. In its texts `{message}`, `{type}`, `{code}`, `{param}`, `{request_id}` and `{status}` stand
+    /// for parts of the error; `"{param}"` alone is null if no field is at fault, `"{status}"` alone is a number.
     pub body: Map<String, Value>,
-    /// The protocol's own codes, by those of the gateway (docs/errors.md). Default: those of the gateway.
+    /// The protocol's own codes, texts or integers, by those of the gateway (docs/errors.md), or by `*` for all others.
+    /// Default: those of the gateway.
     #[serde(default)]
-    pub codes: BTreeMap<String, String>,
+    pub codes: BTreeMap<String, ErrorCodeConfig>,
     /// Built-in protocol whose error types `{type}` stands for. Default: chat.
     pub types: Option<BuiltInProtocolName>,
     /// Status of an overload of the gateway, 400 to 599. Default: 503.
     #[schemars(range(min = 400, max = 599))]
     pub overload_status: Option<u16>,
+}
+
+/// An error code of a protocol's own.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged)]
+pub enum ErrorCodeConfig {
+    Text(String),
+    Number(i64),
 }
 
 /// Headers beside those of all protocols.
@@ -191,6 +200,28 @@ impl TryFrom<String> for BuiltInProtocolName {
         let protocol = Protocol::built_in(&name);
         let protocol = protocol.ok_or_else(|| format!("`{name}` is no built-in protocol"))?;
         Ok(Self(protocol))
+    }
+}
+
+impl From<ErrorCodeConfig> for Value {
+    fn from(code: ErrorCodeConfig) -> Self {
+        match code {
+            ErrorCodeConfig::Text(text) => text.into(),
+            ErrorCodeConfig::Number(number) => number.into(),
+        }
+    }
+}
+
+impl JsonSchema for ErrorCodeConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "ErrorCodeConfig".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "An error code of a protocol's own.",
+            "type": ["string", "integer"]
+        })
     }
 }
 

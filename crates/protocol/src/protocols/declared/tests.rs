@@ -104,6 +104,36 @@ fn an_error_has_the_shape_of_its_template() {
 }
 
 #[test]
+fn codes_may_be_numbers_and_a_status_is_one() {
+    let own = descriptor(
+        "numbered",
+        json!({"errors": {
+            "body": {"code": "{code}", "status": "{status}", "message": "{status} ({code}): {message}"},
+            "codes": {"invalid_api_key": 1000, "model_not_found": "none", "*": 1200},
+        }}),
+    );
+    for (kind, code, status) in [
+        (FaultKind::Unauthenticated, json!(1000), 401),
+        (FaultKind::UnknownModel, json!("none"), 404),
+        (FaultKind::TooLarge, json!(1200), 413),
+    ] {
+        let rendered = own.errors.render(&Fault::new(kind, "no"), "req_1");
+        let body: Value = serde_json::from_slice(&rendered).unwrap();
+        let text = code.as_str().map_or(code.to_string(), str::to_owned);
+        let message = format!("{status} ({text}): no");
+        assert_eq!(
+            body,
+            json!({"code": code, "status": status, "message": message})
+        );
+    }
+    let members = &own.errors.body_schema()["properties"];
+    assert_eq!(
+        (&members["code"]["type"], &members["status"]["type"]),
+        (&json!(["string", "integer"]), &json!("integer"))
+    );
+}
+
+#[test]
 fn an_unchanged_declaration_is_the_same_protocol_and_an_edited_one_is_equal() {
     let build = |path: &str| config(json!({"path": path})).build("again").unwrap();
     let descriptors = ["/a", "/a", "/b"].map(|path| build(path).descriptor());

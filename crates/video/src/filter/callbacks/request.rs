@@ -13,11 +13,12 @@ use headgate_core::state::lock::lock;
 use headgate_core::task::family::CallbackTarget;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::quoted;
+use headgate_protocol::percent_encoding::decoded;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The member of creates, in all protocols and families.
+/// The member of creates in the generic format, and in that of families which send no callbacks.
 const CALLBACK_URL: &str = "callback_url";
 /// How long a task may take if its request does not set a time, and the longest that it may set, in seconds.
 const EXPIRES_AFTER: u64 = 172_800;
@@ -31,6 +32,14 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// Lists the fields of a create that were left out.
 const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
+
+/// Where a create has the caller's URL.
+enum CallbackUrlPlace {
+    /// A member of the body.
+    Member(String),
+    /// A member of the query.
+    Query(String),
+}
 
 /// Where the caller gets status changes, from `on_body` until the attempts.
 struct RequestedCallbackUrl(String);
@@ -72,6 +81,19 @@ impl AttemptSubscriptions {
 }
 
 impl CallbackSubscriptionFilter {
+    /// Where creates of the route have the caller's URL: in a vendor's own API, where the vendor has it.
+    fn place(&self, request: &RequestView) -> CallbackUrlPlace {
+        let destination = request.destination.as_ref();
+        let destination = destination.filter(|_| self.format == CallerStatusFormat::Native);
+        let families = destination.into_iter().flat_map(|it| it.candidates.iter());
+        let mut families = families.filter_map(|candidate| candidate.channel.family.as_ref());
+        match families.find_map(|family| family.callback_target()) {
+            Some(CallbackTarget::Query(name)) => CallbackUrlPlace::Query(name.to_owned()),
+            Some(CallbackTarget::Member(name)) => CallbackUrlPlace::Member(name.to_owned()),
+            None => CallbackUrlPlace::Member(CALLBACK_URL.to_owned()),
+        }
+    }
+
     /// Whether the gateway, not the provider, delivers to URLs of callers.
     fn delivers(&self) -> bool {
         let delivers = matches!(
@@ -87,17 +109,18 @@ impl CallbackSubscriptionFilter {
     /// The route, the caller's secrets or the egress policy do not permit it.
     pub(super) async fn check_url(&self, request: &mut RequestView) -> Result<(), Fault> {
         request.state.set(AttemptSubscriptions::default());
-        let Some(url) = callback_url(request)? else {
+        let place = self.place(request);
+        let Some(url) = place.url(request)? else {
             self.use_webhook_url(request);
             return Ok(());
         };
         let is_signed = |caller: &Arc<Caller>| !caller.webhook_secrets.is_empty();
         match self.mode {
             CallbackUrlMode::Refuse => {
-                return Err(refused("callbacks are not available here; poll the task"));
+                return Err(place.refused("callbacks are not available here; poll the task"));
             }
             CallbackUrlMode::SignedOnly if !request.caller.as_ref().is_some_and(is_signed) => {
-                return Err(refused(
+                return Err(place.refused(
                     "callbacks must be signed, and this API key has no webhook secret; ask the operator of this gateway for one, or poll the task",
                 ));
             }
@@ -107,14 +130,14 @@ impl CallbackSubscriptionFilter {
             return Ok(());
         }
         if url.len() > URL_BYTES_MAX {
-            return Err(refused(format!(
+            return Err(place.refused(format!(
                 "expected a URL of at most {URL_BYTES_MAX} bytes, received {}",
                 url.len()
             )));
         }
         if let Some(fetch) = request.fetch.clone() {
             let checked = fetch.check(&url, &self.egress).await;
-            checked.map_err(|error| not_permitted(&error))?;
+            checked.map_err(|error| not_permitted(&place, &error))?;
         }
         request.state.set(RequestedCallbackUrl(url));
         Ok(())
@@ -135,7 +158,7 @@ impl CallbackSubscriptionFilter {
     /// Has the channels that can deliver to the caller's URL used before the others.
     pub(super) fn prefer_delivering(&self, request: &mut RequestView) {
         let is_requested = request.state.get::<RequestedCallbackUrl>().is_some()
-            || matches!(callback_url(request), Ok(Some(_)));
+            || matches!(self.place(request).url(request), Ok(Some(_)));
         if !self.polls_all
             && is_requested
             && let Some(destination) = &mut request.destination
@@ -245,21 +268,49 @@ impl CallbackSubscriptionFilter {
     }
 }
 
-/// The caller's URL; an empty one and `null` are none.
-///
-/// # Errors
-/// It is no text.
-fn callback_url(request: &RequestView) -> Result<Option<String>, Fault> {
-    let document = request.body.document();
-    let node = document.and_then(|document| document.root().get(CALLBACK_URL));
-    let Some(node) = node.filter(|node| !node.is_null()) else {
-        return Ok(None);
-    };
-    match node.as_str() {
-        Some(url) if url.is_empty() => Ok(None),
-        Some(url) => Ok(Some(url.into_owned())),
-        None => Err(refused("expected a URL as a string")),
+impl CallbackUrlPlace {
+    /// The caller's URL; an empty one and `null` are none.
+    ///
+    /// # Errors
+    /// It is no text.
+    fn url(&self, request: &RequestView) -> Result<Option<String>, Fault> {
+        let name = match self {
+            Self::Query(name) => {
+                let url = query_member(request.query.as_deref(), name);
+                return Ok(url.filter(|url| !url.is_empty()));
+            }
+            Self::Member(name) => name,
+        };
+        let document = request.body.document();
+        let node = document.and_then(|document| document.root().get(name));
+        let Some(node) = node.filter(|node| !node.is_null()) else {
+            return Ok(None);
+        };
+        match node.as_str() {
+            Some(url) if url.is_empty() => Ok(None),
+            Some(url) => Ok(Some(url.into_owned())),
+            None => Err(self.refused("expected a URL as a string")),
+        }
     }
+
+    fn refused(&self, message: impl Into<String>) -> Fault {
+        Fault::new(FaultKind::Invalid, message).param(self.name())
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Member(name) | Self::Query(name) => name,
+        }
+    }
+}
+
+/// The value of a member of a query.
+pub(in crate::filter) fn query_member(query: Option<&str>, name: &str) -> Option<String> {
+    let mut members = query?
+        .split('&')
+        .filter_map(|member| member.split_once('='));
+    let (_, value) = members.find(|(known, _)| *known == name)?;
+    Some(decoded(&value.replace('+', " ")).into_owned())
 }
 
 /// Removes `callback_url` from the header that lists ignored fields: the gateway delivers to it.
@@ -288,18 +339,17 @@ fn sends_callbacks(attempt: &AttemptView) -> bool {
     family.is_some_and(|family| family.sends_callbacks())
 }
 
-fn refused(message: impl Into<String>) -> Fault {
-    Fault::new(FaultKind::Invalid, message).param(CALLBACK_URL)
-}
-
-fn not_permitted(error: &FetchError) -> Fault {
+fn not_permitted(place: &CallbackUrlPlace, error: &FetchError) -> Fault {
     let fault = match error.is_temporary {
         true => Fault::new(
             FaultKind::Overloaded,
-            "the host of `callback_url` could not be looked up now, and nothing was sent; try again",
+            format!(
+                "the host of `{}` could not be looked up now, and nothing was sent; try again",
+                place.name()
+            ),
         )
         .retry_after(RETRY_DELAY),
-        false => refused(
+        false => place.refused(
             "expected an https URL of a host with a public address, which this gateway can call",
         ),
     };

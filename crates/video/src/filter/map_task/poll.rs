@@ -1,7 +1,6 @@
 //! Task queries and cancels: subrequests to the provider, with responses in the caller's protocol.
 
 use super::request::unknown;
-use super::response::native;
 use super::{MapTaskFilter, no_family};
 use crate::polls::{CallerStatusPoll, PolledStatus, ProviderStatusReport, StatusQueryError};
 use crate::status_request::{inline_file, other_host, path_at_host, status_request};
@@ -65,7 +64,7 @@ impl MapTaskFilter {
             .await
         {
             Ok(PolledStatus { report, poll_after }) => {
-                self.status_reply(&polled, &report, poll_after)
+                self.status_reply(request, &polled, &report, poll_after)
             }
             Err(error) => self.error_reply(request, &polled, &error),
         }
@@ -108,7 +107,7 @@ impl MapTaskFilter {
         self.polls.invalidate(polled.task());
         let returned = cancelled?;
         match returned.status.is_success() {
-            true => self.cancelled_reply(&polled, &report, &returned),
+            true => self.cancelled_reply(request, &polled, &report, &returned),
             false => {
                 self.cancel_error_reply(request, &polled, &StatusQueryError::Refused(returned))
             }
@@ -126,12 +125,13 @@ impl MapTaskFilter {
             },
             candidate: candidate.clone(),
             egress: self.egress.clone(),
-            id: Self::id_in(request).ok_or_else(unknown)?.to_owned(),
+            id: self.id_in(request).ok_or_else(unknown)?.into_owned(),
         })
     }
 
     fn status_reply(
         &self,
+        request: &RequestView,
         polled: &QueryableTask,
         report: &ProviderStatusReport,
         poll_after: Duration,
@@ -142,7 +142,7 @@ impl MapTaskFilter {
             .map_err(|unreadable| no_family().source(unreadable))?;
         let body = match self.is_generic() {
             true => self.render(&status, polled),
-            false => self.native(polled, &report.response, Some(&status)),
+            false => self.native(request, polled, &report.response, Some(&status)),
         };
         Ok(reply(StatusCode::OK, self.head(&status, poll_after), body))
     }
@@ -170,6 +170,9 @@ impl MapTaskFilter {
         let body = reworded.unwrap_or_else(|| refused.body.clone());
         let mut headers = refused.headers.clone();
         headers.remove(header::CONTENT_LENGTH);
+        if !self.is_generic() {
+            polled.family().remove_url_headers(&mut headers);
+        }
         Ok(reply(refused.status, headers, polled.masked(body)))
     }
 
@@ -196,6 +199,7 @@ impl MapTaskFilter {
 
     fn cancelled_reply(
         &self,
+        request: &RequestView,
         polled: &QueryableTask,
         before: &ProviderStatusReport,
         returned: &SubrequestResponse,
@@ -213,7 +217,7 @@ impl MapTaskFilter {
             self.render(&status, polled)
         } else {
             match JsonDocument::parse(returned.body.clone(), &JsonLimits::default()) {
-                Ok(response) => self.native(polled, &response, None),
+                Ok(response) => self.native(request, polled, &response, None),
                 Err(_) => Bytes::from_static(b"{}"),
             }
         };
@@ -245,16 +249,6 @@ impl MapTaskFilter {
             }
         }
         headers
-    }
-
-    fn native(
-        &self,
-        polled: &QueryableTask,
-        response: &JsonDocument,
-        status: Option<&TaskStatus>,
-    ) -> Bytes {
-        let (family, task) = (polled.family(), polled.task());
-        native(&self.tasks, family, response, &polled.id, task, status)
     }
 }
 

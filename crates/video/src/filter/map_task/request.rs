@@ -1,10 +1,11 @@
 //! Requests for video tasks: translates creates for the family, and opens task ids for queries and cancels.
 
 use super::mapped_create::{self, MappedCreateRequest, create_for};
-use super::{MapTaskFilter, PARAMETERS, no_family};
+use super::{MapTaskFilter, no_family};
+use crate::filter::callbacks::query_member;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::{AttemptView, RequestDestination, RequestView};
-use headgate_core::task::family::{MappedRequest, RequestTemplate, VideoFamily};
+use headgate_core::task::family::{CallbackTarget, MappedRequest, RequestTemplate, VideoFamily};
 use headgate_core::task::generic::{FieldError, GenericVideoRequest};
 use headgate_core::task::id::TaskId;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -18,7 +19,7 @@ pub(super) const CALLBACK_URL: &str = "callback_url";
 impl MapTaskFilter {
     /// Opens the task id in the path, and binds the request to the channel and the credential that created the task.
     pub(super) fn find_task(&self, request: &mut RequestView) -> Result<(), Fault> {
-        let task = self.open(request, Self::id_in(request).ok_or_else(unknown)?)?;
+        let task = self.open(request, &self.id_in(request).ok_or_else(unknown)?)?;
         let channel = self.catalog.channel(&task.channel).ok_or_else(|| {
             Fault::new(
                 FaultKind::Gone,
@@ -45,11 +46,6 @@ impl MapTaskFilter {
             .and_then(|destination| destination.candidates.first().cloned());
         request.state.set(task);
         Ok(())
-    }
-
-    /// The caller's task id in the path.
-    pub(super) fn id_in(request: &RequestView) -> Option<&str> {
-        PARAMETERS.iter().find_map(|name| request.param(name))
     }
 
     /// Keeps the candidates that support the create, and that know the tasks it refers to.
@@ -106,7 +102,13 @@ impl MapTaskFilter {
                 if let Some(callback_url) = unused_callback_url(request, &family) {
                     attempt.edits.remove_member(callback_url);
                 }
-                native_path(&family, request, &attempt.candidate).ok_or_else(no_family)?
+                if family.native_api().replaces_urls() {
+                    // A caller who waits for the video, not for the task, would wait for minutes.
+                    attempt.headers.remove("prefer");
+                    pass_callback_query(request, &family, attempt);
+                }
+                let path = self.native_path(&family, request, &attempt.candidate);
+                path.ok_or_else(no_family)?
             }
         };
         override_request(attempt, &family.create.call, path);
@@ -121,7 +123,10 @@ impl MapTaskFilter {
         candidate: &Candidate,
         family: &VideoFamily,
     ) -> Result<(), Fault> {
-        if !self.is_generic() || create_for(request, candidate).is_some() {
+        if !self.is_generic() {
+            return not_refused(request, family);
+        }
+        if create_for(request, candidate).is_some() {
             return Ok(());
         }
         let body = request.body.scanned();
@@ -236,18 +241,62 @@ pub(super) fn unused_callback_url<'r>(
     (!family.sends_callbacks() && !node.is_null()).then_some(node)
 }
 
-/// The upstream path of a create in the family's own protocol.
-pub(super) fn native_path(
-    family: &VideoFamily,
-    request: &RequestView,
-    candidate: &Candidate,
-) -> Option<String> {
+/// # Errors
+/// A create in the vendor's own API has a member that the family refuses there.
+fn not_refused(request: &RequestView, family: &VideoFamily) -> Result<(), Fault> {
+    let Some(document) = request.body.document() else {
+        return Ok(());
+    };
+    let is_given = |pointer: &str| {
+        let node = document.root().pointer(pointer);
+        node.is_some_and(|node| !node.is_null())
+    };
+    let mut refused = family.native_api().refused().iter();
+    match refused.find(|pointer| is_given(pointer)) {
+        None => Ok(()),
+        Some(pointer) => {
+            let field = pointer.trim_start_matches('/').replace('/', ".");
+            let message = format!("`{field}` is not available through this gateway; remove it");
+            Err(Fault::new(FaultKind::Invalid, message).param(field))
+        }
+    }
+}
+
+impl MapTaskFilter {
+    /// The upstream path of a create in the family's own protocol.
+    pub(super) fn native_path(
+        &self,
+        family: &VideoFamily,
+        request: &RequestView,
+        candidate: &Candidate,
+    ) -> Option<String> {
+        let model = candidate.model.as_ref().map_or("", |model| &*model.name);
+        match self.calls.find(request, Some(&family.name)) {
+            Some(known) => known.call.create_path(model),
+            None if family.native_api().replaces_urls() => None,
+            None => native_path(family, request, model),
+        }
+    }
+}
+
+/// Sends the caller's callback URL where a vendor has it in the query, unless `callbacks` has put the gateway's there: a URL
+/// in the body is sent likewise.
+fn pass_callback_query(request: &RequestView, family: &VideoFamily, attempt: &mut AttemptView) {
+    if let Some(CallbackTarget::Query(name)) = family.callback_target()
+        && let Some(url) = query_member(request.query.as_deref(), name)
+        && !attempt.query_members.iter().any(|(known, _)| known == name)
+    {
+        attempt.query_members.push((name.to_owned(), url));
+    }
+}
+
+/// The upstream path of a create in the protocol of a family that does not declare its calls.
+fn native_path(family: &VideoFamily, request: &RequestView, model: &str) -> Option<String> {
     let has = |pointer: &str| {
         let root = request.body.document().map(JsonDocument::root);
         let node = root.and_then(|root| root.pointer(pointer));
         node.is_some_and(|node| !node.is_null() && node.str_len() != Some(0))
     };
-    let model = candidate.model.as_ref().map_or("", |model| &*model.name);
     family.create.path(&request.path, model, has, None)
 }
 

@@ -1,7 +1,7 @@
 //! Responses to creates: the sealed id of the new task, and errors in the caller's protocol.
 
 use super::mapped_create::{MappedCreateRequest, create_for};
-use super::request::{CALLBACK_URL, native_path, unused_callback_url};
+use super::request::{CALLBACK_URL, unused_callback_url};
 use super::{MapTaskFilter, no_family};
 use crate::costs::reserve;
 use crate::polls::task_key;
@@ -11,13 +11,12 @@ use headgate_core::catalog::task_cost::TaskCostReservation;
 use headgate_core::filter::view::{RequestView, ResponseView};
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
-use headgate_core::task::TaskSettings;
 use headgate_core::task::family::{CreatedTask, SentCreate, VideoFamily};
 use headgate_core::task::id::{TaskId, credential_fingerprint};
 use headgate_core::task::openai_video;
 use headgate_core::task::requested_format::RequestedVideoFormat;
 use headgate_core::task::resolution::video_size;
-use headgate_core::task::status::{TaskStatus, created};
+use headgate_core::task::status::created;
 use headgate_protocol::TaskApiFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
@@ -74,7 +73,9 @@ impl MapTaskFilter {
         let reply = match self.format {
             TaskApiFormat::Generic => created(&id),
             TaskApiFormat::OpenAi => openai_video::created(&id, &task),
-            TaskApiFormat::Native => native(&self.tasks, &family, &document, &id, &task, None),
+            TaskApiFormat::Native => {
+                self.native_created(response.request, &family, &document, (&id, &task))
+            }
         };
         let cost = price.map(|(price, currency)| NewTaskCost {
             key: task_key(&task),
@@ -100,7 +101,7 @@ impl MapTaskFilter {
         let candidate = response.candidate?;
         let path = match create_for(response.request, candidate) {
             Some(create) => create.path.clone(),
-            None => native_path(family, response.request, candidate)?,
+            None => self.native_path(family, response.request, candidate)?,
         };
         let create = SentCreate {
             path: &path,
@@ -222,23 +223,6 @@ fn requested_format(
         requested.size = ratio.and_then(|ratio| video_size(resolution, ratio));
     }
     requested
-}
-
-/// A provider's response for a caller who uses the family's own protocol, with sealed task ids.
-pub(super) fn native(
-    tasks: &TaskSettings,
-    family: &VideoFamily,
-    document: &JsonDocument,
-    id: &str,
-    task: &TaskId,
-    status: Option<&TaskStatus>,
-) -> Bytes {
-    let seal = |upstream: &str| {
-        let keys = tasks.keys();
-        keys.map_or_else(|_| String::new(), |keys| keys.seal_sibling(task, upstream))
-    };
-    let edits = family.native(document, id, task, status, &seal);
-    edits.apply(document.body()).to_bytes()
 }
 
 fn video_family(response: &ResponseView<'_>) -> Result<Arc<VideoFamily>, Fault> {

@@ -28,6 +28,9 @@ impl MapTaskFilter {
             .and_then(|document| family.error(document));
         match error {
             Some(error) if self.is_generic() => Some(generic(status, error)),
+            Some(_) if family.native_api().replaces_urls() => {
+                document.map(|document| family.native_error(&document).body)
+            }
             Some(_) => None,
             None => {
                 let message = document

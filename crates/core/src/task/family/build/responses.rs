@@ -3,14 +3,13 @@
 use super::{FamilyErrors, child};
 use crate::scalar::text_or_expression::{ExpressionConfig, TextOrExpressionConfig};
 use crate::task::definition::{
-    ErrorMappingConfig, NativeFieldRewriteConfig, ResponseMappingConfig, StatusMappingConfig,
-    TaskExpiryConfig, TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, ValueSourcesConfig,
+    ErrorMappingConfig, ResponseMappingConfig, StatusMappingConfig, TaskExpiryConfig,
+    TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, ValueSourcesConfig,
 };
 use crate::task::family::document_expression::DocumentExpression;
 use crate::task::family::source::{ValueSource, ValueSourceList};
 use crate::task::family::{
-    ErrorMapping, NativeFieldPointers, ResponseFieldSources, StatusMapping, TaskExpiry,
-    UsageMapping,
+    ErrorMapping, ResponseFieldSources, StatusMapping, TaskExpiry, UsageMapping,
 };
 use crate::task::state::TaskState;
 use crate::task::time::{self, TimeFormat};
@@ -18,23 +17,19 @@ use chrono::{Offset, Utc};
 use http::StatusCode;
 
 impl FamilyErrors {
-    /// Where responses have the task id. Callers of a native API get their own in its place.
+    /// Where responses have the task id; at plain places only if callers of a native API get their own in its place.
     pub(super) fn task_id(
         &mut self,
         config: &ValueSourcesConfig,
-        is_native: bool,
+        is_plain: bool,
     ) -> ValueSourceList {
-        match is_native {
+        match is_plain {
             true => self.pointers("/task_id", config),
             false => self.required_sources("/task_id", config),
         }
     }
 
-    pub(super) fn status(
-        &mut self,
-        config: &StatusMappingConfig,
-        is_native: bool,
-    ) -> StatusMapping {
+    pub(super) fn status(&mut self, config: &StatusMappingConfig, is_plain: bool) -> StatusMapping {
         let StatusMappingConfig {
             at,
             map,
@@ -45,7 +40,7 @@ impl FamilyErrors {
             self.add("/status/map", "no status is mapped to `succeeded`", None);
         }
         StatusMapping {
-            at: match is_native {
+            at: match is_plain {
                 true => self.pointers("/status/at", at),
                 false => self.required_sources("/status/at", at),
             },
@@ -140,23 +135,6 @@ impl FamilyErrors {
             message: self.sources("/errors/message", &config.message),
             failover_codes: config.failover_codes.clone(),
             statuses: self.statuses_under_success(config),
-        }
-    }
-
-    pub(super) fn native(&mut self, config: &NativeFieldRewriteConfig) -> NativeFieldPointers {
-        let NativeFieldRewriteConfig {
-            model,
-            ids_in_request,
-            ids_in_response,
-        } = config;
-        let mut optional = |at: &str, config: &ValueSourcesConfig| match config.0.is_empty() {
-            true => ValueSourceList::default(),
-            false => self.pointers(at, config),
-        };
-        NativeFieldPointers {
-            model: optional("/native/model", model),
-            ids_in_request: optional("/native/ids_in_request", ids_in_request),
-            ids_in_response: optional("/native/ids_in_response", ids_in_response),
         }
     }
 

@@ -70,8 +70,16 @@ fn every_answer_in_the_familys_own_shape_keeps_all_bytes_but_those_of_its_fixtur
                 let task = task(&name);
                 let status = is_query.then(|| family.status(&response, &task, now_ms()).unwrap());
                 let seal = |upstream: &str| format!("task_of_{upstream}");
-                let edits = family.native(&response, "task_1", &task, status.as_ref(), &seal);
-                let reported = edits.apply(response.body()).to_bytes();
+                let view = NativeTaskView {
+                    task: &task,
+                    id: "task_1",
+                    file_id: "task1",
+                    status: status.as_ref(),
+                    seal: &seal,
+                    base_url: None,
+                    is_allowed: &|_| true,
+                };
+                let reported = family.native(&response, view).body;
                 let reported = String::from_utf8(reported.to_vec()).unwrap();
                 assert_eq!(
                     Some(reported),

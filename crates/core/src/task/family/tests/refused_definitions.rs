@@ -6,6 +6,38 @@ use super::language::with;
 fn a_definition_that_cannot_work_is_refused_at_its_place() {
     for (sections, pointer) in [
         ("query: {method: GET, path: /tasks}", "/query/path"),
+        ("native: {create: \"/tasks/{id}\"}", "/native/create"),
+        ("native: {create: tasks}", "/native/create"),
+        (
+            "native: {create: /tasks, query: [\"/tasks/{id}\", /tasks]}",
+            "/native/query/1",
+        ),
+        ("native: {query: \"/tasks/{id}\"}", "/native/query"),
+        (
+            "native: {create: /tasks, result: \"/tasks/{id}/result\"}",
+            "/native/result",
+        ),
+        (
+            "native: {create: /tasks, replace: {/url: \"{query_url}\"}}",
+            "/native/replace/~1url",
+        ),
+        (
+            "native: {create: /tasks, replace: {url: \"{id}\"}}",
+            "/native/replace/url",
+        ),
+        (
+            "native: {create: /tasks, replace: {/url: \"{other}\"}}",
+            "/native/replace/~1url",
+        ),
+        ("native: {create: /tasks, remove: url}", "/native/remove"),
+        (
+            "native: {create: /tasks, refuse: webhook}",
+            "/native/refuse/0",
+        ),
+        (
+            "native: {create: /tasks, key_scheme: \"Key \"}",
+            "/native/key_scheme",
+        ),
         (
             "query: {method: GET, path: \"/tasks/{model}/{id}\"}",
             "/query/path",
