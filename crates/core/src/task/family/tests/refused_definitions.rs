@@ -116,7 +116,7 @@ fn a_definition_that_cannot_work_is_refused_at_its_place() {
 }
 
 #[test]
-fn an_expression_over_a_create_is_told_where_the_model_of_the_channel_is() {
+fn an_expression_over_a_create_gets_the_place_of_the_channels_model() {
     for expression in ["channel_model", r#"json("/model")"#] {
         let section = format!("create: {{method: POST, path: {{cel: '{expression} + \"/a\"'}}}}");
         let refused = with(&section).map(|family| family.name).unwrap_err();
