@@ -48,6 +48,7 @@ pub use task_place::{CreatedTask, ForbiddenTaskHost};
 use super::generic::GenericField;
 use super::state::TaskState;
 use super::time::TimeFormat;
+use body_builder::RequestBodyPointer;
 use field_mapping::{FieldTarget, RequestMapping};
 use field_rule::FieldRule;
 use headgate_protocol::Protocol;
@@ -92,8 +93,8 @@ pub struct VideoFamily {
 /// Where a create has the URL to which the provider sends status changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallbackTarget<'a> {
-    /// A member of the body itself.
-    Member(&'a str),
+    /// A place in the body, in a member that has nothing else.
+    Body(&'a RequestBodyPointer),
     /// A member of the query.
     Query(&'a str),
 }
@@ -103,7 +104,10 @@ impl VideoFamily {
     pub fn callback_target(&self) -> Option<CallbackTarget<'_>> {
         let mut mappings = self.request.all_for(GenericField::CallbackUrl);
         mappings.find_map(|mapping| match &mapping.put()?.to {
-            FieldTarget::Body(to) => to.member().map(CallbackTarget::Member),
+            FieldTarget::Body(to) => {
+                let is_alone = to.is_member() || self.request.has_own_member(to);
+                is_alone.then_some(CallbackTarget::Body(to))
+            }
             FieldTarget::Query(name) => Some(CallbackTarget::Query(name)),
             FieldTarget::Nowhere => None,
         })

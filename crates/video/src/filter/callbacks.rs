@@ -183,8 +183,8 @@ impl Filter for CallbackSubscriptionFilter {
     }
 }
 
-/// The gateway's URL is sent as the member `callback_url` only: a family that writes the caller's URL elsewhere would
-/// pass it on.
+/// The gateway's URL is sent in a member of its own: a family that writes the caller's URL beside other fields would pass
+/// it on.
 fn check_families(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
     let mut channels = context.catalog.channels();
     let other = channels.find(|channel| {
@@ -194,10 +194,10 @@ fn check_families(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
     match other {
         None => Ok(()),
         Some(channel) => Err(InvalidSettings::new(format!(
-            "the family of channel `{}` maps `callback_url` to another place than the member `callback_url`",
+            "the family of channel `{}` maps `callback_url` into a member of the body that has other fields, too",
             channel.name
         ))
-        .hint("map it to `/callback_url`, or remove it from the family")),
+        .hint("map it to a member without others, such as `/callback_url`, or remove it from the family")),
     }
 }
 

@@ -19,12 +19,32 @@ enum TargetKey {
 }
 
 impl RequestBodyPointer {
-    /// The member, if this is one of the body itself.
-    pub fn member(&self) -> Option<&str> {
-        match (self.append, self.keys.as_slice()) {
-            (false, [TargetKey::Member(only)]) => Some(only),
-            _ => None,
+    /// Whether this is a member of the body itself.
+    pub fn is_member(&self) -> bool {
+        !self.append && self.keys.len() == 1
+    }
+
+    /// The member of the body in which the target lies.
+    pub fn root(&self) -> &str {
+        match self.keys.first() {
+            Some(TargetKey::Member(name)) => name,
+            _ => unreachable!("a target begins with a member"),
         }
+    }
+
+    /// The member of the body that has `json` at this target and nothing else, by name and value; a list in it has one
+    /// element.
+    pub fn member_with(&self, json: &[u8]) -> (&str, Vec<u8>) {
+        let (_, rest) = self.keys.split_first().expect("a target has a member");
+        let value = match self.append {
+            true => [&b"["[..], json, b"]"].concat(),
+            false => json.to_vec(),
+        };
+        let value = rest.iter().rev().fold(value, |value, key| match key {
+            TargetKey::Member(name) => [&b"{"[..], &quoted(name), b":", &value, b"}"].concat(),
+            TargetKey::Element(_) => [&b"["[..], &value, b"]"].concat(),
+        });
+        (self.root(), value)
     }
 
     /// The greatest index of an element on the way; `None` if there is none.

@@ -91,6 +91,23 @@ impl RequestMapping {
         has_rules || bases.any(ValueTemplate::is_computed) || own.chain(by_model).any(is_computed)
     }
 
+    /// Whether no other field is written into the member of the body in which `target` lies.
+    pub fn has_own_member(&self, target: &RequestBodyPointer) -> bool {
+        let models = self.by_model.iter().map(|(_, fields)| fields);
+        let fields = GenericField::ALL.into_iter();
+        let fields = fields.filter(|field| *field != GenericField::CallbackUrl);
+        let fields = fields.flat_map(|field| self.all_for(field));
+        let medias = models.clone().flat_map(|it| it.medias.iter().flatten());
+        let others = fields.chain(&self.fields.medias).chain(medias);
+        let mut others = others.chain([&self.model]).filter_map(FieldMapping::target);
+        let bases = models.filter_map(|it| it.base.as_ref());
+        let mut bases = bases.chain([&self.fields.base]);
+        let root = target.root();
+        target.element().is_none_or(|index| index == 0)
+            && !others.any(|other| other.root() == root)
+            && !bases.any(|base| base.has_member(root))
+    }
+
     /// The mapping for the channel's model.
     pub fn for_model(&self, channel_model: &str) -> FieldMappingsForModel<'_> {
         let overrides = self.by_model.iter();

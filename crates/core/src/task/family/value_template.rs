@@ -126,6 +126,15 @@ impl ValueTemplate {
         }
     }
 
+    /// Whether the template has a member of this name, or may have it.
+    pub fn has_member(&self, name: &str) -> bool {
+        match self {
+            Self::Object(members) => members.iter().any(|(known, _)| known == name),
+            Self::Computed(_) => true,
+            Self::Value | Self::Text(_) | Self::Json(_) | Self::List(_) => false,
+        }
+    }
+
     /// The value; `None` if an expression in its place is null. Members and elements that are null by an expression are
     /// left out.
     ///

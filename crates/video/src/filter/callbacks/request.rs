@@ -35,8 +35,8 @@ const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
 
 /// Where a create has the caller's URL.
 enum CallbackUrlPlace {
-    /// A member of the body.
-    Member(String),
+    /// A place in the body, as a JSON pointer.
+    Body(String),
     /// A member of the query.
     Query(String),
 }
@@ -89,8 +89,8 @@ impl CallbackSubscriptionFilter {
         let mut families = families.filter_map(|candidate| candidate.channel.family.as_ref());
         match families.find_map(|family| family.callback_target()) {
             Some(CallbackTarget::Query(name)) => CallbackUrlPlace::Query(name.to_owned()),
-            Some(CallbackTarget::Member(name)) => CallbackUrlPlace::Member(name.to_owned()),
-            None => CallbackUrlPlace::Member(CALLBACK_URL.to_owned()),
+            Some(CallbackTarget::Body(to)) => CallbackUrlPlace::Body(to.pointer(0)),
+            None => CallbackUrlPlace::Body(format!("/{CALLBACK_URL}")),
         }
     }
 
@@ -221,8 +221,10 @@ impl CallbackSubscriptionFilter {
             let url = public_url.join(&format!("{CALLBACK_PATH}{}", token.seal(keys)));
             let family = attempt.candidate.channel.family.clone();
             match family.as_ref().and_then(|family| family.callback_target()) {
-                Some(CallbackTarget::Member(name)) => {
-                    attempt.body_members.push((name.to_owned(), quoted(&url)));
+                Some(CallbackTarget::Body(to)) => {
+                    let (name, value) = to.member_with(&quoted(&url));
+                    let value = value.into();
+                    attempt.body_members.push((name.to_owned(), value));
                 }
                 Some(CallbackTarget::Query(name)) => {
                     attempt.query_members.push((name.to_owned(), url));
@@ -274,15 +276,15 @@ impl CallbackUrlPlace {
     /// # Errors
     /// It is no text.
     fn url(&self, request: &RequestView) -> Result<Option<String>, Fault> {
-        let name = match self {
+        let pointer = match self {
             Self::Query(name) => {
                 let url = query_member(request.query.as_deref(), name);
                 return Ok(url.filter(|url| !url.is_empty()));
             }
-            Self::Member(name) => name,
+            Self::Body(pointer) => pointer,
         };
         let document = request.body.document();
-        let node = document.and_then(|document| document.root().get(name));
+        let node = document.and_then(|document| document.root().pointer(pointer));
         let Some(node) = node.filter(|node| !node.is_null()) else {
             return Ok(None);
         };
@@ -299,7 +301,8 @@ impl CallbackUrlPlace {
 
     fn name(&self) -> &str {
         match self {
-            Self::Member(name) | Self::Query(name) => name,
+            Self::Body(pointer) => pointer.trim_start_matches('/'),
+            Self::Query(name) => name,
         }
     }
 }

@@ -64,6 +64,38 @@ fn a_callback_url_is_ignored_by_a_family_that_calls_nobody() {
 }
 
 #[test]
+fn a_callback_url_lies_in_a_member_of_its_own() {
+    let omni = shipped("gemini-omni").unwrap();
+    for (place, member) in [
+        (
+            "/webhook_config/uris/-",
+            Some(("webhook_config", json!({"uris": ["u"]}))),
+        ),
+        (
+            "/webhook_config/0/uri",
+            Some(("webhook_config", json!([{"uri": "u"}]))),
+        ),
+        ("/webhook", Some(("webhook", json!("u")))),
+        // With an element before it, in `base`, and with other fields.
+        ("/webhook_config/1/uri", None),
+        ("/generation_config/uri", None),
+        ("/response_format/uri", None),
+    ] {
+        let definition = omni.replace("/webhook_config/uris/-", place);
+        let family = VideoFamily::new("omni", &config(&definition)).unwrap();
+        let written = family.callback_target().map(|target| match target {
+            CallbackTarget::Body(to) => {
+                let (name, value) = to.member_with(br#""u""#);
+                (name, serde_json::from_slice::<Value>(&value).unwrap())
+            }
+            CallbackTarget::Query(name) => panic!("{name}"),
+        });
+        assert_eq!(written, member, "{place}");
+        assert_eq!(family.passes_callback_url_on(), member.is_none(), "{place}");
+    }
+}
+
+#[test]
 fn violations_of_the_mapped_request_name_the_callers_fields() {
     let body = json!({
         "model": "demo", "prompt": "a cat", "duration": 99,
