@@ -1,5 +1,7 @@
 //! Tests that run the case files of the built-in families.
 
+mod columns;
+
 use super::case_file;
 use super::cases::FamilyTestReport;
 use headgate_config::families;

@@ -1,6 +1,8 @@
-//! The built-in families of vendors, each with a create that the vendor takes.
+//! The built-in families of vendors, each with a create that the vendor takes, and with what the vendor can do to its task.
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
 
 /// A vendor's family, and a create that its models take.
 pub struct Vendor {
@@ -10,8 +12,14 @@ pub struct Vendor {
     pub credential: VendorCredential,
     pub model: &'static str,
     pub create: Value,
-    /// Whether the family can cancel a task that is queued.
-    pub cancels: bool,
+    pub cancels: VendorCancels,
+    pub callbacks: VendorCallbacks,
+    /// Whether only the channel's credential opens the video.
+    pub has_private_videos: bool,
+    /// The vendor's code for too many requests, if its family reads the code and not the status.
+    pub rate_limit_code: Option<&'static str>,
+    /// Whether the vendor states errors under status 200.
+    pub has_errors_in_200: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -22,131 +30,133 @@ pub enum VendorCredential {
     Jwt,
 }
 
+/// The tasks that a family can cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VendorCancels {
+    Never,
+    Queued,
+    QueuedAndRunning,
+}
+
+/// How a vendor calls back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VendorCallbacks {
+    Never,
+    Unsigned,
+    /// Unsigned, once the receiver has returned a challenge.
+    AfterChallenge,
+    Signed,
+}
+
 pub fn vendors() -> Vec<Vendor> {
-    const BEARER: VendorCredential = VendorCredential::Header("authorization", "Bearer ");
+    use VendorCallbacks::{AfterChallenge, Signed, Unsigned};
+    use VendorCancels::{Queued, QueuedAndRunning};
     const TOKEN: VendorCredential = VendorCredential::Header("authorization", "Token ");
     const KEY: VendorCredential = VendorCredential::Header("authorization", "Key ");
     const GOOGLE: VendorCredential = VendorCredential::Header("x-goog-api-key", "");
     const API_KEY: VendorCredential = VendorCredential::Header("api-key", "");
     const FLUX: VendorCredential = VendorCredential::Header("x-key", "");
-    let table = [
-        (
-            "minimax",
-            "minimax",
-            BEARER,
-            "MiniMax-Hailuo-02",
-            json!({"duration": 6, "resolution": "768p"}),
-            false,
-        ),
-        (
-            "minimax-v2",
-            "minimax-v2",
-            BEARER,
-            "MiniMax-H3",
-            json!({"duration": 6, "ratio": "16:9"}),
-            true,
-        ),
-        (
-            "runway",
-            "runway",
-            BEARER,
-            "gen4.5",
-            json!({"duration": 5, "ratio": "16:9"}),
-            true,
-        ),
-        (
-            "kling",
-            "kling",
-            VendorCredential::Jwt,
-            "kling-v2-6",
-            json!({"duration": 5, "ratio": "16:9"}),
-            false,
-        ),
-        (
-            "luma",
-            "luma/dream-machine/v1",
-            BEARER,
-            "ray-2",
-            json!({"duration": 5, "ratio": "16:9"}),
-            false,
-        ),
-        (
-            "vidu",
-            "vidu",
-            TOKEN,
-            "viduq3-pro",
-            json!({"duration": 5, "ratio": "16:9"}),
-            true,
-        ),
-        (
-            "xai",
-            "xai/v1",
-            BEARER,
-            "grok-imagine-video",
-            json!({"duration": 5, "ratio": "16:9"}),
-            false,
-        ),
-        (
-            "fal",
-            "fal",
-            KEY,
-            "fal-ai/veo3.1",
-            json!({"duration": 8, "ratio": "16:9"}),
-            true,
-        ),
-        (
-            "replicate",
-            "replicate/v1",
-            BEARER,
-            "google/veo-3.1",
-            json!({"duration": 8, "ratio": "16:9"}),
-            true,
-        ),
-        (
-            "veo",
-            "veo/v1beta",
-            GOOGLE,
-            "veo-3.1-generate-preview",
-            json!({"duration": 8, "ratio": "16:9"}),
-            true,
-        ),
-        (
-            "gemini-omni",
-            "gemini-omni/v1beta",
-            GOOGLE,
-            "gemini-omni-1.1-flash",
-            json!({"duration": 8, "ratio": "16:9"}),
-            true,
-        ),
-        (
-            "flux",
-            "flux3/v1",
-            FLUX,
-            "flux-3-video",
-            json!({"duration": 5, "ratio": "16:9"}),
-            false,
-        ),
-        (
-            "pixverse",
-            "pixverse",
-            API_KEY,
-            "v5",
-            json!({"duration": 5, "ratio": "16:9"}),
-            false,
-        ),
-    ];
-    let vendors = table.map(|(family, base, credential, model, mut create, cancels)| {
-        create["prompt"] = json!("a gate");
+    vec![
         Vendor {
-            family,
-            base,
-            credential,
-            model,
-            create,
-            cancels,
-        }
-    });
-    vendors.into()
+            create: create(6, "resolution", "768p"),
+            callbacks: AfterChallenge,
+            has_errors_in_200: true,
+            ..vendor("minimax", "minimax", "MiniMax-Hailuo-02")
+        },
+        Vendor {
+            create: create(6, "ratio", "16:9"),
+            cancels: Queued,
+            callbacks: AfterChallenge,
+            ..vendor("minimax-v2", "minimax-v2", "MiniMax-H3")
+        },
+        Vendor {
+            cancels: QueuedAndRunning,
+            ..vendor("runway", "runway", "gen4.5")
+        },
+        Vendor {
+            credential: VendorCredential::Jwt,
+            callbacks: Unsigned,
+            has_errors_in_200: true,
+            ..vendor("kling", "kling", "kling-v2-6")
+        },
+        Vendor {
+            callbacks: Unsigned,
+            ..vendor("luma", "luma/dream-machine/v1", "ray-2")
+        },
+        Vendor {
+            credential: TOKEN,
+            cancels: Queued,
+            callbacks: Unsigned,
+            ..vendor("vidu", "vidu", "viduq3-pro")
+        },
+        vendor("xai", "xai/v1", "grok-imagine-video"),
+        Vendor {
+            credential: KEY,
+            create: create(8, "ratio", "16:9"),
+            cancels: QueuedAndRunning,
+            callbacks: Signed,
+            ..vendor("fal", "fal", "fal-ai/veo3.1")
+        },
+        Vendor {
+            create: create(8, "ratio", "16:9"),
+            cancels: QueuedAndRunning,
+            callbacks: Signed,
+            ..vendor("replicate", "replicate/v1", "google/veo-3.1")
+        },
+        Vendor {
+            credential: GOOGLE,
+            create: create(8, "ratio", "16:9"),
+            cancels: QueuedAndRunning,
+            has_private_videos: true,
+            ..vendor("veo", "veo/v1beta", "veo-3.1-generate-preview")
+        },
+        Vendor {
+            credential: GOOGLE,
+            create: create(8, "ratio", "16:9"),
+            cancels: QueuedAndRunning,
+            callbacks: Unsigned,
+            has_private_videos: true,
+            ..vendor("gemini-omni", "gemini-omni/v1beta", "gemini-omni-1.1-flash")
+        },
+        Vendor {
+            credential: FLUX,
+            ..vendor("flux", "flux3/v1", "flux-3-video")
+        },
+        Vendor {
+            credential: API_KEY,
+            rate_limit_code: Some("500044"),
+            has_errors_in_200: true,
+            ..vendor("pixverse", "pixverse", "v5")
+        },
+    ]
+}
+
+fn vendor(family: &'static str, base: &'static str, model: &'static str) -> Vendor {
+    Vendor {
+        family,
+        base,
+        credential: VendorCredential::Header("authorization", "Bearer "),
+        model,
+        create: create(5, "ratio", "16:9"),
+        cancels: VendorCancels::Never,
+        callbacks: VendorCallbacks::Never,
+        has_private_videos: false,
+        rate_limit_code: None,
+        has_errors_in_200: false,
+    }
+}
+
+fn create(duration: u32, field: &str, value: &str) -> Value {
+    json!({"prompt": "a gate", "duration": duration, field: value})
+}
+
+/// The reasons why a family has no case of a column, by family and column.
+pub fn reasons_for_missing_columns() -> BTreeMap<String, BTreeMap<String, String>> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/families/columns.yaml"
+    );
+    serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
 impl VendorCredential {

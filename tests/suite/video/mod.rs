@@ -25,5 +25,6 @@ mod task_hosts;
 mod tasks;
 mod uploads;
 mod upstream_errors;
+mod vendor_cancels;
 mod vendors;
 mod video_content;
