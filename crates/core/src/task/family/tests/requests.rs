@@ -76,9 +76,8 @@ fn a_callback_url_lies_in_a_member_of_its_own() {
             Some(("webhook_config", json!([{"uri": "u"}]))),
         ),
         ("/webhook", Some(("webhook", json!("u")))),
-        // With an element before it, in `base`, and with other fields.
+        // With an element before it, and with other fields.
         ("/webhook_config/1/uri", None),
-        ("/generation_config/uri", None),
         ("/response_format/uri", None),
     ] {
         let definition = omni.replace("/webhook_config/uris/-", place);
