@@ -5,8 +5,8 @@
 #   tests/clients/run.sh --install                            only installs the SDKs
 #
 # The demo is `headgate demo --listen … --admin … --simulator …` with the repository's routes.yaml. If HEADGATE_PROGRAM
-# is the path of the program, the cases with TLS (those of HTTP/2) and those of vendors of videos run too, against gateways of
-# their own;
+# is the path of the program, the cases with TLS (those of HTTP/2, and of SDKs of vendors of videos) and those of models of these
+# vendors run too, against gateways of their own;
 # CLIENTS_HTTP2_TRIES is the number of tries of each of their clients (8). Prints a line for each failed case, then the
 # counts of each language, then the total. The SDKs are installed in .clients/ and kept until their pinned versions
 # change. Missing on a bare Debian or Ubuntu:
@@ -118,13 +118,15 @@ run_cases() {
 # cases.
 start_gateways() {
   [[ -n ${HEADGATE_PROGRAM:-} ]] || return 0
-  start_gateway https_gateway.py
+  start_gateway https_gateway.py "$1"
   CLIENTS_HTTPS_AUTHORITY=${folders[0]}/authority.pem
   start_gateway vendors_gateway.py "$1"
   CLIENTS_HTTPS_URL=$(await_url "${folders[0]}")
   CLIENTS_VENDORS_URL=$(await_url "${folders[1]}")
   CLIENTS_OLDEST_PYTHONPATH=$OLDEST
   export CLIENTS_HTTPS_URL CLIENTS_HTTPS_AUTHORITY CLIENTS_VENDORS_URL CLIENTS_OLDEST_PYTHONPATH
+  # Node reads it only as it starts.
+  export NODE_EXTRA_CA_CERTS=$CLIENTS_HTTPS_AUTHORITY
 }
 
 # start_gateway SCRIPT ARGUMENTS…: starts a gateway in a folder of its own.
@@ -160,7 +162,7 @@ forget_environment() {
   local name
   for name in $(compgen -e); do
     case $name in
-      OPENAI_* | ANTHROPIC_* | AI_* | DASHSCOPE_* | ARK_* | VOLC_* | E2E_* | NODE_OPTIONS | NODE_USE_ENV_PROXY | PYTHONPATH) unset "$name" ;;
+      RUNWAYML_* | REPLICATE_* | FAL_* | LUMAAI_* | GOOGLE_* | GEMINI_* | OPENAI_* | ANTHROPIC_* | AI_* | DASHSCOPE_* | ARK_* | VOLC_* | E2E_* | NODE_OPTIONS | NODE_USE_ENV_PROXY | PYTHONPATH) unset "$name" ;;
       *_proxy | *_PROXY) unset "$name" ;;
     esac
   done

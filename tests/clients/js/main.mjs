@@ -6,6 +6,7 @@ import './openai_refusals.mjs';
 import './openai_things.mjs';
 import './openai_images.mjs';
 import './openai_videos.mjs';
+import './native_videos.mjs';
 import './anthropic_messages.mjs';
 import './anthropic_refusals.mjs';
 import './models.mjs';

@@ -1,6 +1,7 @@
-"""Runs a gateway with TLS and HTTP/2 until SIGTERM: `https_gateway.py PROGRAM FOLDER`.
+"""Runs a gateway with TLS and HTTP/2 until SIGTERM: `https_gateway.py PROGRAM FOLDER SIMULATOR_URL`.
 
-Writes its address to FOLDER/url, and the CA certificate to FOLDER/authority.pem.
+It serves a chat, and the own APIs of vendors of videos. Writes its address to FOLDER/url, and the CA certificate to
+FOLDER/authority.pem.
 """
 
 import datetime
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gateway_process import serve
+from vendor_apis import with_vendors
 
 ROUTES = {
     "server": {
@@ -26,7 +28,12 @@ ROUTES = {
             "name": "demo",
             "key_sha256": "f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7",
             "models": ["*"],
-        }
+        },
+        {
+            "name": "other",
+            "key_sha256": "3dcad332ca200026cb05197382714c13fbe0737dee3d327981a235067882d2d3",
+            "models": ["*"],
+        },
     ],
     "channels": {
         "primary": {
@@ -92,4 +99,4 @@ def certificate(name, issuer):
 
 if __name__ == "__main__":
     write_certificates(Path(sys.argv[2]))
-    serve(sys.argv[1], Path(sys.argv[2]), ROUTES, "https")
+    serve(sys.argv[1], Path(sys.argv[2]), with_vendors(ROUTES, sys.argv[3].rstrip("/")), "https")

@@ -13,6 +13,7 @@ import openai_videos  # noqa: F401
 import openai_vendor_videos  # noqa: F401
 import ark_videos  # noqa: F401
 import dashscope_videos  # noqa: F401
+import native_videos  # noqa: F401
 import video_cancels  # noqa: F401
 import webhooks  # noqa: F401
 import models  # noqa: F401

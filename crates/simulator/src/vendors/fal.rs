@@ -193,6 +193,7 @@ fn urls(view: &TaskView) -> Value {
 fn status(view: &TaskView) -> Value {
     let mut json = urls(view);
     json["status"] = view.word().into();
+    json["logs"] = Value::Null;
     if view.is_queued() {
         json["queue_position"] = 0.into();
     }

@@ -120,7 +120,7 @@ fn prediction(view: &TaskView) -> Value {
         _ => json!(url),
     });
     let mut json = json!({
-        "id": view.id(), "status": view.word(), "model": view.model(), "input": view.member("/input"),
+        "id": view.id(), "status": view.word(), "model": view.model(), "version": "hidden", "input": view.member("/input"),
         "output": output, "logs": "", "error": view.failure().map(|(_, message)| message), "metrics": {},
         "urls": {"get": url, "cancel": format!("{url}/cancel")},
         "created_at": clock::utc_time(view.task.made_ms()),

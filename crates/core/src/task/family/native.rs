@@ -252,13 +252,17 @@ impl VideoFamily {
         }
     }
 
-    /// If several words mean the state, the one that the generic protocol uses.
+    /// If several words mean the state, the one that the generic protocol uses, or else one that begins like it: SDKs may not
+    /// know all.
     fn word_for(&self, state: TaskState) -> Option<&str> {
         let words = self.status.words.iter();
-        let mut words = words.filter(|(_, known)| *known == state);
-        let first = words.clone().next();
-        let word = words.find(|(word, _)| *word == state.name()).or(first);
-        word.map(|(word, _)| &**word)
+        let words = words.filter(|(_, known)| *known == state);
+        let words = words.map(|(word, _)| &**word);
+        words.min_by_key(|word| {
+            let pairs = word.bytes().zip(state.name().bytes());
+            let same = pairs.take_while(|(one, other)| one.eq_ignore_ascii_case(other));
+            (*word != state.name(), same.count() < 3)
+        })
     }
 }
 

@@ -15,6 +15,12 @@ fn a_native_response_gets_the_familys_word_for_a_changed_state() {
             r#"{"output":{"task_status":"PENDING"}}"#,
             r#"{"output":{"task_status":"CANCELED"}}"#,
         ),
+        (
+            // It has `aborted`, too, which its SDKs do not know.
+            "replicate",
+            r#"{"id":"up-1","status":"starting"}"#,
+            r#"{"id":"up-1","status":"canceled"}"#,
+        ),
     ] {
         let document = JsonDocument::parse(response.into(), &JsonLimits::default()).unwrap();
         let edits = family(name)
@@ -28,7 +34,7 @@ fn a_native_response_gets_the_familys_word_for_a_changed_state() {
         assert_eq!(
             expired.is_some(),
             name == "family-a",
-            "B has no word for it"
+            "others have no word for it"
         );
     }
 }
