@@ -49,6 +49,13 @@ Examples:
 
 Exit status: 0 if it succeeds, 1 if there is no such family, 2 for wrong arguments.";
 
+pub const PROTOCOLS: &str = "\
+Examples:
+  headgate protocols
+  headgate protocols embeddings
+
+Exit status: 0 if it succeeds, 1 if there is no such declaration, 2 for wrong arguments.";
+
 pub const FAMILY: &str = "\
 Examples:
   headgate family new my-video

@@ -44,6 +44,7 @@ mod plan_changes;
 #[cfg(feature = "wasm")]
 mod plugin;
 mod progress;
+mod protocols;
 mod reload_config;
 mod replay;
 mod request_file;
@@ -107,6 +108,10 @@ enum CliCommand {
     /// definition of one.
     #[command(after_help = examples::FAMILIES)]
     Families(families::VideoFamiliesArgs),
+    /// Lists the protocols that routes and channels may name, and the paths of their endpoints; with a name, prints the
+    /// declaration of one.
+    #[command(after_help = examples::PROTOCOLS)]
+    Protocols(protocols::ProtocolsArgs),
     /// Creates, checks and tests definitions of video families.
     #[command(subcommand)]
     #[command(after_help = examples::FAMILY)]
@@ -192,6 +197,7 @@ impl CliCommand {
             | Self::Schema(_)
             | Self::Filters(_)
             | Self::Families(_)
+            | Self::Protocols(_)
             | Self::Family(_)
             | Self::Key(_)
             | Self::Status(_)
@@ -229,6 +235,7 @@ pub fn main() -> ExitCode {
         CliCommand::Schema(args) => schema::run(&args),
         CliCommand::Filters(args) => filters::run(&args),
         CliCommand::Families(args) => families::run(&args),
+        CliCommand::Protocols(args) => protocols::run(&args),
         CliCommand::Family(command) => family::run(&command),
         CliCommand::Key(command) => key::run(&command),
         CliCommand::Status(args) => return status::run(&args),

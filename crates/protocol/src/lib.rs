@@ -43,5 +43,5 @@ pub use protocols::{
     ErrorBodyTemplateConfig, ErrorFormatConfig, FormReading, GenAiTraceNames, GenerationMedium,
     InvalidProtocol, Protocol, ProtocolConfig, ProtocolDescriptor, ProtocolHeaders,
     ProtocolHeadersConfig, ProtocolTable, ProviderResponseStorage, RetrySafetyConfig,
-    StreamFormatConfig, TaskApiFormat, UsageConfig,
+    SHIPPED_PROTOCOLS, StreamFormatConfig, TaskApiFormat, UsageConfig,
 };

@@ -4,6 +4,7 @@
 mod channel_protocol;
 mod declared;
 mod descriptor;
+mod shipped;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ pub use descriptor::{
     DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium, ProtocolDescriptor,
     ProtocolHeaders, ProviderResponseStorage, TaskApiFormat,
 };
+pub use shipped::SHIPPED_PROTOCOLS;
 pub use table::ProtocolTable;
 
 use http::{HeaderMap, HeaderName};

@@ -12,7 +12,11 @@ use std::borrow::Cow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint<'p> {
     Chat,
+    Completions,
     Embeddings,
+    Moderations,
+    Rerank(RerankApi),
+    Speech,
     Messages,
     CountTokens,
     CreateResponse,
@@ -26,11 +30,19 @@ pub enum Endpoint<'p> {
     Model(&'p str),
     Resource(ResourceKind, ResourceOperation<'p>),
     EditImage,
+    GenerateImage,
     Video(SimulatedFamily, VideoOperation<'p>),
     /// The API of a vendor, by its name.
     Vendor(&'static str, VendorOperation<'p>),
     /// A video or an image from a URL in a response.
     Media(&'p str),
+}
+
+/// Whose API a request for ranks is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RerankApi {
+    Jina,
+    Cohere,
 }
 
 /// The resources that an account can have besides responses.
@@ -75,7 +87,13 @@ impl<'p> Endpoint<'p> {
             ("POST", ["v1", "images", "edits"]) => Self::EditImage,
             ("GET" | "HEAD", [media::FOLDER, name]) => Self::Media(name),
             ("POST", ["v1", "chat", "completions"]) => Self::Chat,
+            ("POST", ["v1", "completions"]) => Self::Completions,
             ("POST", ["v1", "embeddings"]) => Self::Embeddings,
+            ("POST", ["v1", "moderations"]) => Self::Moderations,
+            ("POST", ["v1", "rerank"]) => Self::Rerank(RerankApi::Jina),
+            ("POST", ["v2", "rerank"]) => Self::Rerank(RerankApi::Cohere),
+            ("POST", ["v1", "audio", "speech"]) => Self::Speech,
+            ("POST", ["v1", "images", "generations"]) => Self::GenerateImage,
             ("POST", ["v1", "messages"]) => Self::Messages,
             ("POST", ["v1", "messages", "count_tokens"]) => Self::CountTokens,
             ("POST", ["v1", "responses"]) => Self::CreateResponse,
@@ -95,8 +113,13 @@ impl<'p> Endpoint<'p> {
             (
                 _,
                 ["v1", "chat", "completions"]
-                | ["v1", "embeddings"]
-                | ["v1", "images", "edits"]
+                | [
+                    "v1",
+                    "completions" | "embeddings" | "moderations" | "rerank",
+                ]
+                | ["v2", "rerank"]
+                | ["v1", "audio", "speech"]
+                | ["v1", "images", "edits" | "generations"]
                 | [.., "v3", "contents", "generations", "tasks"]
                 | [.., "contents", "generations", "tasks", _]
                 | [.., "api", "v1", "services", "aigc", _, "video-synthesis"]
@@ -127,7 +150,12 @@ impl<'p> Endpoint<'p> {
                 return Cow::Owned(format!("{vendor}.{}", operation.name()));
             }
             Self::Chat => "chat",
+            Self::Completions => "completions",
             Self::Embeddings => "embeddings",
+            Self::Moderations => "moderations",
+            Self::Rerank(_) => "rerank",
+            Self::Speech => "audio.speech",
+            Self::GenerateImage => "images.generate",
             Self::Messages => "messages",
             Self::CountTokens => "count_tokens",
             Self::CreateResponse => "responses.create",
@@ -188,6 +216,13 @@ mod tests {
         for (method, path, endpoint) in [
             ("POST", "/v1/chat/completions", Ok(Endpoint::Chat)),
             ("POST", "/v1/embeddings", Ok(Endpoint::Embeddings)),
+            ("POST", "/v1/completions", Ok(Endpoint::Completions)),
+            (
+                "POST",
+                "/v2/rerank",
+                Ok(Endpoint::Rerank(RerankApi::Cohere)),
+            ),
+            ("GET", "/v1/audio/speech", Err(405)),
             ("POST", "/v1/messages", Ok(Endpoint::Messages)),
             (
                 "POST",

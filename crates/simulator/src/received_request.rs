@@ -16,8 +16,8 @@ use super::request_record::ResponseEnd;
 use super::stream::{EventSender, StreamPlan};
 use super::vendors::descriptor::VendorApi;
 use super::{
-    chat, directive_resolver, embeddings, images, media, messages, models, resource_store,
-    responses, vendor_tasks, vendors, video,
+    chat, completions, directive_resolver, embeddings, images, media, messages, models,
+    moderations, rerank, resource_store, responses, speech, vendor_tasks, vendors, video,
 };
 use crate::http_response::{SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
@@ -239,7 +239,12 @@ impl ReceivedRequest<'_> {
         let account = call.account;
         match endpoint {
             Endpoint::Chat => chat::complete(&body()?, &call),
+            Endpoint::Completions => completions::complete(&body()?, &call),
             Endpoint::Embeddings => embeddings::embed(&body()?, &call),
+            Endpoint::Moderations => moderations::moderate(&body()?, &call),
+            Endpoint::Rerank(api) => rerank::rank(api, &body()?, &call),
+            Endpoint::Speech => speech::speak(&body()?, &call),
+            Endpoint::GenerateImage => images::generate(&body()?, &call),
             Endpoint::Messages => self
                 .versioned()
                 .and_then(|()| messages::create(&body()?, &call)),

@@ -12,6 +12,7 @@ mod responses;
 mod rewrite;
 mod schemas;
 mod sealed_content;
+mod shipped_protocols;
 mod stream_ends;
 mod streams;
 mod token_kinds;

@@ -1,12 +1,13 @@
 //! Builds the protocols that a file declares.
 
 use super::ProblemCollector;
+use crate::protocols::shipped;
 use headgate_core::pointer::child;
 use headgate_core::task::TaskSettings;
 use headgate_protocol::{Protocol, ProtocolConfig, ProtocolTable};
 use std::collections::BTreeMap;
 
-/// Builds the declared protocols. Those of families are built with the families.
+/// Builds the declared protocols, and the shipped ones of other names. Those of families are built with the families.
 pub(super) fn build(
     configs: &BTreeMap<String, ProtocolConfig>,
     tasks: &TaskSettings,
@@ -42,6 +43,13 @@ pub(super) fn build(
                     }
                 }
             }
+        }
+    }
+    for (name, config) in shipped() {
+        let is_declared = declared.iter().any(|protocol| protocol.name() == *name);
+        if !configs.contains_key(*name) && !is_declared {
+            let protocol = config.build(name);
+            declared.push(protocol.expect("a shipped protocol is valid: a test builds each"));
         }
     }
     ProtocolTable::with_declared(declared)

@@ -53,6 +53,14 @@ impl ImageEditRequest {
         Ok(Self { json, sources })
     }
 
+    /// A request that makes images of its text alone.
+    pub fn without_sources(json: &Value) -> Self {
+        Self {
+            json: json.clone(),
+            sources: 0,
+        }
+    }
+
     fn form(raw: &Bytes, boundary: &str) -> Self {
         let text = |name| {
             let value = form_values(raw, boundary, name).next()?;
@@ -70,10 +78,18 @@ impl ImageEditRequest {
     /// # Errors
     /// `400`, with the parameter.
     pub fn check(&self, call: &RequestContext) -> Result<(), ApiError> {
-        model_request::required_text(&self.json, "prompt")?;
         if !(1..=MAX_SOURCES).contains(&self.sources) {
             return Err(invalid("1 to 16 images are edited at once.", "image"));
         }
+        self.check_fields(call)
+    }
+
+    /// Refuses what the real provider refuses, apart from the number of images.
+    ///
+    /// # Errors
+    /// `400`, with the parameter.
+    pub fn check_fields(&self, call: &RequestContext) -> Result<(), ApiError> {
+        model_request::required_text(&self.json, "prompt")?;
         let format = self.text("response_format");
         if format.is_empty() {
             return Ok(());

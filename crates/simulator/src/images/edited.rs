@@ -12,6 +12,8 @@ use base64::engine::general_purpose::STANDARD;
 
 /// The result of an edit, to be sent.
 pub struct ImageEditResult {
+    /// Of the types of events.
+    pub event_prefix: &'static str,
     /// Unix seconds.
     pub created: u64,
     pub form: ImagePayload,
@@ -48,9 +50,10 @@ impl EventStreamSource for ImageEditResult {
     async fn send(&self, stream: &mut EventSender) -> Result<(), ResponseEnd> {
         for index in 0..self.partial_images {
             let event = |base64: &str| {
-                let mut json = self.event("image_edit.partial_image", base64);
+                let kind = format!("{}.partial_image", self.event_prefix);
+                let mut json = self.event(&kind, base64);
                 json.member("partial_image_index", &index);
-                sse(Some("image_edit.partial_image"), &json.end())
+                sse(Some(&kind), &json.end())
             };
             stream
                 .content(self.form.text(), |delta| event(delta.text))
@@ -58,11 +61,10 @@ impl EventStreamSource for ImageEditResult {
         }
         stream.end_of_content().await?;
         for _ in 0..self.count {
-            let mut json = self.event("image_edit.completed", self.form.text());
+            let kind = format!("{}.completed", self.event_prefix);
+            let mut json = self.event(&kind, self.form.text());
             self.add_usage(&mut json);
-            stream
-                .event(sse(Some("image_edit.completed"), &json.end()))
-                .await?;
+            stream.event(sse(Some(&kind), &json.end())).await?;
         }
         Ok(())
     }

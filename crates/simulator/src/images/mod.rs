@@ -12,6 +12,7 @@ use super::endpoint_result::SuccessfulResponse;
 use super::request_context::RequestContext;
 use super::{clock, media};
 use edited::ImagePayload;
+use serde_json::Value;
 
 /// The maximum number of images per request.
 const MAX_IMAGES: u64 = 10;
@@ -27,6 +28,24 @@ pub fn edit(
 ) -> Result<SuccessfulResponse, ApiError> {
     request.check(call)?;
     call.resources.check_named(call.account, request.json())?;
+    result("image_edit", request, call)
+}
+
+/// Responds to a request for images of a text.
+///
+/// # Errors
+/// `400` for what the real provider refuses.
+pub fn generate(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
+    let request = ImageEditRequest::without_sources(body);
+    request.check_fields(call)?;
+    result("image_generation", &request, call)
+}
+
+fn result(
+    event_prefix: &'static str,
+    request: &ImageEditRequest,
+    call: &RequestContext,
+) -> Result<SuccessfulResponse, ApiError> {
     let count = request.number("n", 1, 1..=MAX_IMAGES)?;
     let partial_images = request.number("partial_images", 0, 0..=MAX_PARTIAL_IMAGES)?;
     let size = png::ImageSize::parse(request.text("size")).unwrap_or(png::ImageSize::ORDINARY);
@@ -43,6 +62,7 @@ pub fn edit(
         ImagePayload::base64(&image)
     };
     let edit = ImageEditResult {
+        event_prefix,
         created: clock::unix_seconds(),
         form,
         count,

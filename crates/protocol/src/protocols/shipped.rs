@@ -1,0 +1,15 @@
+//! Declarations of endpoints that the program brings along: name, and YAML as in `protocols` of `routes.yaml`.
+
+/// The shipped declarations, sorted by name.
+pub const SHIPPED_PROTOCOLS: [(&str, &str); 7] = [
+    ("cohere_rerank", include_str!("shipped/cohere_rerank.yaml")),
+    ("completions", include_str!("shipped/completions.yaml")),
+    ("embeddings", include_str!("shipped/embeddings.yaml")),
+    (
+        "image_generation",
+        include_str!("shipped/image_generation.yaml"),
+    ),
+    ("moderations", include_str!("shipped/moderations.yaml")),
+    ("rerank", include_str!("shipped/rerank.yaml")),
+    ("speech", include_str!("shipped/speech.yaml")),
+];
