@@ -14,19 +14,37 @@ pub struct JsonLineWriter<'b> {
 
 /// The name of a field, as it is written after the field before: `,"name":`. Made by [`field_name`].
 #[derive(Clone, Copy)]
-pub struct EncodedFieldName(&'static str);
+pub struct EncodedFieldName(pub &'static PaddedFieldName);
 
-impl EncodedFieldName {
-    pub const fn from_separated(name: &'static str) -> Self {
-        Self(name)
+/// The longest name, with comma, quotes and colon.
+const FIELD_NAME_BYTES_MAX: usize = 32;
+
+/// A name with zeros after it: a copy of a known length takes two instructions, one of another length a call.
+pub struct PaddedFieldName {
+    bytes: [u8; FIELD_NAME_BYTES_MAX],
+    length: usize,
+}
+
+impl PaddedFieldName {
+    /// `name` is at most [`FIELD_NAME_BYTES_MAX`] bytes long.
+    pub const fn from_separated(name: &str) -> Self {
+        let name = name.as_bytes();
+        let mut bytes = [0; FIELD_NAME_BYTES_MAX];
+        bytes.split_at_mut(name.len()).0.copy_from_slice(name);
+        Self {
+            bytes,
+            length: name.len(),
+        }
     }
 }
 
 /// The [`EncodedFieldName`] of a literal, which is plain text without characters to escape.
 macro_rules! field_name {
-    ($name:literal) => {
-        $crate::json_line::EncodedFieldName::from_separated(concat!(",\"", $name, "\":"))
-    };
+    ($name:literal) => {{
+        const NAME: &$crate::json_line::PaddedFieldName =
+            &$crate::json_line::PaddedFieldName::from_separated(concat!(",\"", $name, "\":"));
+        $crate::json_line::EncodedFieldName(NAME)
+    }};
 }
 pub(super) use field_name;
 
@@ -108,12 +126,13 @@ impl<'b> JsonLineWriter<'b> {
             seconds => self.digits(seconds.saturating_mul(1000) + u64::from(micros / 1000)),
         }
         let [a, b, c] = three_digits(micros % 1000);
-        let length = match (b, c) {
+        let zeros = match (b, c) {
             (b'0', b'0') => 2,
-            (_, b'0') => 3,
-            _ => 4,
+            (_, b'0') => 1,
+            _ => 0,
         };
-        self.out.extend_from_slice(&[b'.', a, b, c][..length]);
+        self.out.extend_from_slice(&[b'.', a, b, c]);
+        self.out.truncate(self.out.len() - zeros);
     }
 
     /// Writes a number that is given in billionths as a decimal number, without zeros at its end.
@@ -135,11 +154,21 @@ impl<'b> JsonLineWriter<'b> {
     /// Writes the name of a field, with room for a value of `value_bytes`.
     #[inline]
     fn name(&mut self, EncodedFieldName(name): EncodedFieldName, value_bytes: usize) {
-        self.out.reserve(name.len() + value_bytes);
-        self.out.extend_from_slice(name.as_bytes());
+        self.out.reserve(FIELD_NAME_BYTES_MAX + value_bytes);
+        self.out.extend_from_slice(&name.bytes);
+        let padding = FIELD_NAME_BYTES_MAX - name.length;
+        self.out.truncate(self.out.len() - padding);
     }
 
     fn digits(&mut self, value: u64) {
+        if value < 1000 {
+            let leading_zeros = usize::from(value < 100) + usize::from(value < 10);
+            let [a, b, c] = three_digits(value as u32);
+            let digits = u32::from_le_bytes([a, b, c, 0]) >> (8 * leading_zeros);
+            self.out.extend_from_slice(&digits.to_le_bytes());
+            self.out.truncate(self.out.len() - 1 - leading_zeros);
+            return;
+        }
         let mut buffer = itoa::Buffer::new();
         self.out.extend_from_slice(buffer.format(value).as_bytes());
     }
@@ -243,6 +272,14 @@ mod tests {
     }
 
     #[test]
+    fn a_number_of_any_length_has_all_its_digits() {
+        for value in (0..2000).chain([9_999, 10_000, 999_999, 1_000_000, u64::MAX]) {
+            let line = written(|line| line.number(field_name!("n"), value));
+            assert_eq!(line, format!("{{\"n\":{value}}}\n"));
+        }
+    }
+
+    #[test]
     fn milliseconds_are_written_as_the_shortest_number() {
         for (nanoseconds, expected) in [
             (0, "0.0"),
@@ -252,6 +289,9 @@ mod tests {
             (100_000, "0.1"),
             (1_230_000, "1.23"),
             (1_000_000, "1.0"),
+            (12_340_000, "12.34"),
+            (999_999_999, "999.999"),
+            (1_000_000_000, "1000.0"),
             (61_002_003_000, "61002.003"),
         ] {
             let line = written(|line| {
