@@ -161,8 +161,11 @@ impl<'b> JsonLineWriter<'b> {
     }
 
     fn digits(&mut self, value: u64) {
+        if value < 10 {
+            return self.out.push(b'0' + value as u8);
+        }
         if value < 1000 {
-            let leading_zeros = usize::from(value < 100) + usize::from(value < 10);
+            let leading_zeros = usize::from(value < 100);
             let [a, b, c] = three_digits(value as u32);
             let digits = u32::from_le_bytes([a, b, c, 0]) >> (8 * leading_zeros);
             self.out.extend_from_slice(&digits.to_le_bytes());

@@ -56,12 +56,14 @@ impl UpstreamClient {
         request: &PreparedRequest,
         progress: &mut SendProgress,
     ) -> Result<UpstreamResponse, SendError> {
-        let deadline = Instant::now() + request.timeouts.total;
+        let mut began = Instant::now();
+        let deadline = began + request.timeouts.total;
         let mut source = request.connection;
         for resends in 0..STALE_CONNECTIONS_MAX {
             *progress = SendProgress::Unsent;
+            let left = deadline.saturating_duration_since(began);
             let mut connection = self
-                .connect_in_time(target, source, request.timeouts.connect, deadline)
+                .connect_in_time(target, source, request.timeouts.connect, left)
                 .await
                 .map_err(SendError::unsent)?;
             *progress = SendProgress::Sent;
@@ -96,6 +98,7 @@ impl UpstreamClient {
                     progress: *progress,
                 });
             }
+            began = Instant::now();
         }
         Err(SendError {
             fault: Fault::new(
@@ -112,9 +115,9 @@ impl UpstreamClient {
         target: ChannelWithCredential<'_>,
         source: ConnectionReusePolicy,
         timeout: Duration,
-        deadline: Instant,
+        left: Duration,
     ) -> Result<Box<UpstreamConnection>, Fault> {
-        let max_wait = timeout.min(remaining(deadline));
+        let max_wait = timeout.min(left);
         let connecting = self.connect(target.channel, target.credential, source);
         in_time(max_wait, pin!(connecting))
             .await
@@ -138,9 +141,8 @@ impl UpstreamClient {
         target: ChannelWithCredential<'_>,
         timeout: Duration,
     ) -> Result<(), Fault> {
-        let deadline = Instant::now() + timeout;
         let fresh = ConnectionReusePolicy::Fresh;
-        let opened = self.connect_in_time(target, fresh, timeout, deadline).await;
+        let opened = self.connect_in_time(target, fresh, timeout, timeout).await;
         opened.map(drop)
     }
 }
