@@ -1,4 +1,5 @@
-"""Runs a gateway with a channel for each of several vendors of videos until SIGTERM: `vendors_gateway.py PROGRAM FOLDER SIMULATOR_URL`.
+"""Runs a gateway with a channel for each of several vendors of videos, and with the endpoints whose declarations are shipped, until
+SIGTERM: `vendors_gateway.py PROGRAM FOLDER SIMULATOR_URL`.
 
 The vendors are those that the simulated provider speaks. The model of a channel is `of-FAMILY`, and its tasks end at once.
 Writes its address to FOLDER/url.
@@ -22,6 +23,14 @@ VENDORS = [
     # The file needs the credential.
     ("veo", "veo/v1beta", "veo-3.1-generate-preview", {"header": {"name": "x-goog-api-key", "value": "vendor-key"}}),
 ]
+# Protocol, path.
+ENDPOINTS = [
+    ("embeddings", "/v1/embeddings"),
+    ("completions", "/v1/completions"),
+    ("moderations", "/v1/moderations"),
+    ("image_generation", "/v1/images/generations"),
+    ("speech", "/v1/audio/speech"),
+]
 VIDEOS = "/v1/videos"
 GENERIC = "/v1/video/generations"
 
@@ -40,6 +49,17 @@ def routes(simulator):
         request = ["authenticate", {"map_task": {"operation": operation}}]
         return {"name": operation + "_" + protocol, "match": match, "protocol": protocol, "request": request}
 
+    def endpoint(protocol, path):
+        request = ["require_json", "authenticate", "route_model"]
+        response = ["pass_sse", "meter_usage", "restore_model"]
+        return {"name": protocol, "match": f"POST {path}", "protocol": protocol, "request": request, "response": response}
+
+    endpoints = {
+        "base_url": f"{simulator}/v1",
+        "protocols": [protocol for protocol, _ in ENDPOINTS],
+        "credential": BEARER,
+        "models": {"demo-endpoints": "sim-large-2026-08"},
+    }
     form_or_json = {"require_json": {"also_accept": "multipart"}}
     create = ["authenticate", "route_model", "validate", "convert_videos", "store_media", {"map_task": {"operation": "create"}}]
     others = [f"POST {VIDEOS}/{{id}}/remix", f"POST {VIDEOS}/edits", f"POST {VIDEOS}/extensions", f"POST {VIDEOS}/characters"]
@@ -54,8 +74,9 @@ def routes(simulator):
                 "models": ["*"],
             }
         ],
-        "channels": {vendor[0]: channel(*vendor) for vendor in VENDORS},
+        "channels": {"endpoints": endpoints, **{vendor[0]: channel(*vendor) for vendor in VENDORS}},
         "routes": [
+            *[endpoint(*row) for row in ENDPOINTS],
             {"name": "create", "match": f"POST {VIDEOS}", "protocol": "videos", "request": [form_or_json, *create]},
             about_task(f"GET {VIDEOS}", "list"),
             about_task(others, "unsupported"),
