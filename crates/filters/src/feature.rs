@@ -3,7 +3,7 @@
 use crate::mirroring::{MirrorMetrics, MirrorSendersByRoute};
 use crate::response_cache::ResponseCache;
 use crate::{
-    allow_ip, authenticate, cache, callout, deny_ip, edit_event, edit_json, first_channel,
+    allow_ip, authenticate, cache, callout, cors, deny_ip, edit_event, edit_json, first_channel,
     follow_ids, force_usage, heartbeat, keep_own, limit_body, list_models, meter_usage, mirror,
     normalise, pass_sse, pin, rate_limit, remember_ids, remove_headers, replace, reply,
     require_json, require_version, restore_model, rewrite_path, route_model, set_headers, validate,
@@ -25,6 +25,7 @@ impl Feature for FiltersFeature {
             authenticate::DESCRIPTOR,
             cache::DESCRIPTOR,
             callout::DESCRIPTOR,
+            cors::DESCRIPTOR,
             deny_ip::DESCRIPTOR,
             edit_event::DESCRIPTOR,
             edit_json::DESCRIPTOR,

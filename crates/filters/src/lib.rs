@@ -8,6 +8,7 @@ pub mod captures;
 pub mod channel_condition;
 pub mod client_networks;
 pub mod computed_value;
+pub mod cors;
 pub mod deny_ip;
 pub mod edit_event;
 pub mod edit_json;

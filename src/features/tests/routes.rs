@@ -96,6 +96,16 @@ fn a_body_is_edited_where_the_result_counts() {
             ),
         ),
         ("[authenticate, {reply: {status: 204}}]", None),
+        (
+            "[{cors: {origins: [\"*\"]}}, authenticate, {reply: {status: 204}}]",
+            None,
+        ),
+        (
+            "[authenticate, {cors: {origins: [\"*\"]}}, {reply: {status: 204}}]",
+            Some(
+                "`authenticate` requires an earlier `cors`, so that its errors have the headers of this filter, too",
+            ),
+        ),
     ] {
         let request = request.replace("EDIT", edit);
         let text = format!(

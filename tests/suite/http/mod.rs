@@ -1,5 +1,6 @@
 //! Tests of HTTP between callers and the gateway: both versions, TLS, pipelining, refusals.
 
+mod cors;
 mod http2;
 mod http2_heads;
 mod http2_refusals;

@@ -55,6 +55,8 @@ pub struct FilterChainRules {
     pub after: &'static [&'static str],
     /// Filters that must be placed after this one.
     pub before: &'static [&'static str],
+    /// Whether all other filters of the chain must be placed after this one.
+    pub is_first: bool,
     /// Whether all other filters of the chain must be placed before this one.
     pub is_last: bool,
     /// What must be known before this filter's hooks run, and so which filters must be placed before it.
@@ -191,6 +193,7 @@ impl FilterChainRules {
     pub const ANYWHERE: Self = Self {
         after: &[],
         before: &[],
+        is_first: false,
         is_last: false,
         needs: &[],
         provides: &[],

@@ -177,6 +177,9 @@ impl FilterOrderCheck<'_> {
         for earlier in providers.chain(named).filter(|earlier| *earlier > index) {
             self.report(earlier, index, placement.reason, placement.hint, problems);
         }
+        if placement.is_first && index > 0 {
+            self.report(index, 0, placement.reason, placement.hint, problems);
+        }
         let mut others = self.filters[index..].iter();
         let is_other = |step: &FilterWithConfigPath| !step.named.kind.placement.is_last;
         if placement.is_last
