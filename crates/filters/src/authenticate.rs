@@ -71,7 +71,7 @@ impl AuthenticateFilter {
     }
 
     fn key<'h>(&self, headers: &'h HeaderMap, query: Option<&str>) -> Result<&'h [u8], Fault> {
-        let mut key = bearer(headers, &self.schemes)?;
+        let mut key = authorization_key(headers, &self.schemes)?;
         for name in &self.key_headers {
             match (key, single(headers, name)?) {
                 (Some(one), Some(other)) if one != other => {
@@ -116,7 +116,11 @@ fn sent_elsewhere(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     ))
 }
 
-fn bearer<'h>(headers: &'h HeaderMap, others: &[String]) -> Result<Option<&'h [u8]>, Fault> {
+/// The key in `Authorization`, in the scheme `Bearer` or one of `others`.
+fn authorization_key<'h>(
+    headers: &'h HeaderMap,
+    others: &[String],
+) -> Result<Option<&'h [u8]>, Fault> {
     let Some(value) = single(headers, &header::AUTHORIZATION)? else {
         return Ok(None);
     };

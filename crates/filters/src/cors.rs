@@ -157,7 +157,8 @@ impl AllowedOrigins {
         Ok(Self::Listed(listed.collect::<Result<_, _>>()?))
     }
 
-    /// The value that allows this origin; `None` if it is not allowed, or if the request has none.
+    /// The value that allows this origin: `*` if all are allowed, also for a request without one; `None` if the list does not
+    /// have it.
     fn allowed(&self, origin: Option<&HeaderValue>) -> Option<HeaderValue> {
         match self {
             Self::Any => Some(HeaderValue::from_static("*")),
@@ -211,7 +212,7 @@ fn header_list(at: &str, names: &[String], all: &str) -> Result<HeaderValue, Inv
 }
 
 fn joined(at: &str, list: &str) -> Result<HeaderValue, InvalidSettings> {
-    HeaderValue::from_str(list).map_err(|_| InvalidSettings::new("too long for a header").at(at))
+    HeaderValue::from_str(list).map_err(|_| InvalidSettings::new("not a value of a header").at(at))
 }
 
 #[cfg(test)]

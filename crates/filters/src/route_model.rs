@@ -71,22 +71,22 @@ enum ModelPlace {
     Path,
 }
 
-/// The parameter of a path that names the model.
-const PARAMETER: &str = "model";
+/// The name of the member of the body, or of the parameter of the path, that names the model.
+const MODEL: &str = "model";
 
 impl ModelPlace {
     /// # Errors
     /// The vendor's API has the model in its paths, and those of the route do not.
     fn new(protocol: Protocol, context: &BuildContext<'_>) -> Result<Self, InvalidSettings> {
         let Some(family) = context.tasks.native_families(protocol).next() else {
-            return Ok(Self::Member(vec![PARAMETER.to_owned()]));
+            return Ok(Self::Member(vec![MODEL.to_owned()]));
         };
         match family.model_member() {
             Some(pointer) if !family.native_api().names_model_in_path() => {
                 let steps = pointer.split('/').skip(1);
                 Ok(Self::Member(steps.map(str::to_owned).collect()))
             }
-            _ if (context.has_parameter)(PARAMETER) => Ok(Self::Path),
+            _ if (context.has_parameter)(MODEL) => Ok(Self::Path),
             _ => Err(InvalidSettings::new(
                 "the API of this protocol has the model in its paths, and the route's path has no `{model}`",
             )
@@ -157,7 +157,7 @@ impl RouteModelFilter {
     fn destination(&self, request: &RequestView) -> Result<RequestDestination, Fault> {
         let body = request.body.scanned();
         let name = match &self.model {
-            ModelPlace::Path => request.param(PARAMETER).unwrap_or_default().into(),
+            ModelPlace::Path => request.param(MODEL).unwrap_or_default().into(),
             ModelPlace::Member(member) => {
                 model_named(body, member).map_err(|fault| match fault.kind {
                     FaultKind::Missing if request.body.form().is_none() => {

@@ -36,7 +36,9 @@ pub fn create(
     };
     let mut body = Value::Object(case.body.clone());
     let mut refused = family.native_api().refused().iter();
-    if let Some(pointer) = refused.find(|pointer| body.pointer(pointer).is_some()) {
+    if let Some(pointer) =
+        refused.find(|pointer| body.pointer(pointer).is_some_and(|node| !node.is_null()))
+    {
         return Err(pointer.trim_start_matches('/').replace('/', "."));
     }
     let member = family.model_member();

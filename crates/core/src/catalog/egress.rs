@@ -70,13 +70,7 @@ impl EgressPolicy {
     }
 
     fn allows_name(&self, target: EgressTarget<'_>) -> bool {
-        self.allowed.iter().any(|allowed| match allowed {
-            EgressException::Host { host, port } => {
-                target.host.eq_ignore_ascii_case(host)
-                    && port.is_none_or(|port| port == target.port)
-            }
-            EgressException::Network(_) => false,
-        })
+        self.allowed.iter().any(|allowed| allowed.has_name(target))
     }
 }
 
@@ -93,10 +87,17 @@ fn is_public_name(host: &str) -> bool {
 impl EgressException {
     fn has(&self, place: EgressTarget<'_>, address: IpAddr) -> bool {
         match self {
+            Self::Host { .. } => self.has_name(place),
+            Self::Network(network) => network.contains(address),
+        }
+    }
+
+    fn has_name(&self, place: EgressTarget<'_>) -> bool {
+        match self {
             Self::Host { host, port } => {
                 place.host.eq_ignore_ascii_case(host) && port.is_none_or(|port| port == place.port)
             }
-            Self::Network(network) => network.contains(address),
+            Self::Network(_) => false,
         }
     }
 }

@@ -207,6 +207,7 @@ impl InlineFileExtractor {
             (Escape::Begun, byte) => {
                 *escape = Escape::None;
                 character = Some(match byte {
+                    // Any white space: base64 skips it, and no name that is looked for has any.
                     b'n' | b'r' | b't' | b'f' | b'b' => b'\n',
                     other => other,
                 });

@@ -69,7 +69,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         };
         if !offers {
             return Err(InvalidSettings::new(
-                "`delete`, `content` and `unsupported` require a route with `protocol: videos`",
+                "`delete` and `unsupported` require a route with `protocol: videos`; `content` requires one, or a route of a vendor's own API",
             )
             .at("/operation")
             .hint("write the protocol in the route, or another operation"));

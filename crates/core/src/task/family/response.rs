@@ -1,7 +1,7 @@
 //! Maps a family's responses to the generic protocol.
 
 use super::source::SentCreate;
-use super::task_url::is_url;
+use super::task_url::begins_with_http;
 use super::{ResponseFieldSources, UsageMapping, VideoFamily};
 use crate::task::generic::is_ratio;
 use crate::task::id::TaskId;
@@ -73,7 +73,7 @@ impl VideoFamily {
         let root = response.root();
         if let Some(id) = self.task_id.text(root)
             && id != task.upstream
-            && !(is_url(&id) && id.ends_with(&task.upstream))
+            && !(begins_with_http(&id) && id.ends_with(&task.upstream))
         {
             return Err(InvalidTaskResponse::OtherTask);
         }

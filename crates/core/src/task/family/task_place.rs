@@ -3,13 +3,13 @@
 use super::path_template::is_path_value;
 use super::response::InvalidTaskResponse;
 use super::source::SentCreate;
-use super::task_url::{TaskUrl, is_url};
+use super::task_url::{TaskUrl, begins_with_http};
 use super::{TaskQueryCall, VideoFamily};
 use crate::task::id::TaskId;
 use headgate_protocol::json::JsonDocument;
 
-/// The maximum length of a provider's id, in characters.
-const ID_CHARS_MAX: usize = 512;
+/// The maximum length of a provider's id, in bytes.
+const ID_BYTES_MAX: usize = 512;
 
 /// What the response to a create says of the new task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl VideoFamily {
     ) -> Result<CreatedTask, InvalidTaskResponse> {
         let id = self.task_id.text_after(response.root(), create);
         let id = id.ok_or(InvalidTaskResponse::NoTaskId)?;
-        let id = match is_url(&id) {
+        let id = match begins_with_http(&id) {
             true => {
                 let path = path_below(&id, base_url).ok_or(InvalidTaskResponse::ForeignUrl)?;
                 path.split('?').next().unwrap_or_default().to_owned()
@@ -65,7 +65,7 @@ impl VideoFamily {
     pub fn query_path(&self, task: &TaskId) -> String {
         match task.query_url.as_deref() {
             None => self.query.call.path(&task.upstream),
-            Some(url) if !is_url(url) => url.to_owned(),
+            Some(url) if !begins_with_http(url) => url.to_owned(),
             Some(url) => {
                 let path = url.splitn(4, '/').nth(3).unwrap_or_default();
                 format!("/{path}")
@@ -79,7 +79,11 @@ impl VideoFamily {
     /// # Errors
     /// The family does not have the host, or no longer.
     pub fn other_host(&self, task: &TaskId) -> Result<Option<TaskUrl>, ForbiddenTaskHost> {
-        let Some(url) = task.query_url.as_deref().filter(|url| is_url(url)) else {
+        let Some(url) = task
+            .query_url
+            .as_deref()
+            .filter(|url| begins_with_http(url))
+        else {
             return Ok(None);
         };
         // The hosts may have changed since the create.
@@ -116,6 +120,6 @@ fn path_below(url: &str, base_url: &str) -> Option<String> {
 
 /// Whether an id is safe in a path: an id of dots alone would change the path.
 fn is_id(id: &str) -> bool {
-    let is_plain = id.len() <= ID_CHARS_MAX && !id.contains(char::is_control);
+    let is_plain = id.len() <= ID_BYTES_MAX && !id.contains(char::is_control);
     is_plain && !id.bytes().all(|byte| byte == b'.')
 }

@@ -10,7 +10,7 @@ const URL_BYTES_MAX: usize = 1024;
 /// The maximum number of labels of a host name (RFC 1035: 255 bytes).
 const LABELS_MAX: usize = 127;
 
-/// A URL at which a task is queried, on another host than the channel's.
+/// The scheme, host and port of a URL at which a task is queried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskUrl {
     pub is_https: bool,
@@ -114,7 +114,7 @@ impl HostPattern {
     }
 }
 
-pub(super) fn is_url(id: &str) -> bool {
+pub(super) fn begins_with_http(id: &str) -> bool {
     id.starts_with("https://") || id.starts_with("http://")
 }
 

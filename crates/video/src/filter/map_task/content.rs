@@ -124,7 +124,10 @@ impl MapTaskFilter {
         };
         let size = file.len() as u64;
         let mut headers = HeaderMap::new();
-        let (status, start, end) = match RequestedRange::parse(request.header("range"), size) {
+        // RFC 9110, section 14.2: only GET has ranges.
+        let range = request.header("range");
+        let range = range.filter(|_| request.method == Method::GET);
+        let (status, start, end) = match RequestedRange::parse(range, size) {
             RequestedRange::Whole => (StatusCode::OK, 0, size),
             RequestedRange::Part(start, end) => (StatusCode::PARTIAL_CONTENT, start, end),
             RequestedRange::Unsatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),

@@ -1,11 +1,10 @@
 //! The vendor's own API: the call that a request is, and responses in the vendor's shape.
 
-use super::poll::QueryableTask;
+use super::poll::{QueryableTask, reply};
 use super::{MapTaskFilter, TaskOperation};
 use crate::filter::callbacks::query_member;
 use bytes::Bytes;
 use headgate_core::filter::FilterAction;
-use headgate_core::filter::LocalReply;
 use headgate_core::filter::descriptor::{BuildContext, InvalidSettings};
 use headgate_core::filter::view::RequestView;
 use headgate_core::task::family::{
@@ -196,15 +195,7 @@ impl MapTaskFilter {
             _ => StatusCode::OK,
         };
         let body = self.reported(request, polled.family(), result);
-        let mut headers = HeaderMap::new();
-        let json = header::HeaderValue::from_static("application/json");
-        headers.insert(header::CONTENT_TYPE, json);
-        Ok(LocalReply {
-            status,
-            headers,
-            body,
-        }
-        .into())
+        Ok(reply(status, HeaderMap::new(), body))
     }
 
     /// A provider's response about a task that was polled, in the vendor's shape.
