@@ -111,15 +111,17 @@ impl CorsFilter {
 
 impl Filter for CorsFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        // No browser sends two.
+        let is_single = request.headers.get_all(header::ORIGIN).iter().count() < 2;
         // Some providers refuse requests of web pages.
         let origin = request.headers.remove(header::ORIGIN);
+        let origin = origin.filter(|_| is_single);
         let allowed = self.origins.allowed(origin.as_ref());
-        let is_preflight = request.method == Method::OPTIONS
-            && origin.is_some()
-            && (request.headers).contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+        // No provider gets one, whether it is a preflight request or not.
+        let is_preflight = request.method == Method::OPTIONS;
         let vary = HeaderValue::from_static("origin");
         request.response_headers.push((header::VARY, vary));
-        let is_allowed = allowed.is_some();
+        let is_allowed = allowed.is_some() || origin.is_none();
         if let Some(allowed) = allowed {
             let name = header::ACCESS_CONTROL_ALLOW_ORIGIN;
             request.response_headers.push((name, allowed));
@@ -182,13 +184,24 @@ fn is_origin(text: &str) -> bool {
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
         return false;
     };
-    text == format!("{scheme}://{authority}").to_ascii_lowercase()
-        && !authority.as_str().contains('@')
+    let usual_port = match scheme {
+        "https" => Some(443),
+        "http" => Some(80),
+        _ => None,
+    };
+    let has_port = authority.as_str() != authority.host();
+    let port = authority.port_u16();
+    let is_port = !has_port || port.is_some() && port != usual_port;
+    let is_host = !authority.as_str().contains(['@', '*']);
+    text == format!("{scheme}://{authority}").to_ascii_lowercase() && is_port && is_host
 }
 
 fn method_list(methods: &[String]) -> Result<HeaderValue, InvalidSettings> {
+    if methods.is_empty() {
+        return Err(InvalidSettings::new("no method; write it as [POST]").at("/methods"));
+    }
     for (index, method) in methods.iter().enumerate() {
-        let is_method = Method::from_bytes(method.as_bytes()).is_ok();
+        let is_method = Method::from_bytes(method.as_bytes()).is_ok() && method != "*";
         if !is_method || method.to_ascii_uppercase() != *method {
             let reason = format!("`{method}` is no method; write it as POST");
             return Err(InvalidSettings::new(reason).at(format!("/methods/{index}")));
@@ -232,6 +245,14 @@ mod tests {
             (json!({"origins": ["https://App.example"]}), "/origins/0"),
             (json!({"origins": ["https://a.example", "*"]}), "/origins/1"),
             (json!({"origins": ["https://u@a.example"]}), "/origins/0"),
+            (json!({"origins": ["https://*.a.example"]}), "/origins/0"),
+            (json!({"origins": ["https://a.example:443"]}), "/origins/0"),
+            (
+                json!({"origins": ["https://a.example:99999"]}),
+                "/origins/0",
+            ),
+            (json!({"origins": ["*"], "methods": []}), "/methods"),
+            (json!({"origins": ["*"], "methods": ["*"]}), "/methods/0"),
             (json!({"origins": ["*"], "methods": ["post"]}), "/methods/0"),
             (json!({"origins": ["*"], "headers": ["a b"]}), "/headers/0"),
             (json!({"origins": ["*"], "expose": ["*"]}), "/expose/0"),

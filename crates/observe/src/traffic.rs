@@ -173,8 +173,9 @@ impl TrafficInterval {
         let tokens = request.usage.map_or([0, 0], |usage| {
             [usage.input_tokens, usage.output_tokens].map(Option::unwrap_or_default)
         });
-        self.input_tokens += tokens[0];
-        self.output_tokens += tokens[1];
+        // Tokens are what providers report.
+        self.input_tokens = self.input_tokens.saturating_add(tokens[0]);
+        self.output_tokens = self.output_tokens.saturating_add(tokens[1]);
         if let Some(first_byte) = request.first_byte {
             self.first_byte.add(first_byte);
         }
@@ -193,7 +194,8 @@ impl TrafficInterval {
         if let Some(caller) = find_or_add(&mut self.callers, request.caller) {
             caller.requests += 1;
             caller.rate_limited += rate_limited;
-            caller.tokens += tokens[0] + tokens[1];
+            let more = tokens[0].saturating_add(tokens[1]);
+            caller.tokens = caller.tokens.saturating_add(more);
         }
         for attempt in request.failed_attempts {
             if let Some(channel) = find_or_add(&mut self.channels, Some(&attempt.channel)) {
@@ -268,8 +270,8 @@ impl TrafficInterval {
             *errors += more;
         }
         self.rate_limited += other.rate_limited;
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.first_byte.merge(&other.first_byte);
         self.total.merge(&other.total);
         for (wait, more) in self.waits.iter_mut().zip(other.waits) {
@@ -279,7 +281,7 @@ impl TrafficInterval {
             if let Some(caller) = find_or_add(&mut self.callers, Some(name)) {
                 caller.requests += more.requests;
                 caller.rate_limited += more.rate_limited;
-                caller.tokens += more.tokens;
+                caller.tokens = caller.tokens.saturating_add(more.tokens);
             }
         }
         for (name, more) in &other.refusals {

@@ -58,6 +58,12 @@ async fn a_preflight_needs_no_key_and_reaches_no_provider() {
     assert_eq!(refused.status, 403, "{}", refused.text());
     assert_eq!(header(&refused, "access-control-allow-origin"), None);
     assert!(!refused.text().contains("evil"), "{}", refused.text());
+    let other_options = Request::new("OPTIONS", CHAT).with_body(chat().body.unwrap());
+    let answer = gateway.ask(&other_options).await;
+    assert_eq!(answer.status, 204, "{}", answer.text());
+    let two = preflight(PAGE).header("origin", "https://evil.example");
+    let answer = gateway.ask(&two).await;
+    assert_eq!(header(&answer, "access-control-allow-origin"), None);
     assert!(simulator.records().await.is_empty());
 }
 

@@ -103,17 +103,21 @@ async fn a_vendors_url_in_an_error_reaches_no_caller() {
     let api = apis.find(|api| api.family == "runway").unwrap();
     let error =
         r#"{"error": "not allowed, see https://evil.example/1", "docs": "https://evil.example/2"}"#;
+    // Not in the vendor's format.
+    let other = r#"{"message": "not allowed, see https://evil.example/1"}"#;
     let created = r#"{"id": "r-12345678"}"#;
     let answers = [
         ("400 Bad Request", error),
+        ("400 Bad Request", other),
         ("200 OK", created),
         ("400 Bad Request", error),
     ];
     let (_provider, gateway) = hostile(&api, &answers).await;
     let refused = gateway.ask(&api.create_request()).await;
+    let refused_otherwise = gateway.ask(&api.create_request()).await;
     let id = api.id_in(&gateway.ask(&api.create_request()).await);
     let polled = gateway.ask(&api.query_request(&id)).await;
-    for answer in [refused, polled] {
+    for answer in [refused, refused_otherwise, polled] {
         assert_eq!(answer.status, 400, "{}", answer.text());
         assert!(!answer.text().contains("evil"), "{}", answer.text());
         assert!(

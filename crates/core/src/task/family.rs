@@ -44,6 +44,7 @@ pub use response::{InvalidTaskResponse, UpstreamError};
 pub use result::StatusWithResult;
 pub use source::SentCreate;
 pub use task_place::{CreatedTask, ForbiddenTaskHost};
+pub use url_removal::without_urls;
 
 use super::generic::GenericField;
 use super::state::TaskState;

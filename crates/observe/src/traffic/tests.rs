@@ -4,6 +4,7 @@ use super::*;
 use crate::access_log::FailedAttempt;
 use crate::wait_times::{ExchangeWaitTimes, WaitTime};
 use headgate_protocol::fault::FaultKind;
+use headgate_protocol::usage::TokenUsage;
 
 fn request(caller: &str, settlement: ExchangeSettlement, status: u16) -> FinishedExchange<'_> {
     FinishedExchange {
@@ -39,6 +40,25 @@ fn failed_on(channel: &str) -> FailedAttempt {
         status: None,
         after: Duration::from_millis(1),
     }
+}
+
+#[test]
+fn tokens_beyond_all_numbers_stop_no_count() {
+    let history = TrafficHistory::default();
+    let usage = TokenUsage {
+        input_tokens: Some(u64::MAX),
+        output_tokens: Some(u64::MAX),
+        ..TokenUsage::default()
+    };
+    for _ in 0..2 {
+        history.count(&FinishedExchange {
+            usage: Some(&usage),
+            ..request("ann", ExchangeSettlement::Complete, 200)
+        });
+    }
+    let minute = history.last(60);
+    assert_eq!((minute.requests, minute.input_tokens), (2, u64::MAX));
+    assert_eq!(minute.callers["ann"].tokens, u64::MAX);
 }
 
 #[test]

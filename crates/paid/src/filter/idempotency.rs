@@ -119,7 +119,7 @@ impl IdempotencyFilter {
         } = read_settings_or_default(settings)?;
         if !context.protocol.is_some_and(Protocol::creates_paid_work) {
             return Err(InvalidSettings::new(
-                "`idempotency` requires a route with `protocol: image_edit`, `video`, `family_a` or `family_b`",
+                "`idempotency` requires a route whose protocol creates paid work, such as `image_edit`, `image_generation`, `video` or that of a family",
             )
             .hint("remove `idempotency` from the route"));
         }

@@ -115,7 +115,11 @@ impl HostPattern {
 }
 
 pub(super) fn begins_with_http(id: &str) -> bool {
-    id.starts_with("https://") || id.starts_with("http://")
+    let begins_with = |scheme: &str| {
+        let start = id.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    begins_with("https://") || begins_with("http://")
 }
 
 fn usual_port(is_https: bool) -> u16 {

@@ -12,6 +12,7 @@ use headgate_core::filter::streamed_reply::{ReplyBodyReader, ReplyPieceFuture, S
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::subrequest::{InlineFile, Subrequest, SubrequestResponse};
+use headgate_core::task::family::without_urls;
 use headgate_core::task::openai_video::TaskFailure;
 use headgate_core::task::state::TaskState;
 use headgate_core::task::status::TaskStatus;
@@ -224,8 +225,13 @@ fn no_file(request: &RequestView, polled: &QueryableTask, status: &TaskStatus) -
             status.state.name()
         ),
     });
+    let replaces_urls = polled.family().native_api().replaces_urls();
+    let message = match replaces_urls {
+        true => without_urls(&failure.message),
+        false => failure.message,
+    };
     let error = CustomError {
-        message: &failure.message,
+        message: &message,
         class: Some("invalid_request_error"),
         code: Some(&failure.code),
         param: None,

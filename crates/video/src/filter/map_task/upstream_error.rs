@@ -2,7 +2,7 @@
 
 use super::MapTaskFilter;
 use bytes::Bytes;
-use headgate_core::task::family::{UpstreamError, VideoFamily};
+use headgate_core::task::family::{UpstreamError, VideoFamily, without_urls};
 use headgate_protocol::Protocol;
 use headgate_protocol::error_body::CustomError;
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
@@ -36,6 +36,10 @@ impl MapTaskFilter {
                 let message = document
                     .as_ref()
                     .and_then(|document| message_in(document.root()));
+                let message = match family.native_api().replaces_urls() {
+                    true => message.map(|message| Cow::Owned(without_urls(&message))),
+                    false => message,
+                };
                 let error = CustomError {
                     message: message
                         .as_deref()

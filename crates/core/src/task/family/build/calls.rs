@@ -228,7 +228,7 @@ impl FamilyErrors {
         let is_create = path_use == PathUse::Create;
         if is_create && has(&PathName::Id) {
             let reason =
-                "the path of `create` must not contain `{id}`: the task does not exist yet";
+                "a path before the create must not contain `{id}`: the task does not exist yet";
             self.add(at, reason, None);
         } else if path_use == PathUse::WithId && !has(&PathName::Id) {
             let hint = "`{id}` is replaced by the provider's task id";
