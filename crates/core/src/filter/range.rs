@@ -1,5 +1,7 @@
 //! The `range` of a request: one range of bytes, as RFC 9110 has it.
 
+use http::HeaderValue;
+
 /// The part of a file that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestedRange {
@@ -31,6 +33,16 @@ impl RequestedRange {
             true => Self::Part(start, end),
             false => Self::Unsatisfiable,
         }
+    }
+
+    /// The value of `content-range` in a response with a file of `size` bytes; `None` for the whole file.
+    pub fn content_range(&self, size: u64) -> Option<HeaderValue> {
+        let value = match self {
+            Self::Whole => return None,
+            Self::Part(start, end) => format!("bytes {start}-{}/{size}", end - 1),
+            Self::Unsatisfiable => format!("bytes */{size}"),
+        };
+        Some(HeaderValue::try_from(value).expect("numbers are valid in headers"))
     }
 }
 

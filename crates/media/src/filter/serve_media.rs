@@ -100,16 +100,14 @@ impl ServeMediaFilter {
         let range = request.header("range").filter(|_| is_same);
         // RFC 9110, section 14.2: only GET has ranges.
         let range = range.filter(|_| request.method == Method::GET);
-        let (status, start, end) = match RequestedRange::parse(range, object.size) {
+        let range = RequestedRange::parse(range, object.size);
+        if let Some(range) = range.content_range(object.size) {
+            headers.insert(header::CONTENT_RANGE, range);
+        }
+        let (status, start, end) = match range {
             RequestedRange::Whole => (StatusCode::OK, 0, object.size),
-            RequestedRange::Part(start, end) => {
-                let range = format!("bytes {start}-{}/{}", end - 1, object.size);
-                headers.insert(header::CONTENT_RANGE, ascii(&range));
-                (StatusCode::PARTIAL_CONTENT, start, end)
-            }
+            RequestedRange::Part(start, end) => (StatusCode::PARTIAL_CONTENT, start, end),
             RequestedRange::Unsatisfiable => {
-                let range = format!("bytes */{}", object.size);
-                headers.insert(header::CONTENT_RANGE, ascii(&range));
                 headers.remove(header::CONTENT_TYPE);
                 return Ok(reply(StatusCode::RANGE_NOT_SATISFIABLE, headers));
             }

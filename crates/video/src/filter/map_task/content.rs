@@ -128,18 +128,13 @@ impl MapTaskFilter {
         // RFC 9110, section 14.2: only GET has ranges.
         let range = request.header("range");
         let range = range.filter(|_| request.method == Method::GET);
-        let (status, start, end) = match RequestedRange::parse(range, size) {
+        let range = RequestedRange::parse(range, size);
+        let (status, start, end) = match range {
             RequestedRange::Whole => (StatusCode::OK, 0, size),
             RequestedRange::Part(start, end) => (StatusCode::PARTIAL_CONTENT, start, end),
             RequestedRange::Unsatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
         };
-        let range = match status {
-            StatusCode::PARTIAL_CONTENT => Some(format!("bytes {start}-{}/{size}", end - 1)),
-            StatusCode::RANGE_NOT_SATISFIABLE => Some(format!("bytes */{size}")),
-            _ => None,
-        };
-        if let Some(range) = range {
-            let range = HeaderValue::try_from(range).expect("numbers are valid in headers");
+        if let Some(range) = range.content_range(size) {
             headers.insert(header::CONTENT_RANGE, range);
         }
         // The kind of video is not read: all that make videos in base64 make MP4.
