@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "cors",
-    summary: "Lets web pages of the listed origins read responses, errors of the gateway included, and answers their preflight requests.",
+    summary: "Lets web pages of the listed origins read responses, errors of the gateway included, and replies to their preflight requests.",
     side: ChainSide::Request,
     placement: FilterChainRules {
         is_first: true,
