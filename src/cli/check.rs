@@ -43,8 +43,13 @@ pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
         anstream::println!("{}", style::report(&warnings.text));
     }
     check_bucket(&snapshot, &shared);
+    let patterns = snapshot.catalog.by_pattern().patterns().len();
+    let patterns = match patterns {
+        0 => String::new(),
+        patterns => format!(" and {} of models", counted(patterns, "pattern")),
+    };
     anstream::println!(
-        "{} is {}: {}, {}, {}, {} (revision {})",
+        "{} is {}: {}, {}, {}{patterns}, {} (revision {})",
         file.display(),
         styled(style::GOOD, "valid"),
         counted(snapshot.router.routes().len(), "route"),

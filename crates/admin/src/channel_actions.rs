@@ -3,8 +3,8 @@
 use super::AdminApp;
 use super::page::AdminRequest;
 use headgate_channel::clock::MonotonicTime;
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::model::Catalog;
 use headgate_core::feature::pages::PageQueryParameter;
 use headgate_core::serve::AppResponse;
 use headgate_protocol::nearest::nearest;

@@ -8,7 +8,7 @@ use headgate_channel::live::{ChannelStates, ReachedLimit};
 use headgate_channel::unusable::UnusableReason;
 use headgate_config::snapshot::Snapshot;
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::model::{Candidate, Model};
+use headgate_core::catalog::model::{Candidate, ChannelModel, Model};
 use headgate_core::serve::AppResponse;
 use headgate_core::timestamp::rfc3339;
 use http::StatusCode;
@@ -42,7 +42,7 @@ fn content(snapshot: &Snapshot, channels: &ChannelStates, now: MonotonicTime) ->
     json!({
         "revision": &*snapshot.revision,
         "channels": catalog.channels().map(|channel| page.channel(channel)).collect::<Vec<_>>(),
-        "models": catalog.models().map(|model| page.model(model)).collect::<Vec<_>>(),
+        "models": catalog.models_with_health().map(|model| page.model(&model)).collect::<Vec<_>>(),
     })
 }
 
@@ -93,12 +93,17 @@ impl<'p> ChannelsPage<'p> {
 
     /// Adds the models and credentials that are not healthy, and the newest of the last errors.
     fn add_unhealthy_parts(&self, summary: &mut Map<String, Value>, channel: &Channel) {
-        let models = self.snapshot.catalog.models().flat_map(|model| {
-            let candidates = model.all_candidates.iter();
-            let candidates = candidates.filter(|one| one.channel.name == channel.name);
-            let models = candidates.filter_map(|candidate| candidate.model.as_ref());
-            models.map(|there| (format!("model {}", model.name), there.fingerprint))
-        });
+        let models = self
+            .snapshot
+            .catalog
+            .models_with_health()
+            .flat_map(|model| {
+                let candidates = model.all_candidates.iter();
+                let candidates = candidates.filter(|one| one.channel.name == channel.name);
+                let models = candidates.filter_map(|one| one.model.as_ref()?.fingerprint);
+                let models = models.map(|there| (format!("model {}", model.name), there));
+                models.collect::<Vec<_>>()
+            });
         let credentials = channel.credentials.iter().enumerate();
         let credentials =
             credentials.map(|(index, one)| (format!("credential {}", index + 1), one.fingerprint));
@@ -121,24 +126,28 @@ impl<'p> ChannelsPage<'p> {
     }
 
     fn channel_models(&self, channel: &Channel) -> Value {
-        let models = self.snapshot.catalog.models().flat_map(|model| {
+        let mut entries = Vec::new();
+        for model in self.snapshot.catalog.models_with_health() {
             let candidates = model.all_candidates.iter();
-            candidates.map(|candidate| (&model.name, candidate))
-        });
-        models
-            .filter(|(_, candidate)| candidate.channel.name == channel.name)
-            .filter_map(|(name, candidate)| {
-                let there = candidate.model.as_ref()?;
-                let mut entry = entry([
-                    ("name", json!(&**name)),
-                    ("channel_model", json!(&*there.name)),
-                ]);
-                self.add_health(&mut entry, there.fingerprint);
-                let summary = self.channels.attempt_summary(there.fingerprint, self.now);
-                add_statistics(&mut entry, &summary);
-                Some(entry)
-            })
-            .collect()
+            let there = candidates
+                .filter(|candidate| candidate.channel.name == channel.name)
+                .filter_map(|candidate| candidate.model.as_ref());
+            entries.extend(there.map(|there| self.channel_model(&model.name, there)));
+        }
+        entries.into()
+    }
+
+    fn channel_model(&self, name: &str, there: &ChannelModel) -> Map<String, Value> {
+        let mut entry = entry([
+            ("name", json!(name)),
+            ("channel_model", json!(&*there.name)),
+        ]);
+        if let Some(fingerprint) = there.fingerprint {
+            self.add_health(&mut entry, fingerprint);
+            let summary = self.channels.attempt_summary(fingerprint, self.now);
+            add_statistics(&mut entry, &summary);
+        }
+        entry
     }
 
     /// The models with the protocols that no other channel can serve now, so that they are unavailable without this one.
@@ -149,16 +158,20 @@ impl<'p> ChannelsPage<'p> {
             let mut usable = candidates.iter().filter(|one| is_usable(one)).peekable();
             usable.peek().is_some() && usable.all(|one| one.channel.name == channel.name)
         };
-        let models = self.snapshot.catalog.models().filter_map(|model| {
-            let mut candidates = model.all_candidates.iter();
-            if !candidates.any(|one| one.channel.name == channel.name) {
-                return None;
-            }
-            let protocols = model.protocols();
-            let protocols = protocols.filter(|protocol| is_sole(&model.candidates(*protocol)));
-            let names: Vec<&str> = protocols.map(|protocol| protocol.name()).collect();
-            (!names.is_empty()).then(|| json!({"model": &*model.name, "protocols": names}))
-        });
+        let models = self
+            .snapshot
+            .catalog
+            .models_with_health()
+            .filter_map(|model| {
+                let mut candidates = model.all_candidates.iter();
+                if !candidates.any(|one| one.channel.name == channel.name) {
+                    return None;
+                }
+                let protocols = model.protocols();
+                let protocols = protocols.filter(|protocol| is_sole(&model.candidates(*protocol)));
+                let names: Vec<&str> = protocols.map(|protocol| protocol.name()).collect();
+                (!names.is_empty()).then(|| json!({"model": &*model.name, "protocols": names}))
+            });
         models.collect()
     }
 
@@ -216,7 +229,7 @@ impl<'p> ChannelsPage<'p> {
     /// The health of a candidate that is not in cool-down: half-open if its next request is a trial.
     fn tested_health(&self, candidate: &Candidate) -> HealthReport {
         let channel = &candidate.channel;
-        let model = candidate.model.as_ref().map(|model| model.fingerprint);
+        let model = candidate.model.as_ref().and_then(|model| model.fingerprint);
         let report = |fingerprint| self.channels.health_report(fingerprint, self.now);
         let mut parts = [Some(channel.fingerprint), model].into_iter().flatten();
         let half_open = |report: &HealthReport| report.status != HealthStatus::Healthy;

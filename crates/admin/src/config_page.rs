@@ -2,6 +2,7 @@
 
 use headgate_config::reload::SnapshotReloader;
 use headgate_config::reload::running::ListenerSummary;
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::Model;
 use headgate_core::serve::AppResponse;
@@ -42,6 +43,7 @@ fn content(reloader: &SnapshotReloader) -> Value {
         "callers": snapshot.callers.len(),
         "channels": snapshot.catalog.channels().map(|channel| channel_entry(channel)).collect::<Vec<_>>(),
         "models": snapshot.catalog.models().map(|model| model_entry(model)).collect::<Vec<_>>(),
+        "model_patterns": pattern_entries(&snapshot.catalog),
         "routes": snapshot.router.routes().iter().map(|route| json!({
             "name": &*route.name,
             "match": route.pattern.to_string(),
@@ -116,4 +118,16 @@ fn model_entry(model: &Model) -> Value {
         })
         .collect();
     json!({"name": &*model.name, "channels": channels})
+}
+
+fn pattern_entries(catalog: &Catalog) -> Vec<Value> {
+    let patterns = catalog.by_pattern().patterns().iter();
+    let entries = patterns.map(|one| {
+        json!({
+            "pattern": one.pattern.to_string(),
+            "channel": &*one.channel.name,
+            "channel_model": one.channel_name.to_string(),
+        })
+    });
+    entries.collect()
 }

@@ -3,7 +3,8 @@
 use super::clock::MonotonicTime;
 use super::health_status::HealthStatus;
 use super::live::ChannelStates;
-use headgate_core::catalog::model::{Candidate, Catalog};
+use headgate_core::catalog::Catalog;
+use headgate_core::catalog::model::Candidate;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,11 +17,13 @@ impl ChannelStates {
         now: MonotonicTime,
     ) -> BTreeMap<Arc<str>, bool> {
         let mut usable = BTreeMap::new();
-        for candidate in catalog.models().flat_map(|model| &*model.all_candidates) {
-            let is_usable = usable
-                .entry(candidate.channel.name.clone())
-                .or_insert(false);
-            *is_usable = *is_usable || self.unusable_reason(candidate, &[], now).is_none();
+        for model in catalog.models_with_health() {
+            for candidate in model.all_candidates.iter() {
+                let is_usable = usable
+                    .entry(candidate.channel.name.clone())
+                    .or_insert(false);
+                *is_usable = *is_usable || self.unusable_reason(candidate, &[], now).is_none();
+            }
         }
         for channel in catalog.channels() {
             // A channel without models serves requests that an id binds to it.
@@ -38,7 +41,7 @@ impl ChannelStates {
         catalog: &Catalog,
         now: MonotonicTime,
     ) -> BTreeMap<Arc<str>, bool> {
-        let models = catalog.models();
+        let models = catalog.models_with_health();
         models
             .map(|model| {
                 let candidates = model.all_candidates.iter();

@@ -2,8 +2,9 @@
 
 use super::live::ChannelStates;
 use super::retained::health_fingerprints;
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::model::{Candidate, Catalog};
+use headgate_core::catalog::model::Candidate;
 
 impl ChannelStates {
     /// Drains a channel: new requests go to others, except those that an id binds to it. Returns `false` if it is

@@ -111,12 +111,15 @@ impl ChannelLease {
             }
         };
         self.end_trial();
-        if let (Some(model), ProviderOperationClass::Generation) =
-            (&self.candidate.model, self.candidate.endpoint)
+        let model = self
+            .candidate
+            .model
+            .as_ref()
+            .and_then(|model| model.fingerprint);
+        if let (Some(model), ProviderOperationClass::Generation) = (model, self.candidate.endpoint)
         {
             let latency = self.began.until(first_byte.map_or(now, MonotonicTime::at));
-            self.channels
-                .record_attempt(model.fingerprint, now, outcome, latency);
+            self.channels.record_attempt(model, now, outcome, latency);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Which live state is retained: that of channels in a catalog in use, and of requests in flight.
 
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
-use headgate_core::catalog::model::Catalog;
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
@@ -55,10 +55,11 @@ pub(super) fn health_fingerprints(
     channel: &Channel,
     catalog: &Catalog,
 ) -> impl Iterator<Item = u64> {
-    let models = catalog.models().flat_map(|model| {
+    let models = catalog.models_with_health().flat_map(|model| {
         let candidates = model.all_candidates.iter();
         let of_channel = candidates.filter(|candidate| candidate.channel.name == channel.name);
-        of_channel.filter_map(|candidate| Some(candidate.model.as_ref()?.fingerprint))
+        let fingerprints = of_channel.filter_map(|one| one.model.as_ref()?.fingerprint);
+        fingerprints.collect::<Vec<_>>()
     });
     let keys = channel.credentials.iter().map(|key| key.fingerprint);
     let all = std::iter::once(channel.fingerprint)
@@ -79,9 +80,10 @@ fn fingerprints(catalog: &Catalog) -> impl Iterator<Item = u64> {
         let keys = channel.credentials.iter().map(|key| key.fingerprint);
         std::iter::once(channel.fingerprint).chain(keys)
     });
-    let models = catalog.models().flat_map(|model| {
+    let models = catalog.models_with_health().flat_map(|model| {
         let candidates = model.all_candidates.iter();
-        candidates.filter_map(|candidate| Some(candidate.model.as_ref()?.fingerprint))
+        let fingerprints = candidates.filter_map(|one| one.model.as_ref()?.fingerprint);
+        fingerprints.collect::<Vec<_>>()
     });
     channels.chain(models).flat_map(in_every_class)
 }

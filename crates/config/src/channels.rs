@@ -35,7 +35,9 @@ pub struct ChannelConfig {
     /// Request format of the provider for image edits.
     #[serde(default)]
     pub image_edit: ImageEditConfig,
-    /// Platform models, each with the provider's name for it. Required unless `retired`.
+    /// Platform models, each with the provider's name for it. A name with one `*` is a pattern: it serves every model that it
+    /// matches and that has a price (see `unpriced`), and a `*` in the provider's name stands for the same text. A literal
+    /// name takes precedence over patterns, a longer pattern over a shorter one, over all channels. Required unless `retired`.
     #[serde(default)]
     #[schemars(extend("minProperties" = 1))]
     pub models: BTreeMap<String, String>,
@@ -43,6 +45,10 @@ pub struct ChannelConfig {
     /// any characters, as there. Default: `prices.models`.
     #[serde(default)]
     pub prices: BTreeMap<String, ModelPriceConfig>,
+    /// Whether patterns in `models` also serve models without a price, here or in `prices`. Allow it only for callers who may
+    /// spend any amount. Default: refuse.
+    #[serde(default)]
+    pub unpriced: UnpricedModelsConfig,
     /// Condition: an expression over the request; the channel is a candidate only for requests for which it is true. It
     /// applies to requests with a model, before weights and tiers. Default: all requests.
     #[schemars(length(min = 1))]
@@ -86,6 +92,17 @@ pub struct ChannelConfig {
     /// Default: none.
     #[serde(default)]
     pub errors: Vec<ErrorClassRuleConfig>,
+}
+
+/// What happens to requests for models that a pattern matches and that have no price.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum UnpricedModelsConfig {
+    /// The channel does not serve them.
+    #[default]
+    Refuse,
+    /// The channel serves them; their requests have no cost.
+    Allow,
 }
 
 /// A credential for a provider.

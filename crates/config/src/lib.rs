@@ -19,6 +19,7 @@ pub mod hint;
 pub mod images;
 mod layout;
 mod mask;
+pub mod model_properties;
 mod node;
 pub mod prices;
 pub mod problem;

@@ -4,6 +4,7 @@ use super::admin::{AdminKeyConfig, OpenAdminPageConfig};
 use super::channels::{AttemptTimeoutsConfig, ChannelConfig};
 use super::client_address::ClientAddressConfig;
 use super::egress::EgressAllowlistConfig;
+use super::model_properties::ModelPropertiesConfig;
 use super::prices::PricesConfig;
 use super::protocols::ProtocolName;
 use super::resilience::{FailoverConfig, RetryBudgetConfig};
@@ -164,6 +165,11 @@ pub struct ServerLimitsConfig {
     pub drain: HumanDuration,
     /// Maximum memory of all instances of all plugins together. Default: 512MiB, or more if `limits.memory` of one is.
     pub plugin_memory: Option<ByteSize>,
+    /// How many models that channels serve by a pattern have a name of their own in metrics, and health and statistics of
+    /// their own, up to 10000: the first ones that a provider accepts. All others are `other` in metrics. Raise it if more
+    /// are used. Default: 200.
+    #[schemars(range(max = 10000))]
+    pub pattern_models: u16,
 }
 
 /// Spooling of large request bodies to unlinked files.
@@ -263,21 +269,6 @@ pub struct CallerModelLimitsConfig {
     /// Tokens in a calendar month, UTC.
     #[schemars(range(min = 1))]
     pub tokens_per_month: Option<u64>,
-}
-
-/// Properties of a platform model.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ModelPropertiesConfig {
-    /// Display name in the model list of the messages protocol. Default: the model's name.
-    pub display_name: Option<String>,
-    /// `owned_by` in the model list. Default: headgate.
-    pub owned_by: Option<String>,
-    /// Creation time in the model list, in Unix seconds. Default: 0.
-    pub created: Option<u64>,
-    /// Rules of the model, such as `family_a/2.0`: the name of a schema in `schemas` that is applied in
-    /// addition to that of the protocol. A list if the model is served by several families. Default: none.
-    pub profile: OneOrMore,
 }
 
 /// One route.
@@ -392,6 +383,7 @@ impl Default for ServerLimitsConfig {
             drain_notice: None,
             drain: HumanDuration::seconds(300),
             plugin_memory: None,
+            pattern_models: 200,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `first_channel`: routes a request that names neither model nor id to the pinned or the first usable channel.
 
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::model::Catalog;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterProvision,
 };

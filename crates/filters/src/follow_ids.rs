@@ -1,9 +1,9 @@
 //! `follow_ids`: routes a request that refers to ids to the channel that created them.
 
 use super::sealed_key::sealed_key;
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::model::Catalog;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::body_edit::EditedBody;
 use headgate_core::filter::descriptor::{

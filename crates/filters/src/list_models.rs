@@ -1,6 +1,7 @@
 //! `list_models`: replies with the models that the caller may use, in the format of the caller's protocol.
 
-use headgate_core::catalog::model::{Catalog, Model};
+use headgate_core::catalog::Catalog;
+use headgate_core::catalog::model::Model;
 use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
@@ -84,21 +85,19 @@ impl Filter for ListModelsFilter {
 impl ListModelsFilter {
     fn render(&self, request: &RequestView) -> Result<bytes::Bytes, Fault> {
         let format = &Protocol::descriptor_for(request.protocol).models;
-        let usable = self.catalog.models().filter(|model| {
-            request
-                .caller
-                .as_ref()
-                .is_none_or(|caller| caller.may_use_model(&model.name))
-        });
+        let may_use = |model: &Model| {
+            let caller = request.caller.as_ref();
+            caller.is_none_or(|caller| caller.may_use_model(&model.name))
+        };
         let Some(id) = request.param("id") else {
+            let usable = self.catalog.models().filter(|model| may_use(model));
             let entries: Vec<ListedModel> = usable.map(|model| entry(model)).collect();
             let page = PageQuery::from_query(request.query.as_deref().unwrap_or_default());
             return Ok((format.list)(&entries, &page));
         };
-        let mut usable = usable;
-        usable
-            .find(|model| *model.name == *id)
-            .map(|model| (format.item)(&entry(model)))
+        let model = self.catalog.get(id).filter(|model| may_use(model));
+        model
+            .map(|model| (format.item)(&entry(&model)))
             .ok_or_else(|| {
                 Fault::new(
                     FaultKind::UnknownModel,
@@ -112,8 +111,8 @@ impl ListModelsFilter {
 fn entry(model: &Model) -> ListedModel {
     ListedModel {
         id: model.name.to_string(),
-        display_name: model.display_name.clone(),
-        owned_by: model.owned_by.clone(),
-        created: model.created,
+        display_name: model.properties.display_name.clone(),
+        owned_by: model.properties.owned_by.clone(),
+        created: model.properties.created,
     }
 }

@@ -95,7 +95,7 @@ impl Filter for RateLimitFilter {
             return HookResult::next();
         };
         let caller = caller.clone();
-        let model = request.model().map(|model| model.name.clone());
+        let model = request.model().cloned();
         let limits = caller.limits.for_model(model.as_deref());
         if limits.is_empty() || request.state.get::<EstimateReservation>().is_some() {
             return HookResult::next();

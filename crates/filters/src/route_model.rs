@@ -2,8 +2,9 @@
 
 use super::channel_condition::accepts;
 use bytes::Bytes;
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Caller;
-use headgate_core::catalog::model::{Catalog, Model};
+use headgate_core::catalog::model::Model;
 use headgate_core::filter::body_edit::EditedBody;
 use headgate_core::filter::descriptor::{
     BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
@@ -170,16 +171,21 @@ impl RouteModelFilter {
         let model = self.model(&name, request.caller.as_deref())?;
         let candidates = model.candidates(self.protocol);
         if candidates.is_empty() {
-            return Err(self.not_here(model, request.caller.as_deref()));
+            return Err(self.not_here(&model, request.caller.as_deref()));
         }
         Ok(RequestDestination {
-            model: Some(model.clone()),
+            model: Some(model),
             candidates,
         })
     }
 
-    fn model(&self, name: &str, caller: Option<&Caller>) -> Result<&Arc<Model>, Fault> {
+    fn model(&self, name: &str, caller: Option<&Caller>) -> Result<Arc<Model>, Fault> {
         let Some(model) = self.catalog.get(name) else {
+            if caller.is_none_or(|caller| caller.may_use_model(name))
+                && self.catalog.by_pattern().lacks_price(name)
+            {
+                return Err(unpriced(name));
+            }
             let what = format!("model `{}` does not exist", shortened(name));
             let nearest = nearest(name, self.usable_names(caller), NEAREST_MAX);
             return Err(unknown_model(match nearest.as_slice() {
@@ -347,6 +353,17 @@ fn quoted(names: &[&str]) -> String {
 
 fn unknown_model(message: String) -> Fault {
     Fault::new(FaultKind::UnknownModel, message).param("model")
+}
+
+/// The error for a model that a pattern of a channel matches, and that is not served because it has no price.
+fn unpriced(name: &str) -> Fault {
+    let name = shortened(name);
+    unknown_model(format!(
+        "model `{name}` has no price on this gateway and is not served; ask the operator of this gateway to add it"
+    ))
+    .detail(format!(
+        "model `{name}` matches a pattern of a channel: add it to `prices.models`, or write `unpriced: allow` in the channel"
+    ))
 }
 
 /// The start of an unknown model name, at most 128 characters: values in error messages are bounded.

@@ -112,18 +112,6 @@ fn settings_without_effect_are_warnings_with_place_and_suggestion() {
             &["caller `ann` has no `models`"],
         ),
         (
-            "      demo-small: small-2026",
-            "      \"*\": \"*\"\n      demo-small: small-2026",
-            "13:7",
-            &["`*` is a literal model name"],
-        ),
-        (
-            "demo-large: large-2026",
-            "demo-large: large-*",
-            "14:19",
-            &["`large-*` is sent to the provider literally"],
-        ),
-        (
             "example/v1",
             "example/v1/chat/completions",
             "9:15",

@@ -3,6 +3,7 @@
 mod broken_files;
 pub mod check;
 mod check_channel_errors;
+mod check_model_patterns;
 mod check_prices;
 mod check_protocols;
 mod check_random_input;

@@ -110,6 +110,6 @@ fn routes() -> Value {
          "response": ["remember_ids"]},
         {"name": "file_content", "match": "GET /v1/files/{id}/content", "request": follow},
         {"name": "models", "match": "GET /v1/models", "request": ["authenticate", "list_models"]},
-        {"name": "model", "match": "GET /v1/models/{id}", "request": ["authenticate", "list_models"]},
+        {"name": "model", "match": "GET /v1/models/{+id}", "request": ["authenticate", "list_models"]},
     ])
 }

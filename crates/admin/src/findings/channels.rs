@@ -29,23 +29,24 @@ pub(super) fn findings(
 ) -> Vec<LiveFinding> {
     let catalog = &snapshot.catalog;
     let mut findings = Vec::new();
-    for model in catalog.models() {
-        findings.extend(unavailable(model, channels, now));
+    for model in catalog.models_with_health() {
+        findings.extend(unavailable(&model, channels, now));
     }
     for channel in catalog.channels() {
         add_channel_findings(channel, channels, now, &mut findings);
         findings.extend(limit_findings(channel, channels, open, now));
     }
-    for model in catalog.models() {
-        let is_served = is_served(model, channels, now);
+    for model in catalog.models_with_health() {
+        let is_served = is_served(&model, channels, now);
         for candidate in model.all_candidates.iter() {
-            let Some(there) = &candidate.model else {
+            let there = candidate.model.as_ref();
+            let Some(fingerprint) = there.and_then(|there| there.fingerprint) else {
                 continue;
             };
-            let report = channels.health_report(there.fingerprint, now);
+            let report = channels.health_report(fingerprint, now);
             let name = model_on_channel(&model.name, &candidate.channel.name);
             findings.extend(health_finding(name, &report));
-            let summary = channels.attempt_summary(there.fingerprint, now);
+            let summary = channels.attempt_summary(fingerprint, now);
             let refusals = traffic.refusals(&candidate.channel.name, &model.name);
             let named = (&*model.name, &*candidate.channel.name);
             let credentials = candidate.channel.credentials.iter();
@@ -61,9 +62,10 @@ pub(super) fn findings(
 
 /// Whether any channel has served the model within the span of the statistics.
 fn is_served(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> bool {
-    let mut there = (model.all_candidates.iter()).filter_map(|candidate| candidate.model.as_ref());
-    there.any(|there| {
-        let summary = channels.attempt_summary(there.fingerprint, now);
+    let candidates = model.all_candidates.iter();
+    let mut there = candidates.filter_map(|candidate| candidate.model.as_ref()?.fingerprint);
+    there.any(|fingerprint| {
+        let summary = channels.attempt_summary(fingerprint, now);
         summary.latency.is_some()
     })
 }

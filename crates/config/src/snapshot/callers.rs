@@ -3,10 +3,11 @@
 use super::ProblemCollector;
 use super::router::{Route, Router};
 use crate::routes::{CallerConfig, CallerLimitsConfig, CallerModelLimitsConfig};
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
-use headgate_core::catalog::caller::{Caller, Callers, KeyDigest, ModelPattern};
+use headgate_core::catalog::caller::{Caller, Callers, KeyDigest};
 use headgate_core::catalog::limits::CallerLimits;
-use headgate_core::catalog::model::Catalog;
+use headgate_core::catalog::model_pattern::ModelPattern;
 use headgate_core::catalog::webhook_secret::CallerDeliverySigningKey;
 use headgate_core::feature::FilterRegistry;
 use headgate_core::filter::descriptor::FilterProvision;
@@ -209,6 +210,12 @@ fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> 
             limits.add_model(caller, &model.name, &amounts(config));
         }
     }
+    for (name, config) in models {
+        let pattern = ModelPattern::new(name);
+        if pattern.has_star() && catalog.by_pattern().may_serve(&pattern) {
+            limits.add_pattern(caller, pattern, &amounts(config));
+        }
+    }
     limits
 }
 
@@ -252,7 +259,7 @@ fn check_models(
         if problems.errors() > 0 {
             return;
         }
-        if catalog.models().any(|model| pattern.matches(&model.name)) {
+        if catalog.may_serve(&pattern) {
             continue;
         }
         let known = catalog.models().map(|model| &*model.name);

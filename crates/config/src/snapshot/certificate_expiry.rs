@@ -2,7 +2,7 @@
 
 use super::pem;
 use super::server::ListenerTlsPaths;
-use headgate_core::catalog::model::Catalog;
+use headgate_core::catalog::Catalog;
 use std::path::Path;
 use x509_parser::parse_x509_certificate;
 

@@ -1,8 +1,10 @@
 //! Builds channels from their configuration.
 
+use super::channel_models::ChannelWithModels;
 use super::families::VideoFamilyLookup;
 use super::{
-    ProblemCollector, callback_keys, channel_errors, channel_protocols, credentials, failover, pem,
+    ProblemCollector, callback_keys, channel_errors, channel_models, channel_protocols,
+    credentials, failover, pem,
 };
 use crate::channels::{
     AttemptTimeoutsConfig, ChannelConfig, ClientAddressForwardingConfig, HttpVersionConfig,
@@ -17,7 +19,6 @@ use headgate_core::catalog::client_address::ForwardedPolicy;
 use headgate_core::catalog::images::{
     ImageEditBodyFormat, ImageEditPolicy, ResponseFormatHandling,
 };
-use headgate_core::catalog::model::ChannelModel;
 use headgate_core::filter::expression::FilterExpression;
 use headgate_core::filter::header_name::header_name;
 use headgate_core::pointer::child;
@@ -30,12 +31,6 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// A channel and the platform models that it serves.
-pub struct ChannelWithModels {
-    pub channel: Arc<Channel>,
-    pub models: BTreeMap<String, ChannelModel>,
-}
 
 /// Builds every channel; one with problems is omitted, and its problems are reported.
 pub(crate) fn build(
@@ -92,6 +87,7 @@ fn build_one(
         image_edit,
         models,
         prices: _,
+        unpriced: _,
         r#if,
         retired,
         weight,
@@ -150,50 +146,48 @@ fn build_one(
         let hint = "add them as `platform model: provider's model`, or write `retired: true`";
         problems.error(at, "the channel has no `models`", Some(hint));
     }
-    let models = models
-        .iter()
-        .filter(|_| !retired)
-        .map(|(model, channel_model)| {
-            let channel_model = ChannelModel::new(channel_model, fingerprint);
-            (model.clone(), channel_model)
-        })
-        .collect();
-    Some(ChannelWithModels {
-        models,
-        channel: Arc::new(Channel {
-            name: name.into(),
-            origin: Origin {
-                host: base.host,
-                port: base.port,
-                base_path: base.path,
-                authority: base.authority,
-                http,
-                tls,
-            },
-            credentials,
-            secrets,
-            protocols,
-            retired: *retired,
-            family,
-            callback_keys,
-            image_edits: image_edits(*image_edit),
-            weight: *weight,
-            tier: *tier,
-            timeouts: self::timeouts(timeouts).over(Timeouts::default()),
-            headers,
-            idempotency_header,
-            forwarded: match forwarded {
-                ClientAddressForwardingConfig::Off => ForwardedPolicy::Off,
-                ClientAddressForwardingConfig::Append => ForwardedPolicy::Append,
-                ClientAddressForwardingConfig::Replace => ForwardedPolicy::Replace,
-            },
-            limits: failover::limits(limits),
-            health: failover::health(health, &format!("{at}/health"), problems),
-            errors: channel_errors::build(errors, &format!("{at}/errors"), problems),
-            condition,
-            fingerprint,
-        }),
-    })
+    let channel = Arc::new(Channel {
+        name: name.into(),
+        origin: Origin {
+            host: base.host,
+            port: base.port,
+            base_path: base.path,
+            authority: base.authority,
+            http,
+            tls,
+        },
+        credentials,
+        secrets,
+        protocols,
+        retired: *retired,
+        family,
+        callback_keys,
+        image_edits: image_edits(*image_edit),
+        weight: *weight,
+        tier: *tier,
+        timeouts: self::timeouts(timeouts).over(Timeouts::default()),
+        headers,
+        idempotency_header,
+        forwarded: match forwarded {
+            ClientAddressForwardingConfig::Off => ForwardedPolicy::Off,
+            ClientAddressForwardingConfig::Append => ForwardedPolicy::Append,
+            ClientAddressForwardingConfig::Replace => ForwardedPolicy::Replace,
+        },
+        limits: failover::limits(limits),
+        health: failover::health(health, &format!("{at}/health"), problems),
+        errors: channel_errors::build(errors, &format!("{at}/errors"), problems),
+        condition,
+        fingerprint,
+    });
+    let mut served = ChannelWithModels {
+        channel,
+        models: BTreeMap::new(),
+        patterns: Vec::new(),
+    };
+    if !retired {
+        channel_models::add(&mut served, models, &format!("{at}/models"), problems);
+    }
+    Some(served)
 }
 
 /// Which requests a channel accepts.

@@ -5,6 +5,7 @@ mod callback_keys;
 mod callers;
 pub mod certificate_expiry;
 mod channel_errors;
+mod channel_models;
 mod channel_protocols;
 pub mod channels;
 mod client_address;
@@ -35,9 +36,10 @@ use crate::schema::{FeatureSchemas, FilterSchema};
 use admin::AdminAccessRules;
 use failover::GatewayRetryBudgetLimits;
 use headgate_core::callout::{CalloutServices, ProcessServiceStates};
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::egress::EgressPolicy;
-use headgate_core::catalog::model::Catalog;
+use headgate_core::catalog::served_names::ServedModelNames;
 use headgate_core::feature::section::SectionBuildContext;
 use headgate_core::feature::{FeatureList, FeatureTypeMap};
 use headgate_core::state::StateStore;
@@ -95,6 +97,8 @@ pub struct CrossSnapshotState {
     pub features: FeatureTypeMap,
     /// What the services of all configurations share.
     pub services: Arc<ProcessServiceStates>,
+    /// Names of models of patterns that were served.
+    pub served_models: Arc<ServedModelNames>,
     /// Exchanges whose traces wait for the export.
     pub traces: Arc<TraceQueue>,
     /// Looks up the value of `${NAME}`.
@@ -155,6 +159,7 @@ impl CrossSnapshotState {
             list,
             features: list.shared_values(),
             services: Arc::default(),
+            served_models: Arc::default(),
             traces: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
@@ -257,8 +262,18 @@ pub fn build_loaded(
         schemas: &schemas,
         protocols: &protocols,
     };
-    let catalog = Arc::new(models::build(channels, &models, profiles, &mut problems));
     let declared = callers;
+    let declared_names = models::DeclaredModelNames {
+        models: &models,
+        prices: &declared_prices,
+        callers: &declared,
+    };
+    let served = models::ServedModelLimit {
+        names: &shared.served_models,
+        most: server.limits.pattern_models,
+    };
+    let catalog = models::build(channels, declared_names, served, profiles, &mut problems);
+    let catalog = Arc::new(catalog);
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
     let filters = shared.list.filters();
     let declared_routes = routes::DeclaredRoutes {

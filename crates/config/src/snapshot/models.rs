@@ -1,28 +1,57 @@
 //! Builds the catalog of platform models from the channels that serve them.
 
 use super::ProblemCollector;
-use super::channels::ChannelWithModels;
+use super::channel_models::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
-use crate::routes::ModelPropertiesConfig;
+use crate::model_properties::ModelPropertiesConfig;
+use crate::prices::PricesConfig;
+use crate::routes::CallerConfig;
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
-use headgate_core::catalog::model::{Candidate, Catalog, Model, ModelRequestSchema};
+use headgate_core::catalog::model::{Candidate, Model, ModelProperties, ModelRequestSchema};
+use headgate_core::catalog::model_pattern::ModelPattern;
+use headgate_core::catalog::pattern_models::{ModelPropertiesList, PatternModels};
+use headgate_core::catalog::served_names::ServedModelNames;
 use headgate_core::filter::descriptor::SchemaLookup;
 use headgate_core::scalar::one_or_more::OneOrMore;
 use headgate_protocol::ProtocolTable;
 use headgate_protocol::nearest::nearest;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
+
+/// Where the configuration names models besides the `models` of channels.
+#[derive(Clone, Copy)]
+pub(crate) struct DeclaredModelNames<'a> {
+    pub models: &'a BTreeMap<String, ModelPropertiesConfig>,
+    pub prices: &'a PricesConfig,
+    pub callers: &'a [CallerConfig],
+}
+
+/// The names of models of patterns that were served, and how many there may be.
+pub(crate) struct ServedModelLimit<'a> {
+    pub names: &'a Arc<ServedModelNames>,
+    pub most: usize,
+}
 
 /// Builds the catalog; reports a declared model that no channel serves.
 pub(crate) fn build(
     served: Vec<ChannelWithModels>,
-    configs: &BTreeMap<String, ModelPropertiesConfig>,
+    names: DeclaredModelNames<'_>,
+    limit: ServedModelLimit<'_>,
     profiles: ProfileLookup<'_>,
     problems: &mut ProblemCollector<'_>,
 ) -> Catalog {
     let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
     let mut channels = Vec::with_capacity(served.len());
-    for ChannelWithModels { channel, models } in served {
+    let mut patterns = Vec::new();
+    for ChannelWithModels {
+        channel,
+        models,
+        patterns: of_channel,
+    } in served
+    {
+        patterns.extend(of_channel);
         for (name, model) in models {
             candidates.entry(name).or_default().push(Candidate {
                 channel: channel.clone(),
@@ -36,43 +65,98 @@ pub(crate) fn build(
         }
         channels.push(channel);
     }
+    let properties = properties(names.models, profiles, problems);
+    let by_pattern = PatternModels::new(patterns, properties, limit.names.clone(), limit.most);
+    for name in names.literal() {
+        if !candidates.contains_key(name) {
+            let matching = by_pattern.candidates(name);
+            if !matching.is_empty() {
+                candidates.insert(name.to_owned(), matching);
+            }
+        }
+    }
     // A channel that could not be built is missing here, and so are its models.
-    let are_built = problems.errors() == 0;
-    let declared = configs.keys().filter(|_| are_built);
-    for name in declared.filter(|name| !candidates.contains_key(*name)) {
-        problems.warning(
-            &entry_pointer(name),
-            format!("no channel serves model `{name}`"),
-            Some("add it to a channel's `models`, or remove it here"),
-        );
+    if problems.errors() == 0 {
+        warn_of_unserved(names.models, &candidates, &by_pattern, problems);
     }
     let models: Vec<Model> = candidates
         .into_iter()
-        .map(|(name, candidates)| model(name, candidates, configs, profiles, problems))
+        .map(|(name, candidates)| {
+            Model::new(&name, by_pattern.properties(&name).clone(), candidates)
+        })
         .collect();
-    Catalog::new(channels, models)
+    Catalog::new(channels, models, by_pattern)
 }
 
-fn model(
-    name: String,
-    candidates: Vec<Candidate>,
+impl<'a> DeclaredModelNames<'a> {
+    /// The names that are no patterns: the catalog lists those of them that a pattern of a channel serves.
+    fn literal(self) -> impl Iterator<Item = &'a str> {
+        let models = self.models.keys();
+        let prices = self.prices.models.keys();
+        let callers = self.callers.iter();
+        let callers =
+            callers.flat_map(|caller| caller.models.iter().chain(caller.limits.models.keys()));
+        let all = models.chain(prices).chain(callers);
+        all.map(String::as_str).filter(|name| !name.contains('*'))
+    }
+}
+
+fn warn_of_unserved(
+    configs: &BTreeMap<String, ModelPropertiesConfig>,
+    candidates: &BTreeMap<String, Vec<Candidate>>,
+    by_pattern: &PatternModels,
+    problems: &mut ProblemCollector<'_>,
+) {
+    for name in configs
+        .keys()
+        .filter(|name| !candidates.contains_key(*name))
+    {
+        let pattern = ModelPattern::new(name);
+        let is_of_use = pattern.has_star()
+            && (candidates.keys().any(|name| pattern.matches(name))
+                || by_pattern.may_serve(&pattern));
+        if is_of_use {
+            continue;
+        }
+        let (reason, hint) = match by_pattern.lacks_price(name) {
+            true => (
+                format!("no channel serves model `{name}`, because it has no price"),
+                "add it to `prices.models`, or write `unpriced: allow` in the channel",
+            ),
+            false => (
+                format!("no channel serves model `{name}`"),
+                "add it to a channel's `models`, or remove it here",
+            ),
+        };
+        problems.warning(&entry_pointer(name), reason, Some(hint));
+    }
+}
+
+/// The properties of models by name.
+fn properties(
     configs: &BTreeMap<String, ModelPropertiesConfig>,
     profiles: ProfileLookup<'_>,
     problems: &mut ProblemCollector<'_>,
-) -> Model {
-    let ModelPropertiesConfig {
-        display_name,
-        owned_by,
-        created,
-        profile: names,
-    } = configs.get(&name).cloned().unwrap_or_default();
-    let mut model = Model::new(&name, candidates);
-    model.display_name = display_name;
-    model.owned_by = owned_by.unwrap_or_else(|| "headgate".into());
-    model.created = created.unwrap_or(0);
-    let at = format!("{}/profile", entry_pointer(&name));
-    model.profiles = profiles.all(&names, &at, problems);
-    model
+) -> ModelPropertiesList {
+    let mut list = ModelPropertiesList::default();
+    for (name, config) in configs {
+        let ModelPropertiesConfig {
+            display_name,
+            owned_by,
+            created,
+            profile: names,
+        } = config.clone();
+        let default = ModelProperties::default();
+        let at = format!("{}/profile", entry_pointer(name));
+        let properties = Arc::new(ModelProperties {
+            display_name,
+            owned_by: owned_by.unwrap_or(default.owned_by),
+            created: created.unwrap_or(default.created),
+            profiles: profiles.all(&names, &at, problems),
+        });
+        list.insert(name, properties);
+    }
+    list
 }
 
 /// Looks up the profiles of models.

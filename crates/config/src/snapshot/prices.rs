@@ -1,11 +1,12 @@
 //! Builds the prices of models, for each channel that serves them.
 
 use super::ProblemCollector;
-use super::callers::most_exact;
-use super::channels::ChannelWithModels;
-use crate::channels::ChannelConfig;
+use super::channel_models::ChannelWithModels;
+use crate::channels::{ChannelConfig, UnpricedModelsConfig};
 use crate::prices::{ModelPriceConfig, PricesConfig};
+use headgate_core::catalog::pattern_models::ChannelPattern;
 use headgate_core::catalog::price::{ModelPrice, TokenPrices, VideoPrices};
+use headgate_core::catalog::price_list::{PatternPricing, PriceList};
 use headgate_core::pointer::child;
 use headgate_core::scalar::UnitPrice;
 use headgate_protocol::nearest::nearest;
@@ -26,31 +27,69 @@ pub(crate) fn build(
     problems: &mut ProblemCollector<'_>,
 ) {
     let of_channels = channels.values().any(|channel| !channel.prices.is_empty());
-    if table.models.is_empty() && !of_channels {
-        return;
-    }
+    let has_prices = !table.models.is_empty() || of_channels;
     let currency: Arc<str> = table.currency.as_str().into();
-    check_all(table, channels, problems);
+    let no_price = has_prices.then(|| Arc::new(ModelPrice::none(currency.clone())));
+    let shared = Arc::new(price_list(&table.models, &currency));
     let mut unpriced = BTreeSet::new();
-    for ChannelWithModels { channel, models } in served.iter_mut() {
-        let own = channels.get(&*channel.name).map(|channel| &channel.prices);
+    for ChannelWithModels {
+        channel,
+        models,
+        patterns,
+    } in served.iter_mut()
+    {
+        let Some(config) = channels.get(&*channel.name) else {
+            continue;
+        };
+        let own = Arc::new(price_list(&config.prices, &currency));
         for (name, model) in models {
-            let config = own
-                .and_then(|own| most_exact(own, name))
-                .or_else(|| most_exact(&table.models, name));
-            if config.is_none() {
+            let price = own.find(name).or_else(|| shared.find(name));
+            if price.is_none() {
                 unpriced.insert(name.as_str());
             }
-            let price = config.map(|config| price(config, &currency));
-            let price = price.unwrap_or_else(|| ModelPrice::none(currency.clone()));
-            model.price = Some(Arc::new(price));
+            model.price = price.cloned().or_else(|| no_price.clone());
+        }
+        for pattern in patterns {
+            pattern.pricing = PatternPricing {
+                own: own.clone(),
+                shared: shared.clone(),
+                unpriced: no_price.clone(),
+                allows_unpriced: config.unpriced == UnpricedModelsConfig::Allow,
+            };
+            if !has_prices && !pattern.pricing.allows_unpriced {
+                refuse_without_prices(&channel.name, pattern, problems);
+            }
         }
     }
+    if !has_prices {
+        return;
+    }
+    check_all(table, channels, problems);
     // Models of a channel that could not be built are missing here.
     if problems.errors() == 0 {
         warn_of_unpriced(&unpriced, problems);
         warn_of_unused(served, table, channels, problems);
     }
+}
+
+fn price_list(configs: &BTreeMap<String, ModelPriceConfig>, currency: &Arc<str>) -> PriceList {
+    let prices = configs.iter();
+    PriceList::new(prices.map(|(name, config)| (name.clone(), Arc::new(price(config, currency)))))
+}
+
+/// Reports a pattern that would serve no model.
+fn refuse_without_prices(
+    channel: &str,
+    pattern: &ChannelPattern,
+    problems: &mut ProblemCollector<'_>,
+) {
+    let name = pattern.pattern.to_string();
+    let at = child(&child(&child("/channels", channel), "models"), &name);
+    let reason = format!(
+        "pattern `{name}` serves no model: it serves only models that have a price, and the configuration has no prices"
+    );
+    let hint = "add `prices`, or write `unpriced: allow` in the channel if callers may use every model of the provider";
+    problems.key_error(&at, reason, Some(hint));
 }
 
 fn price(config: &ModelPriceConfig, currency: &Arc<str>) -> ModelPrice {
@@ -186,16 +225,31 @@ fn warn_of_unused(
     let all: BTreeSet<&str> = all.map(String::as_str).collect();
     for name in table.models.keys() {
         let at = child("/prices/models", name);
-        warn_if_unused(name, &all, "no channel serves", &at, problems);
+        let mut channels = served.iter();
+        if !channels.any(|channel| is_matched(name, &channel.patterns)) {
+            warn_if_unused(name, &all, "no channel serves", &at, problems);
+        }
     }
-    for ChannelWithModels { channel, models } in served {
+    for ChannelWithModels {
+        channel,
+        models,
+        patterns,
+    } in served
+    {
         let own = channels.get(&*channel.name).into_iter();
         let models = models.keys().map(String::as_str).collect();
         for name in own.flat_map(|channel| channel.prices.keys()) {
             let at = child(&own_prices(&channel.name), name);
-            warn_if_unused(name, &models, "the channel does not serve", &at, problems);
+            if !is_matched(name, patterns) {
+                warn_if_unused(name, &models, "the channel does not serve", &at, problems);
+            }
         }
     }
+}
+
+fn is_matched(name: &str, patterns: &[ChannelPattern]) -> bool {
+    let mut patterns = patterns.iter();
+    patterns.any(|one| one.pattern.capture(name).is_some())
 }
 
 fn warn_if_unused(

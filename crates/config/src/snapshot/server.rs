@@ -78,15 +78,18 @@ pub struct ServerLimits {
     pub drain: Duration,
     /// Memory of all instances of plugins, in bytes; `None` for the default.
     pub plugin_memory: Option<usize>,
+    /// Models of patterns with metrics and health of their own.
+    pub pattern_models: usize,
 }
 
 impl ServerLimits {
     /// Whether a listener that was started with these limits needs no restart for `other`.
     pub fn is_same_listener(&self, other: &Self) -> bool {
-        let plugin_memory = self.plugin_memory;
+        let (plugin_memory, pattern_models) = (self.plugin_memory, self.pattern_models);
         *self
             == Self {
                 plugin_memory,
+                pattern_models,
                 ..other.clone()
             }
     }
@@ -189,6 +192,7 @@ fn build_limits(config: &ServerLimitsConfig) -> ServerLimits {
         drain_notice,
         drain,
         plugin_memory,
+        pattern_models,
     } = config;
     let header_bytes = usize::try_from(header_size.bytes());
     ServerLimits {
@@ -202,6 +206,7 @@ fn build_limits(config: &ServerLimitsConfig) -> ServerLimits {
         drain: drain.duration(),
         plugin_memory: plugin_memory
             .map(|memory| usize::try_from(memory.bytes()).unwrap_or(usize::MAX)),
+        pattern_models: usize::from(*pattern_models),
     }
 }
 

@@ -4,9 +4,10 @@ use super::ProblemCollector;
 use super::router::{Route, Router};
 use crate::channels::{ChannelConfig, ProviderCredentialConfig};
 use crate::routes::{CallerConfig, RouteConfig};
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
-use headgate_core::catalog::caller::{Callers, ModelPattern};
-use headgate_core::catalog::model::Catalog;
+use headgate_core::catalog::caller::Callers;
+use headgate_core::catalog::model_pattern::ModelPattern;
 use headgate_core::filter::descriptor::{FilterDescriptor, FilterProvision};
 use headgate_core::pointer::child;
 use headgate_protocol::nearest::nearest;
@@ -132,11 +133,8 @@ impl ConfigLinter<'_> {
 
     fn is_served(&self, name: &str) -> bool {
         let pattern = ModelPattern::new(name);
-        match name.contains('*') {
-            true => self
-                .catalog
-                .models()
-                .any(|model| pattern.matches(&model.name)),
+        match pattern.has_star() {
+            true => self.catalog.may_serve(&pattern),
             false => self.catalog.get(name).is_some(),
         }
     }
@@ -162,21 +160,6 @@ impl ConfigLinter<'_> {
         problems: &mut ProblemCollector<'_>,
     ) {
         let at = child("/channels", name);
-        for (model, channel_model) in &channel.models {
-            let at = child(&format!("{at}/models"), model);
-            if model.contains('*') {
-                let reason = format!(
-                    "`{model}` is a literal model name: patterns with `*` are not supported in the `models` of a channel"
-                );
-                let hint = "list each model as `platform model: provider's model`";
-                problems.key_warning(&at, reason, Some(hint));
-            } else if channel_model.contains('*') {
-                let reason = format!(
-                    "`{channel_model}` is sent to the provider literally: patterns are not supported here"
-                );
-                problems.warning(&at, reason, Some("write the provider's model name"));
-            }
-        }
         self.check_base_url(&at, channel, problems);
         check_credentials(&at, channel, problems);
         let routes = self.router.routes();
@@ -223,7 +206,11 @@ impl ConfigLinter<'_> {
     /// Warns of routes that need a model if no caller may use any model of their protocol.
     fn check_routes(&self, problems: &mut ProblemCollector<'_>) {
         let may_use_any = |name: &str| self.callers.iter().any(|caller| caller.may_use_model(name));
-        // If no caller may use any model, each caller already has a warning.
+        // A pattern serves models whose names are not known here. If no caller may use any model, each caller already has
+        // a warning.
+        if !self.catalog.by_pattern().patterns().is_empty() {
+            return;
+        }
         if !self.catalog.models().any(|model| may_use_any(&model.name)) {
             return;
         }

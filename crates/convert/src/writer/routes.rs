@@ -43,7 +43,7 @@ pub fn write(routes: &RoutesDraft) -> String {
             paths(routes, "GET|DELETE", "/v1/responses/{id}")
         ));
     }
-    for (name, path) in [("models", "/v1/models"), ("model", "/v1/models/{id}")] {
+    for (name, path) in [("models", "/v1/models"), ("model", "/v1/models/{+id}")] {
         let path = paths(routes, "GET", path);
         text.push_str(&format!(
             "  - name: {name}\n    match: {path}\n    request: [authenticate, list_models]\n\n"

@@ -1,6 +1,7 @@
 //! Callers: their keys, the models they may use, and their limits.
 
 use super::limits::CallerLimits;
+use super::model_pattern::ModelPattern;
 use super::verified_keys::VerifiedKeys;
 use super::webhook_secret::CallerDeliverySigningKey;
 use headgate_protocol::hex::{self, HexDisplay};
@@ -33,12 +34,6 @@ pub struct Callers {
     verified: VerifiedKeys<Caller>,
     /// The first caller in the file.
     first: Option<Arc<Caller>>,
-}
-
-/// A pattern of model names, in which `*` matches any run of characters.
-#[derive(Debug)]
-pub struct ModelPattern {
-    pieces: Vec<Box<str>>,
 }
 
 impl KeyDigest {
@@ -147,64 +142,9 @@ impl Callers {
     }
 }
 
-/// The pattern as written.
-impl fmt::Display for ModelPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.pieces.join("*"))
-    }
-}
-
-impl ModelPattern {
-    pub fn new(pattern: &str) -> Self {
-        Self {
-            pieces: pattern.split('*').map(Box::from).collect(),
-        }
-    }
-
-    /// Whether the pattern matches the whole of `name`.
-    pub fn matches(&self, name: &str) -> bool {
-        let [first, middle @ .., last] = self.pieces.as_slice() else {
-            return self.pieces.first().is_some_and(|only| **only == *name);
-        };
-        let Some(mut rest) = name.strip_prefix(&**first) else {
-            return false;
-        };
-        for piece in middle {
-            match rest.find(&**piece) {
-                Some(at) => rest = &rest[at + piece.len()..],
-                None => return false,
-            }
-        }
-        rest.len() >= last.len() && rest.ends_with(&**last)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_star_stands_for_any_run_of_characters() {
-        for (pattern, name, fits) in [
-            ("*", "", true),
-            ("*", "anything", true),
-            ("chat", "chat", true),
-            ("chat", "chat-large", false),
-            ("chat-*", "chat-large", true),
-            ("chat-*", "chat", false),
-            ("*-mini", "chat-mini", true),
-            ("*-mini", "chat-mini-2", false),
-            ("a*b*c", "a-b-b-c", true),
-            ("a*b*c", "a-c-b", false),
-            ("ab*ba", "aba", false),
-        ] {
-            assert_eq!(
-                ModelPattern::new(pattern).matches(name),
-                fits,
-                "{pattern} {name}"
-            );
-        }
-    }
 
     #[test]
     fn only_the_holder_of_a_key_is_found() {

@@ -1,6 +1,9 @@
 //! The limits of a caller in the form that the state store takes, built once and shared by all requests.
 
+use super::model::Model;
+use super::model_pattern::ModelPattern;
 use crate::state::admission::{AdmissionLimit, LimitKind};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -11,6 +14,9 @@ pub struct CallerLimits {
     everywhere: Vec<AdmissionLimit>,
     /// For each model with limits of its own: `everywhere`, followed by those.
     on_model: HashMap<Arc<str>, Vec<AdmissionLimit>>,
+    /// For models that the configuration does not name, by pattern, the more exact ones first: `everywhere`, followed by
+    /// those of the pattern, which all its models share.
+    on_pattern: Vec<(ModelPattern, Vec<AdmissionLimit>)>,
     /// The maximum number of open client connections.
     pub connections: Option<u32>,
 }
@@ -34,16 +40,39 @@ impl CallerLimits {
         self.on_model.insert(model.clone(), all);
     }
 
+    /// Adds limits of requests for models that the configuration does not name. They count together, since callers choose
+    /// these names.
+    pub fn add_pattern(
+        &mut self,
+        caller: &Arc<str>,
+        pattern: ModelPattern,
+        amounts: &LimitAmounts,
+    ) {
+        let text = pattern.to_string().into();
+        let all = self.everywhere.iter().cloned();
+        let all = all.chain(limits(caller, Some(&text), amounts)).collect();
+        self.on_pattern.push((pattern, all));
+        self.on_pattern
+            .sort_by_key(|(pattern, _)| Reverse(pattern.literal_len()));
+    }
+
     /// Whether the store has nothing to count.
     pub fn is_empty(&self) -> bool {
-        self.everywhere.is_empty() && self.on_model.is_empty()
+        self.everywhere.is_empty() && self.on_model.is_empty() && self.on_pattern.is_empty()
     }
 
     /// All limits of a request for `model`, always in the same order.
-    pub fn for_model(&self, model: Option<&str>) -> &[AdmissionLimit] {
-        model
-            .and_then(|model| self.on_model.get(model))
-            .unwrap_or(&self.everywhere)
+    pub fn for_model(&self, model: Option<&Model>) -> &[AdmissionLimit] {
+        let Some(model) = model else {
+            return &self.everywhere;
+        };
+        let literal = self.on_model.get(&model.name);
+        let of_model = literal.or_else(|| {
+            let mut patterns = self.on_pattern.iter().filter(|_| model.is_by_pattern);
+            let found = patterns.find(|(pattern, _)| pattern.matches(&model.name));
+            found.map(|(_, limits)| limits)
+        });
+        of_model.unwrap_or(&self.everywhere)
     }
 }
 
@@ -71,25 +100,40 @@ mod tests {
                 (LimitKind::Concurrent, None),
             ],
         );
-        limits.add_model(&ann, &"large".into(), &[(LimitKind::Concurrent, Some(2))]);
-        let reported = |model| {
-            let all = limits.for_model(model).iter();
+        let concurrent = |most| [(LimitKind::Concurrent, Some(most))];
+        limits.add_model(&ann, &"large".into(), &concurrent(2));
+        limits.add_pattern(&ann, ModelPattern::new("gpt-*"), &concurrent(3));
+        limits.add_pattern(&ann, ModelPattern::new("gpt-*-mini"), &concurrent(4));
+        let reported = |name: Option<(&str, bool)>| {
+            let model = name.map(|(name, is_by_pattern)| {
+                let model = Model::new(name, Arc::default(), Vec::new());
+                if is_by_pattern {
+                    model.by_pattern()
+                } else {
+                    model
+                }
+            });
+            let all = limits.for_model(model.as_ref()).iter();
             all.map(|limit| {
                 (
                     limit.measure(),
-                    limit.counter.model().map(|model| &**model),
+                    limit.counter.model().map(|model| model.to_string()),
                     limit.most,
                 )
             })
             .collect::<Vec<_>>()
         };
         let everywhere = (LimitKind::RequestsPerMinute, None, 60);
-        let on_large = (LimitKind::Concurrent, Some("large"), 2);
+        let on = |model: &str, most| (LimitKind::Concurrent, Some(model.to_owned()), most);
         for (model, expected) in [
-            (None, &[everywhere][..]),
-            (Some("small"), &[everywhere]),
-            (Some("large"), &[everywhere, on_large]),
+            (None, None),
+            (Some(("small", false)), None),
+            (Some(("large", false)), Some(on("large", 2))),
+            (Some(("gpt-4o", true)), Some(on("gpt-*", 3))),
+            (Some(("gpt-4o-mini", true)), Some(on("gpt-*-mini", 4))),
+            (Some(("gpt-4o", false)), None),
         ] {
+            let expected: Vec<_> = [everywhere.clone()].into_iter().chain(expected).collect();
             assert_eq!(reported(model), expected, "{model:?}");
         }
     }

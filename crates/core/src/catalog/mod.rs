@@ -11,9 +11,97 @@ pub mod images;
 pub mod jwt_minter;
 pub mod limits;
 pub mod model;
+pub mod model_pattern;
 pub mod network;
+mod pattern_index;
+pub mod pattern_models;
 pub mod price;
+pub mod price_list;
 pub mod public_url;
+pub mod served_names;
 pub mod task_cost;
 mod verified_keys;
 pub mod webhook_secret;
+
+use channel::Channel;
+use model::Model;
+use model_pattern::ModelPattern;
+use pattern_models::PatternModels;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// All platform models and all channels, by name.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    models: BTreeMap<Arc<str>, Arc<Model>>,
+    by_pattern: PatternModels,
+    channels: BTreeMap<Arc<str>, Arc<Channel>>,
+}
+
+impl Catalog {
+    pub fn new(
+        channels: Vec<Arc<Channel>>,
+        models: impl IntoIterator<Item = Model>,
+        by_pattern: PatternModels,
+    ) -> Self {
+        Self {
+            models: models
+                .into_iter()
+                .map(|model| (model.name.clone(), Arc::new(model)))
+                .collect(),
+            by_pattern,
+            channels: channels
+                .into_iter()
+                .map(|channel| (channel.name.clone(), channel))
+                .collect(),
+        }
+    }
+
+    /// The model of this name: a literal one, else one that a pattern serves.
+    pub fn get(&self, name: &str) -> Option<Arc<Model>> {
+        let literal = self.models.get(name).cloned();
+        literal.or_else(|| self.by_pattern.get(name))
+    }
+
+    pub fn channel(&self, name: &str) -> Option<&Arc<Channel>> {
+        self.channels.get(name)
+    }
+
+    /// All channels, in the order of their names.
+    pub fn channels(&self) -> impl Iterator<Item = &Arc<Channel>> {
+        self.channels.values()
+    }
+
+    /// All models that the configuration names, in the order of their names.
+    pub fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
+        self.models.values()
+    }
+
+    /// Whether a name that `pattern` matches is served, or might be.
+    pub fn may_serve(&self, pattern: &ModelPattern) -> bool {
+        let mut names = self.models.keys();
+        names.any(|name| pattern.matches(name)) || self.by_pattern.may_serve(pattern)
+    }
+
+    /// The models that patterns serve.
+    pub fn by_pattern(&self) -> &PatternModels {
+        &self.by_pattern
+    }
+
+    /// All models with health of their own: those that the configuration names, and those that a pattern served since the
+    /// process started.
+    pub fn models_with_health(&self) -> impl Iterator<Item = Arc<Model>> {
+        let by_pattern = self.by_pattern.served().into_iter();
+        // The configuration may name a model now that a pattern served before.
+        let by_pattern = by_pattern.filter(|model| !self.models.contains_key(&model.name));
+        self.models.values().cloned().chain(by_pattern)
+    }
+
+    /// The model's name in metrics, whose number is bounded. `is_served` says whether a provider accepted the request.
+    pub fn metric_label<'m>(&self, model: &'m Model, is_served: bool) -> &'m str {
+        match model.is_by_pattern {
+            false => &model.name,
+            true => self.by_pattern.metric_label(model, is_served),
+        }
+    }
+}

@@ -7,7 +7,6 @@ use crate::task::id::{TaskId, credential_fingerprint};
 use bytes::Bytes;
 use headgate_protocol::schema::CompiledSchema;
 use headgate_protocol::{ChannelProtocol, Protocol};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -16,15 +15,23 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Model {
     pub name: Arc<str>,
+    pub properties: Arc<ModelProperties>,
+    /// Whether the configuration does not name the model: a channel serves it by a pattern.
+    pub is_by_pattern: bool,
+    /// Every channel that serves the model, lower tiers first.
+    pub all_candidates: Arc<[Candidate]>,
+    by_protocol: Vec<(Protocol, Arc<[Candidate]>)>,
+}
+
+/// What the configuration says of a model besides its channels.
+#[derive(Debug)]
+pub struct ModelProperties {
     pub display_name: Option<String>,
     pub owned_by: String,
     /// Unix seconds; 0 if not configured.
     pub created: u64,
     /// The model's schemas by protocol, if it accepts less than the whole protocol.
     pub profiles: Vec<ModelRequestSchema>,
-    /// Every channel that serves the model, lower tiers first.
-    pub all_candidates: Arc<[Candidate]>,
-    by_protocol: Vec<(Protocol, Arc<[Candidate]>)>,
 }
 
 /// A schema that restricts a model beyond the protocol's own schema.
@@ -58,50 +65,11 @@ pub struct ChannelModel {
     pub name: Arc<str>,
     /// The name as a JSON string with quotes, to replace the value in the body.
     pub json: Bytes,
-    /// A hash of the channel and this model, which identifies the model's health on the channel.
-    pub fingerprint: u64,
+    /// A hash of the channel and this model, which identifies the model's health on the channel. `None` for a model of a
+    /// pattern that was not served yet: it has no health of its own, since callers can make up such names.
+    pub fingerprint: Option<u64>,
     /// What its requests cost; `None` if the configuration has no prices.
     pub price: Option<Arc<ModelPrice>>,
-}
-
-/// All platform models and all channels, by name.
-#[derive(Debug, Default)]
-pub struct Catalog {
-    models: BTreeMap<Arc<str>, Arc<Model>>,
-    channels: BTreeMap<Arc<str>, Arc<Channel>>,
-}
-
-impl Catalog {
-    pub fn new(channels: Vec<Arc<Channel>>, models: impl IntoIterator<Item = Model>) -> Self {
-        Self {
-            models: models
-                .into_iter()
-                .map(|model| (model.name.clone(), Arc::new(model)))
-                .collect(),
-            channels: channels
-                .into_iter()
-                .map(|channel| (channel.name.clone(), channel))
-                .collect(),
-        }
-    }
-
-    pub fn get(&self, name: &str) -> Option<&Arc<Model>> {
-        self.models.get(name)
-    }
-
-    pub fn channel(&self, name: &str) -> Option<&Arc<Channel>> {
-        self.channels.get(name)
-    }
-
-    /// All channels, in the order of their names.
-    pub fn channels(&self) -> impl Iterator<Item = &Arc<Channel>> {
-        self.channels.values()
-    }
-
-    /// All models, in the order of their names.
-    pub fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
-        self.models.values()
-    }
 }
 
 impl fmt::Debug for ModelRequestSchema {
@@ -159,6 +127,17 @@ impl Candidate {
     }
 }
 
+impl Default for ModelProperties {
+    fn default() -> Self {
+        Self {
+            display_name: None,
+            owned_by: "headgate".into(),
+            created: 0,
+            profiles: Vec::new(),
+        }
+    }
+}
+
 impl ChannelModel {
     pub fn new(name: &str, channel_fingerprint: u64) -> Self {
         let mut hasher = DefaultHasher::new();
@@ -166,7 +145,7 @@ impl ChannelModel {
         Self {
             name: name.into(),
             json: serde_json::Value::from(name).to_string().into(),
-            fingerprint: hasher.finish(),
+            fingerprint: Some(hasher.finish()),
             price: None,
         }
     }
@@ -174,7 +153,11 @@ impl ChannelModel {
 
 impl Model {
     /// A model with these candidates, which may be in any order.
-    pub fn new(name: &str, mut candidates: Vec<Candidate>) -> Self {
+    pub fn new(
+        name: &str,
+        properties: Arc<ModelProperties>,
+        mut candidates: Vec<Candidate>,
+    ) -> Self {
         candidates.sort_by_key(|candidate| candidate.channel.tier);
         let mut spoken: Vec<Protocol> = candidates
             .iter()
@@ -184,10 +167,8 @@ impl Model {
         spoken.dedup();
         Self {
             name: name.into(),
-            display_name: None,
-            owned_by: String::new(),
-            created: 0,
-            profiles: Vec::new(),
+            properties,
+            is_by_pattern: false,
             by_protocol: spoken
                 .into_iter()
                 .map(|protocol| (protocol, speaking(&candidates, protocol)))
@@ -196,9 +177,18 @@ impl Model {
         }
     }
 
+    /// The model as one that the configuration does not name.
+    #[must_use]
+    pub fn by_pattern(self) -> Self {
+        Self {
+            is_by_pattern: true,
+            ..self
+        }
+    }
+
     /// The schema that restricts the model in `protocol`, if any.
     pub fn profile(&self, protocol: Protocol) -> Option<&Arc<CompiledSchema>> {
-        let mut profiles = self.profiles.iter();
+        let mut profiles = self.properties.profiles.iter();
         let profile = profiles.find(|profile| profile.protocol == protocol)?;
         Some(&profile.schema)
     }

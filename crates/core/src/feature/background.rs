@@ -1,9 +1,9 @@
 //! Work of features in the background, beside the requests of callers.
 
 use super::FeatureTypeMap;
+use crate::catalog::Catalog;
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
-use crate::catalog::model::Catalog;
 use crate::outgoing::delivery_client::DeliveryClient;
 use crate::state::StateStore;
 use crate::subrequest::SubrequestSender;

@@ -109,7 +109,10 @@ impl ExchangeRecord {
         let trace = trace.and_then(|trace| finished.export(trace));
         // 499 if no status was sent.
         let status = self.status.map_or(499, |status| status.as_u16());
-        let model = request.model().map(|model| &*model.name);
+        let model = request.model();
+        let is_served = self.attempts > 0 && (200..300).contains(&status);
+        let model_label = model.map(|model| snapshot.catalog.metric_label(model, is_served));
+        let model = model.map(|model| &*model.name);
         let channel = self
             .candidate
             .as_ref()
@@ -118,7 +121,7 @@ impl ExchangeRecord {
             route: &route.name,
             caller: request.caller.as_ref().map(|caller| &*caller.name),
             channel,
-            model,
+            model: model_label,
             protocol: self.candidate.as_ref().and_then(|it| it.protocol),
             status,
             settlement,
@@ -132,7 +135,7 @@ impl ExchangeRecord {
             has_last_attempt_failed: self.failed_attempts.len() == self.attempts as usize,
             is_unstreamed: request.info.is_unstreamed,
         });
-        let cost = self.count_cost(gateway, request);
+        let cost = self.count_cost(gateway, request, model_label);
         gateway.metrics.creates.count(&route.name, &request.info);
         if let Some(outcome) = request.info.cache {
             gateway.metrics.response_cache.count(&route.name, outcome);
@@ -212,6 +215,7 @@ impl ExchangeRecord {
         &'a self,
         gateway: &Gateway,
         request: &RequestView,
+        model_label: Option<&str>,
     ) -> Option<(Cost, &'a str)> {
         let candidate = self.candidate.as_ref()?;
         let price = candidate.price()?;
@@ -219,7 +223,7 @@ impl ExchangeRecord {
         let priced = price.cost(request.info.usage.counted(), media);
         let labels = CostLabels {
             caller: request.caller.as_ref().map(|caller| &*caller.name),
-            model: &request.model()?.name,
+            model: model_label?,
             channel: &candidate.channel.name,
             currency: &price.currency,
         };

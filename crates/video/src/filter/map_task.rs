@@ -16,8 +16,8 @@ mod upstream_error;
 
 use crate::polls::TaskStatusFetcher;
 use bytes::Bytes;
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::egress::EgressPolicy;
-use headgate_core::catalog::model::Catalog;
 use headgate_core::catalog::public_url::PublicUrl;
 use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::{

@@ -7,8 +7,8 @@ use crate::callbacks::{
     ReceivedCallbackResult,
 };
 use bytes::Bytes;
+use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::model::Catalog;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterProvision, InvalidSettings,
 };

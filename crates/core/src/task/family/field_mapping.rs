@@ -4,7 +4,7 @@ use super::allowed_values::AllowedValues;
 use super::body_builder::RequestBodyPointer;
 use super::field_rule::FieldRule;
 use super::value_template::ValueTemplate;
-use crate::catalog::caller::ModelPattern;
+use crate::catalog::model_pattern::ModelPattern;
 use crate::task::generic::{GenericField, MediaRole};
 use serde_json::Value;
 

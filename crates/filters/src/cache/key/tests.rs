@@ -39,7 +39,7 @@ fn request() -> RequestView {
     );
     set_body(&mut request, BODY);
     request.destination = Some(RequestDestination {
-        model: Some(Arc::new(Model::new("demo", Vec::new()))),
+        model: Some(Arc::new(Model::new("demo", Arc::default(), Vec::new()))),
         candidates: [].into(),
     });
     request
@@ -132,7 +132,7 @@ fn whatever_reaches_a_provider_makes_another_key() {
         }),
         ("another model", |request| {
             request.destination = Some(RequestDestination {
-                model: Some(Arc::new(Model::new("other", Vec::new()))),
+                model: Some(Arc::new(Model::new("other", Arc::default(), Vec::new()))),
                 candidates: [].into(),
             });
         }),

@@ -37,7 +37,7 @@ impl MapTaskFilter {
         }
         let protocol = request.protocol.map(ChannelProtocol::for_caller);
         request.destination = Some(RequestDestination {
-            model: self.catalog.get(&task.model).cloned(),
+            model: self.catalog.get(&task.model),
             candidates: [Candidate::for_task(channel.clone(), &task, protocol)].into(),
         });
         request.info.subrequest_candidate = request

@@ -1,7 +1,7 @@
 //! Builds the mapping of generic request fields from a family's definition.
 
 use super::{FamilyErrors, child};
-use crate::catalog::caller::ModelPattern;
+use crate::catalog::model_pattern::ModelPattern;
 use crate::task::definition::{FieldMappingConfig, MediaMappingConfig, RequestMappingConfig};
 use crate::task::family::allowed_values::{AllowedValues, leading_number};
 use crate::task::family::body_builder::{JsonBodyBuilder, RequestBodyPointer};

@@ -1,0 +1,20 @@
+//! `models` of `routes.yaml`: what is known of platform models besides the channels that serve them.
+
+use headgate_core::scalar::one_or_more::OneOrMore;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Properties of a platform model.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelPropertiesConfig {
+    /// Display name in the model list of the messages protocol. Default: the model's name.
+    pub display_name: Option<String>,
+    /// `owned_by` in the model list. Default: headgate.
+    pub owned_by: Option<String>,
+    /// Creation time in the model list, in Unix seconds. Default: 0.
+    pub created: Option<u64>,
+    /// Rules of the model, such as `family_a/2.0`: the name of a schema in `schemas` that is applied in
+    /// addition to that of the protocol. A list if the model is served by several families. Default: none.
+    pub profile: OneOrMore,
+}

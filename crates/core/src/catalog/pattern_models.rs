@@ -1,0 +1,216 @@
+//! Models that channels serve by a pattern of their names: a name becomes a [`Model`] when a request first names it.
+
+use super::channel::Channel;
+use super::endpoint::ProviderOperationClass;
+use super::model::{Candidate, ChannelModel, Model, ModelProperties};
+use super::model_pattern::{ModelPattern, NameTemplate};
+use super::pattern_index::PatternIndex;
+use super::price_list::PatternPricing;
+use super::served_names::{RecordedName, ServedModelNames};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Longest name of a model that a pattern serves, in bytes.
+pub const MODEL_NAME_BYTES_MAX: usize = 256;
+/// Models that are kept after they were resolved. They are dropped together when there are more, since callers choose the
+/// names.
+const RESOLVED_MAX: usize = 1024;
+/// What metrics name in place of a model without a label of its own.
+pub const OTHER_MODEL: &str = "other";
+
+/// A pattern in the `models` of a channel.
+#[derive(Debug)]
+pub struct ChannelPattern {
+    pub channel: Arc<Channel>,
+    /// Platform models, with one star.
+    pub pattern: NameTemplate,
+    /// The provider's name; its star, if it has one, stands for what the pattern's does.
+    pub channel_name: NameTemplate,
+    pub pricing: PatternPricing,
+}
+
+/// The properties of models by name, in which patterns are allowed.
+#[derive(Debug, Default)]
+pub struct ModelPropertiesList {
+    literal: HashMap<Box<str>, Arc<ModelProperties>>,
+    /// The more exact ones first.
+    patterns: Vec<(ModelPattern, Arc<ModelProperties>)>,
+    default: Arc<ModelProperties>,
+}
+
+/// All models that a pattern serves.
+#[derive(Debug, Default)]
+pub struct PatternModels {
+    patterns: Vec<ChannelPattern>,
+    index: PatternIndex,
+    properties: ModelPropertiesList,
+    served: Arc<ServedModelNames>,
+    /// How many names have metrics and health of their own.
+    served_max: usize,
+    resolved: RwLock<HashMap<Arc<str>, Arc<Model>>>,
+}
+
+impl PatternModels {
+    pub fn new(
+        patterns: Vec<ChannelPattern>,
+        properties: ModelPropertiesList,
+        served: Arc<ServedModelNames>,
+        served_max: usize,
+    ) -> Self {
+        Self {
+            index: PatternIndex::new(patterns.iter().map(|one| &one.pattern)),
+            patterns,
+            properties,
+            served,
+            served_max,
+            resolved: RwLock::default(),
+        }
+    }
+
+    pub fn patterns(&self) -> &[ChannelPattern] {
+        &self.patterns
+    }
+
+    /// Whether a channel's pattern might serve a name that `pattern` matches.
+    pub fn may_serve(&self, pattern: &ModelPattern) -> bool {
+        let mut patterns = self.patterns.iter();
+        patterns.any(|one| ModelPattern::new(&one.pattern.to_string()).may_overlap(pattern))
+    }
+
+    /// The properties of the model of this name.
+    pub fn properties(&self, name: &str) -> &Arc<ModelProperties> {
+        self.properties.find(name)
+    }
+
+    /// The model of this name; `None` if no pattern serves it, or it would need a price.
+    pub fn get(&self, name: &str) -> Option<Arc<Model>> {
+        if self.patterns.is_empty() {
+            return None;
+        }
+        let resolved = self.resolved.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = resolved.get(name) {
+            return Some(model.clone());
+        }
+        drop(resolved);
+        let model = Arc::new(self.resolve(name)?);
+        let mut resolved = self
+            .resolved
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if resolved.len() >= RESOLVED_MAX {
+            resolved.clear();
+        }
+        resolved.insert(model.name.clone(), model.clone());
+        Some(model)
+    }
+
+    /// Whether a pattern matches `name`, but no channel serves it without a price.
+    pub fn lacks_price(&self, name: &str) -> bool {
+        is_model_name(name) && !self.index.find(name).is_empty() && self.candidates(name).is_empty()
+    }
+
+    /// The candidates for `name`: of the channels whose matching pattern is the longest one.
+    pub fn candidates(&self, name: &str) -> Vec<Candidate> {
+        self.candidates_with(name, true)
+    }
+
+    /// The model's name in metrics. A name gets a label of its own when `is_served` for the first time.
+    pub fn metric_label<'m>(&self, model: &'m Model, is_served: bool) -> &'m str {
+        let recorded = match is_served {
+            true => self.served.record(&model.name, self.served_max),
+            false if self.served.contains(&model.name) => RecordedName::Known,
+            false => RecordedName::Refused,
+        };
+        if recorded == RecordedName::Added {
+            // The next request finds it with health of its own.
+            let resolved = self.resolved.write();
+            resolved
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&model.name);
+        }
+        match recorded {
+            RecordedName::Known | RecordedName::Added => &model.name,
+            RecordedName::Refused => OTHER_MODEL,
+        }
+    }
+
+    /// The models that were served since the process started and that a pattern still serves.
+    pub fn served(&self) -> Vec<Arc<Model>> {
+        if self.patterns.is_empty() {
+            return Vec::new();
+        }
+        let names = self.served.all();
+        names.iter().filter_map(|name| self.get(name)).collect()
+    }
+
+    fn resolve(&self, name: &str) -> Option<Model> {
+        if !is_model_name(name) {
+            return None;
+        }
+        let is_served = self.served.contains(name);
+        let candidates = self.candidates_with(name, is_served);
+        if candidates.is_empty() {
+            return None;
+        }
+        let properties = self.properties.find(name).clone();
+        Some(Model::new(name, properties, candidates).by_pattern())
+    }
+
+    fn candidates_with(&self, name: &str, has_health: bool) -> Vec<Candidate> {
+        let matching = self.index.find(name).into_iter();
+        let candidates = matching.filter_map(|index| {
+            let ChannelPattern {
+                channel,
+                pattern,
+                channel_name,
+                pricing,
+            } = &self.patterns[index];
+            let price = pricing.price(name)?;
+            let there = channel_name.fill(pattern.capture(name)?);
+            let mut model = ChannelModel::new(&there, channel.fingerprint);
+            model.price = price;
+            if !has_health {
+                model.fingerprint = None;
+            }
+            (!there.is_empty()).then(|| Candidate {
+                channel: channel.clone(),
+                model: Some(model),
+                protocol: None,
+                key: None,
+                is_bound: false,
+                is_preferred: false,
+                endpoint: ProviderOperationClass::Generation,
+            })
+        });
+        candidates.collect()
+    }
+}
+
+impl ModelPropertiesList {
+    /// Adds the properties of a model, or of all models that a pattern matches.
+    pub fn insert(&mut self, name: &str, properties: Arc<ModelProperties>) {
+        let pattern = ModelPattern::new(name);
+        if pattern.has_star() {
+            self.patterns.push((pattern, properties));
+            self.patterns
+                .sort_by_key(|(pattern, _)| Reverse(pattern.literal_len()));
+        } else {
+            self.literal.insert(name.into(), properties);
+        }
+    }
+
+    /// The properties of the model's own name, else those of the longest pattern that matches.
+    pub fn find(&self, name: &str) -> &Arc<ModelProperties> {
+        self.literal.get(name).unwrap_or_else(|| {
+            let mut patterns = self.patterns.iter();
+            let found = patterns.find(|(pattern, _)| pattern.matches(name));
+            found.map_or(&self.default, |(_, properties)| properties)
+        })
+    }
+}
+
+/// Whether a pattern may serve `name`: it is not too long, and has no control characters.
+fn is_model_name(name: &str) -> bool {
+    name.len() <= MODEL_NAME_BYTES_MAX && !name.chars().any(char::is_control)
+}
