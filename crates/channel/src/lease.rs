@@ -6,6 +6,7 @@ use super::health::{HealthPermit, HealthTracker, policy_of_sole_credential};
 use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::{AttemptFailure, AttemptOutcome, HealthScope};
 use super::permit::ChannelPermit;
+use headgate_core::catalog::affinity::AffinityOutcome;
 use headgate_core::catalog::credential::{Credential, CredentialSecret};
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
@@ -20,6 +21,8 @@ pub struct ChannelLease {
     pub candidate: Candidate,
     /// The index of the channel's credential; `None` if the channel has none.
     pub key: Option<usize>,
+    /// Why this channel; `None` if the request has no affinity key.
+    pub affinity: Option<AffinityOutcome>,
     load: Arc<ChannelLoad>,
     /// `None` once it was taken.
     concurrency: Option<ChannelPermit>,
@@ -51,11 +54,20 @@ impl ChannelLease {
             channels: channels.clone(),
             candidate: candidate.clone(),
             key,
+            affinity: None,
             concurrency: Some(ChannelPermit::new(channels, &load)),
             load,
             permits,
             began,
             is_reported: false,
+        }
+    }
+
+    /// Counts the use for its caller, as long as it counts for the channel.
+    pub(super) fn count_for_caller(&mut self, caller: &Arc<str>) {
+        let loads = &self.channels.caller_loads;
+        if let Some(permit) = &mut self.concurrency {
+            permit.caller = Some(loads.begin(caller, self.candidate.channel.fingerprint));
         }
     }
 

@@ -4,6 +4,8 @@ pub mod active_probe;
 pub mod address_cache;
 pub mod attempt_statistics;
 pub mod availability;
+pub mod balancing;
+mod caller_loads;
 pub mod clock;
 pub mod drain;
 mod drained_channels;

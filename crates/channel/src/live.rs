@@ -1,6 +1,7 @@
 //! The live state of all channels, by fingerprint, so that it survives a reload.
 
 use super::attempt_statistics::{AttemptStatistics, AttemptStatisticsSummary};
+use super::caller_loads::CallerLoads;
 use super::clock::MonotonicTime;
 use super::drained_channels::DrainedChannels;
 use super::health::HealthTracker;
@@ -27,6 +28,7 @@ pub struct ChannelStates {
     statistics: RwLock<FingerprintMap<Arc<AttemptStatistics>>>,
     retained: Mutex<CatalogsInUse>,
     pub(super) drained: DrainedChannels,
+    pub(super) caller_loads: Arc<CallerLoads>,
     /// Notified when a channel is below its limits again.
     pub freed: Notify,
     pub(super) metrics: Arc<Metrics>,
@@ -70,6 +72,7 @@ impl ChannelStates {
             statistics: RwLock::default(),
             retained: Mutex::default(),
             drained: DrainedChannels::default(),
+            caller_loads: Arc::default(),
             freed: Notify::new(),
             metrics,
         }

@@ -1,5 +1,6 @@
 //! The concurrency permit of an attempt: what it occupies of its channel's `concurrent` limit.
 
+use super::caller_loads::CallerLoadGuard;
 use super::live::{ChannelLoad, ChannelStates};
 use std::sync::Arc;
 
@@ -8,6 +9,8 @@ use std::sync::Arc;
 pub struct ChannelPermit {
     channels: Arc<ChannelStates>,
     load: Arc<ChannelLoad>,
+    /// Counts the request for its caller; `None` without affinity.
+    pub(super) caller: Option<CallerLoadGuard>,
 }
 
 impl ChannelPermit {
@@ -16,6 +19,7 @@ impl ChannelPermit {
         Self {
             channels: channels.clone(),
             load: load.clone(),
+            caller: None,
         }
     }
 }

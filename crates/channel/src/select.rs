@@ -7,10 +7,15 @@
 //! If every candidate is in cool-down, the first attempt goes to the one of the lowest tier whose cool-down ends first,
 //! unless its provider sent Retry-After or refused the credential: the provider's own error is more useful than one of
 //! the gateway, and often the request succeeds.
+//!
+//! A request with an affinity key does not draw: its key orders the candidates.
+
+mod affinity;
 
 #[cfg(test)]
 pub(super) mod tests;
 
+use super::balancing::LoadBalancing;
 use super::clock::MonotonicTime;
 use super::health::{HealthPermit, HealthTracker};
 use super::health_status::HealthStatus;
@@ -27,7 +32,7 @@ use std::time::Duration;
 const DRAWS_MAX: usize = 8;
 
 impl ChannelStates {
-    /// Takes a lease of the candidate to try next.
+    /// Takes a lease of the candidate to try next, for a request for which any candidate is as good as another.
     ///
     /// # Errors
     /// The reasons why no candidate can be used.
@@ -37,13 +42,41 @@ impl ChannelStates {
         tried: &[Arc<str>],
         now: MonotonicTime,
     ) -> Result<ChannelLease, NoUsableChannel> {
+        self.choose_balanced(&LoadBalancing::default(), candidates, tried, now)
+    }
+
+    /// Takes a lease of the candidate to try next.
+    ///
+    /// # Errors
+    /// The reasons why no candidate can be used.
+    pub fn choose_balanced(
+        self: &Arc<Self>,
+        balancing: &LoadBalancing,
+        candidates: &[Candidate],
+        tried: &[Arc<str>],
+        now: MonotonicTime,
+    ) -> Result<ChannelLease, NoUsableChannel> {
         for _ in 0..DRAWS_MAX {
             let usable = self.usable(candidates, tried, now);
-            let Some(drawn) = draw(&usable, random_below) else {
+            let affinity = balancing.affinity.as_ref();
+            let affinity = affinity.filter(|_| usable.iter().all(CandidateWithLoad::is_any));
+            let drawn = match affinity {
+                None => draw(&usable, random_below),
+                Some(affinity) => self.first_in_order(affinity, &usable),
+            };
+            let Some(drawn) = drawn else {
                 break;
             };
             let load = drawn.load.clone();
-            if let Some(lease) = self.begin(drawn.candidate, load, now, HealthTracker::try_use) {
+            let outcome = affinity.map(|affinity| {
+                self.affinity_outcome(affinity, drawn.candidate, candidates, tried, now)
+            });
+            let lease = self.begin(drawn.candidate, load, now, HealthTracker::try_use);
+            if let Some(mut lease) = lease {
+                lease.affinity = outcome;
+                if let Some(caller) = affinity.and_then(|affinity| affinity.caller.as_ref()) {
+                    lease.count_for_caller(caller);
+                }
                 return Ok(lease);
             }
         }
@@ -292,6 +325,11 @@ struct CandidateWithLoad<'c> {
 }
 
 impl CandidateWithLoad<'_> {
+    /// Whether it is a candidate by its model alone, and not by an id in the request.
+    fn is_any(&self) -> bool {
+        !self.candidate.is_preferred && !self.candidate.is_bound
+    }
+
     fn weight(&self) -> u32 {
         u32::from(self.candidate.channel.weight)
     }

@@ -3,6 +3,7 @@
 //! Text → located tree (`syntax`, `node`) → values (`expand`) → check (`check`, `explain`) → types (`routes`).
 
 pub mod admin;
+pub mod affinity;
 pub mod channel_errors;
 pub mod channels;
 mod check;

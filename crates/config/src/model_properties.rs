@@ -1,5 +1,6 @@
 //! `models` of `routes.yaml`: what is known of platform models besides the channels that serve them.
 
+use super::affinity::AffinityConfig;
 use headgate_core::scalar::one_or_more::OneOrMore;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,4 +18,7 @@ pub struct ModelPropertiesConfig {
     /// Rules of the model, such as `family_a/2.0`: the name of a schema in `schemas` that is applied in
     /// addition to that of the protocol. A list if the model is served by several families. Default: none.
     pub profile: OneOrMore,
+    /// Which requests go to the same channel, so that its provider has their prompts in its cache. Default: none, any
+    /// channel gets any request.
+    pub affinity: Option<AffinityConfig>,
 }

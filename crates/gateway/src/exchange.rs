@@ -9,6 +9,7 @@ pub(super) mod evaluate;
 mod examine_body;
 mod first_events;
 mod keep_alive;
+mod load_balancing;
 mod parse_body;
 mod peeked_body;
 pub(super) mod prepare;

@@ -149,6 +149,7 @@ impl<'a> UnroutedRequest<'a> {
             cost: None,
             response_id: None,
             upstream_request_id: None,
+            affinity: None,
             idempotency: None,
             cache: None,
             callouts: CalloutSummary::default(),

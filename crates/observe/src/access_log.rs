@@ -69,6 +69,8 @@ pub struct AccessLogEntry<'a> {
     pub response_id: Option<&'a str>,
     /// The provider's request id in the last attempt.
     pub upstream_request_id: Option<&'a HeaderValue>,
+    /// Whether the own channel of the request's session served it, or why another one.
+    pub affinity: Option<&'static str>,
     /// What became of the caller's idempotency key.
     pub idempotency: Option<&'static str>,
     /// What the response cache did.
@@ -163,6 +165,7 @@ impl AccessLogEntry<'_> {
         write_text(line, field_name!("model"), self.model);
         write_text(line, field_name!("channel"), self.channel);
         write_text(line, field_name!("channel_model"), self.channel_model);
+        write_text(line, field_name!("affinity"), self.affinity);
     }
 
     fn write_response(&self, line: &mut JsonLineWriter<'_>) {

@@ -1,5 +1,6 @@
 //! Metrics of channels: availability, cool-downs, probes, refused credentials, and retries denied by the retry budget.
 
+use headgate_core::catalog::affinity::AffinityOutcome;
 use headgate_core::feature::metrics::registered;
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Metrics of channels, for alerts.
 pub struct ChannelMetrics {
+    affinity: IntCounterVec,
     cool_downs: IntCounterVec,
     credentials: FlagGauges,
     retries_denied: IntCounter,
@@ -32,6 +34,16 @@ impl ChannelMetrics {
 
     pub(super) fn new(registry: &Registry) -> Self {
         Self {
+            affinity: registered(
+                registry,
+                IntCounterVec::new(
+                    Opts::new(
+                        "headgate_affinity_requests_total",
+                        "Finished requests with an affinity key, by whether their own channel served them, or why another one did.",
+                    ),
+                    &["model", "channel", "result"],
+                ),
+            ),
             cool_downs: registered(
                 registry,
                 IntCounterVec::new(
@@ -78,6 +90,13 @@ impl ChannelMetrics {
                 &["model"],
             ),
         }
+    }
+
+    /// Counts a finished request with an affinity key. Model and channel are names of the configuration.
+    pub fn affinity(&self, model: &str, channel: &str, outcome: AffinityOutcome) {
+        self.affinity
+            .with_label_values(&[model, channel, outcome.name()])
+            .inc();
     }
 
     pub fn cool_down(&self, channel: &str, why: &str) {

@@ -4,12 +4,14 @@
 //! does not know are named by their type, without their content.
 
 mod parts;
+mod prefix;
 mod request;
 mod response;
 mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use prefix::each_prefix_value;
 pub use request::{RequestMessages, request_messages};
 pub use response::response_text;
 pub use stream::StreamMessageCollector;
@@ -76,6 +78,8 @@ struct TextAllowance {
 /// Where requests and responses of a protocol have messages.
 #[derive(Clone, Copy, Debug)]
 pub struct ConversationShape {
+    /// The member with the tools that the model may call.
+    pub tools: &'static str,
     /// The member with instructions that are no message.
     pub instructions: Option<&'static str>,
     /// The member with the messages of a request.

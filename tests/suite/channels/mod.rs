@@ -1,5 +1,6 @@
 //! Tests of channels and providers: selection, connections, and faults.
 
+mod affinity;
 mod channel_state;
 mod channels_page;
 mod confirmations;

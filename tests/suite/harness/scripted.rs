@@ -29,12 +29,17 @@ struct ResponseScript {
     ended: AtomicUsize,
 }
 
+/// Makes a response of a request, as text.
+pub type ResponseFunction = Arc<dyn Fn(&str) -> Vec<u8> + Send + Sync>;
+
 /// An action after a request was received; after the last one, the next request is read.
 #[derive(Clone)]
 pub enum ScriptedResponse {
     Send(Vec<u8>),
     /// Sends the result of this function of the request.
     Answer(fn(&str) -> Vec<u8>),
+    /// Sends the result of this function of the request, which may remember earlier ones.
+    Call(ResponseFunction),
     Wait(Duration),
     /// Waits until the client closes the connection.
     Hang,
@@ -148,6 +153,11 @@ async fn play(mut stream: TcpStream, script: &ResponseScript) {
         for act in turn.as_ref().unwrap_or(&script.acts) {
             match act {
                 ScriptedResponse::Answer(answer) => {
+                    if stream.write_all(&answer(&asked)).await.is_err() {
+                        return;
+                    }
+                }
+                ScriptedResponse::Call(answer) => {
                     if stream.write_all(&answer(&asked)).await.is_err() {
                         return;
                     }

@@ -31,7 +31,7 @@ pub(crate) fn channel(name: &str, weight: u16, tier: u8) -> Channel {
     }
 }
 
-fn candidate(channel: Channel) -> Candidate {
+pub(crate) fn candidate(channel: Channel) -> Candidate {
     Candidate {
         model: Some(ChannelModel::new("m", channel.fingerprint)),
         protocol: None,

@@ -1,6 +1,7 @@
 //! A snapshot: the immutable routes, chains, callers, models and channels of one revision of the configuration.
 
 pub mod admin;
+mod affinity;
 mod callback_keys;
 mod callers;
 pub mod certificate_expiry;
@@ -258,9 +259,15 @@ pub fn build_loaded(
         &mut problems,
     );
     let schemas = schema_cache::SchemaCache::new(folder);
-    let profiles = models::ProfileLookup {
-        schemas: &schemas,
-        protocols: &protocols,
+    let lookups = models::ModelLookups {
+        profiles: models::ProfileLookup {
+            schemas: &schemas,
+            protocols: &protocols,
+        },
+        affinity: &affinity::AffinitySecretSource {
+            task_keys: tasks.keys.as_ref(),
+            state: &state,
+        },
     };
     let declared = callers;
     let declared_names = models::DeclaredModelNames {
@@ -272,7 +279,7 @@ pub fn build_loaded(
         names: &shared.served_models,
         most: server.limits.pattern_models,
     };
-    let catalog = models::build(channels, declared_names, served, profiles, &mut problems);
+    let catalog = models::build(channels, declared_names, served, lookups, &mut problems);
     let catalog = Arc::new(catalog);
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
     let filters = shared.list.filters();

@@ -1,8 +1,10 @@
 //! Builds the catalog of platform models from the channels that serve them.
 
 use super::ProblemCollector;
+use super::affinity::AffinitySecretSource;
 use super::channel_models::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
+use crate::affinity::AffinityConfig;
 use crate::model_properties::ModelPropertiesConfig;
 use crate::prices::PricesConfig;
 use crate::routes::CallerConfig;
@@ -39,7 +41,7 @@ pub(crate) fn build(
     served: Vec<ChannelWithModels>,
     names: DeclaredModelNames<'_>,
     limit: ServedModelLimit<'_>,
-    profiles: ProfileLookup<'_>,
+    lookups: ModelLookups<'_>,
     problems: &mut ProblemCollector<'_>,
 ) -> Catalog {
     let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
@@ -65,7 +67,7 @@ pub(crate) fn build(
         }
         channels.push(channel);
     }
-    let properties = properties(names.models, profiles, problems);
+    let properties = properties(names.models, lookups, problems);
     let by_pattern = PatternModels::new(patterns, properties, limit.names.clone(), limit.most);
     for name in names.literal() {
         if !candidates.contains_key(name) {
@@ -85,6 +87,7 @@ pub(crate) fn build(
             Model::new(&name, by_pattern.properties(&name).clone(), candidates)
         })
         .collect();
+    check_prefixes(names.models, &models, problems);
     Catalog::new(channels, models, by_pattern)
 }
 
@@ -132,10 +135,42 @@ fn warn_of_unserved(
     }
 }
 
+/// Reports affinity by prefix of models none of whose protocols has messages.
+fn check_prefixes(
+    configs: &BTreeMap<String, ModelPropertiesConfig>,
+    models: &[Model],
+    problems: &mut ProblemCollector<'_>,
+) {
+    let has_messages = |model: &Model| {
+        let mut protocols = model.protocols();
+        protocols.any(|protocol| protocol.descriptor().conversation.is_some())
+    };
+    for (name, config) in configs {
+        if !config
+            .affinity
+            .as_ref()
+            .is_some_and(AffinityConfig::is_by_prefix)
+        {
+            continue;
+        }
+        let pattern = ModelPattern::new(name);
+        let served = models.iter().filter(|model| pattern.matches(&model.name));
+        let mut served = served.peekable();
+        if served.peek().is_some() && !served.any(has_messages) {
+            let at = format!("{}/affinity/by", entry_pointer(name));
+            let reason = format!(
+                "no protocol of the channels of `{name}` has prompts of which a prefix is known"
+            );
+            let hint = "write `by: caller`, `by: {header: …}` or `by: {pointer: …}`";
+            problems.error(&at, reason, Some(hint));
+        }
+    }
+}
+
 /// The properties of models by name.
 fn properties(
     configs: &BTreeMap<String, ModelPropertiesConfig>,
-    profiles: ProfileLookup<'_>,
+    lookups: ModelLookups<'_>,
     problems: &mut ProblemCollector<'_>,
 ) -> ModelPropertiesList {
     let mut list = ModelPropertiesList::default();
@@ -145,6 +180,7 @@ fn properties(
             owned_by,
             created,
             profile: names,
+            affinity,
         } = config.clone();
         let default = ModelProperties::default();
         let at = format!("{}/profile", entry_pointer(name));
@@ -152,11 +188,22 @@ fn properties(
             display_name,
             owned_by: owned_by.unwrap_or(default.owned_by),
             created: created.unwrap_or(default.created),
-            profiles: profiles.all(&names, &at, problems),
+            profiles: lookups.profiles.all(&names, &at, problems),
+            affinity: affinity.and_then(|config| {
+                let at = format!("{}/affinity", entry_pointer(name));
+                lookups.affinity.build(&config, &at, problems)
+            }),
         });
         list.insert(name, properties);
     }
     list
+}
+
+/// What the properties of models are built with.
+#[derive(Clone, Copy)]
+pub(crate) struct ModelLookups<'a> {
+    pub profiles: ProfileLookup<'a>,
+    pub affinity: &'a AffinitySecretSource<'a>,
 }
 
 /// Looks up the profiles of models.

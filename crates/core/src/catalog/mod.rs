@@ -1,5 +1,6 @@
 //! The catalog as built: callers, models and channels. Immutable, without I/O.
 
+pub mod affinity;
 pub mod base_url;
 pub mod caller;
 pub mod channel;

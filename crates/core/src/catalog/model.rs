@@ -1,5 +1,6 @@
 //! Platform models and the channels that serve them.
 
+use super::affinity::ModelAffinity;
 use super::channel::Channel;
 use super::endpoint::ProviderOperationClass;
 use super::price::ModelPrice;
@@ -32,6 +33,8 @@ pub struct ModelProperties {
     pub created: u64,
     /// The model's schemas by protocol, if it accepts less than the whole protocol.
     pub profiles: Vec<ModelRequestSchema>,
+    /// Which requests go to the same channel; `None` if that does not matter.
+    pub affinity: Option<ModelAffinity>,
 }
 
 /// A schema that restricts a model beyond the protocol's own schema.
@@ -134,6 +137,7 @@ impl Default for ModelProperties {
             owned_by: "headgate".into(),
             created: 0,
             profiles: Vec::new(),
+            affinity: None,
         }
     }
 }

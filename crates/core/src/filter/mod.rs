@@ -2,6 +2,7 @@
 //!
 //! Each built-in filter has its own file in this folder.
 
+pub mod affinity_key;
 pub mod body;
 pub mod body_edit;
 pub mod body_limit;

@@ -145,6 +145,11 @@ impl TaskIdKeyRing {
         sealed.expect("one header is far below the limit of AES-SIV")
     }
 
+    /// A secret of all gateways with the same first key, for `purpose`: the synthetic IV of nothing.
+    pub(crate) fn derived_secret(&self, purpose: &[u8]) -> Vec<u8> {
+        self.seal_bytes(purpose, b"")
+    }
+
     /// What [`Self::seal_bytes`] sealed for `purpose`, with any of the keys; `None` for anything else.
     pub(super) fn open_bytes(&self, purpose: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let mut keys = std::iter::once(&self.first).chain(&self.others);

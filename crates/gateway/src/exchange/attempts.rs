@@ -2,6 +2,7 @@
 //!
 //! An attempt does not watch the caller: the whole loop is raced once against the caller's disconnect.
 
+use super::load_balancing::load_balancing;
 use super::prepare::prepare;
 use super::record::ExchangeRecord;
 use super::reply_plan::ReplyPlan;
@@ -15,6 +16,7 @@ use crate::upstream::client::{SendError, SendProgress};
 use crate::upstream::request::PreparedBody;
 use crate::upstream::response::UpstreamResponse;
 use crate::upstream::{ChannelWithCredential, ConnectionReusePolicy};
+use headgate_channel::balancing::LoadBalancing;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::{AttemptOutcome, FailureReason, HealthScope};
@@ -76,6 +78,7 @@ pub(super) struct AttemptLoop<'e> {
     pub(super) policy: RetryPolicy,
     pub(super) wait_times: ExchangeWaitRecorder,
     detachment: CallerDetachmentFlag,
+    balancing: LoadBalancing,
     candidates: Arc<[Candidate]>,
     tried: Vec<Arc<str>>,
     /// Whether an error that only its text or its status explains has led to a failover.
@@ -102,6 +105,7 @@ impl Exchange<'_> {
         let (method, path) = (&self.request.method, &*self.request.path);
         let class = ProviderOperationClass::for_request(method, path, names_model);
         self.downstream.detachment = detachment.clone();
+        let balancing = load_balancing(&self.request, &candidates);
         let mut attempts = AttemptLoop {
             gateway: self.gateway,
             snapshot: &self.snapshot,
@@ -111,6 +115,7 @@ impl Exchange<'_> {
             policy: self.retry_policy,
             wait_times: std::mem::take(&mut self.downstream.wait_times),
             detachment,
+            balancing,
             candidates: for_endpoint(candidates, class),
             tried: Vec::new(),
             has_failed_over_inconclusively: false,
@@ -200,7 +205,10 @@ impl AttemptLoop<'_> {
             let gateway = self.gateway;
             let freed = gateway.channels.freed.notified();
             let now = MonotonicTime::now();
-            let none = match gateway.channels.choose(&self.candidates, &self.tried, now) {
+            let (candidates, tried) = (&self.candidates, &self.tried);
+            let chosen =
+                (gateway.channels).choose_balanced(&self.balancing, candidates, tried, now);
+            let none = match chosen {
                 Ok(lease) => return Ok(Some(lease)),
                 Err(_) if has_last => return Ok(None),
                 Err(none) => none,
@@ -241,6 +249,7 @@ impl AttemptLoop<'_> {
         self.request.info.attempt = self.record.attempts;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
+        self.record.affinity = lease.affinity;
         self.record.attempt_began = lease.began();
         self.begin_trace(&lease);
         if let Some(open) = &self.wait_times.open {

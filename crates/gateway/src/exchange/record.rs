@@ -7,6 +7,7 @@ use headgate_channel::clock::MonotonicTime;
 use headgate_channel::outcome::AttemptOutcome;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
+use headgate_core::catalog::affinity::AffinityOutcome;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost};
 use headgate_core::filter::body::RequestBody;
@@ -38,6 +39,8 @@ pub(crate) struct ExchangeRecord {
     pub attempt_began: MonotonicTime,
     /// Index of the channel's credential in the last attempt.
     pub key: Option<usize>,
+    /// Why the channel of the last attempt; `None` without an affinity key.
+    pub affinity: Option<AffinityOutcome>,
     pub fault: Option<Fault>,
     /// The response broke off, so that the connection must be closed.
     pub broken: bool,
@@ -58,6 +61,7 @@ impl ExchangeRecord {
             candidate: None,
             attempt_began: MonotonicTime::default(),
             key: None,
+            affinity: None,
             fault: None,
             broken: false,
             trace: None,
@@ -135,6 +139,9 @@ impl ExchangeRecord {
             has_last_attempt_failed: self.failed_attempts.len() == self.attempts as usize,
             is_unstreamed: request.info.is_unstreamed,
         });
+        if let (Some(outcome), Some(model), Some(channel)) = (self.affinity, model_label, channel) {
+            gateway.metrics.channels.affinity(model, channel, outcome);
+        }
         let cost = self.count_cost(gateway, request, model_label);
         gateway.metrics.creates.count(&route.name, &request.info);
         if let Some(outcome) = request.info.cache {
@@ -187,6 +194,7 @@ impl ExchangeRecord {
                 .upstream_request_id
                 .as_ref()
                 .or(subrequest_id.as_ref()),
+            affinity: self.affinity.map(AffinityOutcome::name),
             idempotency: request.info.idempotency.map(IdempotencyOutcome::name),
             cache: request.info.cache.map(CacheOutcome::name),
             callouts: request.info.callouts,

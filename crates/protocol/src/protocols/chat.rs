@@ -81,6 +81,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     id_events: &[],
     sealed_content: None,
     conversation: Some(ConversationShape {
+        tools: "tools",
         instructions: None,
         messages: "messages",
         response: ResponseMessages::Choices,

@@ -98,6 +98,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         has_signature_events: true,
     }),
     conversation: Some(ConversationShape {
+        tools: "tools",
         instructions: Some("system"),
         messages: "messages",
         response: ResponseMessages::One {

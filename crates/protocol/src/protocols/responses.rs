@@ -82,6 +82,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         has_signature_events: false,
     }),
     conversation: Some(ConversationShape {
+        tools: "tools",
         instructions: Some("instructions"),
         messages: "input",
         response: ResponseMessages::One {
