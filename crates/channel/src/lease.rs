@@ -67,7 +67,8 @@ impl ChannelLease {
     pub(super) fn count_for_caller(&mut self, caller: &Arc<str>) {
         let loads = &self.channels.caller_loads;
         if let Some(permit) = &mut self.concurrency {
-            permit.caller = Some(loads.begin(caller, self.candidate.channel.fingerprint));
+            let guard = loads.begin(caller, self.candidate.channel.fingerprint);
+            permit.caller = Some(Box::new(guard));
         }
     }
 
@@ -127,7 +128,7 @@ impl ChannelLease {
             .candidate
             .model
             .as_ref()
-            .and_then(|model| model.fingerprint);
+            .and_then(|model| model.fingerprint());
         if let (Some(model), ProviderOperationClass::Generation) = (model, self.candidate.endpoint)
         {
             let latency = self.began.until(first_byte.map_or(now, MonotonicTime::at));

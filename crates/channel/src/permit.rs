@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub struct ChannelPermit {
     channels: Arc<ChannelStates>,
     load: Arc<ChannelLoad>,
-    /// Counts the request for its caller; `None` without affinity.
-    pub(super) caller: Option<CallerLoadGuard>,
+    /// Counts the request for its caller; `None` without affinity. Boxed, since every exchange has a permit.
+    pub(super) caller: Option<Box<CallerLoadGuard>>,
 }
 
 impl ChannelPermit {

@@ -21,4 +21,25 @@ pub struct ModelPropertiesConfig {
     /// Which requests go to the same channel, so that its provider has their prompts in its cache. Default: none, any
     /// channel gets any request.
     pub affinity: Option<AffinityConfig>,
+    /// Other platform models that stand in for this one, by the cause of its failure. Default: none.
+    pub fallback: ModelFallbackConfig,
+}
+
+/// Models that stand in for a model after its channels could not serve a request: a name, or a list in the order in which they
+/// are tried.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelFallbackConfig {
+    /// For each cause that has no models of its own, except `content_policy`. Default: none.
+    pub any: OneOrMore,
+    /// The request has more tokens than the model's context. Default: those of `any`.
+    pub context_too_long: OneOrMore,
+    /// A provider's content policy refused the request; the caller's text then goes to another model. Default: none.
+    pub content_policy: OneOrMore,
+    /// No channel was available, or the last one failed, timed out or has no such model. Default: those of `any`.
+    pub unavailable: OneOrMore,
+    /// The last channel, or every channel, was at a rate limit. Default: those of `any`.
+    pub rate_limited: OneOrMore,
+    /// The provider refused the gateway's credential or its account. Default: those of `any`.
+    pub account: OneOrMore,
 }

@@ -331,14 +331,18 @@ impl Filter for CacheFilter {
         }
     }
 
+    /// The response of another model is not recorded.
+    fn on_fallback<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
+        ResponseRecording::give_up_for(request, false);
+        HookResult::done()
+    }
+
     fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
-        if let Some(recording) = request.state.take::<ResponseRecording>() {
-            let has_caller_left = matches!(
-                settlement,
-                ExchangeSettlement::ClientCancelled | ExchangeSettlement::WriteTimeout
-            );
-            recording.give_up(has_caller_left);
-        }
+        use ExchangeSettlement::{ClientCancelled, WriteTimeout};
+        ResponseRecording::give_up_for(
+            request,
+            matches!(settlement, ClientCancelled | WriteTimeout),
+        );
     }
 }
 

@@ -216,6 +216,12 @@ impl Filter for MirrorFilter {
         HookResult::next()
     }
 
+    /// What another model serves is not compared.
+    fn on_fallback<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
+        request.state.take::<RequestMirrorState>();
+        HookResult::done()
+    }
+
     /// The first attempt begins when all filters have accepted the request.
     fn on_attempt<'a>(
         &'a self,

@@ -119,14 +119,76 @@ impl Filter for RateLimitFilter {
         })
     }
 
+    /// Reserves what the limits of the model that stands in ask for, besides what is reserved for the first one.
+    fn on_fallback<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
+        let (Some(caller), Some(model)) = (request.caller.clone(), request.model().cloned()) else {
+            return HookResult::done();
+        };
+        if caller.limits.for_model_alone(&model).is_empty() {
+            return HookResult::done();
+        }
+        HookResult::later(async move {
+            let limits = caller.limits.for_model_alone(&model);
+            let estimate = self.estimate(request, limits);
+            let demand = AdmissionRequest {
+                limits,
+                tokens: estimate.total(),
+            };
+            let admission = self.state.admit(&demand).get().await;
+            self.decide_on_fallback(request, limits, estimate, admission)
+        })
+    }
+
     fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
+        if let Some(FallbackReservations(reservations)) = request.state.take() {
+            for reservation in reservations {
+                reservation.settle(&request.info, settlement);
+            }
+        }
         if let Some(reservation) = request.state.take::<EstimateReservation>() {
             reservation.settle(&request.info, settlement);
         }
     }
 }
 
+/// What is reserved for models that stand in for the one that the request names.
+#[derive(Default)]
+struct FallbackReservations(Vec<EstimateReservation>);
+
 impl RateLimitFilter {
+    fn decide_on_fallback(
+        &self,
+        request: &mut RequestView,
+        limits: &[AdmissionLimit],
+        estimate: TokenEstimate,
+        admission: Result<AdmissionResult, StoreUnavailable>,
+    ) -> Result<(), Fault> {
+        let AdmissionResult {
+            limit_statuses,
+            decision,
+        } = match admission {
+            Ok(admission) => admission,
+            Err(unavailable) => {
+                return self.decide_without_store(request, unavailable).map(|_| ());
+            }
+        };
+        match decision {
+            AdmissionDecision::Granted(ticket) => {
+                let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
+                let mut all: FallbackReservations = request.state.take().unwrap_or_default();
+                all.0.push(reservation);
+                request.state.set(all);
+                Ok(())
+            }
+            AdmissionDecision::Refused { limit, retry_after } => Err(headers::refusal(
+                &limits[limit],
+                estimate.total(),
+                limit_statuses[limit].remaining,
+                retry_after,
+            )),
+        }
+    }
+
     fn decide(
         &self,
         request: &mut RequestView,

@@ -129,6 +129,10 @@ impl Filter for RouteModelFilter {
         }
     }
 
+    fn on_fallback<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
+        HookResult::Ready(keep_accepting(request))
+    }
+
     fn on_attempt<'a>(
         &'a self,
         request: &'a RequestView,

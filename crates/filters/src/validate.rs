@@ -90,6 +90,14 @@ impl Filter for ValidateBodySchemaFilter {
     ) -> Result<(), Fault> {
         self.check(edited.document, self.profile(request), None)
     }
+
+    fn on_fallback<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
+        let checked = match self.profile(request) {
+            Some(profile) => self.check(request.body.scanned(), Some(profile), request.body.form()),
+            None => Ok(()),
+        };
+        HookResult::Ready(checked)
+    }
 }
 
 impl ValidateBodySchemaFilter {

@@ -152,6 +152,7 @@ impl<'a> UnroutedRequest<'a> {
             affinity: None,
             idempotency: None,
             cache: None,
+            fallback: None,
             callouts: CalloutSummary::default(),
             trace: None,
             fault: Some(fault),

@@ -73,6 +73,8 @@ pub struct AccessLogEntry<'a> {
     pub affinity: Option<&'static str>,
     /// What became of the caller's idempotency key.
     pub idempotency: Option<&'static str>,
+    /// The model that the request named and the cause, if another model stood in.
+    pub fallback: Option<(&'a str, &'static str)>,
     /// What the response cache did.
     pub cache: Option<&'static str>,
     pub callouts: CalloutSummary,
@@ -254,6 +256,13 @@ impl AccessLogEntry<'_> {
         }
         write_text(line, field_name!("idempotency"), self.idempotency);
         write_text(line, field_name!("cache"), self.cache);
+        if let Some((requested, cause)) = self.fallback {
+            line.text(
+                field_name!("requested_model"),
+                &bounded(requested, SHORT_BYTES_MAX),
+            );
+            line.text(field_name!("fallback_cause"), cause);
+        }
     }
 
     fn write_callouts(&self, line: &mut JsonLineWriter<'_>) {

@@ -9,6 +9,7 @@ use super::certificate_metrics::CertificateMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::cost_metrics::CostMetrics;
 use super::create_metrics::PaidCreateMetrics;
+use super::fallback_metrics::FallbackMetrics;
 use super::finished_exchange::FinishedExchange;
 use super::open_requests::OpenRequests;
 use super::process_metrics::ProcessMetrics;
@@ -72,6 +73,7 @@ pub struct Metrics {
     pub channels: ChannelMetrics,
     pub costs: CostMetrics,
     pub creates: PaidCreateMetrics,
+    pub fallbacks: FallbackMetrics,
     pub response_cache: ResponseCacheMetrics,
     pub spool: SpoolMetrics,
     pub traces: TraceExportMetrics,
@@ -209,6 +211,7 @@ impl Metrics {
             time: WaitTimeMetrics::new(&registry),
             costs: CostMetrics::new(&registry),
             creates: PaidCreateMetrics::new(&registry),
+            fallbacks: FallbackMetrics::new(&registry),
             response_cache: ResponseCacheMetrics::new(&registry),
             spool: SpoolMetrics::new(&registry),
             traces: TraceExportMetrics::new(&registry),

@@ -14,6 +14,7 @@ mod false_starts;
 mod false_successes;
 mod five_channels;
 mod hostile_responses;
+mod model_fallback;
 mod model_patterns;
 mod probes;
 mod provider_errors;

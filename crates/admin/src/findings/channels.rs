@@ -40,7 +40,7 @@ pub(super) fn findings(
         let is_served = is_served(&model, channels, now);
         for candidate in model.all_candidates.iter() {
             let there = candidate.model.as_ref();
-            let Some(fingerprint) = there.and_then(|there| there.fingerprint) else {
+            let Some(fingerprint) = there.and_then(|there| there.fingerprint()) else {
                 continue;
             };
             let report = channels.health_report(fingerprint, now);
@@ -63,7 +63,7 @@ pub(super) fn findings(
 /// Whether any channel has served the model within the span of the statistics.
 fn is_served(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> bool {
     let candidates = model.all_candidates.iter();
-    let mut there = candidates.filter_map(|candidate| candidate.model.as_ref()?.fingerprint);
+    let mut there = candidates.filter_map(|candidate| candidate.model.as_ref()?.fingerprint());
     there.any(|fingerprint| {
         let summary = channels.attempt_summary(fingerprint, now);
         summary.latency.is_some()

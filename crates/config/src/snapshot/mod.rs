@@ -13,6 +13,7 @@ mod client_address;
 mod credentials;
 mod egress;
 pub mod failover;
+mod fallbacks;
 mod families;
 pub mod models;
 pub mod pem;

@@ -1,9 +1,9 @@
 //! Builds the catalog of platform models from the channels that serve them.
 
-use super::ProblemCollector;
 use super::affinity::AffinitySecretSource;
 use super::channel_models::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
+use super::{ProblemCollector, fallbacks};
 use crate::affinity::AffinityConfig;
 use crate::model_properties::ModelPropertiesConfig;
 use crate::prices::PricesConfig;
@@ -88,7 +88,11 @@ pub(crate) fn build(
         })
         .collect();
     check_prefixes(names.models, &models, problems);
-    Catalog::new(channels, models, by_pattern)
+    let catalog = Catalog::new(channels, models, by_pattern);
+    if problems.errors() == 0 {
+        fallbacks::check(names.models, &catalog, problems);
+    }
+    catalog
 }
 
 impl<'a> DeclaredModelNames<'a> {
@@ -181,6 +185,7 @@ fn properties(
             created,
             profile: names,
             affinity,
+            fallback,
         } = config.clone();
         let default = ModelProperties::default();
         let at = format!("{}/profile", entry_pointer(name));
@@ -193,6 +198,7 @@ fn properties(
                 let at = format!("{}/affinity", entry_pointer(name));
                 lookups.affinity.build(&config, &at, problems)
             }),
+            fallbacks: fallbacks::build(&fallback),
         });
         list.insert(name, properties);
     }

@@ -61,6 +61,11 @@ impl CallerLimits {
         self.everywhere.is_empty() && self.on_model.is_empty() && self.on_pattern.is_empty()
     }
 
+    /// The limits of a request for `model` that do not apply to all models.
+    pub fn for_model_alone(&self, model: &Model) -> &[AdmissionLimit] {
+        &self.for_model(Some(model))[self.everywhere.len()..]
+    }
+
     /// All limits of a request for `model`, always in the same order.
     pub fn for_model(&self, model: Option<&Model>) -> &[AdmissionLimit] {
         let Some(model) = model else {

@@ -8,6 +8,7 @@ pub mod client_address;
 pub mod credential;
 pub mod egress;
 pub mod endpoint;
+pub mod fallback;
 pub mod images;
 pub mod jwt_minter;
 pub mod limits;

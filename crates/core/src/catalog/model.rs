@@ -3,6 +3,7 @@
 use super::affinity::ModelAffinity;
 use super::channel::Channel;
 use super::endpoint::ProviderOperationClass;
+use super::fallback::ModelFallbacks;
 use super::price::ModelPrice;
 use crate::task::id::{TaskId, credential_fingerprint};
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use headgate_protocol::schema::CompiledSchema;
 use headgate_protocol::{ChannelProtocol, Protocol};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// A platform model, by the name that callers use.
@@ -35,6 +37,8 @@ pub struct ModelProperties {
     pub profiles: Vec<ModelRequestSchema>,
     /// Which requests go to the same channel; `None` if that does not matter.
     pub affinity: Option<ModelAffinity>,
+    /// The models that stand in for it.
+    pub fallbacks: ModelFallbacks,
 }
 
 /// A schema that restricts a model beyond the protocol's own schema.
@@ -68,9 +72,7 @@ pub struct ChannelModel {
     pub name: Arc<str>,
     /// The name as a JSON string with quotes, to replace the value in the body.
     pub json: Bytes,
-    /// A hash of the channel and this model, which identifies the model's health on the channel. `None` for a model of a
-    /// pattern that was not served yet: it has no health of its own, since callers can make up such names.
-    pub fingerprint: Option<u64>,
+    fingerprint: Option<NonZeroU64>,
     /// What its requests cost; `None` if the configuration has no prices.
     pub price: Option<Arc<ModelPrice>>,
 }
@@ -130,6 +132,23 @@ impl Candidate {
     }
 }
 
+impl ChannelModel {
+    /// A hash of the channel and this model, which identifies the model's health on the channel. `None` for a model of a
+    /// pattern that was not served yet: it has no health of its own, since callers can make up such names.
+    pub fn fingerprint(&self) -> Option<u64> {
+        self.fingerprint.map(NonZeroU64::get)
+    }
+
+    /// The model without health of its own.
+    #[must_use]
+    pub fn without_health(self) -> Self {
+        Self {
+            fingerprint: None,
+            ..self
+        }
+    }
+}
+
 impl Default for ModelProperties {
     fn default() -> Self {
         Self {
@@ -138,6 +157,7 @@ impl Default for ModelProperties {
             created: 0,
             profiles: Vec::new(),
             affinity: None,
+            fallbacks: ModelFallbacks::default(),
         }
     }
 }
@@ -149,7 +169,7 @@ impl ChannelModel {
         Self {
             name: name.into(),
             json: serde_json::Value::from(name).to_string().into(),
-            fingerprint: Some(hasher.finish()),
+            fingerprint: NonZeroU64::new(hasher.finish()),
             price: None,
         }
     }

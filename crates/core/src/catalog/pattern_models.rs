@@ -171,7 +171,7 @@ impl PatternModels {
             let mut model = ChannelModel::new(&there, channel.fingerprint);
             model.price = price;
             if !has_health {
-                model.fingerprint = None;
+                model = model.without_health();
             }
             (!there.is_empty()).then(|| Candidate {
                 channel: channel.clone(),

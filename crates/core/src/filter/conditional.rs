@@ -156,6 +156,13 @@ impl Filter for ConditionalFilter {
         }
     }
 
+    fn on_fallback<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
+        match self.runs(request) {
+            true => self.filter.on_fallback(request),
+            false => HookResult::done(),
+        }
+    }
+
     fn on_attempt<'a>(
         &'a self,
         request: &'a RequestView,

@@ -48,7 +48,7 @@ use view::{AttemptView, EventView, RequestView, ResponseView};
 ///
 /// Which hooks run, and in which order:
 ///
-/// - Request hooks (`on_head`, `on_body`, `on_attempt`) run for the filters of the request chain, in the configured
+/// - Request hooks (`on_head`, `on_body`, `on_attempt`, `on_fallback`) run for the filters of the request chain, in the configured
 ///   order.
 /// - Response hooks (`on_response_head`, `on_response_body`, `on_event`, `on_stream_end`,
 ///   `on_response_end`) run for the filters of the
@@ -111,6 +111,15 @@ pub trait Filter: Send + Sync {
         _request: &'a RequestView,
         _attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
+        HookResult::done()
+    }
+
+    /// Runs when no channel of the model could serve the request, and another model is to stand in for it: `request` has the
+    /// new destination. Drops what the filter holds for the first model, and checks what depends on the model.
+    ///
+    /// # Errors
+    /// The request cannot be sent to this model, which is passed over; the reason is for the operator.
+    fn on_fallback<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a, ()> {
         HookResult::done()
     }
 

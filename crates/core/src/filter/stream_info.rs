@@ -2,13 +2,14 @@
 
 use super::LocalReply;
 use crate::callout::CallOutcome;
-use crate::catalog::model::Candidate;
+use crate::catalog::fallback::FallbackCause;
+use crate::catalog::model::{Candidate, Model};
 use crate::state::admission::LimitKind;
 use crate::subrequest::UpstreamRequestIdSlot;
 use headgate_protocol::error_class::ErrorClassification;
 use headgate_protocol::usage::TokenUsage;
 use http::HeaderValue;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What the exchange and its filters learned. Data that only one filter uses is in
@@ -68,6 +69,23 @@ pub struct CalloutSummary {
     pub is_response_unchecked: bool,
     /// How long they took together, in microseconds.
     total_us: u32,
+}
+
+/// A model that another one stands in for; in [`RequestFilterValues`](super::state::RequestFilterValues), as few exchanges have
+/// one.
+#[derive(Clone, Debug)]
+pub struct ModelFallback {
+    /// The model that the request named.
+    pub requested: Arc<Model>,
+    /// Why the last model before this one could not serve the request.
+    pub cause: FallbackCause,
+}
+
+impl ModelFallback {
+    /// The names of the model that the request named, and of the cause.
+    pub fn names(&self) -> (&str, &'static str) {
+        (&self.requested.name, self.cause.name())
+    }
 }
 
 /// Token usage of a response.

@@ -5,7 +5,7 @@ use crate::response_cache::{
     CacheKey, CachedResponse, CoalescingLeader, CoalescingOutcome, RecordingMemoryReservation,
 };
 use bytes::{Bytes, BytesMut};
-use headgate_core::filter::view::{EventAction, ResponseBodyKind};
+use headgate_core::filter::view::{EventAction, RequestView, ResponseBodyKind};
 use headgate_core::state::calendar::unix_ms;
 use headgate_protocol::ids::CreatedIds;
 use headgate_protocol::json::{JsonDocument, JsonLimits, ValueKind};
@@ -124,6 +124,13 @@ impl ResponseRecording {
                 self.record(headers, &events, filter);
             }
             _ => self.finish(CoalescingOutcome::NotRecorded),
+        }
+    }
+
+    /// Gives up the recording of the response to `request`, if there is one.
+    pub fn give_up_for(request: &mut RequestView, has_caller_left: bool) {
+        if let Some(recording) = request.state.take::<Self>() {
+            recording.give_up(has_caller_left);
         }
     }
 

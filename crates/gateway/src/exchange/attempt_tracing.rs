@@ -1,6 +1,7 @@
 //! Records attempts for the trace of their exchange. Without `tracing` in the configuration, nothing.
 
-use super::attempts::{AttemptLoop, AttemptVerdict};
+use super::attempt_verdict::AttemptVerdict;
+use super::attempts::AttemptLoop;
 use super::tracing_record::upstream_id;
 use crate::upstream::response::UpstreamResponse;
 use headgate_channel::lease::ChannelLease;

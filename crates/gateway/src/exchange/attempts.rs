@@ -2,10 +2,11 @@
 //!
 //! An attempt does not watch the caller: the whole loop is raced once against the caller's disconnect.
 
+use super::attempt_verdict::{AttemptVerdict, FallbackReply, LeasedResponse};
 use super::load_balancing::load_balancing;
+use super::model_queue::ModelQueue;
 use super::prepare::prepare;
 use super::record::ExchangeRecord;
-use super::reply_plan::ReplyPlan;
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryPolicy};
 use super::{Exchange, capture};
 use crate::Gateway;
@@ -19,15 +20,17 @@ use crate::upstream::{ChannelWithCredential, ConnectionReusePolicy};
 use headgate_channel::balancing::LoadBalancing;
 use headgate_channel::clock::MonotonicTime;
 use headgate_channel::lease::ChannelLease;
-use headgate_channel::outcome::{AttemptOutcome, FailureReason, HealthScope};
+use headgate_channel::outcome::{AttemptOutcome, HealthScope};
 use headgate_channel::retry_budget::RetryPermit;
 use headgate_channel::unusable::NoUsableChannel;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
+use headgate_core::catalog::fallback::FallbackCause;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::stream_info::UpstreamProcessing;
 use headgate_core::filter::view::RequestView;
+use headgate_protocol::error_class::ErrorClass;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::upstream_request_id;
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -42,32 +45,6 @@ const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
 /// How often a request that waits for capacity checks the channels.
 pub(crate) const CAPACITY_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A response, with the lease of the channel that sent it.
-pub(super) struct LeasedResponse {
-    pub response: UpstreamResponse,
-    pub lease: ChannelLease,
-    /// What the caller gets of it.
-    pub plan: ReplyPlan,
-    /// Why the response counts against the channel's health.
-    pub reason: Option<FailureReason>,
-}
-
-/// Result of one attempt.
-pub(super) enum AttemptVerdict {
-    /// The caller gets this response.
-    Keep(Box<LeasedResponse>),
-    /// Another channel may be tried. If there is none, the caller gets this.
-    Next(FallbackReply),
-    /// The caller gets this error; no other channel may be tried.
-    Stop(Fault),
-}
-
-/// What the caller gets if no further attempt follows.
-pub(super) enum FallbackReply {
-    Responded(Box<LeasedResponse>),
-    Failed { fault: Fault, reason: FailureReason },
-}
-
 /// The attempts of one exchange.
 pub(super) struct AttemptLoop<'e> {
     pub(super) gateway: &'e Gateway,
@@ -78,9 +55,9 @@ pub(super) struct AttemptLoop<'e> {
     pub(super) policy: RetryPolicy,
     pub(super) wait_times: ExchangeWaitRecorder,
     detachment: CallerDetachmentFlag,
-    balancing: LoadBalancing,
-    candidates: Arc<[Candidate]>,
-    tried: Vec<Arc<str>>,
+    pub(super) balancing: LoadBalancing,
+    pub(super) candidates: Arc<[Candidate]>,
+    pub(super) tried: Vec<Arc<str>>,
     /// Whether an error that only its text or its status explains has led to a failover.
     pub(super) has_failed_over_inconclusively: bool,
     /// Progress of the current attempt.
@@ -89,6 +66,12 @@ pub(super) struct AttemptLoop<'e> {
     has_response: bool,
     /// The retry that the next attempt needs. It returns to the budget if no channel is left or nothing is sent.
     unmade_retry: Option<RetryPermit<'e>>,
+    /// The class of the endpoint that the request uses.
+    pub(super) class: ProviderOperationClass,
+    /// Why the last attempt failed, if another model may stand in.
+    pub(super) cause: Option<FallbackCause>,
+    /// Models that stand in; `None` before the first one is needed.
+    pub(super) models: Option<Box<ModelQueue>>,
 }
 
 impl Exchange<'_> {
@@ -122,6 +105,9 @@ impl Exchange<'_> {
             progress: SendProgress::Unsent,
             has_response: false,
             unmade_retry: None,
+            class,
+            cause: None,
+            models: None,
         };
         let raced = match self.upload.take() {
             None => self.downstream.race(pin!(attempts.run())).await,
@@ -142,6 +128,16 @@ impl AttemptLoop<'_> {
         self.gateway
             .budget
             .earn(self.snapshot.retries.budget_percent);
+        let ended = self.run_model().await;
+        match self.cause {
+            // Boxed, so that this rare case does not enlarge the future of every exchange.
+            Some(_) if self.has_fallback() => Box::pin(self.run_other_models(ended)).await,
+            _ => ended,
+        }
+    }
+
+    /// Tries the candidates of one model.
+    pub(super) async fn run_model(&mut self) -> Result<Box<LeasedResponse>, Fault> {
         let mut last: Option<FallbackReply> = None;
         while let Some(lease) = self.next_lease(last.is_some()).await? {
             if let Some(FallbackReply::Responded(kept)) = last.take() {
@@ -215,6 +211,10 @@ impl AttemptLoop<'_> {
             };
             let left = until.saturating_duration_since(Instant::now());
             if !none.is_full() || left.is_zero() {
+                self.cause = Some(match none.is_full() {
+                    true => FallbackCause::RateLimited,
+                    false => FallbackCause::Unavailable,
+                });
                 return Err(no_channel(&none));
             }
             // Capacity comes when another request ends, or when a rate limit window moves on.
@@ -224,7 +224,7 @@ impl AttemptLoop<'_> {
     }
 
     /// Takes one retry from the retry budget, if there is a channel for it.
-    fn may_try_again(&mut self) -> bool {
+    pub(super) fn may_try_again(&mut self) -> bool {
         let gateway = self.gateway;
         let now = MonotonicTime::now();
         if !gateway
@@ -245,6 +245,7 @@ impl AttemptLoop<'_> {
     }
 
     async fn attempt_on(&mut self, mut lease: ChannelLease) -> AttemptVerdict {
+        self.cause = None;
         self.record.attempts += 1;
         self.request.info.attempt = self.record.attempts;
         self.record.candidate = Some(lease.candidate.clone());
@@ -341,6 +342,7 @@ impl AttemptLoop<'_> {
         let decision = self
             .policy
             .decision(AttemptFailureClass::from_fault(fault.kind, progress));
+        self.note_cause(ErrorClass::ServerError, decision);
         let fault = decision.fault(fault);
         match decision.next {
             NextAttempt::Candidate => AttemptVerdict::Next(FallbackReply::Failed { fault, reason }),
@@ -350,21 +352,15 @@ impl AttemptLoop<'_> {
 }
 
 /// The candidates for requests to an endpoint of this class.
-fn for_endpoint(candidates: Arc<[Candidate]>, class: ProviderOperationClass) -> Arc<[Candidate]> {
+pub(super) fn for_endpoint(
+    candidates: Arc<[Candidate]>,
+    class: ProviderOperationClass,
+) -> Arc<[Candidate]> {
     match class {
         ProviderOperationClass::Generation => candidates,
         class => {
             let candidates = candidates.iter().cloned();
             candidates.map(|one| one.with_endpoint(class)).collect()
-        }
-    }
-}
-
-impl FallbackReply {
-    fn failure_reason(&self) -> Option<FailureReason> {
-        match self {
-            Self::Failed { reason, .. } => Some(*reason),
-            Self::Responded(kept) => kept.reason,
         }
     }
 }

@@ -4,7 +4,8 @@
 //! often send an error right after them. While another channel is left, these events are held back for a bounded time
 //! and size, so that such an error leads to a failover.
 
-use super::attempts::{AttemptLoop, AttemptVerdict, processing_by};
+use super::attempt_verdict::AttemptVerdict;
+use super::attempts::{AttemptLoop, processing_by};
 use super::examine_body::{BodyExaminationResult, protocol_to_examine};
 use super::first_events::FirstEventsResult;
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
@@ -83,7 +84,7 @@ impl AttemptLoop<'_> {
                 self.fail_foreign(response, lease, end, Some(detail))
             }
             Ok(ResponseStartResult::Body(FirstEventsResult::Error(error)))
-                if !error.class.is_callers() =>
+                if !error.class.is_callers() || self.has_fallback_for(error.class) =>
             {
                 self.fail_at_first_event(response, lease, error)
             }
@@ -200,6 +201,7 @@ impl AttemptLoop<'_> {
         let outcome = AttemptOutcome::invalid_response(response.status);
         self.record_outcome(&mut lease, outcome, detail);
         let decision = self.policy.decision(end);
+        self.note_cause(ErrorClass::ServerError, decision);
         let plan = ReplyPlan::for_foreign_response(decision, response.status);
         AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
     }
@@ -217,6 +219,7 @@ impl AttemptLoop<'_> {
         self.record_outcome(&mut lease, outcome, Some(detail));
         let end = AttemptFailureClass::ErrorEvent(error.class);
         let decision = self.decision_about(end, error.evidence);
+        self.note_cause(error.class, decision);
         let plan = ReplyPlan::for_error_event(decision, response.status);
         AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
     }
@@ -253,6 +256,7 @@ impl AttemptLoop<'_> {
         };
         let end = AttemptFailureClass::from_error(status, decided_as);
         let decision = self.decision_about(end, error.evidence);
+        self.note_cause(error.class, decision);
         let reply = ErrorReplyBody::for_response(response.kind(), body);
         let plan = ReplyPlan::for_error(decision, status, reply);
         AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)

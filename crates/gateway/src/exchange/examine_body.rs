@@ -4,7 +4,8 @@
 //! once the body has passed, and counts as a failure then (`relay_straight`).
 
 use super::Exchange;
-use super::attempts::{AttemptLoop, AttemptVerdict};
+use super::attempt_verdict::AttemptVerdict;
+use super::attempts::AttemptLoop;
 use super::peeked_body::PeekedBody;
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};
 use super::response_fault::failed_response_fault;
@@ -195,6 +196,7 @@ impl AttemptLoop<'_> {
         }
         let end = AttemptFailureClass::EmbeddedError(error.class);
         let decision = self.decision_about(end, error.evidence);
+        self.note_cause(error.class, decision);
         let protocol = lease.candidate.protocol;
         let body = match protocol.is_some_and(|it| it.descriptor().errors.is_rendered(&body)) {
             true => ErrorReplyBody::Provider(body),

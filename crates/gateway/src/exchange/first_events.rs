@@ -29,7 +29,9 @@ impl AttemptLoop<'_> {
     ) -> Result<FirstEventsResult, Fault> {
         let protocol = lease.candidate.protocol;
         match (kind, self.route.failover.buffer_first_events, protocol) {
-            _ if !self.has_other_candidate(lease) => Ok(FirstEventsResult::Content),
+            _ if !self.has_other_candidate(lease) && !self.has_fallback() => {
+                Ok(FirstEventsResult::Content)
+            }
             (ResponseBodyKind::Stream, Some(limits), Some(protocol)) => {
                 let errors = &lease.candidate.channel.errors;
                 self.buffer_first_events(response, limits, protocol, errors)

@@ -12,7 +12,7 @@ use headgate_core::catalog::model::Candidate;
 use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost};
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::stream_info::{CacheOutcome, IdempotencyOutcome};
+use headgate_core::filter::stream_info::{CacheOutcome, IdempotencyOutcome, ModelFallback};
 use headgate_core::filter::view::RequestView;
 use headgate_observe::access_log::{AccessLogEntry, FailedAttempt};
 use headgate_observe::cost_metrics::CostLabels;
@@ -197,6 +197,10 @@ impl ExchangeRecord {
             affinity: self.affinity.map(AffinityOutcome::name),
             idempotency: request.info.idempotency.map(IdempotencyOutcome::name),
             cache: request.info.cache.map(CacheOutcome::name),
+            fallback: request
+                .state
+                .get::<ModelFallback>()
+                .map(ModelFallback::names),
             callouts: request.info.callouts,
             trace,
             fault: self.fault.as_ref(),

@@ -174,7 +174,7 @@ fn a_session_leaves_a_channel_in_cool_down_and_comes_back() {
     let model = candidates[0]
         .model
         .as_ref()
-        .and_then(|model| model.fingerprint);
+        .and_then(|model| model.fingerprint());
     for fingerprint in [Some(candidates[0].channel.fingerprint), model] {
         let health = fingerprint.and_then(|fingerprint| channels.health(fingerprint));
         health.map(|health| health.reset());

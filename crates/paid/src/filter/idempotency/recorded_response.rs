@@ -73,6 +73,7 @@ pub(super) fn recorded_headers(headers: &HeaderMap) -> Vec<(String, String)> {
                 | "retry-after"
                 | "retry-after-ms"
                 | "x-headgate-attempts"
+                | "x-headgate-model"
                 | "x-request-id"
         ) || name.starts_with("x-ratelimit-")
     };
