@@ -35,8 +35,8 @@ pub fn read(config: &Value) -> Result<Conversion, String> {
     let global = GlobalSettings::read(config, &mut settings);
     let deployments = deployments::read(&config["model_list"], &global, &mut settings);
     let mut channels = grouped(deployments);
-    fallbacks::add(&global.fallbacks, &mut channels, &mut settings);
     add_aliases(config, &mut channels, &mut settings);
+    let fallbacks = fallbacks::read(&global.fallbacks, &channels, &mut settings);
     name_all(&mut channels, &mut settings);
     unsupported::remark(&mut settings);
     settings.remark_unread(|path| match path.starts_with("model_list") {
@@ -48,6 +48,7 @@ pub fn read(config: &Value) -> Result<Conversion, String> {
         caller: "master",
         key_digest: global.key_digest,
         channels,
+        fallbacks,
         max_attempts: global.max_attempts,
         cache: global.cache,
         redis: global.redis,
@@ -146,7 +147,7 @@ fn add_aliases(
             known.extend(served);
             known.sort_unstable();
             known.dedup();
-            match is_served && super::naming::is_model_name(alias) {
+            match is_served && super::naming::is_literal_model_name(alias) {
                 true => settings.converted(&path),
                 false => settings.unconverted(
                     &path,

@@ -68,10 +68,23 @@ pub fn literal(text: &str) -> String {
     text.replace('$', "$$")
 }
 
-/// Whether a model of another gateway can be one here: a name of its own, not a pattern.
+/// Whether a model of another gateway can be one here.
 pub fn is_model_name(name: &str) -> bool {
-    let is_allowed = |c: char| !c.is_control() && c != '*';
-    !name.is_empty() && name.chars().count() <= 256 && name.chars().all(is_allowed)
+    !name.is_empty() && name.chars().count() <= 256 && !name.chars().any(char::is_control)
+}
+
+/// Whether it is one, and no pattern.
+pub fn is_literal_model_name(name: &str) -> bool {
+    is_model_name(name) && !name.contains('*')
+}
+
+/// Whether `name`, a model or a pattern with one `*`, is or matches `model`.
+pub fn is_matched(name: &str, model: &str) -> bool {
+    let matches = |(before, after): (&str, &str)| {
+        let rest = model.strip_prefix(before);
+        rest.is_some_and(|rest| rest.ends_with(after))
+    };
+    name == model || name.split_once('*').is_some_and(matches)
 }
 
 /// Lower-case letters, digits and single hyphens.

@@ -61,6 +61,7 @@ pub fn read(export: Value) -> Result<Conversion, String> {
         caller: "first",
         key_digest: "CALLER_KEY_SHA256".to_owned(),
         channels,
+        fallbacks: Default::default(),
         max_attempts: None,
         cache: None,
         redis: None,

@@ -1,6 +1,8 @@
 //! A routes.yaml to be written, whichever gateway it comes from.
 
 use super::channel_draft::{ChannelDraft, MaybeSecretValue};
+use super::naming::is_matched;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A routes.yaml to be written.
 pub struct RoutesDraft {
@@ -11,6 +13,7 @@ pub struct RoutesDraft {
     /// The variable of the digest of the caller's key.
     pub key_digest: String,
     pub channels: Vec<ChannelDraft>,
+    pub fallbacks: FallbackDrafts,
     /// Maximum attempts for one request.
     pub max_attempts: Option<u64>,
     pub cache: Option<CacheDraft>,
@@ -31,6 +34,43 @@ pub struct RedisDraft {
     pub host: String,
     pub port: String,
     pub password: Option<MaybeSecretValue>,
+}
+
+/// Models that stand in for others, by model and cause.
+#[derive(Default)]
+pub struct FallbackDrafts(BTreeMap<String, BTreeMap<&'static str, Vec<String>>>);
+
+impl FallbackDrafts {
+    /// Adds a model that stands in for `model`, after those that are there.
+    pub fn add(&mut self, model: &str, cause: &'static str, target: &str) {
+        let causes = self.0.entry(model.to_owned()).or_default();
+        let targets = causes.entry(cause).or_default();
+        if !targets.iter().any(|known| known == target) {
+            targets.push(target.to_owned());
+        }
+    }
+
+    /// Whether fallbacks lead from `from` to `to`, by any cause.
+    pub fn leads(&self, from: &str, to: &str) -> bool {
+        let mut open = vec![from];
+        let mut seen = BTreeSet::new();
+        while let Some(model) = open.pop() {
+            if is_matched(to, model) {
+                return true;
+            }
+            if seen.insert(model) {
+                let fitting = self.0.iter().filter(|(name, _)| is_matched(name, model));
+                let causes = fitting.flat_map(|(_, causes)| causes.values());
+                open.extend(causes.flatten().map(String::as_str));
+            }
+        }
+        false
+    }
+
+    /// Models, each with its causes and the models that stand in.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &BTreeMap<&'static str, Vec<String>>)> {
+        self.0.iter()
+    }
 }
 
 impl RoutesDraft {

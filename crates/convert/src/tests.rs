@@ -1,5 +1,6 @@
 //! Tests of the readers and the writer together.
 
+mod model_names;
 mod redis_passwords;
 
 use super::{SourceFormat, convert};

@@ -24,6 +24,7 @@ pub fn write(routes: &RoutesDraft, settings: &SourceSettingsTracker) -> String {
     text.push_str(&callers(routes));
     let (of_channels, others) = remarks_by_channel(&routes.channels, settings);
     text.push_str(&channels::write(&routes.channels, &of_channels));
+    text.push_str(&models(routes));
     text.push_str(&routes::write(routes));
     if !others.is_empty() {
         text.push_str("\n# Settings that are of no channel above:\n");
@@ -90,6 +91,27 @@ fn callers(routes: &RoutesDraft) -> String {
         scalar(routes.caller),
         scalar(&reference(digest)),
     )
+}
+
+/// The section `models`, if a model has fallbacks.
+fn models(routes: &RoutesDraft) -> String {
+    let mut text = String::new();
+    for (model, causes) in routes.fallbacks.iter() {
+        let causes = causes.iter().map(|(cause, targets)| {
+            let targets: Vec<String> = targets.iter().map(|target| scalar(target)).collect();
+            format!("{cause}: [{}]", targets.join(", "))
+        });
+        let causes: Vec<String> = causes.collect();
+        let name = scalar(model);
+        text.push_str(&format!(
+            "  {name}: {{fallback: {{{}}}}}\n",
+            causes.join(", ")
+        ));
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("models:\n{text}\n"),
+    }
 }
 
 /// A value that has been named.

@@ -18,6 +18,9 @@ struct DeploymentRejection {
     instead: &'static str,
 }
 
+/// What `unpriced: allow` in the result means.
+const PATTERN_NOTE: &str = "the channel serves every model that the pattern matches, at any price, as LiteLLM does; with `prices` and without `unpriced: allow` it serves only models that have a price";
+
 /// The entries that a channel can serve; the others are remarked on.
 pub fn read(
     list: &Value,
@@ -54,11 +57,12 @@ fn read_one(
         let why = "the entry has no `model_name`, or no `litellm_params.model`".into();
         return Err(unusable(why, "remove it, or write the channel by hand"));
     };
-    if group.contains('*') || model.contains('*') {
-        let why = "a channel names each of its models; there are no wildcards".into();
+    let stars = |name: &str| name.matches('*').count();
+    if stars(group) > 1 || stars(model) > stars(group) {
+        let why = "a pattern of models has one `*`, and the provider's name one at most".into();
         return Err(unusable(
             why,
-            "add a channel for the provider, with a line in `models` for each model that callers use",
+            "add a channel for the provider, with a line in `models` for each model or pattern that callers use",
         ));
     }
     let named = params["custom_llm_provider"].as_str();
@@ -93,7 +97,10 @@ fn read_one(
         cool_down_ms: global.cool_down_ms,
         probe_ms: global.probe_ms,
     };
-    settings.converted(&format!("{path}.model_name"));
+    match stars(group) {
+        0 => settings.converted(&format!("{path}.model_name")),
+        _ => settings.converted_with_note(&format!("{path}.model_name"), PATTERN_NOTE),
+    }
     settings.converted(&format!("{path}.model_info.mode"));
     for key in ["api_base", "base_url", "api_key", "custom_llm_provider"] {
         settings.converted(&at(key));

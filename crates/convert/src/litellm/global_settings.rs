@@ -3,7 +3,7 @@
 use super::fallbacks::LitellmFallback;
 use super::{digest_variable, secret, url_part};
 use crate::channel_draft::MaybeSecretValue;
-use crate::naming::is_model_name;
+use crate::naming::is_literal_model_name;
 use crate::routes_draft::{CacheDraft, RedisDraft};
 use crate::scalars;
 use crate::source_settings::SourceSettingsTracker;
@@ -11,6 +11,12 @@ use serde_json::Value;
 
 /// Most attempts of a route.
 const ATTEMPTS_MAX: u64 = 32;
+/// The lists of fallbacks, each with the key of `fallback` in routes.yaml.
+const FALLBACKS: [(&str, &str); 3] = [
+    ("fallbacks", "any"),
+    ("context_window_fallbacks", "context_too_long"),
+    ("content_policy_fallbacks", "content_policy"),
+];
 /// Longest time of a response cache, a week in milliseconds.
 const CACHE_MS_MAX: u64 = 168 * 3600 * 1000;
 
@@ -154,18 +160,20 @@ impl SectionReader<'_> {
     fn fallbacks(&mut self) -> Vec<LitellmFallback> {
         let mut fallbacks = Vec::new();
         for section in ["router_settings", "litellm_settings"] {
-            let list = self.config[section]["fallbacks"].as_array();
-            for (at, entry) in list.into_iter().flatten().enumerate() {
-                for (model, targets) in entry.as_object().into_iter().flatten() {
-                    let path = format!("{section}.fallbacks[{at}].{model}");
-                    let model = (model != "*").then(|| model.clone());
-                    fallbacks.push(fallback(path, model, targets));
+            for (key, cause) in FALLBACKS {
+                let list = self.config[section][key].as_array();
+                for (at, entry) in list.into_iter().flatten().enumerate() {
+                    for (model, targets) in entry.as_object().into_iter().flatten() {
+                        let path = format!("{section}.{key}[{at}].{model}");
+                        let model = (model != "*").then(|| model.clone());
+                        fallbacks.push(fallback(path, cause, model, targets));
+                    }
                 }
             }
             let path = format!("{section}.default_fallbacks");
             let targets = &self.config[section]["default_fallbacks"];
             if targets.is_array() {
-                fallbacks.push(fallback(path, None, targets));
+                fallbacks.push(fallback(path, "any", None, targets));
             }
         }
         fallbacks
@@ -346,15 +354,23 @@ impl SectionReader<'_> {
     }
 }
 
-fn fallback(path: String, model: Option<String>, targets: &Value) -> LitellmFallback {
+fn fallback(
+    path: String,
+    cause: &'static str,
+    model: Option<String>,
+    targets: &Value,
+) -> LitellmFallback {
     let targets = targets.as_array().map_or(&[][..], Vec::as_slice);
     let targets = targets.iter().enumerate().map(|(at, target)| {
-        let target = target.as_str().filter(|target| is_model_name(target));
+        let target = target
+            .as_str()
+            .filter(|target| is_literal_model_name(target));
         (format!("{path}[{at}]"), target.map(str::to_owned))
     });
     let targets = targets.collect();
     LitellmFallback {
         path,
+        cause,
         model,
         targets,
     }

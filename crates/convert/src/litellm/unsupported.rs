@@ -74,16 +74,6 @@ const OF_SECTIONS: &[UnsupportedSetting] = &[
     },
     UnsupportedSetting {
         keys: &[
-            "litellm_settings.context_window_fallbacks",
-            "litellm_settings.content_policy_fallbacks",
-            "router_settings.context_window_fallbacks",
-            "router_settings.content_policy_fallbacks",
-        ],
-        why: "an error about the request itself is returned at once, and no other channel is tried",
-        instead: "let callers name the other model",
-    },
-    UnsupportedSetting {
-        keys: &[
             "litellm_settings.set_verbose",
             "router_settings.set_verbose",
             "router_settings.debug_level",

@@ -3,7 +3,7 @@
 use super::channel_types::{self, AZURE, CLOUDFLARE, CUSTOM, ChannelType};
 use crate::channel_draft::{ChannelDraft, ChannelDraftSettings, CredentialDraft, MaybeSecretValue};
 use crate::litellm::{header, is_base_url, other_api};
-use crate::naming::{is_model_name, literal};
+use crate::naming::{is_literal_model_name, literal};
 use crate::scalars;
 use crate::source_settings::SourceSettingsTracker;
 use serde_json::Value;
@@ -142,7 +142,7 @@ fn read_models(
         .split(',')
         .map(str::trim)
         .filter(|model| !model.is_empty())
-        .partition(|model| is_model_name(model) && other_api(model, None).is_none());
+        .partition(|model| is_literal_model_name(model) && other_api(model, None).is_none());
     settings.converted(&format!("{path}.models"));
     if !others.is_empty() {
         settings.note(

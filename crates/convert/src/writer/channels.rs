@@ -48,6 +48,9 @@ fn one(channel: &ChannelDraft) -> String {
     lines.push("    models:".to_owned());
     let models = channel.models.iter();
     lines.extend(models.map(|(model, own)| format!("      {}: {}", scalar(model), scalar(own))));
+    if channel.models.keys().any(|model| model.contains('*')) {
+        lines.push("    unpriced: allow".to_owned());
+    }
     lines.extend(optional_lines(settings));
     if !channel.prices.is_empty() {
         lines.push("    prices:".to_owned());
