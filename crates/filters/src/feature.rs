@@ -1,5 +1,6 @@
 //! The filters for text and for edits of requests and responses, limits, the cache, mirroring and callouts.
 
+use crate::channel_listings::ChannelListings;
 use crate::mirroring::{MirrorMetrics, MirrorSendersByRoute};
 use crate::response_cache::ResponseCache;
 use crate::{
@@ -58,6 +59,7 @@ impl Feature for FiltersFeature {
     }
 
     fn add_shared_values(&self, values: &mut FeatureTypeMap) {
+        values.set(Arc::<ChannelListings>::default());
         values.set(Arc::<ResponseCache>::default());
         values.set(Arc::<MirrorSendersByRoute>::default());
     }

@@ -6,6 +6,7 @@ pub mod cache;
 pub mod callout;
 pub mod captures;
 pub mod channel_condition;
+mod channel_listings;
 pub mod client_networks;
 pub mod computed_value;
 pub mod cors;

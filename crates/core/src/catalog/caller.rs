@@ -89,6 +89,12 @@ impl Caller {
     pub fn may_use_model(&self, model: &str) -> bool {
         self.models.iter().any(|pattern| pattern.matches(model))
     }
+
+    /// Whether this caller may use the model by a pattern, or a name, that says more of it than `literal_len` bytes.
+    pub fn names_model(&self, model: &str, literal_len: usize) -> bool {
+        let mut matching = self.models.iter().filter(|pattern| pattern.matches(model));
+        matching.any(|pattern| pattern.literal_len() > literal_len)
+    }
 }
 
 impl Callers {
