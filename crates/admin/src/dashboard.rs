@@ -17,6 +17,7 @@ const STYLE: &str = include_str!("dashboard/style.css");
 const SCRIPT: &str = include_str!("dashboard/script.js");
 const CHARTS: &str = include_str!("dashboard/charts.js");
 const ELEMENTS: &str = include_str!("dashboard/elements.js");
+const PROMPT_CACHE: &str = include_str!("dashboard/prompt_cache.js");
 /// The browser loads nothing from elsewhere, and runs no script but the page's own.
 const CONTENT_SECURITY_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -43,6 +44,10 @@ pub(super) fn charts() -> AppResponse {
 
 pub(super) fn elements() -> AppResponse {
     script_file(ELEMENTS)
+}
+
+pub(super) fn prompt_cache() -> AppResponse {
+    script_file(PROMPT_CACHE)
 }
 
 /// A stream of events, each with the content of `/overview`.

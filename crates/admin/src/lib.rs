@@ -18,6 +18,7 @@ pub mod openapi_page;
 mod origin;
 mod overview;
 mod page;
+mod prompt_cache_page;
 mod refusal;
 mod reload_page;
 mod requests_page;

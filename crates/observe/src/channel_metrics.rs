@@ -1,11 +1,12 @@
 //! Metrics of channels: availability, cool-downs, probes, refused credentials, and retries denied by the retry budget.
 
+use super::metric_labels::label;
 use headgate_core::catalog::affinity::AffinityOutcome;
 use headgate_core::feature::metrics::registered;
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Metrics of channels, for alerts.
@@ -97,6 +98,21 @@ impl ChannelMetrics {
         self.affinity
             .with_label_values(&[model, channel, outcome.name()])
             .inc();
+    }
+
+    /// The finished requests with an affinity key, by model and channel, and by result.
+    pub fn affinity_results(&self) -> BTreeMap<[String; 2], BTreeMap<String, u64>> {
+        let mut results: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+        for family in self.affinity.collect() {
+            for metric in family.get_metric() {
+                let [model, channel, result] =
+                    ["model", "channel", "result"].map(|name| label(metric, name).to_owned());
+                let requests = metric.get_counter().get_value() as u64;
+                let row = results.entry([model, channel]).or_default();
+                row.insert(result, requests);
+            }
+        }
+        results
     }
 
     pub fn cool_down(&self, channel: &str, why: &str) {

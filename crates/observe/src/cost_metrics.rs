@@ -20,7 +20,7 @@ const REFUNDED: (&str, &str) = (
 /// Billionths in a currency's unit.
 const NANOS: f64 = 1e9;
 /// Label value for requests without a caller.
-const OTHER: &str = "other";
+pub(super) const OTHER: &str = "other";
 
 /// What exchanges cost, and how many have no cost because their model has no price.
 pub struct CostMetrics {
@@ -39,7 +39,7 @@ pub struct CostLabels<'a> {
 }
 
 /// Sums in billionths, by labels. They are searched by a hash of the labels, so that adding to a sum allocates nothing.
-struct CostSums {
+pub(super) struct CostSums {
     sums: RwLock<HashMap<u64, Vec<CostSum>>>,
     desc: Desc,
 }
@@ -63,18 +63,7 @@ impl CostMetrics {
     }
 
     pub fn new(registry: &Registry) -> Self {
-        let sums = |(name, help): (&str, &str)| {
-            let labels = ["caller", "model", "channel", "currency"].map(String::from);
-            let desc = Desc::new(name.into(), help.into(), labels.to_vec(), HashMap::new());
-            let sums = Arc::new(CostSums {
-                sums: RwLock::default(),
-                desc: desc.expect("names and labels are constants"),
-            });
-            registry
-                .register(Box::new(CostCollector(sums.clone())))
-                .expect("each metric is registered once");
-            sums
-        };
+        let sums = |(name, help): (&str, &str)| CostSums::new(registry, name, help);
         let unpriced = Opts::new(
             "headgate_unpriced_requests_total",
             "Requests without a cost, because what the provider reports of them has no price.",
@@ -136,7 +125,35 @@ impl CostLabels<'_> {
 }
 
 impl CostSums {
-    fn add(&self, labels: CostLabels<'_>, Cost(nanos): Cost) {
+    /// Registers a counter of costs.
+    pub fn new(registry: &Registry, name: &str, help: &str) -> Arc<Self> {
+        let labels = ["caller", "model", "channel", "currency"].map(String::from);
+        let desc = Desc::new(name.into(), help.into(), labels.to_vec(), HashMap::new());
+        let sums = Arc::new(Self {
+            sums: RwLock::default(),
+            desc: desc.expect("names and labels are constants"),
+        });
+        registry
+            .register(Box::new(CostCollector(sums.clone())))
+            .expect("each metric is registered once");
+        sums
+    }
+
+    /// Calls `read` with each sum.
+    pub fn each(&self, mut read: impl FnMut(CostLabels<'_>, Cost)) {
+        let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
+        for sum in sums.values().flatten() {
+            let labels = CostLabels {
+                caller: Some(&sum.caller),
+                model: &sum.model,
+                channel: &sum.channel,
+                currency: &sum.currency,
+            };
+            read(labels, Cost(sum.nanos.load(Ordering::Relaxed)));
+        }
+    }
+
+    pub fn add(&self, labels: CostLabels<'_>, Cost(nanos): Cost) {
         let hash = labels.hash();
         let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(sum) = sums.get(&hash).and_then(|sums| find_sum(sums, labels)) {

@@ -13,6 +13,7 @@ use super::fallback_metrics::FallbackMetrics;
 use super::finished_exchange::FinishedExchange;
 use super::open_requests::OpenRequests;
 use super::process_metrics::ProcessMetrics;
+use super::prompt_cache_metrics::PromptCacheMetrics;
 use super::response_cache_metrics::ResponseCacheMetrics;
 use super::service_metrics::ServiceCallMetrics;
 use super::spool_metrics::SpoolMetrics;
@@ -74,6 +75,7 @@ pub struct Metrics {
     pub costs: CostMetrics,
     pub creates: PaidCreateMetrics,
     pub fallbacks: FallbackMetrics,
+    pub prompt_cache: PromptCacheMetrics,
     pub response_cache: ResponseCacheMetrics,
     pub spool: SpoolMetrics,
     pub traces: TraceExportMetrics,
@@ -212,6 +214,7 @@ impl Metrics {
             costs: CostMetrics::new(&registry),
             creates: PaidCreateMetrics::new(&registry),
             fallbacks: FallbackMetrics::new(&registry),
+            prompt_cache: PromptCacheMetrics::new(&registry),
             response_cache: ResponseCacheMetrics::new(&registry),
             spool: SpoolMetrics::new(&registry),
             traces: TraceExportMetrics::new(&registry),

@@ -105,6 +105,7 @@ impl World {
         if !affinity.is_null() {
             config["models"] = json!({"demo-large": {"affinity": affinity}});
         }
+        config["prices"] = json!({"models": {"demo-large": {"input": 2, "cached_input": 0.5}}});
         Self {
             providers,
             gateway: Arc::new(Gateway::start(&config).await),
@@ -257,6 +258,59 @@ async fn sessions_leave_a_channel_that_fails_and_come_back() {
     assert!(own_percent >= 85, "{own_percent} %");
     assert!(cached >= 85, "{cached} %");
     assert_counted(&world.gateway.metrics().await, own_turns);
+    assert_on_page(&world, &turns).await;
+}
+
+/// Asserts that the page has the tokens of all turns by channel, what the misses cost more, and the share of own channels.
+async fn assert_on_page(world: &World, turns: &[Vec<Turn>]) {
+    let page = world.gateway.page("GET", "/prompt-cache").await.json();
+    let sum = |turns: &[&Turn], count: fn(&Turn) -> u64| -> u64 {
+        turns.iter().map(|turn| count(turn)).sum()
+    };
+    for name in CHANNELS {
+        let turns: Vec<&Turn> = turns
+            .iter()
+            .flatten()
+            .filter(|turn| turn.channel == name)
+            .collect();
+        let (tokens, cached) = (
+            sum(&turns, |turn| turn.tokens),
+            sum(&turns, |turn| turn.cached),
+        );
+        let rows = page["rows"].as_array().unwrap().iter();
+        let row = rows.clone().find(|row| row["channel"] == name).unwrap();
+        assert_eq!(
+            (&row["caller"], &row["model"]),
+            (&json!("ann"), &json!("demo-large"))
+        );
+        assert_eq!(row["cached_tokens"], cached, "{row}");
+        assert_eq!(row["missed_tokens"], tokens - cached, "{row}");
+        let percent = row["cached_percent"].as_f64().unwrap();
+        assert!(
+            (percent - cached as f64 * 100.0 / tokens as f64).abs() <= 0.05,
+            "{row}"
+        );
+        // A million tokens cost 2 instead of 0.5.
+        let cost: f64 = row["miss_cost"]["USD"].as_str().unwrap().parse().unwrap();
+        assert!(
+            (cost - (tokens - cached) as f64 * 1.5e-6).abs() < 1e-9,
+            "{row}"
+        );
+    }
+    let all: u64 = turns.iter().flatten().map(|turn| turn.cached).sum();
+    for list in ["callers", "models"] {
+        assert_eq!(page[list][0]["cached_tokens"], all, "{page}");
+    }
+    let own = turns
+        .iter()
+        .flatten()
+        .filter(|turn| turn.affinity.as_deref() == Some("own"));
+    let rows = page["affinity"].as_array().unwrap().iter();
+    let counted: u64 = rows
+        .map(|row| row["requests"]["own"].as_u64().unwrap())
+        .sum();
+    assert_eq!(counted, own.count() as u64, "{page}");
+    println!("/prompt-cache: {:#}", page["channels"]);
 }
 
 /// Asserts that the metric has all turns, and those on own channels.

@@ -154,6 +154,8 @@ fn metered_config(simulator: &Simulator) -> Value {
     let chain = &mut config::route(&mut config, "responses")["request"];
     let chain = chain.as_array_mut().unwrap();
     chain.insert(chain.len() - 1, mirror);
+    // Responses have two channels.
+    config["models"]["demo-large"]["affinity"] = json!({"by": "caller"});
     config["prices"] = json!({"currency": "EUR", "models": {
         "demo-small": {"image": 1},
         "demo-image": {"image": 0.04},

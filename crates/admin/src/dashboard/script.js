@@ -1,6 +1,7 @@
 // The dashboard: shows each `overview` event, the traffic of the last hour, and the recent requests.
 import { showCharts } from "/charts.js";
 import { clock, confirmed, count, element, milliseconds, percent, plural, replace, sentence } from "/elements.js";
+import { promptCacheTable } from "/prompt-cache.js";
 
 const HOUR_SECONDS = 3600;
 const RECONNECT_MS = 2000;
@@ -268,6 +269,8 @@ async function showRecent() {
     return [clock(line.time), line.caller, line.route, `${line.method} ${line.path}`, line.model, line.channel, status, line.error_code ?? line.settlement, milliseconds(line.first_byte_ms), milliseconds(line.total_ms), tokens, why];
   });
   table("recent", `${recent.length} of the last 1,000 requests, the newest first.`, columns, rows);
+  const cache = await fetchJson("/prompt-cache").catch(() => null);
+  if (cache) table("prompt-cache", ...promptCacheTable(cache));
   if (!byId("pages").hidden) recentTimer = setTimeout(showRecent, RECENT_MS);
 }
 

@@ -4,8 +4,8 @@ use crate::page::{AdminPage, CSS, EVENTS, HTML, JSON, PLAIN, PageAccess, PageRes
 use crate::refusal::TEXT;
 use crate::{
     captures_page, channel_actions, channels_page, config_page, dashboard, findings,
-    log_filter_page, login, metrics_page, openapi_page, overview, reload_page, requests_page,
-    traffic_page,
+    log_filter_page, login, metrics_page, openapi_page, overview, prompt_cache_page, reload_page,
+    requests_page, traffic_page,
 };
 use headgate_config::snapshot::admin::OpenAdminPage;
 use headgate_core::feature::pages::AuditedAdminAction;
@@ -68,6 +68,15 @@ pub(super) static STATE: &[AdminPage] = &[
         access: PageAccess::Read,
         respond: PageResponder::Blocking(|app, _| channels_page::page(app)),
     },
+    AdminPage {
+        method: Method::GET,
+        path: "/prompt-cache",
+        summary: "Share of cached tokens in prompts, what the others cost more, and affinity.",
+        parameters: &[],
+        content_type: JSON,
+        access: PageAccess::Read,
+        respond: PageResponder::Blocking(|app, _| prompt_cache_page::page(app)),
+    },
 ];
 
 /// The dashboard, what it shows, and actions on the process. Actions of features follow them.
@@ -107,6 +116,15 @@ pub(super) static PROCESS: &[AdminPage] = &[
         content_type: SCRIPT,
         access: PageAccess::Public,
         respond: PageResponder::Immediate(|_, _| dashboard::elements()),
+    },
+    AdminPage {
+        method: Method::GET,
+        path: "/prompt-cache.js",
+        summary: "Script of the dashboard.",
+        parameters: &[],
+        content_type: SCRIPT,
+        access: PageAccess::Public,
+        respond: PageResponder::Immediate(|_, _| dashboard::prompt_cache()),
     },
     AdminPage {
         method: Method::GET,

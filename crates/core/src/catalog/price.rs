@@ -126,6 +126,19 @@ impl ModelPrice {
         }
     }
 
+    /// Whether input tokens that were read from the provider's cache have a price of their own.
+    pub fn discounts_cached_input(&self) -> bool {
+        let tokens = self.tokens.as_ref();
+        tokens.is_some_and(|prices| prices.cached_input < prices.input)
+    }
+
+    /// What the input tokens that were not read from the provider's cache cost more than if they had been; `None` if
+    /// tokens have no price.
+    pub fn miss_cost(&self, usage: &TokenUsage) -> Option<Cost> {
+        let prices = self.tokens.as_ref()?;
+        Some(Cost::from_nanos(prices.miss_cost(usage)))
+    }
+
     /// What an accepted create of a video costs, and what settles its cost later; `None` if it has no price.
     pub fn video_task(&self, video: &RequestedVideo) -> Option<VideoTaskPrice> {
         let second = self.video.as_ref().and_then(|prices| prices.second(video));
@@ -176,6 +189,19 @@ impl TokenPrices {
         .into_iter()
         .map(|(price, tokens)| u128::from(price) * u128::from(tokens))
         .sum();
+        (sum + TOKENS_PER_PRICE / 2) / TOKENS_PER_PRICE
+    }
+
+    /// In billionths, rounded to the nearest one.
+    fn miss_cost(&self, usage: &TokenUsage) -> u128 {
+        let cached = usage.cached_input_tokens.unwrap_or(0);
+        let written = usage.cache_write_tokens.unwrap_or(0);
+        let all_input = usage.input_with_cache().unwrap_or(0);
+        let missed = all_input.saturating_sub(cached);
+        let written = written.min(missed);
+        let more = |price: u64| u128::from(price.saturating_sub(self.cached_input));
+        let sum = more(self.input) * u128::from(missed - written)
+            + more(self.cache_write) * u128::from(written);
         (sum + TOKENS_PER_PRICE / 2) / TOKENS_PER_PRICE
     }
 }

@@ -9,7 +9,7 @@ use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
 use headgate_core::catalog::affinity::AffinityOutcome;
 use headgate_core::catalog::model::Candidate;
-use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost};
+use headgate_core::catalog::price::{BillableMediaOutput, Cost, ExchangeCost, ModelPrice};
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::stream_info::{CacheOutcome, IdempotencyOutcome, ModelFallback};
@@ -142,6 +142,7 @@ impl ExchangeRecord {
         if let (Some(outcome), Some(model), Some(channel)) = (self.affinity, model_label, channel) {
             gateway.metrics.channels.affinity(model, channel, outcome);
         }
+        self.count_prompt(gateway, request, model_label);
         let cost = self.count_cost(gateway, request, model_label);
         gateway.metrics.creates.count(&route.name, &request.info);
         if let Some(outcome) = request.info.cache {
@@ -220,6 +221,29 @@ impl ExchangeRecord {
             .filter(|_| self.attempts > 0 && !is_streamed)?;
         let at = MonotonicTime::at(self.started + first_byte);
         Some(self.attempt_began.until(at))
+    }
+
+    /// Counts how much of the prompt was in the provider's cache, if the model has affinity or a price of cached tokens.
+    fn count_prompt(&self, gateway: &Gateway, request: &RequestView, model_label: Option<&str>) {
+        let (Some(candidate), Some(model)) = (&self.candidate, request.model()) else {
+            return;
+        };
+        let price = candidate.price();
+        let is_discounted = price.is_some_and(ModelPrice::discounts_cached_input);
+        if model.properties.affinity.is_none() && !is_discounted {
+            return;
+        }
+        let (Some(usage), Some(model)) = (request.info.usage.counted(), model_label) else {
+            return;
+        };
+        let labels = CostLabels {
+            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            model,
+            channel: &candidate.channel.name,
+            currency: price.map_or("", |price| &price.currency),
+        };
+        let miss_cost = price.and_then(|price| price.miss_cost(usage));
+        gateway.metrics.prompt_cache.count(labels, usage, miss_cost);
     }
 
     /// Counts what the provider did for the request by the prices of its model; returns the cost and its currency.

@@ -145,3 +145,22 @@ fn what_has_no_price_is_not_the_same_as_what_was_not_metered() {
     let cost = by_image.cost(Some(&usage), Some(&image));
     assert_eq!(cost, ExchangeCost::Priced(Cost(40_000_000)));
 }
+
+#[test]
+fn misses_cost_what_the_cache_would_have_saved() {
+    let price = priced();
+    for (usage, nanos) in [
+        // 60 tokens at 1.5 more than cached ones, 10 written at 2 more.
+        (usage(100, 50, 30, 10, 20), 110_000),
+        (usage(100, 50, 100, 0, 0), 0),
+        // Counts that contradict each other.
+        (usage(10, 5, 30, 10, 0), 0),
+        (usage(10, 5, 0, 30, 0), 20_000),
+    ] {
+        assert_eq!(price.miss_cost(&usage), Some(Cost(nanos)), "{usage:?}");
+    }
+    assert!(price.discounts_cached_input());
+    let none = ModelPrice::none("USD".into());
+    assert_eq!(none.miss_cost(&usage(1, 1, 0, 0, 0)), None);
+    assert!(!none.discounts_cached_input());
+}
