@@ -1,6 +1,7 @@
 //! How the candidates of one request are balanced, and the share of the load of a channel that affinity may give it.
 
 use headgate_core::catalog::affinity::AffinityKey;
+use headgate_core::catalog::model::LoadMeasure;
 use std::sync::Arc;
 
 /// A channel and a caller with fewer requests in flight are below every share: so few say nothing about load.
@@ -9,8 +10,9 @@ const UNBOUNDED_IN_FLIGHT: u64 = 8;
 /// How the candidates of a request are balanced.
 #[derive(Debug, Default)]
 pub struct LoadBalancing {
-    /// The affinity of the request; `None` if any candidate is as good as another.
-    pub affinity: Option<RequestAffinity>,
+    /// The affinity of the request; `None` if any candidate is as good as another. Boxed, since few requests have one.
+    pub affinity: Option<Box<RequestAffinity>>,
+    pub measure: LoadMeasure,
 }
 
 /// What binds a request to the channel that served its session before.

@@ -23,6 +23,8 @@ pub struct ChannelLease {
     pub key: Option<usize>,
     /// Why this channel; `None` if the request has no affinity key.
     pub affinity: Option<AffinityOutcome>,
+    /// Whether the model is balanced by the time to the first byte, which is recorded then.
+    pub(super) is_timed: bool,
     load: Arc<ChannelLoad>,
     /// `None` once it was taken.
     concurrency: Option<ChannelPermit>,
@@ -55,6 +57,7 @@ impl ChannelLease {
             candidate: candidate.clone(),
             key,
             affinity: None,
+            is_timed: false,
             concurrency: Some(ChannelPermit::new(channels, &load)),
             load,
             permits,
@@ -137,8 +140,14 @@ impl ChannelLease {
     }
 
     /// Reports success if this request is a half-open trial: the response was committed. Other requests report when
-    /// they end.
+    /// they end. Records the time to its first byte if channels are balanced by it.
     pub fn report_committed(&mut self) {
+        if self.is_timed
+            && let Some(latency) = self.channels.candidate_latency(&self.candidate)
+        {
+            let now = MonotonicTime::now();
+            latency.record(now, self.began.until(now));
+        }
         let is_probe = |used: &HealthScopePermit| {
             matches!(used.health, Some((_, HealthPermit::HalfOpenTrial)))
         };

@@ -12,6 +12,7 @@ mod drained_channels;
 pub mod evidence;
 pub mod health;
 pub mod health_status;
+mod latency_average;
 pub mod lease;
 pub mod live;
 pub mod outcome;

@@ -6,10 +6,12 @@ use super::clock::MonotonicTime;
 use super::drained_channels::DrainedChannels;
 use super::health::HealthTracker;
 use super::health_status::{HealthReport, HealthStatus};
+use super::latency_average::LatencyAverage;
 use super::outcome::AttemptOutcome;
 use super::retained::CatalogsInUse;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::{Channel, ChannelLimits};
+use headgate_core::catalog::model::Candidate;
 use headgate_core::state::sliding_window::SlidingWindow;
 use headgate_observe::metrics::Metrics;
 use std::collections::{HashMap, HashSet};
@@ -26,6 +28,8 @@ pub struct ChannelStates {
     healths: RwLock<FingerprintMap<Arc<HealthTracker>>>,
     /// The statistics of models on channels.
     statistics: RwLock<FingerprintMap<Arc<AttemptStatistics>>>,
+    /// The latencies of models on channels; only of models that are balanced by them.
+    latencies: RwLock<FingerprintMap<Arc<LatencyAverage>>>,
     retained: Mutex<CatalogsInUse>,
     pub(super) drained: DrainedChannels,
     pub(super) caller_loads: Arc<CallerLoads>,
@@ -70,6 +74,7 @@ impl ChannelStates {
             loads: RwLock::default(),
             healths: RwLock::default(),
             statistics: RwLock::default(),
+            latencies: RwLock::default(),
             retained: Mutex::default(),
             drained: DrainedChannels::default(),
             caller_loads: Arc::default(),
@@ -107,6 +112,12 @@ impl ChannelStates {
         entry(&self.statistics, model).record(now, outcome, latency);
     }
 
+    /// The latency of a candidate's model; `None` without a model, and if it has no state of its own.
+    pub(super) fn candidate_latency(&self, candidate: &Candidate) -> Option<Arc<LatencyAverage>> {
+        let model = candidate.model.as_ref()?.fingerprint()?;
+        Some(entry(&self.latencies, model))
+    }
+
     /// The summary of the attempts of the last five minutes on the model with this fingerprint.
     pub fn attempt_summary(&self, model: u64, now: MonotonicTime) -> AttemptStatisticsSummary {
         let statistics = read(&self.statistics).get(&model).cloned();
@@ -134,6 +145,7 @@ impl ChannelStates {
             is_anything_left
         }
         sweep(&self.statistics, known);
+        sweep(&self.latencies, known);
         let (loads, healths) = (sweep(&self.loads, known), sweep(&self.healths, known));
         loads || healths
     }

@@ -11,6 +11,7 @@
 //! A request with an affinity key does not draw: its key orders the candidates.
 
 mod affinity;
+mod draw;
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -23,7 +24,8 @@ use super::lease::{ChannelLease, HealthScopePermit};
 use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::HealthScope;
 use super::unusable::{NoUsableChannel, UnusableReason};
-use headgate_core::catalog::model::Candidate;
+use draw::{CandidateWithLoad, draw};
+use headgate_core::catalog::model::{Candidate, LoadMeasure};
 use headgate_core::random::random_below;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,11 +60,12 @@ impl ChannelStates {
     ) -> Result<ChannelLease, NoUsableChannel> {
         for _ in 0..DRAWS_MAX {
             let usable = self.usable(candidates, tried, now);
-            let affinity = balancing.affinity.as_ref();
+            let affinity = balancing.affinity.as_deref();
             let affinity = affinity.filter(|_| usable.iter().all(CandidateWithLoad::is_any));
-            let drawn = match affinity {
-                None => draw(&usable, random_below),
-                Some(affinity) => self.first_in_order(affinity, &usable),
+            let drawn = match (affinity, balancing.measure) {
+                (Some(affinity), _) => self.first_in_order(affinity, &usable),
+                (None, LoadMeasure::InFlight) => draw(&usable, random_below),
+                (None, LoadMeasure::Latency) => self.draw_faster(&usable, random_below, now),
             };
             let Some(drawn) = drawn else {
                 break;
@@ -74,6 +77,7 @@ impl ChannelStates {
             let lease = self.begin(drawn.candidate, load, now, HealthTracker::try_use);
             if let Some(mut lease) = lease {
                 lease.affinity = outcome;
+                lease.is_timed = balancing.measure == LoadMeasure::Latency;
                 if let Some(caller) = affinity.and_then(|affinity| affinity.caller.as_ref()) {
                     lease.count_for_caller(caller);
                 }
@@ -321,58 +325,6 @@ impl ChannelStates {
 
 /// How a permit is requested: normally, or as a last resort.
 type PermitFn = fn(&HealthTracker, MonotonicTime) -> Option<HealthPermit>;
-
-struct CandidateWithLoad<'c> {
-    candidate: &'c Candidate,
-    load: Arc<ChannelLoad>,
-}
-
-impl CandidateWithLoad<'_> {
-    /// Whether it is a candidate by its model alone, and not by an id in the request.
-    fn is_any(&self) -> bool {
-        !self.candidate.is_preferred && !self.candidate.is_bound
-    }
-
-    fn weight(&self) -> u32 {
-        u32::from(self.candidate.channel.weight)
-    }
-
-    /// Whether this candidate has fewer requests in flight for its weight than `other`.
-    fn is_freer_than(&self, other: &Self) -> bool {
-        let mine = u64::from(self.load.in_flight()) * u64::from(other.weight());
-        let theirs = u64::from(other.load.in_flight()) * u64::from(self.weight());
-        mine < theirs
-    }
-}
-
-fn draw<'a, 'c>(
-    usable: &'a [CandidateWithLoad<'c>],
-    mut below: impl FnMut(u32) -> u32,
-) -> Option<&'a CandidateWithLoad<'c>> {
-    let [only] = usable else {
-        let total = usable.iter().map(CandidateWithLoad::weight).sum();
-        let first = by_weight(usable, below(total))?;
-        let second = by_weight(usable, below(total))?;
-        return Some(if second.is_freer_than(first) {
-            second
-        } else {
-            first
-        });
-    };
-    Some(only)
-}
-
-fn by_weight<'a, 'c>(
-    usable: &'a [CandidateWithLoad<'c>],
-    mut drawn: u32,
-) -> Option<&'a CandidateWithLoad<'c>> {
-    usable.iter().find(|candidate| {
-        let weight = candidate.weight();
-        let is_it = drawn < weight;
-        drawn = drawn.saturating_sub(weight);
-        is_it
-    })
-}
 
 fn release_permit(permits: &HealthScopePermit) {
     if let Some((health, permit @ HealthPermit::HalfOpenTrial)) = &permits.health {

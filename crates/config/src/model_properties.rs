@@ -21,6 +21,9 @@ pub struct ModelPropertiesConfig {
     /// Which requests go to the same channel, so that its provider has their prompts in its cache. Default: none, any
     /// channel gets any request.
     pub affinity: Option<AffinityConfig>,
+    /// How channels of a tier are balanced, after their weights. Set `latency` where channels serve the model at different
+    /// speeds. Default: load.
+    pub balance: BalanceConfig,
     /// Other platform models that stand in for this one, by the cause of its failure. Default: none.
     pub fallback: ModelFallbackConfig,
 }
@@ -42,4 +45,15 @@ pub struct ModelFallbackConfig {
     pub rate_limited: OneOrMore,
     /// The provider refused the gateway's credential or its account. Default: those of `any`.
     pub account: OneOrMore,
+}
+
+/// How channels are balanced.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum BalanceConfig {
+    /// By requests in flight.
+    #[default]
+    Load,
+    /// By requests in flight times the recent time to the first byte.
+    Latency,
 }

@@ -1,6 +1,7 @@
 //! Tests of channels and providers: selection, connections, and faults.
 
 mod affinity;
+mod balance;
 mod channel_state;
 mod channels_page;
 mod confirmations;

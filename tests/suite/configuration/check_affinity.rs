@@ -14,6 +14,7 @@ fn each_source_is_good_without_a_warning() {
         "{affinity: {by: prefix, share: true}}",
         "{affinity: {by: {header: X-Session}, hash_balance_factor: 100}}",
         "{affinity: {by: {pointer: /metadata/session}, hash_balance_factor: 1000}}",
+        "{affinity: {by: prefix}, balance: latency}",
     ] {
         let printed = check(&with(properties));
         assert!(printed.success, "{properties}: {}", printed.stderr);
@@ -47,6 +48,7 @@ fn what_cannot_work_is_an_error_with_its_place() {
             "affinity.hash_balance_factor",
             "must be at least 100",
         ),
+        ("{balance: fastest}", "balance", "latency"),
     ] {
         let printed = check(&with(properties));
         assert!(!printed.success, "{properties}");

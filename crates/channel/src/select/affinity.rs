@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::CandidateWithLoad;
+use super::draw::CandidateWithLoad;
 use crate::balancing::{LoadShares, RequestAffinity};
 use crate::clock::MonotonicTime;
 use crate::live::ChannelStates;

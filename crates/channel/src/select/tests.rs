@@ -111,6 +111,72 @@ fn a_slow_channel_is_relieved() {
 }
 
 #[test]
+fn a_slow_channel_gets_few_requests_by_latency_although_it_is_idle() {
+    let candidates = [
+        candidate(channel("fast", 1, 0)),
+        candidate(channel("slow", 1, 0)),
+    ];
+    let by_latency = LoadBalancing {
+        measure: LoadMeasure::Latency,
+        ..LoadBalancing::default()
+    };
+    let by_load = LoadBalancing::default();
+    for (balancing, least, most) in [(by_latency, 10, 150), (by_load, 400, 600)] {
+        let (channels, mut slow) = (channels(), 0);
+        for request in 0..1_000 {
+            let now = MonotonicTime(request * 1_000);
+            let chosen = channels.choose_balanced(&balancing, &candidates, &[], now);
+            let lease = chosen.ok().unwrap();
+            let is_slow = &*lease.candidate.channel.name == "slow";
+            slow += u32::from(is_slow);
+            if lease.is_timed {
+                let latency = channels.candidate_latency(&lease.candidate).unwrap();
+                latency.record(
+                    now,
+                    Duration::from_millis(if is_slow { 2_000 } else { 200 }),
+                );
+            }
+        }
+        // From time to time it is tried again.
+        assert!((least..=most).contains(&slow), "{balancing:?}: {slow}");
+    }
+}
+
+#[test]
+fn by_latency_a_channel_that_becomes_slow_is_relieved_and_one_that_is_unknown_is_tried_once() {
+    let channels = channels();
+    let candidates = [candidate(channel("a", 1, 0)), candidate(channel("b", 1, 0))];
+    let balancing = LoadBalancing {
+        measure: LoadMeasure::Latency,
+        ..LoadBalancing::default()
+    };
+    let now = MonotonicTime(0);
+    let choose = || {
+        let chosen = channels.choose_balanced(&balancing, &candidates, &[], now);
+        chosen.ok().unwrap()
+    };
+    let latency = |at: usize| channels.candidate_latency(&candidates[at]).unwrap();
+    latency(0).record(now, Duration::from_millis(100));
+    let first = choose();
+    assert_eq!(&*first.candidate.channel.name, "b");
+    for _ in 0..5 {
+        assert_eq!(&*choose().candidate.channel.name, "a");
+    }
+    drop(first);
+    latency(1).record(now, Duration::from_millis(50));
+    assert_eq!(&*choose().candidate.channel.name, "b");
+    latency(1).record(now, Duration::from_millis(550));
+    assert_eq!(&*choose().candidate.channel.name, "a");
+    // A sixth request of 100 ms waits longer than the first one of 550 ms.
+    let held: Vec<ChannelLease> = (0..5).map(|_| choose()).collect();
+    assert!(
+        held.iter()
+            .all(|lease| &*lease.candidate.channel.name == "a")
+    );
+    assert_eq!(&*choose().candidate.channel.name, "b");
+}
+
+#[test]
 fn the_next_tier_is_used_when_the_one_before_has_no_usable_channel() {
     let channels = channels();
     let candidates = [

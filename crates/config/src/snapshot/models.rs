@@ -5,12 +5,14 @@ use super::channel_models::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
 use super::{ProblemCollector, fallbacks};
 use crate::affinity::AffinityConfig;
-use crate::model_properties::ModelPropertiesConfig;
+use crate::model_properties::{BalanceConfig, ModelPropertiesConfig};
 use crate::prices::PricesConfig;
 use crate::routes::CallerConfig;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
-use headgate_core::catalog::model::{Candidate, Model, ModelProperties, ModelRequestSchema};
+use headgate_core::catalog::model::{
+    Candidate, LoadMeasure, Model, ModelProperties, ModelRequestSchema,
+};
 use headgate_core::catalog::model_pattern::ModelPattern;
 use headgate_core::catalog::pattern_models::{ModelPropertiesList, PatternModels};
 use headgate_core::catalog::served_names::ServedModelNames;
@@ -186,6 +188,7 @@ fn properties(
             profile: names,
             affinity,
             fallback,
+            balance,
         } = config.clone();
         let default = ModelProperties::default();
         let at = format!("{}/profile", entry_pointer(name));
@@ -194,6 +197,10 @@ fn properties(
             owned_by: owned_by.unwrap_or(default.owned_by),
             created: created.unwrap_or(default.created),
             profiles: lookups.profiles.all(&names, &at, problems),
+            balance: match balance {
+                BalanceConfig::Load => LoadMeasure::InFlight,
+                BalanceConfig::Latency => LoadMeasure::Latency,
+            },
             affinity: affinity.and_then(|config| {
                 let at = format!("{}/affinity", entry_pointer(name));
                 lookups.affinity.build(&config, &at, problems)

@@ -39,6 +39,17 @@ pub struct ModelProperties {
     pub affinity: Option<ModelAffinity>,
     /// The models that stand in for it.
     pub fallbacks: ModelFallbacks,
+    pub balance: LoadMeasure,
+}
+
+/// By what the candidates of a model are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadMeasure {
+    /// Requests in flight on the channel.
+    #[default]
+    InFlight,
+    /// These, and the recent time to the first byte of the model on the channel.
+    Latency,
 }
 
 /// A schema that restricts a model beyond the protocol's own schema.
@@ -158,6 +169,7 @@ impl Default for ModelProperties {
             profiles: Vec::new(),
             affinity: None,
             fallbacks: ModelFallbacks::default(),
+            balance: LoadMeasure::default(),
         }
     }
 }

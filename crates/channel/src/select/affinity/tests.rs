@@ -23,11 +23,12 @@ fn session(caller: &str, number: u32) -> LoadBalancing {
     let mut hasher = secret.hasher("m", Some(caller));
     hasher.add(&number.to_be_bytes());
     LoadBalancing {
-        affinity: Some(RequestAffinity {
+        affinity: Some(Box::new(RequestAffinity {
             key: hasher.finish(),
             caller: Some(caller.into()),
             balance_factor: FACTOR,
-        }),
+        })),
+        ..LoadBalancing::default()
     }
 }
 
@@ -102,11 +103,10 @@ fn a_channel_above_its_share_of_the_load_spills() {
     drop(held);
     let others: Vec<ChannelLease> = (0..40)
         .map(|number| {
-            let same = session("ann", 1).affinity.map(|affinity| RequestAffinity {
-                caller: Some(format!("caller {number}").into()),
-                ..affinity
-            });
-            let request = LoadBalancing { affinity: same };
+            let mut request = session("ann", 1);
+            if let Some(affinity) = &mut request.affinity {
+                affinity.caller = Some(format!("caller {number}").into());
+            }
             lease(&channels, &request, &candidates, &[])
         })
         .collect();
@@ -137,7 +137,7 @@ fn a_caller_cannot_aim_its_sessions_at_one_channel() {
     let aimed: Vec<u32> = {
         let is_of_a = |number: &u32| {
             let request = session("ann", *number);
-            let affinity = request.affinity.as_ref().unwrap();
+            let affinity = request.affinity.as_deref().unwrap();
             &*own_candidate(affinity, &candidates).unwrap().channel.name == "a"
         };
         (0..).filter(is_of_a).take(40).collect()
