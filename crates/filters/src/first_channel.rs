@@ -2,6 +2,7 @@
 
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
+use headgate_core::catalog::model_pattern::ModelPattern;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterProvision,
 };
@@ -61,12 +62,26 @@ impl DefaultDestinationFilter {
             let caller = request.caller.as_ref();
             caller.is_none_or(|caller| caller.may_use_model(name))
         };
-        self.catalog
-            .models()
+        let models = self.catalog.models();
+        let literal = models
             .filter(|model| may_use(&model.name))
             .flat_map(|model| protocol.map(|it| model.candidates(it).to_vec()))
             .flatten()
-            .map(|candidate| candidate.channel)
+            .map(|candidate| candidate.channel);
+        let patterns = self.catalog.by_pattern().patterns().iter();
+        let by_pattern = patterns
+            .filter(|one| {
+                let channel = &one.channel;
+                protocol.is_some_and(|it| channel.protocols.contains(&it.on_channels()))
+            })
+            .filter(|one| {
+                let pattern = ModelPattern::new(&one.pattern.to_string());
+                let caller = request.caller.as_ref();
+                caller.is_none_or(|caller| caller.may_use_some(&pattern))
+            })
+            .map(|one| one.channel.clone());
+        literal
+            .chain(by_pattern)
             .min_by_key(|channel| (channel.tier, Reverse(channel.weight), channel.name.clone()))
             .ok_or_else(|| {
                 Fault::new(

@@ -281,6 +281,35 @@ async fn the_list_has_the_names_of_the_file_that_a_pattern_serves() {
     assert_eq!(answer.status, 404, "{}", answer.text());
 }
 
+#[tokio::test]
+async fn a_request_without_a_model_goes_to_a_channel_whose_pattern_the_caller_may_use() {
+    let simulator = Simulator::start().await;
+    let mut config = serving(
+        &simulator,
+        &[
+            ("openai", json!({"openai/*": "*"})),
+            ("other", json!({"other/*": "*"})),
+        ],
+    );
+    config["callers"] = json!([
+        caller("ann", ANN, &["other/a*"]),
+        caller("bob", BOB, &["third/*"])
+    ]);
+    let routes = config["routes"].as_array_mut().unwrap();
+    routes.push(json!({
+        "name": "files", "match": "GET /v1/files", "protocol": "chat",
+        "request": ["authenticate", "first_channel"],
+    }));
+    let gateway = Gateway::start(&config).await;
+    let answer = gateway.ask(&Request::get("/v1/files").key(ANN)).await;
+    let credential = &simulator.last().await["headers"]["authorization"];
+    assert_eq!(credential, "Bearer sk-of-other", "{}", answer.text());
+    let before = simulator.records().await.len();
+    let answer = gateway.ask(&Request::get("/v1/files").key(BOB)).await;
+    assert_eq!(answer.status, 403, "{}", answer.text());
+    assert_eq!(simulator.records().await.len(), before);
+}
+
 /// What a provider lists, or 404 for any other request.
 fn listing(request: &str) -> Vec<u8> {
     let body = json!({"object": "list", "data": [

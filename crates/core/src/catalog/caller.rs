@@ -90,6 +90,12 @@ impl Caller {
         self.models.iter().any(|pattern| pattern.matches(model))
     }
 
+    /// Whether this caller may use some model that `pattern` matches.
+    pub fn may_use_some(&self, pattern: &ModelPattern) -> bool {
+        let mut own = self.models.iter();
+        own.any(|own| own.may_overlap(pattern))
+    }
+
     /// Whether this caller may use the model by a pattern, or a name, that says more of it than `literal_len` bytes.
     pub fn names_model(&self, model: &str, literal_len: usize) -> bool {
         let mut matching = self.models.iter().filter(|pattern| pattern.matches(model));
