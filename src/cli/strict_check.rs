@@ -159,6 +159,13 @@ async fn check_channel(
     if let Err(error) = check.connect(channel).await {
         return (StrictCheckStatus::Failed, with_hint(&error, &key));
     }
+    if channel.origin.base_path.names_model() {
+        let text = format!(
+            "{}; the credential was not used: a list of models has no place below a `base_url` with `{{model}}`",
+            connected(channel)
+        );
+        return (StrictCheckStatus::Ok, text);
+    }
     let mut protocols = channel.protocols.iter();
     if !protocols.any(|protocol| protocol.descriptor().has_model_list) {
         let connected = connected(channel);

@@ -15,8 +15,13 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelConfig {
-    /// Base URL of the provider; the request path without its `/v1` is appended.
+    /// Base URL of the provider; the request path without its `/v1` is appended. It may have a query, which every request
+    /// then has, and `{model}` in its path, the provider's name of the model as one segment.
     pub base_url: String,
+    /// Query parameters of every request to this provider, in place of a caller's parameters of the same name. Default:
+    /// those of `base_url`.
+    #[serde(default)]
+    pub query: BTreeMap<String, String>,
     /// Credential that is sent to the provider. Default: none.
     pub credential: Option<ProviderCredentialConfig>,
     /// Several credentials of the same account, used round robin; instead of `credential`. One that is refused

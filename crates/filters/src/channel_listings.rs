@@ -72,7 +72,10 @@ impl ChannelListings {
     ) -> Vec<(Arc<Channel>, Arc<[ProviderModel]>)> {
         self.forget_all_but(&channels);
         let mut fetches = Vec::new();
-        for channel in channels.iter().filter(|channel| self.begin_fetch(channel)) {
+        // Below a base URL with the model in it there is no list.
+        let has_list = |channel: &&Arc<Channel>| !channel.origin.base_path.names_model();
+        let listing = channels.iter().filter(has_list);
+        for channel in listing.filter(|channel| self.begin_fetch(channel)) {
             let sent = subrequests.send(list_request(channel.clone(), request_id.clone()));
             let channel = channel.clone();
             // A task, so that the fetches run at the same time and one that takes long ends without this caller.

@@ -82,6 +82,7 @@ impl DefaultDestinationFilter {
             .map(|one| one.channel.clone());
         literal
             .chain(by_pattern)
+            .filter(|channel| !channel.origin.base_path.names_model())
             .min_by_key(|channel| (channel.tier, Reverse(channel.weight), channel.name.clone()))
             .ok_or_else(|| {
                 Fault::new(

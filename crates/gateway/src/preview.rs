@@ -60,7 +60,7 @@ impl UpstreamRequestPreview {
             .collect();
         Self {
             method: prepared.method.clone(),
-            url: prepared.url(channel),
+            url: prepared.shown_url(channel),
             headers,
             body_bytes: prepared.body.content_length().unwrap_or(0),
             body: match &prepared.body {

@@ -3,10 +3,10 @@
 //! The prober has its own connections: an HTTP/2 connection is driven by the thread that opened it, and callers'
 //! requests must not depend on the prober's thread.
 
-use super::exchange::prepare::path_at;
 use super::listen::drain_state::{DrainState, until_set};
 use super::request_id;
 use super::upstream::client::SendProgress;
+use super::upstream::provider_target::below_base_url_without_model;
 use super::upstream::request::{PreparedBody, PreparedRequest};
 use super::upstream::{ChannelWithCredential, UpstreamClient};
 use async_trait::async_trait;
@@ -205,7 +205,7 @@ pub(super) fn model_list_request(
             headers.insert(name, HeaderValue::from_static(version));
         }
     }
-    let path = path_at(channel, "/v1/models");
+    let path = below_base_url_without_model(channel, "/models")?;
     let body = PreparedBody::Absent;
     let prepared = PreparedRequest::new(target, Some(id), Method::GET, path, headers, body)?;
     Ok(PreparedRequest {

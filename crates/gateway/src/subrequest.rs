@@ -14,6 +14,7 @@ use super::upstream::ChannelWithCredential;
 use super::upstream::body_kind::response_body_kind;
 use super::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use super::upstream::client::{SendProgress, failure_reason};
+use super::upstream::provider_target::below_base_url;
 use super::upstream::request::{PreparedBody, PreparedRequest};
 use super::upstream::response::UpstreamResponse;
 use bytes::Bytes;
@@ -85,7 +86,7 @@ struct BufferedResponse {
 /// The upstream request of `subrequest`.
 ///
 /// # Errors
-/// The path is not a valid URI.
+/// The path is not a valid URI, or it needs a model and the subrequest has none.
 pub(super) fn prepare_subrequest(
     target: ChannelWithCredential<'_>,
     subrequest: &Subrequest,
@@ -103,7 +104,7 @@ pub(super) fn prepare_subrequest(
         (SubrequestBody::Whole(body), _) => PreparedBody::Whole(BodySegments::from(body.clone())),
     };
     let path = match &subrequest.other_host {
-        None => format!("{}{}", target.channel.origin.base_path, subrequest.path),
+        None => below_base_url(&subrequest.candidate, &subrequest.path)?,
         Some(_) => subrequest.path.clone(),
     };
     let method = subrequest.method.clone();

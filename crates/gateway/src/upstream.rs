@@ -16,6 +16,7 @@ mod idle_timeout;
 mod peeked_chunks;
 mod peer;
 mod post_event;
+pub(super) mod provider_target;
 pub(super) mod request;
 mod request_head;
 pub(super) mod response;

@@ -2,6 +2,7 @@
 
 mod affinity;
 mod balance;
+mod base_urls;
 mod channel_state;
 mod channels_page;
 mod confirmations;
@@ -14,6 +15,7 @@ mod failover;
 mod false_starts;
 mod false_successes;
 mod five_channels;
+mod hostile_models;
 mod hostile_responses;
 mod model_fallback;
 mod model_patterns;

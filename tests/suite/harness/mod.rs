@@ -11,6 +11,7 @@ pub mod earlier_version;
 pub mod error_shape;
 pub mod folder;
 pub mod gateway;
+pub mod hostile_models;
 pub mod hostile_urls;
 pub mod http2;
 pub mod http2_frames;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
+use headgate_core::catalog::base_path::BasePath;
 use headgate_core::catalog::channel::{Channel, ChannelLimits, HttpVersion, Origin, Timeouts};
 use headgate_core::catalog::credential::Credential;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
@@ -17,7 +18,7 @@ pub(crate) fn channel(name: &str, weight: u16, tier: u8) -> Channel {
     let origin = Origin {
         host: "127.0.0.1".into(),
         port: 1,
-        base_path: "".into(),
+        base_path: BasePath::default(),
         authority: HeaderValue::from_static("127.0.0.1:1"),
         http: HttpVersion::Http1,
         tls: None,

@@ -1,19 +1,19 @@
 //! Builds channels from their configuration.
 
+use super::base_urls::{self, ChannelBaseUrl};
 use super::channel_models::ChannelWithModels;
 use super::families::VideoFamilyLookup;
 use super::{
     ProblemCollector, callback_keys, channel_errors, channel_models, channel_protocols,
-    credentials, failover, pem,
+    credentials, failover, upstream_tls,
 };
 use crate::channels::{
     AttemptTimeoutsConfig, ChannelConfig, ClientAddressForwardingConfig, HttpVersionConfig,
     UpstreamTlsConfig,
 };
 use crate::images::{ImageEditBodyFormatConfig, ImageEditConfig, ResponseFormatHandlingConfig};
-use headgate_core::catalog::base_url::{self, BaseUrl};
 use headgate_core::catalog::channel::{
-    Channel, ClientCertificate, HttpVersion, Origin, OriginTls, TimeoutOverrides, Timeouts,
+    Channel, HttpVersion, Origin, OriginTls, TimeoutOverrides, Timeouts,
 };
 use headgate_core::catalog::client_address::ForwardedPolicy;
 use headgate_core::catalog::images::{
@@ -26,10 +26,9 @@ use headgate_core::scalar::HumanDuration;
 use headgate_expression::{EvaluationPhase, Expression};
 use headgate_protocol::{GenerationMedium, Protocol, ProtocolTable};
 use http::{HeaderName, HeaderValue};
-use rustls_pki_types::ServerName;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Builds every channel; one with problems is omitted, and its problems are reported.
@@ -52,22 +51,6 @@ pub(crate) fn build(
         .collect()
 }
 
-/// The files that the channels name: CA certificates, client certificates and their keys.
-pub(crate) fn files<'a>(
-    configs: &'a BTreeMap<String, ChannelConfig>,
-    folder: &'a Path,
-) -> impl Iterator<Item = PathBuf> + 'a {
-    configs
-        .values()
-        .flat_map(|config| tls_files(&config.tls))
-        .map(|path| folder.join(path))
-}
-
-/// The files that TLS settings name.
-pub(super) fn tls_files(tls: &UpstreamTlsConfig) -> impl Iterator<Item = &PathBuf> {
-    [&tls.ca, &tls.certificate, &tls.key].into_iter().flatten()
-}
-
 fn build_one(
     name: &str,
     config: &ChannelConfig,
@@ -79,6 +62,7 @@ fn build_one(
 ) -> Option<ChannelWithModels> {
     let ChannelConfig {
         base_url,
+        query: _,
         credential: _,
         credentials: _,
         protocols: _,
@@ -102,14 +86,7 @@ fn build_one(
         health,
         errors,
     } = config;
-    let base = base_url::parse(base_url)
-        .map_err(|reason| {
-            let with_scheme = format!("https://{base_url}");
-            let is_meant = !base_url.contains("://") && base_url::parse(&with_scheme).is_ok();
-            let hint = is_meant.then(|| format!("write `{with_scheme}`"));
-            problems.error(&format!("{at}/base_url"), reason, hint.as_deref());
-        })
-        .ok();
+    let base = base_urls::build(config, &protocols, at, problems);
     let texts = headers.iter().map(|(name, value)| (name, &**value));
     let headers = build_headers(texts, at, problems);
     let idempotency_header = idempotency_header.as_ref().and_then(|name| {
@@ -126,7 +103,11 @@ fn build_one(
         .as_deref()
         .and_then(|text| condition(text, at, problems));
     let tls_given = UpstreamTlsConfig::default() != *tls;
-    let base = base?;
+    let ChannelBaseUrl {
+        url: base,
+        path: base_path,
+        query,
+    } = base?;
     if tls_given && !base.tls {
         problems.error(
             &format!("{at}/tls"),
@@ -135,13 +116,13 @@ fn build_one(
         );
     }
     let tls = match base.tls {
-        true => Some(build_tls(tls, &base, folder, at, problems)?),
+        true => Some(upstream_tls::build(tls, &base, folder, at, problems)?),
         false => None,
     };
     let http = http_version(*http);
     let fingerprint = fingerprint(name, base_url, http, tls.as_ref());
     let credentials = credentials::build(config, fingerprint, at, problems)?;
-    let secrets = Arc::new(credentials::secrets(&credentials, &headers));
+    let secrets = Arc::new(credentials::secrets(&credentials, &headers, &query));
     if models.is_empty() && !retired {
         let hint = "add them as `platform model: provider's model`, or write `retired: true`";
         problems.error(at, "the channel has no `models`", Some(hint));
@@ -151,7 +132,7 @@ fn build_one(
         origin: Origin {
             host: base.host,
             port: base.port,
-            base_path: base.path,
+            base_path,
             authority: base.authority,
             http,
             tls,
@@ -167,6 +148,7 @@ fn build_one(
         tier: *tier,
         timeouts: self::timeouts(timeouts).over(Timeouts::default()),
         headers,
+        query,
         idempotency_header,
         forwarded: match forwarded {
             ClientAddressForwardingConfig::Off => ForwardedPolicy::Off,
@@ -242,70 +224,6 @@ pub(super) fn build_headers<'c>(
         }
     }
     headers
-}
-
-pub(super) fn build_tls(
-    config: &UpstreamTlsConfig,
-    base: &BaseUrl,
-    folder: &Path,
-    at: &str,
-    problems: &mut ProblemCollector<'_>,
-) -> Option<OriginTls> {
-    let UpstreamTlsConfig {
-        ca,
-        certificate,
-        key,
-        server_name,
-    } = config;
-    let at = format!("{at}/tls");
-    let before = problems.errors();
-    let mut read =
-        |member: &str, path: &Path, reader: fn(&Path) -> Result<Vec<Vec<u8>>, String>| {
-            reader(&folder.join(path))
-                .map_err(|reason| {
-                    let hint = pem::hint(member);
-                    problems.error(&format!("{at}/{member}"), reason, Some(hint));
-                })
-                .ok()
-        };
-    let authorities = ca.as_ref().and_then(|path| {
-        read("ca", path, |path| {
-            pem::authorities(path).and_then(|_| pem::certificates(path))
-        })
-    });
-    let chain = certificate
-        .as_ref()
-        .and_then(|path| read("certificate", path, pem::certificates));
-    let key_der = key.as_ref().and_then(|path| {
-        read("key", path, |path| {
-            pem::private_key(path).map(|key| vec![key])
-        })
-    });
-    if certificate.is_some() != key.is_some() {
-        problems.error(&at, "`certificate` and `key` must be set together", None);
-    }
-    let server_name = server_name.clone().unwrap_or_else(|| base.host.to_string());
-    // In particular not an empty name, which would disable verification.
-    if ServerName::try_from(server_name.as_str()).is_err() {
-        problems.error(
-            &format!("{at}/server_name"),
-            format!("`{server_name}` is not a host name or IP address"),
-            None,
-        );
-    }
-    let identity = chain
-        .zip(key_der.and_then(|mut keys| keys.pop()))
-        .map(|(chain, key)| ClientCertificate { chain, key });
-    if let Some(ClientCertificate { chain, key }) = &identity
-        && let Err(reason) = pem::certified_key(chain, key)
-    {
-        problems.error(&format!("{at}/key"), reason, Some(pem::hint("key")));
-    }
-    (problems.errors() == before).then_some(OriginTls {
-        server_name,
-        authorities,
-        identity,
-    })
 }
 
 /// Reports settings of image edits on a channel without image edits, where they would have no effect.

@@ -5,6 +5,7 @@ use crate::channels::{
     ChannelConfig, CredentialHeaderConfig, JwtCredentialConfig, ProviderCredentialConfig,
 };
 use headgate_core::catalog::credential::{Credential, CredentialSecret};
+use headgate_core::catalog::fixed_query::FixedQuery;
 use headgate_core::catalog::jwt_minter::JwtMinter;
 use headgate_core::filter::header_name::header_name;
 use headgate_protocol::mask::{ChannelSecrets, SECRET_BYTES_MIN};
@@ -73,11 +74,12 @@ const CREDENTIAL_NAMES: [&str; 7] = [
     "cookie",
 ];
 
-/// The values that no response of the channel may reveal: all its credentials, and those of its headers whose name
-/// looks like that of a credential.
+/// The values that no response of the channel may reveal: all its credentials, and those of its headers and its query
+/// whose name looks like that of a credential.
 pub(crate) fn secrets(
     credentials: &[Credential],
     headers: &[(HeaderName, HeaderValue)],
+    query: &FixedQuery,
 ) -> ChannelSecrets {
     let credentials = credentials.iter().flat_map(|one| &one.secrets);
     let credentials = credentials.map(CredentialSecret::expose);
@@ -89,7 +91,9 @@ pub(crate) fn secrets(
         .iter()
         .filter(|(name, _)| carries_credential(name))
         .filter_map(|(_, value)| value.to_str().ok());
-    ChannelSecrets::new(credentials.chain(headers))
+    let query: Vec<String> = query.secrets().collect();
+    let query = query.iter().map(String::as_str);
+    ChannelSecrets::new(credentials.chain(headers).chain(query))
 }
 
 fn is_same(one: &Credential, other: &Credential) -> bool {

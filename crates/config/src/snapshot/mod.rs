@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod affinity;
+mod base_urls;
 mod callback_keys;
 mod callers;
 pub mod certificate_expiry;
@@ -29,6 +30,7 @@ mod services;
 pub mod spooling;
 mod state;
 mod tracing;
+mod upstream_tls;
 mod usability;
 
 use crate::LoadedConfig;
@@ -208,7 +210,7 @@ pub fn build_loaded(
     let admin = admin::build(&server, &callers, &mut problems);
     let server = server::build(&server, &folder, &mut problems);
     let spooling = spooling::build(&spool, &folder, &mut problems);
-    files.extend(channels::files(&channels, &folder));
+    files.extend(upstream_tls::channel_files(&channels, &folder));
     files.extend(services::files(&declared_services, &folder));
     files.extend(tracing::files(declared_tracing.as_ref(), &folder));
     let state = state::build(&state, &folder, shared.list.stores(), &mut problems);

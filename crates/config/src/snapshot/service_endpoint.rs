@@ -1,8 +1,9 @@
 //! Builds the endpoint of a server that the operator names by its URL and that is no provider. Connects nowhere.
 
-use super::{ProblemCollector, channels};
+use super::{ProblemCollector, channels, upstream_tls};
 use crate::channels::UpstreamTlsConfig;
 use headgate_core::callout::ServiceEndpoint;
+use headgate_core::catalog::base_path::BasePath;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::channel::{Channel, HttpVersion, Origin, Timeouts};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -53,7 +54,7 @@ where
         problems.error(&format!("{at}/tls"), reason, None);
     }
     let tls = match base.tls {
-        true => Some(channels::build_tls(tls, &base, folder, at, problems)?),
+        true => Some(upstream_tls::build(tls, &base, folder, at, problems)?),
         false => None,
     };
     if problems.errors() > before {
@@ -69,7 +70,7 @@ where
     let origin = Origin {
         host: base.host,
         port: base.port,
-        base_path: "".into(),
+        base_path: BasePath::default(),
         authority: base.authority,
         // Any thread may use a pooled connection.
         http: HttpVersion::Http1,

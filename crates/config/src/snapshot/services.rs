@@ -1,7 +1,7 @@
 //! Builds the services that filters call. Connects nowhere.
 
 use super::service_endpoint::{self, EndpointSection};
-use super::{ProblemCollector, channels};
+use super::{ProblemCollector, upstream_tls};
 use crate::services::{BreakerConfig, CalloutServiceConfig};
 use headgate_core::callout::{
     BreakerSettings, CalloutService, CalloutServices, ProcessServiceStates, ServiceLimits,
@@ -31,7 +31,7 @@ pub(crate) fn files<'a>(
 ) -> impl Iterator<Item = PathBuf> + 'a {
     let files = configs
         .values()
-        .flat_map(|config| channels::tls_files(&config.tls));
+        .flat_map(|config| upstream_tls::tls_files(&config.tls));
     files.map(|path| folder.join(path))
 }
 

@@ -1,7 +1,7 @@
 //! Builds the settings of tracing. Connects nowhere.
 
 use super::service_endpoint::{self, EndpointSection};
-use super::{ProblemCollector, channels};
+use super::{ProblemCollector, upstream_tls};
 use crate::routes::RouteConfig;
 use crate::tracing::{
     ErrorSamplingConfig, ParentSamplingConfig, RouteTracedMessagesConfig, TraceSamplingConfig,
@@ -116,7 +116,7 @@ pub(crate) fn warn_without(
 pub(crate) fn files(config: Option<&TracingConfig>, folder: &Path) -> Vec<PathBuf> {
     let files = config
         .into_iter()
-        .flat_map(|config| channels::tls_files(&config.tls));
+        .flat_map(|config| upstream_tls::tls_files(&config.tls));
     files.map(|path| folder.join(path)).collect()
 }
 

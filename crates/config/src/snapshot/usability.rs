@@ -7,6 +7,7 @@ use crate::routes::{CallerConfig, RouteConfig};
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
 use headgate_core::catalog::caller::Callers;
+use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model_pattern::ModelPattern;
 use headgate_core::filter::descriptor::{FilterDescriptor, FilterProvision};
 use headgate_core::pointer::child;
@@ -172,6 +173,9 @@ impl ConfigLinter<'_> {
             })
         };
         let built = self.catalog.channel(name);
+        if let Some(channel) = built {
+            self.check_modelless_routes(channel, &at, problems);
+        }
         let mut protocols = built.into_iter().flat_map(|built| &built.protocols);
         if !channel.retired && !routes.is_empty() && !protocols.any(is_routed) {
             problems.warning(
@@ -182,13 +186,41 @@ impl ConfigLinter<'_> {
         }
     }
 
+    /// Warns of routes whose requests have no model, but an id of a channel that needs a model in its path.
+    fn check_modelless_routes(
+        &self,
+        channel: &Channel,
+        at: &str,
+        problems: &mut ProblemCollector<'_>,
+    ) {
+        if !channel.origin.base_path.names_model() {
+            return;
+        }
+        let routes = self.routes_with(FilterProvision::ChannelOf("id"));
+        let mut refused = routes.map(|(route, _)| route).filter(|route| {
+            let has_model = route.request.first_with_provision(FilterProvision::Model);
+            let spoken = route.protocol.map(Protocol::on_channels);
+            has_model.is_none() && spoken.is_some_and(|spoken| channel.protocols.contains(&spoken))
+        });
+        if let Some(route) = refused.next() {
+            problems.warning(
+                &format!("{at}/base_url"),
+                format!(
+                    "`{{model}}` in `base_url`: requests without a model are refused, such as those of route `{}` for an id of channel `{}`",
+                    route.name, channel.name
+                ),
+                Some("take the protocol out of `protocols`, or use a `base_url` without `{model}`"),
+            );
+        }
+    }
+
     fn check_base_url(
         &self,
         at: &str,
         channel: &ChannelConfig,
         problems: &mut ProblemCollector<'_>,
     ) {
-        let Ok(base) = base_url::parse(&channel.base_url) else {
+        let Ok((base, _)) = base_url::parse_with_query(&channel.base_url) else {
             return;
         };
         let pasted = ENDPOINTS

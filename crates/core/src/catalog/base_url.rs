@@ -15,11 +15,23 @@ pub struct BaseUrl {
     pub path: Arc<str>,
 }
 
-/// Parses a base URL.
+/// Parses a base URL that has no query.
 ///
 /// # Errors
 /// A sentence that says what is wrong with it.
 pub fn parse(url: &str) -> Result<BaseUrl, String> {
+    let (base, query) = parse_with_query(url)?;
+    match query {
+        None => Ok(base),
+        Some(_) => Err("the base URL must not have a query or fragment".into()),
+    }
+}
+
+/// Parses a base URL; the query, if there is one, is returned besides.
+///
+/// # Errors
+/// A sentence that says what is wrong with it.
+pub fn parse_with_query(url: &str) -> Result<(BaseUrl, Option<String>), String> {
     if !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(format!("`{url}` must start with `https://` or `http://`"));
     }
@@ -33,7 +45,7 @@ pub fn parse(url: &str) -> Result<BaseUrl, String> {
     if authority.as_str().contains('@') {
         return Err("the URL must not contain a user or password; use `credential`".into());
     }
-    if uri.query().is_some() || url.contains('#') {
+    if url.contains('#') {
         return Err("the base URL must not have a query or fragment".into());
     }
     let host = authority
@@ -43,7 +55,8 @@ pub fn parse(url: &str) -> Result<BaseUrl, String> {
     if host.is_empty() {
         return Err(format!("`{url}` has no host"));
     }
-    Ok(BaseUrl {
+    let query = uri.query().map(str::to_owned);
+    let base = BaseUrl {
         tls,
         host: host.into(),
         port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
@@ -51,12 +64,13 @@ pub fn parse(url: &str) -> Result<BaseUrl, String> {
             format!("the host of `{url}` has characters that are not allowed in a Host header")
         })?,
         path: uri.path().trim_end_matches('/').into(),
-    })
+    };
+    Ok((base, query))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{parse, parse_with_query};
 
     #[test]
     fn a_base_url_is_taken_apart() {
@@ -77,6 +91,21 @@ mod tests {
                 (tls, host, port, path)
             );
         }
+    }
+
+    #[test]
+    fn a_query_is_returned_besides() {
+        let url = "https://x.example/openai/deployments/{model}?api-version=1";
+        let (base, query) = parse_with_query(url).unwrap();
+        assert_eq!(&*base.path, "/openai/deployments/{model}");
+        assert_eq!(query.as_deref(), Some("api-version=1"));
+        assert!(parse_with_query("https://x.example/v1#a").is_err());
+        assert!(
+            parse_with_query("https://x.example/v1")
+                .unwrap()
+                .1
+                .is_none()
+        );
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Channels as built: a provider's origin, credentials, timeouts, limits and health policy.
 
+use super::base_path::BasePath;
 use super::client_address::ForwardedPolicy;
 use super::credential::Credential;
+use super::fixed_query::FixedQuery;
 use super::images::ImageEditPolicy;
 use crate::task::callback_signature::CallbackVerificationKey;
 use crate::task::family::VideoFamily;
@@ -20,7 +22,7 @@ pub struct Channel {
     pub origin: Origin,
     /// Credentials of the same account, used in turn; empty if the provider requires none.
     pub credentials: Vec<Credential>,
-    /// The values in `credentials` and `headers` that no response may reveal.
+    /// The values in `credentials`, `headers` and `query` that no response may reveal.
     pub secrets: Arc<ChannelSecrets>,
     pub protocols: Vec<Protocol>,
     /// Whether the channel receives only requests for ids that it created, and no new requests.
@@ -37,6 +39,8 @@ pub struct Channel {
     pub timeouts: Timeouts,
     /// Headers that are added to every request to this provider.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// What the query of every request to this provider has.
+    pub query: FixedQuery,
     /// The header in which the provider takes an idempotency key.
     pub idempotency_header: Option<HeaderName>,
     /// What the provider learns about the client's address.
@@ -89,8 +93,7 @@ pub struct ProbePolicy {
 pub struct Origin {
     pub host: Arc<str>,
     pub port: u16,
-    /// The path of the base URL without a trailing slash, such as `""` or `/v1`.
-    pub base_path: Arc<str>,
+    pub base_path: BasePath,
     /// `host` or `host:port`, for the Host header.
     pub authority: HeaderValue,
     pub http: HttpVersion,
@@ -165,6 +168,12 @@ impl TimeoutOverrides {
 }
 
 impl Channel {
+    /// Whether requests for a model have it in their path.
+    pub fn puts_model_in_path(&self) -> bool {
+        let family = self.family.as_deref();
+        self.origin.base_path.names_model() || family.is_some_and(VideoFamily::puts_model_in_path)
+    }
+
     /// A server that the operator names, and that is no provider: it has no credentials, models, limits and health.
     pub fn for_server(
         name: Arc<str>,
@@ -189,6 +198,7 @@ impl Channel {
             tier: 0,
             timeouts,
             headers,
+            query: FixedQuery::default(),
             idempotency_header: None,
             forwarded: ForwardedPolicy::Off,
             limits: ChannelLimits::default(),

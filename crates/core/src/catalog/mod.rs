@@ -1,6 +1,7 @@
 //! The catalog as built: callers, models and channels. Immutable, without I/O.
 
 pub mod affinity;
+pub mod base_path;
 pub mod base_url;
 pub mod caller;
 pub mod channel;
@@ -9,12 +10,14 @@ pub mod credential;
 pub mod egress;
 pub mod endpoint;
 pub mod fallback;
+pub mod fixed_query;
 pub mod images;
 pub mod jwt_minter;
 pub mod limits;
 pub mod model;
 pub mod model_pattern;
 pub mod network;
+pub mod path_segment;
 mod pattern_index;
 pub mod pattern_models;
 pub mod price;

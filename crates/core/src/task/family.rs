@@ -114,6 +114,14 @@ impl VideoFamily {
         })
     }
 
+    /// Whether a request before there is a task may have the channel's model in its path.
+    pub fn puts_model_in_path(&self) -> bool {
+        let upload = self.upload.as_ref();
+        self.create.may_name_model()
+            || self.native.names_model_in_path()
+            || upload.is_some_and(|upload| upload.call.names_model())
+    }
+
     /// The rules between fields for the channel's model in words, for people.
     pub fn rule_descriptions(&self, channel_model: &str) -> Vec<String> {
         let fields = self.request.for_model(channel_model);

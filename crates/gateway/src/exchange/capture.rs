@@ -65,7 +65,10 @@ pub(super) fn upstream_request(
             ("method", json!(request.method.as_str())),
             (
                 "target",
-                json!(shown_target(request.uri.path(), request.uri.query())),
+                json!(shown_target(
+                    &channel.query.masked(&request.uri.to_string()),
+                    None
+                )),
             ),
         ]),
         headers: &request.headers,

@@ -2,10 +2,10 @@
 
 use crate::head::check_upstream_path;
 use crate::upstream::ChannelWithCredential;
+use crate::upstream::provider_target::{below_base_url, check_model_in_path};
 use crate::upstream::request::{PreparedBody, PreparedRequest};
 use bytes::Bytes;
 use headgate_config::snapshot::router::Route;
-use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::credential::Credential;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
@@ -18,6 +18,7 @@ use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::{ChannelProtocol, header_policy};
 use headgate_tracing::ExchangeTrace;
 use http::{HeaderMap, HeaderValue, Method, header};
+use std::borrow::Cow;
 
 /// Builds the request for `candidate`, as a part of `trace`.
 ///
@@ -34,6 +35,7 @@ pub(crate) async fn prepare(
         channel: &candidate.channel,
         credential,
     };
+    check_model_in_path(candidate)?;
     let mut headers = header_policy::request_headers_for_provider(&request.headers);
     let forwarded = request
         .client
@@ -90,10 +92,11 @@ pub(crate) async fn prepare(
     };
     let channel = target.channel;
     let path = match request_override.path {
-        Some(path) => format!("{}{path}", channel.origin.base_path),
-        None => upstream_path(channel, request)?,
+        Some(path) => path.into(),
+        None => caller_path(request)?,
     };
     let path = with_query_members(path, &query_members);
+    let path = below_base_url(candidate, &path)?;
     let prepared = PreparedRequest::new(target, Some(&request.id), method, path, headers, body)?;
     Ok(PreparedRequest {
         timeouts: route.timeouts.over(channel.timeouts),
@@ -144,9 +147,9 @@ fn form_body(json: &Bytes, headers: &mut HeaderMap) -> Result<BodySegments, Faul
 }
 
 /// Sets members of the query, in place of those that the create was mapped to.
-fn with_query_members(mut path: String, members: &[(String, String)]) -> String {
+fn with_query_members<'p>(mut path: Cow<'p, str>, members: &[(String, String)]) -> Cow<'p, str> {
     for (name, value) in members {
-        set_in_query(&mut path, name, value);
+        set_in_query(path.to_mut(), name, value);
     }
     path
 }
@@ -165,26 +168,17 @@ fn whole(body: BodySegments, method: &Method) -> PreparedBody {
     }
 }
 
-/// The channel's base path and the caller's path without `/v1`, with the query that may be forwarded.
-fn upstream_path(channel: &Channel, request: &RequestView) -> Result<String, Fault> {
+/// The caller's path without `/v1`, with the query that may be forwarded.
+fn caller_path(request: &RequestView) -> Result<Cow<'_, str>, Fault> {
     let path = request.upstream_path.as_deref().unwrap_or(&request.path);
     check_upstream_path(&request.path, path)?;
-    let path = path_at(channel, path);
+    let path = header_policy::path_for_provider(path);
     Ok(match &request.query {
-        None => path,
+        None => path.into(),
         Some(query) => match &*header_policy::query_for_provider(query, &request.headers) {
             // The query held only parameters that are not forwarded.
-            "" if !query.is_empty() => path,
-            query => format!("{path}?{query}"),
+            "" if !query.is_empty() => path.into(),
+            query => format!("{path}?{query}").into(),
         },
     })
-}
-
-/// The channel's base path and `path` without `/v1`.
-pub(crate) fn path_at(channel: &Channel, path: &str) -> String {
-    [
-        &*channel.origin.base_path,
-        header_policy::path_for_provider(path),
-    ]
-    .concat()
 }

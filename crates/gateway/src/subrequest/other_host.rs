@@ -7,6 +7,7 @@ use crate::upstream::ChannelWithCredential;
 use crate::upstream::client::{SendError, SendProgress};
 use crate::upstream::request::PreparedRequest;
 use crate::upstream::response::UpstreamResponse;
+use headgate_core::catalog::base_path::BasePath;
 use headgate_core::catalog::channel::{Channel, HttpVersion, Origin, OriginTls};
 use headgate_core::catalog::egress::EgressTarget;
 use headgate_core::subrequest::SubrequestHost;
@@ -14,7 +15,6 @@ use headgate_protocol::fault::{Fault, FaultKind};
 use http::HeaderValue;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
-use std::sync::Arc;
 
 /// The maximum number of addresses that are tried.
 const ADDRESSES_MAX: usize = 3;
@@ -116,7 +116,7 @@ fn server_at(host: &SubrequestHost, target: ChannelWithCredential<'_>, address: 
     let origin = Origin {
         host: address.to_string().into(),
         port: url.port,
-        base_path: Arc::default(),
+        base_path: BasePath::default(),
         authority: authority(host),
         http: match &tls {
             Some(_) => channel.origin.http,

@@ -7,6 +7,7 @@ use super::client::SendProgress;
 use super::request::{PreparedBody, PreparedRequest};
 use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
 use bytes::Bytes;
+use headgate_core::catalog::base_path::BasePath;
 use headgate_core::catalog::channel::{Channel, HttpVersion, Origin, OriginTls, Timeouts};
 use headgate_core::outgoing::bucket_client::{
     BucketClient, BucketRequestError, BucketResponseFuture,
@@ -103,7 +104,7 @@ fn server_from_uri(uri: &Uri) -> Result<Channel, BucketRequestError> {
         port: authority
             .port_u16()
             .unwrap_or(if is_https { 443 } else { 80 }),
-        base_path: "".into(),
+        base_path: BasePath::default(),
         authority: value.map_err(|_| invalid("the host of the endpoint"))?,
         // Any thread may use a pooled connection.
         http: HttpVersion::Http1,

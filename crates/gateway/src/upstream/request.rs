@@ -90,11 +90,16 @@ impl PreparedRequest {
         })
     }
 
-    /// The URL of the request on `channel`.
-    pub fn url(&self, channel: &Channel) -> String {
+    /// The URL of the request on `channel`, with secrets of its query masked.
+    pub fn shown_url(&self, channel: &Channel) -> String {
         let origin = &channel.origin;
         let authority = origin.authority.to_str().unwrap_or_default();
-        format!("{}://{authority}{}", origin.scheme(), self.uri)
+        let target = self.uri.to_string();
+        format!(
+            "{}://{authority}{}",
+            origin.scheme(),
+            channel.query.masked(&target)
+        )
     }
 
     /// The head of the request on `channel`.

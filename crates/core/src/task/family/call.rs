@@ -61,6 +61,10 @@ impl RequestTemplate {
         path.expect("paths of queries and cancels have no value but the id")
     }
 
+    pub(super) fn names_model(&self) -> bool {
+        self.path.names_model()
+    }
+
     /// The path with the channel's model in it, of a request before there is a task.
     pub fn path_for_model(&self, channel_model: &str) -> String {
         let path = fill(&self.path, channel_model);
@@ -133,8 +137,16 @@ impl TaskCreateTemplate {
     pub(super) fn names_model(&self) -> bool {
         match &self.computed_path {
             Some(computed) => computed.reads(CHANNEL_MODEL),
-            None => self.call.path.names().any(|name| *name == PathName::Model),
+            None => self.call.path.names_model(),
         }
+    }
+
+    /// Whether any of the paths may have the channel's model. A computed one may be a template.
+    pub(super) fn may_name_model(&self) -> bool {
+        let mut others = self.other_paths.iter();
+        self.computed_path.is_some()
+            || self.call.path.names_model()
+            || others.any(|(path, _)| path.names_model())
     }
 
     /// The path for a create of `model` that arrived on `requested`, which is empty for the generic shape. `has` returns
