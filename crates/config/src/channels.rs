@@ -81,6 +81,10 @@ pub struct ChannelConfig {
     /// Headers set on every request to this provider. Default: none.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Headers of the provider's responses that callers get besides the usual ones: names, or beginnings of names with
+    /// `*` at their end, such as `anthropic-ratelimit-*`. Default: none.
+    #[serde(default)]
+    pub response_headers: Vec<String>,
     /// Header in which the provider takes an idempotency key. Creates with an `Idempotency-Key` then get a key of the
     /// gateway's own in it, different for each caller. Default: none.
     pub idempotency_header: Option<String>,

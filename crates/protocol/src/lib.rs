@@ -32,6 +32,7 @@ pub mod retry_after;
 pub mod schema;
 pub mod sealed_content;
 pub mod secret_shape;
+pub mod shown_headers;
 pub mod sse;
 pub mod stream;
 pub mod upstream_request_id;

@@ -25,6 +25,7 @@ mod quoted_patterns;
 mod refused_credentials;
 mod response_heads;
 mod retry_budget;
+mod shown_headers;
 mod upstream_faults;
 mod upstream_http2;
 mod upstream_tls;

@@ -24,6 +24,7 @@ use headgate_core::filter::header_name::header_name;
 use headgate_core::pointer::child;
 use headgate_core::scalar::HumanDuration;
 use headgate_expression::{EvaluationPhase, Expression};
+use headgate_protocol::shown_headers::ShownResponseHeaders;
 use headgate_protocol::{GenerationMedium, Protocol, ProtocolTable};
 use http::{HeaderName, HeaderValue};
 use std::collections::BTreeMap;
@@ -80,6 +81,7 @@ fn build_one(
         tls,
         http,
         headers,
+        response_headers,
         idempotency_header,
         forwarded,
         limits,
@@ -89,6 +91,7 @@ fn build_one(
     let base = base_urls::build(config, &protocols, at, problems);
     let texts = headers.iter().map(|(name, value)| (name, &**value));
     let headers = build_headers(texts, at, problems);
+    let response_headers = build_response_headers(response_headers, at, problems);
     let idempotency_header = idempotency_header.as_ref().and_then(|name| {
         let pointer = format!("{at}/idempotency_header");
         header_name(name)
@@ -149,6 +152,7 @@ fn build_one(
         timeouts: self::timeouts(timeouts).over(Timeouts::default()),
         headers,
         query,
+        response_headers,
         idempotency_header,
         forwarded: match forwarded {
             ClientAddressForwardingConfig::Off => ForwardedPolicy::Off,
@@ -224,6 +228,22 @@ pub(super) fn build_headers<'c>(
         }
     }
     headers
+}
+
+/// The headers of responses that the operator shows to callers.
+fn build_response_headers(
+    patterns: &[String],
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> ShownResponseHeaders {
+    let mut shown = ShownResponseHeaders::default();
+    for (index, pattern) in patterns.iter().enumerate() {
+        if let Err(error) = shown.add(pattern) {
+            let at = format!("{at}/response_headers/{index}");
+            problems.error(&at, format!("`{pattern}`: {error}"), None);
+        }
+    }
+    shown
 }
 
 /// Reports settings of image edits on a channel without image edits, where they would have no effect.

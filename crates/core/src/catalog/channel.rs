@@ -11,6 +11,7 @@ use headgate_expression::Expression;
 use headgate_protocol::Protocol;
 use headgate_protocol::error_class::ErrorClassifier;
 use headgate_protocol::mask::ChannelSecrets;
+use headgate_protocol::shown_headers::ShownResponseHeaders;
 use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +42,8 @@ pub struct Channel {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// What the query of every request to this provider has.
     pub query: FixedQuery,
+    /// Headers of this provider's responses that callers get besides those that all get.
+    pub response_headers: ShownResponseHeaders,
     /// The header in which the provider takes an idempotency key.
     pub idempotency_header: Option<HeaderName>,
     /// What the provider learns about the client's address.
@@ -199,6 +202,7 @@ impl Channel {
             timeouts,
             headers,
             query: FixedQuery::default(),
+            response_headers: ShownResponseHeaders::default(),
             idempotency_header: None,
             forwarded: ForwardedPolicy::Off,
             limits: ChannelLimits::default(),

@@ -202,6 +202,7 @@ fn headers_to_record(headers: &HeaderMap) -> HeaderMap {
                 | "transfer-encoding"
                 | "x-request-id"
         ) || name.starts_with("x-ratelimit-")
+            || name.starts_with("anthropic-ratelimit-")
             || name.starts_with("x-headgate-")
     };
     let mut recorded = HeaderMap::with_capacity(headers.len());

@@ -46,6 +46,9 @@ impl Exchange<'_> {
             response.headers(),
             &candidate.channel.secrets,
         );
+        let channel = &candidate.channel;
+        let shown = &channel.response_headers;
+        shown.add_to(&mut headers, response.headers(), &channel.secrets);
         self.route.response.keep_granted_headers(
             &mut self.request,
             response.headers(),

@@ -76,6 +76,7 @@ pub(super) fn recorded_headers(headers: &HeaderMap) -> Vec<(String, String)> {
                 | "x-headgate-model"
                 | "x-request-id"
         ) || name.starts_with("x-ratelimit-")
+            || name.starts_with("anthropic-ratelimit-")
     };
     let recorded = headers.iter();
     recorded
