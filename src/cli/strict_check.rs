@@ -182,15 +182,72 @@ async fn check_channel(
     };
     let mut result = (StrictCheckStatus::Ok, connected(channel));
     for (index, credential) in credentials.into_iter().enumerate() {
-        result = match check.list_models(channel, credential).await {
+        result = match check.list_models(channel, credential, None).await {
             Err(error) => (StrictCheckStatus::Failed, with_hint(&error, &key)),
-            Ok(response) => check_response(channel, index + 1, &response, models),
+            Ok(response) => match other_base_path(check, channel, credential, &response).await {
+                Some(path) => (StrictCheckStatus::Failed, wrong_version(channel, &path)),
+                None => check_response(channel, index + 1, &response, models),
+            },
         };
         if result.0 == StrictCheckStatus::Failed {
             break;
         }
     }
     result
+}
+
+/// The base path at which the provider has its list of models, if it has none at that of `base_url`: with `/v1`, or without
+/// one of two.
+async fn other_base_path(
+    check: &ConnectivityChecker,
+    channel: &Channel,
+    credential: Option<&Credential>,
+    response: &RawModelListResponse,
+) -> Option<String> {
+    if response.status == StatusCode::OK && is_list(&response.body)
+        || !is_about_path(response.status)
+    {
+        return None;
+    }
+    let path = channel.origin.base_path.text();
+    let other = match path.strip_suffix("/v1") {
+        None => format!("{path}/v1"),
+        Some(shorter) => shorter.to_owned(),
+    };
+    let mut list = format!("{other}/models");
+    channel.query.set_in(&mut list);
+    let found = check
+        .list_models(channel, credential, Some(list))
+        .await
+        .ok()?;
+    (found.status == StatusCode::OK && is_list(&found.body)).then_some(other)
+}
+
+/// Whether a status may mean that the path is another one; a page may be at any path.
+fn is_about_path(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::OK | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+    )
+}
+
+fn is_list(body: &[u8]) -> bool {
+    let list: Value = serde_json::from_slice(body).unwrap_or_default();
+    list["data"].is_array()
+}
+
+fn wrong_version(channel: &Channel, path: &str) -> String {
+    let (name, origin) = (&channel.name, &channel.origin);
+    let authority = origin.authority.to_str().unwrap_or_default();
+    let scheme = origin.scheme();
+    let problem = match path.len() > origin.base_path.text().len() {
+        true => "lacks its `/v1`",
+        false => "has a `/v1` too many",
+    };
+    format!(
+        "{}; `channels.{name}.base_url` {problem}: the provider has its list of models at `{path}/models`; write `{scheme}://{authority}{path}`",
+        connected(channel)
+    )
 }
 
 /// What the response to a request with credential `number` says.

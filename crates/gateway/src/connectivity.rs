@@ -85,7 +85,8 @@ impl ConnectivityChecker {
         })
     }
 
-    /// Requests the list of models with `credential`, which no provider charges for.
+    /// Requests the list of models with `credential`, which no provider charges for: below the base URL, or at another
+    /// path of the provider.
     ///
     /// # Errors
     /// There is no response.
@@ -93,12 +94,13 @@ impl ConnectivityChecker {
         &self,
         channel: &Channel,
         credential: Option<&Credential>,
+        path: Option<String>,
     ) -> Result<RawModelListResponse, ConnectivityError> {
         let target = ChannelWithCredential {
             channel,
             credential,
         };
-        let request = model_list_request(target, &request_id::new(), self.step_timeout)
+        let request = model_list_request(target, path, &request_id::new(), self.step_timeout)
             .map_err(|fault| no_response("/models", &fault.message))?;
         let path = request.uri.path().to_owned();
         let mut progress = SendProgress::default();

@@ -174,7 +174,7 @@ async fn send_probe(
     let failure = |failure: Option<AttemptFailure>| {
         failure.unwrap_or_else(|| AttemptFailure::new(FailureReason::ConnectionClosed))
     };
-    let request = model_list_request(target, id, timeout).map_err(|_| failure(None))?;
+    let request = model_list_request(target, None, id, timeout).map_err(|_| failure(None))?;
     let mut response = upstream
         .send(target, &request, &mut SendProgress::default())
         .await
@@ -191,9 +191,11 @@ async fn send_probe(
     }
 }
 
-/// A request for the channel's model list: a cheap request that most providers support.
+/// A request for the channel's model list, a cheap request that most providers support: below its base URL, or at another
+/// path.
 pub(super) fn model_list_request(
     target: ChannelWithCredential<'_>,
+    path: Option<String>,
     id: &Arc<str>,
     timeout: Duration,
 ) -> Result<PreparedRequest, Fault> {
@@ -205,7 +207,10 @@ pub(super) fn model_list_request(
             headers.insert(name, HeaderValue::from_static(version));
         }
     }
-    let path = below_base_url_without_model(channel, "/models")?;
+    let path = match path {
+        Some(path) => path,
+        None => below_base_url_without_model(channel, "/models")?,
+    };
     let body = PreparedBody::Absent;
     let prepared = PreparedRequest::new(target, Some(id), Method::GET, path, headers, body)?;
     Ok(PreparedRequest {

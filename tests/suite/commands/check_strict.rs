@@ -1,10 +1,10 @@
 //! `headgate check --strict`: a line for each channel and service, and no request that costs.
 
 use super::changed_pair::{config_of, run};
-use crate::harness::Simulator;
 use crate::harness::certificates::Authority;
 use crate::harness::config::{CREDENTIALS, channel, route, standard};
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::{ScriptedProvider, ScriptedResponse, Simulator};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -135,6 +135,49 @@ async fn a_certificate_that_is_not_trusted_is_reported_as_such() {
             "{}",
             printed.stdout
         );
+    }
+}
+
+/// A provider that has its list of models at `/api/v1/models` alone.
+const LIST_AT_ONE_PATH: fn(&str) -> Vec<u8> = |request| {
+    let (status, body) = match request.starts_with("GET /api/v1/models ") {
+        true => (
+            "200 OK",
+            r#"{"object":"list","data":[{"id":"sim-large-2026-08"},{"id":"sim-small-2026-08"}]}"#,
+        ),
+        false => ("404 Not Found", r#"{"error":{"message":"no such path"}}"#),
+    };
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}").into()
+};
+
+// The provider responds while the test waits for the command.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_is_missing_or_there_twice_is_a_failure_with_the_url_to_write() {
+    let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(LIST_AT_ONE_PATH)]).await;
+    let origin = format!("http://{}", provider.address);
+    for (path, code, words) in [
+        ("/api/v1", 0, "lists 2 models"),
+        ("/api", 1, "lacks its `/v1`"),
+        ("/api/v1/v1", 1, "has a `/v1` too many"),
+        // Nothing is known of these.
+        ("", 0, "no list of models (404 Not Found)"),
+        ("/v1", 0, "no list of models (404 Not Found)"),
+    ] {
+        let config = standard(&format!("{origin}{path}"));
+        let folder = folder_with_schemas();
+        folder.write("routes.yaml", format!("{config:#}"));
+        let printed = run(&["check", "--strict", &config_of(&folder)]);
+        assert_eq!(
+            printed.code, code,
+            "{path}: {}{}",
+            printed.stdout, printed.stderr
+        );
+        assert!(printed.stdout.contains(words), "{path}: {}", printed.stdout);
+        if code == 1 {
+            let url = format!("write `{origin}/api/v1`");
+            assert!(printed.stdout.contains(&url), "{path}: {}", printed.stdout);
+        }
     }
 }
 

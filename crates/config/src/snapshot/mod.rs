@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod affinity;
+mod base_url_hints;
 mod base_urls;
 mod callback_keys;
 mod callers;

@@ -1,6 +1,7 @@
 //! Warnings about valid settings that cannot work, such as a model that no channel serves.
 
 use super::ProblemCollector;
+use super::base_url_hints::{self, BaseUrlWarning};
 use super::router::{Route, Router};
 use crate::channels::{ChannelConfig, ProviderCredentialConfig};
 use crate::routes::{CallerConfig, RouteConfig};
@@ -19,14 +20,6 @@ const SECRET_NAME: &str = "this name looks like a secret";
 const SECRET_NAME_HINT: &str = "names appear in logs, metrics and admin pages; use another name";
 /// The maximum number of warnings with a suggested name; in a long file, comparing all names would take minutes.
 const SUGGESTIONS_MAX: usize = 100;
-/// Endpoint paths that are often pasted into `base_url` from a provider's documentation.
-const ENDPOINTS: [&str; 4] = [
-    "/chat/completions",
-    "/messages",
-    "/responses",
-    "/images/edits",
-];
-
 /// A configuration that was built without an error.
 pub(crate) struct ConfigLinter<'a> {
     pub declared_callers: &'a [CallerConfig],
@@ -223,15 +216,8 @@ impl ConfigLinter<'_> {
         let Ok((base, _)) = base_url::parse_with_query(&channel.base_url) else {
             return;
         };
-        let pasted = ENDPOINTS
-            .iter()
-            .find(|endpoint| base.path.ends_with(**endpoint));
-        if let Some(endpoint) = pasted {
-            problems.warning(
-                &format!("{at}/base_url"),
-                format!("requests would go to `…{endpoint}{endpoint}`: the request path is appended to `base_url`"),
-                Some(&format!("write the URL without `{endpoint}`")),
-            );
+        if let Some(BaseUrlWarning { reason, hint }) = base_url_hints::warning(&base) {
+            problems.warning(&format!("{at}/base_url"), reason, Some(&hint));
         }
     }
 
