@@ -9,6 +9,7 @@ use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::request_coding;
 use http::{HeaderMap, HeaderValue, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -78,7 +79,7 @@ impl RequireJsonContentTypeFilter {
         if !request.takes_form {
             self.check_type(&request.headers)?;
         }
-        check_coding(&request.headers)
+        request_coding::from_headers(&request.headers).map(drop)
     }
 
     fn check_type(&self, headers: &HeaderMap) -> Result<(), Fault> {
@@ -100,28 +101,6 @@ impl RequireJsonContentTypeFilter {
             format!("content-type {problem}; {wanted}"),
         )
         .param("content-type"))
-    }
-}
-
-/// No content-encoding line may name a coding: some parsers read only the first line, some only the last.
-fn check_coding(headers: &HeaderMap) -> Result<(), Fault> {
-    let is_coded = |value: &&HeaderValue| {
-        !value
-            .as_bytes()
-            .trim_ascii()
-            .eq_ignore_ascii_case(b"identity")
-    };
-    let mut sent = headers.get_all(header::CONTENT_ENCODING).iter();
-    match sent.find(is_coded) {
-        None => Ok(()),
-        Some(coding) => Err(Fault::new(
-            FaultKind::UnsupportedMedia,
-            format!(
-                "content-encoding `{}` is not accepted; send the body uncompressed",
-                value_excerpt(coding)
-            ),
-        )
-        .param("content-encoding")),
     }
 }
 

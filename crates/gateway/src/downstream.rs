@@ -3,6 +3,7 @@
 mod body_buffer;
 mod body_reader;
 mod caller_watch;
+pub mod compressed_body;
 pub mod detachment;
 pub mod early_reply;
 pub(crate) mod spool;

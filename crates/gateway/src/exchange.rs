@@ -5,6 +5,7 @@ mod attempt_tracing;
 mod attempt_verdict;
 pub(super) mod attempts;
 pub(super) mod capture;
+mod decode_body;
 pub(super) mod evaluate;
 mod examine_body;
 mod first_events;
@@ -48,7 +49,7 @@ use headgate_core::filter::{FilterAction, LocalReply, RequestBodyNeed};
 use headgate_observe::open_requests::OpenRequestGuard;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::{ChannelProtocol, Protocol};
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, header};
 use parse_body::parse_body;
 use record::ExchangeRecord;
 use reply_plan::ReplyPlan;
@@ -206,6 +207,11 @@ impl Exchange<'_> {
                 }),
             )
             .await?;
+        let body = match self.request.headers.contains_key(header::CONTENT_ENCODING) {
+            false => body,
+            // Boxed, so that this rare case does not enlarge the future of every exchange.
+            true => Box::pin(self.decode_body(body)).await?,
+        };
         let reading =
             RequestBodyFormat::for_request(&self.request, &body, self.route.request.body_need());
         self.request.receive_body(parse_body(reading, body).await?);

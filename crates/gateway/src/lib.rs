@@ -3,6 +3,7 @@
 mod background_service;
 mod chunk_grammar;
 pub mod connectivity;
+mod content_decoder;
 mod deadline;
 mod downstream;
 mod exchange;

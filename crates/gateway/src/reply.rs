@@ -4,7 +4,8 @@ use bytes::Bytes;
 use headgate_core::filter::LocalReply;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::Protocol;
-use headgate_protocol::fault::Fault;
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::request_coding;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::time::Duration;
 
@@ -31,6 +32,13 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     }
     if status == StatusCode::UNAUTHORIZED.as_u16() {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    // RFC 9110, section 15.5.16: only if the coding is the problem.
+    if fault.kind == FaultKind::UnsupportedMedia
+        && fault.param.as_deref() == Some(request_coding::PARAMETER)
+    {
+        let accepted = HeaderValue::from_static(request_coding::ACCEPTED);
+        headers.insert(header::ACCEPT_ENCODING, accepted);
     }
     LocalReply {
         status: StatusCode::from_u16(status).expect("every fault has a valid status"),

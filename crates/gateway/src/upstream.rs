@@ -6,7 +6,7 @@ pub(super) mod bucket;
 mod budgeted_body;
 pub(super) mod client;
 mod connection;
-mod content_decoder;
+mod decoded_response;
 mod dial;
 mod egress_url;
 pub(super) mod fetch;

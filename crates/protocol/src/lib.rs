@@ -25,6 +25,7 @@ pub mod percent_encoding;
 mod protocols;
 pub mod rate_limit_headers;
 pub mod redact;
+pub mod request_coding;
 pub mod request_path;
 pub mod response_text;
 pub mod response_verdict;

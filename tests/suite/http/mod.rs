@@ -1,5 +1,6 @@
 //! Tests of HTTP between callers and the gateway: both versions, TLS, pipelining, refusals.
 
+mod compressed_requests;
 mod cors;
 mod http2;
 mod http2_heads;

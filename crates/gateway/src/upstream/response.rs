@@ -3,9 +3,10 @@
 use super::body_kind::body_kind_for;
 use super::bounded_body::{BodyEnd, BodyReadResult, ChunkSource};
 use super::connection::UpstreamConnection;
-use super::content_decoder::{ContentCoding, ContentDecoder};
+use super::decoded_response::{response_decoder, undecodable};
 use super::idle_timeout::ResponseIdleTimer;
 use super::peeked_chunks::PeekedChunks;
+use crate::content_decoder::{ContentCoding, ContentDecoder};
 use crate::deadline::{DeadlineElapsed, in_time};
 use crate::fault_from;
 use bytes::Bytes;
@@ -137,7 +138,7 @@ impl UpstreamResponse {
         if self.names_coding
             && let Some(coding) = ContentCoding::named_by(self.headers())
         {
-            self.decoder = Some(Box::new(ContentDecoder::new(coding)));
+            self.decoder = Some(response_decoder(coding));
         }
     }
 
@@ -350,15 +351,16 @@ impl UpstreamResponse {
             && std::mem::take(&mut self.is_coding_open)
             && let Some(coding) = chunk.as_deref().and_then(ContentCoding::sniffed)
         {
-            self.decoder = Some(Box::new(ContentDecoder::new(coding)));
+            self.decoder = Some(response_decoder(coding));
         }
         let Some(decoder) = &mut self.decoder else {
             return Ok(Some(chunk));
         };
         let decoded = match &chunk {
-            Some(chunk) => decoder.decode(chunk)?,
-            None => decoder.finish()?,
+            Some(chunk) => decoder.decode(chunk),
+            None => decoder.finish(),
         };
+        let decoded = decoded.map_err(|error| undecodable(&error))?;
         Ok(match (decoded.is_empty(), chunk) {
             (false, _) => Some(Some(decoded)),
             (true, Some(_)) => None,

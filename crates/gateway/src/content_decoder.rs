@@ -1,37 +1,54 @@
-//! Decodes the content coding of a response whose provider compresses although nobody requested it, within bounds.
+//! Decodes content codings of bodies within bounds: of requests, and of responses whose provider compresses although
+//! nobody requested it.
 
 use brotli::DecompressorWriter;
 use bytes::{Bytes, BytesMut};
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
-use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, header};
 use std::io::{self, Write};
+use zstd::stream::raw::{DParameter, Decoder as ZstdDecoder};
+use zstd::stream::zio::Writer as ZstdWriter;
 
-/// Largest decoded body, in bytes.
-const DECODED_BYTES_MAX: usize = 512 << 20;
 /// Up to this many bytes a decoded body may be of any ratio; a larger one may have [`RATIO_MAX`] times the size of its
 /// encoded form.
 const UNCHECKED_BYTES: usize = 4 << 20;
 /// JSON and base64 take a tenth to a half; what is a hundred times smaller was made to take memory.
-const RATIO_MAX: usize = 100;
+pub const RATIO_MAX: usize = 100;
 /// Work memory of the decoder of `br`, in bytes.
 const BROTLI_BUFFER: usize = 4096;
+/// The largest window of `zstd`, as a power of two: 8 MiB, which every sender keeps to (RFC 9659).
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 /// The first byte of gzip, which begins neither JSON nor events.
 const GZIP_START: u8 = 0x1f;
 
-/// The content codings that are decoded (RFC 9110, section 8.4.1; `br` is RFC 7932).
+/// The content codings that are decoded (RFC 9110, section 8.4.1; `br` is RFC 7932, `zstd` RFC 8878).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentCoding {
     Gzip,
     /// With or without the zlib header: servers send both.
     Deflate,
     Brotli,
+    Zstd,
+}
+
+/// Why a body cannot be decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentDecodingError {
+    #[error("more than {bytes_max} bytes when decoded")]
+    TooLarge {
+        bytes_max: usize,
+        /// Whether the bound follows from the encoded size.
+        is_by_ratio: bool,
+    },
+    #[error("{0}")]
+    Malformed(#[from] io::Error),
 }
 
 /// A decoder of one body.
 pub struct ContentDecoder {
     stream: DecoderStream,
     encoded_bytes: usize,
+    decoded_bytes_max: usize,
     is_finished: bool,
 }
 
@@ -42,6 +59,7 @@ enum DecoderStream {
     Zlib(ZlibDecoder<DecodedBytesSink>),
     RawDeflate(DeflateDecoder<DecodedBytesSink>),
     Brotli(Box<DecompressorWriter<DecodedBytesSink>>),
+    Zstd(Box<ZstdWriter<DecodedBytesSink, ZstdDecoder<'static>>>),
 }
 
 /// What was decoded and not taken yet.
@@ -62,6 +80,7 @@ impl ContentCoding {
             (None, "gzip" | "x-gzip") => Some(Self::Gzip),
             (None, "deflate") => Some(Self::Deflate),
             (None, "br") => Some(Self::Brotli),
+            (None, "zstd") => Some(Self::Zstd),
             (None, _) => None,
         }
     }
@@ -73,7 +92,8 @@ impl ContentCoding {
 }
 
 impl ContentDecoder {
-    pub fn new(coding: ContentCoding) -> Self {
+    /// A decoder of a body of `decoded_bytes_max` at most.
+    pub fn new(coding: ContentCoding, decoded_bytes_max: usize) -> Self {
         let sink = DecodedBytesSink::default();
         let stream = match coding {
             ContentCoding::Gzip => DecoderStream::Gzip(MultiGzDecoder::new(sink)),
@@ -81,10 +101,18 @@ impl ContentDecoder {
             ContentCoding::Brotli => {
                 DecoderStream::Brotli(Box::new(DecompressorWriter::new(sink, BROTLI_BUFFER)))
             }
+            ContentCoding::Zstd => {
+                let mut decoder = ZstdDecoder::new().expect("a decoder without a dictionary");
+                let window = DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX);
+                let set = decoder.set_parameter(window);
+                set.expect("the window is one that zstd has");
+                DecoderStream::Zstd(Box::new(ZstdWriter::new(sink, decoder)))
+            }
         };
         Self {
             stream,
             encoded_bytes: 0,
+            decoded_bytes_max,
             is_finished: false,
         }
     }
@@ -93,7 +121,7 @@ impl ContentDecoder {
     ///
     /// # Errors
     /// The body is not of the coding, or is larger than a bound.
-    pub fn decode(&mut self, chunk: &[u8]) -> Result<Bytes, Fault> {
+    pub fn decode(&mut self, chunk: &[u8]) -> Result<Bytes, ContentDecodingError> {
         if chunk.is_empty() {
             return Ok(Bytes::new());
         }
@@ -102,7 +130,7 @@ impl ContentDecoder {
             .encoded_bytes
             .saturating_mul(RATIO_MAX)
             .max(UNCHECKED_BYTES);
-        let bytes_max = by_ratio.min(DECODED_BYTES_MAX);
+        let bytes_max = by_ratio.min(self.decoded_bytes_max);
         if let DecoderStream::Deflate = self.stream {
             let sink = DecodedBytesSink::default();
             // The compression method of the zlib header is in its low bits.
@@ -116,7 +144,7 @@ impl ContentDecoder {
         }
         if let Some(writer) = self.stream.writer() {
             let written = writer.write_all(chunk).and_then(|()| writer.flush());
-            written.map_err(undecodable)?;
+            written.map_err(|error| self.decoding_error(error))?;
         }
         Ok(self.take())
     }
@@ -125,7 +153,7 @@ impl ContentDecoder {
     ///
     /// # Errors
     /// The body is cut off.
-    pub fn finish(&mut self) -> Result<Bytes, Fault> {
+    pub fn finish(&mut self) -> Result<Bytes, ContentDecodingError> {
         // A body of no bytes is empty, whatever its head says.
         if std::mem::replace(&mut self.is_finished, true) || self.encoded_bytes == 0 {
             return Ok(Bytes::new());
@@ -137,10 +165,22 @@ impl ContentDecoder {
                 check_end(decoder).and_then(|()| decoder.try_finish())
             }
             DecoderStream::Brotli(decoder) => decoder.close(),
+            DecoderStream::Zstd(decoder) => decoder.finish(),
             DecoderStream::Deflate => Ok(()),
         };
-        finished.map_err(undecodable)?;
+        finished.map_err(|error| self.decoding_error(error))?;
         Ok(self.take())
+    }
+
+    fn decoding_error(&mut self, error: io::Error) -> ContentDecodingError {
+        let decoded_bytes_max = self.decoded_bytes_max;
+        match self.stream.sink() {
+            Some(sink) if sink.total > sink.bytes_max => ContentDecodingError::TooLarge {
+                bytes_max: sink.bytes_max,
+                is_by_ratio: sink.bytes_max < decoded_bytes_max,
+            },
+            _ => ContentDecodingError::Malformed(error),
+        }
     }
 
     fn take(&mut self) -> Bytes {
@@ -157,6 +197,7 @@ impl DecoderStream {
             Self::Zlib(decoder) => Some(decoder.get_mut()),
             Self::RawDeflate(decoder) => Some(decoder.get_mut()),
             Self::Brotli(decoder) => Some(decoder.get_mut()),
+            Self::Zstd(decoder) => Some(decoder.writer_mut()),
             Self::Deflate => None,
         }
     }
@@ -167,6 +208,7 @@ impl DecoderStream {
             Self::Zlib(decoder) => Some(decoder),
             Self::RawDeflate(decoder) => Some(decoder),
             Self::Brotli(decoder) => Some(&mut **decoder),
+            Self::Zstd(decoder) => Some(&mut **decoder),
             Self::Deflate => None,
         }
     }
@@ -176,8 +218,7 @@ impl Write for DecodedBytesSink {
     fn write(&mut self, decoded: &[u8]) -> io::Result<usize> {
         self.total = self.total.saturating_add(decoded.len());
         if self.total > self.bytes_max {
-            let reason = format!("more than {} bytes when decoded", self.bytes_max);
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.bytes.extend_from_slice(decoded);
         Ok(decoded.len())
@@ -186,14 +227,6 @@ impl Write for DecodedBytesSink {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-fn undecodable(error: io::Error) -> Fault {
-    Fault::new(
-        FaultKind::UnreadableResponse,
-        "the provider's response cannot be decoded; try again, and tell the operator of this gateway if the error persists",
-    )
-    .detail(format!("content coding: {error}"))
 }
 
 /// Whether the last block was decoded: only then the decoder takes no further byte. It does not report a cut by itself.
@@ -210,6 +243,7 @@ mod tests {
     use flate2::Compression;
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
+    const MAX: usize = 512 << 20;
     const TEXT: &str = r#"{"choices":[{"message":{"content":"hello"}}]}"#;
 
     fn gzip(text: &[u8]) -> Vec<u8> {
@@ -238,6 +272,7 @@ mod tests {
                 drop(encoder);
                 encoded
             }
+            (ContentCoding::Zstd, _) => zstd::encode_all(TEXT.as_bytes(), 3).unwrap(),
         }
     }
 
@@ -248,10 +283,11 @@ mod tests {
             (ContentCoding::Deflate, true),
             (ContentCoding::Deflate, false),
             (ContentCoding::Brotli, true),
+            (ContentCoding::Zstd, true),
         ] {
             let body = encoded(coding, has_header);
             for piece in [1, 7, body.len()] {
-                let mut decoder = ContentDecoder::new(coding);
+                let mut decoder = ContentDecoder::new(coding, MAX);
                 let mut decoded = Vec::new();
                 for chunk in body.chunks(piece) {
                     decoded.extend_from_slice(&decoder.decode(chunk).unwrap());
@@ -259,7 +295,7 @@ mod tests {
                 decoded.extend_from_slice(&decoder.finish().unwrap());
                 assert_eq!(decoded, TEXT.as_bytes(), "{coding:?} {piece}");
             }
-            let mut decoder = ContentDecoder::new(coding);
+            let mut decoder = ContentDecoder::new(coding, MAX);
             let cut = decoder.decode(&body[..body.len() - 6]);
             assert!(cut.is_err() || decoder.finish().is_err(), "{coding:?}");
         }
@@ -268,13 +304,13 @@ mod tests {
     #[test]
     fn a_body_that_is_much_larger_than_its_encoded_form_is_refused() {
         let bomb = gzip(&vec![b' '; 64 << 20]);
-        let mut decoder = ContentDecoder::new(ContentCoding::Gzip);
+        let mut decoder = ContentDecoder::new(ContentCoding::Gzip, MAX);
         let decoded = bomb
             .chunks(1 << 10)
             .map(|chunk| decoder.decode(chunk))
             .find_map(Result::err);
         assert!(decoded.is_some());
-        let mut decoder = ContentDecoder::new(ContentCoding::Gzip);
+        let mut decoder = ContentDecoder::new(ContentCoding::Gzip, MAX);
         let small = gzip(&vec![b' '; 1 << 20]);
         assert_eq!(decoder.decode(&small).unwrap().len(), 1 << 20);
     }
@@ -285,8 +321,9 @@ mod tests {
             ContentCoding::Gzip,
             ContentCoding::Deflate,
             ContentCoding::Brotli,
+            ContentCoding::Zstd,
         ] {
-            let mut decoder = ContentDecoder::new(coding);
+            let mut decoder = ContentDecoder::new(coding, MAX);
             let decoded = decoder.decode(TEXT.as_bytes());
             assert!(decoded.is_err() || decoder.finish().is_err(), "{coding:?}");
         }
