@@ -346,7 +346,9 @@ fn connected(server: &Channel) -> String {
         Some(_) => " with TLS",
         None => "",
     };
-    format!("connected to {}:{}{tls}", origin.host, origin.port)
+    let proxy = origin.proxy.as_ref();
+    let proxy = proxy.map_or(String::new(), |proxy| format!(" through {proxy}"));
+    format!("connected to {}:{}{tls}{proxy}", origin.host, origin.port)
 }
 
 /// The error, and what to do about it; `key` is the setting with the URL.
@@ -358,6 +360,9 @@ fn with_hint(error: &ConnectivityError, key: &str) -> String {
         }
         ConnectivityError::Tls { .. } => {
             "check the certificate of the server; for a CA of your own, set `tls.ca`".into()
+        }
+        ConnectivityError::Proxy { .. } => {
+            "check `proxy` of the channel, and that the proxy permits this server".into()
         }
         ConnectivityError::Response { .. } => {
             format!("check that `{key}` leads to the API of the provider")

@@ -75,6 +75,10 @@ pub struct ChannelConfig {
     /// system.
     #[serde(default)]
     pub tls: UpstreamTlsConfig,
+    /// Proxy to the provider: `http://user:password@proxy.example:3128` for CONNECT, `socks5://proxy.example:1080`, or
+    /// `environment` for the one of `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`. The proxy resolves the name of
+    /// the provider. Default: a direct connection, whatever the environment has.
+    pub proxy: Option<Secret>,
     /// HTTP version towards the provider. Default: auto.
     #[serde(default)]
     pub http: HttpVersionConfig,

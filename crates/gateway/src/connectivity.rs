@@ -40,6 +40,8 @@ pub enum ConnectivityError {
     },
     #[error("no TLS with {host}: {reason}")]
     Tls { host: Arc<str>, reason: String },
+    #[error("no connection to {host} through the proxy: {reason}")]
+    Proxy { host: Arc<str>, reason: String },
     #[error("no response to GET {path}: {reason}")]
     Response { path: String, reason: String },
 }
@@ -71,7 +73,7 @@ impl ConnectivityChecker {
     /// The name has no address, no address accepts, or the TLS handshake fails.
     pub async fn connect(&self, channel: &Channel) -> Result<(), ConnectivityError> {
         self.connect_tcp(channel).await?;
-        if channel.origin.tls.is_none() {
+        if channel.origin.tls.is_none() && channel.origin.proxy.is_none() {
             return Ok(());
         }
         let target = ChannelWithCredential {
@@ -79,9 +81,12 @@ impl ConnectivityChecker {
             credential: None,
         };
         let opened = self.upstream.open(target, self.step_timeout).await;
-        opened.map_err(|fault| ConnectivityError::Tls {
-            host: channel.origin.host.clone(),
-            reason: fault.into_reason(),
+        opened.map_err(|fault| {
+            let (host, reason) = (channel.origin.host.clone(), fault.into_reason());
+            match &channel.origin.proxy {
+                None => ConnectivityError::Tls { host, reason },
+                Some(_) => ConnectivityError::Proxy { host, reason },
+            }
         })
     }
 
@@ -118,7 +123,7 @@ impl ConnectivityChecker {
     }
 
     async fn connect_tcp(&self, channel: &Channel) -> Result<(), ConnectivityError> {
-        let (host, port) = (&channel.origin.host, channel.origin.port);
+        let (host, port) = channel.origin.next_hop();
         let addresses = self.upstream.addresses();
         let resolved = timeout(self.step_timeout, addresses.lookup(host)).await;
         let resolved = resolved

@@ -17,6 +17,7 @@ mod peeked_chunks;
 mod peer;
 mod post_event;
 pub(super) mod provider_target;
+mod proxy_tunnel;
 pub(super) mod request;
 mod request_head;
 pub(super) mod response;
@@ -206,7 +207,7 @@ impl UpstreamClient {
         channel: &Channel,
         credential: Option<&Credential>,
     ) -> Result<Arc<ChannelPeers>, Fault> {
-        let host = &channel.origin.host;
+        let (host, _) = channel.origin.next_hop();
         let pool = credential.map_or(channel.fingerprint, |credential| credential.fingerprint);
         let known = self
             .providers
@@ -249,7 +250,7 @@ impl UpstreamClient {
 impl ChannelPeers {
     /// Takes over the preferred address of `before`, if it is still in the list.
     fn new(channel: &Channel, pool: u64, addresses: Arc<[IpAddr]>, before: Option<&Self>) -> Self {
-        let port = channel.origin.port;
+        let (host, port) = channel.origin.next_hop();
         let last = before.and_then(Self::preferred_address);
         let preferred = preferred_among(&addresses, last);
         let peers = addresses
@@ -262,7 +263,6 @@ impl ChannelPeers {
                 ))
             })
             .collect();
-        let host = &channel.origin.host;
         Self {
             literal_host: host.parse::<IpAddr>().is_ok().then(|| host.clone()),
             addresses,

@@ -4,6 +4,7 @@ use super::changed_pair::{config_of, run};
 use crate::harness::certificates::Authority;
 use crate::harness::config::{CREDENTIALS, channel, route, standard};
 use crate::harness::gateway::folder_with_schemas;
+use crate::harness::outbound_proxy::{ProxyBehaviour, RecordingProxy};
 use crate::harness::{ScriptedProvider, ScriptedResponse, Simulator};
 use serde_json::{Value, json};
 
@@ -179,6 +180,38 @@ async fn a_version_that_is_missing_or_there_twice_is_a_failure_with_the_url_to_w
             assert!(printed.stdout.contains(&url), "{path}: {}", printed.stdout);
         }
     }
+}
+
+// The proxies respond while the test waits for the command.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_with_a_proxy_is_checked_through_it() {
+    let simulator = Simulator::start().await;
+    let tunnel = RecordingProxy::start(ProxyBehaviour::Tunnel(simulator.address)).await;
+    let refusal = ProxyBehaviour::Respond("HTTP/1.1 403 No\r\n\r\n");
+    let refusing = RecordingProxy::start(refusal).await;
+    let mut config = standard("http://provider.invalid:8000/v1");
+    config["channels"]["openai"]["proxy"] = json!(tunnel.url("socks5", "u:pw-canary"));
+    config["channels"]["messages"]["proxy"] = json!(refusing.url("http", "u:pw-canary"));
+    let folder = folder_with_schemas();
+    folder.write("routes.yaml", format!("{config:#}"));
+    let printed = run(&["check", "--strict", &config_of(&folder)]);
+    assert_eq!(printed.code, 1, "{}{}", printed.stdout, printed.stderr);
+    let connected = format!(
+        "connected to provider.invalid:8000 through socks5://{}; the provider lists",
+        tunnel.address
+    );
+    for words in [
+        &*connected,
+        "no connection to provider.invalid through the proxy: ",
+        "it refused: 403 Forbidden; check `proxy` of the channel",
+    ] {
+        assert!(
+            printed.stdout.contains(words),
+            "{words}: {}",
+            printed.stdout
+        );
+    }
+    assert!(!printed.stdout.contains("pw-canary"), "{}", printed.stdout);
 }
 
 /// A model that the simulated provider lists.

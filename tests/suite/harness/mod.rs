@@ -22,6 +22,7 @@ pub mod media_files;
 pub mod name_server;
 pub mod native_apis;
 pub mod otlp;
+pub mod outbound_proxy;
 pub mod paid;
 pub mod plugins;
 pub mod process;

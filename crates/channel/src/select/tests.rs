@@ -19,6 +19,7 @@ pub(crate) fn channel(name: &str, weight: u16, tier: u8) -> Channel {
         host: "127.0.0.1".into(),
         port: 1,
         base_path: BasePath::default(),
+        proxy: None,
         authority: HeaderValue::from_static("127.0.0.1:1"),
         http: HttpVersion::Http1,
         tls: None,

@@ -1,11 +1,12 @@
 //! Builds channels from their configuration.
 
+use super::VariableLookup;
 use super::base_urls::{self, ChannelBaseUrl};
 use super::channel_models::ChannelWithModels;
 use super::families::VideoFamilyLookup;
 use super::{
     ProblemCollector, callback_keys, channel_errors, channel_models, channel_protocols,
-    credentials, failover, upstream_tls,
+    credentials, failover, outbound_proxies, upstream_tls,
 };
 use crate::channels::{
     AttemptTimeoutsConfig, ChannelConfig, ClientAddressForwardingConfig, HttpVersionConfig,
@@ -19,6 +20,7 @@ use headgate_core::catalog::client_address::ForwardedPolicy;
 use headgate_core::catalog::images::{
     ImageEditBodyFormat, ImageEditPolicy, ResponseFormatHandling,
 };
+use headgate_core::catalog::outbound_proxy::OutboundProxy;
 use headgate_core::filter::expression::FilterExpression;
 use headgate_core::filter::header_name::header_name;
 use headgate_core::pointer::child;
@@ -32,12 +34,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 
+/// What channels are built with besides their configuration.
+#[derive(Clone, Copy)]
+pub(crate) struct ChannelBuildContext<'a> {
+    pub families: &'a VideoFamilyLookup<'a>,
+    pub known_protocols: &'a ProtocolTable,
+    /// The folder of `routes.yaml`.
+    pub folder: &'a Path,
+    pub variables: &'a VariableLookup,
+}
+
 /// Builds every channel; one with problems is omitted, and its problems are reported.
 pub(crate) fn build(
     configs: &BTreeMap<String, ChannelConfig>,
-    families: &VideoFamilyLookup<'_>,
-    known_protocols: &ProtocolTable,
-    folder: &Path,
+    context: ChannelBuildContext<'_>,
     problems: &mut ProblemCollector<'_>,
 ) -> Vec<ChannelWithModels> {
     configs
@@ -46,8 +56,10 @@ pub(crate) fn build(
             let at = format!("/channels/{}", name.replace('~', "~0").replace('/', "~1"));
             // The schema refuses unknown names: a protocol that is missing here was reported already.
             let protocols = config.protocols.iter();
-            let protocols: Option<_> = protocols.map(|name| known_protocols.get(&name.0)).collect();
-            build_one(name, config, protocols?, families, folder, &at, problems)
+            let protocols: Option<_> = protocols
+                .map(|name| context.known_protocols.get(&name.0))
+                .collect();
+            build_one(name, config, protocols?, context, &at, problems)
         })
         .collect()
 }
@@ -56,11 +68,16 @@ fn build_one(
     name: &str,
     config: &ChannelConfig,
     protocols: Vec<Protocol>,
-    families: &VideoFamilyLookup<'_>,
-    folder: &Path,
+    context: ChannelBuildContext<'_>,
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) -> Option<ChannelWithModels> {
+    let ChannelBuildContext {
+        families,
+        known_protocols: _,
+        folder,
+        variables,
+    } = context;
     let ChannelConfig {
         base_url,
         query: _,
@@ -79,6 +96,7 @@ fn build_one(
         tier,
         timeouts,
         tls,
+        proxy,
         http,
         headers,
         response_headers,
@@ -123,7 +141,10 @@ fn build_one(
         false => None,
     };
     let http = http_version(*http);
-    let fingerprint = fingerprint(name, base_url, http, tls.as_ref());
+    let proxy_at = format!("{at}/proxy");
+    let proxy =
+        outbound_proxies::for_channel(proxy.as_ref(), &base, variables, &proxy_at, problems);
+    let fingerprint = fingerprint(name, base_url, http, tls.as_ref(), proxy.as_deref());
     let credentials = credentials::build(config, fingerprint, at, problems)?;
     let secrets = Arc::new(credentials::secrets(&credentials, &headers, &query));
     if models.is_empty() && !retired {
@@ -139,6 +160,7 @@ fn build_one(
             authority: base.authority,
             http,
             tls,
+            proxy,
         },
         credentials,
         secrets,
@@ -289,9 +311,19 @@ fn http_version(config: HttpVersionConfig) -> HttpVersion {
     }
 }
 
-fn fingerprint(name: &str, base_url: &str, http: HttpVersion, tls: Option<&OriginTls>) -> u64 {
+fn fingerprint(
+    name: &str,
+    base_url: &str,
+    http: HttpVersion,
+    tls: Option<&OriginTls>,
+    proxy: Option<&OutboundProxy>,
+) -> u64 {
     let mut hasher = DefaultHasher::new();
     (name, base_url, http, tls).hash(&mut hasher);
+    // Without a proxy, the fingerprint is what it was: tasks and health are stored by it.
+    if let Some(proxy) = proxy {
+        proxy.hash(&mut hasher);
+    }
     hasher.finish()
 }
 

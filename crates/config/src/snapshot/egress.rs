@@ -1,6 +1,6 @@
 //! Builds the egress policy from its configuration: exceptions by host and network.
 
-use super::ProblemCollector;
+use super::{ProblemCollector, outbound_proxies};
 use crate::egress::EgressAllowlistConfig;
 use headgate_core::catalog::egress::{EgressException, EgressPolicy};
 use headgate_core::catalog::network::Network;
@@ -10,7 +10,7 @@ pub(crate) fn build(
     config: &EgressAllowlistConfig,
     problems: &mut ProblemCollector<'_>,
 ) -> EgressPolicy {
-    let EgressAllowlistConfig { allow } = config;
+    let EgressAllowlistConfig { allow, proxy } = config;
     let set = allow.iter().enumerate();
     let set = set.filter(|(_, text)| !text.is_empty());
     let allowed = set.filter_map(|(index, text)| {
@@ -24,8 +24,13 @@ pub(crate) fn build(
         }
         allowed
     });
+    let allowed = allowed.collect();
     EgressPolicy {
-        allowed: allowed.collect(),
+        allowed,
+        proxy: proxy.as_ref().and_then(|url| {
+            // Which variable applies is a question of each URL.
+            outbound_proxies::from_url(url.expose(), "/egress/proxy", problems)
+        }),
     }
 }
 

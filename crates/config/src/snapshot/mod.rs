@@ -18,6 +18,7 @@ pub mod failover;
 mod fallbacks;
 mod families;
 pub mod models;
+mod outbound_proxies;
 pub mod pem;
 mod prices;
 mod problem_collector;
@@ -251,9 +252,12 @@ pub fn build_loaded(
     let declared_channels = channels;
     let mut channels = channels::build(
         &declared_channels,
-        &families,
-        &protocols,
-        &folder,
+        channels::ChannelBuildContext {
+            families: &families,
+            known_protocols: &protocols,
+            folder: &folder,
+            variables: &shared.variables,
+        },
         &mut problems,
     );
     prices::build(

@@ -71,6 +71,7 @@ where
         host: base.host,
         port: base.port,
         base_path: BasePath::default(),
+        proxy: None,
         authority: base.authority,
         // Any thread may use a pooled connection.
         http: HttpVersion::Http1,

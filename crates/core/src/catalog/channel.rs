@@ -5,6 +5,7 @@ use super::client_address::ForwardedPolicy;
 use super::credential::Credential;
 use super::fixed_query::FixedQuery;
 use super::images::ImageEditPolicy;
+use super::outbound_proxy::OutboundProxy;
 use crate::task::callback_signature::CallbackVerificationKey;
 use crate::task::family::VideoFamily;
 use headgate_expression::Expression;
@@ -102,6 +103,8 @@ pub struct Origin {
     pub http: HttpVersion,
     /// TLS to the provider; plain HTTP if `None`.
     pub tls: Option<OriginTls>,
+    /// The proxy through which the gateway connects; it resolves the host.
+    pub proxy: Option<Arc<OutboundProxy>>,
 }
 
 impl Origin {
@@ -215,6 +218,14 @@ impl Channel {
 }
 
 impl Origin {
+    /// The host and the port to which the gateway itself connects.
+    pub fn next_hop(&self) -> (&Arc<str>, u16) {
+        match &self.proxy {
+            None => (&self.host, self.port),
+            Some(proxy) => (&proxy.host, proxy.port),
+        }
+    }
+
     pub fn scheme(&self) -> &'static str {
         match self.tls {
             Some(_) => "https",

@@ -1,6 +1,7 @@
 //! Egress policy for URLs that callers or providers supply: public addresses over HTTPS, plus configured exceptions.
 
 use crate::catalog::network::Network;
+use crate::catalog::outbound_proxy::OutboundProxy;
 use http::Uri;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct EgressPolicy {
     pub allowed: Vec<EgressException>,
+    /// The proxy through which the gateway connects to an address that it has resolved and checked itself.
+    pub proxy: Option<Arc<OutboundProxy>>,
 }
 
 /// An exception; it also allows plain HTTP.
@@ -156,6 +159,7 @@ mod tests {
                 host: "files.internal".into(),
                 port: Some(8080),
             }],
+            proxy: None,
         };
         for url in [
             "https://files.example/a.mp4?x=1",
@@ -291,6 +295,7 @@ mod tests {
             let reported = format!("{allowed:?} {there:?} {address}");
             let egress = EgressPolicy {
                 allowed: vec![allowed],
+                proxy: None,
             };
             assert_eq!(egress.allows(there, ip(address)), is_open, "{reported}");
         }

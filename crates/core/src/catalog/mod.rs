@@ -17,6 +17,7 @@ pub mod limits;
 pub mod model;
 pub mod model_pattern;
 pub mod network;
+pub mod outbound_proxy;
 pub mod path_segment;
 mod pattern_index;
 pub mod pattern_models;

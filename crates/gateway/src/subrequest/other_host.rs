@@ -117,6 +117,7 @@ fn server_at(host: &SubrequestHost, target: ChannelWithCredential<'_>, address: 
         host: address.to_string().into(),
         port: url.port,
         base_path: BasePath::default(),
+        proxy: host.egress.proxy.clone(),
         authority: authority(host),
         http: match &tls {
             Some(_) => channel.origin.http,

@@ -105,6 +105,7 @@ fn server_from_uri(uri: &Uri) -> Result<Channel, BucketRequestError> {
             .port_u16()
             .unwrap_or(if is_https { 443 } else { 80 }),
         base_path: BasePath::default(),
+        proxy: None,
         authority: value.map_err(|_| invalid("the host of the endpoint"))?,
         // Any thread may use a pooled connection.
         http: HttpVersion::Http1,

@@ -8,7 +8,7 @@ use http::uri::{Authority, Scheme, Uri};
 use http::{HeaderMap, HeaderValue, Method, header};
 use pingora_core::protocols::ALPN;
 use pingora_core::upstreams::peer::HttpPeer;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,8 +70,7 @@ impl EgressUrl {
         }
     }
 
-    pub(super) fn peer(&self, address: IpAddr) -> HttpPeer {
-        let address = SocketAddr::new(address, self.port);
+    pub(super) fn peer(&self, address: SocketAddr) -> HttpPeer {
         let mut peer = HttpPeer::new(address, self.is_https, self.host.to_string());
         peer.options.alpn = ALPN::H1;
         peer.options.connection_timeout = Some(IDLE);

@@ -8,10 +8,12 @@ use super::bounded_body::{BodyEnd, BodyReadResult};
 use super::dial::{self, UpstreamConnectionPool};
 use super::egress_url::{EgressUrl, IDLE, unfetched};
 use super::peer::UpstreamPeer;
+use super::proxy_tunnel::ProxyTunnel;
 use super::session::UpstreamSession;
 use crate::fault_from;
 use headgate_channel::address_cache::AddressCache;
 use headgate_core::catalog::egress::EgressPolicy;
+use headgate_core::catalog::outbound_proxy::OutboundProxy;
 use headgate_core::filter::fetch::{
     FetchError, FetchFuture, FetchLimits, FetchedFile, FileCredential, OpenFileFuture,
     ResponseFileFetcher, UrlCheckFuture,
@@ -19,7 +21,8 @@ use headgate_core::filter::fetch::{
 use headgate_protocol::fault::Fault;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -80,8 +83,16 @@ impl HttpFileFetcher {
         egress: &EgressPolicy,
     ) -> Result<UpstreamSession, FetchError> {
         let permitted = self.permitted(target, egress).await?;
+        let tunnels = self.tunnels(egress).await?;
+        let tunnels = tunnels.as_ref();
         let dialled = dial::race(permitted, |address| async move {
-            let peer = UpstreamPeer::from(target.peer(address));
+            let address = SocketAddr::new(address, target.port);
+            let mut peer = target.peer(address);
+            if let Some((proxy, addresses)) = tunnels {
+                let tunnel = ProxyTunnel::to_address(proxy.clone(), addresses.clone(), address);
+                peer.options.custom_l4 = Some(Arc::new(tunnel));
+            }
+            let peer = UpstreamPeer::from(peer);
             self.dialer.dial(&peer).await.map_err(fault_from::upstream)
         });
         match dialled.await {
@@ -91,6 +102,24 @@ impl HttpFileFetcher {
                 .next_back()
                 .map_or_else(|| unfetched("the host has no A or AAAA record"), broken)),
         }
+    }
+
+    /// The proxy of the policy with its addresses; `None` if there is none.
+    async fn tunnels(
+        &self,
+        egress: &EgressPolicy,
+    ) -> Result<Option<(Arc<OutboundProxy>, Vec<SocketAddr>)>, FetchError> {
+        let Some(proxy) = &egress.proxy else {
+            return Ok(None);
+        };
+        let found = self.addresses.lookup(&proxy.host).await;
+        let found = found.map_err(|error| FetchError {
+            reason: format!("DNS lookup of the proxy {proxy} failed: {error}"),
+            is_temporary: true,
+        })?;
+        let addresses = found.iter();
+        let addresses = addresses.map(|address| SocketAddr::new(*address, proxy.port));
+        Ok(Some((proxy.clone(), addresses.collect())))
     }
 
     /// The addresses of a host that the policy permits, at least one.

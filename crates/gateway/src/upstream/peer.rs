@@ -1,6 +1,7 @@
 //! The peer of a pool of connections: an address of a provider, and how to connect to it.
 
 use super::idle_connections::ConnectionKey;
+use super::proxy_tunnel::ProxyTunnel;
 use super::{H2_STREAM_WINDOW, H2_STREAMS_MAX, POOL_IDLE};
 use headgate_core::catalog::channel::{Channel, HttpVersion, OriginTls};
 use pingora_core::protocols::ALPN;
@@ -26,7 +27,7 @@ pub(super) struct UpstreamPeer {
 }
 
 impl UpstreamPeer {
-    /// The peer of a channel's connections to this address; `pool` separates the credentials of a channel.
+    /// The peer of a channel's connections to this address, or to its proxy at this address; `pool` separates the credentials of a channel.
     pub(super) fn new(channel: &Channel, pool: u64, address: SocketAddr) -> Self {
         new_peer(channel, pool, address).into()
     }
@@ -118,6 +119,11 @@ fn new_peer(channel: &Channel, pool: u64, address: SocketAddr) -> HttpPeer {
     };
     if let Some(tls) = &origin.tls {
         trust(&mut peer, tls);
+    }
+    if let Some(proxy) = &origin.proxy {
+        let (host, port) = (origin.host.clone(), origin.port);
+        let tunnel = ProxyTunnel::at_peer(proxy.clone(), host, port);
+        peer.options.custom_l4 = Some(Arc::new(tunnel));
     }
     peer
 }
