@@ -35,7 +35,7 @@ impl ChannelStates {
             })
         };
         let mut served = catalog
-            .models()
+            .models_with_health()
             .filter(|model| model.all_candidates.iter().any(is_this))
             .peekable();
         if served.peek().is_none() {

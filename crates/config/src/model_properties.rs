@@ -47,6 +47,23 @@ pub struct ModelFallbackConfig {
     pub account: OneOrMore,
 }
 
+impl ModelFallbackConfig {
+    /// The models of all causes, with repetitions.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        let Self {
+            any,
+            context_too_long,
+            content_policy,
+            unavailable,
+            rate_limited,
+            account,
+        } = self;
+        let first = [any, context_too_long, content_policy].into_iter();
+        let all = first.chain([unavailable, rate_limited, account]);
+        all.flat_map(|models| models.0.iter())
+    }
+}
+
 /// How channels are balanced.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]

@@ -166,9 +166,9 @@ pub struct ServerLimitsConfig {
     /// Maximum memory of all instances of all plugins together. Default: 512MiB, or more if `limits.memory` of one is.
     pub plugin_memory: Option<ByteSize>,
     /// How many models that channels serve by a pattern have a name of their own in metrics, and health and statistics of
-    /// their own, up to 10000: the first ones that a provider accepts. All others are `other` in metrics. Raise it if more
+    /// their own, up to 2000: the first ones that a provider accepts. All others are `other` in metrics. Raise it if more
     /// are used. Default: 200.
-    #[schemars(range(max = 10000))]
+    #[schemars(range(max = 2000))]
     pub pattern_models: u16,
 }
 

@@ -3,6 +3,7 @@
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::Candidate;
+use headgate_core::catalog::pattern_models::MODEL_NAME_BYTES_MAX;
 use headgate_core::state::lock::lock;
 use headgate_core::subrequest::{
     Subrequest, SubrequestBody, SubrequestClient, UpstreamRequestIdSlot,
@@ -15,16 +16,14 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 /// How long a list is used before it is fetched again.
-const FRESH: Duration = Duration::from_secs(5 * 60);
-/// How long a provider that failed is left alone.
-const RETRY_AFTER: Duration = Duration::from_secs(30);
+const LIST_TTL: Duration = Duration::from_secs(5 * 60);
+/// How long a provider that failed is not requested again.
+const RETRY_DELAY: Duration = Duration::from_secs(30);
 /// How long a caller waits for the lists of providers.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// Models of one list that are kept.
 const MODELS_MAX: usize = 2000;
-/// Longest name that is kept, in bytes.
-const NAME_BYTES_MAX: usize = 256;
-/// The largest page of providers with pages; the others ignore the parameter.
+/// The largest page of Anthropic; OpenAI has no pages.
 const PATH: &str = "/models?limit=1000";
 
 /// The last list of each channel, by the channel's fingerprint. It outlives snapshots.
@@ -65,7 +64,7 @@ impl ChannelListings {
     /// The models of each channel, in the order of `channels`: none for one whose provider never sent a list. Waits at
     /// most five seconds, and fetches nothing twice within five minutes.
     pub async fn for_channels(
-        &self,
+        self: &Arc<Self>,
         channels: Vec<Arc<Channel>>,
         subrequests: &SubrequestClient,
         request_id: &Arc<str>,
@@ -77,17 +76,20 @@ impl ChannelListings {
         let listing = channels.iter().filter(has_list);
         for channel in listing.filter(|channel| self.begin_fetch(channel)) {
             let sent = subrequests.send(list_request(channel.clone(), request_id.clone()));
-            let channel = channel.clone();
-            // A task, so that the fetches run at the same time and one that takes long ends without this caller.
-            fetches.push((channel, tokio::spawn(timeout(WAIT_MAX, sent))));
+            let (listings, channel) = (self.clone(), channel.clone());
+            // A task, so that the fetches run at the same time, and one whose caller leaves is not lost.
+            fetches.push(tokio::spawn(async move {
+                if let Ok(Ok(response)) = timeout(WAIT_MAX, sent).await
+                    && response.status.is_success()
+                    && let Some(names) = read(&response.body)
+                {
+                    listings.store(&channel, names);
+                }
+            }));
         }
-        for (channel, fetch) in fetches {
-            if let Ok(Ok(Ok(response))) = fetch.await
-                && response.status.is_success()
-                && let Some(names) = read(&response.body)
-            {
-                self.store(&channel, names);
-            }
+        for fetch in fetches {
+            // One that panics leaves the last list.
+            let _ = fetch.await;
         }
         let lists = lock(&self.lists);
         let of_channel = |channel: Arc<Channel>| {
@@ -107,13 +109,13 @@ impl ChannelListings {
         });
         let is_due = listing.due <= now;
         if is_due {
-            listing.due = now + RETRY_AFTER;
+            listing.due = now + RETRY_DELAY;
         }
         is_due
     }
 
     fn store(&self, channel: &Channel, names: Arc<[ProviderModel]>) {
-        let due = Instant::now() + FRESH;
+        let due = Instant::now() + LIST_TTL;
         let listing = ChannelListing { names, due };
         lock(&self.lists).insert(channel.fingerprint, listing);
     }
@@ -146,7 +148,7 @@ fn read(body: &[u8]) -> Option<Arc<[ProviderModel]>> {
     let ListBody { data } = serde_json::from_slice(body).ok()?;
     let entries = data
         .into_iter()
-        .filter(|entry| entry.id.len() <= NAME_BYTES_MAX);
+        .filter(|entry| entry.id.len() <= MODEL_NAME_BYTES_MAX);
     let models = entries.take(MODELS_MAX).map(|entry| ProviderModel {
         is_private: is_private(&entry),
         name: entry.id.into(),
@@ -201,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_list_is_bounded() {
-        let long = "x".repeat(NAME_BYTES_MAX + 1);
+        let long = "x".repeat(MODEL_NAME_BYTES_MAX + 1);
         let entries = (0..MODELS_MAX + 5).map(|at| format!("{{\"id\":\"{at}\"}}"));
         let entries = entries.collect::<Vec<_>>().join(",");
         let body = format!("{{\"data\":[{{\"id\":\"{long}\"}},{entries}]}}");

@@ -124,7 +124,9 @@ impl Filter for RateLimitFilter {
         let (Some(caller), Some(model)) = (request.caller.clone(), request.model().cloned()) else {
             return HookResult::done();
         };
-        if caller.limits.for_model_alone(&model).is_empty() {
+        let reserved = request.state.get::<FallbackReservations>();
+        let is_reserved = reserved.is_some_and(|all| all.has(&model.name));
+        if is_reserved || caller.limits.for_model_alone(&model).is_empty() {
             return HookResult::done();
         }
         HookResult::later(async move {
@@ -135,14 +137,18 @@ impl Filter for RateLimitFilter {
                 tokens: estimate.total(),
             };
             let admission = self.state.admit(&demand).get().await;
-            self.decide_on_fallback(request, limits, estimate, admission)
+            self.decide_on_fallback(request, (&model.name, limits), estimate, admission)
         })
     }
 
     fn on_done(&self, request: &mut RequestView, settlement: ExchangeSettlement) {
         if let Some(FallbackReservations(reservations)) = request.state.take() {
-            for reservation in reservations {
-                reservation.settle(&request.info, settlement);
+            // A model that was passed over, or that failed, has used nothing.
+            for (model, reservation) in reservations {
+                match request.model().is_some_and(|served| served.name == model) {
+                    true => reservation.settle(&request.info, settlement),
+                    false => reservation.release(),
+                }
             }
         }
         if let Some(reservation) = request.state.take::<EstimateReservation>() {
@@ -153,13 +159,19 @@ impl Filter for RateLimitFilter {
 
 /// What is reserved for models that stand in for the one that the request names.
 #[derive(Default)]
-struct FallbackReservations(Vec<EstimateReservation>);
+struct FallbackReservations(Vec<(Arc<str>, EstimateReservation)>);
+
+impl FallbackReservations {
+    fn has(&self, model: &Arc<str>) -> bool {
+        self.0.iter().any(|(reserved, _)| reserved == model)
+    }
+}
 
 impl RateLimitFilter {
     fn decide_on_fallback(
         &self,
         request: &mut RequestView,
-        limits: &[AdmissionLimit],
+        (model, limits): (&Arc<str>, &[AdmissionLimit]),
         estimate: TokenEstimate,
         admission: Result<AdmissionResult, StoreUnavailable>,
     ) -> Result<(), Fault> {
@@ -176,7 +188,7 @@ impl RateLimitFilter {
             AdmissionDecision::Granted(ticket) => {
                 let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
                 let mut all: FallbackReservations = request.state.take().unwrap_or_default();
-                all.0.push(reservation);
+                all.0.push((model.clone(), reservation));
                 request.state.set(all);
                 Ok(())
             }

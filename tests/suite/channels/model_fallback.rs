@@ -255,3 +255,54 @@ async fn requests_with_stored_responses_have_no_other_model() {
         answer.text()
     );
 }
+
+#[tokio::test]
+async fn the_first_attempt_is_no_retry_although_it_is_for_another_model() {
+    let simulator = Simulator::start().await;
+    let mut config = falling_back(&simulator, "status=503", &json!({"any": "second"}));
+    config["retries"] = json!({"budget_percent": 0, "min_per_second": 0});
+    config["channels"]["failing"]["health"] = json!({"consecutive_failures": 1, "cool_down": "1m"});
+    config["channels"]["failing"]["limits"] = json!({"requests_per_minute": 1});
+    let gateway = Gateway::start(&config).await;
+    // The first request is sent to the first model, and has no retry left.
+    let answer = gateway.ask(&chat(false)).await;
+    assert_eq!((answer.status, served_by(&answer)), (503, None));
+    for _ in 0..20 {
+        let answer = gateway.ask(&chat(false)).await;
+        assert_eq!((answer.status, served_by(&answer)), (200, Some("second")));
+        assert_eq!(gateway.log_of(&answer).await["attempts"], 1);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_is_passed_over_leaves_room_for_the_next_one() {
+    let simulator = Simulator::start().await;
+    let fallback = json!({"any": ["forbidden", "unknown-to-ann", "second"]});
+    let mut config = falling_back(&simulator, "status=503", &fallback);
+    let models = json!({"first": "1", "forbidden": "2", "unknown-to-ann": "3"});
+    config["channels"]["failing"]["models"] = models;
+    config["callers"][0]["models"] = json!(["first", "second"]);
+    let gateway = Gateway::start(&config).await;
+    let answer = gateway.ask(&chat(false)).await;
+    assert_eq!(served_by(&answer), Some("second"), "{}", answer.text());
+}
+
+#[tokio::test]
+async fn the_condition_of_a_limit_is_evaluated_for_the_model_that_stands_in() {
+    let simulator = Simulator::start().await;
+    let mut config = falling_back(
+        &simulator,
+        "status=503",
+        &json!({"any": ["second", "third"]}),
+    );
+    config["callers"][0]["limits"] = json!({"models": {"second": {"requests_per_minute": 1}}});
+    let chain = config::route(&mut config, "chat")["request"]
+        .as_array_mut()
+        .unwrap();
+    chain.push(json!({"if": "model == \"second\"", "rate_limit": {}}));
+    let gateway = Gateway::start(&config).await;
+    for expected in ["second", "third"] {
+        let answer = gateway.ask(&chat(false)).await;
+        assert_eq!(served_by(&answer), Some(expected), "{}", answer.text());
+    }
+}

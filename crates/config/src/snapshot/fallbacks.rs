@@ -64,6 +64,11 @@ fn check_one(
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) {
+    if to.contains('*') {
+        let reason = format!("`{to}` is a pattern: a request needs the name of one model");
+        problems.error(at, reason, Some("write the name of a platform model"));
+        return;
+    }
     let Some(target) = catalog.get(to) else {
         let known = catalog.models().map(|model| &*model.name);
         let hint = match nearest(to, known, 1).first() {

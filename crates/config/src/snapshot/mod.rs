@@ -281,6 +281,7 @@ pub fn build_loaded(
     let declared_names = models::DeclaredModelNames {
         models: &models,
         prices: &declared_prices,
+        channels: &declared_channels,
         callers: &declared,
     };
     let served = models::ServedModelLimit {

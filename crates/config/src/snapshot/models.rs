@@ -5,6 +5,7 @@ use super::channel_models::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
 use super::{ProblemCollector, fallbacks};
 use crate::affinity::AffinityConfig;
+use crate::channels::ChannelConfig;
 use crate::model_properties::{BalanceConfig, ModelPropertiesConfig};
 use crate::prices::PricesConfig;
 use crate::routes::CallerConfig;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 pub(crate) struct DeclaredModelNames<'a> {
     pub models: &'a BTreeMap<String, ModelPropertiesConfig>,
     pub prices: &'a PricesConfig,
+    pub channels: &'a BTreeMap<String, ChannelConfig>,
     pub callers: &'a [CallerConfig],
 }
 
@@ -101,11 +103,20 @@ impl<'a> DeclaredModelNames<'a> {
     /// The names that are no patterns: the catalog lists those of them that a pattern of a channel serves.
     fn literal(self) -> impl Iterator<Item = &'a str> {
         let models = self.models.keys();
+        let fallbacks = self
+            .models
+            .values()
+            .flat_map(|model| model.fallback.names());
         let prices = self.prices.models.keys();
+        let own_prices = self
+            .channels
+            .values()
+            .flat_map(|channel| channel.prices.keys());
         let callers = self.callers.iter();
         let callers =
             callers.flat_map(|caller| caller.models.iter().chain(caller.limits.models.keys()));
-        let all = models.chain(prices).chain(callers);
+        let all = models.chain(fallbacks).chain(prices);
+        let all = all.chain(own_prices).chain(callers);
         all.map(String::as_str).filter(|name| !name.contains('*'))
     }
 }

@@ -222,6 +222,15 @@ impl Model {
         }
     }
 
+    /// Whether the model has health of its own on its channels.
+    pub fn has_health(&self) -> bool {
+        let mut models = self
+            .all_candidates
+            .iter()
+            .filter_map(|one| one.model.as_ref());
+        models.all(|model| model.fingerprint.is_some())
+    }
+
     /// The schema that restricts the model in `protocol`, if any.
     pub fn profile(&self, protocol: Protocol) -> Option<&Arc<CompiledSchema>> {
         let mut profiles = self.properties.profiles.iter();

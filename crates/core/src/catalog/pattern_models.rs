@@ -6,7 +6,7 @@ use super::model::{Candidate, ChannelModel, Model, ModelProperties};
 use super::model_pattern::{ModelPattern, NameTemplate};
 use super::pattern_index::PatternIndex;
 use super::price_list::PatternPricing;
-use super::served_names::{RecordedName, ServedModelNames};
+use super::served_names::ServedModelNames;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub const MODEL_NAME_BYTES_MAX: usize = 256;
 /// Models that are kept after they were resolved. They are dropped together when there are more, since callers choose the
 /// names.
-const RESOLVED_MAX: usize = 1024;
+const RESOLVED_MAX: usize = 4096;
 /// What metrics name in place of a model without a label of its own.
 pub const OTHER_MODEL: &str = "other";
 
@@ -117,22 +117,17 @@ impl PatternModels {
 
     /// The model's name in metrics. A name gets a label of its own when `is_served` for the first time.
     pub fn metric_label<'m>(&self, model: &'m Model, is_served: bool) -> &'m str {
-        let recorded = match is_served {
+        let is_known = match is_served {
             true => self.served.record(&model.name, self.served_max),
-            false if self.served.contains(&model.name) => RecordedName::Known,
-            false => RecordedName::Refused,
+            false => self.served.contains(&model.name),
         };
-        if recorded == RecordedName::Added {
+        if is_known && !model.has_health() {
             // The next request finds it with health of its own.
             let resolved = self.resolved.write();
-            resolved
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&model.name);
+            let mut resolved = resolved.unwrap_or_else(PoisonError::into_inner);
+            resolved.remove(&model.name);
         }
-        match recorded {
-            RecordedName::Known | RecordedName::Added => &model.name,
-            RecordedName::Refused => OTHER_MODEL,
-        }
+        if is_known { &model.name } else { OTHER_MODEL }
     }
 
     /// The models that were served since the process started and that a pattern still serves.

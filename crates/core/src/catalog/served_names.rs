@@ -15,25 +15,17 @@ impl ServedModelNames {
         self.read().contains(name)
     }
 
-    /// Adds `name` unless there are `most` names already; returns whether it is one of the names now, and whether it is
-    /// new.
-    pub fn record(&self, name: &Arc<str>, most: usize) -> RecordedName {
-        let known = self.read();
-        if known.contains(name) {
-            return RecordedName::Known;
+    /// Adds `name` unless there are `most` names already; returns whether it is one of the names now.
+    pub fn record(&self, name: &Arc<str>, most: usize) -> bool {
+        if self.contains(name) {
+            return true;
         }
-        if known.len() >= most {
-            return RecordedName::Refused;
-        }
-        drop(known);
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-        if names.len() >= most {
-            return RecordedName::Refused;
+        let has_room = names.len() < most;
+        if has_room {
+            names.insert(name.clone());
         }
-        match names.insert(name.clone()) {
-            true => RecordedName::Added,
-            false => RecordedName::Known,
-        }
+        has_room
     }
 
     /// All names, in order.
@@ -46,15 +38,6 @@ impl ServedModelNames {
     }
 }
 
-/// What became known of a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordedName {
-    Known,
-    Added,
-    /// There are too many names.
-    Refused,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,11 +46,11 @@ mod tests {
     fn no_more_names_than_the_limit_are_recorded() {
         let names = ServedModelNames::default();
         for (name, expected) in [
-            ("a", RecordedName::Added),
-            ("a", RecordedName::Known),
-            ("b", RecordedName::Added),
-            ("c", RecordedName::Refused),
-            ("b", RecordedName::Known),
+            ("a", true),
+            ("a", true),
+            ("b", true),
+            ("c", false),
+            ("b", true),
         ] {
             assert_eq!(names.record(&name.into(), 2), expected, "{name}");
         }

@@ -59,6 +59,13 @@ impl ConditionalFilter {
         self.condition.runs(request)
     }
 
+    fn fall_back_if<'a>(&'a self, runs: bool, request: &'a mut RequestView) -> HookResult<'a, ()> {
+        match runs {
+            true => self.filter.on_fallback(request),
+            false => HookResult::done(),
+        }
+    }
+
     /// Evaluates the condition before an attempt.
     fn decide<'a>(
         &'a self,
@@ -156,10 +163,17 @@ impl Filter for ConditionalFilter {
         }
     }
 
+    /// The condition may depend on the model, so it is evaluated again. What the filter did for the first model stays.
     fn on_fallback<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
-        match self.runs(request) {
-            true => self.filter.on_fallback(request),
-            false => HookResult::done(),
+        let evaluated = match self.phase {
+            EvaluationPhase::Body => self
+                .condition
+                .evaluate(ExchangeValues::for_request(request)),
+            _ => return self.fall_back_if(self.runs(request), request),
+        };
+        match evaluated {
+            Ok(outcome) => self.fall_back_if(outcome.runs, request),
+            Err(fault) => HookResult::fail(fault),
         }
     }
 

@@ -31,7 +31,7 @@ use body_edit::EditedBody;
 use bytes::Bytes;
 use contract::RouteApiDescription;
 use expression::RequiredValueNames;
-use headgate_protocol::fault::Fault;
+use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::sse::SseEvent;
 use http::{HeaderMap, HeaderName, StatusCode};
 use output_check::OutputCheckMode;
@@ -115,7 +115,8 @@ pub trait Filter: Send + Sync {
     }
 
     /// Runs when no channel of the model could serve the request, and another model is to stand in for it: `request` has the
-    /// new destination. Drops what the filter holds for the first model, and checks what depends on the model.
+    /// new destination. Drops what the filter holds for the first model, and checks what depends on the model; a later filter
+    /// may still refuse it. `on_head` and `on_body` do not run again, `on_attempt` runs for each attempt on it.
     ///
     /// # Errors
     /// The request cannot be sent to this model, which is passed over; the reason is for the operator.
@@ -341,6 +342,14 @@ impl From<StreamedReply> for FilterAction {
     fn from(reply: StreamedReply) -> Self {
         Self::StreamedReply(Box::new(reply))
     }
+}
+
+/// The refusal of a filter that prepared the request for the channels of the model that it names.
+pub fn no_other_model() -> Fault {
+    Fault::new(
+        FaultKind::Internal,
+        "the request is prepared for the channels of the model that it names",
+    )
 }
 
 impl From<()> for FilterAction {

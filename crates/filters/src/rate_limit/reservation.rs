@@ -34,6 +34,11 @@ impl EstimateReservation {
         self.settle_ticket(used);
     }
 
+    /// Settles without any usage.
+    pub fn release(mut self) {
+        self.settle_ticket(0);
+    }
+
     fn settle_ticket(&mut self, tokens: u64) {
         if let Some(ticket) = self.ticket.take() {
             self.state.settle(ticket, tokens);

@@ -223,14 +223,17 @@ impl AttemptLoop<'_> {
         }
     }
 
+    /// Whether a candidate that was not tried can be used now.
+    pub(super) fn has_usable_candidate(&self) -> bool {
+        let channels = &self.gateway.channels;
+        channels.has_another(self.candidates.iter(), &self.tried, MonotonicTime::now())
+    }
+
     /// Takes one retry from the retry budget, if there is a channel for it.
     pub(super) fn may_try_again(&mut self) -> bool {
         let gateway = self.gateway;
         let now = MonotonicTime::now();
-        if !gateway
-            .channels
-            .has_another(self.candidates.iter(), &self.tried, now)
-        {
+        if !self.has_usable_candidate() {
             return false;
         }
         // The last attempt may have failed before it made its retry.

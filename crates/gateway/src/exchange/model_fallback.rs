@@ -79,6 +79,7 @@ impl AttemptLoop<'_> {
         while !is_found && let Some(name) = queue.next() {
             is_found = self.select(&name, &current, cause).await;
         }
+        queue.count_sent(is_found);
         self.models = Some(queue);
         is_found
     }
@@ -106,7 +107,7 @@ impl AttemptLoop<'_> {
             candidates,
         };
         let before = self.request.destination.replace(destination);
-        let admitted = self.ask_filters().await;
+        let admitted = self.check_filters().await;
         if let Err(fault) = &admitted {
             tracing::debug!(
                 id = &*self.request.id,
@@ -127,7 +128,7 @@ impl AttemptLoop<'_> {
         };
         let tried_before = std::mem::take(&mut self.tried);
         let candidates_before = self.replace_candidates(candidates);
-        if !self.may_try_again() {
+        if !self.may_go_on() {
             self.tried = tried_before;
             self.candidates = candidates_before;
             self.request.destination = before;
@@ -137,15 +138,26 @@ impl AttemptLoop<'_> {
         let requested = known.map_or_else(|| current.clone(), |known| known.requested);
         self.request.state.set(ModelFallback { requested, cause });
         self.name_model(&model_name);
+        if let Some(open) = &self.wait_times.open {
+            open.update(|details| details.model = Some(model_name.clone()));
+        }
         let metrics = &self.gateway.metrics;
-        metrics
-            .fallbacks
-            .count(current_label(self, current), cause.name());
+        let label = self.snapshot.catalog.metric_label(current, false);
+        metrics.fallbacks.count(label, cause.name());
         true
     }
 
-    /// Asks all filters whether the request may go to its new destination.
-    async fn ask_filters(&mut self) -> Result<(), Fault> {
+    /// Whether a channel of the new candidates is usable, and the retry budget allows another attempt. The first attempt is no
+    /// retry, whichever model it is for.
+    fn may_go_on(&mut self) -> bool {
+        match self.record.attempts {
+            0 => self.has_usable_candidate(),
+            _ => self.may_try_again(),
+        }
+    }
+
+    /// Runs `on_fallback` of all filters, until one objects to the new destination.
+    async fn check_filters(&mut self) -> Result<(), Fault> {
         for named in self.route.request.filters() {
             named.filter.on_fallback(self.request).decided().await?;
         }
@@ -175,8 +187,4 @@ impl AttemptLoop<'_> {
             && self.record.attempts < self.route.failover.max_attempts
             && self.error_subject() == ErrorSubject::Model
     }
-}
-
-fn current_label<'m>(attempts: &AttemptLoop<'_>, model: &'m Model) -> &'m str {
-    attempts.snapshot.catalog.metric_label(model, false)
 }

@@ -21,7 +21,7 @@ use headgate_core::filter::descriptor::{
 };
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
 use headgate_core::filter::{
-    Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess,
+    Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess, no_other_model,
 };
 use std::sync::Arc;
 
@@ -108,6 +108,11 @@ impl Filter for MapImagesFilter {
             }
             Ok(FilterAction::Continue)
         })
+    }
+
+    /// What this filter prepared is for the channels of the model that the request names.
+    fn on_fallback<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a, ()> {
+        HookResult::fail(no_other_model())
     }
 
     fn on_attempt<'a>(

@@ -15,7 +15,7 @@ use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, InvalidSettings,
 };
 use headgate_core::filter::view::{AttemptView, RequestView};
-use headgate_core::filter::{Filter, FilterAction, HookResult};
+use headgate_core::filter::{Filter, FilterAction, HookResult, no_other_model};
 use headgate_core::task::NO_KEYS_HINT;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::quoted;
@@ -100,6 +100,11 @@ impl Filter for StoreMediaFilter {
             true => HookResult::next(),
             false => HookResult::later(self.replace(request, found)),
         }
+    }
+
+    /// What this filter prepared is for the channels of the model that the request names.
+    fn on_fallback<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a, ()> {
+        HookResult::fail(no_other_model())
     }
 
     fn on_attempt<'a>(

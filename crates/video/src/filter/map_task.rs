@@ -25,7 +25,9 @@ use headgate_core::filter::descriptor::{
     InvalidSettings, read_settings, settings_schema,
 };
 use headgate_core::filter::view::{AttemptView, RequestView, ResponseView};
-use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
+use headgate_core::filter::{
+    Filter, FilterDeclaration, HookResult, ResponseBodyAccess, no_other_model,
+};
 use headgate_core::state::StateStore;
 use headgate_core::task::family::UnsupportedFieldPolicy;
 use headgate_core::task::{NO_KEYS_HINT, TaskSettings};
@@ -242,6 +244,11 @@ impl Filter for MapTaskFilter {
             TaskOperation::List => HookResult::fail(no_list()),
             TaskOperation::Unsupported => HookResult::fail(unsupported()),
         }
+    }
+
+    /// What this filter prepared is for the channels of the model that the request names.
+    fn on_fallback<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a, ()> {
+        HookResult::fail(no_other_model())
     }
 
     fn on_attempt<'a>(
