@@ -197,8 +197,10 @@ impl ChannelLease {
         let reason = failure.reason;
         let channel = &self.candidate.channel;
         let mut scope = reason.scope(channel.credentials.len());
-        // Without a model or a credential the failure counts for the channel as a whole.
-        if self.fingerprint(scope).is_none() {
+        // Without a model or a credential the failure counts for the channel as a whole. A model without health has a name that
+        // a caller may have made up: its failures say nothing of the channel's other models.
+        let is_unknown_model = scope == HealthScope::Model && self.candidate.model.is_some();
+        if self.fingerprint(scope).is_none() && !is_unknown_model {
             scope = HealthScope::Channel;
         }
         let mut policy = match scope {

@@ -131,7 +131,7 @@ fn list_request(channel: Arc<Channel>, id: Arc<str>) -> Subrequest {
     let candidate = Candidate::bound_to(channel, None);
     Subrequest {
         id,
-        candidate: candidate.with_endpoint(ProviderOperationClass::Retrieval),
+        candidate: candidate.with_endpoint(ProviderOperationClass::ModelList),
         method: Method::GET,
         path: PATH.to_owned(),
         other_host: None,

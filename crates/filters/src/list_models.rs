@@ -3,7 +3,8 @@
 use crate::channel_listings::{ChannelListings, ProviderModel};
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::model::Model;
+use headgate_core::catalog::model::{Model, ModelProperties};
+use headgate_core::catalog::model_pattern::ModelPattern;
 use headgate_core::catalog::pattern_models::ChannelPattern;
 use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::{
@@ -128,12 +129,11 @@ impl ListModelsFilter {
         &self,
         request: &RequestView,
         listed: &[ChannelModels],
-    ) -> Vec<Arc<Model>> {
-        let mut models = Vec::new();
+    ) -> Vec<ListedModel> {
+        let mut entries = Vec::new();
         for pattern in self.catalog.by_pattern().patterns() {
-            let of_channel = listed
-                .iter()
-                .find(|(one, _)| one.name == pattern.channel.name);
+            let channel = &pattern.channel;
+            let of_channel = listed.iter().find(|(one, _)| one.name == channel.name);
             for listed in of_channel.iter().flat_map(|(_, names)| names.iter()) {
                 let captured = pattern.channel_name.capture(&listed.name);
                 let name = captured.map(|text| pattern.pattern.fill(text));
@@ -141,14 +141,11 @@ impl ListModelsFilter {
                 else {
                     continue;
                 };
-                let model = self.catalog.get(&name).filter(|model| model.is_by_pattern);
-                models.extend(model.filter(|model| {
-                    let mut candidates = model.all_candidates.iter();
-                    candidates.any(|one| one.channel.name == pattern.channel.name)
-                }));
+                let properties = self.catalog.by_pattern().listed(&name, channel);
+                entries.extend(properties.map(|properties| entry(&name, properties)));
             }
         }
-        models
+        entries
     }
 
     fn render(
@@ -162,22 +159,19 @@ impl ListModelsFilter {
             caller.is_none_or(|caller| caller.may_use_model(&model.name))
         };
         let Some(id) = request.param("id") else {
-            let usable = self
-                .catalog
-                .models()
-                .filter(|model| may_use(model))
-                .cloned();
-            let mut usable: Vec<Arc<Model>> = usable.collect();
-            usable.extend(self.models_by_pattern(request, listed));
-            usable.sort_by(|one, other| one.name.cmp(&other.name));
-            usable.dedup_by(|one, other| one.name == other.name);
-            let entries: Vec<ListedModel> = usable.iter().map(|model| entry(model)).collect();
+            let usable = self.catalog.models().filter(|model| may_use(model));
+            let usable = usable.map(|model| entry(&model.name, &model.properties));
+            let mut entries: Vec<ListedModel> = usable.collect();
+            entries.extend(self.models_by_pattern(request, listed));
+            // The sort is stable, so that the entry of a model that the configuration names stays.
+            entries.sort_by(|one, other| one.id.cmp(&other.id));
+            entries.dedup_by(|other, one| one.id == other.id);
             let page = PageQuery::from_query(request.query.as_deref().unwrap_or_default());
             return Ok((format.list)(&entries, &page));
         };
         let model = self.catalog.get(id).filter(|model| may_use(model));
         model
-            .map(|model| (format.item)(&entry(&model)))
+            .map(|model| (format.item)(&entry(&model.name, &model.properties)))
             .ok_or_else(|| {
                 Fault::new(
                     FaultKind::UnknownModel,
@@ -199,16 +193,19 @@ fn may_list(
         return !listed.is_private;
     };
     match listed.is_private {
-        true => caller.names_model(name, pattern.pattern.literal_len()),
+        true => {
+            let of_channel = ModelPattern::new(&pattern.pattern.to_string());
+            caller.names_model(name, of_channel.literal_len())
+        }
         false => caller.may_use_model(name),
     }
 }
 
-fn entry(model: &Model) -> ListedModel {
+fn entry(name: &str, properties: &ModelProperties) -> ListedModel {
     ListedModel {
-        id: model.name.to_string(),
-        display_name: model.properties.display_name.clone(),
-        owned_by: model.properties.owned_by.clone(),
-        created: model.properties.created,
+        id: name.to_owned(),
+        display_name: properties.display_name.clone(),
+        owned_by: properties.owned_by.clone(),
+        created: properties.created,
     }
 }

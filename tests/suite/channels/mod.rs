@@ -19,6 +19,7 @@ mod five_channels;
 mod hostile_models;
 mod hostile_responses;
 mod model_fallback;
+mod model_lists;
 mod model_patterns;
 mod outbound_proxies;
 mod probes;

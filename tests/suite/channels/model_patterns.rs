@@ -2,11 +2,11 @@
 
 use crate::harness::config::{self, caller};
 use crate::harness::request::{ANN, BOB};
-use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
+use crate::harness::{Gateway, Request, Simulator};
 use serde_json::{Value, json};
 
 /// Channels whose credentials say which one served, with these `models`, all for chat.
-fn serving(simulator: &Simulator, channels: &[(&str, Value)]) -> Value {
+pub(super) fn serving(simulator: &Simulator, channels: &[(&str, Value)]) -> Value {
     let mut config = config::standard(&simulator.url());
     let built = channels.iter().map(|(name, models)| {
         let channel = json!({
@@ -192,11 +192,24 @@ async fn a_name_that_the_provider_refuses_starts_no_cool_down_of_other_models() 
     let mut config = serving(&simulator, &[("others", json!({"*": "*"}))]);
     config["channels"]["others"]["health"] = json!({"consecutive_failures": 2, "cool_down": "1m"});
     let gateway = Gateway::start(&config).await;
-    for _ in 0..6 {
-        let refused = chat("invented").simulate("status=404");
-        assert_eq!(gateway.ask(&refused).await.status, 404);
+    assert_eq!(gateway.ask(&chat("served")).await.status, 200);
+    for failure in [
+        "status=404",
+        "status=404;code=model_not_found",
+        "status=429",
+        "status=429;retry_after=30",
+        "status=500",
+        "reset",
+    ] {
+        for _ in 0..4 {
+            let answer = gateway.ask(&chat("invented").simulate(failure)).await;
+            assert!(answer.status >= 400, "{failure}: {}", answer.status);
+        }
+        for model in ["served", "real"] {
+            let answer = gateway.ask(&chat(model)).await;
+            assert_eq!(answer.status, 200, "{failure}: {}", answer.text());
+        }
     }
-    assert_eq!(gateway.ask(&chat("real")).await.status, 200);
 }
 
 #[tokio::test]
@@ -308,79 +321,4 @@ async fn a_request_without_a_model_goes_to_a_channel_whose_pattern_the_caller_ma
     let answer = gateway.ask(&Request::get("/v1/files").key(BOB)).await;
     assert_eq!(answer.status, 403, "{}", answer.text());
     assert_eq!(simulator.records().await.len(), before);
-}
-
-/// What a provider lists, or 404 for any other request.
-fn listing(request: &str) -> Vec<u8> {
-    let body = json!({"object": "list", "data": [
-        {"id": "gpt-4o", "object": "model", "owned_by": "system"},
-        {"id": "o1-pro", "object": "model", "owned_by": "system"},
-        {"id": "ft:gpt-4o:acme::a", "object": "model", "owned_by": "acme"},
-    ]})
-    .to_string();
-    let (status, body) = match request.starts_with("GET /v1/models?") {
-        true => ("200 OK", body),
-        false => ("404 Not Found", "{}".to_owned()),
-    };
-    let length = body.len();
-    format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
-        .into_bytes()
-}
-
-async fn listed_ids(gateway: &Gateway, key: &str) -> Vec<String> {
-    let answer = gateway.ask(&Request::get("/v1/models").key(key)).await;
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let list: Value = serde_json::from_str(&answer.text()).unwrap();
-    let ids = list["data"].as_array().unwrap().iter();
-    ids.map(|one| one["id"].as_str().unwrap().to_owned())
-        .collect()
-}
-
-#[tokio::test]
-async fn the_list_has_what_the_provider_lists_and_a_pattern_serves() {
-    let simulator = Simulator::start().await;
-    let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(listing)]).await;
-    let mut config = serving(&simulator, &[("openai", json!({"openai/*": "*"}))]);
-    let base_url = format!("http://{}/v1", provider.address);
-    config["channels"]["openai"]["base_url"] = base_url.into();
-    config["callers"] = json!([
-        caller("ann", ANN, &["*"]),
-        caller("bob", BOB, &["openai/ft:*", "openai/o*"]),
-    ]);
-    let gateway = Gateway::start(&config).await;
-    assert_eq!(
-        listed_ids(&gateway, ANN).await,
-        ["openai/gpt-4o", "openai/o1-pro"]
-    );
-    // A private model is listed to those whose pattern names it.
-    let private = "openai/ft:gpt-4o:acme::a";
-    assert_eq!(listed_ids(&gateway, BOB).await, [private, "openai/o1-pro"]);
-    // The list is fetched once, also over a reload.
-    config["channels"]["openai"]["unpriced"] = "refuse".into();
-    config["prices"] = json!({"models": {"openai/gpt-4o": {"input": 1}}});
-    gateway.reload(&config).await;
-    assert_eq!(listed_ids(&gateway, ANN).await, ["openai/gpt-4o"]);
-    assert_eq!(provider.requests().len(), 1);
-}
-
-#[tokio::test]
-async fn a_provider_without_a_list_leaves_the_names_of_the_file() {
-    let simulator = Simulator::start().await;
-    for script in [
-        vec![ScriptedResponse::Reset],
-        vec![ScriptedResponse::Send(
-            b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>".to_vec(),
-        )],
-    ] {
-        let provider = ScriptedProvider::start(script).await;
-        let mut config = serving(&simulator, &[("openai", json!({"openai/*": "*"}))]);
-        let base_url = format!("http://{}/v1", provider.address);
-        config["channels"]["openai"]["base_url"] = base_url.into();
-        config["models"] = json!({"openai/gpt-4o": {}});
-        config["callers"] = json!([caller("ann", ANN, &["*"])]);
-        let gateway = Gateway::start(&config).await;
-        for _ in 0..3 {
-            assert_eq!(listed_ids(&gateway, ANN).await, ["openai/gpt-4o"]);
-        }
-    }
 }

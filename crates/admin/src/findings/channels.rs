@@ -40,9 +40,8 @@ pub(super) fn findings(
         let is_served = is_served(&model, channels, now);
         for candidate in model.all_candidates.iter() {
             let there = candidate.model.as_ref();
-            let Some(fingerprint) = there.and_then(|there| there.fingerprint()) else {
-                continue;
-            };
+            let own = there.and_then(|there| there.fingerprint());
+            let Some(fingerprint) = own else { continue };
             let report = channels.health_report(fingerprint, now);
             let name = model_on_channel(&model.name, &candidate.channel.name);
             findings.extend(health_finding(name, &report));
@@ -177,6 +176,7 @@ fn requests_in_words(class: ProviderOperationClass) -> Option<&'static str> {
         ProviderOperationClass::Retrieval => Some("retrievals"),
         ProviderOperationClass::Change => Some("changes of stored objects"),
         ProviderOperationClass::TokenCount => Some("token counts"),
+        ProviderOperationClass::ModelList => Some("lists of models"),
     }
 }
 

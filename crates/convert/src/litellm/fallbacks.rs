@@ -60,7 +60,11 @@ fn add(
         );
     }
     for (path, target) in &fallback.targets {
-        let target = target.as_deref().unwrap_or_default();
+        let Some(target) = target.as_deref().filter(|target| !target.is_empty()) else {
+            let instead = "add the name of a model to `fallback` in `models`";
+            settings.unconverted(path, "the fallback is no name of a model", instead);
+            continue;
+        };
         if target == model {
             // Another attempt on the model, which its channels get anyway.
             settings.converted(path);
@@ -70,7 +74,7 @@ fn add(
                 "no channel of the result serves the fallback over a protocol of the model",
                 "add such a channel, then the model to `fallback` in `models`",
             );
-        } else if drafts.leads(target, model) {
+        } else if !is_member(model, target) && drafts.leads(target, model) {
             settings.unconverted(
                 path,
                 "the fallback would lead back to the model",
@@ -81,6 +85,11 @@ fn add(
             drafts.add(model, fallback.cause, target);
         }
     }
+}
+
+/// Whether `pattern` is one that matches `model`: the fallback of all its other models to this one leads nowhere back.
+fn is_member(pattern: &str, model: &str) -> bool {
+    pattern.contains('*') && is_matched(pattern, model)
 }
 
 /// The protocols over which channels serve a model, literally or by a pattern.

@@ -32,7 +32,10 @@ fn fallbacks_become_those_of_the_model_by_their_cause() {
             {"model_name": "claude", "litellm_params": {"model": "anthropic/claude"}},
         ],
         "litellm_settings": {
-            "fallbacks": [{"a": ["b", "gpt-4o", "a", "claude", "gone"]}, {"b": ["a"]}],
+            "fallbacks": [
+                {"a": ["b", "gpt-4o", "a", "claude", "gone", {"model": "b"}]}, {"b": ["a"]},
+                {"gpt-*": ["gpt-4o-mini"]},
+            ],
             "context_window_fallbacks": [{"a": ["gpt-4o"]}],
             "content_policy_fallbacks": [{"b": ["gpt-4o"]}],
             "default_fallbacks": ["b"],
@@ -44,6 +47,7 @@ fn fallbacks_become_those_of_the_model_by_their_cause() {
         json!({
             "a": {"fallback": {"any": ["b", "gpt-4o"], "context_too_long": ["gpt-4o"]}},
             "b": {"fallback": {"content_policy": ["gpt-4o"]}},
+            "gpt-*": {"fallback": {"any": ["gpt-4o-mini"]}},
         }),
         "{yaml}"
     );
@@ -51,6 +55,7 @@ fn fallbacks_become_those_of_the_model_by_their_cause() {
     for path in [
         "fallbacks[0].a[3]",
         "fallbacks[0].a[4]",
+        "fallbacks[0].a[5]",
         "fallbacks[1].b[0]",
         "default_fallbacks[0]",
     ] {

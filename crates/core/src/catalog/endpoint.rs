@@ -17,18 +17,21 @@ pub enum ProviderOperationClass {
     Change,
     /// The tokens of a request are counted.
     TokenCount,
+    /// The provider's models are listed, for callers of the gateway's own list.
+    ModelList,
 }
 
 /// Last segments of paths that name a model and generate nothing.
 const TOKEN_COUNT_PATHS: [&str; 2] = ["/count_tokens", "/input_tokens"];
 
 impl ProviderOperationClass {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Generation,
         Self::TaskQuery,
         Self::Retrieval,
         Self::Change,
         Self::TokenCount,
+        Self::ModelList,
     ];
 
     /// The class of a request that is no query of a task. Only requests that generate output, or count its tokens, name
@@ -52,6 +55,7 @@ impl ProviderOperationClass {
             Self::Retrieval => "retrieval",
             Self::Change => "change",
             Self::TokenCount => "token_count",
+            Self::ModelList => "model_list",
         }
     }
 

@@ -113,14 +113,6 @@ impl NameTemplate {
     pub fn has_star(&self) -> bool {
         matches!(self, Self::Starred { .. })
     }
-
-    /// The bytes besides the star.
-    pub fn literal_len(&self) -> usize {
-        match self {
-            Self::Literal(name) => name.len(),
-            Self::Starred { before, after } => before.len() + after.len(),
-        }
-    }
 }
 
 /// The template as written.

@@ -139,6 +139,17 @@ impl PatternModels {
         names.iter().filter_map(|name| self.get(name)).collect()
     }
 
+    /// The properties of the model of this name, if `channel` serves it by a pattern. Resolves nothing: lists have thousands of
+    /// names.
+    pub fn listed(&self, name: &str, channel: &Channel) -> Option<&Arc<ModelProperties>> {
+        let mut matching = self.index.find(name).into_iter();
+        let is_served = matching.any(|index| {
+            let pattern = &self.patterns[index];
+            pattern.channel.name == channel.name && pattern.pricing.price(name).is_some()
+        });
+        (is_served && is_model_name(name)).then(|| self.properties.find(name))
+    }
+
     fn resolve(&self, name: &str) -> Option<Model> {
         if !is_model_name(name) {
             return None;

@@ -59,13 +59,6 @@ impl ConditionalFilter {
         self.condition.runs(request)
     }
 
-    fn fall_back_if<'a>(&'a self, runs: bool, request: &'a mut RequestView) -> HookResult<'a, ()> {
-        match runs {
-            true => self.filter.on_fallback(request),
-            false => HookResult::done(),
-        }
-    }
-
     /// Evaluates the condition before an attempt.
     fn decide<'a>(
         &'a self,
@@ -165,14 +158,18 @@ impl Filter for ConditionalFilter {
 
     /// The condition may depend on the model, so it is evaluated again. What the filter did for the first model stays.
     fn on_fallback<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
-        let evaluated = match self.phase {
-            EvaluationPhase::Body => self
-                .condition
-                .evaluate(ExchangeValues::for_request(request)),
-            _ => return self.fall_back_if(self.runs(request), request),
+        let runs = match self.phase {
+            EvaluationPhase::Body => {
+                let outcome = self
+                    .condition
+                    .evaluate(ExchangeValues::for_request(request));
+                outcome.map(|outcome| outcome.runs)
+            }
+            _ => Ok(self.runs(request)),
         };
-        match evaluated {
-            Ok(outcome) => self.fall_back_if(outcome.runs, request),
+        match runs {
+            Ok(true) => self.filter.on_fallback(request),
+            Ok(false) => HookResult::done(),
             Err(fault) => HookResult::fail(fault),
         }
     }

@@ -1,0 +1,82 @@
+//! Tests of `GET /v1/models` with what providers list and a pattern of their channel serves.
+
+use super::model_patterns::serving;
+use crate::harness::config::caller;
+use crate::harness::request::{ANN, BOB};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
+use serde_json::{Value, json};
+
+/// What a provider lists, or 404 for any other request.
+fn listing(request: &str) -> Vec<u8> {
+    let body = json!({"object": "list", "data": [
+        {"id": "gpt-4o", "object": "model", "owned_by": "system"},
+        {"id": "o1-pro", "object": "model", "owned_by": "system"},
+        {"id": "ft:gpt-4o:acme::a", "object": "model", "owned_by": "acme"},
+    ]})
+    .to_string();
+    let (status, body) = match request.starts_with("GET /v1/models?") {
+        true => ("200 OK", body),
+        false => ("404 Not Found", "{}".to_owned()),
+    };
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+        .into_bytes()
+}
+
+async fn listed_ids(gateway: &Gateway, key: &str) -> Vec<String> {
+    let answer = gateway.ask(&Request::get("/v1/models").key(key)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let list: Value = serde_json::from_str(&answer.text()).unwrap();
+    let ids = list["data"].as_array().unwrap().iter();
+    ids.map(|one| one["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_list_has_what_the_provider_lists_and_a_pattern_serves() {
+    let simulator = Simulator::start().await;
+    let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(listing)]).await;
+    let mut config = serving(&simulator, &[("openai", json!({"openai/*": "*"}))]);
+    let base_url = format!("http://{}/v1", provider.address);
+    config["channels"]["openai"]["base_url"] = base_url.into();
+    config["callers"] = json!([
+        caller("ann", ANN, &["*"]),
+        caller("bob", BOB, &["openai/ft:*", "openai/o*"]),
+    ]);
+    let gateway = Gateway::start(&config).await;
+    assert_eq!(
+        listed_ids(&gateway, ANN).await,
+        ["openai/gpt-4o", "openai/o1-pro"]
+    );
+    // A private model is listed to those whose pattern names it.
+    let private = "openai/ft:gpt-4o:acme::a";
+    assert_eq!(listed_ids(&gateway, BOB).await, [private, "openai/o1-pro"]);
+    // The list is fetched once, also over a reload.
+    config["channels"]["openai"]["unpriced"] = "refuse".into();
+    config["prices"] = json!({"models": {"openai/gpt-4o": {"input": 1}}});
+    gateway.reload(&config).await;
+    assert_eq!(listed_ids(&gateway, ANN).await, ["openai/gpt-4o"]);
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_provider_without_a_list_leaves_the_names_of_the_file() {
+    let simulator = Simulator::start().await;
+    for script in [
+        vec![ScriptedResponse::Reset],
+        vec![ScriptedResponse::Send(
+            b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>".to_vec(),
+        )],
+    ] {
+        let provider = ScriptedProvider::start(script).await;
+        let mut config = serving(&simulator, &[("openai", json!({"openai/*": "*"}))]);
+        let base_url = format!("http://{}/v1", provider.address);
+        config["channels"]["openai"]["base_url"] = base_url.into();
+        config["models"] = json!({"openai/gpt-4o": {}});
+        config["callers"] = json!([caller("ann", ANN, &["*"])]);
+        let gateway = Gateway::start(&config).await;
+        for _ in 0..3 {
+            assert_eq!(listed_ids(&gateway, ANN).await, ["openai/gpt-4o"]);
+        }
+    }
+}
