@@ -35,7 +35,9 @@ async fn a_path_parameter_is_the_text_of_its_segment() {
         }
     }
     for (path, status) in [
-        ("/v1/models/org/model", 404),
+        // `{+id}` takes several segments.
+        ("/v1/models/org/model", 200),
+        ("/v1/models/org/such", 404),
         ("/v1/models/%E4%B8", 400),
         ("/v1/models/%C0%AF", 400),
         ("/v1/models/%", 400),

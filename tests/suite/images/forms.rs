@@ -31,7 +31,7 @@ async fn what_is_neither_json_nor_a_form_is_refused_by_its_type() {
             "{content_type}"
         );
     }
-    let coded = form(FIELDS).header("Content-Encoding", "gzip");
+    let coded = form(FIELDS).header("Content-Encoding", "br");
     assert_error_body(Protocol::ImageEdit, &gateway.ask(&coded).await, 415);
     assert_eq!(simulator.records().await.len(), 0);
 }
