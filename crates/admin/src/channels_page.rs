@@ -100,7 +100,7 @@ impl<'p> ChannelsPage<'p> {
             .flat_map(|model| {
                 let candidates = model.all_candidates.iter();
                 let candidates = candidates.filter(|one| one.channel.name == channel.name);
-                let models = candidates.filter_map(|one| one.model.as_ref()?.fingerprint());
+                let models = candidates.filter_map(|one| one.model_fingerprint());
                 let models = models.map(|there| (format!("model {}", model.name), there));
                 models.collect::<Vec<_>>()
             });
@@ -229,10 +229,7 @@ impl<'p> ChannelsPage<'p> {
     /// The health of a candidate that is not in cool-down: half-open if its next request is a trial.
     fn tested_health(&self, candidate: &Candidate) -> HealthReport {
         let channel = &candidate.channel;
-        let model = candidate
-            .model
-            .as_ref()
-            .and_then(|model| model.fingerprint());
+        let model = candidate.model_fingerprint();
         let report = |fingerprint| self.channels.health_report(fingerprint, self.now);
         let mut parts = [Some(channel.fingerprint), model].into_iter().flatten();
         let half_open = |report: &HealthReport| report.status != HealthStatus::Healthy;

@@ -127,11 +127,7 @@ impl ChannelLease {
             }
         };
         self.end_trial();
-        let model = self
-            .candidate
-            .model
-            .as_ref()
-            .and_then(|model| model.fingerprint());
+        let model = self.candidate.model_fingerprint();
         if let (Some(model), ProviderOperationClass::Generation) = (model, self.candidate.endpoint)
         {
             let latency = self.began.until(first_byte.map_or(now, MonotonicTime::at));

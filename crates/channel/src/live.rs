@@ -114,7 +114,7 @@ impl ChannelStates {
 
     /// The latency of a candidate's model; `None` without a model, and if it has no state of its own.
     pub(super) fn candidate_latency(&self, candidate: &Candidate) -> Option<Arc<LatencyAverage>> {
-        let model = candidate.model.as_ref()?.fingerprint()?;
+        let model = candidate.model_fingerprint()?;
         Some(entry(&self.latencies, model))
     }
 

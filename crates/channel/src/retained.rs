@@ -58,7 +58,7 @@ pub(super) fn health_fingerprints(
     let models = catalog.models_with_health().flat_map(|model| {
         let candidates = model.all_candidates.iter();
         let of_channel = candidates.filter(|candidate| candidate.channel.name == channel.name);
-        let fingerprints = of_channel.filter_map(|one| one.model.as_ref()?.fingerprint());
+        let fingerprints = of_channel.filter_map(|one| one.model_fingerprint());
         fingerprints.collect::<Vec<_>>()
     });
     let keys = channel.credentials.iter().map(|key| key.fingerprint);
@@ -82,7 +82,7 @@ fn fingerprints(catalog: &Catalog) -> impl Iterator<Item = u64> {
     });
     let models = catalog.models_with_health().flat_map(|model| {
         let candidates = model.all_candidates.iter();
-        let fingerprints = candidates.filter_map(|one| one.model.as_ref()?.fingerprint());
+        let fingerprints = candidates.filter_map(|one| one.model_fingerprint());
         fingerprints.collect::<Vec<_>>()
     });
     channels.chain(models).flat_map(in_every_class)

@@ -125,10 +125,7 @@ impl ChannelStates {
         if let Some(reached) = self.load(channel).reached_limit(&channel.limits, now) {
             return Some(UnusableReason::AtLimit(reached));
         }
-        let model = candidate
-            .model
-            .as_ref()
-            .and_then(|model| model.fingerprint());
+        let model = candidate.model_fingerprint();
         let class = candidate.endpoint;
         [
             (HealthScope::Channel, Some(channel.fingerprint)),
@@ -263,8 +260,7 @@ impl ChannelStates {
     ) -> Option<ChannelLease> {
         let channel = &candidate.channel;
         let health_of = |fingerprint| candidate.endpoint.health_fingerprint(fingerprint);
-        let model = candidate.model.as_ref();
-        let model = model.and_then(|model| model.fingerprint()).map(health_of);
+        let model = candidate.model_fingerprint().map(health_of);
         let whole = Some(health_of(channel.fingerprint));
         let whole = self.try_use_scope(HealthScope::Channel, whole, now, permit)?;
         let Some(model) = self.try_use_scope(HealthScope::Model, model, now, permit) else {

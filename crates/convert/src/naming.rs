@@ -1,5 +1,6 @@
 //! Names of channels and variables, made of names of other gateways.
 
+use headgate_core::catalog::model_pattern::ModelPattern;
 use std::collections::{BTreeSet, HashMap};
 
 /// Longest name that is made, in characters.
@@ -78,13 +79,9 @@ pub fn is_literal_model_name(name: &str) -> bool {
     is_model_name(name) && !name.contains('*')
 }
 
-/// Whether `name`, a model or a pattern with one `*`, is or matches `model`.
+/// Whether `name`, a model or a pattern, is or matches `model`.
 pub fn is_matched(name: &str, model: &str) -> bool {
-    let matches = |(before, after): (&str, &str)| {
-        let rest = model.strip_prefix(before);
-        rest.is_some_and(|rest| rest.ends_with(after))
-    };
-    name == model || name.split_once('*').is_some_and(matches)
+    name == model || ModelPattern::new(name).matches(model)
 }
 
 /// Lower-case letters, digits and single hyphens.

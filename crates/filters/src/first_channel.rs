@@ -75,7 +75,7 @@ impl DefaultDestinationFilter {
                 protocol.is_some_and(|it| channel.protocols.contains(&it.on_channels()))
             })
             .filter(|one| {
-                let pattern = ModelPattern::new(&one.pattern.to_string());
+                let pattern = ModelPattern::from(&one.pattern);
                 let caller = request.caller.as_ref();
                 caller.is_none_or(|caller| caller.may_use_some(&pattern))
             })

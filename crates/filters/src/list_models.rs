@@ -194,7 +194,7 @@ fn may_list(
     };
     match listed.is_private {
         true => {
-            let of_channel = ModelPattern::new(&pattern.pattern.to_string());
+            let of_channel = ModelPattern::from(&pattern.pattern);
             caller.names_model(name, of_channel.literal_len())
         }
         false => caller.may_use_model(name),

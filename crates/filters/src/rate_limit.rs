@@ -13,7 +13,8 @@ use headgate_core::filter::stream_info::QuotaDecision;
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
 use headgate_core::state::admission::{
-    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult,
+    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
+    LimitStatus,
 };
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::caller_permit::CallerPermit;
@@ -184,21 +185,13 @@ impl RateLimitFilter {
                 return self.decide_without_store(request, unavailable).map(|_| ());
             }
         };
-        match decision {
-            AdmissionDecision::Granted(ticket) => {
-                let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
-                let mut all: FallbackReservations = request.state.take().unwrap_or_default();
-                all.0.push((model.clone(), reservation));
-                request.state.set(all);
-                Ok(())
-            }
-            AdmissionDecision::Refused { limit, retry_after } => Err(headers::refusal(
-                &limits[limit],
-                estimate.total(),
-                limit_statuses[limit].remaining,
-                retry_after,
-            )),
-        }
+        let granted = granted_ticket(decision, limits, &limit_statuses, estimate);
+        let ticket = granted.map_err(|(_, refusal)| refusal)?;
+        let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
+        let mut all: FallbackReservations = request.state.take().unwrap_or_default();
+        all.0.push((model.clone(), reservation));
+        request.state.set(all);
+        Ok(())
     }
 
     fn decide(
@@ -216,22 +209,16 @@ impl RateLimitFilter {
             Err(unavailable) => return self.decide_without_store(request, unavailable),
         };
         headers::add_headers(request, limits, &limit_statuses, unix_ms());
-        match decision {
-            AdmissionDecision::Granted(mut ticket) => {
+        match granted_ticket(decision, limits, &limit_statuses, estimate) {
+            Ok(mut ticket) => {
                 request.caller_permit = CallerPermit::split_from(&mut ticket, &self.state);
                 let reservation = EstimateReservation::new(self.state.clone(), ticket, estimate);
                 request.state.set(reservation);
                 Ok(FilterAction::Continue)
             }
-            AdmissionDecision::Refused { limit, retry_after } => {
-                request.info.quota = QuotaDecision::Refused(limits[limit].measure());
-                let left = limit_statuses[limit].remaining;
-                Err(headers::refusal(
-                    &limits[limit],
-                    estimate.total(),
-                    left,
-                    retry_after,
-                ))
+            Err((limit, refusal)) => {
+                request.info.quota = QuotaDecision::Refused(limit.measure());
+                Err(refusal)
             }
         }
     }
@@ -267,6 +254,24 @@ impl RateLimitFilter {
                 "the gateway cannot check the limits of this API key: its state store is unreachable; try again",
             )
             .source(error)),
+        }
+    }
+}
+
+/// The ticket of an admission, or the limit that refuses it with the error for the caller.
+fn granted_ticket<'l>(
+    decision: AdmissionDecision,
+    limits: &'l [AdmissionLimit],
+    statuses: &[LimitStatus],
+    estimate: TokenEstimate,
+) -> Result<AdmissionTicket, (&'l AdmissionLimit, Fault)> {
+    match decision {
+        AdmissionDecision::Granted(ticket) => Ok(ticket),
+        AdmissionDecision::Refused { limit, retry_after } => {
+            let left = statuses[limit].remaining;
+            let limit = &limits[limit];
+            let refusal = headers::refusal(limit, estimate.total(), left, retry_after);
+            Err((limit, refusal))
         }
     }
 }

@@ -39,9 +39,9 @@ pub(super) fn findings(
     for model in catalog.models_with_health() {
         let is_served = is_served(&model, channels, now);
         for candidate in model.all_candidates.iter() {
-            let there = candidate.model.as_ref();
-            let own = there.and_then(|there| there.fingerprint());
-            let Some(fingerprint) = own else { continue };
+            let Some(fingerprint) = candidate.model_fingerprint() else {
+                continue;
+            };
             let report = channels.health_report(fingerprint, now);
             let name = model_on_channel(&model.name, &candidate.channel.name);
             findings.extend(health_finding(name, &report));
@@ -62,7 +62,7 @@ pub(super) fn findings(
 /// Whether any channel has served the model within the span of the statistics.
 fn is_served(model: &Model, channels: &ChannelStates, now: MonotonicTime) -> bool {
     let candidates = model.all_candidates.iter();
-    let mut there = candidates.filter_map(|candidate| candidate.model.as_ref()?.fingerprint());
+    let mut there = candidates.filter_map(|candidate| candidate.model_fingerprint());
     there.any(|fingerprint| {
         let summary = channels.attempt_summary(fingerprint, now);
         summary.latency.is_some()

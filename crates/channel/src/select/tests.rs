@@ -5,7 +5,6 @@ use crate::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use headgate_core::catalog::base_path::BasePath;
 use headgate_core::catalog::channel::{Channel, ChannelLimits, HttpVersion, Origin, Timeouts};
 use headgate_core::catalog::credential::Credential;
-use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::ChannelModel;
 use headgate_observe::metrics::Metrics;
 use http::{HeaderValue, header};
@@ -34,15 +33,8 @@ pub(crate) fn channel(name: &str, weight: u16, tier: u8) -> Channel {
 }
 
 pub(crate) fn candidate(channel: Channel) -> Candidate {
-    Candidate {
-        model: Some(ChannelModel::new("m", channel.fingerprint)),
-        protocol: None,
-        key: None,
-        is_bound: false,
-        is_preferred: false,
-        endpoint: ProviderOperationClass::Generation,
-        channel: Arc::new(channel),
-    }
+    let model = ChannelModel::new("m", channel.fingerprint);
+    Candidate::for_model(Arc::new(channel), model)
 }
 
 pub(crate) fn channels() -> Arc<ChannelStates> {

@@ -5,6 +5,7 @@ use super::router::{Route, Router};
 use crate::routes::{CallerConfig, CallerLimitsConfig, CallerModelLimitsConfig};
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::base_url;
+use headgate_core::catalog::by_model_name::ByModelName;
 use headgate_core::catalog::caller::{Caller, Callers, KeyDigest};
 use headgate_core::catalog::limits::CallerLimits;
 use headgate_core::catalog::model_pattern::ModelPattern;
@@ -15,7 +16,7 @@ use headgate_core::scalar::Secret;
 use headgate_core::state::admission::LimitKind;
 use headgate_protocol::TaskApiFormat;
 use headgate_protocol::nearest::nearest;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The maximum length of a webhook URL, in bytes: as of a `callback_url`.
@@ -205,30 +206,19 @@ fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> 
     };
     let mut limits = CallerLimits::new(caller, &amounts(&everywhere));
     limits.connections = *connections;
+    let by_name: ByModelName<_> = models.iter().collect();
     for model in catalog.models() {
-        if let Some(config) = most_exact(models, &model.name) {
+        if let Some(config) = by_name.find(&model.name) {
             limits.add_model(caller, &model.name, &amounts(config));
         }
     }
     for (name, config) in models {
         let pattern = ModelPattern::new(name);
         if pattern.has_star() && catalog.by_pattern().may_serve(&pattern) {
-            limits.add_pattern(caller, pattern, &amounts(config));
+            limits.add_model(caller, &name.as_str().into(), &amounts(config));
         }
     }
     limits
-}
-
-/// The entry of the model's own name, else that of the longest pattern that matches.
-pub(super) fn most_exact<'c, T>(models: &'c BTreeMap<String, T>, model: &str) -> Option<&'c T> {
-    let fitting = || {
-        let patterns = models.iter();
-        patterns
-            .filter(|(pattern, _)| ModelPattern::new(pattern).matches(model))
-            .max_by_key(|(pattern, _)| pattern.len())
-            .map(|(_, config)| config)
-    };
-    models.get(model).or_else(fitting)
 }
 
 fn amounts(config: &CallerModelLimitsConfig) -> [(LimitKind, Option<u64>); 5] {
@@ -272,27 +262,5 @@ fn check_models(
             format!("no channel serves model `{name}`"),
             Some(&hint),
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_most_specific_model_pattern_applies() {
-        let of = |concurrent| CallerModelLimitsConfig {
-            concurrent: Some(concurrent),
-            ..CallerModelLimitsConfig::default()
-        };
-        let models = BTreeMap::from([
-            ("*".to_string(), of(1)),
-            ("chat-*".to_string(), of(2)),
-            ("chat-large".to_string(), of(3)),
-        ]);
-        for (model, expected) in [("other", 1), ("chat-small", 2), ("chat-large", 3)] {
-            assert_eq!(most_exact(&models, model), Some(&of(expected)), "{model}");
-        }
-        assert_eq!(most_exact::<u8>(&BTreeMap::new(), "other"), None);
     }
 }

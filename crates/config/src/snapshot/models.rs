@@ -10,12 +10,12 @@ use crate::model_properties::{BalanceConfig, ModelPropertiesConfig};
 use crate::prices::PricesConfig;
 use crate::routes::CallerConfig;
 use headgate_core::catalog::Catalog;
-use headgate_core::catalog::endpoint::ProviderOperationClass;
+use headgate_core::catalog::by_model_name::ByModelName;
 use headgate_core::catalog::model::{
     Candidate, LoadMeasure, Model, ModelProperties, ModelRequestSchema,
 };
 use headgate_core::catalog::model_pattern::ModelPattern;
-use headgate_core::catalog::pattern_models::{ModelPropertiesList, PatternModels};
+use headgate_core::catalog::pattern_models::PatternModels;
 use headgate_core::catalog::served_names::ServedModelNames;
 use headgate_core::filter::descriptor::SchemaLookup;
 use headgate_core::scalar::one_or_more::OneOrMore;
@@ -59,15 +59,10 @@ pub(crate) fn build(
     {
         patterns.extend(of_channel);
         for (name, model) in models {
-            candidates.entry(name).or_default().push(Candidate {
-                channel: channel.clone(),
-                model: Some(model),
-                protocol: None,
-                key: None,
-                is_bound: false,
-                is_preferred: false,
-                endpoint: ProviderOperationClass::Generation,
-            });
+            candidates
+                .entry(name)
+                .or_default()
+                .push(Candidate::for_model(channel.clone(), model));
         }
         channels.push(channel);
     }
@@ -189,8 +184,8 @@ fn properties(
     configs: &BTreeMap<String, ModelPropertiesConfig>,
     lookups: ModelLookups<'_>,
     problems: &mut ProblemCollector<'_>,
-) -> ModelPropertiesList {
-    let mut list = ModelPropertiesList::default();
+) -> ByModelName<Arc<ModelProperties>> {
+    let mut list = ByModelName::default();
     for (name, config) in configs {
         let ModelPropertiesConfig {
             display_name,

@@ -74,7 +74,8 @@ pub(crate) fn build(
 
 fn price_list(configs: &BTreeMap<String, ModelPriceConfig>, currency: &Arc<str>) -> PriceList {
     let prices = configs.iter();
-    PriceList::new(prices.map(|(name, config)| (name.clone(), Arc::new(price(config, currency)))))
+    let prices = prices.map(|(name, config)| (name, Arc::new(price(config, currency))));
+    prices.collect()
 }
 
 /// Reports a pattern that would serve no model.

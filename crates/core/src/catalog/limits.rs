@@ -1,10 +1,8 @@
 //! The limits of a caller in the form that the state store takes, built once and shared by all requests.
 
+use super::by_model_name::ByModelName;
 use super::model::Model;
-use super::model_pattern::ModelPattern;
 use crate::state::admission::{AdmissionLimit, LimitKind};
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The limits of a caller.
@@ -13,10 +11,8 @@ pub struct CallerLimits {
     /// Limits of requests for any model.
     everywhere: Vec<AdmissionLimit>,
     /// For each model with limits of its own: `everywhere`, followed by those.
-    on_model: HashMap<Arc<str>, Vec<AdmissionLimit>>,
-    /// For models that the configuration does not name, by pattern, the more exact ones first: `everywhere`, followed by
-    /// those of the pattern, which all its models share.
-    on_pattern: Vec<(ModelPattern, Vec<AdmissionLimit>)>,
+    /// For models that the configuration does not name, by pattern: the same, but all models of the pattern share those.
+    on_model: ByModelName<Vec<AdmissionLimit>>,
     /// The maximum number of open client connections.
     pub connections: Option<u32>,
 }
@@ -33,32 +29,17 @@ impl CallerLimits {
         }
     }
 
-    /// Adds limits of requests for one model.
+    /// Adds limits of requests for one model, or together for the models of a pattern that the configuration does not name:
+    /// callers choose these names.
     pub fn add_model(&mut self, caller: &Arc<str>, model: &Arc<str>, amounts: &LimitAmounts) {
         let all = self.everywhere.iter().cloned();
         let all = all.chain(limits(caller, Some(model), amounts)).collect();
-        self.on_model.insert(model.clone(), all);
-    }
-
-    /// Adds limits of requests for models that the configuration does not name. They count together, since callers choose
-    /// these names.
-    pub fn add_pattern(
-        &mut self,
-        caller: &Arc<str>,
-        pattern: ModelPattern,
-        amounts: &LimitAmounts,
-    ) {
-        let text = pattern.to_string().into();
-        let all = self.everywhere.iter().cloned();
-        let all = all.chain(limits(caller, Some(&text), amounts)).collect();
-        self.on_pattern.push((pattern, all));
-        self.on_pattern
-            .sort_by_key(|(pattern, _)| Reverse(pattern.literal_len()));
+        self.on_model.insert(model, all);
     }
 
     /// Whether the store has nothing to count.
     pub fn is_empty(&self) -> bool {
-        self.everywhere.is_empty() && self.on_model.is_empty() && self.on_pattern.is_empty()
+        self.everywhere.is_empty() && self.on_model.is_empty()
     }
 
     /// The limits of a request for `model` that do not apply to all models.
@@ -71,12 +52,10 @@ impl CallerLimits {
         let Some(model) = model else {
             return &self.everywhere;
         };
-        let literal = self.on_model.get(&model.name);
-        let of_model = literal.or_else(|| {
-            let mut patterns = self.on_pattern.iter().filter(|_| model.is_by_pattern);
-            let found = patterns.find(|(pattern, _)| pattern.matches(&model.name));
-            found.map(|(_, limits)| limits)
-        });
+        let of_model = match model.is_by_pattern {
+            false => self.on_model.get_literal(&model.name),
+            true => self.on_model.find(&model.name),
+        };
         of_model.unwrap_or(&self.everywhere)
     }
 }
@@ -107,8 +86,8 @@ mod tests {
         );
         let concurrent = |most| [(LimitKind::Concurrent, Some(most))];
         limits.add_model(&ann, &"large".into(), &concurrent(2));
-        limits.add_pattern(&ann, ModelPattern::new("gpt-*"), &concurrent(3));
-        limits.add_pattern(&ann, ModelPattern::new("gpt-*-mini"), &concurrent(4));
+        limits.add_model(&ann, &"gpt-*".into(), &concurrent(3));
+        limits.add_model(&ann, &"gpt-*-mini".into(), &concurrent(4));
         let reported = |name: Option<(&str, bool)>| {
             let model = name.map(|(name, is_by_pattern)| {
                 let model = Model::new(name, Arc::default(), Vec::new());

@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod base_path;
 pub mod base_url;
+pub mod by_model_name;
 pub mod caller;
 pub mod channel;
 pub mod client_address;

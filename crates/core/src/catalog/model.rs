@@ -110,6 +110,20 @@ impl Candidate {
         }
     }
 
+    /// A channel that serves a model.
+    pub fn for_model(channel: Arc<Channel>, model: ChannelModel) -> Self {
+        Self {
+            model: Some(model),
+            is_bound: false,
+            ..Self::bound_to(channel, None)
+        }
+    }
+
+    /// What identifies the health of the candidate's model; `None` without a model, and if it has no health of its own.
+    pub fn model_fingerprint(&self) -> Option<u64> {
+        self.model.as_ref()?.fingerprint()
+    }
+
     /// What orders candidates: those of a lower rank are tried first.
     pub fn rank(&self) -> (bool, u8) {
         (!self.is_preferred, self.channel.tier)

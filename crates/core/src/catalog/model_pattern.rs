@@ -61,6 +61,11 @@ impl ModelPattern {
         self.pieces.last().map_or("", |last| last)
     }
 
+    /// The bytes of the pattern as written.
+    pub fn text_len(&self) -> usize {
+        self.literal_len() + self.pieces.len().saturating_sub(1)
+    }
+
     /// The bytes of the pattern besides its stars. Of two patterns that match a name, the one with more is more exact.
     pub fn literal_len(&self) -> usize {
         self.pieces.iter().map(|piece| piece.len()).sum()
@@ -112,6 +117,12 @@ impl NameTemplate {
 
     pub fn has_star(&self) -> bool {
         matches!(self, Self::Starred { .. })
+    }
+}
+
+impl From<&NameTemplate> for ModelPattern {
+    fn from(template: &NameTemplate) -> Self {
+        Self::new(&template.to_string())
     }
 }
 

@@ -1,13 +1,12 @@
 //! Models that channels serve by a pattern of their names: a name becomes a [`Model`] when a request first names it.
 
+use super::by_model_name::ByModelName;
 use super::channel::Channel;
-use super::endpoint::ProviderOperationClass;
 use super::model::{Candidate, ChannelModel, Model, ModelProperties};
 use super::model_pattern::{ModelPattern, NameTemplate};
 use super::pattern_index::PatternIndex;
 use super::price_list::PatternPricing;
 use super::served_names::ServedModelNames;
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -30,21 +29,13 @@ pub struct ChannelPattern {
     pub pricing: PatternPricing,
 }
 
-/// The properties of models by name, in which patterns are allowed.
-#[derive(Debug, Default)]
-pub struct ModelPropertiesList {
-    literal: HashMap<Box<str>, Arc<ModelProperties>>,
-    /// The more exact ones first.
-    patterns: Vec<(ModelPattern, Arc<ModelProperties>)>,
-    default: Arc<ModelProperties>,
-}
-
 /// All models that a pattern serves.
 #[derive(Debug, Default)]
 pub struct PatternModels {
     patterns: Vec<ChannelPattern>,
     index: PatternIndex,
-    properties: ModelPropertiesList,
+    properties: ByModelName<Arc<ModelProperties>>,
+    default_properties: Arc<ModelProperties>,
     served: Arc<ServedModelNames>,
     /// How many names have metrics and health of their own.
     served_max: usize,
@@ -54,7 +45,7 @@ pub struct PatternModels {
 impl PatternModels {
     pub fn new(
         patterns: Vec<ChannelPattern>,
-        properties: ModelPropertiesList,
+        properties: ByModelName<Arc<ModelProperties>>,
         served: Arc<ServedModelNames>,
         served_max: usize,
     ) -> Self {
@@ -62,6 +53,7 @@ impl PatternModels {
             index: PatternIndex::new(patterns.iter().map(|one| &one.pattern)),
             patterns,
             properties,
+            default_properties: Arc::default(),
             served,
             served_max,
             resolved: RwLock::default(),
@@ -75,12 +67,13 @@ impl PatternModels {
     /// Whether a channel's pattern might serve a name that `pattern` matches.
     pub fn may_serve(&self, pattern: &ModelPattern) -> bool {
         let mut patterns = self.patterns.iter();
-        patterns.any(|one| ModelPattern::new(&one.pattern.to_string()).may_overlap(pattern))
+        patterns.any(|one| ModelPattern::from(&one.pattern).may_overlap(pattern))
     }
 
     /// The properties of the model of this name.
     pub fn properties(&self, name: &str) -> &Arc<ModelProperties> {
-        self.properties.find(name)
+        let found = self.properties.find(name);
+        found.unwrap_or(&self.default_properties)
     }
 
     /// The model of this name; `None` if no pattern serves it, or it would need a price.
@@ -147,7 +140,7 @@ impl PatternModels {
             let pattern = &self.patterns[index];
             pattern.channel.name == channel.name && pattern.pricing.price(name).is_some()
         });
-        (is_served && is_model_name(name)).then(|| self.properties.find(name))
+        (is_served && is_model_name(name)).then(|| self.properties(name))
     }
 
     fn resolve(&self, name: &str) -> Option<Model> {
@@ -159,7 +152,7 @@ impl PatternModels {
         if candidates.is_empty() {
             return None;
         }
-        let properties = self.properties.find(name).clone();
+        let properties = self.properties(name).clone();
         Some(Model::new(name, properties, candidates).by_pattern())
     }
 
@@ -179,40 +172,9 @@ impl PatternModels {
             if !has_health {
                 model = model.without_health();
             }
-            (!there.is_empty()).then(|| Candidate {
-                channel: channel.clone(),
-                model: Some(model),
-                protocol: None,
-                key: None,
-                is_bound: false,
-                is_preferred: false,
-                endpoint: ProviderOperationClass::Generation,
-            })
+            (!there.is_empty()).then(|| Candidate::for_model(channel.clone(), model))
         });
         candidates.collect()
-    }
-}
-
-impl ModelPropertiesList {
-    /// Adds the properties of a model, or of all models that a pattern matches.
-    pub fn insert(&mut self, name: &str, properties: Arc<ModelProperties>) {
-        let pattern = ModelPattern::new(name);
-        if pattern.has_star() {
-            self.patterns.push((pattern, properties));
-            self.patterns
-                .sort_by_key(|(pattern, _)| Reverse(pattern.literal_len()));
-        } else {
-            self.literal.insert(name.into(), properties);
-        }
-    }
-
-    /// The properties of the model's own name, else those of the longest pattern that matches.
-    pub fn find(&self, name: &str) -> &Arc<ModelProperties> {
-        self.literal.get(name).unwrap_or_else(|| {
-            let mut patterns = self.patterns.iter();
-            let found = patterns.find(|(pattern, _)| pattern.matches(name));
-            found.map_or(&self.default, |(_, properties)| properties)
-        })
     }
 }
 

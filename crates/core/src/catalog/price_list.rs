@@ -1,18 +1,11 @@
 //! Prices by model name, for models that are known by a pattern only.
 
-use super::model_pattern::ModelPattern;
+use super::by_model_name::ByModelName;
 use super::price::ModelPrice;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Prices by platform model, literal names before patterns.
-#[derive(Debug, Default)]
-pub struct PriceList {
-    literal: BTreeMap<Box<str>, Arc<ModelPrice>>,
-    /// The more exact ones first.
-    patterns: Vec<(ModelPattern, Arc<ModelPrice>)>,
-}
+/// Prices by platform model.
+pub type PriceList = ByModelName<Arc<ModelPrice>>;
 
 /// What models cost that a channel serves by a pattern.
 #[derive(Debug, Default)]
@@ -25,31 +18,6 @@ pub struct PatternPricing {
     pub unpriced: Option<Arc<ModelPrice>>,
     /// Whether models without a price are served.
     pub allows_unpriced: bool,
-}
-
-impl PriceList {
-    pub fn new(prices: impl IntoIterator<Item = (String, Arc<ModelPrice>)>) -> Self {
-        let mut list = Self::default();
-        for (name, price) in prices {
-            let pattern = ModelPattern::new(&name);
-            match pattern.has_star() {
-                true => list.patterns.push((pattern, price)),
-                false => _ = list.literal.insert(name.into(), price),
-            }
-        }
-        list.patterns
-            .sort_by_key(|(pattern, _)| Reverse(pattern.literal_len()));
-        list
-    }
-
-    /// The price of the model's own name, else that of the longest pattern that matches.
-    pub fn find(&self, model: &str) -> Option<&Arc<ModelPrice>> {
-        self.literal.get(model).or_else(|| {
-            let mut patterns = self.patterns.iter();
-            let found = patterns.find(|(pattern, _)| pattern.matches(model));
-            found.map(|(_, price)| price)
-        })
-    }
 }
 
 impl PatternPricing {
@@ -74,9 +42,8 @@ mod tests {
             ..ModelPrice::none("USD".into())
         };
         let prices = prices.iter();
-        Arc::new(PriceList::new(prices.map(|(name, image)| {
-            (name.to_string(), Arc::new(price(*image)))
-        })))
+        let prices = prices.map(|(name, image)| (name, Arc::new(price(*image))));
+        Arc::new(prices.collect())
     }
 
     #[test]

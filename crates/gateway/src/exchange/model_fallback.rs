@@ -5,6 +5,7 @@ use super::attempts::{AttemptLoop, for_endpoint};
 use super::load_balancing::load_balancing;
 use super::model_queue::ModelQueue;
 use super::retry_policy::{NextAttempt, RetryDecision, RetrySafety};
+use headgate_channel::balancing::LoadBalancing;
 use headgate_core::catalog::fallback::FallbackCause;
 use headgate_core::catalog::model::{Candidate, Model};
 use headgate_core::filter::stream_info::ModelFallback;
@@ -16,6 +17,14 @@ use std::sync::Arc;
 
 /// The model that served, if it is not the one that the request names.
 const SERVING_MODEL: HeaderName = HeaderName::from_static("x-headgate-model");
+
+/// Where the attempts for a model go.
+struct ModelRoute {
+    destination: Option<RequestDestination>,
+    candidates: Arc<[Candidate]>,
+    balancing: LoadBalancing,
+    tried: Vec<Arc<str>>,
+}
 
 impl AttemptLoop<'_> {
     /// Whether an error of this class leads to another model, as far as the configuration says.
@@ -87,64 +96,82 @@ impl AttemptLoop<'_> {
     /// Makes the model of this name the destination, if the caller may use it, every filter admits it, and a channel is
     /// usable.
     async fn select(&mut self, name: &str, current: &Arc<Model>, cause: FallbackCause) -> bool {
-        let Some(protocol) = self.request.protocol else {
+        let Some((model, destination)) = self.find_destination(name) else {
             return false;
         };
-        let caller = self.request.caller.as_ref();
-        if !caller.is_none_or(|caller| caller.may_use_model(name)) {
-            return false;
-        }
-        let Some(model) = self.snapshot.catalog.get(name) else {
-            return false;
+        let before = ModelRoute {
+            destination: self.request.destination.replace(destination),
+            candidates: self.candidates.clone(),
+            balancing: std::mem::take(&mut self.balancing),
+            tried: std::mem::take(&mut self.tried),
         };
-        let candidates = model.candidates(protocol);
-        if candidates.is_empty() {
-            return false;
-        }
-        let model_name = model.name.clone();
-        let destination = RequestDestination {
-            model: Some(model),
-            candidates,
-        };
-        let before = self.request.destination.replace(destination);
         let admitted = self.check_filters().await;
         if let Err(fault) = &admitted {
             tracing::debug!(
                 id = &*self.request.id,
-                model = &*model_name,
+                model = &*model.name,
                 reason = &*fault.message,
                 "a model that could stand in is passed over"
             );
         }
-        let candidates = self
-            .request
-            .destination
-            .as_ref()
-            .filter(|_| admitted.is_ok());
-        let candidates = candidates.map(|destination| destination.candidates.clone());
-        let Some(candidates) = candidates else {
-            self.request.destination = before;
-            return false;
-        };
-        let tried_before = std::mem::take(&mut self.tried);
-        let candidates_before = self.replace_candidates(candidates);
-        if !self.may_go_on() {
-            self.tried = tried_before;
-            self.candidates = candidates_before;
-            self.request.destination = before;
-            return false;
+        self.set_candidates();
+        let is_selected = admitted.is_ok() && self.may_go_on();
+        match is_selected {
+            true => self.record_fallback(&model, current, cause),
+            false => self.restore(before),
         }
+        is_selected
+    }
+
+    /// The model of this name, if the caller may use it and channels serve it in the request's protocol.
+    fn find_destination(&self, name: &str) -> Option<(Arc<Model>, RequestDestination)> {
+        let caller = self.request.caller.as_ref();
+        if !caller.is_none_or(|caller| caller.may_use_model(name)) {
+            return None;
+        }
+        let model = self.snapshot.catalog.get(name)?;
+        let candidates = model.candidates(self.request.protocol?);
+        let destination = RequestDestination {
+            model: Some(model.clone()),
+            candidates,
+        };
+        (!destination.candidates.is_empty()).then_some((model, destination))
+    }
+
+    /// Tries the candidates that the filters have left of the destination.
+    fn set_candidates(&mut self) {
+        if let Some(destination) = &self.request.destination {
+            let candidates = destination.candidates.clone();
+            self.balancing = load_balancing(self.request, &candidates);
+            self.candidates = for_endpoint(candidates, self.class);
+        }
+    }
+
+    fn restore(&mut self, route: ModelRoute) {
+        let ModelRoute {
+            destination,
+            candidates,
+            balancing,
+            tried,
+        } = route;
+        self.request.destination = destination;
+        self.candidates = candidates;
+        self.balancing = balancing;
+        self.tried = tried;
+    }
+
+    /// Names the model in the response, in the log, in metrics and among the open requests.
+    fn record_fallback(&mut self, model: &Arc<Model>, current: &Arc<Model>, cause: FallbackCause) {
         let known = self.request.state.take::<ModelFallback>();
         let requested = known.map_or_else(|| current.clone(), |known| known.requested);
         self.request.state.set(ModelFallback { requested, cause });
-        self.name_model(&model_name);
+        self.name_model(&model.name);
         if let Some(open) = &self.wait_times.open {
-            open.update(|details| details.model = Some(model_name.clone()));
+            open.update(|details| details.model = Some(model.name.clone()));
         }
         let metrics = &self.gateway.metrics;
         let label = self.snapshot.catalog.metric_label(current, false);
         metrics.fallbacks.count(label, cause.name());
-        true
     }
 
     /// Whether a channel of the new candidates is usable, and the retry budget allows another attempt. The first attempt is no
@@ -172,12 +199,6 @@ impl AttemptLoop<'_> {
         if let Ok(name) = HeaderValue::from_str(name) {
             headers.push((SERVING_MODEL, name));
         }
-    }
-
-    fn replace_candidates(&mut self, candidates: Arc<[Candidate]>) -> Arc<[Candidate]> {
-        self.balancing = load_balancing(self.request, &candidates);
-        let candidates = for_endpoint(candidates, self.class);
-        std::mem::replace(&mut self.candidates, candidates)
     }
 
     /// Whether the request may go to another model: nothing in it belongs to a channel, and nothing of it is stored.

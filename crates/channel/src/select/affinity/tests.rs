@@ -171,10 +171,7 @@ fn a_session_leaves_a_channel_in_cool_down_and_comes_back() {
     }
     next.dedup();
     assert_eq!(next.len(), 1, "the session moves once: {next:?}");
-    let model = candidates[0]
-        .model
-        .as_ref()
-        .and_then(|model| model.fingerprint());
+    let model = candidates[0].model_fingerprint();
     for fingerprint in [Some(candidates[0].channel.fingerprint), model] {
         let health = fingerprint.and_then(|fingerprint| channels.health(fingerprint));
         health.map(|health| health.reset());
