@@ -6,37 +6,43 @@ use super::endpoint_result::{EventStreamSource, SuccessfulResponse};
 use super::event::sse;
 use super::json::{JsonText, NULL, OrderedJsonObject, object};
 use super::model_output::{ModelOutput, OutputContent, TokenCounts};
-use super::model_request::{self, ModelRequest, OutputFormat, ToolChoice, missing, required_text};
+use super::model_request::{self, ModelRequest, OutputFormat, ToolChoice, required_text};
 use super::request_context::RequestContext;
 use super::request_record::ResponseEnd;
 use super::stream::EventSender;
-use super::text;
+use super::text_inputs;
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
-/// Responds to a request for a completion.
+/// Responds to a request for a completion of each prompt.
 pub fn complete(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
     let model = required_text(body, "model")?;
-    let prompt = body.get("prompt").and_then(Value::as_str);
-    let prompt = prompt.ok_or_else(|| missing("prompt"))?;
-    let request = ModelRequest {
-        last_user_text: prompt.to_owned(),
-        input_tokens: text::tokens(prompt.len()),
-        max_tokens: body.get("max_tokens").and_then(Value::as_u64),
-        tools: Vec::new(),
-        tool_choice: ToolChoice::Never,
-        tool_result_came: false,
-        shape: OutputFormat::Prose,
+    let prompts = text_inputs::read(body, "prompt")?.into_iter();
+    let outputs = prompts.map(|prompt| {
+        let request = ModelRequest {
+            last_user_text: prompt.text,
+            input_tokens: prompt.tokens,
+            max_tokens: body.get("max_tokens").and_then(Value::as_u64),
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Never,
+            tool_result_came: false,
+            shape: OutputFormat::Prose,
+        };
+        ModelOutput::to(&request, call.sizes, call.options.answer_tokens)
+    });
+    let outputs: Vec<ModelOutput> = outputs.collect();
+    let usage = TokenCounts {
+        input: outputs.iter().map(|output| output.usage.input).sum(),
+        output: outputs.iter().map(|output| output.usage.output).sum(),
     };
-    let output = ModelOutput::to(&request, call.sizes, call.options.answer_tokens);
     let stream_options = body.get("stream_options").unwrap_or(&Value::Null);
     let completion = TextCompletion {
         id: call.ids.next("cmpl-"),
         created: clock::unix_seconds(),
         model: model.to_owned(),
-        usage: (!call.directives.no_usage).then_some(output.usage),
-        output,
+        usage: (!call.directives.no_usage).then_some(usage),
+        outputs,
         include_usage: model_request::is_set(stream_options, "include_usage"),
     };
     Ok(match model_request::is_set(body, "stream") {
@@ -50,7 +56,8 @@ struct TextCompletion {
     id: String,
     created: u64,
     model: String,
-    output: ModelOutput,
+    /// One for each prompt.
+    outputs: Vec<ModelOutput>,
     usage: Option<TokenCounts>,
     include_usage: bool,
 }
@@ -58,15 +65,17 @@ struct TextCompletion {
 #[async_trait]
 impl EventStreamSource for TextCompletion {
     async fn send(&self, stream: &mut EventSender) -> Result<(), ResponseEnd> {
-        for piece in self.output.pieces() {
-            stream
-                .content(piece, |delta| self.chunk(delta.text, None))
-                .await?;
+        for (index, output) in self.outputs.iter().enumerate() {
+            for piece in output.pieces() {
+                let chunk = |text: &str| self.chunk(choice(index, text, None));
+                stream.content(piece, |delta| chunk(delta.text)).await?;
+            }
         }
         stream.end_of_content().await?;
-        stream
-            .event(self.chunk("", Some(self.finish_reason())))
-            .await?;
+        for (index, output) in self.outputs.iter().enumerate() {
+            let ended = choice(index, "", Some(finish_reason(output)));
+            stream.event(self.chunk(ended)).await?;
+        }
         if let Some(usage) = self.usage.filter(|_| self.include_usage) {
             let mut chunk = self.head();
             chunk.member("choices", &[NULL; 0]);
@@ -79,20 +88,24 @@ impl EventStreamSource for TextCompletion {
 
 impl TextCompletion {
     fn json(&self) -> JsonText {
-        let OutputContent::Text(text) = &self.output.content else {
-            unreachable!("a request without tools gets text");
-        };
+        let choices = self.outputs.iter().enumerate().map(|(index, output)| {
+            let OutputContent::Text(text) = &output.content else {
+                unreachable!("a request without tools gets text");
+            };
+            choice(index, text, Some(finish_reason(output)))
+        });
+        let choices: Vec<JsonText> = choices.collect();
         let mut json = self.head();
-        json.member("choices", &[choice(text, Some(self.finish_reason()))]);
+        json.member("choices", &choices);
         if let Some(usage) = self.usage {
             json.member("usage", &usage_json(usage));
         }
         json.end()
     }
 
-    fn chunk(&self, text: &str, finish_reason: Option<&str>) -> Bytes {
+    fn chunk(&self, choice: JsonText) -> Bytes {
         let mut json = self.head();
-        json.member("choices", &[choice(text, finish_reason)]);
+        json.member("choices", &[choice]);
         sse(None, &json.end())
     }
 
@@ -104,17 +117,17 @@ impl TextCompletion {
         json.member("model", &self.model);
         json
     }
+}
 
-    fn finish_reason(&self) -> &'static str {
-        match self.output.truncated {
-            true => "length",
-            false => "stop",
-        }
+fn finish_reason(output: &ModelOutput) -> &'static str {
+    match output.truncated {
+        true => "length",
+        false => "stop",
     }
 }
 
-fn choice(text: &str, finish_reason: Option<&str>) -> JsonText {
-    object! {"text": text, "index": 0, "logprobs": NULL, "finish_reason": finish_reason}
+fn choice(index: usize, text: &str, finish_reason: Option<&str>) -> JsonText {
+    object! {"text": text, "index": index, "logprobs": NULL, "finish_reason": finish_reason}
 }
 
 fn usage_json(usage: TokenCounts) -> JsonText {

@@ -48,6 +48,7 @@ mod task_directives;
 #[cfg(test)]
 mod tests;
 mod text;
+mod text_inputs;
 mod vendor_tasks;
 mod vendors;
 mod video;

@@ -3,6 +3,7 @@
 import './openai_chat.mjs';
 import './openai_responses.mjs';
 import './openai_refusals.mjs';
+import './openai_endpoints.mjs';
 import './openai_things.mjs';
 import './openai_images.mjs';
 import './openai_videos.mjs';

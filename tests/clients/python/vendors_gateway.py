@@ -60,6 +60,13 @@ def routes(simulator):
         "credential": BEARER,
         "models": {"demo-endpoints": "sim-large-2026-08"},
     }
+    # `/v2` is part of the path.
+    ranks = {
+        "base_url": simulator,
+        "protocols": ["cohere_rerank"],
+        "credential": BEARER,
+        "models": {"demo-ranks": "sim-large-2026-08"},
+    }
     form_or_json = {"require_json": {"also_accept": "multipart"}}
     create = ["authenticate", "route_model", "validate", "convert_videos", "store_media", {"map_task": {"operation": "create"}}]
     others = [f"POST {VIDEOS}/{{id}}/remix", f"POST {VIDEOS}/edits", f"POST {VIDEOS}/extensions", f"POST {VIDEOS}/characters"]
@@ -74,9 +81,10 @@ def routes(simulator):
                 "models": ["*"],
             }
         ],
-        "channels": {"endpoints": endpoints, **{vendor[0]: channel(*vendor) for vendor in VENDORS}},
+        "channels": {"endpoints": endpoints, "ranks": ranks, **{vendor[0]: channel(*vendor) for vendor in VENDORS}},
         "routes": [
             *[endpoint(*row) for row in ENDPOINTS],
+            endpoint("cohere_rerank", "/v2/rerank"),
             {"name": "create", "match": f"POST {VIDEOS}", "protocol": "videos", "request": [form_or_json, *create]},
             about_task(f"GET {VIDEOS}", "list"),
             about_task(others, "unsupported"),

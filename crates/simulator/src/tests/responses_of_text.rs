@@ -1,6 +1,8 @@
 //! Tests of whole text responses: their format, and how they follow the request.
 
 use super::{TEXT_AT, get, ordinary, post, request, send, simulator, with};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -234,4 +236,55 @@ async fn answers_have_the_headers_a_gateway_must_see_to() {
             path == "/v1/messages"
         );
     }
+}
+
+#[tokio::test]
+async fn several_prompts_get_a_choice_each_whole_and_as_a_stream() {
+    let simulator = simulator();
+    let body = json!({"model": "m-1", "prompt": ["Hello there", "Good day"]});
+    let whole = post(&simulator, "/v1/completions", &body).await.json();
+    let texts = |json: &Value| {
+        let choices = json["choices"].as_array().unwrap().iter();
+        let indexes = choices.map(|choice| (choice["index"].as_u64().unwrap() as usize, choice));
+        indexes.fold([String::new(), String::new()], |mut texts, (at, choice)| {
+            texts[at].push_str(choice["text"].as_str().unwrap());
+            texts
+        })
+    };
+    let [first, second] = texts(&whole);
+    assert!(first.contains("Hello there"), "{first}");
+    assert!(second.contains("Good day"), "{second}");
+    assert_eq!(whole["usage"]["prompt_tokens"], 5, "{whole}");
+    let streamed = with(&body, &json!({"stream": true}));
+    let events = post(&simulator, "/v1/completions", &streamed)
+        .await
+        .events();
+    let mut joined = [String::new(), String::new()];
+    for (_, chunk) in events.iter().filter(|(_, data)| data.is_object()) {
+        for (text, more) in joined.iter_mut().zip(texts(chunk)) {
+            text.push_str(&more);
+        }
+    }
+    assert_eq!(joined, [first, second]);
+}
+
+#[tokio::test]
+async fn a_vector_has_the_requested_form_and_size() {
+    let simulator = simulator();
+    let embedding = async |more: Value| {
+        let body = with(&json!({"model": "m-1", "input": "abcdefghij"}), &more);
+        let seen = post(&simulator, "/v1/embeddings", &body).await;
+        (seen.status, seen.json()["data"][0]["embedding"].clone())
+    };
+    let (_, floats) = embedding(json!({"encoding_format": "float", "dimensions": 3})).await;
+    let floats: Vec<f32> = serde_json::from_value(floats).unwrap();
+    assert_eq!(floats.len(), 3);
+    let (_, encoded) = embedding(json!({"encoding_format": "base64", "dimensions": 3})).await;
+    let bytes = STANDARD.decode(encoded.as_str().unwrap()).unwrap();
+    let decoded: Vec<f32> = bytes
+        .chunks(4)
+        .map(|one| f32::from_le_bytes(one.try_into().unwrap()))
+        .collect();
+    assert_eq!(decoded, floats);
+    assert_eq!(embedding(json!({"dimensions": 0})).await.0, 400);
 }
