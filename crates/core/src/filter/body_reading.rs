@@ -29,18 +29,23 @@ pub enum RequestBodyFormat {
 impl RequestBodyFormat {
     /// How to parse `body` of `request`, given what the filters of the route need.
     pub fn for_request(request: &RequestView, body: &[u8], need: RequestBodyNeed) -> Self {
-        match (need, request.form_boundary()) {
-            (RequestBodyNeed::Scanned, Some(boundary)) if request.takes_form => Self::Form {
+        match need {
+            RequestBodyNeed::Scanned => Self::scanned(request),
+            RequestBodyNeed::Untouched | RequestBodyNeed::Whole if body.is_empty() => Self::Absent,
+            RequestBodyNeed::Untouched => Self::Opaque,
+            RequestBodyNeed::Whole if request.is_form(body) => Self::Opaque,
+            RequestBodyNeed::Whole => Self::Json,
+        }
+    }
+
+    fn scanned(request: &RequestView) -> Self {
+        let boundary = request.takes_form.then(|| request.form_boundary());
+        match boundary.flatten() {
+            Some(boundary) => Self::Form {
                 boundary: boundary.to_owned(),
                 protocol: request.protocol,
             },
-            (RequestBodyNeed::Scanned, _) => Self::Json,
-            (RequestBodyNeed::Untouched | RequestBodyNeed::Whole, _) if body.is_empty() => {
-                Self::Absent
-            }
-            (RequestBodyNeed::Untouched, _) => Self::Opaque,
-            (RequestBodyNeed::Whole, _) if request.is_form(body) => Self::Opaque,
-            (RequestBodyNeed::Whole, _) => Self::Json,
+            None => Self::Json,
         }
     }
 

@@ -361,11 +361,11 @@ impl RequestView {
 
     /// Whether the content type declares a form and `body` begins as one.
     pub fn is_form(&self, body: &[u8]) -> bool {
-        let begins = |boundary: &str| {
-            let first_line = body.trim_ascii_start().strip_prefix(b"--");
-            first_line.is_some_and(|line| line.starts_with(boundary.as_bytes()))
+        let Some(first_line) = body.trim_ascii_start().strip_prefix(b"--") else {
+            return false;
         };
-        self.form_boundary().is_some_and(begins)
+        self.form_boundary()
+            .is_some_and(|boundary| first_line.starts_with(boundary.as_bytes()))
     }
 
     /// The boundary of the form that the content type declares; `None` unless there is exactly one content type.

@@ -66,8 +66,9 @@ impl ResponseHead {
             is_plain,
         };
         let headers = &mut head.headers;
-        // The length of a chunked body does not count (RFC 9112, section 6.3).
-        if headers.contains_key(header::TRANSFER_ENCODING) {
+        // The length of a body with a transfer coding does not count (RFC 9112, section 6.3).
+        let has_length = matches!(head.framing, ResponseFraming::Length(_));
+        if !has_length && headers.contains_key(header::TRANSFER_ENCODING) {
             head.is_plain &= headers.remove(header::CONTENT_LENGTH).is_none();
         }
         Ok(Some(head))
