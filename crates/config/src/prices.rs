@@ -34,6 +34,8 @@ pub struct ModelPriceConfig {
     pub reasoning: Option<UnitPrice>,
     /// Price of an image in a response. Default: none.
     pub image: Option<UnitPrice>,
+    /// Price of a minute of audio, which is billed by its seconds, as the provider reports them. Default: none.
+    pub audio_minute: Option<UnitPrice>,
     /// Prices of a second of video by resolution, such as `720p`; `*` is any other one, and that of creates which name
     /// none. Default: none.
     pub video_second: BTreeMap<String, UnitPrice>,

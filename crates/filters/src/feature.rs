@@ -7,7 +7,8 @@ use crate::{
     allow_ip, authenticate, cache, callout, cors, deny_ip, edit_event, edit_json, first_channel,
     follow_ids, force_usage, heartbeat, keep_own, limit_body, list_models, meter_usage, mirror,
     normalise, pass_sse, pin, rate_limit, remember_ids, remove_headers, replace, reply,
-    require_json, require_version, restore_model, rewrite_path, route_model, set_headers, validate,
+    require_form, require_json, require_version, restore_model, rewrite_path, route_model,
+    set_headers, validate,
 };
 use headgate_core::feature::findings::FeatureFindingDefinitions;
 use headgate_core::feature::metrics::FeatureMetrics;
@@ -47,6 +48,7 @@ impl Feature for FiltersFeature {
             remove_headers::DESCRIPTOR,
             replace::DESCRIPTOR,
             reply::DESCRIPTOR,
+            require_form::DESCRIPTOR,
             require_json::DESCRIPTOR,
             require_version::DESCRIPTOR,
             restore_model::DESCRIPTOR,

@@ -1,6 +1,7 @@
 //! `mirror`: sends a copy of a share of requests to another channel, and drops its responses.
 
 use super::channel_condition::accepts;
+use super::model_place::ModelMember;
 use super::statefulness::stateful_part;
 use crate::mirroring::{MirrorLimits, MirrorSendersByRoute, RouteMirrorSender};
 use bytes::Bytes;
@@ -250,6 +251,9 @@ impl MirrorFilter {
         if let Some(part) = stateful_part(request) {
             return Err(format!("the provider stores or continues it ({part})"));
         }
+        if request.body.form().is_some() {
+            return Err("its body is a form".into());
+        }
         let known = request.model().zip(request.protocol);
         let candidates = known.map(|(model, protocol)| model.candidates(protocol));
         let mut candidates = candidates.iter().flat_map(|candidates| candidates.iter());
@@ -287,7 +291,8 @@ impl UnassembledMirrorCopy {
         }
         request.header_edits.apply(&mut headers).ok()?;
         let mut edits = request.edits.clone();
-        if let (Some(model), Some(named)) = (&candidate.model, document.root().get("model")) {
+        let member = ModelMember::for_protocol(request.protocol?);
+        if let (Some(model), Some(named)) = (&candidate.model, member.find(document)) {
             edits.replace(named.span(), model.json.clone());
         }
         Some(Self {

@@ -1,11 +1,13 @@
 //! `route_model`: selects the channels that serve a model, and replaces its name with the channel's name for it.
 
 use super::channel_condition::accepts;
+use super::model_place::{MODEL, ModelPlace};
 use bytes::Bytes;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::model::Model;
 use headgate_core::filter::body_edit::EditedBody;
+use headgate_core::filter::contract::RouteApiDescription;
 use headgate_core::filter::descriptor::{
     BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
     FilterProvision, InvalidSettings, ModelNamingEndpoint,
@@ -15,10 +17,9 @@ use headgate_core::filter::view::{AttemptView, RequestDestination, RequestView};
 use headgate_core::filter::{Filter, HookResult, schema_fault};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind};
+use headgate_protocol::json::JsonDocument;
 use headgate_protocol::nearest::nearest;
 use headgate_protocol::schema::CompiledSchema;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
@@ -39,6 +40,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
                 .hint("add a protocol, such as `protocol: chat`, to the route")
         })?;
         let model = ModelPlace::new(protocol, context)?;
+        check_forms(protocol, context)?;
         Ok(Arc::new(RouteModelFilter {
             model,
             catalog: context.catalog.clone(),
@@ -64,35 +66,20 @@ struct RouteModelFilter {
     schema: Option<Arc<CompiledSchema>>,
 }
 
-/// Where a request names its model.
-enum ModelPlace {
-    /// A member of the body, with the objects around it.
-    Member(Vec<String>),
-    /// The parameter of the path.
-    Path,
-}
-
-/// The name of the member of the body, or of the parameter of the path, that names the model.
-const MODEL: &str = "model";
-
-impl ModelPlace {
-    /// # Errors
-    /// The vendor's API has the model in its paths, and those of the route do not.
-    fn new(protocol: Protocol, context: &BuildContext<'_>) -> Result<Self, InvalidSettings> {
-        let Some(family) = context.tasks.native_families(protocol).next() else {
-            return Ok(Self::Member(vec![MODEL.to_owned()]));
-        };
-        match family.model_member() {
-            Some(pointer) if !family.native_api().names_model_in_path() => {
-                let steps = pointer.split('/').skip(1);
-                Ok(Self::Member(steps.map(str::to_owned).collect()))
-            }
-            _ if (context.has_parameter)(MODEL) => Ok(Self::Path),
-            _ => Err(InvalidSettings::new(
-                "the API of this protocol has the model in its paths, and the route's path has no `{model}`",
-            )
-            .hint("add `{model}` or `{+model}` to the path of `match`")),
-        }
+/// # Errors
+/// The requests of the protocol are forms, and no earlier filter of the route accepts them.
+fn check_forms(protocol: Protocol, context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
+    let mut contract = RouteApiDescription::default();
+    for filter in (context.earlier_filters)() {
+        filter.add_to_contract(&mut contract);
+    }
+    match protocol.descriptor().is_form_only && !contract.accepts_form {
+        false => Ok(()),
+        true => Err(InvalidSettings::new(format!(
+            "requests of `{}` are forms, which no earlier filter of the route accepts",
+            protocol.name()
+        ))
+        .hint("place a filter that accepts forms before it, see docs/filters/require_form.md")),
     }
 }
 
@@ -112,7 +99,7 @@ impl Filter for RouteModelFilter {
         let ModelPlace::Member(member) = &self.model else {
             return Ok(());
         };
-        let name_in = |body: &JsonDocument| Some(node_at(body, member)?.as_str()?.into_owned());
+        let name_in = |body: &JsonDocument| Some(member.find(body)?.as_str()?.into_owned());
         let of_attempt = edited
             .candidate
             .and_then(|candidate| candidate.model.as_ref());
@@ -145,12 +132,12 @@ impl Filter for RouteModelFilter {
             return HookResult::done();
         };
         if let Some(form) = request.body.form() {
-            if let Some(model) = form.part("model") {
+            if let Some(model) = member.field().and_then(|field| form.part(field)) {
                 let name = Bytes::copy_from_slice(renamed.name.as_bytes());
                 attempt.edits.replace(model.value.clone(), name);
             }
         } else if let Some(body) = request.body.document()
-            && let Some(model) = node_at(body, member)
+            && let Some(model) = member.find(body)
         {
             attempt.edits.replace(model.span(), renamed.json.clone());
         }
@@ -164,10 +151,10 @@ impl RouteModelFilter {
         let name = match &self.model {
             ModelPlace::Path => request.param(MODEL).unwrap_or_default().into(),
             ModelPlace::Member(member) => {
-                model_named(body, member).map_err(|fault| match fault.kind {
-                    FaultKind::Missing if request.body.form().is_none() => {
-                        self.all_missing(body, fault)
-                    }
+                let form = request.body.form();
+                let named = member.named(body, form.is_some());
+                named.map_err(|fault| match fault.kind {
+                    FaultKind::Missing if form.is_none() => self.all_missing(body, fault),
                     _ => fault,
                 })?
             }
@@ -302,52 +289,6 @@ fn keep_accepting(request: &mut RequestView) -> Result<(), Fault> {
         destination.candidates = accepting.into();
     }
     Ok(())
-}
-
-fn node_at<'b>(body: &'b JsonDocument, member: &[String]) -> Option<DocumentNode<'b>> {
-    let mut names = member.iter();
-    names.try_fold(body.root(), |object, name| object.get(name))
-}
-
-/// The model that the body names at `member`.
-fn model_named<'b>(body: &'b JsonDocument, member: &[String]) -> Result<Cow<'b, str>, Fault> {
-    if body.root().kind() != ValueKind::Object {
-        let received = body.root().type_name();
-        let message = format!("the body must be a JSON object, received {received}");
-        return Err(Fault::new(FaultKind::Invalid, message));
-    }
-    // Written only for an error.
-    let field = || member.join(".");
-    let invalid = |message: String| Fault::new(FaultKind::Invalid, message).param(field());
-    if let [name] = member
-        && let Some(other) = body.root().key_in_other_case(name)
-    {
-        let message =
-            format!("unknown field `{other}`; field names are case-sensitive, use `{name}`");
-        return Err(Fault::new(FaultKind::Invalid, message).param(&*other));
-    }
-    let missing = || {
-        let message = format!(
-            "missing required field `{}`; set it to the name of a model",
-            field()
-        );
-        Fault::new(FaultKind::Missing, message).param(field())
-    };
-    let model = node_at(body, member).ok_or_else(missing)?;
-    match model.as_str() {
-        Some(name) if !name.is_empty() => Ok(name),
-        Some(_) => Err(invalid(format!(
-            "`{}` must not be empty; set it to the name of a model",
-            field()
-        ))),
-        None => {
-            let received = model.type_name();
-            Err(invalid(format!(
-                "`{}` must be a string, received {received}; set it to the name of a model",
-                field()
-            )))
-        }
-    }
 }
 
 fn quoted(names: &[&str]) -> String {

@@ -219,6 +219,7 @@ impl AccessLogEntry<'_> {
             cache_write_tokens,
             reasoning_tokens,
             total_tokens,
+            audio_ms,
             input_excludes_cache: _,
         } = *usage;
         for (name, count) in [
@@ -232,6 +233,10 @@ impl AccessLogEntry<'_> {
             if let Some(count) = count {
                 line.number(name, count);
             }
+        }
+        if let Some(length) = audio_ms {
+            let nanos = u64::from(length.get()) * 1_000_000;
+            line.billionths(field_name!("audio_seconds"), nanos);
         }
     }
 

@@ -1,20 +1,26 @@
-//! Metrics of the token usage that providers report, by kind.
+//! Metrics of the usage that providers report: tokens by kind, and seconds of audio.
 
 use headgate_core::feature::metrics::registered;
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::usage::{TokenUsage, UsageDetailNames, UsageShape};
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::{Counter, CounterVec, IntCounter, IntCounterVec, Opts, Registry};
+use std::time::Duration;
 
-/// Token counters.
-pub(super) struct TokenMetrics(IntCounterVec);
+/// Counters of usage.
+pub(super) struct TokenMetrics {
+    tokens: IntCounterVec,
+    audio_seconds: CounterVec,
+}
 
-/// Token counters of one model on one channel.
+/// Counters of one model on one channel.
 pub(super) struct TokenSeries {
     input: IntCounter,
     output: IntCounter,
     cached: IntCounter,
     cache_write: IntCounter,
     reasoning: IntCounter,
+    /// `None` for protocols that report none.
+    audio_seconds: Option<Counter>,
 }
 
 impl TokenMetrics {
@@ -23,10 +29,16 @@ impl TokenMetrics {
             "headgate_tokens_total",
             "Tokens reported by providers, by kind; kinds beyond input and output have the names of the protocol's usage fields.",
         );
-        Self(registered(
-            registry,
-            IntCounterVec::new(opts, &["channel", "model", "kind"]),
-        ))
+        let tokens = IntCounterVec::new(opts, &["channel", "model", "kind"]);
+        let opts = Opts::new(
+            "headgate_audio_seconds_total",
+            "Seconds of audio that providers report as billed.",
+        );
+        let audio_seconds = CounterVec::new(opts, &["channel", "model"]);
+        Self {
+            tokens: registered(registry, tokens),
+            audio_seconds: registered(registry, audio_seconds),
+        }
     }
 
     pub fn series(
@@ -35,7 +47,7 @@ impl TokenMetrics {
         model: &str,
         protocol: Option<ChannelProtocol>,
     ) -> TokenSeries {
-        let of_kind = |kind: &str| self.0.with_label_values(&[channel, model, kind]);
+        let of_kind = |kind: &str| self.tokens.with_label_values(&[channel, model, kind]);
         let usage = protocol.map(ChannelProtocol::usage);
         let details = usage.map_or(UsageDetailNames::MOST, UsageShape::detail_names);
         TokenSeries {
@@ -44,6 +56,9 @@ impl TokenMetrics {
             cached: of_kind(details.cached),
             cache_write: of_kind(details.cache_write),
             reasoning: of_kind(details.reasoning),
+            audio_seconds: usage
+                .filter(|usage| usage.counts_audio())
+                .map(|_| self.audio_seconds.with_label_values(&[channel, model])),
         }
     }
 }
@@ -60,6 +75,9 @@ impl TokenSeries {
             if let Some(count) = count {
                 counter.inc_by(count);
             }
+        }
+        if let (Some(seconds), Some(length)) = (&self.audio_seconds, usage.audio_ms) {
+            seconds.inc_by(Duration::from_millis(length.get().into()).as_secs_f64());
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod boundary;
 mod error;
+mod fields;
 mod part_head;
 mod writer;
 
@@ -13,6 +14,7 @@ mod tests;
 
 pub use boundary::boundary;
 pub use error::{FormError, FormSyntaxErrorKind};
+pub use fields::describe_fields;
 pub use part_head::is_plain_name;
 pub use writer::{FormBoundary, InvalidFormFile, WrittenForm};
 

@@ -16,6 +16,8 @@ pub use to_form::{EncodedForm, encode_form, fits_form};
 pub use to_json::{FileRepresentation, StoredFormFileUrl, encode_json, fits_json};
 
 use crate::fault::{Fault, FaultKind};
+use crate::form::MultipartForm;
+use bytes::Bytes;
 
 /// The request field that the gateway applies if a provider does not support it.
 pub const RESPONSE_FORMAT: &str = "response_format";
@@ -35,6 +37,19 @@ impl ImageRequestRewrite<'_> {
         model: None,
         keep_response_format: true,
     };
+}
+
+/// Writes the fields of an edit's form as JSON, with stand-ins for its files.
+///
+/// # Errors
+/// A field is ambiguous, or the form has no image.
+pub fn describe_form(form: &MultipartForm) -> Result<Bytes, Fault> {
+    let described = encode_json(
+        form,
+        FileRepresentation::StandIns,
+        ImageRequestRewrite::NONE,
+    );
+    Ok(described?)
 }
 
 /// A field that the other format of the request cannot express, or that is invalid.

@@ -39,6 +39,8 @@ pub struct StreamShape {
     pub last_event_has_response: bool,
     /// Members that SDKs read in the message of `message_start`, and that some providers leave out.
     pub start_members: &'static [&'static str],
+    /// The type of the last event, if a declaration says it; in place of `classify`.
+    pub own_last_event: Option<&'static str>,
 }
 
 /// How a protocol ends its streams.
@@ -55,9 +57,10 @@ pub enum StreamEnding {
 impl StreamShape {
     /// The meaning of an event, by its name and its data.
     pub fn event_class(&self, name: Option<&[u8]>, data: &[u8]) -> EventClass {
-        match data.is_empty() {
-            true => EventClass::Ping,
-            false => (self.classify)(name, data),
+        match (data.is_empty(), self.own_last_event) {
+            (true, _) => EventClass::Ping,
+            (false, None) => (self.classify)(name, data),
+            (false, Some(last)) => class_by_type(last, name, data),
         }
     }
 
@@ -67,7 +70,21 @@ impl StreamShape {
         ending: None,
         last_event_has_response: false,
         start_members: &[],
+        own_last_event: None,
     };
+}
+
+/// The meaning of an event by its type: its name, or the `type` of its data.
+fn class_by_type(last: &str, name: Option<&[u8]>, data: &[u8]) -> EventClass {
+    if data.starts_with(b"[DONE]") {
+        return EventClass::Terminal { failed: false };
+    }
+    match name.or_else(|| event_type(data)) {
+        Some(kind) if kind == last.as_bytes() => EventClass::Terminal { failed: false },
+        Some(b"error") => EventClass::Error,
+        _ if has_error(data) => EventClass::Error,
+        _ => EventClass::Content,
+    }
 }
 
 /// The span of the response's model name in an event or a whole body, as a string with its quotes.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -11,7 +12,7 @@ use memchr::memmem::Finder;
 use super::digits::parse_digits;
 use super::json::skim::{self, TwoLevelMembers};
 
-/// The token counts in a response; `None` for a count that the provider did not send.
+/// The counts in a response, of tokens unless it says otherwise; `None` for one that the provider did not send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenUsage {
     /// As reported: see `input_excludes_cache`.
@@ -25,6 +26,8 @@ pub struct TokenUsage {
     /// Input tokens written to the provider's cache.
     pub cache_write_tokens: Option<u64>,
     pub reasoning_tokens: Option<u64>,
+    /// Length of the audio that a provider bills by its seconds, in milliseconds.
+    pub audio_ms: Option<NonZeroU32>,
     /// Whether tokens read from and written to the cache are not part of `input_tokens`, as in the messages protocol.
     pub input_excludes_cache: bool,
 }
@@ -64,6 +67,8 @@ pub enum UsageCount {
     CachedInput,
     CacheWrite,
     Reasoning,
+    /// Seconds of audio.
+    AudioSeconds,
 }
 
 /// The names of the optional counts in a protocol's usage.
@@ -90,6 +95,12 @@ impl UsageShape {
         input_excludes_cache: false,
         is_optional_in_streams: false,
     };
+
+    /// Whether seconds of audio are reported.
+    pub fn counts_audio(&self) -> bool {
+        let mut counts = self.counts.iter();
+        counts.any(|(_, _, count)| *count == UsageCount::AudioSeconds)
+    }
 
     /// Finds the name of the usage object. In text that a model wrote, the quotes of this key are escaped.
     fn key(&self) -> &Finder<'static> {
@@ -248,6 +259,7 @@ impl TokenUsage {
             cached_input_tokens: count(self.cached_input_tokens, earlier.cached_input_tokens),
             cache_write_tokens: count(self.cache_write_tokens, earlier.cache_write_tokens),
             reasoning_tokens: count(self.reasoning_tokens, earlier.reasoning_tokens),
+            audio_ms: self.audio_ms.or(earlier.audio_ms),
             input_excludes_cache: self.input_excludes_cache,
         }
     }
@@ -261,8 +273,8 @@ fn read_at(shape: &UsageShape, json: &[u8], range: Range<usize>) -> Option<Token
 fn read(shape: &UsageShape, json: &[u8], members: &mut TwoLevelMembers<'_>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::default();
     for member in members {
-        if let Some(slot) = usage.slot(shape, member.object, member.key) {
-            *slot = count(&json[member.value]);
+        if let Some(count) = find_count(shape, member.object, member.key) {
+            usage.set(count, &json[member.value]);
         }
     }
     let is_counted = usage != TokenUsage::default();
@@ -270,20 +282,29 @@ fn read(shape: &UsageShape, json: &[u8], members: &mut TwoLevelMembers<'_>) -> O
     is_counted.then_some(usage)
 }
 
+/// What a member of a usage object counts; `object` is the object within it that has the member, or empty.
+fn find_count(shape: &UsageShape, object: &[u8], key: &[u8]) -> Option<UsageCount> {
+    let mut counts = shape.counts.iter();
+    let found =
+        counts.find(|(place, name, _)| name.as_bytes() == key && place.as_bytes() == object);
+    found.map(|(_, _, count)| *count)
+}
+
 impl TokenUsage {
-    /// The count that a member of a usage object has; `object` is the object within it that has the member, or empty.
-    fn slot(&mut self, shape: &UsageShape, object: &[u8], key: &[u8]) -> Option<&mut Option<u64>> {
-        let mut counts = shape.counts.iter();
-        let (_, _, count) =
-            counts.find(|(place, name, _)| name.as_bytes() == key && place.as_bytes() == object)?;
-        Some(match count {
+    fn set(&mut self, counted: UsageCount, number: &[u8]) {
+        let slot = match counted {
             UsageCount::Input => &mut self.input_tokens,
             UsageCount::Output => &mut self.output_tokens,
             UsageCount::Total => &mut self.total_tokens,
             UsageCount::CachedInput => &mut self.cached_input_tokens,
             UsageCount::CacheWrite => &mut self.cache_write_tokens,
             UsageCount::Reasoning => &mut self.reasoning_tokens,
-        })
+            UsageCount::AudioSeconds => {
+                self.audio_ms = milliseconds(number);
+                return;
+            }
+        };
+        *slot = count(number);
     }
 }
 
@@ -295,4 +316,15 @@ fn count(number: &[u8]) -> Option<u64> {
         number.filter(whole).map(|number| number as u64)
     };
     parse_digits(number).or_else(rounded)
+}
+
+/// A number of seconds, which may have decimal places, in milliseconds, at most those of 49 days; `None` for zero.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a conversion to an integer ends at its bounds"
+)]
+fn milliseconds(number: &[u8]) -> Option<NonZeroU32> {
+    let seconds: f64 = std::str::from_utf8(number).ok()?.parse().ok()?;
+    NonZeroU32::new((seconds * 1000.0).round() as u32)
 }

@@ -17,6 +17,7 @@ pub enum Endpoint<'p> {
     Moderations,
     Rerank(RerankApi),
     Speech,
+    Sound(SoundTask),
     Messages,
     CountTokens,
     CreateResponse,
@@ -31,6 +32,7 @@ pub enum Endpoint<'p> {
     Resource(ResourceKind, ResourceOperation<'p>),
     EditImage,
     GenerateImage,
+    VaryImage,
     Video(SimulatedFamily, VideoOperation<'p>),
     /// The API of a vendor, by its name.
     Vendor(&'static str, VendorOperation<'p>),
@@ -43,6 +45,13 @@ pub enum Endpoint<'p> {
 pub enum RerankApi {
     Jina,
     Cohere,
+}
+
+/// What a form with sound asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SoundTask {
+    Transcribe,
+    Translate,
 }
 
 /// The resources that an account can have besides responses.
@@ -93,7 +102,10 @@ impl<'p> Endpoint<'p> {
             ("POST", ["v1", "rerank"]) => Self::Rerank(RerankApi::Jina),
             ("POST", ["v2", "rerank"]) => Self::Rerank(RerankApi::Cohere),
             ("POST", ["v1", "audio", "speech"]) => Self::Speech,
+            ("POST", ["v1", "audio", "transcriptions"]) => Self::Sound(SoundTask::Transcribe),
+            ("POST", ["v1", "audio", "translations"]) => Self::Sound(SoundTask::Translate),
             ("POST", ["v1", "images", "generations"]) => Self::GenerateImage,
+            ("POST", ["v1", "images", "variations"]) => Self::VaryImage,
             ("POST", ["v1", "messages"]) => Self::Messages,
             ("POST", ["v1", "messages", "count_tokens"]) => Self::CountTokens,
             ("POST", ["v1", "responses"]) => Self::CreateResponse,
@@ -118,8 +130,8 @@ impl<'p> Endpoint<'p> {
                     "completions" | "embeddings" | "moderations" | "rerank",
                 ]
                 | ["v2", "rerank"]
-                | ["v1", "audio", "speech"]
-                | ["v1", "images", "edits" | "generations"]
+                | ["v1", "audio", "speech" | "transcriptions" | "translations"]
+                | ["v1", "images", "edits" | "generations" | "variations"]
                 | [.., "v3", "contents", "generations", "tasks"]
                 | [.., "contents", "generations", "tasks", _]
                 | [.., "api", "v1", "services", "aigc", _, "video-synthesis"]
@@ -155,7 +167,10 @@ impl<'p> Endpoint<'p> {
             Self::Moderations => "moderations",
             Self::Rerank(_) => "rerank",
             Self::Speech => "audio.speech",
+            Self::Sound(SoundTask::Transcribe) => "audio.transcriptions",
+            Self::Sound(SoundTask::Translate) => "audio.translations",
             Self::GenerateImage => "images.generate",
+            Self::VaryImage => "images.vary",
             Self::Messages => "messages",
             Self::CountTokens => "count_tokens",
             Self::CreateResponse => "responses.create",
@@ -223,6 +238,12 @@ mod tests {
                 Ok(Endpoint::Rerank(RerankApi::Cohere)),
             ),
             ("GET", "/v1/audio/speech", Err(405)),
+            (
+                "POST",
+                "/v1/audio/translations",
+                Ok(Endpoint::Sound(SoundTask::Translate)),
+            ),
+            ("POST", "/v1/images/variations", Ok(Endpoint::VaryImage)),
             ("POST", "/v1/messages", Ok(Endpoint::Messages)),
             (
                 "POST",

@@ -49,6 +49,7 @@ mod task_directives;
 mod tests;
 mod text;
 mod text_inputs;
+mod transcription;
 mod vendor_tasks;
 mod vendors;
 mod video;

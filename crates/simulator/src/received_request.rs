@@ -17,7 +17,8 @@ use super::stream::{EventSender, StreamPlan};
 use super::vendors::descriptor::VendorApi;
 use super::{
     chat, completions, directive_resolver, embeddings, images, media, messages, models,
-    moderations, rerank, resource_store, responses, speech, vendor_tasks, vendors, video,
+    moderations, rerank, resource_store, responses, speech, transcription, vendor_tasks, vendors,
+    video,
 };
 use crate::http_response::{SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
@@ -212,7 +213,6 @@ impl ReceivedRequest<'_> {
             media_downloads,
             ..
         } = self.provider;
-        let models = &options.models;
         let body = || {
             body.map_err(|error| {
                 ApiError::invalid(format!(
@@ -244,7 +244,9 @@ impl ReceivedRequest<'_> {
             Endpoint::Moderations => moderations::moderate(&body()?, &call),
             Endpoint::Rerank(api) => rerank::rank(api, &body()?, &call),
             Endpoint::Speech => speech::speak(&body()?, &call),
+            Endpoint::Sound(task) => transcription::respond(task, &call),
             Endpoint::GenerateImage => images::generate(&body()?, &call),
+            Endpoint::VaryImage => images::vary(&call),
             Endpoint::Messages => self
                 .versioned()
                 .and_then(|()| messages::create(&body()?, &call)),
@@ -275,20 +277,18 @@ impl ReceivedRequest<'_> {
                     .expect("the endpoint was found below its prefix");
                 vendor_tasks::respond(api, path, operation, body, &call)
             }
-            Endpoint::EditImage => {
-                images::edit(&images::ImageEditRequest::read(self.head, raw)?, &call)
-            }
+            Endpoint::EditImage => images::edit(&call),
             Endpoint::Media(name) => {
                 let query = self.head.uri.query().unwrap_or_default();
                 let (content_type, content) = media::file(name, query);
                 Ok(SuccessfulResponse::Content(content_type, content))
             }
             Endpoint::Models => Ok(SuccessfulResponse::Whole(models::list(
-                models,
+                &options.models,
                 self.dialect,
             ))),
             Endpoint::Model(id) => {
-                models::one(models, id, self.dialect).map(SuccessfulResponse::Whole)
+                models::one(&options.models, id, self.dialect).map(SuccessfulResponse::Whole)
             }
         }
     }

@@ -10,6 +10,7 @@ import anthropic_messages  # noqa: F401
 import anthropic_refusals  # noqa: F401
 import openai_images  # noqa: F401
 import openai_endpoints  # noqa: F401
+import openai_forms  # noqa: F401
 import openai_videos  # noqa: F401
 import openai_vendor_videos  # noqa: F401
 import ark_videos  # noqa: F401

@@ -30,7 +30,12 @@ ENDPOINTS = [
     ("moderations", "/v1/moderations"),
     ("image_generation", "/v1/images/generations"),
     ("speech", "/v1/audio/speech"),
+    ("transcription", "/v1/audio/transcriptions"),
+    ("translation", "/v1/audio/translations"),
+    ("image_variation", "/v1/images/variations"),
 ]
+# Those whose requests are forms.
+FORMS = ["transcription", "translation", "image_variation"]
 VIDEOS = "/v1/videos"
 GENERIC = "/v1/video/generations"
 
@@ -50,7 +55,7 @@ def routes(simulator):
         return {"name": operation + "_" + protocol, "match": match, "protocol": protocol, "request": request}
 
     def endpoint(protocol, path):
-        request = ["require_json", "authenticate", "route_model"]
+        request = ["require_form" if protocol in FORMS else "require_json", "authenticate", "route_model"]
         response = ["pass_sse", "meter_usage", "restore_model"]
         return {"name": protocol, "match": f"POST {path}", "protocol": protocol, "request": request, "response": response}
 
@@ -58,7 +63,7 @@ def routes(simulator):
         "base_url": f"{simulator}/v1",
         "protocols": [protocol for protocol, _ in ENDPOINTS],
         "credential": BEARER,
-        "models": {"demo-endpoints": "sim-large-2026-08"},
+        "models": {"demo-endpoints": "sim-large-2026-08", "demo-whisper": "sim-whisper-1"},
     }
     # `/v2` is part of the path.
     ranks = {

@@ -67,6 +67,26 @@ fn a_mistake_in_a_declaration_is_an_error_at_its_place() {
             "done_marker",
         ),
         (
+            "  own: {streams: {last: done}}\n",
+            "protocols.own.streams",
+            "last_event",
+        ),
+        (
+            "  own: {body: forms}\n",
+            "(protocols.own.body)",
+            "did you mean `form`",
+        ),
+        (
+            "  own: {model: model}\n",
+            "(protocols.own.model)",
+            "must be a JSON pointer",
+        ),
+        (
+            "  own: {body: form, model: /input/model}\n",
+            "(protocols.own.model)",
+            "a form has fields of one name",
+        ),
+        (
             "  own: {usages: {}}\n",
             "protocols.own",
             "did you mean `usage`",
@@ -101,6 +121,30 @@ fn an_unknown_name_has_the_declared_ones_as_suggestions() {
     let text = format!("{}{}", printed.stdout, printed.stderr);
     assert!(
         !printed.success && text.contains("did you mean `embeddings`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_route_of_forms_needs_a_filter_that_accepts_them() {
+    let file = changed("protocols: [chat]", "protocols: [chat, transcription]");
+    let route = "  - {name: sound, match: POST /v1/audio/transcriptions, protocol: transcription, request: [FILTERS authenticate, route_model]}\n";
+    for (filters, words) in [
+        ("", Some("see docs/filters/require_form.md")),
+        ("require_json,", Some("see docs/filters/require_form.md")),
+        ("require_form,", None),
+        ("{require_json: {also_accept: multipart}},", None),
+    ] {
+        let printed = check(&format!("{file}{}", route.replace("FILTERS", filters)));
+        let text = format!("{}{}", printed.stdout, printed.stderr);
+        assert_eq!(printed.success, words.is_none(), "{filters}{text}");
+        assert!(text.contains(words.unwrap_or_default()), "{filters}{text}");
+    }
+    let route = "  - {name: own, match: POST /v1/own, protocol: chat, request: [require_form, authenticate, route_model]}\n";
+    let printed = check(&format!("{GOOD}{route}"));
+    let text = format!("{}{}", printed.stdout, printed.stderr);
+    assert!(
+        !printed.success && text.contains("write `body: form`"),
         "{text}"
     );
 }

@@ -2,7 +2,7 @@
 
 use super::config::{self, caller};
 use super::request::{ANN, BOB};
-use super::{Request, Simulator};
+use super::{Request, Simulator, forms};
 use serde_json::{Value, json};
 
 pub const PATH: &str = "/v1/images/edits";
@@ -39,32 +39,16 @@ pub fn image_config(simulator: &Simulator, directives: &str, image_edit: Value) 
 
 /// A form like those of SDKs; a name with `!` is a file.
 pub fn form(fields: &[(&str, &[u8])]) -> Request {
-    Request::post(PATH, written(fields, MODEL))
-        .without("content-type")
-        .header("Content-Type", "multipart/form-data; boundary=gate-7f")
+    forms::form(PATH, fields)
 }
 
 /// The body of [`form`], with `model` in place of `MODEL`.
 pub fn written(fields: &[(&str, &[u8])], model: &str) -> Vec<u8> {
-    let mut body = Vec::new();
-    for (name, value) in fields {
-        let (name, more) = match name.strip_suffix('!') {
-            Some(name) => (name, "; filename=\"a.png\"\r\nContent-Type: image/png"),
-            None => (*name, ""),
-        };
-        let head =
-            format!("--gate-7f\r\nContent-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n");
-        body.extend_from_slice(head.as_bytes());
-        let value: &[u8] = if name == "model" && *value == MODEL.as_bytes() {
-            model.as_bytes()
-        } else {
-            value
-        };
-        body.extend_from_slice(value);
-        body.extend_from_slice(b"\r\n");
-    }
-    body.extend_from_slice(b"--gate-7f--\r\n");
-    body
+    let fields = fields.iter().map(|(name, value)| match (*name, *value) {
+        ("model", value) if value == MODEL.as_bytes() => ("model", model.as_bytes()),
+        field => field,
+    });
+    forms::written(&fields.collect::<Vec<_>>())
 }
 
 pub const FIELDS: &[(&str, &[u8])] = &[

@@ -10,6 +10,7 @@ pub mod connection;
 pub mod earlier_version;
 pub mod error_shape;
 pub mod folder;
+pub mod forms;
 pub mod gateway;
 pub mod hostile_models;
 pub mod hostile_urls;

@@ -3,6 +3,7 @@
 
 use crate::harness::certificates::Authority;
 use crate::harness::config::{self, CREDENTIALS, caller, channel};
+use crate::harness::forms::form;
 use crate::harness::gateway::Metrics;
 use crate::harness::images::{self, image_config, json_body};
 use crate::harness::media::{create_with, data_uri, file};
@@ -22,6 +23,7 @@ use std::time::Duration;
 /// Traps in each request.
 const FAILING_PLUGIN: &str = r#"
   (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32) unreachable)"#;
+const SOUND: &str = "/v1/audio/transcriptions";
 /// Metrics that only a failure of the state store, or of a model with another one in its place, causes.
 const RARE: [&str; 3] = [
     "headgate_cost_refunded_total",
@@ -80,6 +82,7 @@ impl MeteredSetup {
             Request::ask(Protocol::Responses),
             Request::post(images::PATH, json_body().to_string()),
             video_create(round),
+            form(SOUND, &[("model", b"demo-whisper"), ("file!", b"RIFF")]),
             Request::get("/nowhere"),
         ] {
             gateway.ask(&request).await;
@@ -136,6 +139,14 @@ fn metered_config(simulator: &Simulator) -> Value {
         "models": {"demo-broken": "none"},
         "health": {"consecutive_failures": 1, "cool_down": "1s", "probe": {"interval": "1s", "timeout": "1s"}},
     });
+    config["channels"]["sound"] = json!({
+        "base_url": simulator.url(), "credential": {"bearer": "sk-sound"}, "protocols": ["transcription"],
+        "models": {"demo-whisper": "sim-whisper-1"},
+    });
+    config["routes"].as_array_mut().unwrap().push(json!({
+        "name": "sound", "match": format!("POST {SOUND}"), "protocol": "transcription",
+        "request": ["require_form", "authenticate", "route_model"], "response": ["meter_usage"],
+    }));
     for (route, steps) in [
         (
             "chat",

@@ -139,7 +139,9 @@ fn request_body(
         Some(schema) => schemas.add_request(schema.source(), &route.name),
         None => json!({"type": "object"}),
     };
-    content.insert("application/json".into(), json!({"schema": schema}));
+    if !contract.requires_form {
+        content.insert("application/json".into(), json!({"schema": schema}));
+    }
     let is_scanned = route.request.body_need() == RequestBodyNeed::Scanned;
     if contract.accepts_form || !is_scanned {
         content.insert(

@@ -101,6 +101,7 @@ fn price(config: &ModelPriceConfig, currency: &Arc<str>) -> ModelPrice {
         output,
         reasoning,
         image,
+        audio_minute,
         video_second,
         video_default_seconds,
         credit,
@@ -120,6 +121,7 @@ fn price(config: &ModelPriceConfig, currency: &Arc<str>) -> ModelPrice {
             reasoning: nanos(*reasoning).unwrap_or(output_nanos),
         }),
         image: nanos(*image),
+        audio_minute: nanos(*audio_minute),
         video: (!video_second.is_empty()).then(|| VideoPrices {
             by_resolution: resolutions
                 .filter(|(resolution, _)| *resolution != OTHER_RESOLUTION)

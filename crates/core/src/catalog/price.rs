@@ -4,6 +4,7 @@ use crate::task::family::RequestedVideo;
 use headgate_protocol::usage::TokenUsage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// Tokens that a price of tokens is the price of.
@@ -19,6 +20,8 @@ pub struct ModelPrice {
     pub tokens: Option<TokenPrices>,
     /// Price of an image, in billionths of the currency's unit.
     pub image: Option<u64>,
+    /// Price of a minute of audio, in billionths of the currency's unit.
+    pub audio_minute: Option<u64>,
     /// `None` if videos have no price.
     pub video: Option<VideoPrices>,
     /// Price of a credit, in billionths of the currency's unit: the unit in which a provider reports what a video cost.
@@ -87,6 +90,7 @@ impl ModelPrice {
             currency,
             tokens: None,
             image: None,
+            audio_minute: None,
             video: None,
             credit: None,
         }
@@ -109,20 +113,22 @@ impl ModelPrice {
         let is_video = matches!(media, Some(BillableMediaOutput::Video(_)));
         let tokens = self.tokens.as_ref().zip(usage);
         let tokens = tokens.map(|(prices, usage)| prices.cost(usage));
+        let audio = self
+            .audio_minute
+            .zip(usage.and_then(|usage| usage.audio_ms));
+        let audio = audio.map(|(price, length)| audio_cost(price, length));
         let media = media.and_then(|media| match media {
             BillableMediaOutput::Images(count) => {
                 Some(u128::from(self.image?) * u128::from(*count))
             }
             BillableMediaOutput::Video(video) => self.video.as_ref()?.cost(video),
         });
-        match (tokens, media) {
+        let parts = [tokens, media, audio];
+        match parts.into_iter().flatten().reduce(u128::saturating_add) {
             // The cost is known when the task has ended.
-            (None, None) if is_video && self.credit.is_some() => ExchangeCost::Unmetered,
-            (None, None) => ExchangeCost::Unpriced,
-            (tokens, media) => {
-                let nanos = tokens.unwrap_or(0).saturating_add(media.unwrap_or(0));
-                ExchangeCost::Priced(Cost::from_nanos(nanos))
-            }
+            None if is_video && self.credit.is_some() => ExchangeCost::Unmetered,
+            None => ExchangeCost::Unpriced,
+            Some(nanos) => ExchangeCost::Priced(Cost::from_nanos(nanos)),
         }
     }
 
@@ -226,6 +232,12 @@ impl VideoPrices {
         });
         wanted.map(|(_, price)| *price).or(self.other)
     }
+}
+
+/// The cost of audio by its minutes, in billionths, rounded to the nearest one.
+fn audio_cost(price: u64, length_ms: NonZeroU32) -> u128 {
+    const MINUTE_MS: u128 = 60_000;
+    (u128::from(price) * u128::from(length_ms.get()) + MINUTE_MS / 2) / MINUTE_MS
 }
 
 #[cfg(test)]

@@ -5,9 +5,7 @@ use super::body::RequestBody;
 use super::view::RequestView;
 use bytes::Bytes;
 use headgate_protocol::fault::Fault;
-use headgate_protocol::form::MultipartForm;
-use headgate_protocol::images;
-use headgate_protocol::images::{FileRepresentation, ImageRequestRewrite};
+use headgate_protocol::form::{self, MultipartForm};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::{FormReading, Protocol};
 
@@ -62,14 +60,13 @@ impl RequestBodyFormat {
             Self::Form { boundary, protocol } => {
                 let form = MultipartForm::parse(body, &boundary)?;
                 let forms = protocol.and_then(|protocol| protocol.descriptor().forms);
-                if let Some(FormReading::Converted(encode)) = forms {
-                    return scan(encode(&form)?).map(RequestBody::Json);
-                }
-                let described = images::encode_json(
-                    &form,
-                    FileRepresentation::StandIns,
-                    ImageRequestRewrite::NONE,
-                )?;
+                let described = match forms {
+                    Some(FormReading::Converted(encode)) => {
+                        return scan(encode(&form)?).map(RequestBody::Json);
+                    }
+                    Some(FormReading::Kept(kept)) => (kept.describe)(&form)?,
+                    None => form::describe_fields(&form)?,
+                };
                 Ok(RequestBody::Form {
                     described: scan(described)?,
                     form,
@@ -85,7 +82,10 @@ impl RequestView {
         if let Some(form) = body.form() {
             // Normalised, so that every parser at the provider finds the same parts under the same names.
             form.normalise(&mut self.edits);
-            images::name_as_list(form, &mut self.edits);
+            let forms = self.protocol.and_then(|one| one.descriptor().forms);
+            if let Some(FormReading::Kept(kept)) = forms {
+                (kept.normalise)(form, &mut self.edits);
+            }
         }
         self.body.receive(body);
     }

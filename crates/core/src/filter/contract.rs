@@ -10,6 +10,8 @@ pub struct RouteApiDescription {
     pub body: Option<Arc<CompiledSchema>>,
     /// Whether the body may be a form instead of JSON.
     pub accepts_form: bool,
+    /// Whether it must be a form.
+    pub requires_form: bool,
     /// The header with a date that callers must send.
     pub version_header: Option<String>,
     /// What the gateway makes of a success; `None` if it forwards what the provider sends.

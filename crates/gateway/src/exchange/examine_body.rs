@@ -27,7 +27,9 @@ use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::response_verdict::{ResponseVerdict, reported_status};
 use headgate_protocol::sse::is_event_stream_start;
-use headgate_protocol::{ChannelProtocol, response_verdict, retry_after, upstream_request_id};
+use headgate_protocol::{
+    ChannelProtocol, GenerationMedium, response_verdict, retry_after, upstream_request_id,
+};
 use http::{HeaderMap, Method, StatusCode};
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
@@ -58,7 +60,11 @@ pub(super) fn examined_protocol(
 ) -> Option<ChannelProtocol> {
     let is_post = request.method == Method::POST;
     let protocol = protocol?;
-    response_verdict::is_examined(is_post, &request.path).then_some(protocol)
+    let is_examined = match protocol.descriptor().medium {
+        GenerationMedium::Transcript => is_post,
+        _ => response_verdict::is_examined(is_post, &request.path),
+    };
+    is_examined.then_some(protocol)
 }
 
 impl AttemptLoop<'_> {
@@ -295,8 +301,8 @@ pub(super) fn protocol_to_examine(
     match kind {
         ResponseBodyKind::Json => examined_protocol(request, protocol),
         ResponseBodyKind::Other => examined_protocol(request, protocol).filter(|protocol| {
-            let is_json = protocol.descriptor().medium.is_json();
-            is_json || !is_media(headers)
+            let medium = protocol.descriptor().medium;
+            !medium.allows(is_media(headers))
         }),
         ResponseBodyKind::Stream | ResponseBodyKind::Foreign => None,
     }

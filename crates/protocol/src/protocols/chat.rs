@@ -8,8 +8,8 @@ pub(super) use errors::{ChatErrorBody, ERRORS};
 pub(super) use models::MODELS;
 
 use super::descriptor::{
-    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
-    ProviderResponseStorage,
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
+    ProtocolHeaders, ProviderResponseStorage,
 };
 use crate::conversation::{
     ConversationShape, ResponseMessages, StreamMessageCollector, StreamedPartKind, number, text,
@@ -35,6 +35,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     tasks: None,
     served_by: None,
     forms: None,
+    is_form_only: false,
+    model_member: MODEL_MEMBER,
     has_model_list: true,
     has_request_id_in_body: false,
     headers: &ProtocolHeaders::NONE,
@@ -49,6 +51,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         ending: Some(StreamEnding::DoneMarker),
         last_event_has_response: false,
         start_members: &[],
+        own_last_event: None,
     },
     usage: UsageShape {
         own_place: None,

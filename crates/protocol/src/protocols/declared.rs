@@ -4,6 +4,7 @@ mod build;
 mod config;
 mod errors;
 mod leaked;
+mod pointers;
 mod registry;
 mod shapes;
 #[cfg(test)]

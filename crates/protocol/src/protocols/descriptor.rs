@@ -33,6 +33,10 @@ pub struct ProtocolDescriptor {
     pub served_by: Option<Protocol>,
     /// How a form in place of JSON is read; `None` if callers send none.
     pub forms: Option<FormReading>,
+    /// Whether providers take no JSON in place of a form.
+    pub is_form_only: bool,
+    /// The member of requests that names the model, with the objects around it; in a form, the field of this name.
+    pub model_member: &'static [&'static str],
     /// Whether providers have a list of the models that they serve under this protocol.
     pub has_model_list: bool,
     /// Whether providers put the request id into the body instead of a header.
@@ -59,9 +63,18 @@ pub struct ProtocolDescriptor {
 #[derive(Clone, Copy, Debug)]
 pub enum FormReading {
     /// It stays a form, which providers take as well; filters see its fields as JSON.
-    Kept,
+    Kept(KeptForm),
     /// It becomes the same request as JSON, files included, before any filter reads it.
     Converted(fn(&MultipartForm) -> Result<Bytes, Fault>),
+}
+
+/// How filters and providers get a form that stays one.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptForm {
+    /// Writes its fields as JSON, with stand-ins for files.
+    pub describe: fn(&MultipartForm) -> Result<Bytes, Fault>,
+    /// Renames fields that some providers read differently.
+    pub normalise: fn(&MultipartForm, &mut JsonEdits),
 }
 
 /// What a protocol generates.
@@ -71,6 +84,8 @@ pub enum GenerationMedium {
     Image,
     Video,
     Audio,
+    /// Text of sound, which may also come as plain text or subtitles.
+    Transcript,
     /// What programs read, such as vectors and scores.
     Data,
 }
@@ -128,11 +143,12 @@ pub struct GenAiTraceNames {
 }
 
 impl GenerationMedium {
-    /// Whether responses are JSON, and never files.
-    pub fn is_json(self) -> bool {
+    /// Whether a response that is not JSON may be a result; `is_media` is whether its type is that of a file.
+    pub fn allows(self, is_media: bool) -> bool {
         match self {
-            Self::Text | Self::Data => true,
-            Self::Image | Self::Video | Self::Audio => false,
+            Self::Text | Self::Data => false,
+            Self::Image | Self::Video | Self::Audio => is_media,
+            Self::Transcript => true,
         }
     }
 }
@@ -190,6 +206,9 @@ impl ProtocolHeaders {
         request_id: None,
     };
 }
+
+/// The member that names the model in almost all protocols.
+pub(super) const MODEL_MEMBER: &[&str] = &["model"];
 
 /// Leaves a request as it is.
 pub(super) fn no_older_spellings(_body: &JsonDocument, _edits: &mut JsonEdits) {}

@@ -1,11 +1,12 @@
 //! `image_edit`: `POST /v1/images/edits`, as OpenAI's API reference defines it.
 
 use super::descriptor::{
-    DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium, ProtocolDescriptor,
-    ProtocolHeaders, no_older_spellings,
+    DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium, KeptForm, MODEL_MEMBER,
+    ProtocolDescriptor, ProtocolHeaders, no_older_spellings,
 };
 use super::{chat, responses};
 use crate::error_body::{ErrorShape, error_json};
+use crate::images;
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
 use crate::sse;
@@ -21,7 +22,12 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     cost: DuplicateRequestCost::PaidWork,
     tasks: None,
     served_by: None,
-    forms: Some(FormReading::Kept),
+    forms: Some(FormReading::Kept(KeptForm {
+        describe: images::describe_form,
+        normalise: images::name_as_list,
+    })),
+    is_form_only: false,
+    model_member: MODEL_MEMBER,
     has_model_list: true,
     has_request_id_in_body: false,
     headers: &ProtocolHeaders::NONE,
@@ -41,6 +47,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         ending: Some(StreamEnding::LastEventOfEach),
         last_event_has_response: true,
         start_members: &[],
+        own_last_event: None,
     },
     usage: responses::USAGE,
     models: chat::MODELS,

@@ -4,8 +4,8 @@ mod errors;
 mod models;
 
 use super::descriptor::{
-    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
-    ProviderResponseStorage,
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
+    ProtocolHeaders, ProviderResponseStorage,
 };
 use crate::conversation::{
     ConversationShape, ResponseMessages, StreamMessageCollector, StreamedPartKind, number, text,
@@ -33,6 +33,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     tasks: None,
     served_by: None,
     forms: None,
+    is_form_only: false,
+    model_member: MODEL_MEMBER,
     has_model_list: true,
     has_request_id_in_body: false,
     headers: &HEADERS,
@@ -54,6 +56,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         ending: Some(StreamEnding::LastEvent),
         last_event_has_response: false,
         start_members: &["stop_reason", "stop_sequence"],
+        own_last_event: None,
     },
     usage: UsageShape {
         own_place: None,

@@ -4,8 +4,8 @@ mod events;
 
 use super::chat;
 use super::descriptor::{
-    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
-    ProviderResponseStorage,
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
+    ProtocolHeaders, ProviderResponseStorage,
 };
 use crate::conversation::{ConversationShape, ResponseMessages};
 use crate::error_body::{ErrorShape, error_json};
@@ -27,6 +27,8 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     tasks: None,
     served_by: None,
     forms: None,
+    is_form_only: false,
+    model_member: MODEL_MEMBER,
     has_model_list: true,
     has_request_id_in_body: false,
     headers: &ProtocolHeaders::NONE,
@@ -68,6 +70,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         ending: Some(StreamEnding::LastEvent),
         last_event_has_response: true,
         start_members: &[],
+        own_last_event: None,
     },
     usage: UsageShape {
         in_event: &["response", "usage"],

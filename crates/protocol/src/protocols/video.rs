@@ -2,8 +2,8 @@
 
 use super::chat;
 use super::descriptor::{
-    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
-    TaskApiFormat, no_older_spellings,
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
+    ProtocolHeaders, TaskApiFormat, no_older_spellings,
 };
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
@@ -22,6 +22,8 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     tasks: Some(TaskApiFormat::Generic),
     served_by: None,
     forms: None,
+    is_form_only: false,
+    model_member: MODEL_MEMBER,
     has_model_list: false,
     has_request_id_in_body: true,
     headers: &ProtocolHeaders::NONE,

@@ -19,6 +19,7 @@ fn usage(counts: [Option<u64>; 6]) -> TokenUsage {
         cached_input_tokens,
         cache_write_tokens,
         reasoning_tokens,
+        audio_ms: None,
         input_excludes_cache: false,
     }
 }
@@ -279,5 +280,35 @@ fn the_usage_at_the_end_of_an_oversize_event_is_read_however_it_is_cut() {
             (Some(3), Some(5))
         );
         assert_eq!(usage.cached_input_tokens, Some(1));
+    }
+}
+
+#[test]
+fn seconds_of_audio_are_counted_to_the_millisecond() {
+    let shape = &crate::ProtocolConfig {
+        usage: Some(crate::UsageConfig {
+            seconds: Some("/seconds".into()),
+            ..crate::UsageConfig::default()
+        }),
+        ..crate::ProtocolConfig::default()
+    };
+    let shape = &shape.build("sound").unwrap().descriptor().usage;
+    assert!(shape.counts_audio());
+    for (seconds, ms) in [
+        ("12", Some(12_000)),
+        ("8.47", Some(8_470)),
+        ("8.470000267028809", Some(8_470)),
+        ("1e2", Some(100_000)),
+        ("0.0004", None),
+        ("0", None),
+        ("-1", None),
+        ("1e300", Some(u32::MAX)),
+        ("\"12\"", None),
+        ("null", None),
+    ] {
+        let body = format!("{{\"usage\":{{\"type\":\"duration\",\"seconds\":{seconds}}}}}");
+        let usage = from_json(shape, body.as_bytes());
+        let counted = usage.and_then(|usage| usage.audio_ms).map(NonZeroU32::get);
+        assert_eq!(counted, ms, "{seconds}");
     }
 }

@@ -84,6 +84,17 @@ impl ImageEditRequest {
         self.check_fields(call)
     }
 
+    /// Refuses a request without exactly one image.
+    ///
+    /// # Errors
+    /// `400`, with the parameter.
+    pub fn check_source(&self) -> Result<(), ApiError> {
+        match self.sources {
+            1 => Ok(()),
+            _ => Err(invalid("One image is varied at once.", "image")),
+        }
+    }
+
     /// Refuses what the real provider refuses, apart from the number of images.
     ///
     /// # Errors

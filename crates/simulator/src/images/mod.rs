@@ -9,6 +9,7 @@ pub use edited::ImageEditResult;
 
 use super::api_error::ApiError;
 use super::endpoint_result::SuccessfulResponse;
+use super::json::object;
 use super::request_context::RequestContext;
 use super::{clock, media};
 use edited::ImagePayload;
@@ -22,13 +23,31 @@ const MAX_PARTIAL_IMAGES: u64 = 3;
 ///
 /// # Errors
 /// `400` for what the real provider refuses, `404` for files that the account does not have.
-pub fn edit(
-    request: &ImageEditRequest,
-    call: &RequestContext,
-) -> Result<SuccessfulResponse, ApiError> {
+pub fn edit(call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
+    let request = ImageEditRequest::read(call.head, call.raw)?;
     request.check(call)?;
     call.resources.check_named(call.account, request.json())?;
-    result("image_edit", request, call)
+    result("image_edit", &request, call)
+}
+
+/// Responds to a form with one image with variations of it, which have no usage.
+///
+/// # Errors
+/// `400` for what the real provider refuses.
+pub fn vary(call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
+    let request = ImageEditRequest::read(call.head, call.raw)?;
+    request.check_source()?;
+    let count = request.number("n", 1, 1..=MAX_IMAGES)?;
+    let size = png::ImageSize::parse(request.text("size")).unwrap_or(png::ImageSize::ORDINARY);
+    let image = payload(&request, size, call);
+    let image = match &image {
+        ImagePayload::Url(url) => object! {"url": url},
+        ImagePayload::Base64(base64) => object! {"b64_json": base64},
+    };
+    let data: Vec<_> = (0..count).map(|_| &image).collect();
+    Ok(SuccessfulResponse::Whole(
+        object! {"created": clock::unix_seconds(), "data": data},
+    ))
 }
 
 /// Responds to a request for images of a text.
@@ -41,6 +60,24 @@ pub fn generate(body: &Value, call: &RequestContext) -> Result<SuccessfulRespons
     result("image_generation", &request, call)
 }
 
+/// An image as the request wants it.
+fn payload(
+    request: &ImageEditRequest,
+    size: png::ImageSize,
+    call: &RequestContext,
+) -> ImagePayload {
+    if request.text("response_format") != "url" {
+        return ImagePayload::base64(&png::image(size, call.sizes.text.unwrap_or(0)));
+    }
+    let name = format!("{}.png", call.ids.next("img-"));
+    ImagePayload::Url(media::url(
+        call.head,
+        &name,
+        call.sizes.text,
+        "st=2026-11-21&sig=simulated%3D",
+    ))
+}
+
 fn result(
     event_prefix: &'static str,
     request: &ImageEditRequest,
@@ -49,18 +86,7 @@ fn result(
     let count = request.number("n", 1, 1..=MAX_IMAGES)?;
     let partial_images = request.number("partial_images", 0, 0..=MAX_PARTIAL_IMAGES)?;
     let size = png::ImageSize::parse(request.text("size")).unwrap_or(png::ImageSize::ORDINARY);
-    let image = png::image(size, call.sizes.text.unwrap_or(0));
-    let form = if request.text("response_format") == "url" {
-        let name = format!("{}.png", call.ids.next("img-"));
-        ImagePayload::Url(media::url(
-            call.head,
-            &name,
-            call.sizes.text,
-            "st=2026-11-21&sig=simulated%3D",
-        ))
-    } else {
-        ImagePayload::base64(&image)
-    };
+    let form = payload(request, size, call);
     let edit = ImageEditResult {
         event_prefix,
         created: clock::unix_seconds(),

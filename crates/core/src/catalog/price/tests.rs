@@ -10,6 +10,7 @@ fn usage(input: u64, output: u64, cached: u64, written: u64, reasoning: u64) -> 
         cached_input_tokens: Some(cached),
         cache_write_tokens: Some(written),
         reasoning_tokens: Some(reasoning),
+        audio_ms: None,
         input_excludes_cache: false,
     }
 }
@@ -126,6 +127,40 @@ fn images_and_videos_cost_by_count_and_by_seconds_and_resolution() {
     ] {
         assert_eq!(price.cost(None, Some(&media)), expected, "{media:?}");
     }
+}
+
+#[test]
+fn audio_costs_by_its_seconds_and_beside_tokens() {
+    let by_minute = ModelPrice {
+        audio_minute: Some(6_000_000),
+        ..ModelPrice::none("USD".into())
+    };
+    let both = ModelPrice {
+        audio_minute: Some(6_000_000),
+        ..priced()
+    };
+    let lasting = |ms: Option<u32>| TokenUsage {
+        audio_ms: ms.and_then(NonZeroU32::new),
+        ..TokenUsage::default()
+    };
+    let cost = |nanos| ExchangeCost::Priced(Cost(nanos));
+    for (price, audio_ms, expected) in [
+        (&by_minute, Some(60_000), cost(6_000_000)),
+        (&by_minute, Some(12_000), cost(1_200_000)),
+        (&by_minute, Some(8_470), cost(847_000)),
+        (&by_minute, Some(u32::MAX), cost(429_496_729_500)),
+        (&by_minute, None, ExchangeCost::Unpriced),
+        (&both, Some(60_000), cost(6_000_000)),
+        (&priced(), Some(60_000), cost(0)),
+    ] {
+        let usage = lasting(audio_ms);
+        assert_eq!(price.cost(Some(&usage), None), expected, "{audio_ms:?}");
+    }
+    let tokens_too = TokenUsage {
+        audio_ms: NonZeroU32::new(60_000),
+        ..usage(1, 0, 0, 0, 0)
+    };
+    assert_eq!(both.cost(Some(&tokens_too), None), cost(6_002_000));
 }
 
 #[test]

@@ -1,19 +1,15 @@
 //! From a declaration to a descriptor.
 
-use super::config::{
-    ErrorFormatConfig, ProtocolConfig, ProtocolHeadersConfig, RetrySafetyConfig, UsageConfig,
-};
+use super::config::{ErrorFormatConfig, ProtocolConfig, ProtocolHeadersConfig, RetrySafetyConfig};
 use super::errors::template_shape;
-use super::leaked::{leaked, leaked_list, leaked_text};
-use super::shapes::{medium, member_value, stream_shape};
-use super::usage::DeclaredUsage;
+use super::leaked::{leaked, leaked_list, leaked_path, leaked_text};
+use super::shapes::{forms, medium, member_value, stream_shape};
 use super::{DeclarationScope, InvalidProtocol};
 use crate::credential_names::names_credential;
 use crate::error_body::{ErrorBodyTemplate, ErrorShape};
 use crate::fault::FaultKind;
-use crate::json::pointer::JsonPointer;
 use crate::nearest::nearest;
-use crate::protocols::descriptor::no_older_spellings;
+use crate::protocols::descriptor::{MODEL_MEMBER, no_older_spellings};
 use crate::protocols::{
     DuplicateRequestCost, GenAiTraceNames, GenerationMedium, ProtocolDescriptor, ProtocolHeaders,
     ProviderResponseStorage, TaskApiFormat, chat, video,
@@ -21,7 +17,7 @@ use crate::protocols::{
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, SuccessShape};
 use crate::stream::{StreamEnding, StreamShape};
-use crate::usage::{UsageCount, UsageShape};
+use crate::usage::UsageShape;
 use http::{HeaderName, HeaderValue};
 
 /// What a declaration has that extends no built-in protocol.
@@ -33,6 +29,8 @@ const PLAIN: ProtocolDescriptor = ProtocolDescriptor {
     tasks: None,
     served_by: None,
     forms: None,
+    is_form_only: false,
+    model_member: MODEL_MEMBER,
     has_model_list: true,
     has_request_id_in_body: false,
     headers: &ProtocolHeaders::NONE,
@@ -59,7 +57,7 @@ const PLAIN: ProtocolDescriptor = ProtocolDescriptor {
 
 /// Builds the descriptor of one declaration. Nothing is leaked before all of it is known to be right.
 pub(super) struct DescriptorBuilder<'c> {
-    config: &'c ProtocolConfig,
+    pub(super) config: &'c ProtocolConfig,
     scope: DeclarationScope,
     faults: Vec<InvalidProtocol>,
 }
@@ -79,7 +77,13 @@ impl<'c> DescriptorBuilder<'c> {
     ) -> Result<&'static ProtocolDescriptor, Vec<InvalidProtocol>> {
         let config = self.config;
         let base = self.base();
-        let streams = config.streams.map_or(base.streams, stream_shape);
+        let streams = config.streams.as_ref();
+        let streams = streams.map_or(base.streams, stream_shape);
+        let (forms, is_form_only) = match config.body {
+            Some(body) => forms(body),
+            None => (base.forms, base.is_form_only),
+        };
+        let model_member = self.model_member(forms.is_some());
         let template = self.error_template(&streams);
         let headers = config.headers.as_ref().map(|headers| self.headers(headers));
         let usage = config.usage.as_ref().map(|usage| self.usage(usage));
@@ -94,6 +98,12 @@ impl<'c> DescriptorBuilder<'c> {
             path: config.path.as_deref().map_or(base.path, leaked_text),
             medium: config.medium.map_or(base.medium, medium),
             cost,
+            forms,
+            is_form_only,
+            model_member: match model_member {
+                Some(steps) => leaked_path(&steps),
+                None => base.model_member,
+            },
             headers: headers.flatten().map_or(base.headers, leaked),
             rate_limits: match config.rate_limits {
                 Some(built_in) => built_in.0.descriptor().rate_limits,
@@ -292,62 +302,7 @@ impl<'c> DescriptorBuilder<'c> {
         parsed
     }
 
-    fn usage(&mut self, config: &UsageConfig) -> Option<DeclaredUsage> {
-        let object = self.pointer("/usage/at", &config.at, usize::MAX)?;
-        let mut counts = Vec::new();
-        for (key, pointer, count) in [
-            ("input", &config.input, UsageCount::Input),
-            (
-                "cached_input",
-                &config.cached_input,
-                UsageCount::CachedInput,
-            ),
-            ("cache_write", &config.cache_write, UsageCount::CacheWrite),
-            ("output", &config.output, UsageCount::Output),
-            ("reasoning", &config.reasoning, UsageCount::Reasoning),
-            ("total", &config.total, UsageCount::Total),
-        ] {
-            if let Some(pointer) = pointer {
-                let steps = self.pointer(&format!("/usage/{key}"), pointer, 2)?;
-                counts.push((steps, count));
-            }
-        }
-        if counts.is_empty() {
-            let reason = "`usage` counts nothing".to_owned();
-            self.add(
-                "/usage",
-                reason,
-                "add at least one of input, output and total",
-            );
-        }
-        Some(DeclaredUsage {
-            object,
-            counts,
-            input_excludes_cache: config.input_excludes_cache,
-        })
-    }
-
-    /// The members that a pointer leads through.
-    fn pointer(&mut self, at: &str, pointer: &str, steps_max: usize) -> Option<Vec<String>> {
-        match JsonPointer::parse(pointer) {
-            Ok(parsed) if parsed.steps().len() <= steps_max => Some(parsed.steps().to_vec()),
-            Ok(_) => {
-                let reason = format!("`{pointer}` is too deep");
-                self.add(
-                    at,
-                    reason,
-                    "a count is a member of the object at `at`, or of an object within",
-                );
-                None
-            }
-            Err(invalid) => {
-                self.add(at, invalid.to_string(), "write it as `/prompt_tokens`");
-                None
-            }
-        }
-    }
-
-    fn add(&mut self, pointer: &str, reason: String, hint: &str) {
+    pub(super) fn add(&mut self, pointer: &str, reason: String, hint: &str) {
         self.faults.push(InvalidProtocol {
             pointer: pointer.to_owned(),
             reason,

@@ -19,14 +19,19 @@ pub struct ProtocolConfig {
     pub extends: Option<BuiltInProtocolName>,
     /// Path of the endpoint in the provider's API, for documentation. Default: none.
     pub path: Option<String>,
-    /// What responses have: `text`, `image`, `audio`, or `data` such as vectors and scores. Default: data.
+    /// What responses have: `text`, `image`, `audio`, `transcript` for text that may also come outside of JSON, or `data` such
+    /// as vectors and scores. Default: data.
     pub medium: Option<MediumConfig>,
+    /// What requests are: `json`, `form` for `multipart/form-data`, or `form_or_json`. Default: json.
+    pub body: Option<BodyKindConfig>,
+    /// Where requests name the model, as a JSON pointer; in a form it is the field of this name. Default: /model.
+    pub model: Option<String>,
     /// What a request costs that is sent twice: `free` for tokens, `stored` if the provider keeps the response, too, `paid`
     /// for what is bought one by one. Only free and stored requests are tried on another channel after they may have
     /// arrived. Default: paid.
     pub retry: Option<RetrySafetyConfig>,
-    /// How event streams are read and end: as in a built-in protocol, or `done_marker` for any events before `[DONE]`.
-    /// Default: none.
+    /// How event streams are read and end: as in a built-in protocol, `done_marker` for any events before `[DONE]`, or
+    /// `{last_event: …}`. Default: none.
     pub streams: Option<StreamFormatConfig>,
     /// Where responses report usage. Default: none is read.
     pub usage: Option<UsageConfig>,
@@ -58,6 +63,8 @@ pub enum MediumConfig {
     Text,
     Image,
     Audio,
+    /// Text that may also come as plain text or subtitles.
+    Transcript,
     Data,
 }
 
@@ -73,10 +80,37 @@ pub enum RetrySafetyConfig {
     Paid,
 }
 
-/// How event streams are read and end.
+/// What the body of a request is.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
+pub enum BodyKindConfig {
+    Json,
+    /// `multipart/form-data`
+    Form,
+    FormOrJson,
+}
+
+/// How event streams are read and end.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged)]
 pub enum StreamFormatConfig {
+    Named(StreamFormatName),
+    LastEvent(LastEventConfig),
+}
+
+/// Streams of any events; one with a member `error`, or of the type `error`, is an error.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct LastEventConfig {
+    /// Type of the last event: its name, or the member `type` of its data.
+    #[schemars(length(min = 1))]
+    pub last_event: String,
+}
+
+/// A format of event streams that the program has.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamFormatName {
     /// No streams.
     None,
     /// Chunks with `choices`, then `[DONE]`.
@@ -109,6 +143,8 @@ pub struct UsageConfig {
     pub reasoning: Option<String>,
     /// All tokens. Default: the sum of input and output.
     pub total: Option<String>,
+    /// Seconds of audio, which may have decimal places. Default: none.
+    pub seconds: Option<String>,
     /// Whether `input` lacks the tokens that were read from and written to the cache. Default: false.
     pub input_excludes_cache: bool,
 }
@@ -188,6 +224,7 @@ impl Default for UsageConfig {
             output: None,
             reasoning: None,
             total: None,
+            seconds: None,
             input_excludes_cache: false,
         }
     }
@@ -254,6 +291,28 @@ impl JsonSchema for ErrorFormatConfig {
         schema.insert("type".into(), json!(["string", "object"]));
         schema.insert("if".into(), json!({"type": "string"}));
         schema.insert("then".into(), json!({"enum": built_in_names()}));
+        schema
+    }
+}
+
+/// As that of [`ErrorFormatConfig`].
+impl JsonSchema for StreamFormatConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "StreamFormatConfig".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let names = generator.subschema_for::<StreamFormatName>();
+        let mut schema = LastEventConfig::json_schema(generator);
+        schema.insert(
+            "description".into(),
+            json!(
+                "How event streams are read and end: the name of a format, or `{last_event: …}`."
+            ),
+        );
+        schema.insert("type".into(), json!(["string", "object"]));
+        schema.insert("if".into(), json!({"type": "string"}));
+        schema.insert("then".into(), names.to_value());
         schema
     }
 }

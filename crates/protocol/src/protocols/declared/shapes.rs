@@ -1,7 +1,11 @@
 //! The closed set of shapes that a declaration names.
 
-use super::config::{MediumConfig, StreamFormatConfig, SuccessMemberConfig};
-use crate::protocols::{GenerationMedium, Protocol};
+use super::config::{
+    BodyKindConfig, MediumConfig, StreamFormatConfig, StreamFormatName, SuccessMemberConfig,
+};
+use super::leaked::leaked_text;
+use crate::form::describe_fields;
+use crate::protocols::{FormReading, GenerationMedium, KeptForm, Protocol};
 use crate::response_verdict::MemberValue;
 use crate::stream::{EventClass, StreamEnding, StreamShape, has_error};
 
@@ -15,25 +19,53 @@ const DONE_MARKER: StreamShape = StreamShape {
     ending: Some(StreamEnding::DoneMarker),
     last_event_has_response: false,
     start_members: &[],
+    own_last_event: None,
 };
+
+/// Forms whose fields are read as they are.
+const PLAIN_FORM: FormReading = FormReading::Kept(KeptForm {
+    describe: describe_fields,
+    normalise: |_, _| {},
+});
 
 pub(super) fn medium(config: MediumConfig) -> GenerationMedium {
     match config {
         MediumConfig::Text => GenerationMedium::Text,
         MediumConfig::Image => GenerationMedium::Image,
         MediumConfig::Audio => GenerationMedium::Audio,
+        MediumConfig::Transcript => GenerationMedium::Transcript,
         MediumConfig::Data => GenerationMedium::Data,
     }
 }
 
-pub(super) fn stream_shape(config: StreamFormatConfig) -> StreamShape {
+/// The forms of a protocol whose requests are these, and whether there is no JSON.
+pub(super) fn forms(config: BodyKindConfig) -> (Option<FormReading>, bool) {
     match config {
-        StreamFormatConfig::None => StreamShape::NONE,
-        StreamFormatConfig::Chat => Protocol::Chat.descriptor().streams,
-        StreamFormatConfig::Messages => Protocol::Messages.descriptor().streams,
-        StreamFormatConfig::Responses => Protocol::Responses.descriptor().streams,
-        StreamFormatConfig::ImageEdit => Protocol::ImageEdit.descriptor().streams,
-        StreamFormatConfig::DoneMarker => DONE_MARKER,
+        BodyKindConfig::Json => (None, false),
+        BodyKindConfig::Form => (Some(PLAIN_FORM), true),
+        BodyKindConfig::FormOrJson => (Some(PLAIN_FORM), false),
+    }
+}
+
+pub(super) fn stream_shape(config: &StreamFormatConfig) -> StreamShape {
+    match config {
+        StreamFormatConfig::Named(name) => named_stream_shape(*name),
+        StreamFormatConfig::LastEvent(last) => StreamShape {
+            own_last_event: Some(leaked_text(&last.last_event)),
+            ending: Some(StreamEnding::LastEvent),
+            ..StreamShape::NONE
+        },
+    }
+}
+
+fn named_stream_shape(name: StreamFormatName) -> StreamShape {
+    match name {
+        StreamFormatName::None => StreamShape::NONE,
+        StreamFormatName::Chat => Protocol::Chat.descriptor().streams,
+        StreamFormatName::Messages => Protocol::Messages.descriptor().streams,
+        StreamFormatName::Responses => Protocol::Responses.descriptor().streams,
+        StreamFormatName::ImageEdit => Protocol::ImageEdit.descriptor().streams,
+        StreamFormatName::DoneMarker => DONE_MARKER,
     }
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::error_body::CustomError;
 use crate::fault::{Fault, FaultKind};
 use crate::protocols::{DuplicateRequestCost, ProviderResponseStorage, TaskApiFormat};
+use crate::stream::EventClass;
 use crate::usage;
 use serde_json::{Value, json};
 
@@ -229,5 +230,59 @@ fn a_mistake_is_named_with_its_place() {
     ] {
         let faults = config(value).build_for_family("x").unwrap_err();
         assert_eq!(faults[0].pointer, at);
+    }
+}
+
+#[test]
+fn a_model_stands_where_the_declaration_has_it() {
+    let plain = descriptor("plain", json!({}));
+    assert_eq!(plain.model_member, ["model"]);
+    assert!(plain.forms.is_none());
+    let deep = descriptor("deep", json!({"model": "/input/a~1b"}));
+    assert_eq!(deep.model_member, ["input", "a/b"]);
+    let form = descriptor("form", json!({"body": "form", "model": "/engine"}));
+    assert!(form.forms.is_some() && form.is_form_only);
+    assert_eq!(form.model_member, ["engine"]);
+    let both = descriptor("both", json!({"body": "form_or_json"}));
+    assert!(both.forms.is_some() && !both.is_form_only);
+    let json = descriptor("json", json!({"extends": "image_edit", "body": "json"}));
+    assert!(json.forms.is_none());
+    for wrong in [
+        json!({"model": "engine"}),
+        json!({"model": "/a/b", "body": "form"}),
+    ] {
+        let faults = config(wrong).build("wrong").unwrap_err();
+        assert_eq!(faults[0].pointer, "/model");
+    }
+}
+
+#[test]
+fn a_stream_ends_with_the_event_of_the_declared_type() {
+    let own = descriptor("ended", json!({"streams": {"last_event": "text.done"}}));
+    assert!(own.has_streams());
+    for (name, data, class) in [
+        (None, r#"{"type":"text.delta"}"#, EventClass::Content),
+        (
+            None,
+            r#"{"type":"text.done"}"#,
+            EventClass::Terminal { failed: false },
+        ),
+        (
+            Some("text.done"),
+            "{}",
+            EventClass::Terminal { failed: false },
+        ),
+        (None, "[DONE]", EventClass::Terminal { failed: false }),
+        (None, r#"{"text":"text.done"}"#, EventClass::Content),
+        (None, r#"{"type":"error"}"#, EventClass::Error),
+        (Some("error"), "{}", EventClass::Error),
+        (None, r#"{"error":{"message":"x"}}"#, EventClass::Error),
+        (None, "", EventClass::Ping),
+    ] {
+        let name: Option<&str> = name;
+        let found = own
+            .streams
+            .event_class(name.map(str::as_bytes), data.as_bytes());
+        assert_eq!(found, class, "{name:?} {data}");
     }
 }

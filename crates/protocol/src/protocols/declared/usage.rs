@@ -1,5 +1,7 @@
 //! Where a declared protocol reports usage.
 
+use super::build::DescriptorBuilder;
+use super::config::UsageConfig;
 use super::leaked::{leaked, leaked_list, leaked_path, leaked_text};
 use crate::usage::{UsageCount, UsageObjectPlace, UsageShape};
 use memchr::memmem::Finder;
@@ -35,5 +37,44 @@ impl DeclaredUsage {
             input_excludes_cache: self.input_excludes_cache,
             is_optional_in_streams,
         }
+    }
+}
+
+impl DescriptorBuilder<'_> {
+    /// What the declaration says of usage; `None` if it is wrong.
+    pub(super) fn usage(&mut self, config: &UsageConfig) -> Option<DeclaredUsage> {
+        let object = self.pointer("/usage/at", &config.at, usize::MAX)?;
+        let mut counts = Vec::new();
+        for (key, pointer, count) in [
+            ("input", &config.input, UsageCount::Input),
+            (
+                "cached_input",
+                &config.cached_input,
+                UsageCount::CachedInput,
+            ),
+            ("cache_write", &config.cache_write, UsageCount::CacheWrite),
+            ("output", &config.output, UsageCount::Output),
+            ("reasoning", &config.reasoning, UsageCount::Reasoning),
+            ("total", &config.total, UsageCount::Total),
+            ("seconds", &config.seconds, UsageCount::AudioSeconds),
+        ] {
+            if let Some(pointer) = pointer {
+                let steps = self.pointer(&format!("/usage/{key}"), pointer, 2)?;
+                counts.push((steps, count));
+            }
+        }
+        if counts.is_empty() {
+            let reason = "`usage` counts nothing".to_owned();
+            self.add(
+                "/usage",
+                reason,
+                "add at least one of input, output, total and seconds",
+            );
+        }
+        Some(DeclaredUsage {
+            object,
+            counts,
+            input_excludes_cache: config.input_excludes_cache,
+        })
     }
 }
