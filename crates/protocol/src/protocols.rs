@@ -16,8 +16,8 @@ pub use declared::{
     UsageConfig,
 };
 pub use descriptor::{
-    DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium, KeptForm,
-    ProtocolDescriptor, ProtocolHeaders, ProviderResponseStorage, TaskApiFormat,
+    DuplicateRequestCost, FormReading, GenAiTraceNames, GenerationMedium, ProtocolDescriptor,
+    ProtocolHeaders, ProviderResponseStorage, TaskApiFormat,
 };
 pub use shipped::SHIPPED_PROTOCOLS;
 pub use table::ProtocolTable;

@@ -5,7 +5,7 @@ use super::body::RequestBody;
 use super::view::RequestView;
 use bytes::Bytes;
 use headgate_protocol::fault::Fault;
-use headgate_protocol::form::{self, MultipartForm};
+use headgate_protocol::form::MultipartForm;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::{FormReading, Protocol};
 
@@ -59,18 +59,13 @@ impl RequestBodyFormat {
             Self::Json => scan(body).map(RequestBody::Json),
             Self::Form { boundary, protocol } => {
                 let form = MultipartForm::parse(body, &boundary)?;
-                let forms = protocol.and_then(|protocol| protocol.descriptor().forms);
-                let described = match forms {
-                    Some(FormReading::Converted(encode)) => {
-                        return scan(encode(&form)?).map(RequestBody::Json);
-                    }
-                    Some(FormReading::Kept(kept)) => (kept.describe)(&form)?,
-                    None => form::describe_fields(&form)?,
-                };
-                Ok(RequestBody::Form {
-                    described: scan(described)?,
-                    form,
-                })
+                match FormReading::for_protocol(protocol) {
+                    FormReading::Converted(encode) => scan(encode(&form)?).map(RequestBody::Json),
+                    FormReading::Kept(kept) => Ok(RequestBody::Form {
+                        described: scan((kept.describe)(&form)?)?,
+                        form,
+                    }),
+                }
             }
         }
     }
@@ -81,11 +76,7 @@ impl RequestView {
     pub fn receive_body(&mut self, body: RequestBody) {
         if let Some(form) = body.form() {
             // Normalised, so that every parser at the provider finds the same parts under the same names.
-            form.normalise(&mut self.edits);
-            let forms = self.protocol.and_then(|one| one.descriptor().forms);
-            if let Some(FormReading::Kept(kept)) = forms {
-                (kept.normalise)(form, &mut self.edits);
-            }
+            FormReading::for_protocol(self.protocol).normalise(form, &mut self.edits);
         }
         self.body.receive(body);
     }

@@ -4,7 +4,7 @@ use super::Protocol;
 use crate::conversation::ConversationShape;
 use crate::error_body::ErrorShape;
 use crate::fault::Fault;
-use crate::form::MultipartForm;
+use crate::form::{MultipartForm, describe_fields};
 use crate::ids::IdEvent;
 use crate::json::JsonDocument;
 use crate::json::edit::JsonEdits;
@@ -140,6 +140,28 @@ pub struct GenAiTraceNames {
     pub output_type: Option<&'static str>,
     /// `gen_ai.provider.name` of hosts that the conventions do not know.
     pub provider: Option<&'static str>,
+}
+
+impl FormReading {
+    /// Forms whose fields are read as they are.
+    pub const PLAIN: Self = Self::Kept(KeptForm {
+        describe: describe_fields,
+        normalise: |_, _| {},
+    });
+
+    /// How forms of this protocol are read.
+    pub fn for_protocol(protocol: Option<Protocol>) -> Self {
+        let forms = protocol.and_then(|protocol| protocol.descriptor().forms);
+        forms.unwrap_or(Self::PLAIN)
+    }
+
+    /// Adds edits that make a form unambiguous for all parsers.
+    pub fn normalise(self, form: &MultipartForm, edits: &mut JsonEdits) {
+        form.normalise(edits);
+        if let Self::Kept(kept) = self {
+            (kept.normalise)(form, edits);
+        }
+    }
 }
 
 impl GenerationMedium {

@@ -4,8 +4,7 @@ use super::config::{
     BodyKindConfig, MediumConfig, StreamFormatConfig, StreamFormatName, SuccessMemberConfig,
 };
 use super::leaked::leaked_text;
-use crate::form::describe_fields;
-use crate::protocols::{FormReading, GenerationMedium, KeptForm, Protocol};
+use crate::protocols::{FormReading, GenerationMedium, Protocol};
 use crate::response_verdict::MemberValue;
 use crate::stream::{EventClass, StreamEnding, StreamShape, has_error};
 
@@ -22,12 +21,6 @@ const DONE_MARKER: StreamShape = StreamShape {
     own_last_event: None,
 };
 
-/// Forms whose fields are read as they are.
-const PLAIN_FORM: FormReading = FormReading::Kept(KeptForm {
-    describe: describe_fields,
-    normalise: |_, _| {},
-});
-
 pub(super) fn medium(config: MediumConfig) -> GenerationMedium {
     match config {
         MediumConfig::Text => GenerationMedium::Text,
@@ -42,8 +35,8 @@ pub(super) fn medium(config: MediumConfig) -> GenerationMedium {
 pub(super) fn forms(config: BodyKindConfig) -> (Option<FormReading>, bool) {
     match config {
         BodyKindConfig::Json => (None, false),
-        BodyKindConfig::Form => (Some(PLAIN_FORM), true),
-        BodyKindConfig::FormOrJson => (Some(PLAIN_FORM), false),
+        BodyKindConfig::Form => (Some(FormReading::PLAIN), true),
+        BodyKindConfig::FormOrJson => (Some(FormReading::PLAIN), false),
     }
 }
 
