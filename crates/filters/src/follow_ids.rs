@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "follow_ids",
-    summary: "Routes a request to the channel that created the ids it refers to: `{id}` in the path, or responses, conversations, files and containers in the body; replies 404 for ids that were not issued to this caller.",
+    summary: "Routes a request to the channel that created the ids it refers to: `{id}` in the path, or responses, conversations, files, containers and vector stores in the body; replies 404 for ids that were not issued to this caller.",
     side: ChainSide::Request,
     placement: FilterChainRules {
         after: &["pin"],

@@ -8,16 +8,18 @@ use headgate_core::filter::view::{EventView, RequestDestination, RequestView, Re
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_core::state::StateStore;
 use headgate_protocol::ids::CreatedIds;
-use headgate_protocol::json::skim;
+use headgate_protocol::json::{DocumentNode, skim};
 use headgate_protocol::request_path::segment_text;
-use headgate_protocol::{ids, sealed_content};
+use headgate_protocol::{
+    DuplicateRequestCost, Protocol, ProviderResponseStorage, ids, sealed_content,
+};
 use http::Method;
 use std::ops::Range;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "remember_ids",
-    summary: "Stores which channel created the response, conversation, file or container of a response, for `follow_ids`; removes what was deleted.",
+    summary: "Stores which channel created the response, conversation, file, container, upload, vector store or stored chat completion of a response, for `follow_ids`; removes what was deleted.",
     side: ChainSide::Response,
     placement: FilterChainRules::ANYWHERE,
     settings: None,
@@ -37,6 +39,10 @@ const OTHERS_MAX: usize = 64;
 /// Ids in the response other than its own.
 #[derive(Default)]
 struct RememberedNestedIds(Vec<String>);
+
+/// The request asked the provider to store its response.
+#[derive(Default)]
+struct ResponseStorageRequest;
 
 struct RememberIdsFilter {
     state: Arc<dyn StateStore>,
@@ -59,6 +65,11 @@ impl Filter for RememberIdsFilter {
         {
             self.state.forget(&caller.name, id);
         }
+        if response.request.protocol.is_some_and(stores_on_request)
+            && asks_to_store(response.request)
+        {
+            let ResponseStorageRequest = response.request.state.get_or_default();
+        }
         HookResult::done()
     }
 
@@ -76,7 +87,9 @@ impl Filter for RememberIdsFilter {
     }
 
     fn on_event<'a>(&'a self, view: &'a mut EventView<'_>) -> HookResult<'a, ()> {
-        if let Some(protocol) = view.candidate.and_then(|candidate| candidate.protocol) {
+        if let Some(protocol) = view.candidate.and_then(|candidate| candidate.protocol)
+            && may_have_ids(view.request)
+        {
             let (name, data) = (view.event.name(), view.event.data());
             let made = ids::made_in_event(protocol.descriptor().id_events, name, data);
             self.remember_sealed(view.request, view.candidate, data, &made.sealed);
@@ -124,7 +137,9 @@ impl RememberIdsFilter {
             self.state
                 .remember(&caller.name, id, &candidate.channel.name);
         };
-        if let Some(id) = made.own.filter(|id| is_sensible(id))
+        let stored = request.state.get::<ResponseStorageRequest>();
+        let chat_completion = made.chat_completion.filter(|_| stored.is_some());
+        if let Some(id) = made.own.or(chat_completion).filter(|id| is_sensible(id))
             && request.info.response_id.is_none()
         {
             keep(&id);
@@ -138,6 +153,27 @@ impl RememberIdsFilter {
             }
         }
     }
+}
+
+/// Whether the request has `store: true`.
+fn asks_to_store(request: &RequestView) -> bool {
+    let document = request.body.document();
+    let store = document.and_then(|body| body.root().get("store"));
+    store.and_then(DocumentNode::as_bool) == Some(true)
+}
+
+/// Whether a provider stores a response only if the request asks for it.
+fn stores_on_request(protocol: Protocol) -> bool {
+    let on_request = DuplicateRequestCost::Tokens(ProviderResponseStorage::OnRequest);
+    protocol.descriptor().cost == on_request
+}
+
+/// Whether events of a stream may have ids that are worth something: each chunk of a chat completion has its id, which the
+/// first one gives, and which names nothing unless it is stored.
+fn may_have_ids(request: &RequestView) -> bool {
+    !request.protocol.is_some_and(stores_on_request)
+        || request.info.response_id.is_none()
+            && request.state.get::<ResponseStorageRequest>().is_some()
 }
 
 /// Whether another channel could get a request like this one.

@@ -14,6 +14,7 @@ use std::ops::Range;
 /// An event that has ids.
 #[derive(Debug)]
 pub struct IdEvent {
+    /// Empty for a protocol whose events have no names.
     pub name: &'static str,
     /// The member with the object that has them.
     pub member: &'static str,
@@ -29,6 +30,8 @@ pub enum IdObjectForm {
     Item,
     /// A content block of the messages protocol.
     Block,
+    /// The id itself, of a chat completion.
+    ChatCompletionId,
 }
 
 /// An id that a request refers to.
@@ -47,15 +50,21 @@ pub enum ResourceIdKind {
     Conversation,
     File,
     Container,
+    Upload,
+    VectorStore,
+    ChatCompletion,
     Other,
 }
 
 /// The ids that a response creates.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CreatedIds {
-    /// The id of the response's own object: a response, file, conversation or container.
+    /// The id of the response's own object: a response, file, conversation, container, upload or vector store.
     pub own: Option<String>,
-    /// The ids of objects created along with it: its conversation, containers of tools, files that tools wrote.
+    /// The id of a chat completion, which can be used again only if the request asked the provider to store it.
+    pub chat_completion: Option<String>,
+    /// The ids of objects created along with it: its conversation, containers of tools, files that tools wrote, the file of a
+    /// completed upload.
     pub others: Vec<String>,
     /// Sealed texts that the caller may send back, as spans of the JSON.
     pub sealed: Vec<Range<usize>>,
@@ -71,6 +80,9 @@ impl ResourceIdKind {
                 "conversations" => Some(Self::Conversation),
                 "files" => Some(Self::File),
                 "containers" => Some(Self::Container),
+                "uploads" => Some(Self::Upload),
+                "vector_stores" => Some(Self::VectorStore),
+                "completions" => Some(Self::ChatCompletion),
                 _ => None,
             })
             .unwrap_or(Self::Other)
@@ -83,6 +95,9 @@ impl ResourceIdKind {
             Self::Conversation => "conversation",
             Self::File => "file",
             Self::Container => "container",
+            Self::Upload => "upload",
+            Self::VectorStore => "vector store",
+            Self::ChatCompletion => "chat completion",
             Self::Other => "thing",
         }
     }
@@ -91,7 +106,7 @@ impl ResourceIdKind {
 /// The maximum number of ids per request: each lookup has a cost that callers must not control.
 pub const NAMED_MAX: usize = 1000;
 
-/// The ids of responses, conversations, files and containers in a request's body; if there are more than [`NAMED_MAX`],
+/// The ids of responses, conversations, files, containers and vector stores in a request's body; if there are more than [`NAMED_MAX`],
 /// one more than that.
 ///
 /// Only fields by which a provider looks something up. Conversation history that callers send back (citations, tool
@@ -109,8 +124,8 @@ pub fn named_in_body(body: &JsonDocument) -> Vec<ReferencedId> {
             "file_id" => found.file(value),
             "file_ids" => found.file_list(value),
             "tools" => found.tools(value),
-            // A field of image edits.
-            "images" => found.image_list(value),
+            // Fields of image edits, and of batches of files for a vector store.
+            "images" | "files" => found.objects_with_file(value),
             "mask" => found.member(value, "file_id", ReferencedIdCollector::file),
             "input" | "items" | "messages" | "system" | "instructions" | "prompt"
                 if holds_files =>
@@ -130,10 +145,12 @@ pub fn made_in_body(body: &[u8]) -> CreatedIds {
 
 /// The ids in an event of a stream. For events with text, only the event's name is checked.
 pub fn made_in_event(events: &[IdEvent], name: Option<&[u8]>, data: &[u8]) -> CreatedIds {
-    if events.is_empty() {
-        return CreatedIds::default();
-    }
-    let name = name.or_else(|| event_type(data)).unwrap_or_default();
+    let name = match events {
+        [] => return CreatedIds::default(),
+        // All events of the protocol are of one kind.
+        [IdEvent { name: "", .. }] => b"",
+        _ => name.or_else(|| event_type(data)).unwrap_or_default(),
+    };
     let row = events.iter().find(|event| event.name.as_bytes() == name);
     let found = row.and_then(|event| Some((event.form, skim::find(data, &[event.member])?)));
     let mut made = CreatedIds::default();
@@ -141,6 +158,7 @@ pub fn made_in_event(events: &[IdEvent], name: Option<&[u8]>, data: &[u8]) -> Cr
         Some((IdObjectForm::Response, range)) => return made_in_object(data, range),
         Some((IdObjectForm::Item, range)) => made.add_item(data, range),
         Some((IdObjectForm::Block, range)) => made.add_block(data, range),
+        Some((IdObjectForm::ChatCompletionId, range)) => made.chat_completion = text(data, range),
         None => {}
     }
     made
@@ -153,7 +171,7 @@ fn made_in_object(json: &[u8], range: Range<usize>) -> CreatedIds {
         match key {
             b"id" => made.own = text(json, value),
             b"object" | b"type" => kind = kind.or_else(|| skim::plain_string(json, value)),
-            b"conversation" | b"container" => {
+            b"conversation" | b"container" | b"file" => {
                 let id = member(json, value.clone(), b"id").or_else(|| text(json, value));
                 made.others.extend(id);
             }
@@ -170,10 +188,11 @@ fn made_in_object(json: &[u8], range: Range<usize>) -> CreatedIds {
             _ => {}
         }
     }
-    // These ids cannot be used in later requests.
-    let passing = |kind: &str| kind == "message" || kind.starts_with("chat.completion");
-    if kind.is_some_and(passing) {
-        made.own = None;
+    match kind {
+        // Its id cannot be used in later requests.
+        Some("message") => made.own = None,
+        Some("chat.completion") => made.chat_completion = made.own.take(),
+        _ => {}
     }
     made
 }
@@ -278,9 +297,15 @@ impl ReferencedIdCollector {
         }
     }
 
-    fn image_list(&mut self, images: DocumentNode<'_>) {
-        for (index, image) in images.elements().enumerate() {
-            self.below(index, |found| found.member(image, "file_id", Self::file));
+    fn vector_store_list(&mut self, list: DocumentNode<'_>) {
+        for (index, value) in list.elements().enumerate() {
+            self.below(index, |found| found.id(value, ResourceIdKind::VectorStore));
+        }
+    }
+
+    fn objects_with_file(&mut self, list: DocumentNode<'_>) {
+        for (index, object) in list.elements().enumerate() {
+            self.below(index, |found| found.member(object, "file_id", Self::file));
         }
     }
 
@@ -290,6 +315,7 @@ impl ReferencedIdCollector {
                 found.member(tool, "container", Self::tool_container);
                 // In the computer-use tool, `environment` is a string (the operating system) and matches nothing here.
                 found.member(tool, "environment", Self::container_object);
+                found.member(tool, "vector_store_ids", Self::vector_store_list);
                 found.member(tool, "input_image_mask", |found, mask| {
                     found.member(mask, "file_id", Self::file);
                 });

@@ -42,6 +42,11 @@ pub fn complete(body: &Value, call: &RequestContext) -> Result<SuccessfulRespons
         include_usage: model_request::is_set(stream_options, "include_usage"),
         obfuscate: stream_options.get("include_obfuscation") != Some(&Value::Bool(false)),
     };
+    if model_request::is_set(body, "store") {
+        let json = completion.json();
+        call.resources
+            .put_chat_completion(call.account, &completion.id, json, body);
+    }
     Ok(if model_request::is_set(body, "stream") {
         SuccessfulResponse::Stream(Box::new(completion))
     } else {

@@ -60,6 +60,10 @@ pub enum ResourceKind {
     Files,
     Conversations,
     Containers,
+    Uploads,
+    VectorStores,
+    /// A chat completion is created by its own endpoint.
+    ChatCompletions,
 }
 
 /// An operation on a collection of resources, on one resource, or on a part of one, by their ids.
@@ -75,6 +79,13 @@ pub enum ResourceOperation<'p> {
     GetPart(&'p str, &'p str),
     DeletePart(&'p str, &'p str),
     PartContent(&'p str, &'p str),
+    /// Makes a file of an upload.
+    Complete(&'p str),
+    Cancel(&'p str),
+    Search(&'p str),
+    /// Adds several files to a vector store.
+    AddBatch(&'p str),
+    GetBatch(&'p str, &'p str),
 }
 
 impl<'p> Endpoint<'p> {
@@ -117,6 +128,12 @@ impl<'p> Endpoint<'p> {
             ("GET", ["v1", "responses", id, "input_items"]) => Self::InputItems(id),
             ("GET", ["v1", "models"]) => Self::Models,
             ("GET", ["v1", "models", _, ..]) => Self::Model(path.trim_start_matches("/v1/models/")),
+            (method, ["v1", "chat", "completions", rest @ ..])
+                if let Some((kind, operation)) =
+                    ResourceOperation::find(method, "chat_completions", rest) =>
+            {
+                Self::Resource(kind, operation)
+            }
             (method, ["v1", kind, rest @ ..])
                 if let Some((kind, operation)) = ResourceOperation::find(method, kind, rest) =>
             {
@@ -139,7 +156,8 @@ impl<'p> Endpoint<'p> {
                 | [.., "api", "v1", "tasks", _, "cancel"]
                 | [
                     "v1",
-                    "messages" | "responses" | "models" | "files" | "conversations" | "containers",
+                    "messages" | "responses" | "models" | "files" | "conversations" | "containers"
+                    | "uploads" | "vector_stores",
                     ..,
                 ],
             ) => {
@@ -185,6 +203,9 @@ impl<'p> Endpoint<'p> {
             Self::Resource(ResourceKind::Files, _) => "files",
             Self::Resource(ResourceKind::Conversations, _) => "conversations",
             Self::Resource(ResourceKind::Containers, _) => "containers",
+            Self::Resource(ResourceKind::Uploads, _) => "uploads",
+            Self::Resource(ResourceKind::VectorStores, _) => "vector_stores",
+            Self::Resource(ResourceKind::ChatCompletions, _) => "chat_completions",
             Self::EditImage => "images.edit",
             Self::Video(family, operation) => operation.name(family),
             Self::Media(_) => "media",
@@ -194,28 +215,46 @@ impl<'p> Endpoint<'p> {
 
 impl<'p> ResourceOperation<'p> {
     fn find(method: &str, kind: &str, rest: &[&'p str]) -> Option<(ResourceKind, Self)> {
+        use ResourceKind::{
+            ChatCompletions, Containers, Conversations, Files, Uploads, VectorStores,
+        };
         let (kind, parts) = match kind {
-            "files" => (ResourceKind::Files, None),
-            "conversations" => (ResourceKind::Conversations, Some("items")),
-            "containers" => (ResourceKind::Containers, Some("files")),
+            "files" => (Files, None),
+            "conversations" => (Conversations, Some("items")),
+            "containers" => (Containers, Some("files")),
+            "uploads" => (Uploads, Some("parts")),
+            "vector_stores" => (VectorStores, Some("files")),
+            "chat_completions" => (ChatCompletions, Some("messages")),
             _ => return None,
         };
         let of_part = |word: &str| parts == Some(word);
-        let operation = match (method, rest) {
-            ("POST", []) => Self::Create,
-            // No provider lists conversations.
-            ("GET", []) if kind != ResourceKind::Conversations => Self::List,
-            ("GET", [id]) => Self::Get(id),
-            ("POST", [id]) if kind == ResourceKind::Conversations => Self::Get(id),
-            ("DELETE", [id]) => Self::Delete(id),
-            ("GET", [id, "content"]) if kind == ResourceKind::Files => Self::Content(id),
-            ("POST", [id, word]) if of_part(word) => Self::AddPart(id),
-            ("GET", [id, word]) if of_part(word) => Self::ListParts(id),
-            ("GET", [id, word, part]) if of_part(word) => Self::GetPart(id, part),
-            ("DELETE", [id, word, part]) if of_part(word) => Self::DeletePart(id, part),
-            ("GET", [id, "files", part, "content"]) if of_part("files") => {
-                Self::PartContent(id, part)
+        let operation = match (method, rest, kind) {
+            ("POST", [], _) if kind != ChatCompletions => Self::Create,
+            // No provider lists conversations or uploads.
+            ("GET", [], Files | Containers | VectorStores | ChatCompletions) => Self::List,
+            ("GET", [id], _) if kind != Uploads => Self::Get(id),
+            ("POST", [id], Conversations | VectorStores | ChatCompletions) => Self::Get(id),
+            ("DELETE", [id], _) if kind != Uploads => Self::Delete(id),
+            ("GET", [id, "content"], Files) => Self::Content(id),
+            ("POST", [id, "complete"], Uploads) => Self::Complete(id),
+            ("POST", [id, "cancel"], Uploads) => Self::Cancel(id),
+            ("POST", [id, "search"], VectorStores) => Self::Search(id),
+            ("POST", [id, "file_batches"], VectorStores) => Self::AddBatch(id),
+            ("GET", [id, "file_batches", batch], VectorStores) => Self::GetBatch(id, batch),
+            ("POST", [id, word], _) if of_part(word) && kind != ChatCompletions => {
+                Self::AddPart(id)
             }
+            ("GET", [id, word], _) if of_part(word) && kind != Uploads => Self::ListParts(id),
+            ("GET" | "POST", [id, word, part], VectorStores) if of_part(word) => {
+                Self::GetPart(id, part)
+            }
+            ("GET", [id, word, part], _) if of_part(word) => Self::GetPart(id, part),
+            ("DELETE", [id, word, part], Conversations | Containers | VectorStores)
+                if of_part(word) =>
+            {
+                Self::DeletePart(id, part)
+            }
+            ("GET", [id, "files", part, "content"], Containers) => Self::PartContent(id, part),
             _ => return None,
         };
         Some((kind, operation))
@@ -299,7 +338,24 @@ mod tests {
             ),
             ("GET", "/v1/conversations", Err(405)),
             ("GET", "/v1/files/f/items", Err(405)),
-            ("GET", "/v1/chat/completions", Err(405)),
+            (
+                "GET",
+                "/v1/chat/completions",
+                Ok(Endpoint::Resource(
+                    ResourceKind::ChatCompletions,
+                    ResourceOperation::List,
+                )),
+            ),
+            (
+                "POST",
+                "/v1/uploads/u/complete",
+                Ok(Endpoint::Resource(
+                    ResourceKind::Uploads,
+                    ResourceOperation::Complete("u"),
+                )),
+            ),
+            ("PUT", "/v1/chat/completions", Err(405)),
+            ("GET", "/v1/uploads", Err(405)),
             ("POST", "/v1/models", Err(405)),
             ("POST", "/chat/completions", Err(404)),
             ("GET", "/", Err(404)),

@@ -1,4 +1,8 @@
-//! The resources of accounts: files, conversations with items, containers with files.
+//! The resources of accounts: files, conversations with items, containers and vector stores with files, uploads in parts, stored
+//! chat completions.
+
+mod objects;
+mod references;
 
 use super::api_error::ApiError;
 use super::dialect::ApiDialect;
@@ -6,11 +10,12 @@ use super::endpoint::{ResourceKind, ResourceOperation};
 use super::endpoint_result::SuccessfulResponse;
 use super::headers::form_boundary;
 use super::ids::IdGenerator;
-use super::json::{JsonText, object};
-use super::{clock, model_request};
+use super::json::JsonText;
 use bytes::Bytes;
 use headgate_protocol::ids::form_values;
 use http::request::Parts;
+use objects::{deleted, list, new_entry, new_parts, unknown};
+use references::named;
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,12 +30,13 @@ const FILE_TYPE: &str = "application/octet-stream";
 #[derive(Default)]
 pub struct ResourceStore(Mutex<Vec<StoredResource>>);
 
-/// A file, a conversation or a container.
+/// One resource of an account.
 struct StoredResource {
     account: String,
     kind: ResourceKind,
     entry: ResourceOrPart,
-    /// The items of a conversation, the files of a container.
+    /// The items of a conversation, the files of a container or vector store, the parts of an upload, the messages of a chat
+    /// completion.
     parts: Vec<ResourceOrPart>,
 }
 
@@ -91,15 +97,6 @@ fn put(
     }
 }
 
-fn deleted(kind: ResourceKind, id: &str) -> JsonText {
-    let object = match kind {
-        ResourceKind::Files => "file",
-        ResourceKind::Conversations => "conversation.deleted",
-        ResourceKind::Containers => "container.deleted",
-    };
-    object! {"id": id, "object": object, "deleted": true}
-}
-
 impl ResourceStore {
     /// Performs an operation on the resources of the account.
     ///
@@ -142,8 +139,8 @@ impl ResourceStore {
                 let index = find(&resources, id)?;
                 let new = new_parts(kind, id, form, ids);
                 let json = match (kind, new.as_slice()) {
-                    (ResourceKind::Containers, [only]) => only.json.clone(),
-                    _ => list(new.iter()),
+                    (ResourceKind::Conversations, _) | (_, [] | [_, _, ..]) => list(new.iter()),
+                    (_, [only]) => only.json.clone(),
                 };
                 resources[index].parts.extend(new);
                 json
@@ -158,11 +155,42 @@ impl ResourceStore {
                 let (_, part) = resources[find(&resources, id)?].part(part)?;
                 return Ok(SuccessfulResponse::Content(FILE_TYPE, part.content.clone()));
             }
-            ResourceOperation::DeletePart(id, part) => {
+            ResourceOperation::DeletePart(id, part_id) => {
                 let thing = find(&resources, id)?;
-                let (index, _) = resources[thing].part(part)?;
+                let (index, _) = resources[thing].part(part_id)?;
                 resources[thing].parts.remove(index);
-                resources[thing].entry.json.clone()
+                match kind {
+                    ResourceKind::VectorStores => objects::removed_from_vector_store(part_id),
+                    _ => resources[thing].entry.json.clone(),
+                }
+            }
+            ResourceOperation::Complete(id) => {
+                let index = find(&resources, id)?;
+                let upload = &mut resources[index];
+                let (json, file) = objects::completed_upload(upload, &form.json, ids)?;
+                upload.entry.json = json.clone();
+                put(&mut resources, account, ResourceKind::Files, file);
+                json
+            }
+            ResourceOperation::Cancel(id) => {
+                let index = find(&resources, id)?;
+                let upload = &mut resources[index];
+                upload.entry.json = objects::with_status(&upload.entry.json, "cancelled");
+                upload.entry.json.clone()
+            }
+            ResourceOperation::Search(id) => {
+                objects::search_results(&resources[find(&resources, id)?], &form.json)
+            }
+            ResourceOperation::AddBatch(id) => {
+                let store = find(&resources, id)?;
+                let new = new_parts(kind, id, form, ids);
+                let batch = objects::file_batch(&ids.next("vsfb_"), id, new.len());
+                resources[store].parts.extend(new);
+                batch
+            }
+            ResourceOperation::GetBatch(id, batch) => {
+                let store = &resources[find(&resources, id)?];
+                objects::file_batch(batch, id, store.parts.len())
             }
         };
         Ok(SuccessfulResponse::Whole(json))
@@ -175,6 +203,25 @@ impl ResourceStore {
         let id = entry.id.clone();
         put(&mut self.lock(), account, ResourceKind::Containers, entry);
         id
+    }
+
+    /// Stores a chat completion with the messages of its request.
+    pub fn put_chat_completion(&self, account: &str, id: &str, json: JsonText, request: &Value) {
+        let entry = ResourceOrPart {
+            id: id.to_owned(),
+            json: objects::with_metadata(&json, request),
+            content: Bytes::new(),
+        };
+        let mut resources = self.lock();
+        put(
+            &mut resources,
+            account,
+            ResourceKind::ChatCompletions,
+            entry,
+        );
+        if let Some(stored) = resources.last_mut() {
+            stored.parts = objects::stored_messages(id, request);
+        }
     }
 
     /// Refuses a body that refers to a resource which the account does not have.
@@ -210,7 +257,9 @@ impl ResourceCreateBody {
             json: Value::Null,
             filename: filename.unwrap_or("upload").to_owned(),
             purpose: text(field("purpose")),
-            content: field("file").map_or_else(Bytes::new, Bytes::copy_from_slice),
+            content: field("file")
+                .or_else(|| field("data"))
+                .map_or_else(Bytes::new, Bytes::copy_from_slice),
         }
     }
 
@@ -222,148 +271,4 @@ impl ResourceCreateBody {
             content: Bytes::new(),
         }
     }
-}
-
-fn new_entry(
-    kind: ResourceKind,
-    form: ResourceCreateBody,
-    dialect: ApiDialect,
-    ids: &IdGenerator,
-) -> ResourceOrPart {
-    let created_at = clock::unix_seconds();
-    let (id, json) = match (kind, dialect) {
-        (ResourceKind::Files, ApiDialect::Messages) => {
-            let id = ids.next("file_");
-            let json = object! {
-                "id": id, "type": "file", "filename": form.filename,
-                "mime_type": "application/octet-stream", "size_bytes": form.content.len(),
-                "created_at": "2026-01-01T00:00:00Z", "downloadable": false,
-            };
-            (id, json)
-        }
-        (ResourceKind::Files, _) => {
-            let id = ids.next("file-");
-            let json = object! {
-                "id": id, "object": "file", "bytes": form.content.len(), "created_at": created_at,
-                "filename": form.filename, "purpose": form.purpose, "status": "processed",
-            };
-            (id, json)
-        }
-        (ResourceKind::Conversations, _) => {
-            let id = ids.next("conv_");
-            let metadata = form.json.get("metadata").cloned().unwrap_or_default();
-            let json = object! {
-                "id": id, "object": "conversation", "created_at": created_at, "metadata": metadata,
-            };
-            (id, json)
-        }
-        (ResourceKind::Containers, _) => {
-            let id = ids.next("cntr_");
-            let json = object! {
-                "id": id, "object": "container", "created_at": created_at, "status": "running",
-                "expires_after": object! {"anchor": "last_active_at", "minutes": 20_u64},
-                "last_active_at": created_at, "name": model_request::text_at(&form.json, "name"),
-            };
-            (id, json)
-        }
-    };
-    ResourceOrPart {
-        id,
-        json,
-        content: form.content,
-    }
-}
-
-fn new_parts(
-    kind: ResourceKind,
-    id: &str,
-    form: ResourceCreateBody,
-    ids: &IdGenerator,
-) -> Vec<ResourceOrPart> {
-    if kind == ResourceKind::Containers {
-        let part = ids.next("cfile_");
-        let json = object! {
-            "id": part, "object": "container.file", "container_id": id,
-            "created_at": clock::unix_seconds(), "bytes": form.content.len(),
-            "path": format!("/mnt/data/{}", form.filename), "source": "user",
-        };
-        return vec![ResourceOrPart {
-            id: part,
-            json,
-            content: form.content,
-        }];
-    }
-    let items = model_request::list_at(&form.json, "items").iter();
-    items
-        .map(|item| {
-            let id = ids.next("msg_");
-            let json = object! {
-                "id": id, "type": "message", "status": "completed",
-                "role": model_request::text_at(item, "role"),
-                "content": item.get("content").cloned().unwrap_or_default(),
-            };
-            ResourceOrPart {
-                id,
-                json,
-                content: Bytes::new(),
-            }
-        })
-        .collect()
-}
-
-fn list<'e>(entries: impl Iterator<Item = &'e ResourceOrPart>) -> JsonText {
-    let (ids, data): (Vec<&str>, Vec<&JsonText>) = entries
-        .map(|entry| (entry.id.as_str(), &entry.json))
-        .unzip();
-    object! {
-        "object": "list", "data": data,
-        "first_id": ids.first(), "last_id": ids.last(), "has_more": false,
-    }
-}
-
-fn unknown(kind: ResourceKind, id: &str) -> ApiError {
-    let what = match kind {
-        ResourceKind::Files => "File",
-        ResourceKind::Conversations => "Conversation",
-        ResourceKind::Containers => "Container",
-    };
-    ApiError::not_found(format!("No such {what} object: {id}"))
-}
-
-/// The resources that a body refers to. Independent of the gateway's search for ids, so that one tests the other.
-fn named(body: &Value) -> Vec<(ResourceKind, &str)> {
-    fn files<'b>(value: &'b Value, found: &mut Vec<(ResourceKind, &'b str)>) {
-        match value {
-            Value::Array(items) => items.iter().for_each(|item| files(item, found)),
-            Value::Object(members) => {
-                for (key, value) in members {
-                    match (key.as_str(), value) {
-                        ("file_id", Value::String(id)) => found.push((ResourceKind::Files, id)),
-                        ("file_ids", Value::Array(ids)) => {
-                            let ids = ids.iter().filter_map(Value::as_str);
-                            found.extend(ids.map(|id| (ResourceKind::Files, id)));
-                        }
-                        _ => files(value, found),
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    files(body, &mut found);
-    fn resource_id(value: &Value) -> Option<&str> {
-        value.get("id").unwrap_or(value).as_str()
-    }
-    let conversation = body.get("conversation").and_then(resource_id);
-    found.extend(conversation.map(|id| (ResourceKind::Conversations, id)));
-    let tools = model_request::list_at(body, "tools").iter();
-    let containers = tools.filter_map(|tool| tool.get("container")?.as_str());
-    let container = body.get("container").and_then(resource_id);
-    found.extend(
-        containers
-            .chain(container)
-            .map(|id| (ResourceKind::Containers, id)),
-    );
-    found
 }

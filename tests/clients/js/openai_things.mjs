@@ -1,11 +1,11 @@
-// Tests of files, conversations and containers with the OpenAI SDK.
+// Tests of files, uploads, conversations, containers and vector stores with the OpenAI SDK.
 
 import OpenAI, { toFile } from 'openai';
 import { LARGE, QUESTION, openaiClient } from './demo.mjs';
 import { all, contains, equal, proves, provesEach, thrown } from './runner.mjs';
 
 const client = openaiClient();
-const { containers, conversations, files, responses } = client;
+const { containers, conversations, files, responses, uploads, vectorStores } = client;
 const GROUP = 'openai things';
 const CONTENT = Buffer.from('\0headgate\r\n--\r\n');
 
@@ -38,6 +38,25 @@ proves(GROUP, 'a container holds files and runs code', async () => {
   const tools = [{ type: 'code_interpreter', container: container.id }];
   const response = await responses.create({ model: LARGE, input: QUESTION, tools });
   equal('container', response.output[0].container_id, container.id);
+});
+
+proves(GROUP, 'a vector store takes files and is searched', async () => {
+  const store = await vectorStores.create({ name: 'shelf' });
+  const file = await vectorStores.files.createAndPoll(store.id, { file_id: (await upload()).id });
+  equal('status', file.status, 'completed');
+  const found = await all(await vectorStores.search(store.id, { query: 'water' }));
+  equal('found', found.map((result) => result.file_id), [file.id]);
+  await vectorStores.delete(store.id);
+  await thrown(OpenAI.NotFoundError, () => vectorStores.retrieve(store.id));
+});
+
+proves(GROUP, 'an upload in parts becomes a file', async () => {
+  const made = await uploads.create({
+    filename: 'notes.bin', purpose: 'user_data', bytes: CONTENT.length, mime_type: 'text/plain',
+  });
+  const part = await uploads.parts.create(made.id, { data: await toFile(CONTENT, 'part') });
+  const { file } = await uploads.complete(made.id, { part_ids: [part.id] });
+  equal('content', await bytesOf(await files.content(file.id)), CONTENT);
 });
 
 provesEach(GROUP, 'what was never made here is not found', {

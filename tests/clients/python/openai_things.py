@@ -1,4 +1,4 @@
-"""Tests of files, conversations and containers with the OpenAI SDK."""
+"""Tests of files, uploads, conversations, containers, vector stores and stored chat completions with the OpenAI SDK."""
 
 import openai
 
@@ -60,10 +60,56 @@ def a_container_holds_files_and_runs_code():
     client.containers.delete(container.id)
 
 
+@case
+def an_upload_in_parts_becomes_a_file():
+    half = len(CONTENT) // 2
+    upload = client.uploads.create(filename="notes.bin", purpose="user_data", bytes=len(CONTENT), mime_type="text/plain")
+    parts = [client.uploads.parts.create(upload.id, data=data).id for data in (CONTENT[:half], CONTENT[half:])]
+    completed = client.uploads.complete(upload.id, part_ids=parts)
+    equal("status", completed.status, "completed")
+    equal("content", client.files.content(completed.file.id).read(), CONTENT)
+    cancelled = client.uploads.create(filename="notes.bin", purpose="user_data", bytes=1, mime_type="text/plain")
+    equal("cancelled", client.uploads.cancel(cancelled.id).status, "cancelled")
+
+
+@case
+def a_vector_store_is_filled_searched_and_used():
+    store = client.vector_stores.create(name="shelf")
+    contains("list", [listed.id for listed in client.vector_stores.list()], store.id)
+    file = client.vector_stores.files.create_and_poll(upload().id, vector_store_id=store.id)
+    equal("status", file.status, "completed")
+    batch = client.vector_stores.file_batches.create_and_poll(store.id, file_ids=[upload().id])
+    equal("batch", batch.status, "completed")
+    found = client.vector_stores.search(store.id, query="water")
+    contains("found", [result.file_id for result in found], file.id)
+    tool = {"type": "file_search", "vector_store_ids": [store.id]}
+    response = client.responses.create(model=LARGE, input=QUESTION, tools=[tool])
+    contains("text", response.output_text, QUESTION)
+    client.vector_stores.files.delete(file.id, vector_store_id=store.id)
+    client.vector_stores.delete(store.id)
+    raised(openai.NotFoundError, lambda: client.vector_stores.retrieve(store.id))
+
+
+@cases(whole=(False,), streamed=(True,))
+def a_chat_completion_is_stored_read_and_deleted(stream):
+    question = [{"role": "user", "content": QUESTION}]
+    made = client.chat.completions.create(model=LARGE, messages=question, store=True, stream=stream)
+    stored = [chunk.id for chunk in made][0] if stream else made.id
+    completions = client.chat.completions
+    contains("text", completions.retrieve(stored).choices[0].message.content, QUESTION)
+    equal("asked", [message.content for message in completions.messages.list(stored)], [QUESTION])
+    completions.update(stored, metadata={"topic": "water"})
+    completions.delete(stored)
+    raised(openai.NotFoundError, lambda: completions.retrieve(stored))
+
+
 @cases(
     file=(lambda: client.files.retrieve("file-never_made_here"), "file"),
     conversation=(lambda: client.conversations.retrieve("conv_never_made_here"), "conversation"),
     container=(lambda: client.containers.retrieve("cntr_never_made_here"), "container"),
+    upload=(lambda: client.uploads.cancel("upload_never_made_here"), "upload"),
+    vector_store=(lambda: client.vector_stores.retrieve("vs_never_made_here"), "vector store"),
+    chat_completion=(lambda: client.chat.completions.retrieve("chatcmpl-never_made_here"), "chat completion"),
 )
 def what_was_never_made_here_is_not_found(call, what):
     error = raised(openai.NotFoundError, call)

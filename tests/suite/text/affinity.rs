@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Binary content that includes line ends and delimiters.
 const CONTENT: &[u8] = b"\x00\xff\r\n--\r\n\"file_id\": \"x\"\n\r\n\x80";
 
-fn creates() -> [(&'static str, Request); 3] {
+fn creates() -> [(&'static str, Request); 5] {
     let json = |path, body: Value| Request::post(path, body.to_string());
     [
         (
@@ -25,24 +25,43 @@ fn creates() -> [(&'static str, Request); 3] {
             "/v1/containers",
             json("/v1/containers", json!({"name": "box"})),
         ),
+        (
+            "/v1/vector_stores",
+            json("/v1/vector_stores", json!({"name": "shelf"})),
+        ),
+        (
+            "/v1/uploads",
+            json(
+                "/v1/uploads",
+                json!({"purpose": "user_data", "filename": "a", "bytes": 1, "mime_type": "text/plain"}),
+            ),
+        ),
     ]
 }
 
-/// Requests with every method for a resource, the deletion last.
+/// Requests with every method for a resource, the one that ends it last.
 fn verbs(path: &str, id: &str) -> Vec<Request> {
     let at = |suffix: &str| format!("{path}/{id}{suffix}");
     let items = json!({"items": [{"type": "message", "role": "user", "content": "x"}]});
+    let part = |suffix: &str| form(&at(suffix), &[], CONTENT);
     let middle = match path {
+        // An upload is never read.
+        "/v1/uploads" => {
+            let cancel = Request::post(&at("/cancel"), "{}".to_owned());
+            return vec![part("/parts"), cancel];
+        }
+        "/v1/vector_stores" => vec![
+            Request::post(&at(""), json!({"name": "other"}).to_string()),
+            Request::post(&at("/search"), json!({"query": "x"}).to_string()),
+            Request::get(&at("/files")),
+        ],
         "/v1/files" => vec![Request::get(&at("/content"))],
         "/v1/conversations" => vec![
             Request::post(&at(""), json!({"metadata": {}}).to_string()),
             Request::post(&at("/items"), items.to_string()),
             Request::get(&at("/items?limit=5")),
         ],
-        _ => vec![
-            form(&at("/files"), &[], CONTENT),
-            Request::get(&at("/files")),
-        ],
+        _ => vec![part("/files"), Request::get(&at("/files"))],
     };
     let mut verbs = vec![Request::get(&at(""))];
     verbs.extend(middle);
@@ -56,11 +75,10 @@ async fn each_verb_on_each_id_goes_to_its_account_and_only_for_its_caller() {
     for (owner, home) in [(ANN, ACCOUNTS[0]), (BOB, ACCOUNTS[1])] {
         for (path, create) in creates() {
             let id = world.make(&create.key(owner)).await;
-            assert_eq!(
-                world.knowing(&format!("{path}/{id}")).await,
-                [home],
-                "{path}"
-            );
+            if path != "/v1/uploads" {
+                let knowing = world.knowing(&format!("{path}/{id}")).await;
+                assert_eq!(knowing, [home], "{path}");
+            }
             let never = verbs(path, "never-0123456789abcdef");
             for (verb, never) in verbs(path, &id).into_iter().zip(never) {
                 let before = world.count().await;
@@ -80,6 +98,9 @@ async fn each_verb_on_each_id_goes_to_its_account_and_only_for_its_caller() {
                     own.text()
                 );
                 assert_eq!(world.count().await, before + 1);
+            }
+            if path == "/v1/uploads" {
+                continue;
             }
             // A deleted id is forgotten: no provider receives another request for it.
             let before = world.count().await;
@@ -136,14 +157,19 @@ async fn a_request_goes_where_what_it_names_was_made() {
     for (_, create) in creates() {
         ids.push(world.make(&create.key(ANN)).await);
     }
-    let [file, conversation, container] = &ids[..] else {
+    let [file, conversation, container, vector_store, _] = &ids[..] else {
         unreachable!()
     };
-    let bodies = |file: &str, conversation: &str, container: &str| {
+    let bodies = |file: &str, conversation: &str, container: &str, vector_store: &str| {
         let with_file =
             json!([{"role": "user", "content": [{"type": "input_file", "file_id": file}]}]);
         let tool = |container: Value| json!([{"type": "code_interpreter", "container": container}]);
+        let search = json!([{"type": "file_search", "vector_store_ids": [vector_store]}]);
         [
+            (
+                "tools.0.vector_store_ids.0",
+                json!({"input": "x", "tools": search}),
+            ),
             (
                 "conversation",
                 json!({"input": "x", "conversation": conversation}),
@@ -163,9 +189,10 @@ async fn a_request_goes_where_what_it_names_was_made() {
             ),
         ]
     };
-    let never = bodies("file-never", "conv_never", "cntr_never");
-    for ((at, mut body), (_, mut never)) in
-        bodies(file, conversation, container).into_iter().zip(never)
+    let never = bodies("file-never", "conv_never", "cntr_never", "vs_never");
+    for ((at, mut body), (_, mut never)) in bodies(file, conversation, container, vector_store)
+        .into_iter()
+        .zip(never)
     {
         body["model"] = "demo-large".into();
         never["model"] = "demo-large".into();

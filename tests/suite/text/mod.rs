@@ -15,6 +15,7 @@ mod rewrite;
 mod schemas;
 mod sealed_content;
 mod shipped_protocols;
+mod stored_objects;
 mod stream_ends;
 mod streams;
 mod token_kinds;

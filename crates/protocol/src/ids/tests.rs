@@ -57,6 +57,14 @@ fn ids_are_found_wherever_a_request_may_name_them() {
             "tools.0.environment.file_ids.0=f",
         ),
         (
+            json!({"tools": [{"type": "file_search", "vector_store_ids": ["v"]}]}),
+            "tools.0.vector_store_ids.0=v",
+        ),
+        (
+            json!({"files": [{"file_id": "f", "attributes": {"a": 1}}]}),
+            "files.0.file_id=f",
+        ),
+        (
             json!({"tools": [{"type": "image_generation", "input_image_mask": {"file_id": "f"}}]}),
             "tools.0.input_image_mask.file_id=f",
         ),
@@ -107,7 +115,7 @@ fn ids_are_found_wherever_a_request_may_name_them() {
 fn the_field_decides_which_resource_an_id_names() {
     let body =
         br#"{"previous_response_id":"r","conversation":{"id":"v"},"container":"c","file_ids":["f"],
-        "tools":[{"container":"c"},{"container":{"file_ids":["f"]}}],
+        "tools":[{"container":"c"},{"container":{"file_ids":["f"]}},{"vector_store_ids":["s"]}],
         "input":[{"content":[{"type":"input_file","file_id":"f"}]}]}"#;
     let document = JsonDocument::parse(body.to_vec().into(), &JsonLimits::default()).unwrap();
     for ReferencedId { id, kind, at } in named_in_body(&document) {
@@ -115,6 +123,7 @@ fn the_field_decides_which_resource_an_id_names() {
             "r" => ResourceIdKind::Response,
             "v" => ResourceIdKind::Conversation,
             "c" => ResourceIdKind::Container,
+            "s" => ResourceIdKind::VectorStore,
             _ => ResourceIdKind::File,
         };
         assert_eq!(kind, wanted, "{at}");
@@ -124,6 +133,9 @@ fn the_field_decides_which_resource_an_id_names() {
         ("/v1/containers/x/files", ResourceIdKind::Container),
         ("/v1/files", ResourceIdKind::File),
         ("/v1/conversations/x", ResourceIdKind::Conversation),
+        ("/v1/uploads/x/complete", ResourceIdKind::Upload),
+        ("/v1/vector_stores/x/files/y", ResourceIdKind::VectorStore),
+        ("/v1/chat/completions/x", ResourceIdKind::ChatCompletion),
         ("/elsewhere/x", ResourceIdKind::Other),
     ] {
         assert_eq!(ResourceIdKind::from_path(path), kind, "{path}");
@@ -174,7 +186,14 @@ fn made(own: Option<&str>, others: &[&str]) -> CreatedIds {
     CreatedIds {
         own: own.map(str::to_owned),
         others: others.iter().map(|id| (*id).to_owned()).collect(),
-        sealed: Vec::new(),
+        ..CreatedIds::default()
+    }
+}
+
+fn made_chat_completion(id: &str) -> CreatedIds {
+    CreatedIds {
+        chat_completion: Some(id.to_owned()),
+        ..CreatedIds::default()
     }
 }
 
@@ -199,7 +218,15 @@ fn answers_give_their_own_id_and_those_of_what_came_with_them() {
         ),
         (
             json!({"id": "x", "object": "chat.completion"}),
-            made(None, &[]),
+            made_chat_completion("x"),
+        ),
+        (
+            json!({"id": "u", "object": "upload", "status": "completed", "file": {"id": "f", "object": "file"}}),
+            made(Some("u"), &["f"]),
+        ),
+        (
+            json!({"id": "u", "object": "upload", "status": "pending", "file": null}),
+            made(Some("u"), &[]),
         ),
         (
             json!({"object": "list", "data": [{"id": "f"}]}),
@@ -308,6 +335,12 @@ fn events_give_ids_by_what_they_are() {
             json!({"content_block": {"type": "code_execution_tool_result",
                 "content": {"content": [{"file_id": "f"}]}}}),
             made(None, &["f"]),
+        ),
+        (
+            Protocol::Chat,
+            "",
+            json!({"id": "x", "object": "chat.completion.chunk", "choices": []}),
+            made_chat_completion("x"),
         ),
         (
             Protocol::Chat,

@@ -14,6 +14,7 @@ use super::descriptor::{
 use crate::conversation::{
     ConversationShape, ResponseMessages, StreamMessageCollector, StreamedPartKind, number, text,
 };
+use crate::ids::{IdEvent, IdObjectForm};
 use crate::json::edit::JsonEdits;
 use crate::json::{DocumentNode, JsonDocument};
 use crate::rate_limit_headers::{CallerRateLimitHeaderFormat, ResetFormat};
@@ -81,7 +82,11 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         is_optional_in_streams: true,
     },
     models: MODELS,
-    id_events: &[],
+    id_events: &[IdEvent {
+        name: "",
+        member: "id",
+        form: IdObjectForm::ChatCompletionId,
+    }],
     sealed_content: None,
     conversation: Some(ConversationShape {
         tools: "tools",
