@@ -1,6 +1,7 @@
-//! `list_models`: replies with the models that the caller may use, in the format of the caller's protocol.
+//! `list_models`: replies with the models that the caller may use, in the format of the caller's protocol or of the Codex CLI.
 
 use crate::channel_listings::{ChannelListings, ProviderModel};
+use bytes::Bytes;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::{Model, ModelProperties};
@@ -15,7 +16,7 @@ use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterAction, HookResult, LocalReply};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::model_list::{ListedModel, PageQuery};
+use headgate_protocol::model_list::{ListedModel, PageQuery, codex_list, is_for_codex};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "list_models",
-    summary: "Replies with the models this caller may use, or with the model `{id}`; in the format of the messages protocol if its version header is sent.",
+    summary: "Replies with the models this caller may use, or with the model `{id}`; in the format of the messages protocol if its version header is sent, and in that of the Codex CLI if its version is in the query.",
     side: ChainSide::Request,
     placement: FilterChainRules {
         needs: &[FilterPrerequisite::Caller],
@@ -34,11 +35,15 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     settings: Some(settings_schema::<ListModelsConfig>),
     bare: true,
     build: |settings, context| {
-        let ListModelsConfig { version_header } = read_settings_or_default(settings)?;
+        let ListModelsConfig {
+            version_header,
+            codex_instructions,
+        } = read_settings_or_default(settings)?;
         Ok(Arc::new(ListModelsFilter {
             catalog: context.catalog.clone(),
             listings: context.features.get::<ChannelListings>(),
             version_header: version_header.to_ascii_lowercase(),
+            codex_instructions,
         }))
     },
 };
@@ -49,6 +54,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 struct ListModelsConfig {
     /// Name of the header that identifies callers of the messages protocol. Default: anthropic-version.
     version_header: String,
+    /// System prompt of all models in the list for the Codex CLI, which then uses it in place of its own. Default: none, and that
+    /// list is empty, so that Codex uses its own prompt for each model that it is told to use.
+    codex_instructions: Option<String>,
 }
 
 /// What a channel's provider lists.
@@ -58,12 +66,14 @@ struct ListModelsFilter {
     catalog: Arc<Catalog>,
     listings: Arc<ChannelListings>,
     version_header: String,
+    codex_instructions: Option<String>,
 }
 
 impl Default for ListModelsConfig {
     fn default() -> Self {
         Self {
             version_header: "anthropic-version".into(),
+            codex_instructions: None,
         }
     }
 }
@@ -76,6 +86,12 @@ impl Filter for ListModelsFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         if request.headers.contains_key(&self.version_header) {
             request.protocol = Protocol::find_versioned();
+        }
+        if is_codex(request) {
+            request.protocol = only_protocol(request);
+            if self.codex_instructions.is_none() {
+                return HookResult::Ready(reply_with(codex_list(&[], None)));
+            }
         }
         let channels = self.listing_channels();
         let (Some(subrequests), false, None) = (
@@ -102,14 +118,7 @@ impl ListModelsFilter {
         request: &RequestView,
         listed: &[ChannelModels],
     ) -> Result<FilterAction, Fault> {
-        let body = self.render(request, listed)?;
-        let content_type = HeaderValue::from_static("application/json");
-        Ok(LocalReply {
-            status: StatusCode::OK,
-            headers: HeaderMap::from_iter([(header::CONTENT_TYPE, content_type)]),
-            body,
-        }
-        .into())
+        reply_with(self.render(request, listed)?)
     }
 
     /// The channels whose patterns can name what their providers list.
@@ -131,7 +140,11 @@ impl ListModelsFilter {
         listed: &[ChannelModels],
     ) -> Vec<ListedModel> {
         let mut entries = Vec::new();
-        for pattern in self.catalog.by_pattern().patterns() {
+        let only = only_protocol(request);
+        let is_served =
+            |channel: &Channel| only.is_none_or(|only| channel.protocols.contains(&only));
+        let patterns = self.catalog.by_pattern().patterns().iter();
+        for pattern in patterns.filter(|pattern| is_served(&pattern.channel)) {
             let channel = &pattern.channel;
             let of_channel = listed.iter().find(|(one, _)| one.name == channel.name);
             for listed in of_channel.iter().flat_map(|(_, names)| names.iter()) {
@@ -148,24 +161,26 @@ impl ListModelsFilter {
         entries
     }
 
-    fn render(
-        &self,
-        request: &RequestView,
-        listed: &[ChannelModels],
-    ) -> Result<bytes::Bytes, Fault> {
+    fn render(&self, request: &RequestView, listed: &[ChannelModels]) -> Result<Bytes, Fault> {
         let format = &Protocol::descriptor_for(request.protocol).models;
         let may_use = |model: &Model| {
             let caller = request.caller.as_ref();
             caller.is_none_or(|caller| caller.may_use_model(&model.name))
         };
         let Some(id) = request.param("id") else {
-            let usable = self.catalog.models().filter(|model| may_use(model));
+            let only = only_protocol(request);
+            let is_served = |model: &Model| only.is_none_or(|only| model.supports(only));
+            let usable = self.catalog.models();
+            let usable = usable.filter(|model| may_use(model) && is_served(model));
             let usable = usable.map(|model| entry(&model.name, &model.properties));
             let mut entries: Vec<ListedModel> = usable.collect();
             entries.extend(self.models_by_pattern(request, listed));
             // The sort is stable, so that the entry of a model that the configuration names stays.
             entries.sort_by(|one, other| one.id.cmp(&other.id));
             entries.dedup_by(|other, one| one.id == other.id);
+            if is_codex(request) {
+                return Ok(codex_list(&entries, self.codex_instructions.as_deref()));
+            }
             let page = PageQuery::from_query(request.query.as_deref().unwrap_or_default());
             return Ok((format.list)(&entries, &page));
         };
@@ -180,6 +195,27 @@ impl ListModelsFilter {
                 .param("model")
             })
     }
+}
+
+/// Whether the request is for the list of the Codex CLI.
+fn is_codex(request: &RequestView) -> bool {
+    let query = request.query.as_deref();
+    request.param("id").is_none() && query.is_some_and(is_for_codex)
+}
+
+/// The protocol that listed models must have: the Codex CLI has no other one than that of stored responses.
+fn only_protocol(request: &RequestView) -> Option<Protocol> {
+    is_codex(request).then(Protocol::find_storing).flatten()
+}
+
+fn reply_with(body: Bytes) -> Result<FilterAction, Fault> {
+    let content_type = HeaderValue::from_static("application/json");
+    Ok(LocalReply {
+        status: StatusCode::OK,
+        headers: HeaderMap::from_iter([(header::CONTENT_TYPE, content_type)]),
+        body,
+    }
+    .into())
 }
 
 /// Whether the caller sees the model: a private one only if it is named by more than the pattern of the channel.

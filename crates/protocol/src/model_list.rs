@@ -1,7 +1,10 @@
 //! Responses to GET /v1/models, in the format of each protocol.
 
+mod codex;
 #[cfg(test)]
 mod tests;
+
+pub use codex::{codex_list, is_for_codex};
 
 use bytes::Bytes;
 use serde::Serialize;

@@ -1,7 +1,8 @@
 //! End-to-end tests of protocols that only `routes.yaml` declares: embeddings, and an API like chat with errors of its own.
 
 use crate::harness::config::{self, channel};
-use crate::harness::{Gateway, PROTOCOLS, Request, Simulator};
+use crate::harness::gateway::folder_with_schemas;
+use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, Simulator};
 use serde_json::{Value, json};
 
 const EMBEDDINGS: &str = "/v1/embeddings";
@@ -206,4 +207,37 @@ async fn built_in_protocols_are_served_beside_declared_ones() {
         let answer = gateway.ask(&Request::ask(protocol)).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
     }
+}
+
+#[tokio::test]
+async fn the_ten_lines_of_the_documentation_serve_the_newest_endpoint() {
+    let body = r#"{"verdict":"open","usage":{"tokens_read":7,"tokens_written":3}}"#;
+    let length = body.len();
+    let response = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    let provider = ScriptedProvider::answering(response).await;
+    let page = include_str!("../../../docs/endpoints/declared.md");
+    let (_, block) = page.split_once("```yaml\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    assert!(block.lines().count() <= 10, "{block}");
+    let block = block
+        .replace("https://api.provider.example/v1", &provider.url())
+        .replace("${KEY}", "sk-judge");
+    let standard = config::standard(&provider.url());
+    let [server, callers] = ["server", "callers"].map(|key| standard[key].to_string());
+    let config = format!("server: {server}\ncallers: {callers}\n{block}");
+    let gateway = Gateway::start_in(folder_with_schemas(), &config).await;
+    let body = r#"{"model": "judge", "question": "open?"}"#;
+    let answer = gateway.ask(&Request::post("/v1/decisions", body)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let sent = provider.requests().pop().unwrap();
+    assert!(
+        sent.starts_with("POST /v1/decisions ")
+            && sent.contains(r#"{"model": "judge-1", "question"#),
+        "{sent}"
+    );
+    let line = gateway.log_of(&answer).await;
+    let tokens = [&line["input_tokens"], &line["output_tokens"]];
+    assert_eq!(tokens, [&json!(7), &json!(3)], "{line}");
 }

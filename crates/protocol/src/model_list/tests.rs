@@ -89,3 +89,37 @@ fn messages_lists_have_pages() {
         assert_eq!(list["last_id"].as_str(), ids.last().copied(), "{query}");
     }
 }
+
+#[test]
+fn the_list_of_codex_has_models_only_with_instructions() {
+    let all = entries();
+    assert_eq!(value(codex_list(&all, None)), json!({"models": []}));
+    let list = value(codex_list(&all, Some("Be brief.")));
+    let models = list["models"].as_array().unwrap();
+    let names: Vec<_> = models
+        .iter()
+        .map(|model| [&model["slug"], &model["display_name"], &model["priority"]])
+        .collect();
+    assert_eq!(
+        json!(names),
+        json!([
+            ["a", "Model A", 0],
+            ["b", "b", 1],
+            ["c/d", "c/d", 2],
+            ["e", "e", 3]
+        ])
+    );
+    for model in models {
+        assert_eq!(model["base_instructions"], "Be brief.");
+        assert_eq!(model["supported_reasoning_levels"], json!([]));
+    }
+    for (query, expected) in [
+        ("client_version=0.171.0", true),
+        ("a=b&client_version=", true),
+        ("client_versions=1", false),
+        ("a=client_version", false),
+        ("", false),
+    ] {
+        assert_eq!(is_for_codex(query), expected, "{query}");
+    }
+}
