@@ -34,6 +34,22 @@ pub struct ChannelDraftSettings {
     pub requests_per_minute: Option<u64>,
     pub tokens_per_minute: Option<u64>,
     pub health: HealthDraft,
+    /// The name that the source has for the account.
+    pub id: Option<String>,
+    /// An expression over requests that the channel is for.
+    pub condition: Option<String>,
+    /// Values of members that a request lacks, by their pointers, as routes.yaml has them.
+    pub defaults: Vec<(String, String)>,
+    /// Members that are removed from requests.
+    pub removals: Vec<FieldRemoval>,
+}
+
+/// Members of the body that are removed, by their pointers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldRemoval {
+    /// How the provider's names of these models begin; none for all.
+    pub models: &'static [&'static str],
+    pub fields: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,6 +101,10 @@ impl ChannelDraftSettings {
             requests_per_minute: None,
             tokens_per_minute: None,
             health: HealthDraft::default(),
+            id: None,
+            condition: None,
+            defaults: Vec::new(),
+            removals: Vec::new(),
         }
     }
 }

@@ -1,11 +1,18 @@
 //! Reads a config.yaml of LiteLLM.
 
+mod account_url;
+mod body_edits;
 mod deployment;
 mod deployment_options;
 mod deployments;
 mod fallbacks;
 mod global_settings;
+mod model_api;
+mod pass_through;
 mod providers;
+mod section_reader;
+mod store_settings;
+mod tags;
 mod unsupported;
 
 use super::Conversion;
@@ -13,9 +20,10 @@ use super::channel_draft::{ChannelDraft, ChannelDraftSettings, MaybeSecretValue,
 use super::naming::{is_variable, literal};
 use super::routes_draft::RoutesDraft;
 use super::source_settings::SourceSettingsTracker;
+pub use account_url::is_base_url;
 use deployment::Deployment;
 pub use deployment_options::header;
-pub use deployments::{is_base_url, other_api};
+pub use deployments::other_api;
 use global_settings::GlobalSettings;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -34,9 +42,11 @@ pub fn read(config: &Value) -> Result<Conversion, String> {
     let mut settings = SourceSettingsTracker::from_file(config);
     let global = GlobalSettings::read(config, &mut settings);
     let deployments = deployments::read(&config["model_list"], &global, &mut settings);
+    let of_deployments = deployment_options::max_attempts(&config["model_list"], &mut settings);
     let mut channels = grouped(deployments);
     add_aliases(config, &mut channels, &mut settings);
     let fallbacks = fallbacks::read(&global.fallbacks, &channels, &mut settings);
+    let pass_through = pass_through::read(config, &mut channels, &mut settings);
     name_all(&mut channels, &mut settings);
     unsupported::remark(&mut settings);
     settings.remark_unread(|path| match path.starts_with("model_list") {
@@ -49,9 +59,13 @@ pub fn read(config: &Value) -> Result<Conversion, String> {
         key_digest: global.key_digest,
         channels,
         fallbacks,
-        max_attempts: global.max_attempts,
+        max_attempts: global.max_attempts.or(of_deployments),
         cache: global.cache,
         redis: global.redis,
+        pass_through,
+        has_traces: global.has_traces,
+        refuses_tags: global.refuses_tags,
+        restores_model: true,
         short_paths: true,
     };
     Ok(Conversion { routes, settings })
@@ -70,6 +84,7 @@ fn grouped(deployments: Vec<Deployment>) -> Vec<ChannelDraft> {
             || settings.requests_per_minute.is_some()
             || settings.tokens_per_minute.is_some();
         let account = account_key(settings);
+        let removals = settings.removals.clone();
         let serving = served
             .entry((account.clone(), deployment.group.clone()))
             .or_default();
@@ -79,7 +94,10 @@ fn grouped(deployments: Vec<Deployment>) -> Vec<ChannelDraft> {
             _ => {
                 let at = channels.len();
                 channels.push(ChannelDraft {
-                    name: deployment.provider.to_owned(),
+                    name: match &deployment.settings.id {
+                        Some(id) => id.clone(),
+                        None => deployment.provider.to_owned(),
+                    },
                     settings: deployment.settings,
                     models: Default::default(),
                     prices: Default::default(),
@@ -93,6 +111,11 @@ fn grouped(deployments: Vec<Deployment>) -> Vec<ChannelDraft> {
         };
         *serving += usize::from(!has_limits);
         let channel = &mut channels[at];
+        for removal in removals {
+            if !channel.settings.removals.contains(&removal) {
+                channel.settings.removals.push(removal);
+            }
+        }
         if !deployment.prices.is_empty() {
             let prices = deployment.prices;
             channel.prices.insert(deployment.group.clone(), prices);
@@ -108,6 +131,10 @@ fn grouped(deployments: Vec<Deployment>) -> Vec<ChannelDraft> {
 /// A text that equal settings share, wherever their secrets are in the file.
 fn account_key(settings: &ChannelDraftSettings) -> String {
     let mut settings = settings.clone();
+    // Those for kinds of models are of no account.
+    settings
+        .removals
+        .retain(|removal| removal.models.is_empty());
     let credentials = settings.credentials.iter_mut().map(|one| &mut one.value);
     let headers = settings.headers.iter_mut().map(|(_, value)| value);
     for value in credentials.chain(headers) {

@@ -65,6 +65,10 @@ pub fn read(export: Value) -> Result<Conversion, String> {
         max_attempts: None,
         cache: None,
         redis: None,
+        pass_through: Vec::new(),
+        has_traces: false,
+        refuses_tags: false,
+        restores_model: false,
         short_paths: false,
     };
     Ok(Conversion { routes, settings })

@@ -18,8 +18,22 @@ pub struct RoutesDraft {
     pub max_attempts: Option<u64>,
     pub cache: Option<CacheDraft>,
     pub redis: Option<RedisDraft>,
+    /// Paths that are passed on as they are, each to a channel with a protocol of its own.
+    pub pass_through: Vec<PassThroughDraft>,
+    /// Whether traces are exported to a collector.
+    pub has_traces: bool,
+    /// Whether requests with tags in their metadata are refused.
+    pub refuses_tags: bool,
+    /// Whether responses have the name of the model that the caller requested.
+    pub restores_model: bool,
     /// Whether callers may leave `/v1` out of paths.
     pub short_paths: bool,
+}
+
+/// A path whose requests, and those below it, are passed on as they are.
+pub struct PassThroughDraft {
+    pub protocol: &'static str,
+    pub path: String,
 }
 
 /// A response cache.

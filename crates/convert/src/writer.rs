@@ -1,5 +1,6 @@
 //! Writes a draft as routes.yaml, with the remarks on its source as comments.
 
+mod body_steps;
 mod channels;
 mod remarks;
 mod routes;
@@ -20,6 +21,11 @@ pub fn write(routes: &RoutesDraft, settings: &SourceSettingsTracker) -> String {
     text.push_str("# Each comment names a setting of that file by its path. Check the result with `headgate check`. Editors complete its keys\n# by the first line, once `headgate schema > schemas/routes.schema.json` has written that file.\n\n");
     if let Some(redis) = &routes.redis {
         text.push_str(&state(redis));
+    }
+    if routes.has_traces {
+        text.push_str(
+            "tracing:\n  endpoint: ${OTEL_EXPORTER_OTLP_ENDPOINT:-http://127.0.0.1:4318}\n\n",
+        );
     }
     text.push_str(&callers(routes));
     let (of_channels, others) = remarks_by_channel(&routes.channels, settings);

@@ -13,6 +13,17 @@ pub fn scalar(text: &str) -> String {
     }
 }
 
+/// A JSON value as one of YAML, in one line, and with no variables in its texts.
+pub fn json_value(value: &serde_json::Value) -> String {
+    let json = value.to_string().replace('$', "$$");
+    // Outside of texts JSON is ASCII.
+    let characters = json.chars().map(|c| match c.is_ascii() && c != '\u{7f}' {
+        true => c.to_string(),
+        false => format!("\\U{:08X}", u32::from(c)),
+    });
+    characters.collect()
+}
+
 /// Lines of a comment that begin with `indent` spaces; further lines of the text are indented by two more.
 pub fn comment(indent: usize, text: &str) -> String {
     let margin = format!("{:indent$}# ", "");

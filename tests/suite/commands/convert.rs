@@ -120,17 +120,13 @@ async fn fallbacks_of_a_litellm_config_are_used_in_their_order() {
     let end = convert("litellm", &fixture("litellm_fallbacks.yaml"));
     assert_eq!(end.code, 1, "{}", end.stderr);
     for words in [
-        "litellm_settings: 2 of 3 settings have a counterpart (66 %)",
+        "litellm_settings: 3 of 3 settings have a counterpart (100 %)",
         "model_list: 12 of 15 settings have a counterpart (80 %)",
     ] {
         assert!(end.stderr.contains(words), "{}", end.stderr);
     }
-    for words in [
-        "no counterpart: model_list[3]\n",
-        "no counterpart: litellm_settings.drop_params\n",
-    ] {
-        assert!(end.stdout.contains(words), "{}", end.stdout);
-    }
+    let words = "no counterpart: model_list[3]\n";
+    assert!(end.stdout.contains(words), "{}", end.stdout);
     assert!(!end.stdout.contains("sk-literal"), "{}", end.stdout);
     let values = [
         ("${CONVERT_FIRST_BASE}", simulator.url_obeying("status=503")),
@@ -157,6 +153,47 @@ async fn fallbacks_of_a_litellm_config_are_used_in_their_order() {
             expected("", SECRETS[2], "sim-small-2026-08"),
         ]
     );
+}
+
+#[tokio::test]
+async fn a_litellm_config_with_tags_and_defaults_sends_the_same_bodies() {
+    let simulator = Simulator::start().await;
+    let end = convert("litellm", &fixture("litellm_bodies.yaml"));
+    assert_eq!(end.code, 0, "{}", end.stderr);
+    let url = simulator.url();
+    let values = [
+        ("${CONVERT_FIRST_BASE}", url.as_str()),
+        ("${CONVERT_FIRST_KEY}", SECRETS[0]),
+        ("${CONVERT_SECOND_KEY}", SECRETS[1]),
+    ];
+    let gateway = gateway_with(&end.stdout, &values).await;
+    let large = json!({"model": "large", "user": "u", "seed": 1,
+        "messages": [{"role": "user", "content": "Hello"}]});
+    let green = ("sim-other-2026-05", Some("u"), Value::Null);
+    for (tags, (model, user, temperature)) in [
+        (Some("red, blue"), ("sim-large-2026-08", None, json!(0.5))),
+        (Some("green"), green.clone()),
+        (None, green),
+    ] {
+        let mut request = Request::post("/v1/chat/completions", large.to_string());
+        if let Some(tags) = tags {
+            request = request.header("x-litellm-tags", tags);
+        }
+        let response = gateway.ask(&request).await;
+        assert_eq!(response.status, 200, "{tags:?} {}", response.text());
+        let sent: Value = serde_json::from_slice(&simulator.last_body().await).unwrap();
+        assert_eq!(sent["model"], model, "{tags:?}");
+        assert_eq!(sent["user"].as_str(), user, "{tags:?} {sent}");
+        assert_eq!(sent["temperature"], temperature, "{tags:?} {sent}");
+    }
+    let vectors = json!({"model": "vectors", "input": "a gate"});
+    let request = Request::post("/embeddings", vectors.to_string());
+    let response = gateway.ask(&request).await;
+    assert_eq!(response.status, 200, "{}", response.text());
+    let mut tagged = large;
+    tagged["metadata"] = json!({"tags": ["blue"]});
+    let request = Request::post("/v1/chat/completions", tagged.to_string());
+    assert_eq!(gateway.ask(&request).await.status, 400);
 }
 
 #[tokio::test]

@@ -15,3 +15,9 @@ pub struct Deployment {
     /// `order`: lower ones are used first.
     pub order: Option<u64>,
 }
+
+/// Why an entry is no channel, and what to do instead.
+pub struct DeploymentRejection {
+    pub why: String,
+    pub instead: &'static str,
+}

@@ -38,6 +38,24 @@ pub fn weight_scale(entries: &[Value]) -> f64 {
     }
 }
 
+/// Maximum attempts of a route, from the retries of its deployments.
+pub fn max_attempts(entries: &Value, settings: &mut SourceSettingsTracker) -> Option<u64> {
+    const NOTE: &str = "attempts are counted for a route: the largest of these numbers, and one more, on other credentials and channels only";
+    let mut most = None;
+    for (at, entry) in entries.as_array().into_iter().flatten().enumerate() {
+        for key in ["max_retries", "num_retries"] {
+            let retries = scalars::number(&entry["litellm_params"][key]);
+            let Some(retries) = retries.filter(|count| (0.0..31.0).contains(count)) else {
+                continue;
+            };
+            let path = format!("model_list[{at}].litellm_params.{key}");
+            settings.converted_with_note(&path, NOTE);
+            most = most.max(Some(retries as u64 + 1));
+        }
+    }
+    most
+}
+
 /// Reads limits, timeouts, weights, headers and prices of an entry.
 pub fn read(
     entry: &Value,
@@ -91,6 +109,11 @@ pub fn read(
     if let Some(order) = scalars::number(&params["order"]).filter(|order| *order >= 0.0) {
         deployment.order = Some(order as u64);
         settings.converted(&at("order"));
+    }
+    if let Some(id) = scalars::text(&entry["model_info"]["id"]) {
+        channel.id = Some(id);
+        let path = format!("{path}.model_info.id");
+        settings.converted_with_note(&path, "logs and metrics have it as the name of the channel");
     }
     read_headers(params, &at, deployment, settings);
     read_prices(entry, deployment, settings);

@@ -1,23 +1,20 @@
 //! `model_list` of a LiteLLM configuration: each entry is a model at a provider.
 
-use super::deployment::Deployment;
+use super::account_url::{AccountUrl, account_url, bedrock_model};
+use super::deployment::{Deployment, DeploymentRejection};
 use super::global_settings::GlobalSettings;
+use super::model_api::{ModelApi, model_api};
 use super::providers::{LitellmProvider, provider_for_model};
-use super::{VARIABLE, deployment_options, expanded, secret};
+use super::{body_edits, deployment_options, secret, tags};
 use crate::channel_draft::{ChannelDraftSettings, CredentialDraft, HealthDraft, MaybeSecretValue};
 use crate::naming::{is_model_name, literal};
 use crate::scalars;
 use crate::source_settings::SourceSettingsTracker;
-use http::Uri;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Why an entry is no channel, and what to do instead.
-struct DeploymentRejection {
-    why: String,
-    instead: &'static str,
-}
-
+/// What the channel of a deployment with a dated version lacks.
+const DATED_NOTE: &str = "the channel uses Azure's dated API, which has the deployment in the path and no /v1/responses; for Azure's v1 API, write /openai/v1 in place of /openai/deployments/… and add `responses` to `protocols`";
 /// What `unpriced: allow` in the result means.
 const PATTERN_NOTE: &str = "the channel serves every model that the pattern matches, at any price, as LiteLLM does; with `prices` and without `unpriced: allow` it serves only models that have a price";
 
@@ -35,12 +32,16 @@ pub fn read(
         match read_one(&path, entry, global, settings) {
             Ok(mut deployment) => {
                 deployment_options::read(entry, scale, &mut deployment, settings);
+                body_edits::read(entry, global.drops_params, &mut deployment, settings);
                 deployments.push(deployment);
             }
             Err(DeploymentRejection { why, instead }) => settings.unconverted(&path, &why, instead),
         }
     }
     set_tiers(&mut deployments);
+    if global.has_tags {
+        tags::read(entries, &mut deployments, settings);
+    }
     deployments
 }
 
@@ -70,23 +71,15 @@ fn read_one(
         let why = format!("Headgate does not speak the protocol of the provider of `{provider}`, or this command does not know the provider");
         unusable(why, "if the provider has an OpenAI-compatible URL, add a channel with it and `protocols: [chat]`")
     })?;
-    if !is_model_name(group) || !is_model_name(own) {
+    let own = own_name(provider, own)?;
+    if !is_model_name(group) || !is_model_name(&own) {
         let why = "the model has no name, or one that is too long or has control characters".into();
         return Err(unusable(why, "write the channel by hand"));
     }
-    if let Some(api) = other_api(own, entry["model_info"]["mode"].as_str()) {
-        let why = format!("the model is one of an API that Headgate does not serve ({api})");
-        return Err(unusable(
-            why,
-            "let callers send these requests to the provider",
-        ));
-    }
-    let (base_url, is_official) = base_url(provider, params)?;
-    let mut protocols = provider.protocols.to_vec();
-    if provider.prefix == "openai" && is_official {
-        protocols.push("responses");
-    }
-    let mut channel = ChannelDraftSettings::new(base_url, protocols);
+    let url = account_url(provider, params, global.probe_ms.is_some())?;
+    let api = model_api(&own, entry["model_info"]["mode"].as_str());
+    let protocols = protocols(provider, &api, &url)?;
+    let mut channel = ChannelDraftSettings::new(url.text, protocols);
     let at = |key: &str| format!("{path}.litellm_params.{key}");
     channel
         .credentials
@@ -105,70 +98,72 @@ fn read_one(
     for key in ["api_base", "base_url", "api_key", "custom_llm_provider"] {
         settings.converted(&at(key));
     }
-    match provider.note {
-        Some(note) => settings.converted_with_note(&at("model"), note),
-        None => settings.converted(&at("model")),
+    settings.converted(&at("model"));
+    if let Some(note) = provider.note.filter(|_| !url.is_dated) {
+        settings.note(&at("model"), note);
+    }
+    if url.is_dated {
+        settings.converted_with_note(&at("api_version"), DATED_NOTE);
+    }
+    if provider.prefix == "bedrock" {
+        settings.converted(&at("aws_region_name"));
     }
     Ok(Deployment {
         path: path.to_owned(),
         group: group.to_owned(),
         provider: provider.prefix,
-        channel_model: literal(own),
+        channel_model: literal(&own),
         settings: channel,
         prices: Vec::new(),
         order: None,
     })
 }
 
-/// The base URL, and whether it is that of the provider itself.
-fn base_url(
-    provider: &LitellmProvider,
-    params: &Value,
-) -> Result<(String, bool), DeploymentRejection> {
-    let given = params["api_base"].as_str().or(params["base_url"].as_str());
-    let (url, is_official) = match (given.filter(|url| !url.is_empty()), provider.default_url) {
-        (Some(url), default) => (url, default == Some(url.trim_end_matches('/'))),
-        (None, Some(default)) => (default, true),
-        (None, None) => {
-            return Err(DeploymentRejection {
-                why: "the entry has no `api_base`, and the provider has no URL of its own".into(),
-                instead: "add a channel with the URL of your server",
-            });
-        }
-    };
-    let url = url.trim_end_matches('/');
-    if !url.starts_with(VARIABLE) && !is_base_url(url) {
-        return Err(DeploymentRejection {
-            why: "`api_base` is not an http or https URL without user, query and fragment".into(),
-            instead: "add a channel with such a URL; its secrets belong into `credential`",
-        });
+/// The provider's name of a model, as the API has it that the channel uses.
+fn own_name(provider: &LitellmProvider, own: &str) -> Result<String, DeploymentRejection> {
+    if provider.prefix != "bedrock" {
+        return Ok(own.to_owned());
     }
-    let url = match provider.prefix {
-        "anthropic" => url.trim_end_matches("/v1/messages").to_owned(),
-        // The old API has the deployment in the path.
-        "azure" => url.split("/openai/").next().unwrap_or(url).to_owned(),
-        _ => url.to_owned(),
-    };
-    let mut base = expanded(&url);
-    if !base.ends_with(provider.path) {
-        base.push_str(provider.path);
-    }
-    Ok((base, is_official))
+    bedrock_model(own).ok_or_else(|| DeploymentRejection {
+        why: "of Bedrock, only its Messages API is used, with an API key; it has models of Claude from 4.5 on, each by its name".into(),
+        instead: "name such a model, or add a channel of a provider with a protocol of `protocols`",
+    })
 }
 
-/// Whether a channel can have this base URL.
-pub fn is_base_url(url: &str) -> bool {
-    let is_http = url.starts_with("https://") || url.starts_with("http://");
-    let parsed = url.parse::<Uri>();
-    is_http
-        && !url.contains('#')
-        && parsed.is_ok_and(|uri| {
-            let host = uri.host().is_some_and(|host| !host.is_empty());
-            let user = uri
-                .authority()
-                .is_some_and(|whole| whole.as_str().contains('@'));
-            host && !user && uri.query().is_none()
-        })
+/// The protocols of a channel for this API.
+fn protocols(
+    provider: &LitellmProvider,
+    api: &ModelApi<'_>,
+    url: &AccountUrl,
+) -> Result<Vec<&'static str>, DeploymentRejection> {
+    let found = match api {
+        ModelApi::Text if url.is_dated => vec!["chat"],
+        ModelApi::Text => {
+            let is_openai = provider.prefix == "openai" && url.is_official;
+            let text = provider.protocols.iter().copied();
+            text.chain(is_openai.then_some("responses")).collect()
+        }
+        ModelApi::Other(protocols) => {
+            let mut served = protocols.iter().copied();
+            let served = served.find(|protocol| provider.others.contains(protocol));
+            served.into_iter().collect()
+        }
+        ModelApi::Unserved(_) => Vec::new(),
+    };
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let name = match api {
+        ModelApi::Text => "chat",
+        ModelApi::Other(protocols) => protocols.first().copied().unwrap_or_default(),
+        ModelApi::Unserved(mode) => mode,
+    };
+    Err(DeploymentRejection {
+        why: format!(
+            "the model is one of an API that Headgate does not serve with this provider ({name})"
+        ),
+        instead: "let callers send these requests to the provider",
+    })
 }
 
 fn credential(provider: &LitellmProvider, params: &Value, path: &str) -> Option<CredentialDraft> {
@@ -189,22 +184,11 @@ fn credential(provider: &LitellmProvider, params: &Value, path: &str) -> Option<
 }
 
 /// The API of a model that is neither for chat nor for responses.
-pub fn other_api<'m>(model: &'m str, mode: Option<&'m str>) -> Option<&'m str> {
-    const PARTS: [&str; 9] = [
-        "embed",
-        "dall-e",
-        "whisper",
-        "tts-",
-        "rerank",
-        "moderation",
-        "gpt-image",
-        "realtime",
-        "transcribe",
-    ];
-    match mode {
-        Some("chat" | "responses") => None,
-        Some(mode) => Some(mode),
-        None => PARTS.into_iter().find(|part| model.contains(part)),
+pub fn other_api<'m>(model: &str, mode: Option<&'m str>) -> Option<&'m str> {
+    match model_api(model, mode) {
+        ModelApi::Text => None,
+        ModelApi::Other(protocols) => protocols.first().copied(),
+        ModelApi::Unserved(mode) => Some(mode),
     }
 }
 

@@ -1,8 +1,8 @@
 //! `litellm_settings`, `router_settings` and `general_settings` of a LiteLLM configuration.
 
+use super::digest_variable;
 use super::fallbacks::LitellmFallback;
-use super::{digest_variable, secret, url_part};
-use crate::channel_draft::MaybeSecretValue;
+use super::section_reader::SectionReader;
 use crate::naming::is_literal_model_name;
 use crate::routes_draft::{CacheDraft, RedisDraft};
 use crate::scalars;
@@ -17,8 +17,15 @@ const FALLBACKS: [(&str, &str); 3] = [
     ("context_window_fallbacks", "context_too_long"),
     ("content_policy_fallbacks", "content_policy"),
 ];
-/// Longest time of a response cache, a week in milliseconds.
-const CACHE_MS_MAX: u64 = 168 * 3600 * 1000;
+/// Callbacks that export traces.
+const TRACE_CALLBACKS: [&str; 2] = ["otel", "opentelemetry"];
+/// Settings that are lists of callbacks.
+const CALLBACKS: [&str; 4] = [
+    "callbacks",
+    "success_callback",
+    "failure_callback",
+    "service_callback",
+];
 
 /// What applies to all models.
 pub struct GlobalSettings {
@@ -30,13 +37,15 @@ pub struct GlobalSettings {
     pub fallbacks: Vec<LitellmFallback>,
     pub cache: Option<CacheDraft>,
     pub redis: Option<RedisDraft>,
+    /// Whether traces are exported.
+    pub has_traces: bool,
+    /// Whether fields that a provider does not take are removed from requests.
+    pub drops_params: bool,
+    /// Whether deployments are selected by tags of the request.
+    pub has_tags: bool,
+    /// Whether tags in the body of a request are refused.
+    pub refuses_tags: bool,
     pub key_digest: String,
-}
-
-/// Reads sections, and marks what it has read.
-struct SectionReader<'a> {
-    config: &'a Value,
-    settings: &'a mut SourceSettingsTracker,
 }
 
 impl GlobalSettings {
@@ -68,37 +77,40 @@ impl GlobalSettings {
             fallbacks: reader.fallbacks(),
             cache,
             redis,
+            has_traces: reader.has_traces(),
+            drops_params: reader.is_on("litellm_settings.drop_params"),
+            has_tags: reader.is_on("router_settings.enable_tag_filtering"),
+            refuses_tags: reader.is_on("general_settings.reject_clientside_metadata_tags"),
             key_digest: digest_variable(master_key.as_str()),
         }
     }
 }
 
 impl SectionReader<'_> {
-    fn value(&self, path: &str) -> &Value {
-        path.split('.').fold(self.config, |value, key| &value[key])
+    /// Whether a setting is on. It is marked as converted, whichever value it has.
+    fn is_on(&mut self, path: &str) -> bool {
+        self.first(&[path], scalars::boolean, None) == Some(true)
     }
 
-    /// The first setting of `paths` that is set; later ones have no effect in LiteLLM either.
-    fn first<T>(
-        &mut self,
-        paths: &[&str],
-        parse: fn(&Value) -> Option<T>,
-        note: Option<&str>,
-    ) -> Option<T> {
-        let mut found = None;
-        for path in paths {
-            let Some(value) = parse(self.value(path)) else {
-                continue;
-            };
-            match note {
-                Some(note) => self.settings.converted_with_note(path, note),
-                None => self.settings.converted(path),
-            }
-            if found.is_none() {
-                found = Some(value);
+    fn has_traces(&mut self) -> bool {
+        const NOTE: &str = "traces go to the collector at OTEL_EXPORTER_OTLP_ENDPOINT, by OTLP over HTTP; without the variable, LiteLLM prints them";
+        let otel = "general_settings.otel";
+        let mut has_traces = self.first(&[otel], scalars::boolean, Some(NOTE)) == Some(true);
+        for key in CALLBACKS {
+            let path = format!("litellm_settings.{key}");
+            let names = self.value(&path).as_array().cloned().unwrap_or_default();
+            for (at, name) in names.iter().enumerate() {
+                if name
+                    .as_str()
+                    .is_some_and(|name| TRACE_CALLBACKS.contains(&name))
+                {
+                    let path = format!("{path}[{at}]");
+                    self.settings.converted_with_note(&path, NOTE);
+                    has_traces = true;
+                }
             }
         }
-        found
+        has_traces
     }
 
     fn timeout(&mut self) -> Option<u64> {
@@ -179,153 +191,24 @@ impl SectionReader<'_> {
         fallbacks
     }
 
-    /// The response cache, and the Redis server that it is in.
-    fn cache(&mut self) -> (Option<CacheDraft>, Option<RedisDraft>) {
-        let section = "litellm_settings.cache_params";
-        let is_on = self.first(&["litellm_settings.cache"], scalars::boolean, None);
-        if is_on != Some(true) {
-            return (None, None);
-        }
-        let params = &self.config["litellm_settings"]["cache_params"];
-        // LiteLLM's default is Redis, at the address of its variables.
-        let (in_state, redis) = match params["type"].as_str() {
-            Some("local") => (false, None),
-            None | Some("redis") => {
-                let redis = self.redis(section, "host", "port", "password");
-                let redis = redis.unwrap_or_else(|| {
-                    self.settings.note(
-                        "litellm_settings.cache",
-                        "LiteLLM caches in Redis unless `cache_params` says otherwise, at REDIS_HOST and REDIS_PORT; set both variables here, too",
-                    );
-                    RedisDraft {
-                        host: url_part(&Value::Null, "REDIS_HOST"),
-                        port: url_part(&Value::Null, "REDIS_PORT"),
-                        password: None,
-                    }
-                });
-                (true, Some(redis))
-            }
-            Some(_) => {
-                self.settings.unconverted(
-                    "litellm_settings.cache",
-                    "a response cache is in memory or in the `state` store, and finds equal requests only",
-                    "add a response cache to the route, see docs/filters/cache.md",
-                );
-                self.settings.unconverted(
-                    section,
-                    "a response cache is in memory or in the `state` store, and finds equal requests only",
-                    "add a response cache to the route, see docs/filters/cache.md",
-                );
-                return (None, None);
-            }
-        };
-        self.settings.note(
-            "litellm_settings.cache",
-            "callers share responses, as in LiteLLM; remove `shared: true` where they must not",
-        );
-        self.settings.converted(&format!("{section}.type"));
-        let ttl =
-            scalars::milliseconds(&params["ttl"]).filter(|ttl| (1000..=CACHE_MS_MAX).contains(ttl));
-        if ttl.is_some() {
-            self.settings.converted(&format!("{section}.ttl"));
-        }
-        (
-            Some(CacheDraft {
-                ttl_ms: ttl,
-                in_state,
-            }),
-            redis,
-        )
-    }
-
-    /// The Redis server for state: that of the cache, or else that of the router. What one of them leaves out is taken
-    /// from the other.
-    fn state(&mut self, cache: Option<RedisDraft>) -> Option<RedisDraft> {
-        let section = "router_settings";
-        let router = self.redis(section, "redis_host", "redis_port", "redis_password");
-        let names_host = scalars::text(self.value("litellm_settings.cache_params.host")).is_some();
-        match (cache, router) {
-            (Some(cache), Some(router)) if names_host => {
-                if (&cache.host, &cache.port) == (&router.host, &router.port) {
-                    let password = cache.password.or(router.password);
-                    return Some(RedisDraft { password, ..cache });
-                }
-                for key in ["redis_host", "redis_port", "redis_password"] {
-                    let path = format!("{section}.{key}");
-                    if self.value(&path).is_null() {
-                        continue;
-                    }
-                    self.settings.unconverted(
-                        &path,
-                        "a gateway has one Redis server, here that of `cache_params`",
-                        "set `state.redis` to the server that is to be used",
-                    );
-                }
-                Some(cache)
-            }
-            (_, Some(router)) => Some(router),
-            (Some(cache), None) if cache.password.is_none() => {
-                let path = format!("{section}.redis_password");
-                let password = self.password(&path);
-                if password.is_some() {
-                    self.settings.converted(&path);
-                }
-                Some(RedisDraft { password, ..cache })
-            }
-            (cache, None) => cache,
-        }
-    }
-
-    /// The Redis server of a section, if it names a host.
-    fn redis(
-        &mut self,
-        section: &str,
-        host: &str,
-        port: &str,
-        password: &str,
-    ) -> Option<RedisDraft> {
-        let values = self.value(section).clone();
-        scalars::text(&values[host])?;
-        for key in [host, port, password] {
-            self.settings.converted(&format!("{section}.{key}"));
-        }
-        let path = format!("{section}.{password}");
-        let port = match &values[port] {
-            Value::Null => "6379".to_owned(),
-            port => url_part(port, "REDIS_PORT"),
-        };
-        Some(RedisDraft {
-            host: url_part(&values[host], "REDIS_HOST"),
-            port,
-            password: self.password(&path),
-        })
-    }
-
-    /// The password of a Redis server at this path.
-    fn password(&mut self, path: &str) -> Option<MaybeSecretValue> {
-        let text = scalars::text(self.value(path))?;
-        Some(match secret(&text, path) {
-            MaybeSecretValue::Secret { .. } => {
-                self.settings.note(
-                    path,
-                    "the secret is not copied; set the variable REDIS_PASSWORD to it",
-                );
-                MaybeSecretValue::Variable("REDIS_PASSWORD".into())
-            }
-            value => value,
-        })
-    }
-
     /// Settings whose value is what Headgate does anyway.
     fn read_what_is_always_so(&mut self) {
         for (path, value) in [
-            ("litellm_settings.drop_params", false),
             ("litellm_settings.telemetry", false),
             ("litellm_settings.set_verbose", false),
             ("litellm_settings.json_logs", true),
             ("litellm_settings.cache", false),
             ("router_settings.set_verbose", false),
             ("general_settings.store_model_in_db", false),
+            // There is no database whose schema could change.
+            ("general_settings.disable_prisma_schema_update", true),
+            // Metrics have no end users, and need no key unless `server.admin_keys` has one.
+            (
+                "litellm_settings.disable_end_user_cost_tracking_prometheus_only",
+                true,
+            ),
+            ("litellm_settings.disable_end_user_cost_tracking", true),
+            ("litellm_settings.require_auth_for_metrics_endpoint", false),
         ] {
             if scalars::boolean(self.value(path)) == Some(value) {
                 self.settings.converted(path);
@@ -336,12 +219,7 @@ impl SectionReader<'_> {
             self.settings
                 .converted_with_note(strategy, "Headgate picks by weight and load");
         }
-        for key in [
-            "callbacks",
-            "success_callback",
-            "failure_callback",
-            "service_callback",
-        ] {
+        for key in CALLBACKS {
             let path = format!("litellm_settings.{key}");
             let names = self.value(&path).as_array().cloned().unwrap_or_default();
             for (at, name) in names.iter().enumerate() {

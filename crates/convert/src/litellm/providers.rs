@@ -13,14 +13,29 @@ pub struct LitellmProvider {
     /// Variable of the key that LiteLLM reads by itself; `None` if none is needed.
     pub key_variable: Option<&'static str>,
     pub form: CredentialHeaderForm,
+    /// Those of text.
     pub protocols: &'static [&'static str],
+    /// Those of other APIs.
+    pub others: &'static [&'static str],
     /// What callers should know.
     pub note: Option<&'static str>,
 }
 
 const CHAT: &[&str] = &["chat"];
+/// The other APIs of OpenAI that are shipped as declarations.
+const OPENAI_OTHERS: &[&str] = &[
+    "embeddings",
+    "completions",
+    "moderations",
+    "image_generation",
+    "speech",
+    "rerank",
+];
 const AZURE_NOTE: &str = "the channel uses Azure's v1 API, which takes the deployment's name as `model` and has no api-version";
 const ANTHROPIC_NOTE: &str = "the channel serves /v1/messages only: Headgate does not translate chat completions to messages. Callers of /v1/chat/completions change to /v1/messages, or another channel serves the model over chat";
+const BEDROCK_NOTE: &str = "the channel uses the Messages API of Bedrock (bedrock-mantle), which takes an API key of Bedrock in place of AWS credentials and has names of models without region, date and version. It serves /v1/messages only";
+const AZURE_AI_NOTE: &str = "the channel uses the v1 API of the resource, such as https://NAME.services.ai.azure.com; a variable for `api_base` must have that URL without a path. Models of Claude there need `protocols: [messages]` and /anthropic/v1";
+const AZURE_CLAUDE_NOTE: &str = "the channel uses the Messages API of the resource, such as https://NAME.services.ai.azure.com; a variable for `api_base` must have that URL without a path. It serves /v1/messages only";
 const GEMINI_NOTE: &str = "the channel uses Google's OpenAI-compatible API";
 const OLLAMA_NOTE: &str = "the channel uses Ollama's OpenAI-compatible API";
 
@@ -36,6 +51,7 @@ const fn compatible(
         key_variable: Some(key_variable),
         form: CredentialHeaderForm::Bearer,
         protocols: CHAT,
+        others: OPENAI_OTHERS,
         note: None,
     }
 }
@@ -48,6 +64,7 @@ const fn self_hosted(prefix: &'static str, key_variable: Option<&'static str>) -
         key_variable,
         form: CredentialHeaderForm::Bearer,
         protocols: CHAT,
+        others: OPENAI_OTHERS,
         note: None,
     }
 }
@@ -60,6 +77,7 @@ const fn ollama(prefix: &'static str) -> LitellmProvider {
         key_variable: None,
         form: CredentialHeaderForm::Bearer,
         protocols: CHAT,
+        others: OPENAI_OTHERS,
         note: Some(OLLAMA_NOTE),
     }
 }
@@ -73,6 +91,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         key_variable: Some("AZURE_API_KEY"),
         form: CredentialHeaderForm::AzureKey,
         protocols: &["chat", "responses"],
+        others: OPENAI_OTHERS,
         note: Some(AZURE_NOTE),
     },
     LitellmProvider {
@@ -82,7 +101,48 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         key_variable: Some("ANTHROPIC_API_KEY"),
         form: CredentialHeaderForm::ApiKey,
         protocols: &["messages"],
+        others: &[],
         note: Some(ANTHROPIC_NOTE),
+    },
+    LitellmProvider {
+        prefix: "bedrock",
+        default_url: None,
+        path: "/anthropic/v1",
+        key_variable: Some("AWS_BEARER_TOKEN_BEDROCK"),
+        form: CredentialHeaderForm::ApiKey,
+        protocols: &["messages"],
+        others: &[],
+        note: Some(BEDROCK_NOTE),
+    },
+    LitellmProvider {
+        prefix: "azure_ai",
+        default_url: None,
+        path: "/openai/v1",
+        key_variable: Some("AZURE_AI_API_KEY"),
+        form: CredentialHeaderForm::AzureKey,
+        protocols: CHAT,
+        others: OPENAI_OTHERS,
+        note: Some(AZURE_AI_NOTE),
+    },
+    LitellmProvider {
+        prefix: "cohere",
+        default_url: Some("https://api.cohere.com"),
+        path: "",
+        key_variable: Some("COHERE_API_KEY"),
+        form: CredentialHeaderForm::Bearer,
+        protocols: &[],
+        others: &["cohere_rerank"],
+        note: None,
+    },
+    LitellmProvider {
+        protocols: &[],
+        others: &["embeddings"],
+        ..compatible("voyage", "https://api.voyageai.com/v1", "VOYAGE_API_KEY")
+    },
+    LitellmProvider {
+        protocols: &[],
+        others: &["embeddings", "rerank"],
+        ..compatible("jina_ai", "https://api.jina.ai/v1", "JINA_AI_API_KEY")
     },
     LitellmProvider {
         note: Some(GEMINI_NOTE),
@@ -151,6 +211,18 @@ pub static PROVIDERS: &[LitellmProvider] = &[
     self_hosted("litellm_proxy", Some("LITELLM_PROXY_API_KEY")),
 ];
 
+/// Models of Claude at `azure_ai`.
+static AZURE_CLAUDE: LitellmProvider = LitellmProvider {
+    prefix: "azure_ai",
+    default_url: None,
+    path: "/anthropic/v1",
+    key_variable: Some("AZURE_AI_API_KEY"),
+    form: CredentialHeaderForm::ApiKey,
+    protocols: &["messages"],
+    others: &[],
+    note: Some(AZURE_CLAUDE_NOTE),
+};
+
 /// The provider of a model and the provider's name for the model, or the name of a provider that is not known.
 pub fn provider_for_model<'m>(
     model: &'m str,
@@ -160,22 +232,25 @@ pub fn provider_for_model<'m>(
         let own = model
             .strip_prefix(named)
             .and_then(|rest| rest.strip_prefix('/'));
-        return known(named).map(|provider| (provider, own.unwrap_or(model)));
+        return known(named, model).map(|provider| (provider, own.unwrap_or(model)));
     }
     if let Some((prefix, own)) = model.split_once('/') {
-        return known(prefix).map(|provider| (provider, own));
+        return known(prefix, own).map(|provider| (provider, own));
     }
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| model.starts_with(prefix));
     if begins(&["gpt-", "chatgpt-", "o1", "o3", "o4"]) {
-        return known("openai").map(|provider| (provider, model));
+        return known("openai", model).map(|provider| (provider, model));
     }
     if begins(&["claude-"]) {
-        return known("anthropic").map(|provider| (provider, model));
+        return known("anthropic", model).map(|provider| (provider, model));
     }
     Err(model)
 }
 
-fn known(prefix: &str) -> Result<&'static LitellmProvider, &str> {
+fn known<'p>(prefix: &'p str, own: &str) -> Result<&'static LitellmProvider, &'p str> {
+    if prefix == AZURE_CLAUDE.prefix && own.contains("claude") {
+        return Ok(&AZURE_CLAUDE);
+    }
     let mut providers = PROVIDERS.iter();
     providers
         .find(|provider| provider.prefix == prefix)

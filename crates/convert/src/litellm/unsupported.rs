@@ -22,11 +22,6 @@ const OF_DEPLOYMENTS: &[UnsupportedSetting] = &[
         instead: "set `timeouts` of the channel, or those of a route of its own",
     },
     UnsupportedSetting {
-        keys: &["max_retries", "num_retries"],
-        why: "attempts are counted for a route, over all channels",
-        instead: "set `failover.max_attempts` of the route",
-    },
-    UnsupportedSetting {
         keys: &[
             "temperature",
             "max_tokens",
@@ -36,7 +31,7 @@ const OF_DEPLOYMENTS: &[UnsupportedSetting] = &[
             "max_completion_tokens",
             "extra_body",
         ],
-        why: "channels do not change bodies",
+        why: "the provider's protocol does not have it, or a channel cannot change it",
         instead: "add a step with `default` to the route, see docs/filters/edit_json.md, with the condition `if: model == \"…\"`",
     },
     UnsupportedSetting {
@@ -45,12 +40,25 @@ const OF_DEPLOYMENTS: &[UnsupportedSetting] = &[
         instead: "run `headgate simulate` and add a channel with its URL",
     },
     UnsupportedSetting {
+        keys: &[
+            "aws_access_key_id",
+            "aws_secret_access_key",
+            "aws_session_token",
+            "aws_session_name",
+            "aws_profile_name",
+            "aws_role_name",
+            "aws_web_identity_token",
+        ],
+        why: "the channel authenticates with an API key of Bedrock",
+        instead: "create such a key, and set its variable",
+    },
+    UnsupportedSetting {
         keys: &["tags", "region_name"],
         why: "channels have no tags and regions",
         instead: "set `if` of the channel to an expression over the request",
     },
     UnsupportedSetting {
-        keys: &["drop_params", "additional_drop_params"],
+        keys: &["additional_drop_params"],
         why: "providers get the caller's bytes with only the model replaced",
         instead: "name the fields in `remove` of a step of the route, see docs/filters/edit_json.md",
     },
@@ -65,7 +73,6 @@ const OF_DEPLOYMENTS: &[UnsupportedSetting] = &[
 const OF_SECTIONS: &[UnsupportedSetting] = &[
     UnsupportedSetting {
         keys: &[
-            "litellm_settings.drop_params",
             "litellm_settings.modify_params",
             "litellm_settings.additional_drop_params",
         ],
@@ -161,8 +168,8 @@ const OF_SECTIONS: &[UnsupportedSetting] = &[
     },
     UnsupportedSetting {
         keys: &["general_settings.pass_through_endpoints"],
-        why: "routes send requests to channels with one of the known protocols",
-        instead: "serve these paths by a general proxy in front",
+        why: "a route passes requests and responses on as they are",
+        instead: "add steps to the route, see docs/filters",
     },
     UnsupportedSetting {
         keys: &[

@@ -74,6 +74,9 @@ fn credential(credential: &CredentialDraft) -> String {
 
 fn optional_lines(settings: &ChannelDraftSettings) -> Vec<String> {
     let mut lines = Vec::new();
+    if let Some(condition) = &settings.condition {
+        lines.push(format!("    if: {}", scalar(condition)));
+    }
     if let Some(weight) = settings.weight {
         lines.push(format!("    weight: {weight}"));
     }

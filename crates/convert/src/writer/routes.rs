@@ -1,46 +1,128 @@
 //! The sections `chains` and `routes`.
 
-use crate::routes_draft::RoutesDraft;
+use super::body_steps::body_steps;
+use crate::routes_draft::{PassThroughDraft, RoutesDraft};
 use crate::scalars::duration;
 
+/// Longest list of steps in one line, in characters.
+const STEPS_WIDTH: usize = 100;
+/// Where the steps are that change bodies for some channels.
+const EDITS: &str = "{edits}";
+/// Protocols that are shipped as declarations: each with its path, and the steps of its responses.
+const OTHERS: [(&str, &str, &str); 7] = [
+    (
+        "embeddings",
+        "/v1/embeddings",
+        "[meter_usage, restore_model]",
+    ),
+    (
+        "completions",
+        "/v1/completions",
+        "[pass_sse, meter_usage, restore_model]",
+    ),
+    ("moderations", "/v1/moderations", "[restore_model]"),
+    ("rerank", "/v1/rerank", "[meter_usage, restore_model]"),
+    ("cohere_rerank", "/v2/rerank", "[meter_usage]"),
+    (
+        "image_generation",
+        "/v1/images/generations",
+        "[pass_sse, meter_usage]",
+    ),
+    ("speech", "/v1/audio/speech", "[]"),
+];
+
+/// The sections, and that of the protocols that the routes declare.
 pub fn write(routes: &RoutesDraft) -> String {
-    let mut text = "chains:\n  body: [require_json, authenticate, {limit_body: 32MiB}, route_model]\n\nroutes:\n".to_owned();
+    let mut text = protocols(routes);
+    text.push_str(&chains_and_routes(routes));
+    text
+}
+
+fn protocols(routes: &RoutesDraft) -> String {
+    let declared = routes.pass_through.iter();
+    let declared =
+        declared.map(|one| format!("  {}: {{path: {}, retry: paid}}\n", one.protocol, one.path));
+    match declared.collect::<String>() {
+        none if none.is_empty() => none,
+        declared => format!("protocols:\n{declared}\n"),
+    }
+}
+
+fn chains_and_routes(routes: &RoutesDraft) -> String {
+    let mut text =
+        "chains:\n  body: [require_json, authenticate, {limit_body: 32MiB}, route_model".to_owned();
+    if routes.refuses_tags {
+        text.push_str(", {if: has(json(\"/metadata/tags\")), reply: {status: 400, error: {message: remove `metadata.tags`}}}");
+    }
+    text.push_str("]\n\nroutes:\n");
     let cache = cache_step(routes);
-    let streamed = "    response: [pass_sse, meter_usage]\n";
     let failover = match routes.max_attempts {
         Some(attempts) => format!("    failover: {{max_attempts: {attempts}}}\n"),
         None => String::new(),
     };
-    let of = |name: &str, path: &str, protocol: &str, request: &str| {
+    let of = |name: &str, path: &str, protocol: &str, request: Vec<String>| {
         format!(
-            "  - name: {name}\n    match: {}\n    protocol: {}\n    request: [{request}]\n",
+            "  - name: {name}\n    match: {}\n    protocol: {protocol}\n{}",
             paths(routes, "POST", path),
-            protocol
+            steps(&request)
         )
     };
+    // Callers of LiteLLM see the name of the model that they requested.
+    let restore = match routes.restores_model {
+        true => ", {restore_model: {streams: true}}",
+        false => "",
+    };
+    let streamed = format!("    response: [pass_sse, meter_usage{restore}]\n");
+    let chain = |steps: &str, protocol: &str| {
+        let steps = listed(steps).into_iter();
+        let steps = steps.flat_map(|step| match step.as_str() {
+            EDITS => body_steps(routes, protocol),
+            _ => vec![step],
+        });
+        steps.chain(cache.clone()).collect()
+    };
     if routes.serves("chat") {
-        let request = format!("{{use: body}}, validate, force_usage{cache}");
-        text.push_str(&of("chat", "/v1/chat/completions", "chat", &request));
+        let request = chain("{use: body}, validate, {edits}, force_usage", "chat");
+        text.push_str(&of("chat", "/v1/chat/completions", "chat", request));
         text.push_str(&format!("{streamed}{failover}\n"));
     }
     if routes.serves("messages") {
-        let request = format!("require_version, {{use: body}}, validate, normalise{cache}");
-        text.push_str(&of("messages", "/v1/messages", "messages", &request));
+        let steps = "require_version, {use: body}, validate, {edits}, normalise";
+        let request = chain(steps, "messages");
+        text.push_str(&of("messages", "/v1/messages", "messages", request));
         text.push_str(&format!("{streamed}{failover}\n"));
         let path = "/v1/messages/count_tokens";
-        let request = "require_version, {use: body}";
+        let request = listed("require_version, {use: body}");
         text.push_str(&of("count_tokens", path, "messages", request));
         text.push_str(&format!("{failover}\n"));
     }
     if routes.serves("responses") {
-        let request = "{use: body}, follow_ids, validate";
+        let request = listed("{use: body}, follow_ids, validate");
         text.push_str(&of("responses", "/v1/responses", "responses", request));
         text.push_str(&format!(
-            "    response: [pass_sse, meter_usage, remember_ids]\n{failover}\n"
+            "    response: [pass_sse, meter_usage, remember_ids{restore}]\n{failover}\n"
         ));
         text.push_str(&format!(
             "  - name: response\n    match: {}\n    protocol: responses\n    request: [authenticate, follow_ids]\n    response: [pass_sse, remember_ids]\n\n",
             paths(routes, "GET|DELETE", "/v1/responses/{id}")
+        ));
+    }
+    for (protocol, path, response) in OTHERS {
+        if routes.serves(protocol) {
+            text.push_str(&of(
+                protocol,
+                path,
+                protocol,
+                vec!["{use: body}".to_owned()],
+            ));
+            text.push_str(&format!("    response: {response}\n{failover}\n"));
+        }
+    }
+    for PassThroughDraft { protocol, path } in &routes.pass_through {
+        let methods = "GET|POST|PUT|PATCH|DELETE";
+        // Of the new path, `/v1` is not sent.
+        text.push_str(&format!(
+            "  - name: {protocol}\n    match: [\"{methods} {path}\", \"{methods} {path}/{{+rest}}\"]\n    protocol: {protocol}\n    request: [authenticate, {{limit_body: 32MiB}}, {{rewrite_path: {{match: \"^{path}/?(.*)$\", to: /v1/$1}}}}, first_channel]\n    response: []\n\n"
         ));
     }
     for (name, path) in [("models", "/v1/models"), ("model", "/v1/models/{+id}")] {
@@ -53,6 +135,25 @@ pub fn write(routes: &RoutesDraft) -> String {
     text + "\n"
 }
 
+/// The steps of a list whose steps have no commas.
+fn listed(steps: &str) -> Vec<String> {
+    let steps = steps.split(", ").filter(|step| !step.is_empty());
+    steps.map(str::to_owned).collect()
+}
+
+/// The steps of a request, in one line if they fit.
+fn steps(steps: &[String]) -> String {
+    let line = steps.join(", ");
+    if line.len() <= STEPS_WIDTH {
+        return format!("    request: [{line}]\n");
+    }
+    let lines: String = steps
+        .iter()
+        .map(|step| format!("      - {step}\n"))
+        .collect();
+    format!("    request:\n{lines}")
+}
+
 /// A path, and the same without `/v1`.
 fn paths(routes: &RoutesDraft, method: &str, path: &str) -> String {
     match (routes.short_paths, path.strip_prefix("/v1")) {
@@ -61,10 +162,8 @@ fn paths(routes: &RoutesDraft, method: &str, path: &str) -> String {
     }
 }
 
-fn cache_step(routes: &RoutesDraft) -> String {
-    let Some(cache) = &routes.cache else {
-        return String::new();
-    };
+fn cache_step(routes: &RoutesDraft) -> Option<String> {
+    let cache = routes.cache.as_ref()?;
     let mut settings = "streams: true, shared: true".to_owned();
     if let Some(ttl) = cache.ttl_ms {
         settings = format!("ttl: {}, {settings}", duration(ttl));
@@ -72,5 +171,5 @@ fn cache_step(routes: &RoutesDraft) -> String {
     if cache.in_state {
         settings.push_str(", store: state");
     }
-    format!(", {{cache: {{{settings}}}}}")
+    Some(format!("{{cache: {{{settings}}}}}"))
 }
