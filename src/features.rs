@@ -16,6 +16,7 @@ const LIST: &[&dyn Feature] = &[
     #[cfg(not(feature = "wasm"))]
     &absent_plugins::AbsentPlugins,
     &headgate_media::feature::MediaFeature,
+    &headgate_batch::feature::BatchFeature,
     &headgate_paid::feature::PaidFeature,
     &headgate_video::feature::VideoFeature,
 ];

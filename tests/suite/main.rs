@@ -2,6 +2,7 @@
 
 mod harness;
 
+mod batches;
 mod caching;
 mod callbacks;
 mod callouts;

@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["expression", "simulator"],
     &["core"],
     &[
-        "state", "filters", "video", "paid", "media", "plugins", "tracing",
+        "state", "filters", "video", "paid", "media", "batch", "plugins", "tracing",
     ],
     &["observe"],
     &["config", "channel"],
@@ -27,6 +27,7 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("video", &[]),
     ("paid", &[]),
     ("media", &[]),
+    ("batch", &[]),
     ("plugins", &[]),
     ("convert", &[]),
     ("simulator", &[]),

@@ -1,5 +1,7 @@
 //! `keep_own`: filters a list response down to the entries that were issued to the caller.
 
+mod next_page;
+
 use bytes::{Bytes, BytesMut};
 use headgate_core::filter::descriptor::{ChainSide, FilterChainRules, FilterDescriptor};
 use headgate_core::filter::response_inputs::ResponseVaryInputs;
@@ -7,9 +9,11 @@ use headgate_core::filter::view::ResponseView;
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_core::state::StateStore;
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::ids;
 use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
 use http::header;
+use next_page::NextPage;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
@@ -25,6 +29,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         }))
     },
 };
+
+/// The maximum number of pages that are read until one has an entry of the caller.
+const PAGES_MAX: usize = 20;
 
 struct KeepOwnEntriesFilter {
     state: Arc<dyn StateStore>,
@@ -51,18 +58,30 @@ impl Filter for KeepOwnEntriesFilter {
             return HookResult::done();
         }
         HookResult::later(async move {
-            let list = JsonDocument::parse(body.clone(), &JsonLimits::default())
+            let mut list = JsonDocument::parse(body.clone(), &JsonLimits::default())
                 .map_err(|malformed| unreadable().source(malformed))?;
-            let Some(data) = list.root().get("data") else {
-                // A POST on the same path responds with the created object, not with a list.
-                return match list.root().get("id") {
-                    Some(_) => Ok(()),
-                    None => Err(unreadable()),
+            for page in 1.. {
+                let Some(data) = list.root().get("data") else {
+                    // A POST on the same path responds with the created object, not with a list.
+                    return match list.root().get("id") {
+                        Some(_) => Ok(()),
+                        None => Err(unreadable()),
+                    };
                 };
-            };
-            let own = self.own(response, data).await?;
-            *body = rewritten(&list, data, &own);
-            response.headers.remove(header::CONTENT_LENGTH);
+                let own = self.own(response, data).await?;
+                let next = NextPage::after(&list, response.request);
+                if own.is_empty()
+                    && page < PAGES_MAX
+                    && let (Some(next), Some(candidate)) = (next, response.candidate)
+                    && let Some(next) = next.fetch(response.request, candidate).await?
+                {
+                    list = next;
+                    continue;
+                }
+                *body = rewritten(&list, data, &own);
+                response.headers.remove(header::CONTENT_LENGTH);
+                break;
+            }
             Ok(())
         })
     }
@@ -91,6 +110,11 @@ impl KeepOwnEntriesFilter {
                 .source(unavailable)
             })?;
             if made_on.is_some_and(|channel| channel == candidate.channel.name) {
+                // What a batch has written since its caller saw it belongs to the caller, too.
+                for made in ids::made_in_body(entry.raw()).others {
+                    self.state
+                        .remember(&caller.name, &made, &candidate.channel.name);
+                }
                 own.push(entry);
             }
         }

@@ -9,6 +9,7 @@ use headgate_core::filter::descriptor::{
     read_settings_or_default, settings_schema,
 };
 use headgate_core::filter::settlement::ExchangeSettlement;
+use headgate_core::filter::state::RequestTokenCount;
 use headgate_core::filter::stream_info::QuotaDecision;
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
@@ -226,6 +227,12 @@ impl RateLimitFilter {
     /// The estimate is zero if only requests are limited: that saves reading the body.
     fn estimate(&self, request: &RequestView, limits: &[AdmissionLimit]) -> TokenEstimate {
         let counts_tokens = |limit: &AdmissionLimit| limit.measure().counts_tokens();
+        if let Some(RequestTokenCount(input)) = request.state.get() {
+            return TokenEstimate {
+                input: *input,
+                output: 0,
+            };
+        }
         match request.body.document() {
             Some(body) if limits.iter().any(counts_tokens) => {
                 TokenEstimate::from_body(body, self.default_output_tokens)

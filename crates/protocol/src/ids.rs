@@ -53,18 +53,19 @@ pub enum ResourceIdKind {
     Upload,
     VectorStore,
     ChatCompletion,
+    Batch,
     Other,
 }
 
 /// The ids that a response creates.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CreatedIds {
-    /// The id of the response's own object: a response, file, conversation, container, upload or vector store.
+    /// The id of the response's own object: a response, file, conversation, container, upload, vector store or batch.
     pub own: Option<String>,
     /// The id of a chat completion, which can be used again only if the request asked the provider to store it.
     pub chat_completion: Option<String>,
     /// The ids of objects created along with it: its conversation, containers of tools, files that tools wrote, the file of a
-    /// completed upload.
+    /// completed upload, the output of a batch.
     pub others: Vec<String>,
     /// Sealed texts that the caller may send back, as spans of the JSON.
     pub sealed: Vec<Range<usize>>,
@@ -83,6 +84,7 @@ impl ResourceIdKind {
                 "uploads" => Some(Self::Upload),
                 "vector_stores" => Some(Self::VectorStore),
                 "completions" => Some(Self::ChatCompletion),
+                "batches" => Some(Self::Batch),
                 _ => None,
             })
             .unwrap_or(Self::Other)
@@ -98,6 +100,7 @@ impl ResourceIdKind {
             Self::Upload => "upload",
             Self::VectorStore => "vector store",
             Self::ChatCompletion => "chat completion",
+            Self::Batch => "batch",
             Self::Other => "thing",
         }
     }
@@ -121,7 +124,7 @@ pub fn named_in_body(body: &JsonDocument) -> Vec<ReferencedId> {
             "previous_response_id" => found.id(value, ResourceIdKind::Response),
             "conversation" => found.id_or_object(value, ResourceIdKind::Conversation),
             "container" => found.id_or_object(value, ResourceIdKind::Container),
-            "file_id" => found.file(value),
+            "file_id" | "input_file_id" => found.file(value),
             "file_ids" => found.file_list(value),
             "tools" => found.tools(value),
             // Fields of image edits, and of batches of files for a vector store.
@@ -175,6 +178,8 @@ fn made_in_object(json: &[u8], range: Range<usize>) -> CreatedIds {
                 let id = member(json, value.clone(), b"id").or_else(|| text(json, value));
                 made.others.extend(id);
             }
+            // A batch has them as soon as they exist.
+            b"output_file_id" | b"error_file_id" => made.others.extend(text(json, value)),
             b"output" => {
                 for item in skim::elements(json, value) {
                     made.add_item(json, item);

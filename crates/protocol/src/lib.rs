@@ -1,5 +1,6 @@
 //! Wire formats without I/O: JSON scan and edits, SSE framing, forms, usage, error bodies, JSON Schema.
 
+pub mod batch;
 pub mod caller_fields;
 pub mod caller_key;
 pub mod conversation;

@@ -1,6 +1,7 @@
 //! The endpoints of the simulated provider, found by method and path.
 
 use super::api_error::ApiError;
+use super::batch_operation::{BatchApi, BatchOperation};
 use super::media;
 use super::vendors;
 use super::vendors::descriptor::VendorOperation;
@@ -30,6 +31,7 @@ pub enum Endpoint<'p> {
     Models,
     Model(&'p str),
     Resource(ResourceKind, ResourceOperation<'p>),
+    Batch(BatchApi, BatchOperation<'p>),
     EditImage,
     GenerateImage,
     VaryImage,
@@ -119,6 +121,11 @@ impl<'p> Endpoint<'p> {
             ("POST", ["v1", "images", "variations"]) => Self::VaryImage,
             ("POST", ["v1", "messages"]) => Self::Messages,
             ("POST", ["v1", "messages", "count_tokens"]) => Self::CountTokens,
+            (method, ["v1", rest @ ..])
+                if let Some((api, operation)) = BatchOperation::find(method, rest) =>
+            {
+                Self::Batch(api, operation)
+            }
             ("POST", ["v1", "responses"]) => Self::CreateResponse,
             ("POST", ["v1", "responses", "input_tokens"]) => Self::CountResponseTokens,
             ("POST", ["v1", "responses", "compact"]) => Self::CompactResponse,
@@ -156,8 +163,8 @@ impl<'p> Endpoint<'p> {
                 | [.., "api", "v1", "tasks", _, "cancel"]
                 | [
                     "v1",
-                    "messages" | "responses" | "models" | "files" | "conversations" | "containers"
-                    | "uploads" | "vector_stores",
+                    "batches" | "messages" | "responses" | "models" | "files" | "conversations"
+                    | "containers" | "uploads" | "vector_stores",
                     ..,
                 ],
             ) => {
@@ -206,6 +213,7 @@ impl<'p> Endpoint<'p> {
             Self::Resource(ResourceKind::Uploads, _) => "uploads",
             Self::Resource(ResourceKind::VectorStores, _) => "vector_stores",
             Self::Resource(ResourceKind::ChatCompletions, _) => "chat_completions",
+            Self::Batch(api, operation) => operation.name(api),
             Self::EditImage => "images.edit",
             Self::Video(family, operation) => operation.name(family),
             Self::Media(_) => "media",
@@ -336,6 +344,20 @@ mod tests {
                     ResourceOperation::DeletePart("c", "i"),
                 )),
             ),
+            (
+                "POST",
+                "/v1/batches/b/cancel",
+                Ok(Endpoint::Batch(BatchApi::File, BatchOperation::Cancel("b"))),
+            ),
+            (
+                "GET",
+                "/v1/messages/batches/b/results",
+                Ok(Endpoint::Batch(
+                    BatchApi::Messages,
+                    BatchOperation::Results("b"),
+                )),
+            ),
+            ("DELETE", "/v1/batches/b", Err(405)),
             ("GET", "/v1/conversations", Err(405)),
             ("GET", "/v1/files/f/items", Err(405)),
             (

@@ -4,6 +4,9 @@ pub mod http_response;
 pub mod server;
 
 mod api_error;
+mod batch_operation;
+mod batch_store;
+mod batches;
 mod chat;
 mod clock;
 mod completions;

@@ -1,5 +1,6 @@
 //! Everything that the simulated provider keeps between requests.
 
+use super::batch_store::BatchStore;
 use super::directive_resolver::DirectiveResolver;
 use super::ids::IdGenerator;
 use super::input_media_download::InputMediaDownloadLog;
@@ -18,6 +19,7 @@ pub struct ProviderState {
     pub ids: IdGenerator,
     pub responses: ResponseStore,
     pub resources: ResourceStore,
+    pub batches: BatchStore,
     pub tasks: Arc<VideoTaskStore>,
     pub media_downloads: Arc<InputMediaDownloadLog>,
 }
@@ -33,6 +35,7 @@ impl ProviderState {
             ids: IdGenerator::new(),
             responses: ResponseStore::default(),
             resources: ResourceStore::default(),
+            batches: BatchStore::default(),
             tasks: Arc::default(),
             media_downloads: Arc::default(),
             options,

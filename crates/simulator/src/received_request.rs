@@ -16,7 +16,7 @@ use super::request_record::ResponseEnd;
 use super::stream::{EventSender, StreamPlan};
 use super::vendors::descriptor::VendorApi;
 use super::{
-    chat, completions, directive_resolver, embeddings, images, media, messages, models,
+    batches, chat, completions, directive_resolver, embeddings, images, media, messages, models,
     moderations, rerank, resource_store, responses, speech, transcription, vendor_tasks, vendors,
     video,
 };
@@ -210,7 +210,6 @@ impl ReceivedRequest<'_> {
             responses: store,
             resources,
             tasks,
-            media_downloads,
             ..
         } = self.provider;
         let body = || {
@@ -220,7 +219,6 @@ impl ReceivedRequest<'_> {
                 ))
             })
         };
-        let account = self.account().unwrap_or_default();
         let call = RequestContext {
             directives,
             sizes: directives
@@ -231,10 +229,10 @@ impl ReceivedRequest<'_> {
             head: self.head,
             raw,
             request_id: &self.request_id,
-            account: &account,
+            account: &self.account().unwrap_or_default(),
             resources,
             tasks,
-            media_downloads,
+            media_downloads: &self.provider.media_downloads,
         };
         let account = call.account;
         match endpoint {
@@ -270,6 +268,7 @@ impl ReceivedRequest<'_> {
                 let form = resource_store::ResourceCreateBody::parse(self.head, raw);
                 resources.respond(kind, operation, form, self.dialect, account, ids)
             }
+            Endpoint::Batch(api, op) => batches::respond((api, op), body, &call, self.provider),
             Endpoint::Video(family, operation) => video::respond(family, operation, body, &call),
             Endpoint::Vendor(_, operation) => {
                 let (api, path) = self
@@ -283,12 +282,13 @@ impl ReceivedRequest<'_> {
                 let (content_type, content) = media::file(name, query);
                 Ok(SuccessfulResponse::Content(content_type, content))
             }
-            Endpoint::Models => Ok(SuccessfulResponse::Whole(models::list(
-                &options.models,
-                self.dialect,
-            ))),
+            Endpoint::Models => {
+                let list = models::list(&options.models, self.dialect);
+                Ok(SuccessfulResponse::Whole(list))
+            }
             Endpoint::Model(id) => {
-                models::one(&options.models, id, self.dialect).map(SuccessfulResponse::Whole)
+                let model = models::one(&options.models, id, self.dialect);
+                model.map(SuccessfulResponse::Whole)
             }
         }
     }

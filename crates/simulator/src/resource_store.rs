@@ -224,6 +224,27 @@ impl ResourceStore {
         }
     }
 
+    /// Adds a file that the provider wrote.
+    pub fn add_file(&self, account: &str, id: &str, filename: &str, purpose: &str, content: Bytes) {
+        let json = objects::file(id, content.len(), filename, purpose);
+        let entry = ResourceOrPart {
+            id: id.to_owned(),
+            json,
+            content,
+        };
+        put(&mut self.lock(), account, ResourceKind::Files, entry);
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// `404` if the account does not have it.
+    pub fn file_content(&self, account: &str, id: &str) -> Result<Bytes, ApiError> {
+        let resources = self.lock();
+        let index = place(&resources, account, ResourceKind::Files, id)?;
+        Ok(resources[index].entry.content.clone())
+    }
+
     /// Refuses a body that refers to a resource which the account does not have.
     ///
     /// # Errors

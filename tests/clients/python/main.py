@@ -8,6 +8,7 @@ import openai_refusals  # noqa: F401
 import openai_things  # noqa: F401
 import anthropic_messages  # noqa: F401
 import anthropic_refusals  # noqa: F401
+import batches  # noqa: F401
 import openai_images  # noqa: F401
 import openai_endpoints  # noqa: F401
 import openai_forms  # noqa: F401

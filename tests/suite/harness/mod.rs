@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod admin;
+pub mod batches;
 pub mod caching;
 pub mod certificates;
 pub mod collector;

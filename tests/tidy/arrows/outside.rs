@@ -87,6 +87,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "core/state",
             "state",
             "media",
+            "batch",
             "video",
             "paid",
             "filters",

@@ -1,6 +1,10 @@
-//! Values that filters keep between hooks of one request, each under a type private to its filter.
+//! Values that filters keep between hooks of one request, each under a type private to its filter, but for one.
 
 use std::any::Any;
+
+/// What a request counts in tokens, if a filter knows that better than an estimate by its body: the one value that filters share.
+/// `rate_limit` reads it.
+pub struct RequestTokenCount(pub u64);
 
 /// At most one value of each type. A request has only a few, so a linear search is fast.
 #[derive(Default)]

@@ -34,6 +34,7 @@ fn ids_are_found_wherever_a_request_may_name_them() {
             "container.id=c",
         ),
         (json!({"file_id": "f"}), "file_id=f"),
+        (json!({"input_file_id": "f"}), "input_file_id=f"),
         (
             json!({"images": [{"image_url": "u"}, {"file_id": "f"}]}),
             "images.1.file_id=f",
@@ -131,6 +132,7 @@ fn the_field_decides_which_resource_an_id_names() {
     for (path, kind) in [
         ("/v1/responses/x/cancel", ResourceIdKind::Response),
         ("/v1/containers/x/files", ResourceIdKind::Container),
+        ("/v1/messages/batches/x", ResourceIdKind::Batch),
         ("/v1/files", ResourceIdKind::File),
         ("/v1/conversations/x", ResourceIdKind::Conversation),
         ("/v1/uploads/x/complete", ResourceIdKind::Upload),
@@ -208,6 +210,18 @@ fn answers_give_their_own_id_and_those_of_what_came_with_them() {
         (json!({"id": 7}), made(None, &[])),
         (json!({"id": "f", "object": "file"}), made(Some("f"), &[])),
         (json!({"id": "f", "type": "file"}), made(Some("f"), &[])),
+        (
+            json!({"id": "b", "object": "batch", "output_file_id": "f", "error_file_id": null}),
+            made(Some("b"), &["f"]),
+        ),
+        (
+            json!({"id": "b", "object": "batch", "output_file_id": "f", "error_file_id": "e"}),
+            made(Some("b"), &["e", "f"]),
+        ),
+        (
+            json!({"id": "b", "type": "message_batch"}),
+            made(Some("b"), &[]),
+        ),
         (
             json!({"id": "m", "type": "message", "container": {"id": "c"}}),
             made(None, &["c"]),

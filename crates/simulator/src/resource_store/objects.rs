@@ -32,10 +32,7 @@ pub fn new_entry(
         }
         (ResourceKind::Files, _) => {
             let id = ids.next("file-");
-            let json = object! {
-                "id": id, "object": "file", "bytes": form.content.len(), "created_at": created_at,
-                "filename": form.filename, "purpose": form.purpose, "status": "processed",
-            };
+            let json = file(&id, form.content.len(), &form.filename, &form.purpose);
             (id, json)
         }
         (ResourceKind::Conversations, _) => {
@@ -156,6 +153,14 @@ pub fn unknown(kind: ResourceKind, id: &str) -> ApiError {
         ResourceKind::ChatCompletions => "ChatCompletion",
     };
     ApiError::not_found(format!("No such {what} object: {id}"))
+}
+
+/// A file of OpenAI's API.
+pub fn file(id: &str, bytes: usize, filename: &str, purpose: &str) -> JsonText {
+    object! {
+        "id": id, "object": "file", "bytes": bytes, "created_at": clock::unix_seconds(),
+        "filename": filename, "purpose": purpose, "status": "processed",
+    }
 }
 
 pub fn deleted(kind: ResourceKind, id: &str) -> JsonText {

@@ -41,6 +41,8 @@ pub enum RecordKind {
     DeletedTask,
     /// The cost of a video task whose end is not known yet.
     TaskCost,
+    /// A file of a caller with the checked requests of a batch.
+    BatchFile,
 }
 
 /// What is stored under a key.
@@ -134,7 +136,7 @@ pub trait RecordStore: Send + Sync {
 }
 
 impl RecordKind {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::IdempotencyKey,
         Self::PaidCreate,
         Self::Subscription,
@@ -146,6 +148,7 @@ impl RecordKind {
         Self::CachedResponse,
         Self::DeletedTask,
         Self::TaskCost,
+        Self::BatchFile,
     ];
 
     /// The name in stores.
@@ -162,6 +165,7 @@ impl RecordKind {
             Self::CachedResponse => "cached_response",
             Self::DeletedTask => "deleted_task",
             Self::TaskCost => "task_cost",
+            Self::BatchFile => "batch_file",
         }
     }
 }

@@ -1,0 +1,16 @@
+//! Batches of requests.
+
+use crate::filter::{check_batch, map_results_url};
+use headgate_core::feature::Feature;
+use headgate_core::filter::descriptor::FilterDescriptor;
+
+/// Batches of requests.
+pub struct BatchFeature;
+
+impl Feature for BatchFeature {
+    fn filters(&self) -> &'static [FilterDescriptor] {
+        const FILTERS: &[FilterDescriptor] =
+            &[check_batch::DESCRIPTOR, map_results_url::DESCRIPTOR];
+        FILTERS
+    }
+}

@@ -1,0 +1,329 @@
+//! `check_batch`: each request of a batch is checked as if it came alone, and its model gets the channel's name.
+
+mod create;
+mod list;
+mod upload;
+
+use crate::checked_batch::CheckedBatch;
+use crate::rules::{BatchEndpoint, BatchRules};
+use headgate_core::catalog::channel::Channel;
+use headgate_core::catalog::model::Candidate;
+use headgate_core::filter::body_edit::EditedBody;
+use headgate_core::filter::descriptor::{
+    BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite,
+    FilterProvision, InvalidSettings, read_settings, settings_schema,
+};
+use headgate_core::filter::view::{AttemptView, RequestDestination, RequestView, ResponseView};
+use headgate_core::filter::{
+    Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess, no_other_model,
+};
+use headgate_core::scalar::ByteSize;
+use headgate_core::state::{StateStore, StoreUnavailable};
+use headgate_protocol::batch::BATCHES;
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::{ChannelProtocol, Protocol};
+use http::Method;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "check_batch",
+    summary: "Checks each request of a batch (model, schema, ids), replaces its model by the channel's name, and selects the channel that serves all; replies 400 with the line or entry at fault.",
+    side: ChainSide::Request,
+    placement: FilterChainRules {
+        after: &["follow_ids", "pin"],
+        before: &["first_channel", "idempotency", "rate_limit"],
+        needs: &[FilterPrerequisite::Caller],
+        provides: &[FilterProvision::Channel],
+        reason: ", since models depend on the caller, and files on a channel",
+        ..FilterChainRules::GUARD
+    },
+    settings: Some(settings_schema::<CheckBatchConfig>),
+    bare: false,
+    build: |settings, context| Ok(Arc::new(CheckBatchFilter::build(settings, context)?)),
+};
+
+/// Settings of `check_batch`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CheckBatchConfig {
+    /// Where the requests of a batch are: `file`, in a file that is uploaded for a batch; `file_id`, in a file that was
+    /// checked so, whose id the batch has; `requests`, in the list of a message batch.
+    input: BatchInput,
+    /// Maximum number of requests of a batch, 1 to 1000000; with `file` or `requests`. Default: 50000 in a file, 100000 in a
+    /// list, as providers allow.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    requests_max: Option<u32>,
+    /// Maximum size of one request; with `file` or `requests`. Default: 32MiB.
+    request_bytes_max: Option<ByteSize>,
+    /// Estimated output tokens of a request that sets no maximum, at least 1; with `file` or `requests`. Set it as
+    /// that of `rate_limit`. Default: 1024.
+    #[schemars(range(min = 1))]
+    default_output_tokens: Option<u64>,
+    /// What a token of a batch costs, in percent of a token of a request of its own, 1 to 100: by so much the tokens of a
+    /// batch count against limits; with `file` or `requests`. Default: 50, the price of most providers.
+    #[schemars(range(min = 1, max = 100))]
+    price_percent: Option<u8>,
+}
+
+/// Where the requests of a batch are.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum BatchInput {
+    /// In a file that is uploaded.
+    File,
+    /// In a file that was uploaded before.
+    FileId,
+    /// In the body.
+    Requests,
+}
+
+struct CheckBatchFilter {
+    state: Arc<dyn StateStore>,
+    input: BatchInput,
+    rules: Arc<BatchRules>,
+}
+
+impl CheckBatchFilter {
+    fn build(
+        settings: &serde_json::Value,
+        context: &BuildContext<'_>,
+    ) -> Result<Self, InvalidSettings> {
+        let config: CheckBatchConfig = read_settings(settings)?;
+        config.check_use()?;
+        let (endpoints, requests_max) = match config.input {
+            BatchInput::File => (BatchEndpoint::with_routes(context), 50_000),
+            BatchInput::FileId => (Vec::new(), 0),
+            BatchInput::Requests => {
+                let messages = Protocol::find_versioned();
+                let endpoint = messages.and_then(|it| BatchEndpoint::new(it, context));
+                (endpoint.into_iter().collect(), 100_000)
+            }
+        };
+        let protocol = match (config.input, context.protocol) {
+            (BatchInput::File, _) => BATCHES,
+            (_, Some(protocol)) => protocol.name(),
+            (_, None) => {
+                return Err(InvalidSettings::new(
+                    "`check_batch` requires a route with `protocol`, unless its input is `file`",
+                )
+                .hint("add `protocol: batches` or `protocol: message_batches` to the route"));
+            }
+        };
+        Ok(Self {
+            state: context.state.clone(),
+            input: config.input,
+            rules: Arc::new(BatchRules {
+                catalog: context.catalog.clone(),
+                endpoints,
+                protocol,
+                requests_max: config
+                    .requests_max
+                    .map_or(requests_max, |most| most as usize),
+                request_bytes_max: config
+                    .request_bytes_max
+                    .map_or(32 << 20, |most| most.bytes()),
+                default_output_tokens: config.default_output_tokens.unwrap_or(1024),
+                price_percent: config.price_percent.unwrap_or(50),
+            }),
+        })
+    }
+
+    /// What a batch counts against the limits of its caller, in tokens.
+    fn counted_tokens(&self, batch: &CheckedBatch) -> u64 {
+        let share = batch.tokens.saturating_mul(self.rules.price_percent.into());
+        share.div_ceil(100)
+    }
+
+    /// Sets the destination of a checked batch, and keeps the batch for the attempts.
+    async fn accept(
+        &self,
+        request: &mut RequestView,
+        batch: CheckedBatch,
+    ) -> Result<FilterAction, Fault> {
+        let channels = self.find_channels(request, &batch).await?;
+        let protocol = request.protocol.map(ChannelProtocol::for_caller);
+        let candidates = channels.into_iter().map(|channel| Candidate {
+            is_bound: false,
+            ..Candidate::bound_to(channel, protocol)
+        });
+        request.destination = Some(RequestDestination {
+            model: None,
+            candidates: candidates.collect(),
+        });
+        request.state.set(batch);
+        Ok(FilterAction::Continue)
+    }
+
+    /// The channels of all models on which all ids of the requests are, and to which the request is bound otherwise.
+    async fn find_channels(
+        &self,
+        request: &RequestView,
+        batch: &CheckedBatch,
+    ) -> Result<Vec<Arc<Channel>>, Fault> {
+        let mut channels = batch.channels.clone();
+        for placed in &batch.ids {
+            let caller = request.caller.as_ref();
+            let owner = match caller {
+                Some(caller) => self.state.find_channel(&caller.name, &placed.id.id).get(),
+                None => return Err(no_caller()),
+            };
+            let owner = owner.await.map_err(store_fault)?;
+            let kind = placed.id.kind.name();
+            let at = format!("{}.{}", placed.place.body(), placed.id.at);
+            let owner = owner.ok_or_else(|| {
+                placed.place.fault(format_args!(
+                    "no {kind} with the id in `{at}` exists for this API key; check the id"
+                ))
+            })?;
+            channels.retain(|channel| channel.name == owner);
+            if channels.is_empty() {
+                return Err(placed.place.fault(format_args!(
+                    "the {kind} in `{at}` is on a provider account that does not serve all models and ids of the batch; put the request into another batch"
+                )));
+            }
+        }
+        let bound = request.destination.as_ref();
+        let bound = bound.and_then(|destination| destination.candidates.first());
+        let bound = bound.map(|one| &one.channel).or(request.pinned.as_ref());
+        if let Some(bound) = bound {
+            channels.retain(|channel| channel.name == bound.name);
+        }
+        match channels.is_empty() {
+            false => Ok(channels),
+            true => Err(Fault::new(
+                FaultKind::Invalid,
+                "the provider account that this request is bound to does not serve all models of the batch; use its models, or ask the operator of this gateway",
+            )),
+        }
+    }
+}
+
+impl CheckBatchConfig {
+    /// Refuses settings that would have no effect.
+    fn check_use(&self) -> Result<(), InvalidSettings> {
+        let set = [
+            ("requests_max", self.requests_max.is_some()),
+            ("request_bytes_max", self.request_bytes_max.is_some()),
+            (
+                "default_output_tokens",
+                self.default_output_tokens.is_some(),
+            ),
+            ("price_percent", self.price_percent.is_some()),
+        ];
+        match set.into_iter().find(|(_, is_set)| *is_set) {
+            Some((name, _)) if self.input == BatchInput::FileId => Err(InvalidSettings::new(
+                format!("`{name}` has no effect with `input: file_id`"),
+            )
+            .at(format!("/{name}"))
+            .hint("set it at the upload of the file, with `input: file`")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Filter for CheckBatchFilter {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            reads_body: true,
+            response_body: match self.input {
+                // The id is known to the caller when the record of its file is stored.
+                BatchInput::File => ResponseBodyAccess::Replace,
+                BatchInput::FileId | BatchInput::Requests => ResponseBodyAccess::None,
+            },
+            ..FilterDeclaration::default()
+        }
+    }
+
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        if request.method != Method::POST {
+            return HookResult::next();
+        }
+        match self.input {
+            BatchInput::File if upload::is_for_batch(request) => {
+                HookResult::later(self.check_upload(request))
+            }
+            BatchInput::File => HookResult::next(),
+            BatchInput::FileId => HookResult::later(self.check_create(request)),
+            BatchInput::Requests => HookResult::later(self.check_list(request)),
+        }
+    }
+
+    fn check_edited_body(
+        &self,
+        request: &RequestView,
+        edited: EditedBody<'_>,
+    ) -> Result<(), Fault> {
+        let is_same = match self.input {
+            BatchInput::FileId => create::is_of_same_file(request, edited.document),
+            BatchInput::File | BatchInput::Requests => {
+                request.state.get::<CheckedBatch>().is_none()
+            }
+        };
+        match is_same {
+            true => Ok(()),
+            false => Err(Fault::new(
+                FaultKind::Internal,
+                "the edit changes a batch whose requests are already checked",
+            )),
+        }
+    }
+
+    fn on_attempt<'a>(
+        &'a self,
+        request: &'a RequestView,
+        attempt: &'a mut AttemptView,
+    ) -> HookResult<'a, ()> {
+        if let Some(batch) = request.state.get::<CheckedBatch>() {
+            batch.rename_models(&attempt.candidate.channel, &mut attempt.edits);
+        }
+        HookResult::done()
+    }
+
+    fn on_fallback<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a, ()> {
+        HookResult::fail(no_other_model())
+    }
+
+    fn on_response_body<'a>(
+        &'a self,
+        response: &'a mut ResponseView<'_>,
+        body: &'a mut bytes::Bytes,
+    ) -> HookResult<'a, ()> {
+        match self.input == BatchInput::File && response.status.is_success() {
+            true => self.keep_file(response.request, body),
+            false => HookResult::done(),
+        }
+    }
+}
+
+/// Runs the check on a thread for blocking work: a large batch takes seconds.
+async fn off_workers<T: Send + 'static>(
+    check: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let checked = tokio::task::spawn_blocking(check).await;
+    checked.map_err(|error| {
+        Fault::new(
+            FaultKind::Internal,
+            "internal error: the batch could not be checked",
+        )
+        .source(error)
+    })?
+}
+
+/// `authenticate` is required before this filter.
+fn no_caller() -> Fault {
+    Fault::new(
+        FaultKind::Internal,
+        "internal error: the caller is not known",
+    )
+}
+
+/// The request fails: nothing may be sent whose ids and file are not known.
+fn store_fault(unavailable: StoreUnavailable) -> Fault {
+    Fault::new(
+        FaultKind::Overloaded,
+        "the gateway cannot look up the batch: its state store is unreachable; try again",
+    )
+    .source(unavailable)
+}

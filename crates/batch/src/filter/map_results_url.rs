@@ -1,0 +1,156 @@
+//! `map_results_url`: the URL of a message batch's results becomes one of this gateway, from which SDKs read them.
+
+use bytes::{Bytes, BytesMut};
+use headgate_core::filter::descriptor::{ChainSide, FilterChainRules, FilterDescriptor};
+use headgate_core::filter::response_inputs::ResponseVaryInputs;
+use headgate_core::filter::view::{RequestView, ResponseView};
+use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
+use headgate_protocol::batch::RESULTS_URL;
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::json::edit::JsonEdits;
+use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits, quoted};
+use http::header;
+use std::sync::Arc;
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "map_results_url",
+    summary: "Replaces `results_url` of message batches by the URL of the results at this gateway.",
+    side: ChainSide::Response,
+    placement: FilterChainRules::ALWAYS,
+    settings: None,
+    bare: true,
+    build: |_, _| Ok(Arc::new(MapResultsUrlFilter)),
+};
+
+struct MapResultsUrlFilter;
+
+impl Filter for MapResultsUrlFilter {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            response_body: ResponseBodyAccess::Replace,
+            ..FilterDeclaration::default()
+        }
+    }
+
+    fn add_response_inputs(&self, inputs: &mut ResponseVaryInputs) {
+        inputs.add_caller();
+    }
+
+    fn on_response_body<'a>(
+        &'a self,
+        response: &'a mut ResponseView<'_>,
+        body: &'a mut Bytes,
+    ) -> HookResult<'a, ()> {
+        if !response.status.is_success() {
+            return HookResult::done();
+        }
+        match mapped(response.request, body) {
+            Ok(None) => HookResult::done(),
+            Ok(Some(changed)) => {
+                *body = changed;
+                response.headers.remove(header::CONTENT_LENGTH);
+                HookResult::done()
+            }
+            Err(fault) => HookResult::fail(fault),
+        }
+    }
+}
+
+/// The batch, or the list of batches, with the gateway's URLs; `None` if it has none.
+fn mapped(request: &RequestView, body: &Bytes) -> Result<Option<Bytes>, Fault> {
+    let document = JsonDocument::parse(body.clone(), &JsonLimits::default()).map_err(|error| {
+        Fault::new(
+            FaultKind::Upstream,
+            "the provider's batch is not valid JSON; try again, and tell the operator of this gateway if the error persists",
+        )
+        .source(error)
+    })?;
+    let base = base_url(request);
+    let listed = document.root().get("data");
+    let listed = listed.into_iter().flat_map(DocumentNode::elements);
+    let mut edits = JsonEdits::default();
+    for batch in listed.chain([document.root()]) {
+        let id = batch.get("id").and_then(DocumentNode::as_str);
+        let url = batch.get(RESULTS_URL).filter(|url| !url.is_null());
+        if let (Some(id), Some(url)) = (id, url) {
+            let own = quoted(&format!("{base}/{id}/results"));
+            edits.replace(url.span(), own);
+        }
+    }
+    if edits.is_empty() {
+        return Ok(None);
+    }
+    let segments = edits.apply(document.body());
+    let mut changed = BytesMut::with_capacity(segments.len());
+    segments
+        .iter()
+        .for_each(|segment| changed.extend_from_slice(segment));
+    Ok(Some(changed.freeze()))
+}
+
+/// The URL of all batches, at the host that the client used; without one only its path.
+fn base_url(request: &RequestView) -> String {
+    let mut path = request.path.as_str();
+    if let Some(start) = path.find("/batches") {
+        path = &path[..start + "/batches".len()];
+    }
+    match request.header(header::HOST) {
+        Some(host) => format!("{}://{host}{path}", request.scheme()),
+        None => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderMap, HeaderValue, Method};
+
+    #[test]
+    fn urls_of_results_lead_to_this_gateway() {
+        const PATH: &str = "/v1/messages/batches";
+        let own = r#""http://gate.example:8080/v1/messages/batches/b1/results""#;
+        let other = r#""https://provider.example/v1/messages/batches/b1/results""#;
+        for (path, body, expected) in [
+            (
+                PATH,
+                format!(r#"{{"id":"b1","results_url":{other}}}"#),
+                format!(r#"{{"id":"b1","results_url":{own}}}"#),
+            ),
+            (
+                "/v1/messages/batches/b1/cancel",
+                format!(r#"{{"results_url": {other} ,"id":"b1"}}"#),
+                format!(r#"{{"results_url": {own} ,"id":"b1"}}"#),
+            ),
+            (
+                PATH,
+                format!(
+                    r#"{{"data":[{{"id":"b1","results_url":{other}}},{{"id":"b2","results_url":null}}]}}"#
+                ),
+                format!(
+                    r#"{{"data":[{{"id":"b1","results_url":{own}}},{{"id":"b2","results_url":null}}]}}"#
+                ),
+            ),
+            (
+                PATH,
+                r#"{"id":"b1","results_url":null}"#.into(),
+                r#"{"id":"b1","results_url":null}"#.into(),
+            ),
+            (PATH, r#"{"id":"b1"}"#.into(), r#"{"id":"b1"}"#.into()),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("gate.example:8080"));
+            let request = RequestView::new(
+                "r".into(),
+                Method::GET,
+                path.into(),
+                None,
+                headers,
+                Vec::new(),
+                None,
+            );
+            let body = Bytes::from(body);
+            let changed = mapped(&request, &body).unwrap().unwrap_or(body);
+            assert_eq!(changed, expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The filters of this feature.
+
+pub mod check_batch;
+pub mod map_results_url;

@@ -1,0 +1,9 @@
+//! Batches: the check of their requests, which stand in a file or in a list, before a provider gets them.
+
+mod checked_batch;
+pub mod feature;
+mod file_record;
+pub mod filter;
+mod request_place;
+mod requests;
+mod rules;

@@ -1,0 +1,8 @@
+//! Tests of batches: each request is checked as if it came alone, and a batch is made once, by who uploaded its file.
+
+mod creates;
+mod files;
+mod limits;
+mod message_batches;
+mod refused_files;
+mod refused_requests;
