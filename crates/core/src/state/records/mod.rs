@@ -16,33 +16,53 @@ pub const RECORD_BYTES_MAX: usize = 128 << 10;
 /// How long an operation may take before it fails with [`StoreUnavailable`](super::StoreUnavailable).
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a record is about. Each kind has keys of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum RecordKind {
+/// Declares the kinds of records: a variant, and its name in stores.
+macro_rules! record_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
+        /// What a record is about. Each kind has keys of its own.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum RecordKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl RecordKind {
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// The name in stores.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+record_kinds! {
     /// An `Idempotency-Key` of a caller on a route.
-    IdempotencyKey,
+    IdempotencyKey = "idempotency_key",
     /// A paid create, from before its first byte is sent.
-    PaidCreate,
+    PaidCreate = "paid_create",
     /// A subscription to the status changes of a task.
-    Subscription,
+    Subscription = "subscription",
     /// One event that waits for its delivery to a caller.
-    Delivery,
+    Delivery = "delivery",
     /// One event that could not be delivered.
-    DeadLetter,
+    DeadLetter = "dead_letter",
     /// An object of the media store.
-    MediaObject,
+    MediaObject = "media_object",
     /// A caller's use of an object of the media store.
-    MediaUse,
+    MediaUse = "media_use",
     /// A file that a caller uploaded to a provider, and its copy in the media store.
-    FileCopy,
+    FileCopy = "file_copy",
     /// A response that is sent again for an equal request.
-    CachedResponse,
+    CachedResponse = "cached_response",
     /// A video task that its caller has deleted.
-    DeletedTask,
+    DeletedTask = "deleted_task",
     /// The cost of a video task whose end is not known yet.
-    TaskCost,
+    TaskCost = "task_cost",
     /// A file of a caller with the checked requests of a batch.
-    BatchFile,
+    BatchFile = "batch_file",
 }
 
 /// What is stored under a key.
@@ -133,39 +153,4 @@ pub trait RecordStore: Send + Sync {
         after: &'a str,
         limit: usize,
     ) -> StoreFuture<'a, Vec<Record>>;
-}
-
-impl RecordKind {
-    pub const ALL: [Self; 12] = [
-        Self::IdempotencyKey,
-        Self::PaidCreate,
-        Self::Subscription,
-        Self::Delivery,
-        Self::DeadLetter,
-        Self::MediaObject,
-        Self::MediaUse,
-        Self::FileCopy,
-        Self::CachedResponse,
-        Self::DeletedTask,
-        Self::TaskCost,
-        Self::BatchFile,
-    ];
-
-    /// The name in stores.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::IdempotencyKey => "idempotency_key",
-            Self::PaidCreate => "paid_create",
-            Self::Subscription => "subscription",
-            Self::Delivery => "delivery",
-            Self::DeadLetter => "dead_letter",
-            Self::MediaObject => "media_object",
-            Self::MediaUse => "media_use",
-            Self::FileCopy => "file_copy",
-            Self::CachedResponse => "cached_response",
-            Self::DeletedTask => "deleted_task",
-            Self::TaskCost => "task_cost",
-            Self::BatchFile => "batch_file",
-        }
-    }
 }
