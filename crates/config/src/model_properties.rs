@@ -4,6 +4,7 @@ use super::affinity::AffinityConfig;
 use headgate_core::scalar::one_or_more::OneOrMore;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::num::NonZeroU64;
 
 /// Properties of a platform model.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -18,6 +19,9 @@ pub struct ModelPropertiesConfig {
     /// Rules of the model, such as `family_a/2.0`: the name of a schema in `schemas` that is applied in
     /// addition to that of the protocol. A list if the model is served by several families. Default: none.
     pub profile: OneOrMore,
+    /// Tokens that a request and its response may have together. A request that cannot fit, with more than 6 bytes of text for
+    /// each token, goes to the models of `fallback.context_too_long` without a try. Default: none, every request is tried.
+    pub context_window: Option<NonZeroU64>,
     /// Which requests go to the same channel, so that its provider has their prompts in its cache. Default: none, any
     /// channel gets any request.
     pub affinity: Option<AffinityConfig>,

@@ -5,6 +5,8 @@ use super::json::{DocumentNode, JsonDocument, ValueKind};
 
 /// Bytes of text per token: about right for English, too high an estimate for most other languages in UTF-8.
 const BYTES_PER_TOKEN: u64 = 4;
+/// Bytes of text per token beyond which no text is as a rule: languages and code have 2 to 5.
+const MOST_BYTES_PER_TOKEN: u64 = 6;
 /// The tokens of an image or a page of a document, whatever the length of its encoding.
 const MEDIA_TOKENS: u64 = 1000;
 /// Shorter strings count as text, whatever they contain.
@@ -75,6 +77,13 @@ impl TokenEstimate {
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output).min(TOKENS_MAX)
     }
+}
+
+/// Fewer input tokens than a provider will count as a rule: images and documents count nothing.
+pub fn least_input_tokens(body: &JsonDocument) -> u64 {
+    let mut media = EncodedMediaTotal::default();
+    media.look_at(body.root());
+    (body.body().len() as u64 - media.bytes) / MOST_BYTES_PER_TOKEN
 }
 
 /// The encoded media in a body.

@@ -7,6 +7,7 @@ mod channel_state;
 mod channels_page;
 mod confirmations;
 mod content_codings;
+mod context_windows;
 mod dns;
 mod drains;
 mod endpoint_classes;

@@ -192,6 +192,7 @@ fn properties(
             owned_by,
             created,
             profile: names,
+            context_window,
             affinity,
             fallback,
             balance,
@@ -212,6 +213,7 @@ fn properties(
                 lookups.affinity.build(&config, &at, problems)
             }),
             fallbacks: fallbacks::build(&fallback),
+            context_window,
         });
         list.insert(name, properties);
     }

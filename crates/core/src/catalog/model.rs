@@ -39,6 +39,8 @@ pub struct ModelProperties {
     pub affinity: Option<ModelAffinity>,
     /// The models that stand in for it.
     pub fallbacks: ModelFallbacks,
+    /// Tokens of a request and its response together; `None` if not configured.
+    pub context_window: Option<NonZeroU64>,
     pub balance: LoadMeasure,
 }
 
@@ -183,6 +185,7 @@ impl Default for ModelProperties {
             profiles: Vec::new(),
             affinity: None,
             fallbacks: ModelFallbacks::default(),
+            context_window: None,
             balance: LoadMeasure::default(),
         }
     }

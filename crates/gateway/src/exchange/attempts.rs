@@ -128,9 +128,12 @@ impl AttemptLoop<'_> {
         self.gateway
             .budget
             .earn(self.snapshot.retries.budget_percent);
+        // Boxed, so that these rare cases do not enlarge the future of every exchange.
+        if self.exceeds_context() {
+            Box::pin(self.fall_back(FallbackCause::ContextTooLong)).await;
+        }
         let ended = self.run_model().await;
         match self.cause {
-            // Boxed, so that this rare case does not enlarge the future of every exchange.
             Some(_) if self.has_fallback() => Box::pin(self.run_other_models(ended)).await,
             _ => ended,
         }

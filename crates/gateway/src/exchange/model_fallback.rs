@@ -11,8 +11,10 @@ use headgate_core::catalog::model::{Candidate, Model};
 use headgate_core::filter::stream_info::ModelFallback;
 use headgate_core::filter::view::RequestDestination;
 use headgate_protocol::error_class::{ErrorClass, ErrorSubject};
+use headgate_protocol::estimate;
 use headgate_protocol::fault::Fault;
 use http::{HeaderName, HeaderValue};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// The model that served, if it is not the one that the request names.
@@ -35,6 +37,27 @@ impl AttemptLoop<'_> {
             model.is_some_and(|model| !model.properties.fallbacks.for_cause(cause).is_empty())
         };
         self.may_fall_back() && (cause.is_some_and(lists) || self.has_queued_model())
+    }
+
+    /// Whether the request cannot fit into the context of its model, and another model is configured for that: an attempt would
+    /// only cost time.
+    pub(super) fn exceeds_context(&self) -> bool {
+        self.request.model().is_some_and(|model| {
+            let longer = model
+                .properties
+                .fallbacks
+                .for_cause(FallbackCause::ContextTooLong);
+            !longer.is_empty() && self.is_too_long_for(model)
+        }) && self.may_fall_back()
+    }
+
+    fn is_too_long_for(&self, model: &Model) -> bool {
+        let window = model.properties.context_window;
+        let body = self.request.body.document();
+        let too_long = |window: NonZeroU64| {
+            body.is_some_and(|body| estimate::least_input_tokens(body) > window.get())
+        };
+        window.is_some_and(too_long)
     }
 
     /// Whether some error would lead to another model, as far as the configuration says.
@@ -74,7 +97,7 @@ impl AttemptLoop<'_> {
     }
 
     /// Selects the next model that stands in, and its candidates; `false` if there is none.
-    async fn fall_back(&mut self, cause: FallbackCause) -> bool {
+    pub(super) async fn fall_back(&mut self, cause: FallbackCause) -> bool {
         if !self.has_fallback() {
             return false;
         }
@@ -123,13 +146,17 @@ impl AttemptLoop<'_> {
         is_selected
     }
 
-    /// The model of this name, if the caller may use it and channels serve it in the request's protocol.
+    /// The model of this name, if the caller may use it, channels serve it in the request's protocol, and the request may fit into
+    /// its context.
     fn find_destination(&self, name: &str) -> Option<(Arc<Model>, RequestDestination)> {
         let caller = self.request.caller.as_ref();
         if !caller.is_none_or(|caller| caller.may_use_model(name)) {
             return None;
         }
         let model = self.snapshot.catalog.get(name)?;
+        if self.is_too_long_for(&model) {
+            return None;
+        }
         let candidates = model.candidates(self.request.protocol?);
         let destination = RequestDestination {
             model: Some(model.clone()),
