@@ -14,6 +14,7 @@ mod endpoint_classes;
 mod environment_proxies;
 mod explain_live;
 mod failover;
+mod failure_causes;
 mod false_starts;
 mod false_successes;
 mod five_channels;
