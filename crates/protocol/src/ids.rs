@@ -170,16 +170,18 @@ pub fn made_in_event(events: &[IdEvent], name: Option<&[u8]>, data: &[u8]) -> Cr
 fn made_in_object(json: &[u8], range: Range<usize>) -> CreatedIds {
     let mut made = CreatedIds::default();
     let mut kind = None;
+    let (mut uploaded, mut results) = (None, Vec::new());
     for (key, value) in skim::members(json, range) {
         match key {
             b"id" => made.own = text(json, value),
             b"object" | b"type" => kind = kind.or_else(|| skim::plain_string(json, value)),
-            b"conversation" | b"container" | b"file" => {
+            b"conversation" | b"container" => {
                 let id = member(json, value.clone(), b"id").or_else(|| text(json, value));
                 made.others.extend(id);
             }
+            b"file" => uploaded = member(json, value, b"id"),
             // A batch has them as soon as they exist.
-            b"output_file_id" | b"error_file_id" => made.others.extend(text(json, value)),
+            b"output_file_id" | b"error_file_id" => results.extend(text(json, value)),
             b"output" => {
                 for item in skim::elements(json, value) {
                     made.add_item(json, item);
@@ -196,6 +198,9 @@ fn made_in_object(json: &[u8], range: Range<usize>) -> CreatedIds {
     match kind {
         // Its id cannot be used in later requests.
         Some("message") => made.own = None,
+        // Only these objects create files: a provider may echo a caller's members in others.
+        Some("upload") => made.others.extend(uploaded),
+        Some("batch") => made.others.extend(results),
         Some("chat.completion") => made.chat_completion = made.own.take(),
         _ => {}
     }

@@ -242,6 +242,15 @@ fn answers_give_their_own_id_and_those_of_what_came_with_them() {
             json!({"id": "u", "object": "upload", "status": "pending", "file": null}),
             made(Some("u"), &[]),
         ),
+        // Members that a provider may echo.
+        (
+            json!({"id": "r", "object": "response", "file": {"id": "f"}, "output_file_id": "g", "error_file_id": "h"}),
+            made(Some("r"), &[]),
+        ),
+        (
+            json!({"id": "x", "object": "chat.completion", "file": "f"}),
+            made_chat_completion("x"),
+        ),
         (
             json!({"object": "list", "data": [{"id": "f"}]}),
             made(None, &[]),
