@@ -3,7 +3,7 @@
 use headgate_protocol::nearest::nearest;
 
 /// At most this many names are listed.
-const LISTED: usize = 32;
+const LISTED: usize = 40;
 
 /// ``did you mean `a`?``, or the known names if none is near and they are few.
 pub fn did_you_mean<'known>(

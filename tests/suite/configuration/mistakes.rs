@@ -85,7 +85,7 @@ fn mistakes_of_address() -> Vec<Mistake> {
             ],
         ),
         (
-            get(CHAT),
+            get("/v1/messages"),
             405,
             &["GET is not allowed on this path", "use POST"],
         ),

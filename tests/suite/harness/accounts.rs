@@ -26,6 +26,7 @@ impl Accounts {
     pub async fn with(change: impl FnOnce(&mut Value)) -> Self {
         let simulator = Simulator::start().await;
         let mut config = config::standard(&simulator.url());
+        config::add_stored_objects(&mut config);
         let mut second = config["channels"]["openai"].clone();
         second["credential"]["bearer"] = ACCOUNTS[1].into();
         config["channels"]["second"] = second;

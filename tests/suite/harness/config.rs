@@ -67,6 +67,35 @@ pub fn sha256(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Adds the routes of stored chat completions, uploads in parts and vector stores.
+pub fn add_stored_objects(config: &mut Value) {
+    let follow = json!(["authenticate", "follow_ids"]);
+    let home = json!(["authenticate", {"limit_body": "64MiB"}, "follow_ids", "first_channel"]);
+    let added = json!([
+        {"name": "chat_completions", "match": "GET /v1/chat/completions", "protocol": "chat",
+         "request": home, "response": ["keep_own"]},
+        {"name": "chat_completion", "match": "GET|POST|DELETE /v1/chat/completions/{id}", "protocol": "chat",
+         "request": follow, "response": ["remember_ids"]},
+        {"name": "chat_completion_messages", "match": "GET /v1/chat/completions/{id}/messages",
+         "protocol": "chat", "request": follow},
+        {"name": "uploads", "match": "POST /v1/uploads", "protocol": "responses", "request": home,
+         "response": ["remember_ids"]},
+        {"name": "upload_parts", "match": "POST /v1/uploads/{id}/parts", "protocol": "responses", "request": follow},
+        {"name": "upload_end", "match": ["POST /v1/uploads/{id}/complete", "POST /v1/uploads/{id}/cancel"],
+         "protocol": "responses", "request": follow, "response": ["remember_ids"]},
+        {"name": "vector_stores", "match": "GET|POST /v1/vector_stores", "protocol": "responses", "request": home,
+         "response": ["keep_own", "remember_ids"]},
+        {"name": "vector_store", "match": "GET|POST|DELETE /v1/vector_stores/{id}", "protocol": "responses",
+         "request": follow, "response": ["remember_ids"]},
+        {"name": "vector_store_parts", "match": ["POST /v1/vector_stores/{id}/search",
+         "GET|POST /v1/vector_stores/{id}/files", "GET|POST|DELETE /v1/vector_stores/{id}/files/{file}",
+         "POST /v1/vector_stores/{id}/file_batches", "GET /v1/vector_stores/{id}/file_batches/{batch}"],
+         "protocol": "responses", "request": follow},
+    ]);
+    let routes = config["routes"].as_array_mut().expect("a list of routes");
+    routes.extend(added.as_array().expect("a list").iter().cloned());
+}
+
 fn routes() -> Value {
     let answer = json!(["pass_sse", "meter_usage"]);
     let follow = json!(["authenticate", "follow_ids"]);
@@ -74,12 +103,6 @@ fn routes() -> Value {
     json!([
         {"name": "chat", "match": "POST /v1/chat/completions", "protocol": "chat",
          "request": [{"use": "body"}, "validate"], "response": answer},
-        {"name": "chat_completions", "match": "GET /v1/chat/completions", "protocol": "chat",
-         "request": home, "response": ["keep_own"]},
-        {"name": "chat_completion", "match": "GET|POST|DELETE /v1/chat/completions/{id}", "protocol": "chat",
-         "request": follow, "response": ["remember_ids"]},
-        {"name": "chat_completion_messages", "match": "GET /v1/chat/completions/{id}/messages",
-         "protocol": "chat", "request": follow},
         {"name": "messages", "match": "POST /v1/messages", "protocol": "messages",
          "request": ["require_version", {"use": "body"}, "follow_ids", "validate", "normalise"],
          "response": ["pass_sse", "meter_usage", "remember_ids"]},
@@ -110,19 +133,6 @@ fn routes() -> Value {
          "protocol": "responses", "request": follow, "response": ["remember_ids"]},
         {"name": "container_file_content", "match": "GET /v1/containers/{id}/files/{file}/content",
          "request": follow},
-        {"name": "uploads", "match": "POST /v1/uploads", "protocol": "responses", "request": home,
-         "response": ["remember_ids"]},
-        {"name": "upload_parts", "match": "POST /v1/uploads/{id}/parts", "protocol": "responses", "request": follow},
-        {"name": "upload_end", "match": ["POST /v1/uploads/{id}/complete", "POST /v1/uploads/{id}/cancel"],
-         "protocol": "responses", "request": follow, "response": ["remember_ids"]},
-        {"name": "vector_stores", "match": "GET|POST /v1/vector_stores", "protocol": "responses", "request": home,
-         "response": ["keep_own", "remember_ids"]},
-        {"name": "vector_store", "match": "GET|POST|DELETE /v1/vector_stores/{id}", "protocol": "responses",
-         "request": follow, "response": ["remember_ids"]},
-        {"name": "vector_store_parts", "match": ["POST /v1/vector_stores/{id}/search",
-         "GET|POST /v1/vector_stores/{id}/files", "GET|POST|DELETE /v1/vector_stores/{id}/files/{file}",
-         "POST /v1/vector_stores/{id}/file_batches", "GET /v1/vector_stores/{id}/file_batches/{batch}"],
-         "protocol": "responses", "request": follow},
         {"name": "files", "match": "GET|POST /v1/files", "request": home,
          "response": ["keep_own", "remember_ids"]},
         {"name": "file", "match": "GET|DELETE /v1/files/{id}", "request": follow,
