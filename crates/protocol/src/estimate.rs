@@ -79,11 +79,23 @@ impl TokenEstimate {
     }
 }
 
-/// Fewer input tokens than a provider will count as a rule: images and documents count nothing.
-pub fn least_input_tokens(body: &JsonDocument) -> u64 {
-    let mut media = EncodedMediaTotal::default();
-    media.look_at(body.root());
-    (body.body().len() as u64 - media.bytes) / MOST_BYTES_PER_TOKEN
+/// Whether a request has more input tokens than `window`, by the least that its text can have: images and documents count
+/// nothing, and neither do blanks between members nor the escapes of strings.
+pub fn exceeds(body: &JsonDocument, window: u64) -> bool {
+    let tokens = |bytes: u64| bytes / MOST_BYTES_PER_TOKEN;
+    // Most bodies are so short that no string needs to be decoded.
+    tokens(body.body().len() as u64) > window && tokens(text_bytes(body.root())) > window
+}
+
+/// The bytes of all text in UTF-8.
+fn text_bytes(node: DocumentNode<'_>) -> u64 {
+    match node.kind() {
+        ValueKind::String if node.raw().len() >= MEDIA_BYTES_MIN && is_encoding(node.raw()) => 0,
+        ValueKind::String => node.as_str().map_or(0, |text| text.len() as u64),
+        ValueKind::Array => node.elements().map(text_bytes).sum(),
+        ValueKind::Object => node.values().map(text_bytes).sum(),
+        ValueKind::Number | ValueKind::Bool | ValueKind::Null => 0,
+    }
 }
 
 /// The encoded media in a body.
@@ -135,6 +147,24 @@ mod tests {
         let body = format!(r#"{{"input":"{}"}}"#, "many words ".repeat(1000));
         assert_eq!(estimate(&body).input, 11_012_u64.div_ceil(4));
         assert_eq!(estimate("{}").input, 1);
+    }
+
+    #[test]
+    fn a_window_is_exceeded_by_text_only() {
+        let letters = "\\u0447\\u0430\\u0439 ".repeat(1000);
+        let picture = "iVBORw0KGgoAAAANSUhEUgAA".repeat(4000);
+        for (text, window, is_exceeded) in [
+            ("many words ".repeat(1000), 1_800, true),
+            ("many words ".repeat(1000), 1_900, false),
+            // Seven bytes of text in nineteen of JSON.
+            (letters.clone(), 1_160, true),
+            (letters, 1_170, false),
+            (picture, 100, false),
+        ] {
+            let body = format!("{{\"input\":{}\"{text}\"}}", " ".repeat(30_000));
+            let body = JsonDocument::parse(body.into(), &JsonLimits::default()).unwrap();
+            assert_eq!(exceeds(&body, window), is_exceeded, "{window}");
+        }
     }
 
     #[test]

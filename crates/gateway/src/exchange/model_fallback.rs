@@ -54,9 +54,8 @@ impl AttemptLoop<'_> {
     fn is_too_long_for(&self, model: &Model) -> bool {
         let window = model.properties.context_window;
         let body = self.request.body.document();
-        let too_long = |window: NonZeroU64| {
-            body.is_some_and(|body| estimate::least_input_tokens(body) > window.get())
-        };
+        let too_long =
+            |window: NonZeroU64| body.is_some_and(|body| estimate::exceeds(body, window.get()));
         window.is_some_and(too_long)
     }
 
