@@ -2,11 +2,9 @@
 
 use crate::checked_batch::CheckedBatch;
 use headgate_core::state::calendar::{DAY_MS, unix_ms};
-use headgate_core::state::records::{InsertResult, RecordContent, RecordKind};
+use headgate_core::state::records::{InsertResult, RecordContent, RecordKind, owned_key};
 use headgate_core::state::{StateStore, StoreUnavailable};
-use headgate_protocol::hex::HexDisplay;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 /// How long a file can be used: providers keep the files of batches for 30 days.
@@ -55,7 +53,7 @@ impl BatchFileRecord {
             expires_ms: unix_ms() + KEPT_MS,
             due_ms: None,
         };
-        let key = record_key(caller, file);
+        let key = owned_key(caller, file);
         let records = state.records();
         let inserted = records.insert(RecordKind::BatchFile, &key, content, FILES_MAX);
         Ok(match inserted.get().await? {
@@ -73,19 +71,9 @@ impl BatchFileRecord {
         caller: &str,
         file: &str,
     ) -> Result<Option<Self>, StoreUnavailable> {
-        let key = record_key(caller, file);
+        let key = owned_key(caller, file);
         let record = state.records().get(RecordKind::BatchFile, &key).get();
         let record = record.await?;
         Ok(record.and_then(|record| serde_json::from_slice(&record.content.value).ok()))
     }
-}
-
-/// Unique for caller and file, and without either.
-fn record_key(caller: &str, file: &str) -> String {
-    let mut hasher = Sha256::new();
-    for text in [caller, file] {
-        hasher.update((text.len() as u64).to_be_bytes());
-        hasher.update(text);
-    }
-    HexDisplay(&hasher.finalize()).to_string()
 }

@@ -142,12 +142,7 @@ fn rewritten(list: &JsonDocument, data: DocumentNode<'_>, own: &[DocumentNode<'_
             edits.replace(named.span(), Bytes::copy_from_slice(id.unwrap_or(b"null")));
         }
     }
-    let segments = edits.apply(list.body());
-    let mut body = BytesMut::with_capacity(segments.len());
-    segments
-        .iter()
-        .for_each(|segment| body.extend_from_slice(segment));
-    body.freeze()
+    edits.apply(list.body()).to_bytes()
 }
 
 /// A list that cannot be parsed cannot be filtered, so the caller gets an error.

@@ -251,9 +251,6 @@ impl MirrorFilter {
         if let Some(part) = stateful_part(request) {
             return Err(format!("the provider stores or continues it ({part})"));
         }
-        if request.body.form().is_some() {
-            return Err("its body is a form".into());
-        }
         let known = request.model().zip(request.protocol);
         let candidates = known.map(|(model, protocol)| model.candidates(protocol));
         let mut candidates = candidates.iter().flat_map(|candidates| candidates.iter());

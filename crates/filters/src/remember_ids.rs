@@ -78,7 +78,8 @@ impl Filter for RememberIdsFilter {
         response: &'a mut ResponseView<'_>,
         body: &'a mut Bytes,
     ) -> HookResult<'a, ()> {
-        if response.status.is_success() && response.request.method != Method::DELETE {
+        let creates = response.status.is_success() && response.request.method != Method::DELETE;
+        if creates && may_have_ids(response.request) {
             let made = ids::made_in_body(body);
             self.remember_sealed(response.request, response.candidate, body, &made.sealed);
             self.remember(response.request, response.candidate, made);
@@ -168,7 +169,7 @@ fn stores_on_request(protocol: Protocol) -> bool {
     protocol.descriptor().cost == on_request
 }
 
-/// Whether events of a stream may have ids that are worth something: each chunk of a chat completion has its id, which the
+/// Whether a response or event may have ids that are worth something: each chunk of a chat completion has its id, which the
 /// first one gives, and which names nothing unless it is stored.
 fn may_have_ids(request: &RequestView) -> bool {
     !request.protocol.is_some_and(stores_on_request)

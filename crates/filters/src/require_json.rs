@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "require_json",
-    summary: "Replies 415 to bodies other than `application/json`; with `{also_accept: multipart}` also accepts `multipart/form-data` for image edits and for videos in the format of OpenAI.",
+    summary: "Replies 415 to bodies other than `application/json`; with `{also_accept: multipart}` also accepts `multipart/form-data` for protocols whose requests may be forms, such as `image_edit` and `videos`.",
     side: ChainSide::Request,
     placement: FilterChainRules::ALWAYS,
     settings: Some(settings_schema::<RequireJsonConfig>),
@@ -27,7 +27,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         let has_forms = |protocol: Protocol| protocol.descriptor().forms.is_some();
         if also_accept.is_some() && !context.protocol.is_some_and(has_forms) {
             return Err(InvalidSettings::new(
-                "`also_accept: multipart` requires a route with `protocol: image_edit` or `videos`",
+                "`also_accept: multipart` requires a route with `protocol: image_edit`, `videos`, or another one whose requests may be forms",
             )
             .at("/also_accept")
             .hint("write the protocol in the route, or leave `also_accept` out"));

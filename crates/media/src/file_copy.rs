@@ -11,7 +11,7 @@ use super::shared::CopyMemoryPermit;
 use super::store::MediaStore;
 use bytes::Bytes;
 use headgate_core::state::calendar::{unix_ms, whole_ms};
-use headgate_core::state::records::{InsertResult, RecordContent, RecordKind};
+use headgate_core::state::records::{InsertResult, RecordContent, RecordKind, owned_key};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
@@ -86,7 +86,7 @@ impl MediaStore {
             content_type,
         };
         // The record is first, so that a removal finds whatever is stored.
-        let key = record_key(owner, id);
+        let key = owned_key(owner, id);
         self.record_copy(owner, &key, &info).await?;
         if let Err(error) = self.put(owner, &info, pieces).await {
             self.remove_file_copy(owner, id).await?;
@@ -135,7 +135,7 @@ impl MediaStore {
         owner: &Arc<str>,
         id: &str,
     ) -> Result<Option<FileCopy>, MediaStoreError> {
-        let key = record_key(owner, id);
+        let key = owned_key(owner, id);
         let records = self.state.records();
         let Some(found) = records.get(RecordKind::FileCopy, &key).get().await? else {
             return Ok(None);
@@ -196,7 +196,7 @@ impl MediaStore {
         owner: &Arc<str>,
         id: &str,
     ) -> Result<(), MediaStoreError> {
-        let key = record_key(owner, id);
+        let key = owned_key(owner, id);
         let records = self.state.records();
         // An edit may renew the record meanwhile.
         for _ in 0..REMOVE_TRIES {
@@ -233,16 +233,6 @@ impl MediaStore {
             due_ms: None,
         }
     }
-}
-
-/// The key of a record: unique for owner and id, in plain characters.
-fn record_key(owner: &str, id: &str) -> String {
-    let mut hasher = ContentHasher::default();
-    for text in [owner, id] {
-        hasher.update(&(text.len() as u64).to_be_bytes());
-        hasher.update(text.as_bytes());
-    }
-    hasher.digest().to_string()
 }
 
 /// A digest that no other copy and no other object has.

@@ -90,7 +90,7 @@ pub fn exceeds(body: &JsonDocument, window: u64) -> bool {
 /// The bytes of all text in UTF-8.
 fn text_bytes(node: DocumentNode<'_>) -> u64 {
     match node.kind() {
-        ValueKind::String if node.raw().len() >= MEDIA_BYTES_MIN && is_encoding(node.raw()) => 0,
+        ValueKind::String if is_media(node) => 0,
         ValueKind::String => node.as_str().map_or(0, |text| text.len() as u64),
         ValueKind::Array => node.elements().map(text_bytes).sum(),
         ValueKind::Object => node.values().map(text_bytes).sum(),
@@ -111,7 +111,7 @@ impl EncodedMediaTotal {
             return;
         }
         match node.kind() {
-            ValueKind::String if is_encoding(node.raw()) => {
+            ValueKind::String if is_media(node) => {
                 self.bytes += node.raw().len() as u64;
                 self.count += 1;
             }
@@ -122,9 +122,12 @@ impl EncodedMediaTotal {
     }
 }
 
-/// Whether a long string, given with its quotes, is a data URL or base64.
-fn is_encoding(string: &[u8]) -> bool {
-    let content = &string[1..];
+/// Whether a string is long, and a data URL or base64.
+fn is_media(string: DocumentNode<'_>) -> bool {
+    if string.raw().len() < MEDIA_BYTES_MIN {
+        return false;
+    }
+    let content = &string.raw()[1..];
     let beginning = &content[..content.len().min(MEDIA_LOOK_BYTES)];
     has_data_scheme(content)
         || beginning

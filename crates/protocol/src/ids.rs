@@ -201,7 +201,7 @@ fn made_in_object(json: &[u8], range: Range<usize>) -> CreatedIds {
         // Only these objects create files: a provider may echo a caller's members in others.
         Some("upload") => made.others.extend(uploaded),
         Some("batch") => made.others.extend(results),
-        Some("chat.completion") => made.chat_completion = made.own.take(),
+        Some(kind) if kind.starts_with("chat.completion") => made.chat_completion = made.own.take(),
         _ => {}
     }
     made

@@ -3,7 +3,7 @@
 use crate::harness::accounts::{ACCOUNTS, CAT, form};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::{ANN, BOB};
-use crate::harness::{Accounts, Request, WholeResponse};
+use crate::harness::{Accounts, Gateway, Request, ScriptedProvider, WholeResponse, config};
 use headgate_protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -85,6 +85,26 @@ async fn a_chat_completion_that_is_not_stored_is_not_kept() {
         assert_error_body(Protocol::Chat, &read, 404);
         assert_eq!(read.json()["error"]["code"], "id_not_found");
         assert_eq!(world.count().await, before, "no provider heard of it");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_names_no_type_of_object_makes_no_id_of_a_chat_completion() {
+    let body = r#"{"id":"chatcmpl-1","choices":[{"message":{"role":"assistant","content":"Hi"}}]}"#;
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length";
+    let provider =
+        ScriptedProvider::answering(format!("{head}: {}\r\n\r\n{body}", body.len())).await;
+    let mut config = config::standard(&provider.url());
+    config::add_stored_objects(&mut config);
+    config::route(&mut config, "chat")["response"] = json!(["remember_ids"]);
+    let gateway = Gateway::start(&config).await;
+    let read = Request::get("/v1/chat/completions/chatcmpl-1");
+    for (more, status) in [(json!({}), 404), (json!({"store": true}), 200)] {
+        let made = gateway.ask(&chat(more)).await;
+        assert_eq!(made.status, 200, "{}", made.text());
+        gateway.log_of(&made).await;
+        let found = gateway.ask(&read).await;
+        assert_eq!(found.status, status, "{}", found.text());
     }
 }
 

@@ -1,6 +1,6 @@
 //! `map_results_url`: the URL of a message batch's results becomes one of this gateway, from which SDKs read them.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use headgate_core::filter::descriptor::{ChainSide, FilterChainRules, FilterDescriptor};
 use headgate_core::filter::response_inputs::ResponseVaryInputs;
 use headgate_core::filter::view::{RequestView, ResponseView};
@@ -80,12 +80,7 @@ fn mapped(request: &RequestView, body: &Bytes) -> Result<Option<Bytes>, Fault> {
     if edits.is_empty() {
         return Ok(None);
     }
-    let segments = edits.apply(document.body());
-    let mut changed = BytesMut::with_capacity(segments.len());
-    segments
-        .iter()
-        .for_each(|segment| changed.extend_from_slice(segment));
-    Ok(Some(changed.freeze()))
+    Ok(Some(edits.apply(document.body()).to_bytes()))
 }
 
 /// The URL of all batches, at the host that the client used; without one only its path.

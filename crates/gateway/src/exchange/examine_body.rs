@@ -60,10 +60,9 @@ pub(super) fn examined_protocol(
 ) -> Option<ChannelProtocol> {
     let is_post = request.method == Method::POST;
     let protocol = protocol?;
-    let is_examined = match protocol.descriptor().medium {
-        GenerationMedium::Transcript => is_post,
-        _ => response_verdict::is_examined(is_post, &request.path),
-    };
+    let is_transcript = protocol.descriptor().medium == GenerationMedium::Transcript;
+    let is_examined =
+        is_post && is_transcript || response_verdict::is_examined(is_post, &request.path);
     is_examined.then_some(protocol)
 }
 

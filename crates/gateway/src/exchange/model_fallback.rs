@@ -14,7 +14,6 @@ use headgate_protocol::error_class::{ErrorClass, ErrorSubject};
 use headgate_protocol::estimate;
 use headgate_protocol::fault::Fault;
 use http::{HeaderName, HeaderValue};
-use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// The model that served, if it is not the one that the request names.
@@ -48,15 +47,13 @@ impl AttemptLoop<'_> {
                 .fallbacks
                 .for_cause(FallbackCause::ContextTooLong);
             !longer.is_empty() && self.is_too_long_for(model)
-        }) && self.may_fall_back()
+        })
     }
 
     fn is_too_long_for(&self, model: &Model) -> bool {
         let window = model.properties.context_window;
-        let body = self.request.body.document();
-        let too_long =
-            |window: NonZeroU64| body.is_some_and(|body| estimate::exceeds(body, window.get()));
-        window.is_some_and(too_long)
+        let known = window.zip(self.request.body.document());
+        known.is_some_and(|(window, body)| estimate::exceeds(body, window.get()))
     }
 
     /// Whether some error would lead to another model, as far as the configuration says.

@@ -82,7 +82,7 @@ fn no_object() -> Fault {
 fn unchecked_file() -> Fault {
     Fault::new(
         FaultKind::Invalid,
-        "this file was not uploaded for a batch, or longer ago than 30 days; upload it with `purpose` set to `batch`",
+        "this file was not uploaded for a batch, or longer ago than 30 days; upload it whole with `POST /v1/files` and `purpose` set to `batch`",
     )
     .param(INPUT_FILE)
 }

@@ -8,6 +8,8 @@ pub mod unavailable;
 
 use super::StoreFuture;
 use bytes::Bytes;
+use headgate_protocol::hex::HexDisplay;
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +65,16 @@ record_kinds! {
     TaskCost = "task_cost",
     /// A file of a caller with the checked requests of a batch.
     BatchFile = "batch_file",
+}
+
+/// The key of a record about something of an owner, by its id: unique for both, in plain characters, and without either.
+pub fn owned_key(owner: &str, id: &str) -> String {
+    let mut hasher = Sha256::new();
+    for text in [owner, id] {
+        hasher.update((text.len() as u64).to_be_bytes());
+        hasher.update(text);
+    }
+    HexDisplay(&hasher.finalize()).to_string()
 }
 
 /// What is stored under a key.
