@@ -3,40 +3,76 @@
 use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::filter::descriptor::{
     BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterProvision,
+    read_settings_or_default, settings_schema,
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, HookResult};
 use headgate_protocol::Protocol;
+use headgate_protocol::caller_key::{API_KEY, X_API_KEY, X_GOOG_API_KEY};
 use headgate_protocol::credential_names::{member_names_credential, names_credential};
 use headgate_protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderName, header};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "authenticate",
-    summary: "Authenticates the caller by `Authorization: Bearer`, and by `x-api-key` on messages; replies 401 otherwise.",
+    summary: "Authenticates the caller by `Authorization: Bearer`, and by `x-api-key` on messages, or headers of other APIs; replies 401 otherwise.",
     side: ChainSide::Request,
     placement: FilterChainRules {
         provides: &[FilterProvision::Caller],
         ..FilterChainRules::ALWAYS
     },
-    settings: None,
+    settings: Some(settings_schema::<AuthenticateConfig>),
     bare: true,
-    build: |_, context| {
+    build: |settings, context| {
+        let AuthenticateConfig { headers } = read_settings_or_default(settings)?;
         Ok(Arc::new(AuthenticateFilter {
             callers: context.callers.clone(),
-            key_headers: Protocol::key_headers(context.protocol).collect(),
+            key_headers: key_headers(context.protocol, &headers),
             schemes: schemes(context),
         }))
     },
 };
 
+/// Settings of `authenticate`.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct AuthenticateConfig {
+    /// Headers in which callers of the route may send the key, beside `authorization` and the header of the protocol:
+    /// `api-key` for SDKs of Azure OpenAI, `x-goog-api-key` for those of Google, `x-api-key` for those of Anthropic. Default:
+    /// none.
+    headers: Vec<KeyHeaderConfig>,
+}
+
+/// A header in which the SDKs of an API send the key.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+enum KeyHeaderConfig {
+    #[serde(rename = "api-key")]
+    Azure,
+    #[serde(rename = "x-api-key")]
+    Anthropic,
+    #[serde(rename = "x-goog-api-key")]
+    Google,
+}
+
 struct AuthenticateFilter {
     callers: Arc<Callers>,
     /// Headers that SDKs of the protocol send the key in, beside `Authorization`. Requests for the model list have them, too.
-    key_headers: Vec<&'static HeaderName>,
+    key_headers: Vec<HeaderName>,
     /// Schemes of `Authorization` besides `Bearer`, which SDKs of a vendor's own API send.
     schemes: Vec<String>,
+}
+
+fn key_headers(protocol: Option<Protocol>, configured: &[KeyHeaderConfig]) -> Vec<HeaderName> {
+    let mut headers: Vec<_> = Protocol::key_headers(protocol).cloned().collect();
+    for header in configured.iter().map(|header| header.name()) {
+        if !headers.contains(&header) {
+            headers.push(header);
+        }
+    }
+    headers
 }
 
 fn schemes(context: &BuildContext<'_>) -> Vec<String> {
@@ -44,6 +80,16 @@ fn schemes(context: &BuildContext<'_>) -> Vec<String> {
     let families = protocol.flat_map(|protocol| context.tasks.native_families(protocol));
     let schemes = families.filter_map(|family| family.native_api().key_scheme());
     schemes.map(str::to_owned).collect()
+}
+
+impl KeyHeaderConfig {
+    fn name(self) -> HeaderName {
+        match self {
+            Self::Azure => API_KEY,
+            Self::Anthropic => X_API_KEY,
+            Self::Google => X_GOOG_API_KEY,
+        }
+    }
 }
 
 impl Filter for AuthenticateFilter {
@@ -165,6 +211,14 @@ mod tests {
     use headgate_core::catalog::caller::KeyDigest;
 
     fn outcome(protocol: Option<Protocol>, sent: &[(&str, &str)]) -> Result<String, String> {
+        outcome_with(&[], protocol, sent)
+    }
+
+    fn outcome_with(
+        configured: &[KeyHeaderConfig],
+        protocol: Option<Protocol>,
+        sent: &[(&str, &str)],
+    ) -> Result<String, String> {
         let mut callers = Callers::default();
         for name in ["ann", "bob"] {
             let key = format!("sk-{name}");
@@ -175,7 +229,7 @@ mod tests {
         }
         let filter = AuthenticateFilter {
             callers: Arc::new(callers),
-            key_headers: Protocol::key_headers(protocol).collect(),
+            key_headers: key_headers(protocol, configured),
             schemes: match protocol {
                 Some(Protocol::FamilyA) => vec!["Key".to_owned()],
                 _ => Vec::new(),
@@ -230,6 +284,39 @@ mod tests {
             "bob"
         );
         assert!(outcome(Some(Protocol::Chat), &[("x-api-key", "sk-bob")]).is_err());
+    }
+
+    #[test]
+    fn a_configured_header_counts_on_its_route_and_must_agree_with_the_others() {
+        use KeyHeaderConfig::{Anthropic, Azure, Google};
+        let all = [Azure, Anthropic, Google];
+        for (configured, sent, expected) in [
+            (&all[..1], &[("api-key", "sk-bob")][..], Some("bob")),
+            (&all, &[("x-api-key", "sk-bob")], Some("bob")),
+            (&all, &[("x-goog-api-key", "sk-bob")], Some("bob")),
+            (
+                &all,
+                &[("api-key", "sk-bob"), ("authorization", "Bearer sk-bob")],
+                Some("bob"),
+            ),
+            (
+                &all,
+                &[("api-key", "sk-bob"), ("authorization", "Bearer sk-ann")],
+                None,
+            ),
+            (
+                &all,
+                &[("api-key", "sk-bob"), ("x-goog-api-key", "sk-ann")],
+                None,
+            ),
+            (&all, &[("api-key", "sk-bob"), ("api-key", "sk-bob")], None),
+            (&all, &[("api-key", "")], None),
+            (&all[..1], &[("x-goog-api-key", "sk-bob")], None),
+            (&[], &[("api-key", "sk-bob")], None),
+        ] {
+            let found = outcome_with(configured, Some(Protocol::Chat), sent);
+            assert_eq!(found.as_deref().ok(), expected, "{sent:?}: {found:?}");
+        }
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn expects_usage(response: &ResponseView<'_>, body: &[u8]) -> bool {
         matches!(descriptor.cost, DuplicateRequestCost::Tokens(_)) && descriptor.has_usage()
     });
     let is_post = request.method == Method::POST;
-    costs_tokens && is_examined(is_post, &request.path) && !is_pending(body)
+    costs_tokens && is_examined(is_post, request.endpoint_path()) && !is_pending(body)
 }
 
 /// Whether the cost of a response depends on the number of its images; only then they are counted.

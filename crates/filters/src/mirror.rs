@@ -1,7 +1,8 @@
 //! `mirror`: sends a copy of a share of requests to another channel, and drops its responses.
 
 use super::channel_condition::accepts;
-use super::model_place::ModelMember;
+use super::model_member::ModelMember;
+use super::path_model::ProviderPath;
 use super::statefulness::stateful_part;
 use crate::mirroring::{MirrorLimits, MirrorSendersByRoute, RouteMirrorSender};
 use bytes::Bytes;
@@ -289,14 +290,24 @@ impl UnassembledMirrorCopy {
         request.header_edits.apply(&mut headers).ok()?;
         let mut edits = request.edits.clone();
         let member = ModelMember::for_protocol(request.protocol?);
-        if let (Some(model), Some(named)) = (&candidate.model, member.find(document)) {
-            edits.replace(named.span(), model.json.clone());
-        }
+        let path = match (
+            &candidate.model,
+            ProviderPath::for_protocol(request.protocol?),
+        ) {
+            (Some(model), Some(path)) => path.fill(request, &model.name).ok()?,
+            (Some(model), None) => {
+                if let Some(named) = member.find(document) {
+                    edits.replace(named.span(), model.json.clone());
+                }
+                mirrored_path(request)
+            }
+            (None, _) => mirrored_path(request),
+        };
         Some(Self {
             subrequests,
             id: request.id.clone(),
             candidate: candidate.clone(),
-            path: mirrored_path(request),
+            path,
             headers,
             body: document.body().clone(),
             edits,

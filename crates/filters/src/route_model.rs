@@ -1,7 +1,7 @@
 //! `route_model`: selects the channels that serve a model, and replaces its name with the channel's name for it.
 
 use super::channel_condition::accepts;
-use super::model_place::{MODEL, ModelPlace};
+use super::model_place::ModelPlace;
 use bytes::Bytes;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Caller;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "route_model",
-    summary: "Selects the channels that serve the `model` of the body, and replaces it with the channel's model name; replies 404 for unknown models, with similar names, and 403 for models this caller may not use.",
+    summary: "Selects the channels that serve the `model` of the body or the path, and replaces it with the channel's model name; replies 404 for unknown models, with similar names, and 403 for models this caller may not use.",
     side: ChainSide::Request,
     placement: FilterChainRules {
         needs: &[FilterPrerequisite::Body, FilterPrerequisite::Caller],
@@ -39,7 +39,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             InvalidSettings::new("`route_model` requires a route with `protocol`")
                 .hint("add a protocol, such as `protocol: chat`, to the route")
         })?;
-        let model = ModelPlace::new(protocol, context)?;
+        let model = ModelPlace::new(DESCRIPTOR.name, protocol, context)?;
         check_forms(protocol, context)?;
         Ok(Arc::new(RouteModelFilter {
             model,
@@ -87,6 +87,7 @@ impl Filter for RouteModelFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         HookResult::from(self.destination(request).and_then(|destination| {
             request.destination = Some(destination);
+            self.model.prepare(request)?;
             keep_accepting(request)
         }))
     }
@@ -96,7 +97,7 @@ impl Filter for RouteModelFilter {
         request: &RequestView,
         edited: EditedBody<'_>,
     ) -> Result<(), Fault> {
-        let ModelPlace::Member(member) = &self.model else {
+        let Some(member) = self.model.member() else {
             return Ok(());
         };
         let name_in = |body: &JsonDocument| Some(member.find(body)?.as_str()?.into_owned());
@@ -128,7 +129,13 @@ impl Filter for RouteModelFilter {
         let Some(renamed) = &attempt.candidate.model else {
             return HookResult::done();
         };
-        let ModelPlace::Member(member) = &self.model else {
+        if let ModelPlace::ProviderPath(path) = &self.model {
+            let path = path.fill(request, &renamed.name);
+            return HookResult::from(path.map(|path| {
+                attempt.request_override.path = Some(path);
+            }));
+        }
+        let Some(member) = self.model.member() else {
             return HookResult::done();
         };
         if let Some(form) = request.body.form() {
@@ -148,9 +155,8 @@ impl Filter for RouteModelFilter {
 impl RouteModelFilter {
     fn destination(&self, request: &RequestView) -> Result<RequestDestination, Fault> {
         let body = request.body.scanned();
-        let name = match &self.model {
-            ModelPlace::Path => request.param(MODEL).unwrap_or_default().into(),
-            ModelPlace::Member(member) => {
+        let name = match (self.model.named_in_path(request)?, self.model.member()) {
+            (None, Some(member)) => {
                 let form = request.body.form();
                 let named = member.named(body, form.is_some());
                 named.map_err(|fault| match fault.kind {
@@ -158,6 +164,7 @@ impl RouteModelFilter {
                     _ => fault,
                 })?
             }
+            (named, _) => named.unwrap_or_default().into(),
         };
         let model = self.model(&name, request.caller.as_deref())?;
         let candidates = model.candidates(self.protocol);

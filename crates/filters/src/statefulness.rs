@@ -1,6 +1,7 @@
 //! Which requests a provider stores, continues or bills one by one, so that they are neither answered from recorded
 //! responses nor copied to another channel.
 
+use super::model_member::MODEL;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind};
@@ -30,7 +31,8 @@ pub fn stateful_part(request: &RequestView) -> Option<&'static str> {
     if request.method != Method::POST {
         return Some("method");
     }
-    if !request.params.is_empty() || request.model().is_none() {
+    let mut params = request.params.iter();
+    if params.any(|(name, _)| **name != *MODEL) || request.model().is_none() {
         return Some("id in the path");
     }
     match &*request.body {

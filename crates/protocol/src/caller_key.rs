@@ -11,10 +11,15 @@ use super::secret_shape::MASK;
 /// How often escapes are decoded in the search for the key: JSON may be in a string of JSON.
 const ESCAPE_LEVELS: usize = 3;
 
-const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// The header in which SDKs of Azure OpenAI send the key.
+pub const API_KEY: HeaderName = HeaderName::from_static("api-key");
+/// The header in which SDKs of Anthropic send the key.
+pub const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// The header in which SDKs of Google send the key.
+pub const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
-/// The caller's key, from either header that may carry it.
-pub struct CallerKeyToStrip<'h>([Option<&'h [u8]>; 2]);
+/// The caller's key, from each header that may carry it.
+pub struct CallerKeyToStrip<'h>([Option<&'h [u8]>; 4]);
 
 impl<'h> CallerKeyToStrip<'h> {
     /// Minimum length of a key in bytes: a shorter one could match the end of any value.
@@ -26,7 +31,12 @@ impl<'h> CallerKeyToStrip<'h> {
             let scheme_ends = value.iter().position(|byte| *byte == b' ').unwrap_or(0);
             value[scheme_ends..].trim_ascii()
         });
-        let keys = [bearer, bytes(&X_API_KEY)];
+        let keys = [
+            bearer,
+            bytes(&X_API_KEY),
+            bytes(&API_KEY),
+            bytes(&X_GOOG_API_KEY),
+        ];
         Self(keys.map(|key| key.filter(|key| key.len() >= Self::BYTES_MIN)))
     }
 

@@ -148,3 +148,101 @@ fn a_route_of_forms_needs_a_filter_that_accepts_them() {
         "{text}"
     );
 }
+
+#[test]
+fn the_model_in_a_path_has_one_place_that_the_route_and_the_protocol_share() {
+    let own = "protocols: {own: {retry: free, DECLARED}}\n";
+    let route =
+        "  - {name: path, match: MATCH, protocol: own, request: [authenticate, route_model]}\n";
+    for (declared, pattern, words) in [
+        (
+            "path: '/models/{model}:run'",
+            "POST /models/{model}:run",
+            None,
+        ),
+        ("path: '/models/{+model}'", "POST /run/{+model}/now", None),
+        ("path: /v1/run", "POST /deployments/{model}", None),
+        ("path: /v1/run", "POST /deployments/{model}/run", None),
+        ("model: /input/model", "POST /deployments/{model}/run", None),
+        (
+            "path: '/models/{model}', model: /model",
+            "POST /models/{model}",
+            Some("`model` and `path` both name a place"),
+        ),
+        (
+            "path: '/models/{model}'",
+            "POST /models/run",
+            Some("add `{model}` or `{+model}` to the path of `match`"),
+        ),
+        (
+            "path: '/models/{model}'",
+            "['POST /models/{model}', POST /models]",
+            Some("a path of the route has no `{model}`"),
+        ),
+        (
+            "path: '/models/{model}'",
+            "POST /{+model}",
+            Some("begins with the model"),
+        ),
+        (
+            "path: /v1/run",
+            "POST /{+model}",
+            Some("begins with the model"),
+        ),
+        (
+            "path: /v1/run",
+            "POST /a/{model}/b/{part}",
+            Some("place other parameters before"),
+        ),
+        (
+            "path: /v1/run",
+            "POST /a/{model}/b/{model}",
+            Some("place other parameters before"),
+        ),
+        (
+            "medium: data",
+            "POST /a/{model}",
+            Some("add `path` to the protocol"),
+        ),
+        (
+            "path: '/models/{name}'",
+            "POST /models/{model}",
+            Some("other than one `{model}`"),
+        ),
+        (
+            "path: '/{model}/{model}'",
+            "POST /models/{model}",
+            Some("other than one `{model}`"),
+        ),
+        (
+            "path: '/models/{model}?alt=sse'",
+            "POST /models/{model}",
+            Some("no query"),
+        ),
+        (
+            "path: 'models/{model}'",
+            "POST /models/{model}",
+            Some("must begin with `/`"),
+        ),
+        (
+            "path: '/a/../{model}'",
+            "POST /models/{model}",
+            Some("dot segments"),
+        ),
+    ] {
+        let file = changed("protocols: [chat]", "protocols: [chat, own]");
+        let pattern = match pattern.starts_with('[') {
+            true => pattern.to_owned(),
+            false => format!("'{pattern}'"),
+        };
+        let added = route.replace("MATCH", &pattern) + &own.replace("DECLARED", declared);
+        let printed = check(&format!("{file}{added}"));
+        let text = format!("{}{}", printed.stdout, printed.stderr);
+        assert_eq!(
+            printed.success,
+            words.is_none(),
+            "{declared} {pattern}{text}"
+        );
+        assert!(words.is_none_or(|words| text.contains(words)), "{text}");
+    }
+}

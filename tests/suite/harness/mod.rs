@@ -26,6 +26,7 @@ pub mod native_apis;
 pub mod otlp;
 pub mod outbound_proxy;
 pub mod paid;
+pub mod path_models;
 pub mod plugins;
 pub mod process;
 pub mod prometheus;

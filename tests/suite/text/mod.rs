@@ -10,6 +10,8 @@ mod hints;
 mod hostile_forms;
 mod last_events;
 mod missing_fields;
+mod path_models;
+mod provider_paths;
 mod responses;
 mod rewrite;
 mod schemas;

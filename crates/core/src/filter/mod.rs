@@ -26,6 +26,8 @@ pub mod stream_info;
 pub mod streamed_reply;
 pub mod view;
 
+mod endpoint_path;
+
 use crate::callout::PlannedCallout;
 use body_edit::EditedBody;
 use bytes::Bytes;

@@ -202,12 +202,10 @@ impl RequestDestination {
 
     /// Whether candidates are on different channels.
     pub fn has_choice(&self) -> bool {
-        let mut channels = self
-            .candidates
-            .iter()
-            .map(|candidate| &candidate.channel.name);
-        let first = channels.next();
-        channels.any(|name| Some(name) != first)
+        let channels = self.candidates.iter();
+        let mut names = channels.map(|candidate| &candidate.channel.name);
+        let first = names.next();
+        names.any(|name| Some(name) != first)
     }
 
     /// Puts the candidates on the channel of this name before all others, if there are any.
@@ -343,10 +341,9 @@ impl RequestView {
 
     /// The value of a `{parameter}` of the route.
     pub fn param(&self, name: &str) -> Option<&str> {
-        self.params
-            .iter()
-            .find(|(known, _)| **known == *name)
-            .map(|(_, value)| value.as_str())
+        let mut params = self.params.iter();
+        let (_, value) = params.find(|(known, _)| **known == *name)?;
+        Some(value)
     }
 
     /// The scheme of the URL that the client used: of its connection, or what the proxy says that is trusted with addresses.

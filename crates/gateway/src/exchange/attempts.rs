@@ -85,7 +85,7 @@ impl Exchange<'_> {
     ) -> Result<Box<LeasedResponse>, Fault> {
         let detachment = CallerDetachmentFlag::new(self.request.detaches);
         let names_model = candidates.iter().any(|one| one.model.is_some());
-        let (method, path) = (&self.request.method, &*self.request.path);
+        let (method, path) = (&self.request.method, self.request.endpoint_path());
         let class = ProviderOperationClass::for_request(method, path, names_model);
         self.downstream.detachment = detachment.clone();
         let balancing = load_balancing(&self.request, &candidates);

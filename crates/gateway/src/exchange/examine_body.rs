@@ -62,7 +62,7 @@ pub(super) fn examined_protocol(
     let protocol = protocol?;
     let is_transcript = protocol.descriptor().medium == GenerationMedium::Transcript;
     let is_examined =
-        is_post && is_transcript || response_verdict::is_examined(is_post, &request.path);
+        is_post && is_transcript || response_verdict::is_examined(is_post, request.endpoint_path());
     is_examined.then_some(protocol)
 }
 

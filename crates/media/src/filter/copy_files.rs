@@ -114,7 +114,7 @@ impl Filter for CopyFilesFilter {
     ) -> HookResult<'a, ()> {
         let is_upload = !self.is_edit
             && response.request.method == Method::POST
-            && is_of_files(&response.request.path);
+            && is_of_files(response.request.endpoint_path());
         let made = ids::made_in_body(body).own;
         match (is_upload && response.status.is_success(), made) {
             (true, Some(id)) => HookResult::later(async move {

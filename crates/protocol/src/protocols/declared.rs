@@ -4,6 +4,7 @@ mod build;
 mod config;
 mod errors;
 mod leaked;
+mod paths;
 mod pointers;
 mod registry;
 mod shapes;

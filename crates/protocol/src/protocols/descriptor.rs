@@ -23,7 +23,7 @@ use http::{HeaderMap, HeaderName};
 pub struct ProtocolDescriptor {
     /// The name in configuration, metrics and logs.
     pub name: &'static str,
-    /// The path to which callers send requests in the provider's own API.
+    /// The path to which callers send requests in the provider's own API; with `{model}` or `{+model}` if it has the model.
     pub path: &'static str,
     pub medium: GenerationMedium,
     pub cost: DuplicateRequestCost,
@@ -200,6 +200,11 @@ impl ProtocolDescriptor {
     pub fn has_output_tokens(&self) -> bool {
         let mut counts = self.usage.counts.iter();
         !self.has_usage() || counts.any(|(_, _, count)| *count == UsageCount::Output)
+    }
+
+    /// Whether the path of the provider's API has the model in it.
+    pub fn names_model_in_path(&self) -> bool {
+        self.path.contains(['{', '}'])
     }
 
     /// Whether responses may be event streams.

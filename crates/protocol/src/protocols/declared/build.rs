@@ -58,7 +58,7 @@ const PLAIN: ProtocolDescriptor = ProtocolDescriptor {
 /// Builds the descriptor of one declaration. Nothing is leaked before all of it is known to be right.
 pub(super) struct DescriptorBuilder<'c> {
     pub(super) config: &'c ProtocolConfig,
-    scope: DeclarationScope,
+    pub(super) scope: DeclarationScope,
     faults: Vec<InvalidProtocol>,
 }
 
@@ -88,6 +88,7 @@ impl<'c> DescriptorBuilder<'c> {
         let headers = config.headers.as_ref().map(|headers| self.headers(headers));
         let usage = config.usage.as_ref().map(|usage| self.usage(usage));
         self.check_cost();
+        self.check_path();
         if !self.faults.is_empty() {
             return Err(self.faults);
         }

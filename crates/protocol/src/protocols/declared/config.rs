@@ -17,14 +17,17 @@ pub struct ProtocolConfig {
     /// Built-in protocol whose formats this one has for each key that is left out, except for `retry`. Default: none,
     /// and the defaults of the keys.
     pub extends: Option<BuiltInProtocolName>,
-    /// Path of the endpoint in the provider's API, for documentation. Default: none.
+    /// Path of the endpoint in the provider's API. With `{model}` in it, or `{+model}` for a name that keeps its slashes, the
+    /// path names the model, and those of routes must, too: the provider gets this path with the channel's name of the
+    /// model. Default: none.
     pub path: Option<String>,
     /// What responses have: `text`, `image`, `audio`, `transcript` for text that may also come outside of JSON, or `data` such
     /// as vectors and scores. Default: data.
     pub medium: Option<MediumConfig>,
     /// What requests are: `json`, `form` for `multipart/form-data`, or `form_or_json`. Default: json.
     pub body: Option<BodyKindConfig>,
-    /// Where requests name the model, as a JSON pointer; in a form it is the field of this name. Default: /model.
+    /// Where requests name the model, as a JSON pointer; in a form it is the field of this name. Not with a `path` that
+    /// names the model. Default: /model.
     pub model: Option<String>,
     /// What a request costs that is sent twice: `free` for tokens, `stored` if the provider keeps the response, too, `paid`
     /// for what is bought one by one. Only free and stored requests are tried on another channel after they may have

@@ -257,6 +257,39 @@ fn a_model_stands_where_the_declaration_has_it() {
 }
 
 #[test]
+fn a_path_may_name_the_model() {
+    for (path, names_model) in [
+        ("/v1/embeddings", false),
+        ("/models/{model}:embed", true),
+        ("/run/{+model}", true),
+    ] {
+        let own = descriptor("placed", json!({"path": path}));
+        assert_eq!((own.path, own.names_model_in_path()), (path, names_model));
+    }
+    for (wrong, at) in [
+        (json!({"path": "/{model}", "model": "/model"}), "/model"),
+        (json!({"path": "/{id}"}), "/path"),
+        (json!({"path": "/{model}/{+model}"}), "/path"),
+        (json!({"path": "/{model"}), "/path"),
+        (json!({"path": "{model}"}), "/path"),
+        (json!({"path": "/a//{model}"}), "/path"),
+        (json!({"path": "/./{model}"}), "/path"),
+        (json!({"path": "/a b/{model}"}), "/path"),
+        (json!({"path": "/{model}#a"}), "/path"),
+        (json!({"path": "/%2e/{model}"}), "/path"),
+    ] {
+        let faults = config(wrong.clone()).build("wrong").unwrap_err();
+        assert_eq!(faults.len(), 1, "{wrong}: {faults:?}");
+        assert_eq!(faults[0].pointer, at, "{wrong}");
+    }
+    assert!(
+        config(json!({"path": "/{id}"}))
+            .build_for_family("x")
+            .is_ok()
+    );
+}
+
+#[test]
 fn a_stream_ends_with_the_event_of_the_declared_type() {
     let own = descriptor("ended", json!({"streams": {"last_event": "text.done"}}));
     assert!(own.has_streams());
