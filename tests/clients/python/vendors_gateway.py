@@ -1,5 +1,5 @@
-"""Runs a gateway with a channel for each of several vendors of videos, and with the endpoints whose declarations are shipped, until
-SIGTERM: `vendors_gateway.py PROGRAM FOLDER SIMULATOR_URL`.
+"""Runs a gateway with a channel for each of several vendors of videos, with the endpoints whose declarations are shipped, and with
+those of Azure OpenAI, until SIGTERM: `vendors_gateway.py PROGRAM FOLDER SIMULATOR_URL`.
 
 The vendors are those that the simulated provider speaks. The model of a channel is `of-FAMILY`, and its tasks end at once.
 Writes its address to FOLDER/url.
@@ -36,6 +36,17 @@ ENDPOINTS = [
 ]
 # Those whose requests are forms.
 FORMS = ["transcription", "translation", "image_variation"]
+# Endpoints of deployments: protocol, path.
+DEPLOYMENTS = [
+    ("chat", "chat/completions"),
+    ("completions", "completions"),
+    ("embeddings", "embeddings"),
+    ("image_generation", "images/generations"),
+    ("image_edit", "images/edits"),
+    ("speech", "audio/speech"),
+    ("transcription", "audio/transcriptions"),
+    ("translation", "audio/translations"),
+]
 VIDEOS = "/v1/videos"
 GENERIC = "/v1/video/generations"
 
@@ -59,11 +70,24 @@ def routes(simulator):
         response = ["pass_sse", "meter_usage", "restore_model"]
         return {"name": protocol, "match": f"POST {path}", "protocol": protocol, "request": request, "response": response}
 
+    def deployment(protocol, path):
+        body = {
+            "image_edit": {"require_json": {"also_accept": "multipart"}},
+            **dict.fromkeys(FORMS, "require_form"),
+        }.get(protocol, "require_json")
+        return {
+            "name": f"azure_{protocol}",
+            "match": f"POST /openai/deployments/{{model}}/{path}",
+            "protocol": protocol,
+            "request": [body, {"authenticate": {"headers": ["api-key"]}}, "route_model"],
+            "response": ["pass_sse", "meter_usage", "restore_model"],
+        }
+
     endpoints = {
         "base_url": f"{simulator}/v1",
-        "protocols": [protocol for protocol, _ in ENDPOINTS],
+        "protocols": ["chat", "image_edit", *[protocol for protocol, _ in ENDPOINTS]],
         "credential": BEARER,
-        "models": {"demo-endpoints": "sim-large-2026-08", "demo-whisper": "sim-whisper-1"},
+        "models": {"demo-endpoints": "sim-large-2026-08", "demo-whisper": "sim-whisper-1", "team/gpt 4": "sim-small-2026-08"},
     }
     # `/v2` is part of the path.
     ranks = {
@@ -90,6 +114,7 @@ def routes(simulator):
         "routes": [
             *[endpoint(*row) for row in ENDPOINTS],
             endpoint("cohere_rerank", "/v2/rerank"),
+            *[deployment(*row) for row in DEPLOYMENTS],
             {"name": "create", "match": f"POST {VIDEOS}", "protocol": "videos", "request": [form_or_json, *create]},
             about_task(f"GET {VIDEOS}", "list"),
             about_task(others, "unsupported"),
