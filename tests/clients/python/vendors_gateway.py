@@ -77,7 +77,7 @@ def routes(simulator):
         }.get(protocol, "require_json")
         return {
             "name": f"azure_{protocol}",
-            "match": f"POST /openai/deployments/{{model}}/{path}",
+            "match": f"POST /openai/deployments/{{+model}}/{path}",
             "protocol": protocol,
             "request": [body, {"authenticate": {"headers": ["api-key"]}}, "route_model"],
             "response": ["pass_sse", "meter_usage", "restore_model"],
