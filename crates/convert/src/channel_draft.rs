@@ -30,6 +30,8 @@ pub struct ChannelDraftSettings {
     pub weight: Option<u64>,
     pub tier: u8,
     pub timeout_ms: Option<u64>,
+    /// That of streams, if they have one of their own.
+    pub stream_timeout_ms: Option<u64>,
     pub concurrent: Option<u64>,
     pub requests_per_minute: Option<u64>,
     pub tokens_per_minute: Option<u64>,
@@ -97,6 +99,7 @@ impl ChannelDraftSettings {
             weight: None,
             tier: 0,
             timeout_ms: None,
+            stream_timeout_ms: None,
             concurrent: None,
             requests_per_minute: None,
             tokens_per_minute: None,

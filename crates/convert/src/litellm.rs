@@ -1,19 +1,28 @@
 //! Reads a config.yaml of LiteLLM.
 
 mod account_url;
+mod adaptive_router;
+mod bedrock;
 mod body_edits;
+mod covered;
 mod deployment;
 mod deployment_options;
 mod deployments;
 mod fallbacks;
+mod files;
+mod generic_guardrail;
 mod global_settings;
+mod guardrail;
+mod guardrails;
 mod model_api;
 mod pass_through;
 mod providers;
 mod section_reader;
 mod store_settings;
 mod tags;
+mod tool_permission;
 mod unsupported;
+mod vertex;
 
 use super::Conversion;
 use super::channel_draft::{ChannelDraft, ChannelDraftSettings, MaybeSecretValue, name_all};
@@ -47,7 +56,10 @@ pub fn read(config: &Value) -> Result<Conversion, String> {
     add_aliases(config, &mut channels, &mut settings);
     let fallbacks = fallbacks::read(&global.fallbacks, &channels, &mut settings);
     let pass_through = pass_through::read(config, &mut channels, &mut settings);
+    let files = files::read(config, &mut channels, &mut settings);
+    let guards = guardrails::read(config, &mut settings);
     name_all(&mut channels, &mut settings);
+    covered::remark(&mut settings);
     unsupported::remark(&mut settings);
     settings.remark_unread(|path| match path.starts_with("model_list") {
         true => 3,
@@ -63,6 +75,8 @@ pub fn read(config: &Value) -> Result<Conversion, String> {
         cache: global.cache,
         redis: global.redis,
         pass_through,
+        files,
+        guards,
         has_traces: global.has_traces,
         refuses_tags: global.refuses_tags,
         restores_model: true,

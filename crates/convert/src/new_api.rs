@@ -66,6 +66,8 @@ pub fn read(export: Value) -> Result<Conversion, String> {
         cache: None,
         redis: None,
         pass_through: Vec::new(),
+        files: Vec::new(),
+        guards: Default::default(),
         has_traces: false,
         refuses_tags: false,
         restores_model: false,

@@ -20,6 +20,9 @@ pub struct RoutesDraft {
     pub redis: Option<RedisDraft>,
     /// Paths that are passed on as they are, each to a channel with a protocol of its own.
     pub pass_through: Vec<PassThroughDraft>,
+    /// Accounts for files, which requests name in a header; the channel of a file that no request names is found by itself.
+    pub files: Vec<FilesDraft>,
+    pub guards: GuardsDraft,
     /// Whether traces are exported to a collector.
     pub has_traces: bool,
     /// Whether requests with tags in their metadata are refused.
@@ -30,10 +33,39 @@ pub struct RoutesDraft {
     pub short_paths: bool,
 }
 
+/// The protocol of a channel that only has files.
+pub const FILES_PROTOCOL: &str = "files_account";
+
 /// A path whose requests, and those below it, are passed on as they are.
 pub struct PassThroughDraft {
     pub protocol: &'static str,
     pub path: String,
+}
+
+/// An account at a provider for files.
+pub struct FilesDraft {
+    pub provider: String,
+    /// Position of the channel; `None` if the first channel that has files is one of the account.
+    pub channel: Option<usize>,
+    /// Whether requests that name no provider go to it.
+    pub is_default: bool,
+}
+
+/// Checks of requests and responses with text.
+#[derive(Default)]
+pub struct GuardsDraft {
+    pub services: Vec<ServiceDraft>,
+    /// Steps of requests, each with the protocol of its route.
+    pub requests: Vec<(&'static str, String)>,
+    /// Steps of responses.
+    pub responses: Vec<(&'static str, String)>,
+}
+
+/// A service that checks requests or responses; the texts as routes.yaml has them.
+pub struct ServiceDraft {
+    pub name: String,
+    pub url: String,
+    pub headers: Vec<(String, MaybeSecretValue)>,
 }
 
 /// A response cache.

@@ -1,6 +1,8 @@
 //! Tests of the readers and the writer together.
 
+mod accounts;
 mod deployments;
+mod guardrails;
 mod model_names;
 mod redis_passwords;
 
@@ -105,6 +107,21 @@ fn parameters_of_a_deployment_are_settings_of_its_channel() {
             "/timeouts/first_byte",
             json!("500ms"),
         ),
+        (
+            json!({"timeout": 5, "stream_timeout": 0.5}),
+            "/timeouts",
+            json!({"first_byte": "5s", "idle": "500ms"}),
+        ),
+        (
+            json!({"stream_timeout": 90}),
+            "/timeouts",
+            json!({"first_byte": "90s", "idle": "90s"}),
+        ),
+        (
+            json!({"stream_timeout": 9}),
+            "/timeouts",
+            json!({"idle": "9s"}),
+        ),
         (json!({"timeout": 7200}), "/timeouts/total", json!("7200s")),
         (json!({"weight": 0.25}), "/weight", json!(25)),
         (json!({"order": 2}), "/tier", json!(2)),
@@ -151,19 +168,18 @@ fn what_has_no_counterpart_has_a_comment_and_no_channel_that_cannot_work() {
     for (model, params, others, path) in [
         ("bedrock/a", json!({}), json!({}), "model_list[0]"),
         ("openai/*", json!({}), json!({}), "model_list[0]"),
-        ("openai/whisper-1", json!({}), json!({}), "model_list[0]"),
+        (
+            "vertex_ai/claude-sonnet-5",
+            json!({}),
+            json!({}),
+            "model_list[0]",
+        ),
         ("azure/a", json!({}), json!({}), "model_list[0]"),
         (
             "openai/a",
             json!({"api_base": "https://u:canary@a.example"}),
             json!({}),
             "model_list[0]",
-        ),
-        (
-            "openai/a",
-            json!({"stream_timeout": 1}),
-            json!({}),
-            "model_list[0].litellm_params.stream_timeout",
         ),
         (
             "openai/a",

@@ -2,12 +2,14 @@
 
 mod body_steps;
 mod channels;
+mod file_routes;
 mod remarks;
+mod route_paths;
 mod routes;
 
 use super::channel_draft::{ChannelDraft, MaybeSecretValue};
 use super::naming::reference;
-use super::routes_draft::{RedisDraft, RoutesDraft};
+use super::routes_draft::{GuardsDraft, RedisDraft, RoutesDraft};
 use super::source_settings::{ConversionRemark, SourceSettingsTracker, self_and_parents};
 use super::yaml_text::{comment, scalar};
 use std::collections::HashMap;
@@ -27,6 +29,7 @@ pub fn write(routes: &RoutesDraft, settings: &SourceSettingsTracker) -> String {
             "tracing:\n  endpoint: ${OTEL_EXPORTER_OTLP_ENDPOINT:-http://127.0.0.1:4318}\n\n",
         );
     }
+    text.push_str(&services(&routes.guards));
     text.push_str(&callers(routes));
     let (of_channels, others) = remarks_by_channel(&routes.channels, settings);
     text.push_str(&channels::write(&routes.channels, &of_channels));
@@ -84,6 +87,28 @@ fn state(redis: &RedisDraft) -> String {
         "{explained}state:\n  redis:\n    url: {}\n{password}\n",
         scalar(&url)
     )
+}
+
+/// The section `services`, if there are any.
+fn services(guards: &GuardsDraft) -> String {
+    let mut text = String::new();
+    for service in &guards.services {
+        let headers = service.headers.iter();
+        let headers = headers.map(|(name, header)| format!("{name}: {}", value(header)));
+        let headers = match headers.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => none,
+            all => format!(", headers: {{{all}}}"),
+        };
+        let url = scalar(&service.url);
+        text.push_str(&format!(
+            "  {}: {{url: {url}, timeout: 5s{headers}}}\n",
+            scalar(&service.name)
+        ));
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("services:\n{text}\n"),
+    }
 }
 
 fn callers(routes: &RoutesDraft) -> String {

@@ -1,8 +1,10 @@
 //! `headgate convert`: converted files are valid, and gateways with them serve what the other gateway served.
 
 use super::changed_pair::{CommandEnd, run};
+use crate::harness::batches::{create, id_in, line, upload_lines};
 use crate::harness::config::sha256;
 use crate::harness::folder::Folder;
+use crate::harness::forms::form;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::request::ANN;
 use crate::harness::{Gateway, Request, Simulator};
@@ -194,6 +196,126 @@ async fn a_litellm_config_with_tags_and_defaults_sends_the_same_bodies() {
     tagged["metadata"] = json!({"tags": ["blue"]});
     let request = Request::post("/v1/chat/completions", tagged.to_string());
     assert_eq!(gateway.ask(&request).await.status, 400);
+}
+
+/// A gateway with the rules about tools, the router and the account for files of the fixture.
+async fn guarded_gateway(simulator: &Simulator) -> Gateway {
+    let end = convert("litellm", &fixture("litellm_guards.yaml"));
+    assert_eq!(end.code, 0, "{}", end.stderr);
+    let url = simulator.url();
+    let values = [
+        ("${CONVERT_FIRST_BASE}", url.as_str()),
+        ("${CONVERT_FIRST_KEY}", SECRETS[0]),
+    ];
+    gateway_with(&end.stdout, &values).await
+}
+
+#[tokio::test]
+async fn rules_about_tools_of_a_litellm_config_refuse_and_remove_them() {
+    let simulator = Simulator::start().await;
+    let gateway = guarded_gateway(&simulator).await;
+    let tools = |names: &[&str]| {
+        let tools = names
+            .iter()
+            .map(|name| json!({"type": "function", "function": {"name": name}}));
+        json!(tools.collect::<Vec<_>>())
+    };
+    for (offered, guardrails, status, sent) in [
+        (
+            tools(&["Bash", "mcp__a"]),
+            Value::Null,
+            200,
+            tools(&["Bash", "mcp__a"]),
+        ),
+        (Value::Null, Value::Null, 200, Value::Null),
+        (tools(&["Bash", "Read"]), Value::Null, 400, Value::Null),
+        (tools(&["xmcp__a"]), Value::Null, 400, Value::Null),
+        (
+            tools(&["Bash", "mcp__a"]),
+            json!(["no-bash"]),
+            200,
+            tools(&["mcp__a"]),
+        ),
+        (tools(&["Bash"]), json!(["no-bash"]), 200, Value::Null),
+    ] {
+        let mut body =
+            json!({"model": "large", "messages": [{"role": "user", "content": "Hello"}]});
+        for (key, value) in [("tools", &offered), ("guardrails", &guardrails)] {
+            if !value.is_null() {
+                body[key] = value.clone();
+            }
+        }
+        let request = Request::post("/v1/chat/completions", body.to_string());
+        let response = gateway.ask(&request).await;
+        assert_eq!(response.status, status, "{body} {}", response.text());
+        if status == 400 {
+            let message = response.json()["error"]["message"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            assert!(message.ends_with(" is against our policy"), "{message}");
+            assert!(!message.starts_with("Bash"), "{message}");
+            continue;
+        }
+        let received: Value = serde_json::from_slice(&simulator.last_body().await).unwrap();
+        assert_eq!(received["tools"], sent, "{body} {received}");
+        assert_eq!(received["guardrails"], Value::Null, "{received}");
+    }
+}
+
+#[tokio::test]
+async fn a_router_of_a_litellm_config_selects_models_of_the_tier_that_a_request_wants() {
+    let simulator = Simulator::start().await;
+    let gateway = guarded_gateway(&simulator).await;
+    let body = json!({"model": "router", "messages": [{"role": "user", "content": "Hello"}]});
+    let mut models = Vec::new();
+    for tier in [
+        "2", "3", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "",
+    ] {
+        let request = Request::post("/v1/chat/completions", body.to_string());
+        let request = match tier {
+            "" => request,
+            tier => request.header("x-litellm-min-quality-tier", tier),
+        };
+        let response = gateway.ask(&request).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(response.json()["model"], "router");
+        let sent: Value = serde_json::from_slice(&simulator.last_body().await).unwrap();
+        models.push(sent["model"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(models[..2], ["sim-large-2026-08", "sim-large-2026-08"]);
+    for model in ["sim-large-2026-08", "sim-small-2026-08"] {
+        assert!(models[2..].iter().any(|sent| sent == model), "{models:?}");
+    }
+}
+
+#[tokio::test]
+async fn sound_files_and_batches_of_a_litellm_config_reach_their_account() {
+    let simulator = Simulator::start().await;
+    let gateway = guarded_gateway(&simulator).await;
+    let sound = form(
+        "/audio/transcriptions",
+        &[("model", b"ears"), ("file!", b"sound")],
+    );
+    let response = gateway.ask(&sound).await;
+    assert_eq!(response.status, 200, "{}", response.text());
+    let file = upload_lines(&gateway, &[line("a", "large"), line("b", "small")]).await;
+    let batch = id_in(&gateway.ask(&create(&file)).await);
+    for path in [format!("/v1/batches/{batch}"), format!("/files/{file}")] {
+        let response = gateway.ask(&Request::get(&path)).await;
+        assert_eq!(response.status, 200, "{path} {}", response.text());
+    }
+    let records = simulator.records().await;
+    let authorization = format!("Bearer {}", SECRETS[0]);
+    for record in records
+        .iter()
+        .filter(|record| record["endpoint"] != "models")
+    {
+        assert_eq!(
+            record["headers"]["authorization"], authorization,
+            "{record}"
+        );
+    }
 }
 
 #[tokio::test]

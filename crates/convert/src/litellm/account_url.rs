@@ -2,7 +2,7 @@
 
 use super::deployment::DeploymentRejection;
 use super::providers::LitellmProvider;
-use super::{VARIABLE, expanded};
+use super::{VARIABLE, bedrock, expanded, vertex};
 use crate::scalars;
 use http::Uri;
 use serde_json::Value;
@@ -33,7 +33,11 @@ pub fn account_url(
     let (url, is_official) = match (given, provider.default_url) {
         (Some(url), default) => (url, default == Some(url.trim_end_matches('/'))),
         (None, _) if provider.prefix == "bedrock" => {
-            let text = format!("{}{}", bedrock_url(params), provider.path);
+            let text = format!("{}{}", bedrock::url(provider, params), provider.path);
+            return Ok(AccountUrl { text, ..official });
+        }
+        (None, _) if provider.prefix == "vertex_ai" => {
+            let text = vertex::url(params);
             return Ok(AccountUrl { text, ..official });
         }
         (None, Some(default)) => (default, true),
@@ -100,60 +104,4 @@ fn dated_version(provider: &LitellmProvider, params: &Value) -> Option<String> {
         text.starts_with("20") && chars.all(|c| c.is_ascii_alphanumeric() || c == '-')
     };
     (version.starts_with(VARIABLE) || is_date(&version)).then_some(version)
-}
-
-/// The URL of Bedrock's Messages API in the region of the entry.
-fn bedrock_url(params: &Value) -> String {
-    let region = scalars::text(&params["aws_region_name"]);
-    let region = region.map_or_else(|| "${AWS_REGION:-us-west-2}".to_owned(), |it| expanded(&it));
-    format!("https://bedrock-mantle.{region}.api.aws")
-}
-
-/// Bedrock's name of a model in its Messages API, from that of its runtime; `None` if it has no such model.
-pub fn bedrock_model(own: &str) -> Option<String> {
-    let (_, name) = own.split_once("anthropic.")?;
-    let is_old = ["claude-3", "claude-v", "claude-instant"]
-        .iter()
-        .any(|old| name.starts_with(old));
-    let is_claude = name.starts_with("claude-") && !name.contains('*');
-    if is_old || !is_claude {
-        return None;
-    }
-    // `claude-haiku-4-5-20251001-v1:0` has a date and a version behind the name.
-    let is_date = |part: &str| part.len() == 8 && part.starts_with("20");
-    let is_version = |part: &str| part.starts_with('v');
-    let parts = name.split('-');
-    let parts: Vec<&str> = parts
-        .take_while(|part| !is_date(part) && !is_version(part))
-        .collect();
-    Some(format!("anthropic.{}", parts.join("-")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bedrock_model;
-
-    #[test]
-    fn bedrocks_names_of_models_lose_region_date_and_version() {
-        for (own, name) in [
-            (
-                "us.anthropic.claude-haiku-4-5-20251001-v1:0",
-                Some("anthropic.claude-haiku-4-5"),
-            ),
-            (
-                "converse/global.anthropic.claude-opus-4-7",
-                Some("anthropic.claude-opus-4-7"),
-            ),
-            (
-                "eu.anthropic.claude-opus-4-6-v1",
-                Some("anthropic.claude-opus-4-6"),
-            ),
-            ("us.anthropic.claude-3-5-sonnet-20240620-v1:0", None),
-            ("anthropic.claude", None),
-            ("us.amazon.nova-premier-v1:0", None),
-            ("anthropic.claude-*", None),
-        ] {
-            assert_eq!(bedrock_model(own).as_deref(), name, "{own}");
-        }
-    }
 }

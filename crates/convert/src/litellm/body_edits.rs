@@ -93,7 +93,7 @@ const DROPPED: &[DroppedFields] = &[
         ],
     },
     DroppedFields {
-        providers: &["gemini"],
+        providers: &["gemini", "vertex_ai"],
         models: &[],
         fields: &[
             "logit_bias",
@@ -190,6 +190,14 @@ pub fn read(
     for (key, value, path) in own.chain(extra) {
         // Without it, `validate` refuses a message before a channel is selected.
         let is_required = key == "max_tokens" && !is_chat;
+        if deployment.provider == "vertex_ai" && key == "labels" {
+            settings.unconverted(
+                &path,
+                "Vertex AI's OpenAI-compatible API has no labels of requests",
+                "the access log, /metrics and traces have caller, model and channel of each request, to which costs can be attributed",
+            );
+            continue;
+        }
         if value.is_null() || is_required || FIXED_FIELDS.contains(&key) || has_expression(value) {
             continue;
         }

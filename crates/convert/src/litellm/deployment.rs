@@ -3,6 +3,7 @@
 use crate::channel_draft::ChannelDraftSettings;
 
 /// An entry of `model_list` that a channel can serve.
+#[derive(Clone)]
 pub struct Deployment {
     /// Path of the entry, such as `model_list[0]`.
     pub path: String,

@@ -19,6 +19,7 @@ const SECRET_PARTS: [&str; 7] = [
     "credential",
     "cookie",
 ];
+const STREAM_NOTE: &str = "it is `timeouts.idle`, the time between two reads of a response; the first byte of a stream may take `timeouts.first_byte`, as that of any response";
 /// Costs of a token, and the prices of a million that they are.
 const PRICES: [(&str, &str); 4] = [
     ("input_cost_per_token", "input"),
@@ -87,6 +88,10 @@ pub fn read(
     if let Some(timeout) = scalars::milliseconds(&params["timeout"]) {
         channel.timeout_ms = Some(timeout);
         settings.converted(&at("timeout"));
+    }
+    if let Some(timeout) = scalars::milliseconds(&params["stream_timeout"]) {
+        channel.stream_timeout_ms = Some(timeout);
+        settings.converted_with_note(&at("stream_timeout"), STREAM_NOTE);
     }
     if let Some(time) = scalars::milliseconds(&params["cooldown_time"]) {
         channel.health.cool_down_ms = Some(time);

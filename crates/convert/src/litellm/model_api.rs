@@ -1,14 +1,17 @@
 //! The API that an entry of `model_list` is for, by its mode or by the name of its model.
 
 /// Protocols of routes.yaml by the modes of LiteLLM; those of text have none of their own.
-const MODES: [(&str, &[&str]); 8] = [
+const MODES: [(&str, &[&str]); 10] = [
     ("chat", &[]),
     ("responses", &[]),
+    // Its requests one by one; see `deployments` for those in batches.
+    ("batch", &[]),
     ("completion", &["completions"]),
     ("embedding", &["embeddings"]),
     ("moderation", &["moderations"]),
     ("image_generation", &["image_generation"]),
     ("audio_speech", &["speech"]),
+    ("audio_transcription", &["transcription"]),
     ("rerank", &["cohere_rerank", "rerank"]),
 ];
 /// Modes by parts of the names of models that have none.
@@ -59,8 +62,9 @@ mod tests {
             ("text-embedding-3", Some("chat"), ModelApi::Text),
             ("text-embedding-3", None, ModelApi::Other(&["embeddings"])),
             ("mine", Some("audio_speech"), ModelApi::Other(&["speech"])),
-            ("whisper-1", None, ModelApi::Unserved("audio_transcription")),
-            ("mine", Some("batch"), ModelApi::Unserved("batch")),
+            ("whisper-1", None, ModelApi::Other(&["transcription"])),
+            ("mine", Some("batch"), ModelApi::Text),
+            ("mine", Some("realtime"), ModelApi::Unserved("realtime")),
         ] {
             assert_eq!(model_api(own, mode), api, "{own} {mode:?}");
         }

@@ -17,6 +17,8 @@ pub struct LitellmProvider {
     pub protocols: &'static [&'static str],
     /// Those of other APIs.
     pub others: &'static [&'static str],
+    /// Whether this API of the provider has models of Claude only, or only others; `None` if all are there.
+    pub has_claude: Option<bool>,
     /// What callers should know.
     pub note: Option<&'static str>,
 }
@@ -29,12 +31,15 @@ const OPENAI_OTHERS: &[&str] = &[
     "moderations",
     "image_generation",
     "speech",
+    "transcription",
     "rerank",
 ];
 const AZURE_NOTE: &str = "the channel uses Azure's v1 API, which takes the deployment's name as `model` and has no api-version";
 const ANTHROPIC_NOTE: &str = "the channel serves /v1/messages only: Headgate does not translate chat completions to messages. Callers of /v1/chat/completions change to /v1/messages, or another channel serves the model over chat";
 const BEDROCK_NOTE: &str = "the channel uses the Messages API of Bedrock (bedrock-mantle), which takes an API key of Bedrock in place of AWS credentials and has names of models without region, date and version. It serves /v1/messages only";
-const AZURE_AI_NOTE: &str = "the channel uses the v1 API of the resource, such as https://NAME.services.ai.azure.com; a variable for `api_base` must have that URL without a path. Models of Claude there need `protocols: [messages]` and /anthropic/v1";
+const BEDROCK_CHAT_NOTE: &str = "the channel uses Bedrock's OpenAI-compatible API (bedrock-runtime), which takes an API key of Bedrock in place of AWS credentials and has open models and those of OpenAI. The page `models-api-compatibility` of Bedrock's guide lists them: neither Nova, nor Llama, nor Claude, whose models are in its Messages API";
+const VERTEX_NOTE: &str = "the channel uses Vertex AI's OpenAI-compatible API, which has Gemini and open models, but not Claude. It takes an access token as key: Headgate makes none of a service account. A token is valid for an hour, so let a timer write that of `gcloud auth print-access-token` into a file, and name it as `credential: {bearer: {file: PATH}}`: it is read again when it changes";
+const AZURE_AI_NOTE: &str = "the channel uses the v1 API of the resource, such as https://NAME.services.ai.azure.com; a variable for `api_base` must have that URL without a path. Models of Claude there are on a channel of their own, with /anthropic/v1";
 const AZURE_CLAUDE_NOTE: &str = "the channel uses the Messages API of the resource, such as https://NAME.services.ai.azure.com; a variable for `api_base` must have that URL without a path. It serves /v1/messages only";
 const GEMINI_NOTE: &str = "the channel uses Google's OpenAI-compatible API";
 const OLLAMA_NOTE: &str = "the channel uses Ollama's OpenAI-compatible API";
@@ -52,6 +57,7 @@ const fn compatible(
         form: CredentialHeaderForm::Bearer,
         protocols: CHAT,
         others: OPENAI_OTHERS,
+        has_claude: None,
         note: None,
     }
 }
@@ -65,6 +71,7 @@ const fn self_hosted(prefix: &'static str, key_variable: Option<&'static str>) -
         form: CredentialHeaderForm::Bearer,
         protocols: CHAT,
         others: OPENAI_OTHERS,
+        has_claude: None,
         note: None,
     }
 }
@@ -78,6 +85,7 @@ const fn ollama(prefix: &'static str) -> LitellmProvider {
         form: CredentialHeaderForm::Bearer,
         protocols: CHAT,
         others: OPENAI_OTHERS,
+        has_claude: None,
         note: Some(OLLAMA_NOTE),
     }
 }
@@ -92,6 +100,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         form: CredentialHeaderForm::AzureKey,
         protocols: &["chat", "responses"],
         others: OPENAI_OTHERS,
+        has_claude: None,
         note: Some(AZURE_NOTE),
     },
     LitellmProvider {
@@ -102,6 +111,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         form: CredentialHeaderForm::ApiKey,
         protocols: &["messages"],
         others: &[],
+        has_claude: None,
         note: Some(ANTHROPIC_NOTE),
     },
     LitellmProvider {
@@ -112,7 +122,31 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         form: CredentialHeaderForm::ApiKey,
         protocols: &["messages"],
         others: &[],
+        has_claude: Some(true),
         note: Some(BEDROCK_NOTE),
+    },
+    LitellmProvider {
+        prefix: "bedrock",
+        default_url: None,
+        path: "/openai/v1",
+        key_variable: Some("AWS_BEARER_TOKEN_BEDROCK"),
+        form: CredentialHeaderForm::Bearer,
+        protocols: CHAT,
+        others: &[],
+        has_claude: Some(false),
+        note: Some(BEDROCK_CHAT_NOTE),
+    },
+    LitellmProvider {
+        prefix: "vertex_ai",
+        default_url: None,
+        path: "",
+        // A token, see `vertex::token`.
+        key_variable: None,
+        form: CredentialHeaderForm::Bearer,
+        protocols: CHAT,
+        others: &[],
+        has_claude: None,
+        note: Some(VERTEX_NOTE),
     },
     LitellmProvider {
         prefix: "azure_ai",
@@ -122,7 +156,19 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         form: CredentialHeaderForm::AzureKey,
         protocols: CHAT,
         others: OPENAI_OTHERS,
+        has_claude: Some(false),
         note: Some(AZURE_AI_NOTE),
+    },
+    LitellmProvider {
+        prefix: "azure_ai",
+        default_url: None,
+        path: "/anthropic/v1",
+        key_variable: Some("AZURE_AI_API_KEY"),
+        form: CredentialHeaderForm::ApiKey,
+        protocols: &["messages"],
+        others: &[],
+        has_claude: Some(true),
+        note: Some(AZURE_CLAUDE_NOTE),
     },
     LitellmProvider {
         prefix: "cohere",
@@ -132,6 +178,7 @@ pub static PROVIDERS: &[LitellmProvider] = &[
         form: CredentialHeaderForm::Bearer,
         protocols: &[],
         others: &["cohere_rerank"],
+        has_claude: None,
         note: None,
     },
     LitellmProvider {
@@ -211,48 +258,40 @@ pub static PROVIDERS: &[LitellmProvider] = &[
     self_hosted("litellm_proxy", Some("LITELLM_PROXY_API_KEY")),
 ];
 
-/// Models of Claude at `azure_ai`.
-static AZURE_CLAUDE: LitellmProvider = LitellmProvider {
-    prefix: "azure_ai",
-    default_url: None,
-    path: "/anthropic/v1",
-    key_variable: Some("AZURE_AI_API_KEY"),
-    form: CredentialHeaderForm::ApiKey,
-    protocols: &["messages"],
-    others: &[],
-    note: Some(AZURE_CLAUDE_NOTE),
-};
-
-/// The provider of a model and the provider's name for the model, or the name of a provider that is not known.
+/// The APIs of a provider that a model may be at, and the provider's name for the model, or the name of a provider that is not
+/// known. A pattern of all models may be at several.
 pub fn provider_for_model<'m>(
     model: &'m str,
     named: Option<&'m str>,
-) -> Result<(&'static LitellmProvider, &'m str), &'m str> {
+) -> Result<(Vec<&'static LitellmProvider>, &'m str), &'m str> {
     if let Some(named) = named {
         let own = model
             .strip_prefix(named)
             .and_then(|rest| rest.strip_prefix('/'));
-        return known(named, model).map(|provider| (provider, own.unwrap_or(model)));
+        return known(named, model).map(|providers| (providers, own.unwrap_or(model)));
     }
     if let Some((prefix, own)) = model.split_once('/') {
-        return known(prefix, own).map(|provider| (provider, own));
+        return known(prefix, own).map(|providers| (providers, own));
     }
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| model.starts_with(prefix));
     if begins(&["gpt-", "chatgpt-", "o1", "o3", "o4"]) {
-        return known("openai", model).map(|provider| (provider, model));
+        return known("openai", model).map(|providers| (providers, model));
     }
     if begins(&["claude-"]) {
-        return known("anthropic", model).map(|provider| (provider, model));
+        return known("anthropic", model).map(|providers| (providers, model));
     }
     Err(model)
 }
 
-fn known<'p>(prefix: &'p str, own: &str) -> Result<&'static LitellmProvider, &'p str> {
-    if prefix == AZURE_CLAUDE.prefix && own.contains("claude") {
-        return Ok(&AZURE_CLAUDE);
+fn known<'p>(prefix: &'p str, own: &str) -> Result<Vec<&'static LitellmProvider>, &'p str> {
+    let is_claude = own.contains("claude");
+    let is_any = own.contains('*') && !is_claude;
+    let fits = |one: &&LitellmProvider| {
+        let has_claude = one.has_claude;
+        one.prefix == prefix && (is_any || has_claude.is_none_or(|has| has == is_claude))
+    };
+    match PROVIDERS.iter().filter(fits).collect::<Vec<_>>() {
+        none if none.is_empty() => Err(prefix),
+        found => Ok(found),
     }
-    let mut providers = PROVIDERS.iter();
-    providers
-        .find(|provider| provider.prefix == prefix)
-        .ok_or(prefix)
 }

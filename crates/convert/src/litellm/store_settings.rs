@@ -23,6 +23,14 @@ const COORDINATION: [&str; 4] = [
     "password",
 ];
 
+/// Variables that LiteLLM sets for its process.
+const ENVIRONMENT: [&str; 4] = [
+    "environment_variables",
+    "REDIS_HOST",
+    "REDIS_PORT",
+    "REDIS_PASSWORD",
+];
+
 impl SectionReader<'_> {
     /// The response cache, and the Redis server that it is in.
     pub fn cache(&mut self) -> (Option<CacheDraft>, Option<RedisDraft>) {
@@ -83,13 +91,15 @@ impl SectionReader<'_> {
         )
     }
 
-    /// The Redis server for state: that of the cache, or else that of the router or of the coordination. What one of them
-    /// leaves out is taken from the other.
+    /// The Redis server for state: that of the cache, or else that of the router, of the coordination or of the variables. What
+    /// one of them leaves out is taken from the other.
     pub fn state(&mut self, cache: Option<RedisDraft>) -> Option<RedisDraft> {
         let router_names_host = scalars::text(self.value("router_settings.redis_host")).is_some();
-        let [section, host, port, password] = match router_names_host {
-            true => ROUTER,
-            false => COORDINATION,
+        let coordination = self.value(COORDINATION[0])[COORDINATION[1]].clone();
+        let [section, host, port, password] = match scalars::text(&coordination) {
+            _ if router_names_host => ROUTER,
+            Some(_) => COORDINATION,
+            None => ENVIRONMENT,
         };
         let router = self.redis(section, host, port, password);
         let names_host = scalars::text(self.value("litellm_settings.cache_params.host")).is_some();

@@ -12,16 +12,6 @@ struct UnsupportedSetting {
 /// Of `litellm_params`.
 const OF_DEPLOYMENTS: &[UnsupportedSetting] = &[
     UnsupportedSetting {
-        keys: &["api_version"],
-        why: "Azure's v1 API has no dated versions",
-        instead: "nothing is to be done, unless the resource has no v1 API",
-    },
-    UnsupportedSetting {
-        keys: &["stream_timeout"],
-        why: "a channel has the same timeouts for requests with and without `stream`",
-        instead: "set `timeouts` of the channel, or those of a route of its own",
-    },
-    UnsupportedSetting {
         keys: &[
             "temperature",
             "max_tokens",
@@ -53,8 +43,8 @@ const OF_DEPLOYMENTS: &[UnsupportedSetting] = &[
         instead: "create such a key, and set its variable",
     },
     UnsupportedSetting {
-        keys: &["tags", "region_name"],
-        why: "channels have no tags and regions",
+        keys: &["tags"],
+        why: "channels have no tags",
         instead: "set `if` of the channel to an expression over the request",
     },
     UnsupportedSetting {
@@ -81,15 +71,6 @@ const OF_SECTIONS: &[UnsupportedSetting] = &[
     },
     UnsupportedSetting {
         keys: &[
-            "litellm_settings.set_verbose",
-            "router_settings.set_verbose",
-            "router_settings.debug_level",
-        ],
-        why: "the log level is not in routes.yaml",
-        instead: "set the variable RUST_LOG=headgate=debug",
-    },
-    UnsupportedSetting {
-        keys: &[
             "litellm_settings.success_callback",
             "litellm_settings.failure_callback",
             "litellm_settings.callbacks",
@@ -101,8 +82,13 @@ const OF_SECTIONS: &[UnsupportedSetting] = &[
         instead: "read the access log and /metrics, or set `tracing` for an OpenTelemetry collector",
     },
     UnsupportedSetting {
+        keys: &["litellm_settings.include_cost_in_streaming_usage"],
+        why: "a response has the usage that its provider reports, without a cost",
+        instead: "set `prices`: the access log has the `cost` of each request, and headgate_cost_total adds it up by caller, model and channel",
+    },
+    UnsupportedSetting {
         keys: &["litellm_settings.guardrails", "guardrails"],
-        why: "there are no built-in guardrails",
+        why: "Headgate has no such guardrail",
         instead: "call a service or run a plugin, see docs/filters/callout.md and docs/plugins.md",
     },
     UnsupportedSetting {
@@ -143,13 +129,8 @@ const OF_SECTIONS: &[UnsupportedSetting] = &[
     },
     UnsupportedSetting {
         keys: &[
-            "general_settings.database_url",
-            "general_settings.store_model_in_db",
-            "general_settings.database_connection_pool_limit",
-            "general_settings.database_connection_timeout",
             "general_settings.proxy_budget_rescheduler_min_time",
             "general_settings.proxy_budget_rescheduler_max_time",
-            "general_settings.proxy_batch_write_at",
             "general_settings.disable_spend_logs",
             "general_settings.store_prompts_in_spend_logs",
         ],
@@ -190,7 +171,7 @@ const OF_SECTIONS: &[UnsupportedSetting] = &[
             "search_tools",
             "litellm_settings.mcp_aliases",
         ],
-        why: "Headgate serves chat, messages, responses, image edits, video tasks and the files of these",
+        why: "Headgate does not serve this API with this provider",
         instead: "let callers send these requests to the provider",
     },
     UnsupportedSetting {
@@ -225,7 +206,13 @@ pub fn remark(settings: &mut SourceSettingsTracker) {
         }
     }
     for path in settings.unread() {
-        if path.starts_with("model_list[") && path.contains("].model_info") {
+        if path.contains("].model_info.adaptive_router_preferences.strengths[") {
+            settings.unconverted(
+                &path,
+                "requests are not classified by their text",
+                "set `weight` of the channels, or let callers name the model",
+            );
+        } else if path.starts_with("model_list[") && path.contains("].model_info") {
             settings.unconverted(
                 &path,
                 "of `model_info`, only the prices of tokens have a meaning here",

@@ -46,6 +46,65 @@ fn providers_with_other_protocols_have_channels_for_them() {
             json!("${AWS_BEARER_TOKEN_BEDROCK}"),
         ),
         (
+            json!({"model": "bedrock/openai.gpt-oss-120b-1:0", "aws_region_name": "us-east-1"}),
+            "/base_url",
+            json!("https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1"),
+        ),
+        (
+            json!({"model": "bedrock/openai.gpt-oss-120b-1:0"}),
+            "/credential/bearer",
+            json!("${AWS_BEARER_TOKEN_BEDROCK}"),
+        ),
+        (
+            json!({"model": "vertex_ai/gemini-2.5-pro", "vertex_project": "os.environ/PROJECT", "vertex_location": "global"}),
+            "/base_url",
+            json!(
+                "https://aiplatform.googleapis.com/v1/projects/${PROJECT}/locations/global/endpoints/openapi"
+            ),
+        ),
+        (
+            json!({"model": "vertex_ai/gemini-2.5-pro", "vertex_project": "p"}),
+            "/base_url",
+            json!(
+                "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1/endpoints/openapi"
+            ),
+        ),
+        (
+            json!({"model": "vertex_ai/gemini-2.5-pro", "vertex_credentials": "os.environ/ACCOUNT"}),
+            "/credential/bearer",
+            json!("${ACCOUNT_TOKEN}"),
+        ),
+        (
+            json!({"model": "vertex_ai/gemini-2.5-pro", "vertex_credentials": "canary"}),
+            "/credential/bearer",
+            json!("${VERTEX_AI_API_KEY}"),
+        ),
+        (
+            json!({"model": "vertex_ai/gemini-2.5-pro"}),
+            "/models/m",
+            json!("google/gemini-2.5-pro"),
+        ),
+        (
+            json!({"model": "voyage/voyage-4-large"}),
+            "/protocols",
+            json!(["embeddings"]),
+        ),
+        (
+            json!({"model": "openai/whisper-1"}),
+            "/protocols",
+            json!(["transcription"]),
+        ),
+        (
+            json!({"model_info": {"mode": "batch"}}),
+            "/protocols",
+            json!(["chat", "responses", "batches"]),
+        ),
+        (
+            json!({"model": "anthropic/c", "model_info": {"mode": "batch"}}),
+            "/protocols",
+            json!(["messages", "message_batches"]),
+        ),
+        (
             json!({"model": "azure_ai/claude-opus-4-7", "api_base": azure}),
             "/base_url",
             json!("https://r.example/anthropic/v1"),
@@ -107,10 +166,11 @@ fn what_a_provider_does_not_serve_has_a_comment() {
     for params in [
         json!({"model": "bedrock/us.anthropic.claude-3-haiku-20240307-v1:0"}),
         json!({"model": "bedrock/us.amazon.nova-pro-v1:0"}),
-        json!({"model": "openai/whisper-1"}),
+        json!({"model": "openai/gpt-realtime"}),
+        json!({"model": "vertex_ai/claude-sonnet-4-5@20250929"}),
+        json!({"model": "bedrock/us.anthropic.claude-sonnet-4-20250514-v1:0"}),
         json!({"model": "anthropic/claude", "model_info": {"mode": "embedding"}}),
         json!({"model": "voyage/voyage-4", "model_info": {"mode": "chat"}}),
-        json!({"model": "openai/a", "model_info": {"mode": "batch"}}),
     ] {
         let (yaml, _, parsed) = litellm(entry(params.clone()), json!({}));
         assert!(yaml.contains("# no counterpart: model_list[0]\n"), "{yaml}");
@@ -125,8 +185,8 @@ fn a_probed_deployment_at_azure_has_no_dated_version() {
     let (yaml, _, parsed) = litellm(entry(params), probes);
     let channel = first_channel(&parsed);
     assert_eq!(channel["base_url"], "https://r.example/openai/v1", "{yaml}");
-    let path = "# no counterpart: model_list[0].litellm_params.api_version\n";
-    assert!(yaml.contains(path), "{yaml}");
+    let words = "api_version: only Azure's dated API has versions";
+    assert!(yaml.contains(words), "{yaml}");
 }
 
 #[test]
@@ -141,6 +201,11 @@ fn other_apis_have_routes_of_their_own() {
             "POST /v1/images/generations",
         ),
         ("audio_speech", "speech", "POST /v1/audio/speech"),
+        (
+            "audio_transcription",
+            "transcription",
+            "POST /v1/audio/transcriptions",
+        ),
         ("rerank", "rerank", "POST /v1/rerank"),
     ] {
         let params = json!({"model_info": {"mode": mode}});

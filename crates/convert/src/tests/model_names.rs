@@ -11,7 +11,7 @@ fn a_wildcard_becomes_a_pattern_of_the_channel() {
         ("cheap-*", "openai/gpt-4o-mini", Some("gpt-4o-mini")),
         ("a*b*", "openai/*", None),
         ("literal", "openai/*", None),
-        ("*", "bedrock/*", None),
+        ("*", "sagemaker/*", None),
     ] {
         let entry = json!({"model_name": group, "litellm_params": {"model": model}});
         let (yaml, _, parsed) = litellm(entry, json!({}));
@@ -19,6 +19,41 @@ fn a_wildcard_becomes_a_pattern_of_the_channel() {
         assert_eq!(channel["models"][group].as_str(), there, "{group} {yaml}");
         let unpriced = there.map(|_| "allow");
         assert_eq!(channel["unpriced"].as_str(), unpriced, "{group} {yaml}");
+    }
+}
+
+#[test]
+fn a_wildcard_is_a_pattern_of_each_api_of_the_provider() {
+    for (model, name, urls) in [
+        (
+            "bedrock/*",
+            "*",
+            vec![
+                "https://bedrock-mantle.eu-west-1.api.aws/anthropic/v1",
+                "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1",
+            ],
+        ),
+        (
+            "azure_ai/*",
+            "*",
+            vec![
+                "https://r.example/openai/v1",
+                "https://r.example/anthropic/v1",
+            ],
+        ),
+        ("vertex_ai/*", "google/*", vec!["https://r.example"]),
+    ] {
+        let base = (model != "bedrock/*").then_some("https://r.example");
+        let params = json!({"model": model, "aws_region_name": "eu-west-1", "api_base": base});
+        let entry = json!({"model_name": "all/*", "litellm_params": params});
+        let (yaml, _, parsed) = litellm(entry, json!({}));
+        let channels = parsed["channels"].as_object().unwrap();
+        let found: Vec<&str> = channels
+            .values()
+            .inspect(|channel| assert_eq!(channel["models"]["all/*"], name, "{yaml}"))
+            .filter_map(|channel| channel["base_url"].as_str())
+            .collect();
+        assert_eq!(found, urls, "{yaml}");
     }
 }
 

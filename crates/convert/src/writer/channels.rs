@@ -10,6 +10,9 @@ use crate::source_settings::ConversionRemark;
 /// Half an hour, the default of `timeouts.total`, in milliseconds.
 const TOTAL_MS: u64 = 30 * 60 * 1000;
 
+/// The default of `timeouts.first_byte`, in milliseconds.
+const FIRST_BYTE_MS: u64 = 60 * 1000;
+
 /// `remarks` are those on the sources of each channel.
 pub fn write(channels: &[ChannelDraft], remarks: &[Vec<&ConversionRemark>]) -> String {
     if channels.is_empty() {
@@ -83,17 +86,7 @@ fn optional_lines(settings: &ChannelDraftSettings) -> Vec<String> {
     if settings.tier > 0 {
         lines.push(format!("    tier: {}", settings.tier));
     }
-    if let Some(timeout) = settings.timeout_ms {
-        let time = duration(timeout);
-        // `total` ends streams, too, so it only grows.
-        let total = match timeout > TOTAL_MS {
-            true => format!(", total: {time}"),
-            false => String::new(),
-        };
-        lines.push(format!(
-            "    timeouts: {{first_byte: {time}, idle: {time}{total}}}"
-        ));
-    }
+    lines.extend(timeouts(settings));
     if !settings.headers.is_empty() {
         lines.push("    headers:".to_owned());
         let headers = settings.headers.iter();
@@ -137,6 +130,28 @@ fn optional_lines(settings: &ChannelDraftSettings) -> Vec<String> {
         ],
     ));
     lines
+}
+
+fn timeouts(settings: &ChannelDraftSettings) -> Option<String> {
+    let stream = settings.stream_timeout_ms;
+    let idle = stream.or(settings.timeout_ms);
+    // The first byte of a response without `stream` comes last.
+    let first_byte = match settings.timeout_ms {
+        Some(timeout) => Some(timeout.max(stream.unwrap_or_default())),
+        None => stream.filter(|timeout| *timeout > FIRST_BYTE_MS),
+    };
+    mapping(
+        "timeouts",
+        &[
+            ("first_byte", first_byte.map(duration)),
+            ("idle", idle.map(duration)),
+            // It ends streams, too, so it only grows.
+            (
+                "total",
+                first_byte.filter(|time| *time > TOTAL_MS).map(duration),
+            ),
+        ],
+    )
 }
 
 /// A mapping in one line, of the keys that have a value.

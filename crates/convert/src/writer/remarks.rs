@@ -4,8 +4,10 @@ use super::comment;
 use crate::source_settings::{ConversionRemark, RemarkContent};
 use std::collections::{HashMap, HashSet};
 
-/// Paths that one comment names; more are a count.
+/// Paths that a note names; more are a count.
 const PATHS_MAX: usize = 8;
+/// Paths that a comment names that have no counterpart.
+const UNCONVERTED_PATHS_MAX: usize = 64;
 
 pub fn write(indent: usize, remarks: &[&ConversionRemark]) -> String {
     let mut groups: Vec<(&RemarkContent, Vec<&str>)> = Vec::new();
@@ -23,14 +25,15 @@ pub fn write(indent: usize, remarks: &[&ConversionRemark]) -> String {
     }
     let mut text = String::new();
     for (content, paths) in groups {
-        let paths = list(&paths);
         match content {
             RemarkContent::NoCounterpart { why, instead } => {
+                let paths = list(&paths, UNCONVERTED_PATHS_MAX);
                 text.push_str(&comment(indent, &format!("no counterpart: {paths}")));
                 text.push_str(&comment(indent, &format!("  why: {why}")));
                 text.push_str(&comment(indent, &format!("  instead: {instead}")));
             }
             RemarkContent::Note(note) => {
+                let paths = list(&paths, PATHS_MAX);
                 text.push_str(&comment(indent, &format!("{paths}: {note}")));
             }
         }
@@ -38,9 +41,9 @@ pub fn write(indent: usize, remarks: &[&ConversionRemark]) -> String {
     text
 }
 
-fn list(paths: &[&str]) -> String {
-    let named: Vec<&str> = paths.iter().take(PATHS_MAX).copied().collect();
-    let more = match paths.len().saturating_sub(PATHS_MAX) {
+fn list(paths: &[&str], most: usize) -> String {
+    let named: Vec<&str> = paths.iter().take(most).copied().collect();
+    let more = match paths.len().saturating_sub(most) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -1,13 +1,17 @@
 //! The sections `chains` and `routes`.
 
 use super::body_steps::body_steps;
-use crate::routes_draft::{PassThroughDraft, RoutesDraft};
+use super::file_routes;
+use super::route_paths::paths;
+use crate::routes_draft::{FILES_PROTOCOL, PassThroughDraft, RoutesDraft};
 use crate::scalars::duration;
 
 /// Longest list of steps in one line, in characters.
 const STEPS_WIDTH: usize = 100;
 /// Where the steps are that change bodies for some channels.
 const EDITS: &str = "{edits}";
+/// Where the steps are that check requests.
+const GUARDS: &str = "{guards}";
 /// Protocols that are shipped as declarations: each with its path, and the steps of its responses.
 const OTHERS: [(&str, &str, &str); 7] = [
     (
@@ -42,7 +46,9 @@ fn protocols(routes: &RoutesDraft) -> String {
     let declared = routes.pass_through.iter();
     let declared =
         declared.map(|one| format!("  {}: {{path: {}, retry: paid}}\n", one.protocol, one.path));
-    match declared.collect::<String>() {
+    let files = format!("  {FILES_PROTOCOL}: {{path: /v1/files, retry: paid}}\n");
+    let files = routes.serves(FILES_PROTOCOL).then_some(files);
+    match declared.chain(files).collect::<String>() {
         none if none.is_empty() => none,
         declared => format!("protocols:\n{declared}\n"),
     }
@@ -72,36 +78,44 @@ fn chains_and_routes(routes: &RoutesDraft) -> String {
         true => ", {restore_model: {streams: true}}",
         false => "",
     };
-    let streamed = format!("    response: [pass_sse, meter_usage{restore}]\n");
-    let chain = |steps: &str, protocol: &str| {
+    // Checks of responses see the provider's events.
+    let streamed = |protocol: &str, last: &str| {
+        let checks = protocol_steps(&routes.guards.responses, protocol);
+        let checks = checks.iter().map(|step| format!(", {step}"));
+        let checks: String = checks.collect();
+        format!("    response: [pass_sse{checks}, meter_usage{last}{restore}]\n")
+    };
+    let chain = |steps: &str, protocol: &str, cache: &Option<String>| {
         let steps = listed(steps).into_iter();
         let steps = steps.flat_map(|step| match step.as_str() {
             EDITS => body_steps(routes, protocol),
+            GUARDS => protocol_steps(&routes.guards.requests, protocol),
             _ => vec![step],
         });
         steps.chain(cache.clone()).collect()
     };
     if routes.serves("chat") {
-        let request = chain("{use: body}, validate, {edits}, force_usage", "chat");
+        let steps = "{use: body}, {guards}, validate, {edits}, force_usage";
+        let request = chain(steps, "chat", &cache);
         text.push_str(&of("chat", "/v1/chat/completions", "chat", request));
-        text.push_str(&format!("{streamed}{failover}\n"));
+        text.push_str(&format!("{}{failover}\n", streamed("chat", "")));
     }
     if routes.serves("messages") {
-        let steps = "require_version, {use: body}, validate, {edits}, normalise";
-        let request = chain(steps, "messages");
+        let steps = "require_version, {use: body}, {guards}, validate, {edits}, normalise";
+        let request = chain(steps, "messages", &cache);
         text.push_str(&of("messages", "/v1/messages", "messages", request));
-        text.push_str(&format!("{streamed}{failover}\n"));
+        text.push_str(&format!("{}{failover}\n", streamed("messages", "")));
         let path = "/v1/messages/count_tokens";
         let request = listed("require_version, {use: body}");
         text.push_str(&of("count_tokens", path, "messages", request));
         text.push_str(&format!("{failover}\n"));
     }
     if routes.serves("responses") {
-        let request = listed("{use: body}, follow_ids, validate");
+        let steps = "{use: body}, follow_ids, {guards}, validate";
+        let request = chain(steps, "responses", &None);
         text.push_str(&of("responses", "/v1/responses", "responses", request));
-        text.push_str(&format!(
-            "    response: [pass_sse, meter_usage, remember_ids{restore}]\n{failover}\n"
-        ));
+        let response = streamed("responses", ", remember_ids");
+        text.push_str(&format!("{response}{failover}\n"));
         text.push_str(&format!(
             "  - name: response\n    match: {}\n    protocol: responses\n    request: [authenticate, follow_ids]\n    response: [pass_sse, remember_ids]\n\n",
             paths(routes, "GET|DELETE", "/v1/responses/{id}")
@@ -118,6 +132,17 @@ fn chains_and_routes(routes: &RoutesDraft) -> String {
             text.push_str(&format!("    response: {response}\n{failover}\n"));
         }
     }
+    if routes.serves("transcription") {
+        let form =
+            "require_form, authenticate, {limit_body: {body: 26MiB, file: 25MiB}}, route_model";
+        let form = vec![form.to_owned()];
+        let path = "/v1/audio/transcriptions";
+        text.push_str(&of("transcription", path, "transcription", form));
+        text.push_str(&format!(
+            "    response: [pass_sse, meter_usage]\n{failover}\n"
+        ));
+    }
+    text.push_str(&file_routes::write(routes));
     for PassThroughDraft { protocol, path } in &routes.pass_through {
         let methods = "GET|POST|PUT|PATCH|DELETE";
         // Of the new path, `/v1` is not sent.
@@ -154,12 +179,10 @@ fn steps(steps: &[String]) -> String {
     format!("    request:\n{lines}")
 }
 
-/// A path, and the same without `/v1`.
-fn paths(routes: &RoutesDraft, method: &str, path: &str) -> String {
-    match (routes.short_paths, path.strip_prefix("/v1")) {
-        (true, Some(short)) => format!("[\"{method} {path}\", \"{method} {short}\"]"),
-        _ => format!("\"{method} {path}\""),
-    }
+/// The steps for the routes of a protocol.
+fn protocol_steps(steps: &[(&str, String)], protocol: &str) -> Vec<String> {
+    let steps = steps.iter().filter(|(of, _)| *of == protocol);
+    steps.map(|(_, step)| step.clone()).collect()
 }
 
 fn cache_step(routes: &RoutesDraft) -> Option<String> {

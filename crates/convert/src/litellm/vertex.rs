@@ -1,0 +1,87 @@
+//! Models of Vertex AI, by its OpenAI-compatible API: its URL, its names of models, and the token that a channel needs.
+
+use super::{VARIABLE, expanded, url_part};
+use crate::channel_draft::MaybeSecretValue;
+use crate::naming::is_variable;
+use crate::scalars;
+use serde_json::Value;
+
+/// The location that LiteLLM takes for entries without one.
+const DEFAULT_LOCATION: &str = "us-central1";
+/// How names of open models begin that the API serves, with their vendor.
+const OPEN_MODELS: [&str; 7] = [
+    "meta/",
+    "deepseek-ai/",
+    "qwen/",
+    "openai/",
+    "minimaxai/",
+    "moonshotai/",
+    "zai-org/",
+];
+
+/// The URL of the API in the project and location of an entry.
+pub fn url(params: &Value) -> String {
+    let text = |keys: [&str; 2]| keys.iter().find_map(|key| scalars::text(&params[*key]));
+    let location = text(["vertex_location", "vertex_ai_location"]);
+    let location = location.unwrap_or_else(|| DEFAULT_LOCATION.to_owned());
+    let project = match params["vertex_project"].is_null() {
+        true => &params["vertex_ai_project"],
+        false => &params["vertex_project"],
+    };
+    let project = url_part(project, "VERTEXAI_PROJECT");
+    let host = match location.as_str() {
+        "global" => String::new(),
+        region => format!("{}-", expanded(region)),
+    };
+    let location = expanded(&location);
+    format!(
+        "https://{host}aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/endpoints/openapi"
+    )
+}
+
+/// The API's name of a model; `None` if it does not have it.
+pub fn model(own: &str) -> Option<String> {
+    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| own.starts_with(prefix));
+    if own == "*" || begins(&["gemini-", "gemma-"]) {
+        return Some(format!("google/{own}"));
+    }
+    (begins(&["google/"]) || begins(&OPEN_MODELS)).then(|| own.to_owned())
+}
+
+/// The access token of the account that an entry names.
+pub fn token(params: &Value, path: &str) -> MaybeSecretValue {
+    let account = scalars::text(&params["vertex_credentials"]);
+    let Some(account) = account else {
+        return MaybeSecretValue::Variable("VERTEX_ACCESS_TOKEN".into());
+    };
+    match account.strip_prefix(VARIABLE) {
+        Some(name) if is_variable(name) => MaybeSecretValue::Variable(format!("{name}_TOKEN")),
+        _ => MaybeSecretValue::Secret {
+            path: path.to_owned(),
+            secret: None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::model;
+
+    #[test]
+    fn a_model_has_the_name_of_its_vendor_before_its_own() {
+        for (own, name) in [
+            ("gemini-2.5-pro", Some("google/gemini-2.5-pro")),
+            ("google/gemini-2.5-pro", Some("google/gemini-2.5-pro")),
+            ("*", Some("google/*")),
+            (
+                "meta/llama-3.3-70b-instruct-maas",
+                Some("meta/llama-3.3-70b-instruct-maas"),
+            ),
+            ("claude-sonnet-4-5@20250929", None),
+            ("mistral-large@2411", None),
+            ("text-embedding-005", None),
+        ] {
+            assert_eq!(model(own).as_deref(), name, "{own}");
+        }
+    }
+}
