@@ -2,7 +2,6 @@
 
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
-use headgate_core::catalog::model_pattern::ModelPattern;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterProvision,
 };
@@ -10,6 +9,7 @@ use headgate_core::filter::view::{RequestDestination, RequestView};
 use headgate_core::filter::{Filter, HookResult};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::model_pattern::ModelPattern;
 use std::cmp::Reverse;
 use std::sync::Arc;
 

@@ -5,7 +5,6 @@ use bytes::Bytes;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::catalog::model::{Model, ModelProperties};
-use headgate_core::catalog::model_pattern::ModelPattern;
 use headgate_core::catalog::pattern_models::ChannelPattern;
 use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::{
@@ -17,6 +16,7 @@ use headgate_core::filter::{Filter, FilterAction, HookResult, LocalReply};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::model_list::{ListedModel, PageQuery, codex_list, is_for_codex};
+use headgate_protocol::model_pattern::ModelPattern;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;

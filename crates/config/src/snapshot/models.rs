@@ -14,12 +14,12 @@ use headgate_core::catalog::by_model_name::ByModelName;
 use headgate_core::catalog::model::{
     Candidate, LoadMeasure, Model, ModelProperties, ModelRequestSchema,
 };
-use headgate_core::catalog::model_pattern::ModelPattern;
 use headgate_core::catalog::pattern_models::PatternModels;
 use headgate_core::catalog::served_names::ServedModelNames;
 use headgate_core::filter::descriptor::SchemaLookup;
 use headgate_core::scalar::one_or_more::OneOrMore;
 use headgate_protocol::ProtocolTable;
+use headgate_protocol::model_pattern::ModelPattern;
 use headgate_protocol::nearest::nearest;
 use std::collections::BTreeMap;
 use std::path::Path;

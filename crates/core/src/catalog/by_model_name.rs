@@ -1,11 +1,11 @@
 //! Values by model name, in which `*` matches any characters.
 
-use super::model_pattern::ModelPattern;
+use headgate_protocol::model_pattern::ModelPattern;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Values by literal names and patterns. A literal name takes precedence over patterns, a longer pattern over a shorter one,
-/// and of equally long ones the one that was inserted last.
+/// Values by literal names and patterns. A literal name takes precedence over patterns, a longer pattern (its stars do not
+/// count) over a shorter one, and of equally long ones the one that was inserted first.
 #[derive(Debug)]
 pub struct ByModelName<T> {
     literal: HashMap<Box<str>, T>,
@@ -27,10 +27,10 @@ impl<T> ByModelName<T> {
     pub fn insert(&mut self, name: &str, value: T) {
         let pattern = ModelPattern::new(name);
         if pattern.has_star() {
-            // The sort is stable, so that the later of two equally long patterns stays the first.
-            self.patterns.insert(0, (pattern, value));
+            self.patterns.push((pattern, value));
+            // The sort is stable.
             self.patterns
-                .sort_by_key(|(pattern, _)| Reverse(pattern.text_len()));
+                .sort_by_key(|(pattern, _)| Reverse(pattern.literal_len()));
         } else {
             self.literal.insert(name.into(), value);
         }
@@ -76,7 +76,12 @@ mod tests {
             assert_eq!(values.find(model), Some(&expected), "{model}");
         }
         let equal = ByModelName::from_iter([("*-a", 1), ("a-*", 2)]);
-        assert_eq!(equal.find("a-a"), Some(&2));
+        assert_eq!(equal.find("a-a"), Some(&1));
+        // Stars make no pattern more exact.
+        let starred = ByModelName::from_iter([("a*c", 1), ("a*b*", 2), ("*a**", 3)]);
+        assert_eq!(starred.find("abc"), Some(&1));
+        let starred = ByModelName::from_iter([("*a**", 1), ("ab*", 2)]);
+        assert_eq!(starred.find("abc"), Some(&2));
         assert_eq!(values.get_literal("chat-small"), None);
         assert_eq!(ByModelName::<u8>::default().find("other"), None);
     }

@@ -1,10 +1,10 @@
 //! Callers: their keys, the models they may use, and their limits.
 
 use super::limits::CallerLimits;
-use super::model_pattern::ModelPattern;
 use super::verified_keys::VerifiedKeys;
 use super::webhook_secret::CallerDeliverySigningKey;
 use headgate_protocol::hex::{self, HexDisplay};
+use headgate_protocol::model_pattern::ModelPattern;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;

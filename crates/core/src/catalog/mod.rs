@@ -16,7 +16,6 @@ pub mod images;
 pub mod jwt_minter;
 pub mod limits;
 pub mod model;
-pub mod model_pattern;
 pub mod network;
 pub mod outbound_proxy;
 pub mod path_segment;
@@ -31,8 +30,8 @@ mod verified_keys;
 pub mod webhook_secret;
 
 use channel::Channel;
+use headgate_protocol::model_pattern::ModelPattern;
 use model::Model;
-use model_pattern::ModelPattern;
 use pattern_models::PatternModels;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,10 +3,10 @@
 use super::by_model_name::ByModelName;
 use super::channel::Channel;
 use super::model::{Candidate, ChannelModel, Model, ModelProperties};
-use super::model_pattern::{ModelPattern, NameTemplate};
 use super::pattern_index::PatternIndex;
 use super::price_list::PatternPricing;
 use super::served_names::ServedModelNames;
+use headgate_protocol::model_pattern::{ModelPattern, NameTemplate};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -4,8 +4,8 @@ use super::allowed_values::AllowedValues;
 use super::body_builder::RequestBodyPointer;
 use super::field_rule::FieldRule;
 use super::value_template::ValueTemplate;
-use crate::catalog::model_pattern::ModelPattern;
 use crate::task::generic::{GenericField, MediaRole};
+use headgate_protocol::model_pattern::ModelPattern;
 use serde_json::Value;
 
 /// How the fields of a generic request are mapped.

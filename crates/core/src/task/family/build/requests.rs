@@ -1,7 +1,6 @@
 //! Builds the mapping of generic request fields from a family's definition.
 
 use super::{FamilyErrors, child};
-use crate::catalog::model_pattern::ModelPattern;
 use crate::task::definition::{FieldMappingConfig, MediaMappingConfig, RequestMappingConfig};
 use crate::task::family::allowed_values::{AllowedValues, leading_number};
 use crate::task::family::body_builder::{JsonBodyBuilder, RequestBodyPointer};
@@ -9,6 +8,7 @@ use crate::task::family::field_mapping::{
     FieldMapping, FieldMappings, FieldPut, FieldTarget, ModelOverrides, RequestMapping,
 };
 use crate::task::family::value_template::ValueTemplate;
+use headgate_protocol::model_pattern::ModelPattern;
 use serde_json::{Map, Value};
 
 /// A field's name and its mapping as written.

@@ -61,12 +61,8 @@ impl ModelPattern {
         self.pieces.last().map_or("", |last| last)
     }
 
-    /// The bytes of the pattern as written.
-    pub fn text_len(&self) -> usize {
-        self.literal_len() + self.pieces.len().saturating_sub(1)
-    }
-
-    /// The bytes of the pattern besides its stars. Of two patterns that match a name, the one with more is more exact.
+    /// The bytes of the pattern besides its stars. Of two patterns that match a name, the one with more is more exact: the
+    /// only rule of precedence, for channels, prices, properties and limits.
     pub fn literal_len(&self) -> usize {
         self.pieces.iter().map(|piece| piece.len()).sum()
     }
