@@ -40,6 +40,10 @@ const OTHERS_MAX: usize = 64;
 #[derive(Default)]
 struct RememberedNestedIds(Vec<String>);
 
+/// Ids of the request that the response may repeat.
+#[derive(Default)]
+struct RepeatableIds(Vec<String>);
+
 /// The request asked the provider to store its response.
 #[derive(Default)]
 struct ResponseStorageRequest;
@@ -65,10 +69,16 @@ impl Filter for RememberIdsFilter {
         {
             self.state.forget(&caller.name, id);
         }
-        if response.request.protocol.is_some_and(stores_on_request)
-            && asks_to_store(response.request)
-        {
-            let ResponseStorageRequest = response.request.state.get_or_default();
+        if response.request.protocol.is_some_and(stores_on_request) {
+            if asks_to_store(response.request) {
+                let ResponseStorageRequest = response.request.state.get_or_default();
+            }
+        } else if let Some(body) = response.request.body.document() {
+            // The body is freed when a stream begins.
+            let repeatable = ids::repeatable_ids(body);
+            if !repeatable.is_empty() {
+                response.request.state.set(RepeatableIds(repeatable));
+            }
         }
         HookResult::done()
     }
@@ -147,6 +157,12 @@ impl RememberIdsFilter {
             request.info.response_id = Some(id);
         }
         for id in made.others.into_iter().filter(|id| is_sensible(id)) {
+            // What the caller has named is none that the response creates: whose it is was decided before.
+            if let Some(RepeatableIds(named)) = request.state.get()
+                && named.contains(&id)
+            {
+                continue;
+            }
             let RememberedNestedIds(seen) = request.state.get_or_default();
             if seen.len() < OTHERS_MAX && !seen.contains(&id) {
                 keep(&id);

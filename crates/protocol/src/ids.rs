@@ -1,9 +1,11 @@
 //! Finds ids in messages: those that a request refers to, and those that a response or event creates.
 
+mod echoes;
 mod form_values;
 #[cfg(test)]
 mod tests;
 
+pub use echoes::repeatable_ids;
 pub use form_values::form_values;
 
 use super::json::{DocumentNode, JsonDocument, ValueKind, skim};

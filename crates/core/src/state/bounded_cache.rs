@@ -43,6 +43,14 @@ impl<K: Hash + Eq, V> BoundedCache<K, V> {
         self.entries.get(key).map(|(value, _)| value)
     }
 
+    /// The value of `key`, to be changed without a change of its size. The lookup counts as a use.
+    pub fn get_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        self.entries.get_mut(key).map(|(value, _)| value)
+    }
+
     /// Inserts `value` with a size of `bytes` and replaces the value that `key` had. A value larger than the whole
     /// cache evicts all others and is not stored.
     pub fn insert(&mut self, key: K, value: V, bytes: usize) {

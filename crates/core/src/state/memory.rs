@@ -63,7 +63,7 @@ impl StateStore for MemoryStore {
         id: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>> {
         let owner = lock(&self.affinity).find_owner(caller, id);
-        StoreFuture::Ready(Ok(owner.and_then(IdChannelEntry::channel)))
+        StoreFuture::Ready(Ok(owner.and_then(|owner| owner.channel())))
     }
 
     fn forget(&self, caller: &Arc<str>, id: &str) {

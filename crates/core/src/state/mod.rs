@@ -36,7 +36,8 @@ use thiserror::Error;
 /// Writes never delay a response: they are queued and written in the background. Reads fail at the store's own deadline
 /// while the store is unreachable; the caller of these methods decides what happens then.
 pub trait StateStore: Send + Sync {
-    /// Records that `channel` created `id` for `caller`. Never waits.
+    /// Records that `channel` created `id` for `caller`, unless this id of this channel belongs to another caller: whoever
+    /// had it first keeps it. Never waits.
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>);
 
     /// The channel that created `id` for `caller`; `None` for unknown ids and for ids of other callers.

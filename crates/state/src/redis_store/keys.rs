@@ -24,6 +24,14 @@ impl RedisKeys {
         key
     }
 
+    /// The key of the caller that `id` of `channel` belongs to.
+    pub fn owner(&self, id: &str, channel: &str) -> String {
+        let mut key = self.key(id, "owner");
+        key.push(':');
+        key.push_str(channel);
+        key
+    }
+
     /// The key of a limit's counter.
     pub fn limit(&self, limit: &AdmissionLimit) -> String {
         let mut key = self.key(limit.counter.caller(), limit.measure().name());
@@ -85,6 +93,7 @@ mod tests {
         let keys = RedisKeys::new("headgate");
         assert_eq!(keys.affinity("ann", "resp_1"), "headgate:{ann}:made:resp_1");
         assert_eq!(keys.affinity("}{%", "r"), "headgate:{%7d%7b%25}:made:r");
+        assert_eq!(keys.owner("r", "primary"), "headgate:{r}:owner:primary");
         let limit = |model: Option<&str>| {
             let model = model.map(Into::into);
             AdmissionLimit::new(&"ann".into(), model.as_ref(), LimitKind::TokensPerMinute, 1)

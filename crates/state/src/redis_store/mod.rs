@@ -3,6 +3,7 @@
 mod client;
 mod concurrency_leases;
 mod connector;
+mod id_owners;
 mod keys;
 mod outbox;
 mod records;
@@ -114,7 +115,13 @@ impl StateStore for RedisStore {
         id: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>> {
         match self.inner.outbox.find_owner(caller, id) {
-            Some(owner) => StoreFuture::Ready(Ok(owner.channel())),
+            Some(owner) => match owner.channel() {
+                Some(channel) => {
+                    let pending = self.inner.find_claimed(caller, id, channel);
+                    StoreFuture::Later(Box::pin(async { Ok(pending.await) }))
+                }
+                None => StoreFuture::Ready(Ok(None)),
+            },
             None => {
                 let pending = self.inner.find_channel(caller, id);
                 StoreFuture::Later(Box::pin(
@@ -194,19 +201,6 @@ impl Drop for RedisStore {
 }
 
 impl RedisStoreInner {
-    async fn find_channel(
-        &self,
-        caller: &Arc<str>,
-        id: &str,
-    ) -> Result<Option<Arc<str>>, StoreUnavailable> {
-        let mut command = redis::cmd("GETEX");
-        command.arg(self.keys.affinity(caller, id));
-        command.arg("PX").arg(self.id_ttl.as_millis() as u64);
-        let connection = self.connector.connection()?;
-        let found: Option<String> = self.connector.query(connection, &command).await?;
-        Ok(found.map(Arc::from))
-    }
-
     async fn admit(
         &self,
         demand: &AdmissionRequest<'_>,

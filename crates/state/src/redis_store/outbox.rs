@@ -9,7 +9,7 @@ use headgate_core::state::affinity::IdChannelEntry;
 use headgate_core::state::health::{StoreHealthCounters, StoreOperation};
 use headgate_core::state::lock::lock;
 use headgate_core::state::note_cache::NOTE_KEPT;
-use redis::{Cmd, Pipeline};
+use redis::{Cmd, Pipeline, Value};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -28,6 +28,12 @@ const REPEAT_MAX: Duration = NOTE.saturating_sub(Duration::from_secs(10));
 #[derive(Debug)]
 pub enum RedisWrite {
     Remember {
+        caller: Arc<str>,
+        id: Box<str>,
+        channel: Arc<str>,
+    },
+    /// `caller` used `id`: refreshes its claim, which an id that an earlier version stored does not have yet.
+    Touch {
         caller: Arc<str>,
         id: Box<str>,
         channel: Arc<str>,
@@ -68,16 +74,21 @@ pub struct RedisOutbox {
     tally: Arc<StoreHealthCounters>,
 }
 
-/// A caller and the id that it received.
-type OwnedId = (Arc<str>, Box<str>);
+/// The owner of an id that is not yet in Redis.
+struct UnwrittenOwner {
+    caller: Arc<str>,
+    entry: IdChannelEntry,
+    /// The number of queued writes about the id.
+    writes: usize,
+}
 
 #[derive(Default)]
 struct OutboxQueue {
     writes: VecDeque<RedisWrite>,
     /// Writes that were sent and have no response yet.
     sent: usize,
-    /// Owners of ids that are not yet in Redis, each with the number of queued writes about the id.
-    unwritten: HashMap<OwnedId, (IdChannelEntry, usize)>,
+    /// Owners of ids that are not yet in Redis, by id, in the order of their claims.
+    unwritten: HashMap<Box<str>, Vec<UnwrittenOwner>>,
 }
 
 impl RedisOutbox {
@@ -101,12 +112,19 @@ impl RedisOutbox {
             self.tally.dropped(write.operation());
             return;
         }
-        if let Some((key, owner)) = write.id_and_owner() {
-            let entry = waiting
-                .unwritten
-                .entry(key)
-                .or_insert((IdChannelEntry::Forgotten, 0));
-            *entry = (owner, entry.1 + 1);
+        if let Some((caller, id, entry)) = write.owner() {
+            let owners = waiting.unwritten.entry(id.into()).or_default();
+            match owners.iter_mut().find(|owner| owner.caller == *caller) {
+                Some(owner) => {
+                    owner.entry = entry;
+                    owner.writes += 1;
+                }
+                None => owners.push(UnwrittenOwner {
+                    caller: caller.clone(),
+                    entry,
+                    writes: 1,
+                }),
+            }
         }
         waiting.writes.push_back(write);
         drop(waiting);
@@ -119,8 +137,15 @@ impl RedisOutbox {
         if waiting.unwritten.is_empty() {
             return None;
         }
-        let (owner, _) = waiting.unwritten.get(&(caller.clone(), id.into()))?;
-        Some(owner.clone())
+        let owners = waiting.unwritten.get(id)?;
+        let own = owners.iter().position(|owner| owner.caller == *caller)?;
+        let entry = &owners[own].entry;
+        let is_claimed_before =
+            |other: &UnwrittenOwner| entry.name().is_some() && other.entry.name() == entry.name();
+        match owners[..own].iter().any(is_claimed_before) {
+            true => Some(IdChannelEntry::Forgotten),
+            false => Some(entry.clone()),
+        }
     }
 
     /// Blocks until everything is written, at most for `max_wait`.
@@ -153,6 +178,10 @@ impl RedisOutbox {
     ) {
         let sent_at = Instant::now();
         let batch = self.take(sent_at);
+        let batch = match self.claim(batch, connector, scripts, keys, id_ttl).await {
+            Ok(batch) => batch,
+            Err(batch) => return self.put_back(batch),
+        };
         if batch.is_empty() {
             return self.put_back(batch);
         }
@@ -178,6 +207,59 @@ impl RedisOutbox {
             }
             PipelineResult::Unsent => self.put_back(batch),
         }
+    }
+
+    /// Claims the ids of a batch, and leaves out those that belong to another caller. Claims and ids are not on the same node of
+    /// a cluster, so that no script can write both.
+    ///
+    /// # Errors
+    /// Redis has not decided about each of them: the batch is to be sent again.
+    async fn claim(
+        &self,
+        batch: Vec<RedisWrite>,
+        connector: &RedisConnector,
+        scripts: &LuaScripts,
+        keys: &RedisKeys,
+        id_ttl: Duration,
+    ) -> Result<Vec<RedisWrite>, Vec<RedisWrite>> {
+        let mut pipeline = Pipeline::new();
+        for write in &batch {
+            if let RedisWrite::Remember {
+                caller,
+                id,
+                channel,
+            } = write
+            {
+                let owner = keys.owner(id, channel);
+                pipeline.add_command(scripts.claim(&owner, caller, id_ttl));
+            }
+        }
+        if pipeline.is_empty() {
+            return Ok(batch);
+        }
+        let PipelineResult::Responded(replies) = connector.send(&mut pipeline).await else {
+            return Err(batch);
+        };
+        let is_undecided = |reply: &Result<_, _>| reply.as_ref().is_err_and(is_unreachable);
+        if replies.iter().any(is_undecided) {
+            return Err(batch);
+        }
+        let mut replies = replies.into_iter();
+        let mut granted = Vec::with_capacity(batch.len());
+        for write in batch {
+            let reply = match write {
+                RedisWrite::Remember { .. } => replies.next(),
+                _ => Some(Ok(Value::Int(1))),
+            };
+            match reply {
+                Some(Ok(Value::Int(1))) => granted.push(write),
+                Some(Ok(_)) => self.done(&write, true),
+                Some(Err(_)) | None => self.done(&write, false),
+            }
+        }
+        // What was refused is no longer sent.
+        lock(&self.waiting).sent = granted.len();
+        Ok(granted)
     }
 
     /// Takes the next batch, without the writes that are too old to be repeated.
@@ -208,15 +290,19 @@ impl RedisOutbox {
         if !is_written {
             self.tally.failed(write.operation());
         }
-        let Some((key, _)) = write.id_and_owner() else {
+        let Some((caller, id, _)) = write.owner() else {
             return;
         };
         let mut waiting = lock(&self.waiting);
-        if let Some((_, writes)) = waiting.unwritten.get_mut(&key) {
-            *writes -= 1;
-            if *writes == 0 {
-                waiting.unwritten.remove(&key);
-            }
+        let Some(owners) = waiting.unwritten.get_mut(id) else {
+            return;
+        };
+        owners.retain_mut(|owner| {
+            owner.writes -= usize::from(owner.caller == *caller);
+            owner.writes > 0
+        });
+        if owners.is_empty() {
+            waiting.unwritten.remove(id);
         }
     }
 }
@@ -225,27 +311,26 @@ impl RedisWrite {
     fn operation(&self) -> StoreOperation {
         match self {
             Self::Remember { .. } => StoreOperation::Remember,
+            Self::Touch { .. } => StoreOperation::ChannelOf,
             Self::Forget { .. } => StoreOperation::Forget,
             Self::Settle { .. } | Self::Cancel { .. } => StoreOperation::Settle,
             Self::PutNote { .. } => StoreOperation::PutNote,
         }
     }
 
-    /// The id and its new owner, if this write is about an id.
-    fn id_and_owner(&self) -> Option<(OwnedId, IdChannelEntry)> {
+    /// The caller, the id, and what becomes known of it, if this write changes the owner of an id.
+    fn owner(&self) -> Option<(&Arc<str>, &str, IdChannelEntry)> {
         match self {
             Self::Remember {
                 caller,
                 id,
                 channel,
-            } => Some((
-                (caller.clone(), id.clone()),
-                IdChannelEntry::Channel(channel.clone()),
-            )),
-            Self::Forget { caller, id } => {
-                Some(((caller.clone(), id.clone()), IdChannelEntry::Forgotten))
-            }
-            Self::Settle { .. } | Self::Cancel { .. } | Self::PutNote { .. } => None,
+            } => Some((caller, id, IdChannelEntry::Claimed(channel.clone()))),
+            Self::Forget { caller, id } => Some((caller, id, IdChannelEntry::Forgotten)),
+            Self::Touch { .. }
+            | Self::Settle { .. }
+            | Self::Cancel { .. }
+            | Self::PutNote { .. } => None,
         }
     }
 
@@ -280,6 +365,11 @@ impl RedisWrite {
                 command.arg("PX").arg(id_ttl.as_millis() as u64);
                 command
             }
+            Self::Touch {
+                caller,
+                id,
+                channel,
+            } => scripts.claim(&keys.owner(id, channel), caller, id_ttl),
             Self::Forget { caller, id } => {
                 let mut command = redis::cmd("DEL");
                 command.arg(keys.affinity(caller, id));

@@ -21,6 +21,7 @@ pub struct LuaScripts {
     renew: Script,
     pace: Script,
     records: Script,
+    claim: Script,
 }
 
 impl LuaScripts {
@@ -32,16 +33,18 @@ impl LuaScripts {
             renew: script(include_str!("renew.lua")),
             pace: script(include_str!("pace.lua")),
             records: script(include_str!("records.lua")),
+            claim: script(include_str!("claim.lua")),
         }
     }
 
-    pub fn all(&self) -> [&Script; 5] {
+    pub fn all(&self) -> [&Script; 6] {
         [
             &self.admit,
             &self.settle,
             &self.renew,
             &self.pace,
             &self.records,
+            &self.claim,
         ]
     }
 
@@ -103,6 +106,13 @@ impl LuaScripts {
     /// An operation on records, without its arguments; `name` begins the keys of their kind.
     pub fn records(&self, name: &str) -> Cmd {
         call(&self.records, std::slice::from_ref(&name))
+    }
+
+    /// Claims the id whose owner is under `key` for `caller`, or refreshes the claim.
+    pub fn claim(&self, key: &str, caller: &str, id_ttl: Duration) -> Cmd {
+        let mut command = call(&self.claim, std::slice::from_ref(&key));
+        command.arg(caller).arg(id_ttl.as_millis() as u64);
+        command
     }
 
     /// Renews the leases under one key.

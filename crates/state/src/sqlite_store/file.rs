@@ -40,6 +40,8 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS noted (key TEXT PRIMARY KEY, text BLOB NOT NULL, noted_ms INTEGER NOT NULL);
     CREATE INDEX IF NOT EXISTS noted_by_time ON noted (noted_ms);";
+/// Whether an id of a channel belongs to another caller is looked up by the id.
+const ID_INDEX: &str = "CREATE INDEX IF NOT EXISTS made_by_id ON made (id)";
 
 /// An open state file.
 pub struct StateDatabase {
@@ -80,6 +82,15 @@ pub enum StateFileError {
     Newer,
 }
 
+/// What a batch of writes has led to.
+#[derive(Default)]
+pub struct WriteResult {
+    /// The new totals of the budgets that were written.
+    pub totals: Vec<BudgetTotalAfterWrite>,
+    /// The indices of ids that were not recorded, as they belong to another caller.
+    pub refused: Vec<usize>,
+}
+
 /// The total of a budget in the file, from all processes that write to it.
 pub struct BudgetTotalAfterWrite {
     pub counter: CounterKey,
@@ -116,7 +127,7 @@ impl StateDatabase {
         Self::open_sound(path).map(drop)
     }
 
-    /// Writes all of `writes` in one transaction; returns the new totals of the budgets that were written.
+    /// Writes all of `writes` in one transaction.
     ///
     /// # Errors
     /// The disk is full, the file is corrupt, or another process locks it for too long.
@@ -124,13 +135,13 @@ impl StateDatabase {
         &mut self,
         writes: &[StateFileWrite],
         now_ms: u64,
-    ) -> rusqlite::Result<Vec<BudgetTotalAfterWrite>> {
+    ) -> rusqlite::Result<WriteResult> {
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let totals = write_all(&transaction, writes, now_ms)?;
+        let result = write_all(&transaction, writes, now_ms)?;
         transaction.commit()?;
-        Ok(totals)
+        Ok(result)
     }
 
     /// The channel that created `id` for `caller`.
@@ -143,6 +154,23 @@ impl StateDatabase {
             .prepare("SELECT channel FROM made WHERE caller = ?1 AND id = ?2")?;
         let channel = statement.query_row(params![caller, id], |row| row.get::<_, String>(0));
         Ok(channel.optional()?.map(Arc::from))
+    }
+
+    /// Whether `id` of `channel` belongs to another caller than `caller`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn find_other_owner(
+        &self,
+        caller: &str,
+        id: &str,
+        channel: &str,
+    ) -> rusqlite::Result<Option<()>> {
+        let mut statement = self.connection.prepare(
+            "SELECT 1 FROM made WHERE id = ?2 AND channel = ?3 AND caller <> ?1 LIMIT 1",
+        )?;
+        let other = statement.query_row(params![caller, id, channel], |_| Ok(()));
+        other.optional()
     }
 
     /// The last text that was stored under `key`.
@@ -247,6 +275,8 @@ impl StateDatabase {
             false => String::new(),
         };
         connection.execute_batch(&format!("BEGIN IMMEDIATE; {TABLES} {set_version} COMMIT;"))?;
+        // Without the index, which an earlier version did not create and a full disk does not hold, lookups are only slower.
+        let _ = connection.execute_batch(ID_INDEX);
         Ok(Self { connection })
     }
 }
@@ -263,10 +293,11 @@ fn write_all(
     transaction: &Transaction<'_>,
     writes: &[StateFileWrite],
     now_ms: u64,
-) -> rusqlite::Result<Vec<BudgetTotalAfterWrite>> {
+) -> rusqlite::Result<WriteResult> {
     let now_ms = now_ms.cast_signed();
     let mut made = transaction.prepare(
-        "INSERT INTO made (caller, id, channel, used_ms) VALUES (?1, ?2, ?3, ?4)
+        "INSERT INTO made (caller, id, channel, used_ms) SELECT ?1, ?2, ?3, ?4
+         WHERE NOT EXISTS (SELECT 1 FROM made WHERE id = ?2 AND channel = ?3 AND caller <> ?1)
          ON CONFLICT DO UPDATE SET channel = excluded.channel, used_ms = excluded.used_ms",
     )?;
     let mut used =
@@ -280,18 +311,26 @@ fn write_all(
         "INSERT INTO noted (key, text, noted_ms) VALUES (?1, ?2, ?3)
          ON CONFLICT DO UPDATE SET text = excluded.text, noted_ms = excluded.noted_ms",
     )?;
-    let mut totals = Vec::new();
-    for write in writes {
+    let mut result = WriteResult::default();
+    for (index, write) in writes.iter().enumerate() {
         match write {
             StateFileWrite::Remember {
                 caller,
                 id,
                 channel,
-            } => made.execute(params![caller, id, channel, now_ms])?,
-            StateFileWrite::Touch { caller, id } => used.execute(params![caller, id, now_ms])?,
-            StateFileWrite::Forget { caller, id } => forgotten.execute(params![caller, id])?,
+            } => {
+                if made.execute(params![caller, id, channel, now_ms])? == 0 {
+                    result.refused.push(index);
+                }
+            }
+            StateFileWrite::Touch { caller, id } => {
+                used.execute(params![caller, id, now_ms])?;
+            }
+            StateFileWrite::Forget { caller, id } => {
+                forgotten.execute(params![caller, id])?;
+            }
             StateFileWrite::PutNote { key, text } => {
-                noted.execute(params![key, &text[..], now_ms])?
+                noted.execute(params![key, &text[..], now_ms])?;
             }
             StateFileWrite::AddTokens {
                 counter,
@@ -309,17 +348,16 @@ fn write_all(
                     ],
                     |row| row.get(0),
                 )?;
-                totals.push(BudgetTotalAfterWrite {
+                result.totals.push(BudgetTotalAfterWrite {
                     counter: counter.clone(),
                     since: *since,
                     tokens: total.cast_unsigned(),
                     added: *tokens,
                 });
-                1
             }
-        };
+        }
     }
-    Ok(totals)
+    Ok(result)
 }
 
 /// Creates the file, readable only for its owner: it records which caller requested what.

@@ -33,7 +33,7 @@ use writer::{StateFileWriter, WriteQueue};
 
 /// State in memory and in a file. Two processes may share the file, for example during an upgrade.
 pub struct SqliteStore {
-    affinity: Mutex<IdChannelCache>,
+    affinity: Arc<Mutex<IdChannelCache>>,
     limits: LocalLimiter,
     records: SqliteRecordStore,
     queue: Arc<WriteQueue>,
@@ -54,6 +54,7 @@ impl SqliteStore {
         }
         let limits = LocalLimiter::new(counts, clock.clone());
         let queue = Arc::new(WriteQueue::default());
+        let affinity = Arc::new(Mutex::default());
         let tally = Arc::new(StoreHealthCounters::new(true));
         let records = SqliteRecordStore::open(path, clock.clone(), tally.clone())?;
         let reader = StateReaderHandle::start(
@@ -66,13 +67,14 @@ impl SqliteStore {
             file,
             id_ttl,
             queue: queue.clone(),
+            affinity: affinity.clone(),
             counts: limits.counters.clone(),
             clock,
             tally: tally.clone(),
         };
         writer.start()?;
         Ok(Self {
-            affinity: Mutex::default(),
+            affinity,
             limits,
             records,
             queue,
@@ -105,6 +107,17 @@ impl SqliteStore {
         });
     }
 
+    /// The channel of an id that is not yet in the file, unless there it belongs to another caller.
+    async fn find_claimed(
+        &self,
+        caller: &Arc<str>,
+        id: &str,
+        channel: Arc<str>,
+    ) -> Result<Option<Arc<str>>, StoreUnavailable> {
+        let other = self.reader.is_of_another(caller, id, &channel).await;
+        Ok((!other.unwrap_or(false)).then_some(channel))
+    }
+
     /// Looks up an id that is not in memory in the file.
     async fn look_up(
         &self,
@@ -128,7 +141,10 @@ impl SqliteStore {
 
 impl StateStore for SqliteStore {
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
-        lock(&self.affinity).remember(caller, id, IdChannelEntry::Channel(channel.clone()));
+        let claim = IdChannelEntry::Claimed(channel.clone());
+        if !lock(&self.affinity).remember(caller, id, claim) {
+            return;
+        }
         self.write(StateFileWrite::Remember {
             caller: caller.clone(),
             id: id.into(),
@@ -147,6 +163,9 @@ impl StateStore for SqliteStore {
             Some(IdChannelEntry::Channel(channel)) => {
                 self.used(caller, id);
                 StoreFuture::Ready(Ok(Some(channel)))
+            }
+            Some(IdChannelEntry::Claimed(channel)) => {
+                StoreFuture::Later(Box::pin(self.find_claimed(caller, id, channel)))
             }
             None => StoreFuture::Later(Box::pin(self.look_up(caller, id))),
         }

@@ -29,6 +29,13 @@ enum ReadRequest {
         id: Box<str>,
         responder: ReadResponder<Arc<str>>,
     },
+    /// Whether the id of this channel belongs to another caller.
+    OtherOwner {
+        caller: Arc<str>,
+        id: Box<str>,
+        channel: Arc<str>,
+        responder: ReadResponder<()>,
+    },
     GetNote {
         key: Box<str>,
         responder: ReadResponder<Bytes>,
@@ -77,6 +84,27 @@ impl StateReaderHandle {
             self.tally.failed(StoreOperation::ChannelOf);
         }
         found
+    }
+
+    /// Whether `id` of `channel` belongs to another caller than `caller`, as stored in the file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or not in time.
+    pub async fn is_of_another(
+        &self,
+        caller: &Arc<str>,
+        id: &str,
+        channel: &Arc<str>,
+    ) -> Result<bool, StoreUnavailable> {
+        let (responder, response) = oneshot::channel();
+        let request = ReadRequest::OtherOwner {
+            caller: caller.clone(),
+            id: id.into(),
+            channel: channel.clone(),
+            responder,
+        };
+        let found = self.request(request, response).await?;
+        Ok(found.is_some())
     }
 
     /// The text that was stored under `key`, as stored in the file.
@@ -142,6 +170,12 @@ impl ReadRequest {
                 id,
                 responder,
             } => respond_with(responder, || file.find_channel(&caller, &id)),
+            Self::OtherOwner {
+                caller,
+                id,
+                channel,
+                responder,
+            } => respond_with(responder, || file.find_other_owner(&caller, &id, &channel)),
             Self::GetNote { key, responder } => respond_with(responder, || file.get_note(&key)),
         }
     }

@@ -1,6 +1,7 @@
 //! Writes to the file in the background: a bounded queue, and a thread that commits it in batches.
 
-use super::file::{BudgetTotalAfterWrite, StateDatabase, StateFileWrite, is_broken};
+use super::file::{StateDatabase, StateFileWrite, WriteResult, is_broken};
+use headgate_core::state::affinity::IdChannelCache;
 use headgate_core::state::calendar::whole_ms;
 use headgate_core::state::clock::Clock;
 use headgate_core::state::health::{StoreHealthCounters, StoreOperation};
@@ -46,6 +47,7 @@ pub struct StateFileWriter {
     pub file: StateDatabase,
     pub id_ttl: Duration,
     pub queue: Arc<WriteQueue>,
+    pub affinity: Arc<Mutex<IdChannelCache>>,
     pub counts: Arc<Mutex<LocalLimitCounters>>,
     /// The clock of the counters: by another one, pruning would remove budgets that they still charge.
     pub clock: Clock,
@@ -144,8 +146,8 @@ impl StateFileWriter {
     fn write(&mut self, batch: &[StateFileWrite]) -> bool {
         loop {
             match self.file.write(batch, self.clock.now().unix_ms) {
-                Ok(totals) => {
-                    self.reconcile(&totals);
+                Ok(result) => {
+                    self.reconcile(batch, &result);
                     if self.tally.set_up(true) {
                         tracing::info!(file = %self.path.display(), "writes to the state file succeed again");
                     }
@@ -160,10 +162,21 @@ impl StateFileWriter {
         }
     }
 
-    /// Adopts the totals in the file, which include what other processes have used.
-    fn reconcile(&self, totals: &[BudgetTotalAfterWrite]) {
+    /// Adopts what is in the file, with what other processes have written: the owners of ids, and the totals of budgets.
+    fn reconcile(&self, batch: &[StateFileWrite], result: &WriteResult) {
+        for (index, write) in batch.iter().enumerate() {
+            if let StateFileWrite::Remember {
+                caller,
+                id,
+                channel,
+            } = write
+            {
+                let is_granted = result.refused.binary_search(&index).is_err();
+                lock(&self.affinity).settle_claim(caller, id, channel, is_granted);
+            }
+        }
         let mut counts = lock(&self.counts);
-        for total in totals {
+        for total in &result.totals {
             counts.written(&total.counter, total.since, total.added, total.tokens);
         }
     }

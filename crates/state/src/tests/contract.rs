@@ -21,6 +21,7 @@ macro_rules! behaviours {
 behaviours![
     an_id_leads_to_the_channel_that_made_it,
     a_later_channel_takes_an_ids_place,
+    an_id_of_a_channel_stays_with_the_caller_that_had_it_first,
     what_is_forgotten_is_unknown,
     requests_are_let_in_up_to_their_limit,
     tokens_are_taken_by_estimate_and_corrected,
@@ -35,39 +36,72 @@ behaviours![
     a_note_is_found_by_its_key,
 ];
 
+/// An id that no other test uses: the first caller that has an id keeps it.
+fn new_id() -> String {
+    format!("resp_1 of {}", caller())
+}
+
 async fn an_id_leads_to_the_channel_that_made_it(store: &dyn StateStore) {
-    let (ann, bob) = (caller(), caller());
-    store.remember(&ann, "resp_1", &Arc::from("primary"));
+    let (ann, bob, id) = (caller(), caller(), new_id());
+    store.remember(&ann, &id, &Arc::from("primary"));
     assert_eq!(
-        find_channel(store, &ann, "resp_1").await.as_deref(),
+        find_channel(store, &ann, &id).await.as_deref(),
         Some("primary")
     );
-    assert_eq!(find_channel(store, &ann, "resp_2").await, None);
-    assert_eq!(find_channel(store, &bob, "resp_1").await, None);
+    assert_eq!(find_channel(store, &ann, &new_id()).await, None);
+    assert_eq!(find_channel(store, &bob, &id).await, None);
 }
 
 async fn a_later_channel_takes_an_ids_place(store: &dyn StateStore) {
-    let ann = caller();
+    let (ann, id) = (caller(), new_id());
     for channel in ["primary", "second"] {
-        store.remember(&ann, "resp_1", &Arc::from(channel));
+        store.remember(&ann, &id, &Arc::from(channel));
         assert_eq!(
-            find_channel(store, &ann, "resp_1").await.as_deref(),
+            find_channel(store, &ann, &id).await.as_deref(),
             Some(channel)
         );
     }
 }
 
+async fn an_id_of_a_channel_stays_with_the_caller_that_had_it_first(store: &dyn StateStore) {
+    let channel = |name: &str| -> Arc<str> { name.into() };
+    // The second claim comes while the first one is queued, and after it is written.
+    for is_written in [false, true] {
+        let (ann, bob, id) = (caller(), caller(), new_id());
+        store.remember(&ann, &id, &channel("primary"));
+        if is_written {
+            store.flush(Duration::from_secs(10));
+        }
+        for _ in 0..2 {
+            store.remember(&bob, &id, &channel("primary"));
+            assert_eq!(find_channel(store, &bob, &id).await, None);
+            store.flush(Duration::from_secs(10));
+            assert_eq!(find_channel(store, &bob, &id).await, None);
+            // The owner may refresh its own.
+            store.remember(&ann, &id, &channel("primary"));
+            store.flush(Duration::from_secs(10));
+            let found = find_channel(store, &ann, &id).await;
+            assert_eq!(found.as_deref(), Some("primary"));
+        }
+        // Another account may have the same id.
+        store.remember(&bob, &id, &channel("second"));
+        store.flush(Duration::from_secs(10));
+        let found = find_channel(store, &bob, &id).await;
+        assert_eq!(found.as_deref(), Some("second"));
+    }
+}
+
 async fn what_is_forgotten_is_unknown(store: &dyn StateStore) {
-    let ann = caller();
-    store.remember(&ann, "resp_1", &Arc::from("primary"));
+    let (ann, id) = (caller(), new_id());
+    store.remember(&ann, &id, &Arc::from("primary"));
     store.flush(Duration::from_secs(10));
-    store.forget(&ann, "resp_1");
-    assert_eq!(find_channel(store, &ann, "resp_1").await, None);
+    store.forget(&ann, &id);
+    assert_eq!(find_channel(store, &ann, &id).await, None);
     store.flush(Duration::from_secs(10));
-    assert_eq!(find_channel(store, &ann, "resp_1").await, None);
-    store.remember(&ann, "resp_1", &Arc::from("second"));
+    assert_eq!(find_channel(store, &ann, &id).await, None);
+    store.remember(&ann, &id, &Arc::from("second"));
     assert_eq!(
-        find_channel(store, &ann, "resp_1").await.as_deref(),
+        find_channel(store, &ann, &id).await.as_deref(),
         Some("second")
     );
 }

@@ -5,6 +5,7 @@ mod contract;
 mod reconciliation;
 mod records;
 mod redis_connections;
+mod redis_ids;
 mod redis_proxy;
 mod redis_records;
 mod redis_server;

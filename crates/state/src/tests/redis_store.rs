@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 /// Far longer than the configured wait, and far shorter than what counts as hanging.
-const AT_ONCE: Duration = Duration::from_secs(5);
+pub const AT_ONCE: Duration = Duration::from_secs(5);
 
 pub fn site(url: &str) -> RedisSettings {
     RedisSettings {

@@ -122,6 +122,28 @@ async fn two_processes_share_ids_and_budgets() {
     assert_eq!(left, 200);
 }
 
+#[tokio::test]
+async fn a_process_that_claims_an_id_of_the_other_gets_none() {
+    let folder = TempFolder::new();
+    let (old, new) = (folder.store(), folder.store());
+    let (ann, bob) = (caller(), caller());
+    old.remember(&ann, "resp_1", &Arc::from("primary"));
+    old.flush(MAX_WAIT);
+    // What an earlier version stored has the same row, and no index by id.
+    let file = rusqlite::Connection::open(folder.path().join("state.sqlite")).unwrap();
+    file.execute_batch("DROP INDEX made_by_id").unwrap();
+    for _ in 0..2 {
+        new.remember(&bob, "resp_1", &Arc::from("primary"));
+        assert_eq!(find_channel(&*new, &bob, "resp_1").await, None);
+        new.flush(MAX_WAIT);
+        assert_eq!(find_channel(&*new, &bob, "resp_1").await, None);
+    }
+    drop(new);
+    assert_eq!(find_channel(&*folder.store(), &bob, "resp_1").await, None);
+    let found = find_channel(&*old, &ann, "resp_1").await;
+    assert_eq!(found.as_deref(), Some("primary"));
+}
+
 /// A child process: records one id after the other and prints each that is written, until it is killed.
 #[tokio::test]
 async fn child_that_is_killed() {
