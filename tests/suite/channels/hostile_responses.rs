@@ -242,3 +242,41 @@ async fn a_request_on_a_dead_connection_is_sent_again_if_that_is_safe() {
         assert_eq!(provider.requests().len(), POOLED + 2);
     }
 }
+
+#[tokio::test]
+async fn what_is_created_at_a_provider_is_created_once() {
+    const POOLED: usize = 3;
+    let provider = ScriptedProvider::start(vec![
+        ScriptedResponse::Wait(Duration::from_millis(300)),
+        ScriptedResponse::Send(GOOD.into()),
+        ScriptedResponse::Read,
+        ScriptedResponse::Close,
+    ])
+    .await;
+    let mut config = config::standard(&provider.url());
+    config::add_stored_objects(&mut config);
+    let gateway = Gateway::start(&config).await;
+    let mut expected = 0;
+    for path in [
+        "/v1/containers",
+        "/v1/vector_stores",
+        "/v1/uploads",
+        "/v1/files",
+    ] {
+        let mut together = tokio::task::JoinSet::new();
+        for _ in 0..POOLED {
+            let mut connection = gateway.connect().await;
+            together
+                .spawn(async move { connection.ask(&Request::ask(Protocol::Chat)).await.status });
+        }
+        let pooled = together.join_all().await;
+        assert!(pooled.iter().all(|status| *status == 200), "{pooled:?}");
+        // Each of the connections in the pool closes when it is written to.
+        let created = gateway.ask(&Request::post(path, "{\"name\":\"x\"}")).await;
+        assert_eq!(created.status, 200, "{path}: {}", created.text());
+        expected += 1;
+        let requests = provider.requests();
+        let creates = requests.iter().filter(|sent| !sent.contains("/chat/"));
+        assert_eq!(creates.count(), expected, "{path}");
+    }
+}

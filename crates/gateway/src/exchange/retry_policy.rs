@@ -19,7 +19,8 @@ pub enum RetrySafety {
     Free,
     /// The provider stores the response, and a provider that is silent may still be processing the request.
     Stored,
-    /// The provider processes the request even if the client disconnects.
+    /// The provider processes the request even if the client disconnects, or makes something that no response can be
+    /// discarded with: a container, an upload, a vector store, a file.
     Background,
     /// The body streams to the provider while it arrives, and cannot be sent again.
     Streamed,
@@ -309,7 +310,12 @@ impl RetrySafety {
             Some(DuplicateRequestCost::Tokens(storage)) => Some(storage),
             None => None,
         };
-        match &*request.body {
+        let lowest = match is_post && storage.is_none_or(stores_objects) && names_no_model(request)
+        {
+            true => Self::Background,
+            false => Self::Free,
+        };
+        let by_body = match &*request.body {
             RequestBody::Streamed(_) => Self::Streamed,
             RequestBody::Opaque(_) => Self::for_unread_body(storage),
             body => {
@@ -318,7 +324,8 @@ impl RetrySafety {
                 let flags = flags.unwrap_or_default();
                 Self::from_flags(storage, flags.map(|flag| flag?.as_bool()))
             }
-        }
+        };
+        by_body.max(lowest)
     }
 
     fn from_flags(
@@ -346,4 +353,15 @@ impl RetrySafety {
             Some(ProviderResponseStorage::OnRequest) | None => Self::Stored,
         }
     }
+}
+
+/// Whether providers of a protocol keep what its requests create, such as containers.
+fn stores_objects(storage: ProviderResponseStorage) -> bool {
+    storage == ProviderResponseStorage::ByDefault
+}
+
+/// Whether the request generates nothing: what it creates then is all that it is about.
+fn names_no_model(request: &RequestView) -> bool {
+    let document = request.body.document();
+    request.model().is_none() && document.is_none_or(|body| body.root().get("model").is_none())
 }

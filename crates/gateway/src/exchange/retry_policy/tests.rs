@@ -10,6 +10,8 @@ use super::FinalReplyKind::{
 use super::NextAttempt::{Candidate, FreshConnection, Stop};
 use super::RetrySafety::{self, Background, Free, Paid, Stored, Streamed};
 use super::{NextAttempt, RetryDecision, RetryPolicy};
+use bytes::Bytes;
+use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::error_class::ErrorClass;
 use headgate_protocol::error_class::ErrorClass::{
@@ -17,6 +19,7 @@ use headgate_protocol::error_class::ErrorClass::{
     RefusedAccount, RefusedCredential,
 };
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::{ChannelProtocol, Protocol};
 use http::{HeaderMap, Method};
 
@@ -256,13 +259,79 @@ fn the_protocols_of_the_channels_decide_and_not_the_callers() {
     for (channels, expected) in [
         (&[][..], Free),
         (&[Protocol::Chat], Free),
-        (&[Protocol::Responses], Stored),
-        (&[Protocol::Chat, Protocol::Responses], Stored),
+        (&[Protocol::Responses], Background),
+        (&[Protocol::Chat, Protocol::Responses], Background),
         (&[Protocol::Video, Protocol::Chat], Paid),
     ] {
         let protocols = channels.iter().copied();
         let protocols = protocols.map(|protocol| Some(ChannelProtocol::for_caller(protocol)));
         let safety = RetrySafety::for_request(&request, protocols);
         assert_eq!(safety, expected, "{channels:?}");
+    }
+}
+
+#[test]
+fn a_create_of_anything_but_a_response_is_sent_on_a_fresh_connection() {
+    use Protocol::{Chat, Responses};
+    let json = |text: &str| {
+        let document = JsonDocument::parse(text.to_owned().into(), &JsonLimits::default());
+        RequestBody::Json(document.unwrap())
+    };
+    for (method, protocol, body, expected) in [
+        (
+            Method::POST,
+            Some(Responses),
+            RequestBody::Absent,
+            Background,
+        ),
+        (
+            Method::POST,
+            Some(Responses),
+            json(r#"{"name":"box"}"#),
+            Background,
+        ),
+        (Method::POST, None, json(r#"{"name":"box"}"#), Background),
+        (
+            Method::POST,
+            None,
+            RequestBody::Opaque("form".into()),
+            Background,
+        ),
+        // A second response costs its tokens, and a connection for each would cost more.
+        (
+            Method::POST,
+            Some(Responses),
+            json(r#"{"model":"m"}"#),
+            Stored,
+        ),
+        (
+            Method::POST,
+            Some(Responses),
+            json(r#"{"model":"m","store":false}"#),
+            Free,
+        ),
+        (Method::POST, Some(Chat), json(r#"{"metadata":{}}"#), Free),
+        (Method::GET, Some(Responses), RequestBody::Absent, Stored),
+        (Method::DELETE, None, RequestBody::Absent, Stored),
+    ] {
+        let path = "/v1/containers".to_owned();
+        let size = body.bytes().map_or(0, Bytes::len);
+        let named = format!("{method} {protocol:?} {size} bytes");
+        let headers = HeaderMap::new();
+        let mut request = RequestView::new(
+            "id".into(),
+            method,
+            path,
+            None,
+            headers,
+            Vec::new(),
+            protocol,
+        );
+        request.body = body.into();
+        let channels = [protocol.map(ChannelProtocol::for_caller)];
+        let safety = RetrySafety::for_request(&request, channels);
+        assert_eq!(safety, expected, "{named}");
+        let fresh = decision(safety, StaleConnection).next == Stop;
+        assert_eq!(fresh, expected == Background, "{named}");
     }
 }
