@@ -8,7 +8,7 @@ use super::Gateway;
 use super::exchange::attempts::{CAPACITY_POLL_INTERVAL, no_channel};
 use super::exchange::evaluate::ERROR_BYTES_MAX;
 use super::exchange::response_fault::{
-    foreign_body_fault, refused_account_fault, unexpected_status_fault,
+    foreign_body_fault, foreign_error_fault, refused_account_fault, unexpected_status_fault,
 };
 use super::upstream::ChannelWithCredential;
 use super::upstream::body_kind::response_body_kind;
@@ -301,7 +301,7 @@ impl Gateway {
             _ => {}
         }
         if is_error && !kind.is_protocols_error(&body) {
-            return Err(foreign_body_fault(&body));
+            return Err(foreign_error_fault(status, &headers, &body));
         }
         Ok(SubrequestResponse {
             inline_file,

@@ -1,6 +1,7 @@
 //! Tests of what providers' errors lead to, with the recorded ones of `tests/fixtures/errors`.
 
 use crate::harness::config::{self, channel};
+use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::body_of;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
 use headgate_protocol::Protocol;
@@ -190,5 +191,34 @@ async fn rows_of_a_channel_decide_before_those_that_are_built_in() {
         };
         let world = BrokenChannel::start(full, change).await;
         assert_eq!(world.ask(0, false).await.1, attempts, "{row}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_in_plain_text_reaches_the_caller_in_the_format_of_the_api() {
+    let key = "sk-0123456789abcdefghijklmnop";
+    let text = format!("voice `x` is unknown\r\n(key {key})");
+    for protocol in [Protocol::Chat, Protocol::Messages, Protocol::Responses] {
+        for (status, media_type, quoted) in [
+            (400, "text/plain; charset=utf-8", true),
+            (422, "text/plain", true),
+            (429, "text/plain", true),
+            (400, "text/html", false),
+            (500, "text/plain", false),
+        ] {
+            let provider = ScriptedProvider::answering(response(status, media_type, &text)).await;
+            let gateway = Gateway::start(&config::standard(&provider.url())).await;
+            let answer = gateway.ask(&Request::ask(protocol)).await;
+            let message = assert_error_body(protocol, &answer, status);
+            let expected =
+                "the provider refused the request: voice `x` is unknown (key [redacted])";
+            assert_eq!(
+                message == expected,
+                quoted,
+                "{status} {media_type}: {message}"
+            );
+            assert_eq!(message.contains("try again"), status == 500, "{message}");
+            assert!(!answer.text().contains(key), "{}", answer.text());
+        }
     }
 }

@@ -257,7 +257,7 @@ impl AttemptLoop<'_> {
         let end = AttemptFailureClass::from_error(status, decided_as);
         let decision = self.decision_about(end, error.evidence);
         self.note_cause(error.class, decision);
-        let reply = ErrorReplyBody::for_response(response.kind(), body);
+        let reply = ErrorReplyBody::for_response(status, response.headers(), response.kind(), body);
         let plan = ReplyPlan::for_error(decision, status, reply);
         AttemptVerdict::from_failed_response(response, lease, decision.next, plan, outcome)
     }

@@ -1,7 +1,7 @@
 //! What the caller gets of a provider's response: `evaluate` decides it once, `relay` carries it out.
 
 use super::response_fault::{
-    failed_response_fault, foreign_body_fault, refused_account_fault, unexpected_status_fault,
+    failed_response_fault, foreign_error_fault, refused_account_fault, unexpected_status_fault,
 };
 use super::response_transcoder::ResponseTranscoder;
 use super::retry_policy::{FinalReplyKind, RetryDecision};
@@ -9,7 +9,7 @@ use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use bytes::Bytes;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_protocol::fault::Fault;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 /// The reply to the caller, if no further attempt follows.
 pub(super) enum ReplyPlan {
@@ -102,6 +102,8 @@ impl ErrorReplyBody {
     /// # Errors
     /// The body broke off.
     pub(super) fn for_response(
+        status: StatusCode,
+        headers: &HeaderMap,
         kind: ResponseBodyKind,
         body: BodyReadResult,
     ) -> Result<Self, Fault> {
@@ -111,7 +113,8 @@ impl ErrorReplyBody {
                 Ok(Self::Provider(body.bytes))
             }
             BodyEnd::Complete | BodyEnd::TooLong => {
-                Ok(Self::Gateway(foreign_body_fault(&body.bytes)))
+                let fault = foreign_error_fault(status, headers, &body.bytes);
+                Ok(Self::Gateway(fault))
             }
         }
     }
@@ -198,7 +201,7 @@ mod tests {
                 bytes: Bytes::from_static(body.as_bytes()),
                 end,
             };
-            let body = ErrorReplyBody::for_response(kind, body);
+            let body = ErrorReplyBody::for_response(BAD_GATEWAY, &HeaderMap::new(), kind, body);
             let decision = decision(FinalReplyKind::ProviderError);
             let plan = ReplyPlan::for_error(decision, BAD_GATEWAY, body);
             assert_eq!(name(&plan), expected);
