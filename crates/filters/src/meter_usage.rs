@@ -9,7 +9,7 @@ use headgate_core::filter::view::{EventView, RequestView, ResponseBodyKind, Resp
 use headgate_core::filter::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use headgate_protocol::images::{image_count, is_image_event};
 use headgate_protocol::response_verdict::{is_examined, is_pending};
-use headgate_protocol::usage::StreamUsageMeter;
+use headgate_protocol::usage::{StreamUsageMeter, TokenUsage};
 use headgate_protocol::{DuplicateRequestCost, GenerationMedium, usage};
 use http::Method;
 use std::sync::Arc;
@@ -56,7 +56,10 @@ impl Filter for MeterUsageFilter {
     ) -> HookResult<'a, ()> {
         let protocol = response.channel_protocol();
         match protocol.and_then(|protocol| usage::from_json(protocol.usage(), body)) {
-            Some(usage) => response.request.info.usage = UsageReport::Counted(usage),
+            Some(usage) => {
+                let report = checked(usage, response.request, response.candidate);
+                response.request.info.usage = report;
+            }
             None if response.status.is_success() && expects_usage(response, body) => {
                 response.request.info.usage = UsageReport::Missing;
             }
@@ -98,9 +101,23 @@ impl Filter for MeterUsageFilter {
             .get::<StreamUsageMeter>()
             .and_then(StreamUsageMeter::usage)
         {
-            request.info.usage = UsageReport::Counted(usage);
+            request.info.usage = checked(usage, request, None);
         }
     }
+}
+
+/// The usage as reported, unless it cannot be true.
+fn checked(usage: TokenUsage, request: &RequestView, candidate: Option<&Candidate>) -> UsageReport {
+    let Some(count) = usage.implausible_count() else {
+        return UsageReport::Counted(usage);
+    };
+    tracing::warn!(
+        id = &*request.id,
+        channel = candidate.map(|candidate| &*candidate.channel.name),
+        count,
+        "the provider reports usage that cannot be true, which is not counted"
+    );
+    UsageReport::Implausible
 }
 
 /// Whether a body without usage lacks it: a text was generated. A response that is being generated in the background has

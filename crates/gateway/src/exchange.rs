@@ -367,11 +367,14 @@ impl Exchange<'_> {
         let info = &self.request.info;
         match (
             status.is_success() && info.stream_error.is_none(),
-            info.usage == UsageReport::Missing,
+            info.usage,
         ) {
             (false, _) => ExchangeSettlement::UpstreamError,
-            (true, true) => ExchangeSettlement::UsageMissing,
-            (true, false) => ExchangeSettlement::Complete,
+            (true, UsageReport::Missing) => ExchangeSettlement::UsageMissing,
+            (true, UsageReport::Implausible) => ExchangeSettlement::UsageImplausible,
+            (true, UsageReport::NotMetered | UsageReport::Counted(_)) => {
+                ExchangeSettlement::Complete
+            }
         }
     }
 

@@ -30,7 +30,9 @@ impl ErrorSide {
         fault: Option<FaultKind>,
     ) -> Option<Self> {
         match settlement {
-            ExchangeSettlement::Complete | ExchangeSettlement::UsageMissing => None,
+            ExchangeSettlement::Complete
+            | ExchangeSettlement::UsageMissing
+            | ExchangeSettlement::UsageImplausible => None,
             ExchangeSettlement::ClientCancelled
             | ExchangeSettlement::WriteTimeout
             | ExchangeSettlement::Denied => Some(Self::Caller),
@@ -66,6 +68,7 @@ mod tests {
         for (settlement, status, fault, side) in [
             (ExchangeSettlement::Complete, 200, None, None),
             (ExchangeSettlement::UsageMissing, 200, None, None),
+            (ExchangeSettlement::UsageImplausible, 200, None, None),
             (ExchangeSettlement::GatewayReply, 200, None, None),
             (
                 ExchangeSettlement::ClientCancelled,

@@ -32,6 +32,11 @@ pub struct TokenUsage {
     pub input_excludes_cache: bool,
 }
 
+/// The most tokens that a response can have used: a hundred times the context of the largest models.
+const TOKENS_MAX: u64 = 100_000_000;
+/// The longest audio that one request can have: a day.
+const AUDIO_MS_MAX: u32 = 24 * 60 * 60 * 1000;
+
 /// How a protocol reports usage.
 #[derive(Clone, Copy, Debug)]
 pub struct UsageShape {
@@ -227,6 +232,30 @@ impl StreamUsageMeter {
 }
 
 impl TokenUsage {
+    /// The first count that no request can have reached, by its name in the log.
+    pub fn implausible_count(&self) -> Option<&'static str> {
+        let is_too_long = self
+            .audio_ms
+            .is_some_and(|length| length.get() > AUDIO_MS_MAX);
+        let mut counts = [
+            ("input_tokens", self.input_tokens),
+            ("output_tokens", self.output_tokens),
+            ("total_tokens", self.total_tokens),
+            ("cached_input_tokens", self.cached_input_tokens),
+            ("cache_write_tokens", self.cache_write_tokens),
+            ("reasoning_tokens", self.reasoning_tokens),
+        ]
+        .into_iter();
+        let too_many = counts.find(|(_, count)| count.is_some_and(|count| count > TOKENS_MAX));
+        let too_many = too_many.map(|(name, _)| name);
+        too_many.or(is_too_long.then_some("audio_seconds"))
+    }
+
+    /// Whether it counts tokens, and not only something else.
+    pub fn counts_tokens(&self) -> bool {
+        self.input_tokens.is_some() || self.output_tokens.is_some()
+    }
+
     /// All input tokens, including those read from and written to the cache.
     pub fn input_with_cache(&self) -> Option<u64> {
         let cache = match self.input_excludes_cache {

@@ -210,6 +210,45 @@ async fn a_request_without_reported_usage_or_without_success_costs_nothing() {
 }
 
 #[tokio::test]
+async fn usage_that_cannot_be_true_is_neither_counted_nor_billed() {
+    for (usage, is_true) in [
+        (json!({"prompt_tokens": 100, "completion_tokens": 50}), true),
+        (
+            json!({"prompt_tokens": 100, "completion_tokens": 200_000_000}),
+            false,
+        ),
+        (
+            json!({"prompt_tokens": u64::MAX, "completion_tokens": 1}),
+            false,
+        ),
+    ] {
+        let body = json!({"id": "c", "object": "chat.completion", "usage": usage}).to_string();
+        let provider = ScriptedProvider::answering(response("application/json", &body)).await;
+        let mut config = config::standard(&provider.url());
+        config["prices"] = json!({"models": {"*": {"input": 1, "output": 1}}});
+        let gateway = Gateway::start(&config).await;
+        let response = gateway.ask(&Request::ask(Protocol::Chat)).await;
+        let line = gateway.log_of(&response).await;
+        let settlement = if is_true {
+            "complete"
+        } else {
+            "usage_implausible"
+        };
+        assert_eq!(line["settlement"], settlement, "{usage}: {line}");
+        assert_eq!(line["cost"].is_null(), !is_true, "{usage}: {line}");
+        assert_eq!(line["output_tokens"].is_null(), !is_true, "{usage}: {line}");
+        let metrics = gateway.metrics().await;
+        let labels = [("settlement", settlement)];
+        assert_eq!(
+            metrics.sum("headgate_settlements_total", &labels),
+            1.0,
+            "{usage}"
+        );
+        assert_eq!(metrics.sum(COST, &[]) > 0.0, is_true, "{usage}");
+    }
+}
+
+#[tokio::test]
 async fn a_recorded_response_costs_nothing_again() {
     let simulator = Simulator::start().await;
     let mut config = caching_config(&simulator.url(), &json!({"ttl": "10m"}));

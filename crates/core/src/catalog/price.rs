@@ -111,7 +111,9 @@ impl ModelPrice {
             return ExchangeCost::Unmetered;
         }
         let is_video = matches!(media, Some(BillableMediaOutput::Video(_)));
-        let tokens = self.tokens.as_ref().zip(usage);
+        // Tokens that nobody counted do not cost nothing.
+        let counted = usage.filter(|usage| usage.counts_tokens());
+        let tokens = self.tokens.as_ref().zip(counted);
         let tokens = tokens.map(|(prices, usage)| prices.cost(usage));
         let audio = self
             .audio_minute

@@ -19,6 +19,8 @@ pub enum ExchangeSettlement {
     GatewayReply,
     /// Like `Complete`, but the provider did not report the expected token usage.
     UsageMissing,
+    /// Like `Complete`, but the token usage that the provider reported cannot be true, and is not counted.
+    UsageImplausible,
 }
 
 impl ExchangeSettlement {
@@ -33,6 +35,7 @@ impl ExchangeSettlement {
             Self::UpstreamError => "upstream_error",
             Self::GatewayReply => "gateway_reply",
             Self::UsageMissing => "usage_missing",
+            Self::UsageImplausible => "usage_implausible",
         }
     }
 }

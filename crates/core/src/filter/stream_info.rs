@@ -96,6 +96,8 @@ pub enum UsageReport {
     NotMetered,
     /// Token usage was expected, and the provider has not reported it.
     Missing,
+    /// The provider has reported counts that no request can have reached; they are neither added up nor billed.
+    Implausible,
     Counted(TokenUsage),
 }
 
@@ -200,7 +202,7 @@ impl UsageReport {
     pub fn counted(&self) -> Option<&TokenUsage> {
         match self {
             Self::Counted(usage) => Some(usage),
-            Self::NotMetered | Self::Missing => None,
+            Self::NotMetered | Self::Missing | Self::Implausible => None,
         }
     }
 }

@@ -312,3 +312,36 @@ fn seconds_of_audio_are_counted_to_the_millisecond() {
         assert_eq!(counted, ms, "{seconds}");
     }
 }
+
+#[test]
+fn counts_that_no_request_can_reach_are_named() {
+    let shape = Protocol::Chat.descriptor().usage;
+    for (usage, expected) in [
+        (r#"{"prompt_tokens":100000000,"completion_tokens":0}"#, None),
+        (r#"{"prompt_tokens":100000001}"#, Some("input_tokens")),
+        (
+            r#"{"prompt_tokens":1,"completion_tokens":18446744073709551615}"#,
+            Some("output_tokens"),
+        ),
+        (
+            r#"{"prompt_tokens":1,"total_tokens":2e12}"#,
+            Some("total_tokens"),
+        ),
+        (
+            r#"{"prompt_tokens":1,"completion_tokens_details":{"reasoning_tokens":999999999}}"#,
+            Some("reasoning_tokens"),
+        ),
+    ] {
+        let body = format!(r#"{{"usage":{usage}}}"#);
+        let found = from_json(&shape, body.as_bytes()).unwrap();
+        assert_eq!(found.implausible_count(), expected, "{usage}");
+    }
+    for (hours, expected) in [(24, None), (25, Some("audio_seconds"))] {
+        let usage = TokenUsage {
+            audio_ms: NonZeroU32::new(hours * 3_600_000),
+            ..TokenUsage::default()
+        };
+        assert_eq!(usage.implausible_count(), expected, "{hours}");
+        assert!(!usage.counts_tokens());
+    }
+}

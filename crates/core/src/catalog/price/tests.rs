@@ -151,7 +151,7 @@ fn audio_costs_by_its_seconds_and_beside_tokens() {
         (&by_minute, Some(u32::MAX), cost(429_496_729_500)),
         (&by_minute, None, ExchangeCost::Unpriced),
         (&both, Some(60_000), cost(6_000_000)),
-        (&priced(), Some(60_000), cost(0)),
+        (&priced(), Some(60_000), ExchangeCost::Unpriced),
     ] {
         let usage = lasting(audio_ms);
         assert_eq!(price.cost(Some(&usage), None), expected, "{audio_ms:?}");

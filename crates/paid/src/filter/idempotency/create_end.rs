@@ -10,7 +10,9 @@ use headgate_core::filter::stream_info::{StreamInfo, UpstreamProcessing};
 pub(super) fn is_delivered(settlement: ExchangeSettlement) -> bool {
     matches!(
         settlement,
-        ExchangeSettlement::Complete | ExchangeSettlement::UsageMissing
+        ExchangeSettlement::Complete
+            | ExchangeSettlement::UsageMissing
+            | ExchangeSettlement::UsageImplausible
     )
 }
 
