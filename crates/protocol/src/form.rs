@@ -29,6 +29,9 @@ pub const PARTS_MAX: usize = 128;
 /// The maximum length of a boundary (RFC 2046, section 5.1.1).
 const BOUNDARY_BYTES_MAX: usize = 70;
 
+/// The field with the charset of all others (RFC 7578, section 4.6), which only some parsers obey.
+const CHARSET_FIELD: &str = "_charset_";
+
 /// A form: its bytes without preamble and epilogue, and the ranges of its parts.
 pub struct MultipartForm {
     body: Bytes,
@@ -196,6 +199,14 @@ impl DelimiterLine {
     }
 }
 
+/// Whether a charset's name is that of UTF-8, or of a part of it.
+fn is_utf8(charset: &[u8]) -> bool {
+    let known: [&[u8]; 2] = [b"utf-8", b"us-ascii"];
+    known
+        .iter()
+        .any(|known| charset.trim_ascii().eq_ignore_ascii_case(known))
+}
+
 /// Parses the part at `whole`, from delimiter to delimiter; its headers begin at `head`.
 fn part(
     body: &Bytes,
@@ -205,6 +216,9 @@ fn part(
     let (read, value) = PartHeaders::read(&body[..whole.end], head)?;
     if whole.end < value + 2 || !body[..whole.end].ends_with(b"\r\n") {
         return Err(FormError::at(whole.end, FormSyntaxErrorKind::BadDelimiter));
+    }
+    if read.name.eq_ignore_ascii_case(CHARSET_FIELD) && !is_utf8(&body[value..whole.end - 2]) {
+        return Err(FormError::at(head, FormSyntaxErrorKind::DefaultCharset));
     }
     let PartHeaders {
         name,

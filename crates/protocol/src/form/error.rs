@@ -29,6 +29,10 @@ pub enum FormSyntaxErrorKind {
     BadDisposition,
     /// The name contains escapes, or is in another charset.
     BadName,
+    /// A line ends within the parameter of a name.
+    FoldedName,
+    /// A field `_charset_` with another charset than UTF-8.
+    DefaultCharset,
     TransferEncoding,
     /// A part is itself a multipart.
     NestedMultipart,
@@ -70,6 +74,12 @@ impl fmt::Display for FormError {
             }
             FormSyntaxErrorKind::BadName => {
                 "the name of a part has escapes or control characters; send it unescaped"
+            }
+            FormSyntaxErrorKind::FoldedName => {
+                "a line ends within the name of a part; send `name=\"…\"` on one line"
+            }
+            FormSyntaxErrorKind::DefaultCharset => {
+                "the field `_charset_` names another charset than UTF-8; send text in UTF-8, without this field"
             }
             FormSyntaxErrorKind::TransferEncoding => {
                 "a part has a `Content-Transfer-Encoding` or a charset; send files as they are, and text in UTF-8"

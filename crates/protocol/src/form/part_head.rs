@@ -32,6 +32,10 @@ impl PartHeaders {
         let text = std::str::from_utf8(&window[..length])
             .map_err(|_| unreadable(FormSyntaxErrorKind::BadHeader))?;
         let (unfolded, folds) = unfolded(text).map_err(unreadable)?;
+        // Without its line end, the blank before the name or its value remains, and parsers differ on it.
+        if is_name_folded(text) {
+            return Err(unreadable(FormSyntaxErrorKind::FoldedName));
+        }
         let mut head = Self::parse(&unfolded).map_err(unreadable)?;
         // Each unfolded line before a position has removed a line end of two bytes.
         let place = |at: usize| {
@@ -42,14 +46,20 @@ impl PartHeaders {
         for range in written.chain([&mut head.written_name]) {
             *range = place(range.start)..place(range.end);
         }
-        let line_ends = folds.iter().map(|fold| (*fold..fold + 2, String::new()));
+        let line_ends = folds.iter().map(|fold| *fold..fold + 2);
+        let is_left = |line_end: &Range<usize>| {
+            let mut rewrites = head.rewrites.iter();
+            !rewrites.any(|(range, _)| range.start <= line_end.start && line_end.end <= range.end)
+        };
+        let line_ends: Vec<_> = line_ends.filter(is_left).collect();
+        let line_ends = line_ends.into_iter().map(|range| (range, String::new()));
         head.rewrites.extend(line_ends);
         Ok((head, start + length + 4))
     }
 
     fn parse(text: &str) -> Result<Self, FormSyntaxErrorKind> {
         let mut seen: Vec<String> = Vec::new();
-        let (mut disposition, mut content_type) = (None, None);
+        let (mut disposition, mut content_type, mut length) = (None, None, None);
         for line in text.split("\r\n") {
             let (name, value) = line.split_once(':').ok_or(FormSyntaxErrorKind::BadHeader)?;
             let value = value.trim_matches([' ', '\t']);
@@ -63,6 +73,8 @@ impl PartHeaders {
             match name.as_str() {
                 "content-disposition" => disposition = Some(ContentDisposition::parse(value)?),
                 "content-type" => content_type = Some(value.to_owned()),
+                // A second length, which some parsers use in place of the boundary.
+                "content-length" => length = Some(line),
                 "content-transfer-encoding" if !is_identity(value) => {
                     return Err(FormSyntaxErrorKind::TransferEncoding);
                 }
@@ -84,12 +96,14 @@ impl PartHeaders {
         let Range { start, end } = place_in(text, name);
         let quotes = usize::from(text[..start].ends_with('"'));
         let plain = |value: &str| (place_in(text, value), value.replace("\\\"", "%22"));
+        let mut rewrites: Vec<_> = escaped.into_iter().map(plain).collect();
+        rewrites.extend(length.map(|line| (whole_line(text, place_in(text, line)), String::new())));
         Ok(Self {
             name: name.to_owned(),
             written_name: start - quotes..end + quotes,
             file_name,
             content_type,
-            rewrites: escaped.into_iter().map(plain).collect(),
+            rewrites,
         })
     }
 }
@@ -98,6 +112,25 @@ impl PartHeaders {
 fn place_in(text: &str, piece: &str) -> Range<usize> {
     let start = piece.as_ptr().addr() - text.as_ptr().addr();
     start..start + piece.len()
+}
+
+/// The range of a line with one line end: that after it, or of the last line that before it.
+fn whole_line(text: &str, line: Range<usize>) -> Range<usize> {
+    match line.end < text.len() {
+        true => line.start..line.end + 2,
+        false => line.start.saturating_sub(2)..line.end,
+    }
+}
+
+/// Whether a line ends within the parameter `name` or `filename`, before or after its `=`.
+fn is_name_folded(text: &str) -> bool {
+    let folds = ["\r\n ", "\r\n\t"];
+    let mut folds = folds.iter().flat_map(|fold| text.match_indices(fold));
+    folds.any(|(at, _)| {
+        let before = text[..at].trim_end_matches([' ', '\t']);
+        let after = text[at..].trim_start_matches(['\r', '\n', ' ', '\t']);
+        before.ends_with('=') || after.starts_with('=')
+    })
 }
 
 /// The headers with folded lines joined, and the offsets of the line ends that were removed (RFC 5322, section 2.2.3).

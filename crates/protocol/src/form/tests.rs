@@ -1,5 +1,7 @@
 //! Tests of form parsing: unambiguous forms are accepted, others refused, and edits change no other bytes.
 
+mod second_meanings;
+
 use super::FormSyntaxErrorKind as Kind;
 use super::*;
 use crate::json::edit::JsonEdits;
