@@ -1,6 +1,7 @@
 //! `map_results_url`: the URL of a message batch's results becomes one of this gateway, from which SDKs read them.
 
 use bytes::Bytes;
+use headgate_core::catalog::public_url::PublicUrl;
 use headgate_core::filter::descriptor::{ChainSide, FilterChainRules, FilterDescriptor};
 use headgate_core::filter::response_inputs::ResponseVaryInputs;
 use headgate_core::filter::view::{RequestView, ResponseView};
@@ -19,10 +20,16 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     placement: FilterChainRules::ALWAYS,
     settings: None,
     bare: true,
-    build: |_, _| Ok(Arc::new(MapResultsUrlFilter)),
+    build: |_, context| {
+        Ok(Arc::new(MapResultsUrlFilter {
+            public_url: context.public_url.cloned(),
+        }))
+    },
 };
 
-struct MapResultsUrlFilter;
+struct MapResultsUrlFilter {
+    public_url: Option<PublicUrl>,
+}
 
 impl Filter for MapResultsUrlFilter {
     fn declare(&self) -> FilterDeclaration {
@@ -44,7 +51,8 @@ impl Filter for MapResultsUrlFilter {
         if !response.status.is_success() {
             return HookResult::done();
         }
-        match mapped(response.request, body) {
+        let public_url = self.public_url.as_ref();
+        match mapped(response.request, public_url, body) {
             Ok(None) => HookResult::done(),
             Ok(Some(changed)) => {
                 *body = changed;
@@ -57,7 +65,11 @@ impl Filter for MapResultsUrlFilter {
 }
 
 /// The batch, or the list of batches, with the gateway's URLs; `None` if it has none.
-fn mapped(request: &RequestView, body: &Bytes) -> Result<Option<Bytes>, Fault> {
+fn mapped(
+    request: &RequestView,
+    public_url: Option<&PublicUrl>,
+    body: &Bytes,
+) -> Result<Option<Bytes>, Fault> {
     let document = JsonDocument::parse(body.clone(), &JsonLimits::default()).map_err(|error| {
         Fault::new(
             FaultKind::Upstream,
@@ -65,7 +77,7 @@ fn mapped(request: &RequestView, body: &Bytes) -> Result<Option<Bytes>, Fault> {
         )
         .source(error)
     })?;
-    let base = base_url(request);
+    let base = base_url(request, public_url);
     let listed = document.root().get("data");
     let listed = listed.into_iter().flat_map(DocumentNode::elements);
     let mut edits = JsonEdits::default();
@@ -83,15 +95,17 @@ fn mapped(request: &RequestView, body: &Bytes) -> Result<Option<Bytes>, Fault> {
     Ok(Some(edits.apply(document.body()).to_bytes()))
 }
 
-/// The URL of all batches, at the host that the client used; without one only its path.
-fn base_url(request: &RequestView) -> String {
+/// The URL of all batches, at the gateway's own URL if it is configured, else at the host that the client used; without one
+/// only its path.
+fn base_url(request: &RequestView, public_url: Option<&PublicUrl>) -> String {
     let mut path = request.path.as_str();
     if let Some(start) = path.find("/batches") {
         path = &path[..start + "/batches".len()];
     }
-    match request.header(header::HOST) {
-        Some(host) => format!("{}://{host}{path}", request.scheme()),
-        None => path.to_owned(),
+    match (public_url, request.header(header::HOST)) {
+        (Some(url), _) => url.join(path),
+        (None, Some(host)) => format!("{}://{host}{path}", request.scheme()),
+        (None, None) => path.to_owned(),
     }
 }
 
@@ -144,8 +158,50 @@ mod tests {
                 None,
             );
             let body = Bytes::from(body);
-            let changed = mapped(&request, &body).unwrap().unwrap_or(body);
+            let changed = mapped(&request, None, &body).unwrap().unwrap_or(body);
             assert_eq!(changed, expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_url_of_the_gateway_is_what_clients_reach() {
+        let body = Bytes::from_static(br#"{"id":"b1","results_url":"https://provider.example/x"}"#);
+        for (host, is_tls, public_url, expected) in [
+            (Some("gate:8080"), false, None, "http://gate:8080/v1"),
+            (Some("gate"), true, None, "https://gate/v1"),
+            (None, true, None, "/v1"),
+            (
+                Some("10.0.0.7:8080"),
+                false,
+                Some("https://gate.example/ai/"),
+                "https://gate.example/ai/v1",
+            ),
+            (
+                None,
+                false,
+                Some("https://gate.example"),
+                "https://gate.example/v1",
+            ),
+        ] {
+            let headers = host.map(|host| (header::HOST, HeaderValue::from_static(host)));
+            let path = "/v1/messages/batches/b1".to_owned();
+            let mut request = RequestView::new(
+                "r".into(),
+                Method::GET,
+                path,
+                None,
+                headers.into_iter().collect::<HeaderMap>(),
+                Vec::new(),
+                None,
+            );
+            request.is_tls = is_tls;
+            let public_url = public_url.map(PublicUrl::new);
+            let changed = mapped(&request, public_url.as_ref(), &body)
+                .unwrap()
+                .unwrap();
+            let url = format!("{expected}/messages/batches/b1/results");
+            let expected = format!(r#"{{"id":"b1","results_url":"{url}"}}"#);
+            assert_eq!(changed, expected, "{host:?} {public_url:?}");
         }
     }
 }
