@@ -1,6 +1,7 @@
 //! `authenticate`: identifies the caller by its API key, before the body is read.
 
 use headgate_core::catalog::caller::{Caller, Callers};
+use headgate_core::filter::contract::RouteApiDescription;
 use headgate_core::filter::descriptor::{
     BuildContext, ChainSide, FilterChainRules, FilterDescriptor, FilterProvision,
     read_settings_or_default, settings_schema,
@@ -93,6 +94,10 @@ impl KeyHeaderConfig {
 }
 
 impl Filter for AuthenticateFilter {
+    fn add_to_contract(&self, contract: &mut RouteApiDescription) {
+        contract.key_headers = self.key_headers.clone();
+    }
+
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let caller = self.identify_caller(&request.headers, request.query.as_deref());
         HookResult::from(caller.map(|caller| {

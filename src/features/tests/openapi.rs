@@ -9,11 +9,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 fn demo_document() -> Value {
+    document_for("routes.yaml", |name| name == "HEADGATE_TASK_KEY")
+}
+
+/// The document of a file of the repository, whose variables are those that `is_set` accepts.
+fn document_for(file: &str, is_set: fn(&str) -> bool) -> Value {
     let state = CrossSnapshotState {
-        variables: Arc::new(|name: &str| (name == "HEADGATE_TASK_KEY").then(|| "0".repeat(64))),
+        variables: Arc::new(move |name: &str| is_set(name).then(|| "0".repeat(64))),
         ..CrossSnapshotState::new(FEATURES)
     };
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("routes.yaml");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let snapshot = snapshot::build(&file, &state).unwrap().snapshot;
     let servers = ApiServers::from_listeners(("gate:80", false), ("gate:9091", true));
     document(&snapshot, &servers, &[])
@@ -78,6 +83,21 @@ fn a_route_has_the_schema_that_it_validates_by_its_errors_and_its_security() {
     let media = &document["paths"]["/_headgate/media/{token}"]["get"];
     assert_eq!(media["security"], serde_json::json!([]));
     assert!(media["responses"]["502"].is_null());
+}
+
+#[test]
+fn a_route_with_the_model_in_its_path_has_it_as_parameter_and_the_headers_of_its_keys() {
+    let document = document_for("tests/fixtures/filters/authenticate.yaml", |_| true);
+    let path = "/openai/deployments/{model}/messages";
+    let create = &document["paths"][path]["post"];
+    assert_eq!(create["parameters"][0]["name"], "model");
+    assert!(create["parameters"][0]["description"].is_string());
+    assert_eq!(
+        create["security"],
+        serde_json::json!([{"bearer": []}, {"api_key": []}, {"azure_api_key": []}])
+    );
+    let schemes = &document["components"]["securitySchemes"];
+    assert_eq!(schemes["azure_api_key"]["name"], "api-key");
 }
 
 #[test]

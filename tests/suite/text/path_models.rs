@@ -3,6 +3,7 @@
 use crate::harness::caching::{OUTCOME, add_step};
 use crate::harness::config::{self, channel};
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::forms::{form, written};
 use crate::harness::hostile_models::HOSTILE_MODELS;
 use crate::harness::path_models::{
     GOOD_NAMES, azure_chat, chat_body, deployment, deployments, fully_encoded, last_sent,
@@ -317,4 +318,83 @@ async fn one_route_serves_paths_with_the_model_and_without() {
     }
     let without = Request::post("/v1/chat/completions", chat_body().to_string());
     assert_error_body(Protocol::Chat, &gateway.ask(&without).await, 400);
+}
+
+#[tokio::test]
+async fn a_form_has_the_model_of_the_path_in_its_field() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&deployments(&simulator.url())).await;
+    let path = deployment("demo-large", "audio/transcriptions?api-version=1");
+    let sound: &[u8] = b"RIFF\r\n--\r\n\x00\xff";
+    for named in ["demo-large", "demo-small", "whisper"] {
+        let fields = [("file!", sound), ("model", named.as_bytes())];
+        let answer = gateway.ask(&form(&path, &fields)).await;
+        assert_eq!(answer.status, 200, "{named}: {}", answer.text());
+        let sent = [("file!", sound), ("model", b"sim-large-2026-08")];
+        assert_eq!(simulator.last_body().await, written(&sent), "{named}");
+        assert_eq!(simulator.last().await["path"], "/v1/audio/transcriptions");
+    }
+    let received = simulator.records().await.len();
+    for fields in [
+        vec![("file!", sound)],
+        vec![("file!", sound), ("model", &b""[..])],
+        vec![("file!", sound), ("model", b"a\r\nb")],
+        vec![("file!", sound), ("model", b"a"), ("model", b"b")],
+        vec![("file!", sound), ("model!", b"demo-large")],
+    ] {
+        let answer = gateway.ask(&form(&path, &fields)).await;
+        assert_eq!(answer.status, 400, "{fields:?}: {}", answer.text());
+    }
+    assert_eq!(simulator.records().await.len(), received);
+}
+
+#[tokio::test]
+async fn a_model_named_like_an_endpoint_is_no_endpoint() {
+    const FAILURE: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 54\r\n\r\n{\"error\":{\"message\":\"overloaded\",\"code\":\"overloaded\"}}";
+    let failing = ScriptedProvider::answering(FAILURE).await;
+    let good = ScriptedProvider::answering(ANSWER).await;
+    let names = ["demo-large", "speech", "cancel", "count_tokens", "compact"];
+    let mut config = deployments(&format!("http://{}/v1", failing.address));
+    let models: Value = names
+        .iter()
+        .map(|name| ((*name).to_owned(), "there"))
+        .collect();
+    let mut spare = channel(
+        &format!("http://{}/v1", good.address),
+        &["chat", "own"],
+        json!({"bearer": "sk-spare"}),
+    );
+    spare["tier"] = json!(1);
+    config["channels"]["spare"] = spare;
+    config["channels"]["openai"]["protocols"] = json!(["chat", "own"]);
+    set_models(&mut config, &models);
+    config::without_cool_downs(&mut config);
+    config["protocols"] =
+        json!({"own": {"extends": "chat", "retry": "free", "path": "/run/{model}"}});
+    config["routes"] = json!(["chat", "own"].map(|protocol| json!({
+        "name": protocol, "match": format!("POST /{protocol}/{{model}}"), "protocol": protocol,
+        "request": [{"use": "body"}], "response": ["meter_usage"],
+    })));
+    let gateway = Gateway::start(&config).await;
+    for protocol in ["chat", "own"] {
+        for name in names {
+            let target = format!("/{protocol}/{name}");
+            let answer = gateway
+                .ask(&Request::post(&target, chat_body().to_string()))
+                .await;
+            assert_eq!(answer.status, 200, "{target}: {}", answer.text());
+            let line = gateway.log_of(&answer).await;
+            assert_eq!(line["attempts"], 2, "{target}: {line}");
+            let path = if protocol == "chat" {
+                "/v1/chat/completions"
+            } else {
+                "/v1/run/there"
+            };
+            assert_eq!(
+                last_sent(&good).0,
+                format!("POST {path} HTTP/1.1"),
+                "{target}"
+            );
+        }
+    }
 }

@@ -83,13 +83,22 @@ pub fn document(
             "schemas": schemas.into_map(),
             "responses": ErrorFormat::responses(&formats),
             "headers": error_response::headers(),
-            "securitySchemes": {
-                "bearer": {"type": "http", "scheme": "bearer", "description": "Key of a caller."},
-                "api_key": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "Key of a caller, as SDKs of the messages API send it."},
-                "admin_key": {"type": "http", "scheme": "bearer", "description": "Key in `server.admin_keys`."}
-            }
+            "securitySchemes": security_schemes(),
         }
     })
+}
+
+fn security_schemes() -> Value {
+    let mut schemes = json!({
+        "bearer": {"type": "http", "scheme": "bearer", "description": "Key of a caller."},
+        "admin_key": {"type": "http", "scheme": "bearer", "description": "Key in `server.admin_keys`."}
+    });
+    for scheme in &operation::KEY_HEADERS {
+        let (name, description) = (scheme.header.as_str(), scheme.description);
+        schemes[scheme.name] =
+            json!({"type": "apiKey", "in": "header", "name": name, "description": description});
+    }
+    schemes
 }
 
 fn build_tags(names: Vec<&str>) -> Value {

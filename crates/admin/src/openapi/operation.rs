@@ -8,12 +8,42 @@ use headgate_core::filter::RequestBodyNeed;
 use headgate_core::filter::contract::{GatewayResponseContent, RouteApiDescription};
 use headgate_core::filter::descriptor::FilterProvision;
 use headgate_protocol::Protocol;
-use http::Method;
+use headgate_protocol::caller_key::{API_KEY, X_API_KEY, X_GOOG_API_KEY};
+use http::{HeaderName, Method};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
 /// The tag of routes without a protocol.
 pub(super) const WITHOUT_PROTOCOL: &str = "other";
+
+/// The parameter of a path that names the model.
+const MODEL: &str = "model";
+
+/// The headers, besides `Authorization`, in which routes may read the key.
+pub(super) static KEY_HEADERS: [KeyHeaderScheme; 3] = [
+    KeyHeaderScheme {
+        name: "api_key",
+        header: X_API_KEY,
+        description: "Key of a caller, as SDKs of the messages API send it.",
+    },
+    KeyHeaderScheme {
+        name: "azure_api_key",
+        header: API_KEY,
+        description: "Key of a caller, as SDKs of Azure OpenAI send it.",
+    },
+    KeyHeaderScheme {
+        name: "google_api_key",
+        header: X_GOOG_API_KEY,
+        description: "Key of a caller, as SDKs of Google send it.",
+    },
+];
+
+/// A security scheme of a header with the key.
+pub(super) struct KeyHeaderScheme {
+    pub name: &'static str,
+    pub header: HeaderName,
+    pub description: &'static str,
+}
 
 /// The operations of the routes, by path and method. The first route with a method and path has it.
 #[derive(Default)]
@@ -92,7 +122,7 @@ fn operation(route: &Route, method: &Method, path: &str, schemas: &mut Component
     if takes_body {
         operation["requestBody"] = request_body(route, &contract, schemas);
     }
-    operation["security"] = security(route);
+    operation["security"] = security(route, &contract);
     operation
 }
 
@@ -110,7 +140,11 @@ fn filters(route: &Route) -> String {
 
 fn parameters(route: &Route, contract: &RouteApiDescription, names: &[&str]) -> Vec<Value> {
     let of_path = names.iter().map(|name| {
-        json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
+        let mut parameter = json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}});
+        if *name == MODEL && provides(route, FilterProvision::Model) {
+            parameter["description"] = json!("Name of the model. It counts in place of one in the body.");
+        }
+        parameter
     });
     let version = contract.version_header.iter().map(|name| {
         json!({
@@ -181,7 +215,8 @@ fn responses(
         names_model: provides(FilterProvision::Model)
             || contract.content == Some(GatewayResponseContent::Models),
         has_ids: provides(FilterProvision::ChannelOf("id"))
-            || (contract.content != Some(GatewayResponseContent::Models) && !names.is_empty()),
+            || (contract.content != Some(GatewayResponseContent::Models)
+                && names.iter().any(|name| *name != MODEL)),
         makes_once: provides(FilterProvision::CreateRecord),
         cancels: *method == Method::DELETE || route.pattern.path().contains("/cancel"),
         calls_services: filters().any(|named| named.filter.callout().is_some()),
@@ -191,13 +226,17 @@ fn responses(
     Value::Object(responses)
 }
 
-fn security(route: &Route) -> Value {
-    let has_key_header = Protocol::key_headers(route.protocol).next().is_some();
-    match (provides(route, FilterProvision::Caller), has_key_header) {
-        (false, _) => json!([]),
-        (true, true) => json!([{"bearer": []}, {"api_key": []}]),
-        (true, false) => json!([{"bearer": []}]),
+fn security(route: &Route, contract: &RouteApiDescription) -> Value {
+    if !provides(route, FilterProvision::Caller) {
+        return json!([]);
     }
+    let headers = contract.key_headers.iter();
+    let known = headers.filter_map(|header| {
+        let mut schemes = KEY_HEADERS.iter();
+        schemes.find(|scheme| scheme.header == *header)
+    });
+    let keys = known.map(|scheme| json!({scheme.name: []}));
+    [json!({"bearer": []})].into_iter().chain(keys).collect()
 }
 
 fn provides(route: &Route, provision: FilterProvision) -> bool {
@@ -210,17 +249,16 @@ fn tag(protocol: Option<Protocol>) -> &'static str {
 
 /// A path without the names of its parameters.
 fn nameless(path: &str) -> String {
-    let segments = path
-        .split('/')
-        .map(|segment| match segment.starts_with('{') {
-            true => "{}",
-            false => segment,
-        });
+    let segments = path.split('/');
+    let segments = segments.map(|segment| match segment.split_once('}') {
+        Some((_, end)) => format!("{{}}{end}"),
+        None => segment.to_owned(),
+    });
     segments.collect::<Vec<_>>().join("/")
 }
 
 /// The names of the parameters of a path.
 fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
     let segments = path.split('/');
-    segments.filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+    segments.filter_map(|segment| Some(segment.strip_prefix('{')?.split_once('}')?.0))
 }

@@ -1,6 +1,7 @@
 //! What the filters of a route determine of its HTTP API, for the description of the API.
 
 use headgate_protocol::schema::CompiledSchema;
+use http::HeaderName;
 use std::sync::Arc;
 
 /// What callers of a route must send, and what they get.
@@ -12,6 +13,8 @@ pub struct RouteApiDescription {
     pub accepts_form: bool,
     /// Whether it must be a form.
     pub requires_form: bool,
+    /// The headers in which callers may send the key, besides `Authorization`.
+    pub key_headers: Vec<HeaderName>,
     /// The header with a date that callers must send.
     pub version_header: Option<String>,
     /// What the gateway makes of a success; `None` if it forwards what the provider sends.

@@ -226,15 +226,13 @@ impl RequestDestination {
 
     /// Removes all candidates but those on `channel`, to which an id binds the request.
     pub fn keep(&mut self, channel: &Channel) {
-        self.candidates = self
-            .candidates
-            .iter()
-            .filter(|candidate| candidate.channel.name == channel.name)
-            .map(|candidate| Candidate {
-                is_bound: true,
-                ..candidate.clone()
-            })
-            .collect();
+        let candidates = self.candidates.iter();
+        let kept = candidates.filter(|candidate| candidate.channel.name == channel.name);
+        let bound = kept.map(|candidate| Candidate {
+            is_bound: true,
+            ..candidate.clone()
+        });
+        self.candidates = bound.collect();
     }
 }
 
