@@ -204,7 +204,11 @@ impl<'r> RequestChecker<'r> {
 
     /// Adds the ids by which the provider would look something up.
     fn add_ids(&mut self, place: RequestPlace, body: &JsonDocument) -> Result<(), Fault> {
-        for id in ids::named_in_body(body) {
+        let referred = ids::references_in_body(body);
+        if let Some(at) = referred.unreadable {
+            return Err(place.fault(format_args!("`{at}` must be an id, or a list of ids")));
+        }
+        for id in referred.ids {
             if !self.ids.insert(id.id.clone()) {
                 continue;
             }

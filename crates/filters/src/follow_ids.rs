@@ -1,10 +1,10 @@
 //! `follow_ids`: routes a request that refers to ids to the channel that created them.
 
+use super::request_ids::{named_in_form, named_in_head};
 use super::sealed_key::sealed_key;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::{Caller, Callers};
 use headgate_core::catalog::channel::Channel;
-use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::body_edit::EditedBody;
 use headgate_core::filter::descriptor::{
     ChainSide, FilterChainRules, FilterDescriptor, FilterPrerequisite, FilterProvision,
@@ -14,7 +14,6 @@ use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult}
 use headgate_core::state::{StateStore, StoreUnavailable};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::ids::{ReferencedId, ResourceIdKind};
-use headgate_protocol::percent_encoding::decoded;
 use headgate_protocol::{GenerationMedium, ids, sealed_content};
 use std::sync::Arc;
 
@@ -38,13 +37,6 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         }))
     },
 };
-
-/// The path parameter that holds an id.
-const PARAMETER: &str = "id";
-/// Query parameters that continue a list after or before one of its entries.
-const CURSORS: &[&str] = &["after", "before", "after_id", "before_id"];
-/// Maximum length of an id in a form field, in bytes. Providers' ids have a few dozen; the field may hold a file.
-const FORM_ID_BYTES_MAX: usize = 256;
 
 struct RouteToCreatingChannelFilter {
     state: Arc<dyn StateStore>,
@@ -73,10 +65,12 @@ impl Filter for RouteToCreatingChannelFilter {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        let mut named = request
-            .body
-            .document()
-            .map_or_else(Vec::new, ids::named_in_body);
+        let document = request.body.document();
+        let referred = document.map(ids::references_in_body).unwrap_or_default();
+        if let Some(at) = referred.unreadable {
+            return HookResult::fail(unreadable(&at));
+        }
+        let mut named = referred.ids;
         named.extend(named_in_form(request));
         let hosted = &request.hosted_files;
         named.retain(|named| !hosted.contains(&named.id));
@@ -103,7 +97,11 @@ impl Filter for RouteToCreatingChannelFilter {
             .document()
             .map_or_else(Vec::new, ids::named_in_body);
         let is_known = |id: &str| named.iter().any(|known| known.id == id);
-        let mut added = ids::named_in_body(edited.document).into_iter();
+        let edited = ids::references_in_body(edited.document);
+        if let Some(at) = edited.unreadable {
+            return Err(unreadable(&at));
+        }
+        let mut added = edited.ids.into_iter();
         match added.find(|added| !is_known(&added.id)) {
             None => Ok(()),
             Some(added) => Err(Fault::new(
@@ -230,54 +228,6 @@ fn sealed_keys(request: &RequestView) -> Vec<String> {
     texts.iter().map(|text| sealed_key(text)).collect()
 }
 
-/// The id in the path; without one, the list cursors of the query.
-fn named_in_head(request: &RequestView) -> Vec<ReferencedId> {
-    if let Some(id) = request.param(PARAMETER) {
-        return vec![ReferencedId {
-            id: id.to_string(),
-            kind: ResourceIdKind::from_path(&request.path),
-            at: String::new(),
-        }];
-    }
-    let query = request.query.as_deref().unwrap_or_default();
-    query
-        .split('&')
-        .filter_map(|member| member.split_once('='))
-        .filter(|(key, value)| CURSORS.contains(key) && !value.is_empty())
-        .map(|(key, value)| ReferencedId {
-            id: decoded(value).into_owned(),
-            kind: ResourceIdKind::from_path(&request.path),
-            at: key.to_string(),
-        })
-        .collect()
-}
-
-fn named_in_form(request: &RequestView) -> Vec<ReferencedId> {
-    let body = match &*request.body {
-        RequestBody::Form { form, .. } => form.body(),
-        RequestBody::Opaque(body) => body,
-        RequestBody::Absent | RequestBody::Json(_) | RequestBody::Streamed(_) => return Vec::new(),
-    };
-    let Some(boundary) = request.form_boundary() else {
-        return Vec::new();
-    };
-    ["file_id", "file_ids"]
-        .iter()
-        .flat_map(|name| {
-            let values = ids::form_values(body, boundary, name);
-            values.map(|value| {
-                let id = &value[..value.len().min(FORM_ID_BYTES_MAX)];
-                ReferencedId {
-                    id: String::from_utf8_lossy(id.trim_ascii()).into_owned(),
-                    kind: ResourceIdKind::File,
-                    at: (*name).to_string(),
-                }
-            })
-        })
-        .take(ids::NAMED_MAX + 1)
-        .collect()
-}
-
 /// Reduces the destination to `channel`.
 fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault> {
     let medium = request
@@ -313,6 +263,12 @@ fn conflict_fault(one: &str, other: &str) -> Fault {
         ),
     )
     .param(one)
+}
+
+/// The provider might find an id in it that nobody has checked.
+fn unreadable(at: &str) -> Fault {
+    let message = format!("`{at}` must be an id, or a list of ids where the API has one");
+    Fault::new(FaultKind::Invalid, message).param(at)
 }
 
 /// The same message for an id that never existed and for another caller's id.

@@ -34,7 +34,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 /// Maximum length of a stored id, in bytes. Providers' ids have a few dozen.
 const ID_BYTES_MAX: usize = 256;
 /// Maximum number of ids that are stored for one response besides its own. A regular response has only a few.
-const OTHERS_MAX: usize = 64;
+const OTHERS_MAX: usize = 256;
 
 /// Ids in the response other than its own.
 #[derive(Default)]
@@ -43,6 +43,14 @@ struct RememberedNestedIds(Vec<String>);
 /// Ids of the request that the response may repeat.
 #[derive(Default)]
 struct RepeatableIds(Vec<String>);
+
+/// The response has audio, to which a request may refer.
+#[derive(Default)]
+struct AudioRequest;
+
+/// The request asked the provider not to store its response, so that no request can refer to its items.
+#[derive(Default)]
+struct UnstoredResponse;
 
 /// The request asked the provider to store its response.
 #[derive(Default)]
@@ -70,12 +78,24 @@ impl Filter for RememberIdsFilter {
             self.state.forget(&caller.name, id);
         }
         if response.request.protocol.is_some_and(stores_on_request) {
-            if asks_to_store(response.request) {
+            let body = response.request.body.document();
+            let members = body.map(|body| body.root().get_each(["store", "audio"]));
+            let [store, audio] = members.unwrap_or_default();
+            let is_stored = store.and_then(DocumentNode::as_bool) == Some(true);
+            let has_audio = audio.is_some_and(|audio| !audio.is_null());
+            if is_stored {
                 let ResponseStorageRequest = response.request.state.get_or_default();
+            }
+            if has_audio {
+                let AudioRequest = response.request.state.get_or_default();
             }
         } else if let Some(body) = response.request.body.document() {
             // The body is freed when a stream begins.
+            let store = body.root().get("store").and_then(DocumentNode::as_bool);
             let repeatable = ids::repeatable_ids(body);
+            if store == Some(false) {
+                let UnstoredResponse = response.request.state.get_or_default();
+            }
             if !repeatable.is_empty() {
                 response.request.state.set(RepeatableIds(repeatable));
             }
@@ -102,7 +122,10 @@ impl Filter for RememberIdsFilter {
             && may_have_ids(view.request)
         {
             let (name, data) = (view.event.name(), view.event.data());
-            let made = ids::made_in_event(protocol.descriptor().id_events, name, data);
+            let mut made = ids::made_in_event(protocol.descriptor().id_events, name, data);
+            if view.request.state.get::<AudioRequest>().is_some() {
+                made.others.extend(ids::audio_in_chunk(data));
+            }
             self.remember_sealed(view.request, view.candidate, data, &made.sealed);
             let sealed = protocol.descriptor().sealed_content.as_ref();
             let has_signatures = sealed.is_some_and(|places| places.has_signature_events);
@@ -156,7 +179,17 @@ impl RememberIdsFilter {
             keep(&id);
             request.info.response_id = Some(id);
         }
-        for id in made.others.into_iter().filter(|id| is_sensible(id)) {
+        let items = match request.state.get::<UnstoredResponse>() {
+            None => made.items,
+            Some(UnstoredResponse) => Vec::new(),
+        };
+        // Items are many; what else a response makes comes first.
+        for id in made
+            .others
+            .into_iter()
+            .chain(items)
+            .filter(|id| is_sensible(id))
+        {
             // What the caller has named is none that the response creates: whose it is was decided before.
             if let Some(RepeatableIds(named)) = request.state.get()
                 && named.contains(&id)
@@ -172,13 +205,6 @@ impl RememberIdsFilter {
     }
 }
 
-/// Whether the request has `store: true`.
-fn asks_to_store(request: &RequestView) -> bool {
-    let document = request.body.document();
-    let store = document.and_then(|body| body.root().get("store"));
-    store.and_then(DocumentNode::as_bool) == Some(true)
-}
-
 /// Whether a provider stores a response only if the request asks for it.
 fn stores_on_request(protocol: Protocol) -> bool {
     let on_request = DuplicateRequestCost::Tokens(ProviderResponseStorage::OnRequest);
@@ -189,6 +215,7 @@ fn stores_on_request(protocol: Protocol) -> bool {
 /// first one gives, and which names nothing unless it is stored.
 fn may_have_ids(request: &RequestView) -> bool {
     !request.protocol.is_some_and(stores_on_request)
+        || request.state.get::<AudioRequest>().is_some()
         || request.info.response_id.is_none()
             && request.state.get::<ResponseStorageRequest>().is_some()
 }

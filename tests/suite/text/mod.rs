@@ -12,6 +12,7 @@ mod last_events;
 mod missing_fields;
 mod path_models;
 mod provider_paths;
+mod referenced_ids;
 mod repeated_ids;
 mod responses;
 mod rewrite;

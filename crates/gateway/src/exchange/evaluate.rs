@@ -268,7 +268,10 @@ impl AttemptLoop<'_> {
         let generates = request.method == Method::POST && request.model().is_some();
         let has_ids = || {
             let document = request.body.document();
-            document.is_some_and(|document| !ids::named_in_body(document).is_empty())
+            document.is_some_and(|document| {
+                let referred = ids::references_in_body(document);
+                !referred.ids.is_empty() || referred.unreadable.is_some()
+            })
         };
         match generates && request.pinned.is_none() && !has_ids() {
             true => ErrorSubject::Model,

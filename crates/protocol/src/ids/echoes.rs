@@ -5,15 +5,12 @@ use crate::json::{DocumentNode, JsonDocument, ValueKind};
 use memchr::memmem;
 
 /// Keys whose values a response repeats if it returns items of the request, as a compaction does.
-const REPEATED: [&str; 2] = ["container_id", "file_id"];
+const REPEATED: [&str; 3] = ["container_id", "file_id", "id"];
 
-/// The ids of containers and files in a request's body, at any depth, in order.
+/// The ids of containers, files and items in a request's body, at any depth, in order.
 pub fn repeatable_ids(body: &JsonDocument) -> Vec<String> {
     // Most bodies have none and need no walk; a key may be written with escapes.
-    let mut parts = REPEATED
-        .iter()
-        .map(|key| key.as_bytes())
-        .chain([&b"\\u"[..]]);
+    let mut parts = [&b"container_id"[..], b"file_id", b"\"id\"", b"\\u"].into_iter();
     let mut found = Vec::new();
     if parts.any(|part| memmem::find(body.body(), part).is_some()) {
         collect(body.root(), &mut found);
@@ -55,7 +52,8 @@ mod tests {
                 r#"{"input":[{"container\u005fid":"cntr\u005f1","file_id":7}]}"#,
                 &["cntr_1"],
             ),
-            (r#"{"id":"resp_1"}"#, &[]),
+            (r#"{"input":[{"id":"msg_1","role":"user"}]}"#, &["msg_1"]),
+            (r#"{"call_id":"call_1"}"#, &[]),
         ] {
             let body = JsonDocument::parse(body.to_owned().into(), &JsonLimits::default());
             assert_eq!(repeatable_ids(&body.unwrap()), expected);

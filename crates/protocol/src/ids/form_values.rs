@@ -62,10 +62,23 @@ fn is_named(head: &[u8], name: &str) -> bool {
             Some((is_extended, value.split(';').next().unwrap_or_default()))
         })
         .any(|(is_extended, value)| {
-            let value = value.lines().next().unwrap_or_default().trim();
-            let value = value.trim_matches('"').trim_end_matches("[]");
-            is_extended || value == name || value.contains('%') || value.contains('\\')
+            // Within quotes a line that is folded has a blank, or nothing, in place of its end.
+            let quoted = value.trim_start().strip_prefix('"');
+            let is_folded = quoted.is_some_and(|rest| {
+                let end = rest.find('"').unwrap_or(rest.len());
+                rest[..end].contains('\n')
+            });
+            let value = value.trim_start().lines().next().unwrap_or_default().trim();
+            let value = field_name(value.trim_matches('"'));
+            is_extended || is_folded || value == name || value.contains(['%', '\\'])
         })
+}
+
+/// The name of a field or parameter, without what makes it an element of a list or object to some parsers: `name[]`,
+/// `name[0]`, `name.x`.
+pub fn field_name(written: &str) -> &str {
+    let end = written.find(['[', '.']);
+    end.map_or(written, |end| written[..end].trim_end())
 }
 
 #[cfg(test)]
@@ -95,6 +108,11 @@ mod tests {
             "content-disposition: form-data; name=\"x\"; name*0=\"file\"; name*1=\"_id\"",
             "content-disposition: form-data; NAME = file_id",
             "content-disposition: form-data; name=\"file_id[]\"",
+            "content-disposition: form-data; name=\"file_id[0]\"",
+            "content-disposition: form-data; name=\"File_ID.x\"",
+            "content-disposition: form-data; name=\n \"file_id\"",
+            "content-disposition: form-data; name\r\n =\"file_id\"",
+            "content-disposition: form-data; name=\"file\r\n _id\"",
         ] {
             let body = format!("--x\n{header}\n\nfile-1\n--x--");
             assert_eq!(

@@ -1,8 +1,10 @@
 //! Tests of ids: every field that can contain one, and fields that only look like it.
 
+mod account_ids;
+
 use super::*;
 use crate::Protocol;
-use crate::json::JsonLimits;
+use crate::json::{JsonDocument, JsonLimits};
 use serde_json::{Value, json};
 
 fn made_in_event(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> CreatedIds {
@@ -86,7 +88,7 @@ fn ids_are_found_wherever_a_request_may_name_them() {
             "items.0.content.0.file_id=f",
         ),
         (
-            json!({"prompt": {"id": "p", "variables": {"v": {"type": "input_file", "file_id": "f"}}}}),
+            json!({"prompt": {"variables": {"v": {"type": "input_file", "file_id": "f"}}}}),
             "prompt.variables.v.file_id=f",
         ),
         (
@@ -259,7 +261,10 @@ fn answers_give_their_own_id_and_those_of_what_came_with_them() {
             json!({"id": "r", "conversation": {"id": "v"}, "output": [
                 {"type": "code_interpreter_call", "id": "ci", "container_id": "c"},
                 {"type": "shell_call", "environment": {"container_id": "d"}}]}),
-            made(Some("r"), &["v", "c", "d"]),
+            CreatedIds {
+                items: vec!["ci".into()],
+                ..made(Some("r"), &["v", "c", "d"])
+            },
         ),
         (
             json!({"id": "m", "type": "message", "content": [{"type": "code_execution_tool_result",
@@ -332,7 +337,10 @@ fn events_give_ids_by_what_they_are() {
             responses,
             "response.output_item.added",
             json!({"item": {"id": "i", "container_id": "c"}}),
-            made(None, &["c"]),
+            CreatedIds {
+                items: vec!["i".into()],
+                ..made(None, &["c"])
+            },
         ),
         (
             responses,
