@@ -31,6 +31,8 @@ pub struct BatchModel {
     /// The first request that names it.
     pub place: RequestPlace,
     pub candidates: Vec<Candidate>,
+    /// What its requests may cost.
+    pub tokens: u64,
 }
 
 /// A name of a model as a JSON string.
@@ -50,8 +52,7 @@ impl CheckedBatch {
     /// Replaces each name of a model by the channel's name for it.
     pub fn rename_models(&self, channel: &Channel, edits: &mut JsonEdits) {
         let own = |model: &BatchModel| {
-            let mut candidates = model.candidates.iter();
-            let candidate = candidates.find(|candidate| candidate.channel.name == channel.name);
+            let candidate = model.candidate_on(channel);
             Some(candidate?.model.as_ref()?.json.clone())
         };
         let names: Vec<_> = self.models.iter().map(own).collect();
@@ -73,7 +74,17 @@ impl CheckedBatch {
 impl BatchModel {
     /// Whether a channel serves the model.
     pub fn is_on(&self, channel: &Channel) -> bool {
+        self.candidate_on(channel).is_some()
+    }
+
+    /// The channel's name for the model.
+    pub fn name_on(&self, channel: &Channel) -> &str {
+        let model = self.candidate_on(channel).and_then(|it| it.model.as_ref());
+        model.map_or(&*self.model.name, |model| &model.name)
+    }
+
+    fn candidate_on(&self, channel: &Channel) -> Option<&Candidate> {
         let mut candidates = self.candidates.iter();
-        candidates.any(|candidate| candidate.channel.name == channel.name)
+        candidates.find(|candidate| candidate.channel.name == channel.name)
     }
 }

@@ -1,6 +1,8 @@
 //! The record of a file whose lines were checked: by it, a batch is created of that file only, by the caller who uploaded it.
 
+use crate::batch_record::{BatchRecord, RecordedModel};
 use crate::checked_batch::CheckedBatch;
+use headgate_core::catalog::channel::Channel;
 use headgate_core::state::calendar::{DAY_MS, unix_ms};
 use headgate_core::state::records::{InsertResult, RecordContent, RecordKind, owned_key};
 use headgate_core::state::{StateStore, StoreUnavailable};
@@ -22,21 +24,62 @@ pub struct BatchFileRecord {
     pub tokens: u64,
     /// The names of all models, which the caller must still be allowed to use when it creates the batch.
     pub models: Vec<String>,
+    /// For each model: the channel's name for it, and the estimated tokens of its requests. Earlier versions stored neither.
+    #[serde(default)]
+    pub of_models: Vec<(String, u64)>,
+    /// What a token of a batch of the file costs, in percent of one in a request of its own.
+    #[serde(default = "default_price_percent")]
+    pub price_percent: u8,
+}
+
+/// What earlier versions counted by default.
+fn default_price_percent() -> u8 {
+    50
 }
 
 impl BatchFileRecord {
-    /// The record of a batch that counts `tokens`.
-    pub fn new(batch: &CheckedBatch, tokens: u64) -> Self {
+    /// The record of the file of a batch, as a channel has it, that counts `tokens`.
+    pub fn new(batch: &CheckedBatch, channel: &Channel, tokens: u64, price_percent: u8) -> Self {
         let models = batch.models.iter();
         Self {
             endpoint: batch.url.to_owned(),
             requests: batch.requests,
             tokens,
-            models: models.map(|one| one.model.name.to_string()).collect(),
+            models: models
+                .clone()
+                .map(|one| one.model.name.to_string())
+                .collect(),
+            of_models: models
+                .map(|one| (one.name_on(channel).to_owned(), one.tokens))
+                .collect(),
+            price_percent,
         }
     }
 
-    /// Stores the record of a caller's file. Returns whether it is stored: the caller may have too many.
+    /// The record of a batch of the file that is created now.
+    pub fn batch(&self, counted: u64) -> BatchRecord {
+        let models = self.models.iter().enumerate();
+        let models = models.map(|(index, name)| {
+            let known = self.of_models.get(index).cloned();
+            let (channel_name, tokens) = known.unwrap_or_default();
+            RecordedModel {
+                name: name.clone(),
+                channel_name,
+                tokens,
+            }
+        });
+        BatchRecord {
+            endpoint: self.endpoint.clone(),
+            models: models.collect(),
+            price_percent: self.price_percent,
+            counted,
+            created_ms: unix_ms(),
+            is_settled: false,
+        }
+    }
+
+    /// Stores the record of a caller's file, in place of an earlier one. Returns whether it is stored: the caller may have too
+    /// many.
     ///
     /// # Errors
     /// The store is unreachable.
@@ -55,11 +98,36 @@ impl BatchFileRecord {
         };
         let key = owned_key(caller, file);
         let records = state.records();
-        let inserted = records.insert(RecordKind::BatchFile, &key, content, FILES_MAX);
-        Ok(match inserted.get().await? {
-            InsertResult::Inserted { .. } | InsertResult::Exists(_) => true,
-            InsertResult::OwnerFull => false,
-        })
+        let inserted = records.insert(RecordKind::BatchFile, &key, content.clone(), FILES_MAX);
+        match inserted.get().await? {
+            InsertResult::Inserted { .. } => Ok(true),
+            InsertResult::OwnerFull => Ok(false),
+            InsertResult::Exists(earlier) if earlier.content.value == content.value => Ok(true),
+            InsertResult::Exists(earlier) => {
+                let replaced =
+                    records.replace(RecordKind::BatchFile, &key, earlier.version, content);
+                Ok(replaced.get().await?.is_some())
+            }
+        }
+    }
+
+    /// Removes the record of a caller's file, if there is one.
+    ///
+    /// # Errors
+    /// The store is unreachable.
+    pub async fn remove(
+        state: &dyn StateStore,
+        caller: &str,
+        file: &str,
+    ) -> Result<(), StoreUnavailable> {
+        let key = owned_key(caller, file);
+        let records = state.records();
+        let record = records.get(RecordKind::BatchFile, &key).get().await?;
+        if let Some(record) = record {
+            let removed = records.remove(RecordKind::BatchFile, &key, record.version);
+            removed.get().await?;
+        }
+        Ok(())
     }
 
     /// The record of a caller's file; `None` if the caller uploaded no such file for a batch.

@@ -1,9 +1,12 @@
 //! Batches: the check of their requests, which stand in a file or in a list, before a provider gets them.
 
+mod batch_record;
 mod checked_batch;
 pub mod feature;
 mod file_record;
 pub mod filter;
 mod request_place;
 mod requests;
+mod results;
 mod rules;
+mod settlement;

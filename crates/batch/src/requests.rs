@@ -106,10 +106,9 @@ impl<'r> RequestChecker<'r> {
         });
         let body = JsonDocument::parse(text.slice(request.body.span()), &JsonLimits::default())
             .map_err(|error| malformed(place, &error))?;
-        let model = self.batch.models[model].model.clone();
-        check_schema(place, endpoint, &model, &body)?;
+        check_schema(place, endpoint, &self.batch.models[model].model, &body)?;
         self.add_ids(place, &body)?;
-        self.add_tokens(endpoint, &body);
+        self.add_tokens(endpoint, model, &body);
         self.batch.requests += 1;
         Ok(())
     }
@@ -223,13 +222,15 @@ impl<'r> RequestChecker<'r> {
         Ok(())
     }
 
-    fn add_tokens(&mut self, endpoint: &BatchEndpoint, body: &JsonDocument) {
+    fn add_tokens(&mut self, endpoint: &BatchEndpoint, model: usize, body: &JsonDocument) {
         let output_default = match endpoint.protocol.descriptor().has_output_tokens() {
             true => self.rules.default_output_tokens,
             false => 0,
         };
         let tokens = TokenEstimate::from_body(body, output_default).total();
         self.batch.tokens = self.batch.tokens.saturating_add(tokens).min(TOKENS_MAX);
+        let of_model = &mut self.batch.models[model].tokens;
+        *of_model = of_model.saturating_add(tokens).min(TOKENS_MAX);
     }
 }
 

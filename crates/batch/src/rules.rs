@@ -4,6 +4,7 @@ use headgate_core::catalog::Catalog;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::filter::descriptor::BuildContext;
 use headgate_protocol::Protocol;
+use headgate_protocol::batch::BatchFormat;
 use headgate_protocol::schema::CompiledSchema;
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use std::sync::Arc;
 pub struct BatchRules {
     pub catalog: Arc<Catalog>,
     pub endpoints: Vec<BatchEndpoint>,
-    /// Name of the protocol of batches, which a channel has that takes them.
-    pub protocol: &'static str,
+    /// The format of batches, which a protocol of each channel has that takes them.
+    pub format: BatchFormat,
     pub requests_max: usize,
     pub request_bytes_max: u64,
     /// Estimated output tokens of a request that sets no maximum.
@@ -34,7 +35,7 @@ impl BatchRules {
     /// a model in it has no batches.
     pub fn takes_batches(&self, channel: &Channel) -> bool {
         let mut protocols = channel.protocols.iter();
-        protocols.any(|protocol| protocol.name() == self.protocol)
+        protocols.any(|protocol| protocol.descriptor().batch == Some(self.format))
             && channel.condition.is_none()
             && !channel.origin.base_path.names_model()
     }

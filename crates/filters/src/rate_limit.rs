@@ -10,7 +10,7 @@ use headgate_core::filter::descriptor::{
 };
 use headgate_core::filter::settlement::ExchangeSettlement;
 use headgate_core::filter::state::RequestTokenCount;
-use headgate_core::filter::stream_info::QuotaDecision;
+use headgate_core::filter::stream_info::{QuotaDecision, SettledUsages};
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterAction, FilterDeclaration, HookResult};
 use headgate_core::state::admission::{
@@ -154,7 +154,11 @@ impl Filter for RateLimitFilter {
             }
         }
         if let Some(reservation) = request.state.take::<EstimateReservation>() {
-            reservation.settle(&request.info, settlement);
+            // The usage that such a request shows is that of batches, which counts since they were created.
+            match request.state.get::<SettledUsages>() {
+                Some(_) => reservation.release(),
+                None => reservation.settle(&request.info, settlement),
+            }
         }
     }
 }

@@ -24,6 +24,7 @@ mod reply_plan;
 pub(super) mod response_fault;
 mod response_transcoder;
 pub(super) mod retry_policy;
+mod settled_batches;
 #[cfg(test)]
 pub(super) mod sizes;
 mod suspect_request;

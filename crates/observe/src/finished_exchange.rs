@@ -25,6 +25,9 @@ pub struct FinishedExchange<'a> {
     pub upstream_first_byte: Option<Duration>,
     pub wait_times: ExchangeWaitTimes,
     pub usage: Option<&'a TokenUsage>,
+    /// Whether the usage is that of batches, whose tokens [`Metrics::count_batch`](super::metrics::Metrics::count_batch) counts for
+    /// each model.
+    pub is_usage_of_batches: bool,
     pub fault: Option<FaultKind>,
     /// Attempts whose responses were not passed on, in their order.
     pub failed_attempts: &'a [FailedAttempt],
@@ -38,6 +41,11 @@ impl FinishedExchange<'_> {
     /// The side that caused its failure; `None` if it succeeded.
     pub(super) fn error_side(&self) -> Option<ErrorSide> {
         ErrorSide::from_settlement(self.settlement, self.status, self.fault)
+    }
+
+    /// The usage of the exchange's own model.
+    pub(super) fn usage_of_model(&self) -> Option<&TokenUsage> {
+        self.usage.filter(|_| !self.is_usage_of_batches)
     }
 
     /// Whether a limit of its caller refused it.

@@ -1,5 +1,6 @@
 //! Prometheus metrics. Label values come from the configuration or from fixed sets; everything else is `other`.
 
+mod batches;
 pub mod fault_counters;
 
 use super::admin_metrics::AdminMetrics;
@@ -237,7 +238,7 @@ impl Metrics {
         if let Some(first_byte) = exchange.first_byte {
             series.first_byte.observe(first_byte.as_secs_f64());
         }
-        if let Some(usage) = exchange.usage {
+        if let Some(usage) = exchange.usage_of_model() {
             series.tokens.count(usage);
         }
         self.traffic.count(exchange);

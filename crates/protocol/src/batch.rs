@@ -5,18 +5,20 @@
 //! `params`).
 
 mod error;
+mod format;
 mod lines;
+mod object;
 #[cfg(test)]
 mod tests;
 
 pub use error::InvalidBatchRequest;
+pub use format::BatchFormat;
 pub use lines::{FileLine, file_lines};
+pub use object::{BatchObject, BatchResultsFile};
 
 use super::json::{DocumentNode, JsonDocument, ValueKind};
 use std::borrow::Cow;
 
-/// The protocol of batches of a file, which the channels that take them have.
-pub const BATCHES: &str = "batches";
 /// The form field that says what a file is for, and its value for the file of a batch.
 pub const PURPOSE: (&str, &str) = ("purpose", "batch");
 /// The form field with the file.

@@ -274,6 +274,46 @@ impl TokenUsage {
         })
     }
 
+    /// The sums of these counts and others.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            input_tokens: sum(self.input_tokens, other.input_tokens),
+            output_tokens: sum(self.output_tokens, other.output_tokens),
+            total_tokens: sum(self.total_tokens, other.total_tokens),
+            cached_input_tokens: sum(self.cached_input_tokens, other.cached_input_tokens),
+            cache_write_tokens: sum(self.cache_write_tokens, other.cache_write_tokens),
+            reasoning_tokens: sum(self.reasoning_tokens, other.reasoning_tokens),
+            audio_ms: match (self.audio_ms, other.audio_ms) {
+                (Some(one), Some(other)) => Some(one.saturating_add(other.get())),
+                (one, other) => one.or(other),
+            },
+            input_excludes_cache: self.input_excludes_cache || other.input_excludes_cache,
+        }
+    }
+
+    /// A share of these counts, `part` of `whole`, rounded down.
+    #[must_use]
+    pub fn share(self, part: u64, whole: u64) -> Self {
+        let share = |count: u64| {
+            let product = u128::from(count) * u128::from(part);
+            u64::try_from(product / u128::from(whole.max(1))).unwrap_or(u64::MAX)
+        };
+        Self {
+            input_tokens: self.input_tokens.map(share),
+            output_tokens: self.output_tokens.map(share),
+            total_tokens: self.total_tokens.map(share),
+            cached_input_tokens: self.cached_input_tokens.map(share),
+            cache_write_tokens: self.cache_write_tokens.map(share),
+            reasoning_tokens: self.reasoning_tokens.map(share),
+            ..self
+        }
+    }
+
     /// These counts, with those of `earlier` where they are missing. Zero after a number is no report: providers send
     /// zeros in events whose counts they do not know.
     fn over(self, earlier: Self) -> Self {

@@ -61,8 +61,8 @@ async fn a_batch_runs_from_the_upload_to_the_output() {
     assert_eq!(
         found,
         [
-            (&json!("a"), &json!("sim-large-2026-08")),
-            (&json!("b"), &json!("sim-small-2026-08")),
+            (&json!("a"), &json!("demo-large")),
+            (&json!("b"), &json!("demo-small")),
         ]
     );
 }

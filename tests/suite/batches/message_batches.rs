@@ -57,10 +57,7 @@ async fn a_message_batch_runs_from_the_create_to_the_results() {
             )
         })
         .collect();
-    let expected = [
-        ("\"a\"", "\"sim-large-2026-08\""),
-        ("\"b\"", "\"sim-small-2026-08\""),
-    ];
+    let expected = [("\"a\"", "\"demo-large\""), ("\"b\"", "\"demo-small\"")];
     assert_eq!(
         found,
         expected.map(|(id, model)| (id.to_owned(), model.to_owned()))

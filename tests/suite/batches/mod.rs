@@ -6,3 +6,4 @@ mod limits;
 mod message_batches;
 mod refused_files;
 mod refused_requests;
+mod settlement;

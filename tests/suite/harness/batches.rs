@@ -32,13 +32,20 @@ pub fn batch_config(first: &str, second: &str) -> Value {
     });
     let by_id = json!(["authenticate", "follow_ids"]);
     let ids = json!(["remember_ids"]);
-    let list = json!(["authenticate", "first_channel"]);
-    let urls = json!(["map_results_url", "remember_ids"]);
+    let tracked = json!(["track_batches", "remember_ids"]);
+    let results = json!(["authenticate", "follow_ids", "map_results"]);
+    let list = json!(["authenticate", "first_channel", "rate_limit"]);
+    let urls = json!(["map_results_url", "track_batches", "remember_ids"]);
     let routes = config["routes"].as_array_mut().unwrap();
     for route in routes.iter_mut() {
-        if route["name"] == "files" {
-            route["request"] = json!(["authenticate", {"limit_body": "64MiB"}, "follow_ids",
-                {"check_batch": {"input": "file"}}, "first_channel"]);
+        match route["name"].as_str() {
+            Some("files") => {
+                route["request"] = json!(["authenticate", {"limit_body": "64MiB"}, "follow_ids",
+                    {"check_batch": {"input": "file"}}, "first_channel"]);
+            }
+            Some("file") => route["response"] = tracked.clone(),
+            Some("file_content") => route["request"] = results.clone(),
+            _ => {}
         }
     }
     routes.extend([
@@ -47,11 +54,12 @@ pub fn batch_config(first: &str, second: &str) -> Value {
                 {"check_batch": {"input": "file_id"}}, "idempotency", "rate_limit"],
             "response": ids}),
         json!({"name": "batch_list", "match": format!("GET {BATCHES}"), "protocol": "batches",
-            "request": ["authenticate", "follow_ids", "first_channel"], "response": ["keep_own"]}),
+            "request": ["authenticate", "follow_ids", "first_channel", "rate_limit"],
+            "response": ["keep_own", "track_batches"]}),
         json!({"name": "batch", "match": "GET /v1/batches/{id}", "protocol": "batches",
-            "request": by_id, "response": ids}),
+            "request": ["authenticate", "follow_ids", "rate_limit"], "response": tracked}),
         json!({"name": "batch_cancel", "match": "POST /v1/batches/{id}/cancel",
-            "protocol": "batches", "request": by_id, "response": ids}),
+            "protocol": "batches", "request": by_id, "response": tracked}),
         json!({"name": "message_batches", "match": format!("POST {MESSAGE_BATCHES}"),
             "protocol": "message_batches",
             "request": ["require_version", "require_json", "authenticate", {"limit_body": "32MiB"},
@@ -59,13 +67,13 @@ pub fn batch_config(first: &str, second: &str) -> Value {
             "response": urls}),
         json!({"name": "message_batch_list", "match": format!("GET {MESSAGE_BATCHES}"),
             "protocol": "message_batches", "request": list,
-            "response": ["keep_own", "map_results_url"]}),
+            "response": ["keep_own", "map_results_url", "track_batches"]}),
         json!({"name": "message_batch", "match": "GET|DELETE /v1/messages/batches/{id}",
             "protocol": "message_batches", "request": by_id, "response": urls}),
         json!({"name": "message_batch_cancel", "match": "POST /v1/messages/batches/{id}/cancel",
             "protocol": "message_batches", "request": by_id, "response": urls}),
         json!({"name": "message_batch_results", "match": "GET /v1/messages/batches/{id}/results",
-            "request": by_id}),
+            "request": results}),
     ]);
     config
 }

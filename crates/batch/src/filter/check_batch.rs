@@ -1,6 +1,7 @@
 //! `check_batch`: each request of a batch is checked as if it came alone, and its model gets the channel's name.
 
 mod create;
+mod keep;
 mod list;
 mod upload;
 
@@ -19,7 +20,7 @@ use headgate_core::filter::{
 };
 use headgate_core::scalar::ByteSize;
 use headgate_core::state::{StateStore, StoreUnavailable};
-use headgate_protocol::batch::BATCHES;
+use headgate_protocol::batch::BatchFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::{ChannelProtocol, Protocol};
 use http::Method;
@@ -79,6 +80,15 @@ enum BatchInput {
     Requests,
 }
 
+impl BatchInput {
+    fn format(self) -> BatchFormat {
+        match self {
+            Self::File | Self::FileId => BatchFormat::File,
+            Self::Requests => BatchFormat::List,
+        }
+    }
+}
+
 struct CheckBatchFilter {
     state: Arc<dyn StateStore>,
     input: BatchInput,
@@ -101,23 +111,22 @@ impl CheckBatchFilter {
                 (endpoint.into_iter().collect(), 100_000)
             }
         };
-        let protocol = match (config.input, context.protocol) {
-            (BatchInput::File, _) => BATCHES,
-            (_, Some(protocol)) => protocol.name(),
-            (_, None) => {
-                return Err(InvalidSettings::new(
-                    "`check_batch` requires a route with `protocol`, unless its input is `file`",
-                )
-                .hint("add `protocol: batches` or `protocol: message_batches` to the route"));
-            }
-        };
+        let format = config.input.format();
+        let protocol = context.protocol.map(|protocol| protocol.descriptor());
+        let is_of_format = protocol.is_some_and(|protocol| protocol.batch == Some(format));
+        if config.input != BatchInput::File && !is_of_format {
+            return Err(InvalidSettings::new(
+                "`check_batch` requires a route with a protocol of such batches, unless its input is `file`",
+            )
+            .hint("add `protocol: batches` or `protocol: message_batches` to the route"));
+        }
         Ok(Self {
             state: context.state.clone(),
             input: config.input,
             rules: Arc::new(BatchRules {
                 catalog: context.catalog.clone(),
                 endpoints,
-                protocol,
+                format,
                 requests_max: config
                     .requests_max
                     .map_or(requests_max, |most| most as usize),
@@ -227,11 +236,8 @@ impl Filter for CheckBatchFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: true,
-            response_body: match self.input {
-                // The id is known to the caller when the record of its file is stored.
-                BatchInput::File => ResponseBodyAccess::Replace,
-                BatchInput::FileId | BatchInput::Requests => ResponseBodyAccess::None,
-            },
+            // The id is known to the caller when the record of its file or its batch is stored.
+            response_body: ResponseBodyAccess::Replace,
             ..FilterDeclaration::default()
         }
     }
@@ -290,9 +296,14 @@ impl Filter for CheckBatchFilter {
         response: &'a mut ResponseView<'_>,
         body: &'a mut bytes::Bytes,
     ) -> HookResult<'a, ()> {
-        match self.input == BatchInput::File && response.status.is_success() {
-            true => self.keep_file(response.request, body),
-            false => HookResult::done(),
+        if !response.status.is_success() {
+            return HookResult::done();
+        }
+        match self.input {
+            BatchInput::File => self.keep_file(response.request, response.candidate, body),
+            BatchInput::FileId | BatchInput::Requests => {
+                self.keep_batch(response.request, response.candidate, body)
+            }
         }
     }
 }
@@ -312,7 +323,7 @@ async fn off_workers<T: Send + 'static>(
 }
 
 /// `authenticate` is required before this filter.
-fn no_caller() -> Fault {
+pub(super) fn no_caller() -> Fault {
     Fault::new(
         FaultKind::Internal,
         "internal error: the caller is not known",
@@ -320,7 +331,7 @@ fn no_caller() -> Fault {
 }
 
 /// The request fails: nothing may be sent whose ids and file are not known.
-fn store_fault(unavailable: StoreUnavailable) -> Fault {
+pub(super) fn store_fault(unavailable: StoreUnavailable) -> Fault {
     Fault::new(
         FaultKind::Overloaded,
         "the gateway cannot look up the batch: its state store is unreachable; try again",

@@ -39,6 +39,7 @@ impl RequestChecker<'_> {
             model,
             place,
             candidates,
+            tokens: 0,
         };
         self.batch.channels = self.common_channels(&model)?;
         self.models.insert(name.to_owned(), self.batch.models.len());

@@ -25,7 +25,6 @@ pub mod price;
 pub mod price_list;
 pub mod public_url;
 pub mod served_names;
-pub mod task_cost;
 mod verified_keys;
 pub mod webhook_secret;
 

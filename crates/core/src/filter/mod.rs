@@ -19,6 +19,7 @@ pub mod header_name;
 pub mod output_check;
 pub mod range;
 pub mod response_inputs;
+pub mod response_pieces;
 pub mod schema_fault;
 pub mod settlement;
 pub mod state;

@@ -81,6 +81,21 @@ pub struct ModelFallback {
     pub cause: FallbackCause,
 }
 
+/// The usage of batches whose end this exchange was the first to show; in [`RequestFilterValues`](super::state::RequestFilterValues).
+#[derive(Default)]
+pub struct SettledUsages(pub Vec<SettledUsage>);
+
+/// What a batch has used of one model.
+pub struct SettledUsage {
+    /// `None` if the configuration has it no more.
+    pub model: Option<Arc<Model>>,
+    /// With the protocol of the requests.
+    pub candidate: Candidate,
+    pub usage: TokenUsage,
+    /// What it costs, in percent of the prices of the model.
+    pub price_percent: u8,
+}
+
 impl ModelFallback {
     /// The names of the model that the request named, and of the cause.
     pub fn names(&self) -> (&str, &'static str) {

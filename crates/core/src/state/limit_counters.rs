@@ -90,11 +90,11 @@ impl LocalLimitCounters {
 
     /// Adopts the total that the state file has after a write: `total` for the period that began at `since`, of which
     /// this process has just added `tokens`.
-    pub fn written(&mut self, counter: &CounterKey, since: u64, tokens: u64, total: u64) {
+    pub fn written(&mut self, counter: &CounterKey, since: u64, tokens: i64, total: u64) {
         if let Some(CounterValue::Period(period)) = self.values.get_mut(counter)
             && period.since == since
         {
-            period.unsaved = period.unsaved.saturating_sub_unsigned(tokens);
+            period.unsaved = period.unsaved.saturating_sub(tokens);
             period.used = total.saturating_add_signed(period.unsaved);
         }
     }

@@ -57,6 +57,11 @@ pub trait StateStore: Send + Sync {
     /// has forgotten the estimate counts what was used beyond it from now on. Never waits.
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64);
 
+    /// Corrects what a settled request of a day or a month has counted: `ticket` has the tokens that it settled on. Never waits.
+    fn correct(&self, ticket: AdmissionTicket, tokens_used: u64) {
+        self.settle(ticket, tokens_used);
+    }
+
     /// Charges one use to `budget_key`, which allows at most `per_second` uses in any second.
     fn take_per_second<'a>(
         &'a self,

@@ -18,6 +18,7 @@ use bytes::Bytes;
 use headgate_channel::evidence::SuspectRequest;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::AttemptOutcome;
+use headgate_core::filter::response_pieces::ResponsePieces;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_protocol::error_class::{
     ErrorClass, ErrorClassification, ErrorEvidence, ErrorSubject,
@@ -114,9 +115,9 @@ impl AttemptLoop<'_> {
         lease: &ChannelLease,
     ) -> Result<ResponseStartResult, Fault> {
         let status = response.status;
-        // Without a protocol nothing is read, and the body passes as it is.
+        // Without a protocol nothing is read, and the body passes as it is, unless a filter changes its pieces.
         let protocol = lease.candidate.protocol;
-        if protocol.is_some() {
+        if protocol.is_some() || self.request.state.get::<ResponsePieces>().is_some() {
             response.decode_content();
         }
         let kind = response.declare_kind(protocol);

@@ -1,5 +1,6 @@
 //! What the gateway records of an exchange: one access log line, and metrics.
 
+use super::settled_batches::{count_batches, settled_batches};
 use super::tracing_record::FinishedExchangeView;
 use crate::Gateway;
 use crate::downstream::DownstreamSession;
@@ -121,6 +122,7 @@ impl ExchangeRecord {
             .candidate
             .as_ref()
             .map(|candidate| &*candidate.channel.name);
+        let batches = settled_batches(request);
         gateway.metrics.count_exchange(&FinishedExchange {
             route: &route.name,
             caller: request.caller.as_ref().map(|caller| &*caller.name),
@@ -134,6 +136,7 @@ impl ExchangeRecord {
             upstream_first_byte: self.upstream_first_byte(request),
             wait_times,
             usage: request.info.usage.counted(),
+            is_usage_of_batches: !batches.is_empty(),
             fault: self.fault.as_ref().map(|fault| fault.kind),
             failed_attempts: &self.failed_attempts,
             has_last_attempt_failed: self.failed_attempts.len() == self.attempts as usize,
@@ -143,7 +146,10 @@ impl ExchangeRecord {
             gateway.metrics.channels.affinity(model, channel, outcome);
         }
         self.count_prompt(gateway, request, model_label);
-        let cost = self.count_cost(gateway, request, model_label);
+        let cost = match batches {
+            [] => self.count_cost(gateway, request, model_label),
+            batches => count_batches(gateway, snapshot, request, batches),
+        };
         gateway.metrics.creates.count(&route.name, &request.info);
         if let Some(outcome) = request.info.cache {
             gateway.metrics.response_cache.count(&route.name, outcome);

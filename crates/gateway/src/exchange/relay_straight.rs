@@ -6,6 +6,7 @@ use crate::upstream::response::{BodyKindByExamination, UpstreamResponse};
 use bytes::{Bytes, BytesMut};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::ResponseBodyAccess;
+use headgate_core::filter::response_pieces::ResponsePieces;
 use headgate_core::filter::view::{ResponseBodyKind, ResponseView};
 use headgate_protocol::fault::Fault;
 use headgate_protocol::upstream_request_id;
@@ -23,6 +24,11 @@ impl Exchange<'_> {
         kind: ResponseBodyKind,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
+        if candidate.protocol.is_none()
+            && let Some(pieces) = self.request.state.take()
+        {
+            return Box::pin(self.relay_pieces(response, headers, pieces)).await;
+        }
         let observed = kind == ResponseBodyKind::Json
             && self.route.response.body_access() == ResponseBodyAccess::Observe;
         // What was too large or too slow to be examined before the commit is examined after it.
@@ -71,6 +77,29 @@ impl Exchange<'_> {
             self.downstream.write(chunk, false).await?;
         }
         self.end_response(Bytes::new()).await
+    }
+
+    /// Relays a body that a filter changes piece by piece.
+    async fn relay_pieces(
+        &mut self,
+        response: &mut UpstreamResponse,
+        headers: HeaderMap,
+        ResponsePieces(mut mapper): ResponsePieces,
+    ) -> Result<(), Fault> {
+        let status = self.caller_status(response);
+        self.downstream.write_head(status, headers).await?;
+        loop {
+            let chunk = self.next_chunk(response).await?;
+            let is_last = chunk.is_none() || response.is_at_end();
+            let piece = mapper.map(chunk.unwrap_or_default(), is_last);
+            if is_last {
+                mapper.end(&mut self.request).await;
+                return self.end_response(piece).await;
+            }
+            if !piece.is_empty() {
+                self.downstream.write(piece, false).await?;
+            }
+        }
     }
 
     /// Shows a body to the filters that only read it. They see no headers, which belong to the connection once they are

@@ -26,6 +26,7 @@ fn request(caller: &str, settlement: ExchangeSettlement, status: u16) -> Finishe
             ..ExchangeWaitTimes::default()
         },
         usage: None,
+        is_usage_of_batches: false,
         fault: None,
         failed_attempts: &[],
         has_last_attempt_failed: false,

@@ -97,6 +97,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     }),
     texts: TextPlaces::PLAIN,
     normalise: normalise_retention,
+    batch: None,
     traces: GenAiTraceNames {
         operation: "chat",
         output_type: None,

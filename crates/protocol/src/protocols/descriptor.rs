@@ -1,6 +1,7 @@
 //! What the gateway knows of a protocol.
 
 use super::Protocol;
+use crate::batch::BatchFormat;
 use crate::conversation::ConversationShape;
 use crate::error_body::ErrorShape;
 use crate::fault::Fault;
@@ -56,6 +57,8 @@ pub struct ProtocolDescriptor {
     pub texts: TextPlaces,
     /// Replaces spellings that only some providers accept.
     pub normalise: fn(&JsonDocument, &mut JsonEdits),
+    /// `None` unless requests create batches of other requests.
+    pub batch: Option<BatchFormat>,
     pub traces: GenAiTraceNames,
 }
 

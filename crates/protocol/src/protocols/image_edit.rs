@@ -56,6 +56,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     conversation: None,
     texts: TextPlaces::PLAIN,
     normalise: no_older_spellings,
+    batch: None,
     traces: GenAiTraceNames {
         operation: "generate_content",
         output_type: Some("image"),

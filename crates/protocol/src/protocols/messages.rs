@@ -115,6 +115,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         first_piece: Some("content_block"),
     },
     normalise: normalise_tool_choice,
+    batch: None,
     traces: GenAiTraceNames {
         operation: "chat",
         output_type: None,

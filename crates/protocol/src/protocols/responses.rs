@@ -99,6 +99,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         first_piece: None,
     },
     normalise: chat::normalise_retention,
+    batch: None,
     traces: GenAiTraceNames {
         operation: "chat",
         output_type: None,

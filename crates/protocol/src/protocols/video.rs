@@ -60,6 +60,7 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     conversation: None,
     texts: TextPlaces::PLAIN,
     normalise: no_older_spellings,
+    batch: None,
     traces: GenAiTraceNames {
         operation: "generate_content",
         output_type: Some("video"),

@@ -149,6 +149,12 @@ impl StateStore for RedisStore {
         self.inner.settle(ticket, tokens_used);
     }
 
+    fn correct(&self, mut ticket: AdmissionTicket, tokens_used: u64) {
+        // Of its own, since what is noted as settled is not corrected twice.
+        ticket.lease = self.inner.leases.next();
+        self.inner.settle(ticket, tokens_used);
+    }
+
     fn take_per_second<'a>(
         &'a self,
         budget_key: &'a str,

@@ -61,11 +61,11 @@ pub enum StateFileWrite {
     Touch { caller: Arc<str>, id: Box<str> },
     /// `caller` deleted `id`.
     Forget { caller: Arc<str>, id: Box<str> },
-    /// Adds tokens to a budget, in the period that began at `since`.
+    /// Adds tokens to a budget, in the period that began at `since`, or takes some back.
     AddTokens {
         counter: CounterKey,
         since: u64,
-        tokens: u64,
+        tokens: i64,
     },
     /// Stores a text under a key.
     PutNote { key: Box<str>, text: Bytes },
@@ -97,7 +97,7 @@ pub struct BudgetTotalAfterWrite {
     pub since: u64,
     pub tokens: u64,
     /// The tokens that this write added.
-    pub added: u64,
+    pub added: i64,
 }
 
 impl StateDatabase {
@@ -304,8 +304,8 @@ fn write_all(
         transaction.prepare("UPDATE made SET used_ms = ?3 WHERE caller = ?1 AND id = ?2")?;
     let mut forgotten = transaction.prepare("DELETE FROM made WHERE caller = ?1 AND id = ?2")?;
     let mut spent = transaction.prepare(
-        "INSERT INTO spent (caller, model, measure, since_ms, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens RETURNING tokens",
+        "INSERT INTO spent (caller, model, measure, since_ms, tokens) VALUES (?1, ?2, ?3, ?4, MAX(0, ?5))
+         ON CONFLICT DO UPDATE SET tokens = MAX(0, tokens + ?5) RETURNING tokens",
     )?;
     let mut noted = transaction.prepare(
         "INSERT INTO noted (key, text, noted_ms) VALUES (?1, ?2, ?3)
@@ -344,7 +344,7 @@ fn write_all(
                         model,
                         counter.measure().name(),
                         since.cast_signed(),
-                        tokens.cast_signed()
+                        tokens
                     ],
                     |row| row.get(0),
                 )?;

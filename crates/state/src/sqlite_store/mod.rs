@@ -100,6 +100,19 @@ impl SqliteStore {
         self.queue.push(write, &self.tally);
     }
 
+    /// Adds tokens to the budgets of an admission.
+    fn add_tokens(&self, ticket: &AdmissionTicket, tokens: i64) {
+        let limits = ticket.limits.iter();
+        let budgets = limits.filter(|limit| limit.measure().is_budget());
+        for limit in budgets.filter(|_| tokens != 0) {
+            self.write(StateFileWrite::AddTokens {
+                counter: limit.counter.clone(),
+                since: period(limit.measure(), ticket.taken_at.unix_ms).0,
+                tokens,
+            });
+        }
+    }
+
     fn used(&self, caller: &Arc<str>, id: &str) {
         self.write(StateFileWrite::Touch {
             caller: caller.clone(),
@@ -186,17 +199,13 @@ impl StateStore for SqliteStore {
 
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
         self.limits.settle(&ticket, tokens_used);
-        let budgets = ticket
-            .limits
-            .iter()
-            .filter(|limit| limit.measure().is_budget());
-        for limit in budgets.filter(|_| tokens_used > 0) {
-            self.write(StateFileWrite::AddTokens {
-                counter: limit.counter.clone(),
-                since: period(limit.measure(), ticket.taken_at.unix_ms).0,
-                tokens: tokens_used,
-            });
-        }
+        self.add_tokens(&ticket, tokens_used.cast_signed());
+    }
+
+    fn correct(&self, ticket: AdmissionTicket, tokens_used: u64) {
+        self.limits.settle(&ticket, tokens_used);
+        let [used, counted] = [tokens_used, ticket.tokens].map(u64::cast_signed);
+        self.add_tokens(&ticket, used.saturating_sub(counted));
     }
 
     fn take_per_second<'a>(

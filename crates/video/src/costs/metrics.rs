@@ -1,7 +1,7 @@
 //! By how much settled costs differ from what creates reserved, for the metrics of costs.
 
+use super::TaskCostReservation;
 use headgate_core::catalog::price::Cost;
-use headgate_core::catalog::task_cost::TaskCostReservation;
 use headgate_core::feature::metrics::{CostChange, CostChangeLabels, FeatureMetrics};
 use headgate_core::state::lock::lock;
 use std::collections::HashMap;

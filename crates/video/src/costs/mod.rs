@@ -4,6 +4,7 @@
 //! the record counts the difference. A task whose end nobody sees costs what was reserved.
 
 mod metrics;
+mod reservation;
 mod reserve;
 mod settle;
 #[cfg(test)]
@@ -11,5 +12,6 @@ mod tests;
 
 pub use metrics::TaskCostChanges;
 pub(crate) use metrics::TaskCostMetrics;
+pub use reservation::TaskCostReservation;
 pub use reserve::reserve;
 pub use settle::settle;

@@ -1,6 +1,6 @@
 //! Stores what a create has reserved.
 
-use headgate_core::catalog::task_cost::TaskCostReservation;
+use super::TaskCostReservation;
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::records::{InsertResult, RecordContent, RecordKind};

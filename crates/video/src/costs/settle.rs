@@ -1,9 +1,8 @@
 //! Settles the cost of a task that has ended.
 
-use super::TaskCostChanges;
+use super::{TaskCostChanges, TaskCostReservation};
 use crate::polls::EndedTask;
 use headgate_core::catalog::price::Cost;
-use headgate_core::catalog::task_cost::TaskCostReservation;
 use headgate_core::state::StoreUnavailable;
 use headgate_core::state::records::{RecordKind, RecordStore};
 

@@ -1,9 +1,8 @@
 //! Tests of reservations and their settlement, by several gateways that share their state.
 
-use super::{TaskCostChanges, reserve, settle};
+use super::{TaskCostChanges, TaskCostReservation, reserve, settle};
 use crate::polls::EndedTask;
 use headgate_core::catalog::price::{NANOS, VideoTaskPrice};
-use headgate_core::catalog::task_cost::TaskCostReservation;
 use headgate_core::state::StateStore;
 use headgate_core::state::memory::MemoryStore;
 use headgate_core::state::records::{RecordContent, RecordKind};

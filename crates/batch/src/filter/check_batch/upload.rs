@@ -7,6 +7,7 @@ use crate::requests::check_file;
 use crate::rules::BatchRules;
 use bytes::Bytes;
 use headgate_core::catalog::caller::Caller;
+use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{FilterAction, HookResult};
 use headgate_protocol::batch::{FILE, PURPOSE};
@@ -48,15 +49,18 @@ impl CheckBatchFilter {
     pub(super) fn keep_file<'a>(
         &'a self,
         request: &'a RequestView,
+        candidate: Option<&Candidate>,
         body: &'a Bytes,
     ) -> HookResult<'a, ()> {
-        let Some(batch) = request.state.get::<CheckedBatch>() else {
+        let (Some(batch), Some(candidate)) = (request.state.get::<CheckedBatch>(), candidate)
+        else {
             return HookResult::done();
         };
         let (Some(caller), Some(id)) = (&request.caller, ids::made_in_body(body).own) else {
             return HookResult::done();
         };
-        let record = BatchFileRecord::new(batch, self.counted_tokens(batch));
+        let (tokens, percent) = (self.counted_tokens(batch), self.rules.price_percent);
+        let record = BatchFileRecord::new(batch, &candidate.channel, tokens, percent);
         HookResult::later(async move {
             let reason = match record.insert(&*self.state, &caller.name, &id).await {
                 Ok(true) => return Ok(()),

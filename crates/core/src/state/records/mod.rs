@@ -65,6 +65,8 @@ record_kinds! {
     TaskCost = "task_cost",
     /// A file of a caller with the checked requests of a batch.
     BatchFile = "batch_file",
+    /// A batch of a caller, and each file of its results.
+    Batch = "batch",
 }
 
 /// The key of a record about something of an owner, by its id: unique for both, in plain characters, and without either.

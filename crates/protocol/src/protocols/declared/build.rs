@@ -3,7 +3,7 @@
 use super::config::{ErrorFormatConfig, ProtocolConfig, ProtocolHeadersConfig, RetrySafetyConfig};
 use super::errors::template_shape;
 use super::leaked::{leaked, leaked_list, leaked_path, leaked_text};
-use super::shapes::{forms, medium, member_value, stream_shape};
+use super::shapes::{batch_format, forms, medium, member_value, stream_shape};
 use super::{DeclarationScope, InvalidProtocol};
 use crate::credential_names::names_credential;
 use crate::error_body::{ErrorBodyTemplate, ErrorShape};
@@ -48,6 +48,7 @@ const PLAIN: ProtocolDescriptor = ProtocolDescriptor {
     conversation: None,
     texts: TextPlaces::PLAIN,
     normalise: no_older_spellings,
+    batch: None,
     traces: GenAiTraceNames {
         operation: "generate_content",
         output_type: None,
@@ -134,6 +135,7 @@ impl<'c> DescriptorBuilder<'c> {
                 None => base.models,
             },
             conversation: base.conversation.filter(|_| costs_tokens),
+            batch: config.batch.map(batch_format),
             traces: GenAiTraceNames {
                 operation: match &config.operation {
                     Some(operation) => leaked_text(operation),

@@ -49,6 +49,9 @@ pub struct ProtocolConfig {
     pub models: Option<BuiltInProtocolName>,
     /// Names of rate limit headers: those of a built-in protocol. Default: chat.
     pub rate_limits: Option<BuiltInProtocolName>,
+    /// Whether requests create batches of other requests: `file` for those in an uploaded file, as in OpenAI's API, `list` for
+    /// those in the body, as in Anthropic's. Default: they create none.
+    pub batch: Option<BatchFormatConfig>,
     /// `gen_ai.operation.name` of traces, such as `embeddings`. Default: generate_content.
     #[schemars(length(min = 1))]
     pub operation: Option<String>,
@@ -91,6 +94,16 @@ pub enum BodyKindConfig {
     /// `multipart/form-data`
     Form,
     FormOrJson,
+}
+
+/// Where the requests of a batch are.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchFormatConfig {
+    /// In a file that was uploaded before.
+    File,
+    /// In the body.
+    List,
 }
 
 /// How event streams are read and end.

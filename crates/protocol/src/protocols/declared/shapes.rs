@@ -1,9 +1,11 @@
 //! The closed set of shapes that a declaration names.
 
 use super::config::{
-    BodyKindConfig, MediumConfig, StreamFormatConfig, StreamFormatName, SuccessMemberConfig,
+    BatchFormatConfig, BodyKindConfig, MediumConfig, StreamFormatConfig, StreamFormatName,
+    SuccessMemberConfig,
 };
 use super::leaked::leaked_text;
+use crate::batch::BatchFormat;
 use crate::protocols::{FormReading, GenerationMedium, Protocol};
 use crate::response_verdict::MemberValue;
 use crate::stream::{EventClass, StreamEnding, StreamShape, has_error};
@@ -28,6 +30,13 @@ pub(super) fn medium(config: MediumConfig) -> GenerationMedium {
         MediumConfig::Audio => GenerationMedium::Audio,
         MediumConfig::Transcript => GenerationMedium::Transcript,
         MediumConfig::Data => GenerationMedium::Data,
+    }
+}
+
+pub(super) fn batch_format(config: BatchFormatConfig) -> BatchFormat {
+    match config {
+        BatchFormatConfig::File => BatchFormat::File,
+        BatchFormatConfig::List => BatchFormat::List,
     }
 }
 

@@ -3,11 +3,10 @@
 use super::mapped_create::{MappedCreateRequest, create_for};
 use super::request::{CALLBACK_URL, unused_callback_url};
 use super::{MapTaskFilter, no_family};
-use crate::costs::reserve;
+use crate::costs::{TaskCostReservation, reserve};
 use crate::polls::task_key;
 use bytes::Bytes;
 use headgate_core::catalog::price::{BillableMediaOutput, VideoTaskPrice};
-use headgate_core::catalog::task_cost::TaskCostReservation;
 use headgate_core::filter::view::{RequestView, ResponseView};
 use headgate_core::state::StateStore;
 use headgate_core::state::calendar::unix_ms;

@@ -1,8 +1,8 @@
 //! What a video task costs: reserved when its create is accepted, settled by what its provider reports when it has ended.
 
-use super::price::{Cost, NANOS, VideoTaskPrice};
-use crate::task::family::TaskCharge;
-use crate::task::state::TaskState;
+use headgate_core::catalog::price::{Cost, NANOS, VideoTaskPrice};
+use headgate_core::task::family::TaskCharge;
+use headgate_core::task::state::TaskState;
 use serde::{Deserialize, Serialize};
 
 /// The cost of a task whose end is not known yet, as it is stored.

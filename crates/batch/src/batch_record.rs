@@ -1,0 +1,254 @@
+//! The record of a batch: its models, and the right to settle its usage, once of all gateways. Files of results lead to it.
+
+use headgate_core::state::calendar::{DAY_MS, unix_ms};
+use headgate_core::state::records::{InsertResult, Record, RecordContent, RecordKind, owned_key};
+use headgate_core::state::{StateStore, StoreUnavailable};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How long results can be read: providers keep them for 29 or 30 days.
+const KEPT_MS: u64 = 31 * DAY_MS;
+/// The maximum number of records of one caller.
+const RECORDS_MAX: u32 = 100_000;
+
+/// What is known of a batch.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct BatchRecord {
+    /// The endpoint of all requests, as its path in the provider's API.
+    pub endpoint: String,
+    pub models: Vec<RecordedModel>,
+    /// What a token of it costs, in percent of one in a request of its own.
+    pub price_percent: u8,
+    /// What it counts against the limits of its caller, in tokens.
+    pub counted: u64,
+    /// Unix milliseconds.
+    pub created_ms: u64,
+    pub is_settled: bool,
+}
+
+/// A model of a batch.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct RecordedModel {
+    pub name: String,
+    /// The name in the requests that the provider got; empty if it is not known.
+    pub channel_name: String,
+    /// The estimated tokens of its requests.
+    pub tokens: u64,
+}
+
+/// What is stored under the id of a batch, or of a file with its results.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum BatchIdRecord {
+    Batch(BatchRecord),
+    Results(RecordedResults),
+}
+
+/// A file with results.
+#[derive(Deserialize, Serialize)]
+struct RecordedResults {
+    batch: String,
+    /// Whether they have the usage of the batch.
+    has_usage: bool,
+}
+
+/// A batch as it is stored.
+pub struct StoredBatch {
+    pub id: String,
+    pub record: BatchRecord,
+    key: String,
+    version: u64,
+    expires_ms: u64,
+}
+
+/// The results of a batch.
+pub struct StoredResults {
+    pub batch: StoredBatch,
+    /// Whether they have the usage of the batch.
+    pub has_usage: bool,
+}
+
+/// The records of batches of one caller.
+pub struct BatchRecords<'s> {
+    pub state: &'s dyn StateStore,
+    pub caller: &'s Arc<str>,
+}
+
+impl BatchRecords<'_> {
+    /// Stores a new batch. Returns whether it is stored: the caller may have too many.
+    ///
+    /// # Errors
+    /// The store is unreachable.
+    pub async fn insert(&self, id: &str, record: BatchRecord) -> Result<bool, StoreUnavailable> {
+        let expires_ms = unix_ms() + KEPT_MS;
+        self.insert_record(id, &BatchIdRecord::Batch(record), expires_ms)
+            .await
+    }
+
+    /// Stores that a file has results of a batch. Returns whether it is stored.
+    ///
+    /// # Errors
+    /// The store is unreachable.
+    pub async fn insert_results(
+        &self,
+        file: &str,
+        has_usage: bool,
+        batch: &StoredBatch,
+    ) -> Result<bool, StoreUnavailable> {
+        let results = RecordedResults {
+            batch: batch.id.clone(),
+            has_usage,
+        };
+        let record = BatchIdRecord::Results(results);
+        self.insert_record(file, &record, batch.expires_ms).await
+    }
+
+    /// A batch of the caller.
+    ///
+    /// # Errors
+    /// The store is unreachable.
+    pub async fn find(&self, id: &str) -> Result<Option<StoredBatch>, StoreUnavailable> {
+        Ok(match self.get(id).await? {
+            Some((record, BatchIdRecord::Batch(batch))) => {
+                Some(StoredBatch::new(id, record, batch))
+            }
+            _ => None,
+        })
+    }
+
+    /// The results with this id, which is that of their batch, or of a file.
+    ///
+    /// # Errors
+    /// The store is unreachable.
+    pub async fn find_results(&self, id: &str) -> Result<Option<StoredResults>, StoreUnavailable> {
+        Ok(match self.get(id).await? {
+            None => None,
+            Some((record, BatchIdRecord::Batch(batch))) => Some(StoredResults {
+                batch: StoredBatch::new(id, record, batch),
+                has_usage: true,
+            }),
+            Some((_, BatchIdRecord::Results(RecordedResults { batch, has_usage }))) => {
+                let batch = self.find(&batch).await?;
+                batch.map(|batch| StoredResults { batch, has_usage })
+            }
+        })
+    }
+
+    /// Marks a batch as settled. Returns whether this call did: of all gateways, one settles it.
+    ///
+    /// # Errors
+    /// The store is unreachable. It may have marked the batch.
+    pub async fn settle(&self, batch: &StoredBatch) -> Result<bool, StoreUnavailable> {
+        let settled = BatchIdRecord::Batch(BatchRecord {
+            is_settled: true,
+            ..batch.record.clone()
+        });
+        let content = self.content(&settled, batch.expires_ms);
+        let records = self.state.records();
+        let replaced = records.replace(RecordKind::Batch, &batch.key, batch.version, content);
+        Ok(!batch.record.is_settled && replaced.get().await?.is_some())
+    }
+
+    async fn get(&self, id: &str) -> Result<Option<(Record, BatchIdRecord)>, StoreUnavailable> {
+        let key = owned_key(self.caller, id);
+        let record = self.state.records().get(RecordKind::Batch, &key).get();
+        let record = record.await?;
+        // A later version of the program may have written what this one cannot read.
+        Ok(record.and_then(|record| {
+            let stored = serde_json::from_slice(&record.content.value).ok()?;
+            Some((record, stored))
+        }))
+    }
+
+    async fn insert_record(
+        &self,
+        id: &str,
+        record: &BatchIdRecord,
+        expires_ms: u64,
+    ) -> Result<bool, StoreUnavailable> {
+        let key = owned_key(self.caller, id);
+        let content = self.content(record, expires_ms);
+        let records = self.state.records();
+        let inserted = records.insert(RecordKind::Batch, &key, content, RECORDS_MAX);
+        Ok(match inserted.get().await? {
+            InsertResult::Inserted { .. } | InsertResult::Exists(_) => true,
+            InsertResult::OwnerFull => false,
+        })
+    }
+
+    fn content(&self, record: &BatchIdRecord, expires_ms: u64) -> RecordContent {
+        let value = serde_json::to_vec(record).expect("plain data serialises into memory");
+        RecordContent {
+            value: value.into(),
+            owner: self.caller.clone(),
+            expires_ms,
+            due_ms: None,
+        }
+    }
+}
+
+impl StoredBatch {
+    fn new(id: &str, record: Record, batch: BatchRecord) -> Self {
+        Self {
+            id: id.to_owned(),
+            record: batch,
+            key: record.key.to_string(),
+            version: record.version,
+            expires_ms: record.content.expires_ms,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headgate_core::state::memory::MemoryStore;
+
+    #[tokio::test]
+    async fn of_many_gateways_one_settles_a_batch() {
+        let state = MemoryStore::default();
+        let records = BatchRecords {
+            state: &state,
+            caller: &"ann".into(),
+        };
+        let record = BatchRecord {
+            endpoint: "/v1/chat/completions".into(),
+            models: Vec::new(),
+            price_percent: 50,
+            counted: 7,
+            created_ms: 1,
+            is_settled: false,
+        };
+        assert!(records.insert("batch_1", record.clone()).await.unwrap());
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            seen.push(records.find("batch_1").await.unwrap().unwrap());
+        }
+        assert_eq!(seen[0].record, record);
+        let mut settled = 0;
+        for batch in &seen {
+            settled += usize::from(records.settle(batch).await.unwrap());
+        }
+        let again = records.find("batch_1").await.unwrap().unwrap();
+        settled += usize::from(records.settle(&again).await.unwrap());
+        assert_eq!((settled, again.record.is_settled), (1, true));
+        // A replayed create leaves the record as it is.
+        assert!(records.insert("batch_1", record).await.unwrap());
+        assert!(
+            records
+                .insert_results("file-1", true, &again)
+                .await
+                .unwrap()
+        );
+        let results = records.find_results("file-1").await.unwrap().unwrap();
+        assert_eq!((&*results.batch.id, results.has_usage), ("batch_1", true));
+        assert!(results.batch.record.is_settled);
+        let other = BatchRecords {
+            state: &state,
+            caller: &"bob".into(),
+        };
+        for id in ["batch_1", "file-1"] {
+            assert!(other.find_results(id).await.unwrap().is_none());
+        }
+    }
+}

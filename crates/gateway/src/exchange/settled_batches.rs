@@ -1,0 +1,62 @@
+//! What an exchange records of batches whose end it was the first to show: their tokens and costs, by model.
+
+use crate::Gateway;
+use headgate_config::snapshot::Snapshot;
+use headgate_core::catalog::price::{Cost, ExchangeCost};
+use headgate_core::filter::stream_info::{SettledUsage, SettledUsages};
+use headgate_core::filter::view::RequestView;
+use headgate_observe::cost_metrics::CostLabels;
+
+/// The usage of batches that the exchange has settled. A request with a model has none.
+pub(super) fn settled_batches(request: &RequestView) -> &[SettledUsage] {
+    if request.model().is_some() {
+        return &[];
+    }
+    let settled = request.state.get::<SettledUsages>();
+    settled.map_or(&[], |SettledUsages(all)| all)
+}
+
+/// Counts tokens and costs of batches by the prices of their models; returns the cost of all of them, and its currency.
+pub(super) fn count_batches<'b>(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    request: &RequestView,
+    batches: &'b [SettledUsage],
+) -> Option<(Cost, &'b str)> {
+    let mut all: Option<(Cost, &str)> = None;
+    for batch in batches {
+        let model = batch.model.as_deref();
+        let model = model.map(|model| snapshot.catalog.metric_label(model, true));
+        let (candidate, usage) = (&batch.candidate, &batch.usage);
+        let channel = &*candidate.channel.name;
+        let metrics = &gateway.metrics;
+        metrics.count_batch(channel, model, candidate.protocol, usage);
+        let (Some(price), Some(model)) = (candidate.price(), model) else {
+            continue;
+        };
+        let labels = CostLabels {
+            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            model,
+            channel,
+            currency: &price.currency,
+        };
+        let priced = share(price.cost(Some(usage), None), batch.price_percent);
+        metrics.costs.count(labels, priced);
+        if let ExchangeCost::Priced(Cost(nanos)) = priced {
+            let (Cost(sum), currency) = all.unwrap_or((Cost(0), &price.currency));
+            all = Some((Cost(sum.saturating_add(nanos)), currency));
+        }
+    }
+    all
+}
+
+/// So many percent of a cost, rounded to the nearest billionth.
+fn share(cost: ExchangeCost, percent: u8) -> ExchangeCost {
+    match cost {
+        ExchangeCost::Priced(Cost(nanos)) => {
+            let share = (u128::from(nanos) * u128::from(percent) + 50) / 100;
+            ExchangeCost::Priced(Cost::from_nanos(share))
+        }
+        other => other,
+    }
+}
