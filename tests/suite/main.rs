@@ -22,4 +22,5 @@ mod programs;
 mod security;
 mod text;
 mod tracing;
+mod translation;
 mod video;

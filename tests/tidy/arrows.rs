@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The crates of the program in layers, the lowest first: a crate names only crates of lower layers.
 const LAYERS: &[&[&str]] = &[
-    &["protocol", "wasm"],
-    &["expression", "simulator"],
+    &["protocol", "scalar", "wasm"],
+    &["expression", "translate", "simulator"],
+    &["task"],
     &["core"],
     &[
         "state", "filters", "video", "paid", "media", "batch", "plugins", "tracing",

@@ -43,6 +43,7 @@ mod step;
 mod syntax;
 mod syntax_hint;
 pub mod tracing;
+pub mod translation;
 
 use comparison::ComparableValues;
 use document::{ConfigDocument, PointerLocatedProblem};

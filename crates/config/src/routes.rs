@@ -11,6 +11,7 @@ use super::resilience::{FailoverConfig, RetryBudgetConfig};
 use super::services::CalloutServiceConfig;
 use super::state::StateConfig;
 use super::tracing::{RouteTracedMessagesConfig, TracingConfig};
+use super::translation::OnLossConfig;
 use headgate_core::scalar::one_or_more::OneOrMore;
 use headgate_core::scalar::{ByteSize, HumanDuration, Secret};
 use headgate_core::task::definition::VideoFamilyDefinitionConfig;
@@ -297,6 +298,15 @@ pub struct RouteConfig {
     /// Messages in traces. Default: none.
     #[serde(default)]
     pub traced_messages: RouteTracedMessagesConfig,
+    /// Protocols of channels that may serve the route besides those of `protocol`: requests are translated into the first
+    /// one of these that a channel has, and responses back. Channels of `protocol` precede those of the same tier.
+    /// Default: none.
+    #[serde(default)]
+    pub translate: Vec<ProtocolName>,
+    /// What becomes of a request with a member that changes its meaning and that the channel's protocol cannot say.
+    /// Default: refuse.
+    #[serde(default)]
+    pub on_loss: OnLossConfig,
 }
 
 /// A step of a chain: a filter's name, `{filter: its settings}`, the same with `if` and `on_error`, or `{use: chain}`.

@@ -1,6 +1,6 @@
 //! Names of channels and variables, made of names of other gateways.
 
-use headgate_protocol::model_pattern::ModelPattern;
+use headgate_core::scalar::model_pattern::ModelPattern;
 use std::collections::{BTreeSet, HashMap};
 
 /// Longest name that is made, in characters.

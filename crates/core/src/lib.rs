@@ -14,9 +14,10 @@ pub mod page_value;
 pub mod pointer;
 pub mod random;
 pub mod regular_file;
-pub mod scalar;
 pub mod serve;
 pub mod state;
 pub mod subrequest;
-pub mod task;
 pub mod timestamp;
+
+pub use headgate_scalar as scalar;
+pub use headgate_task as task;

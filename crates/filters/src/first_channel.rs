@@ -7,9 +7,9 @@ use headgate_core::filter::descriptor::{
 };
 use headgate_core::filter::view::{RequestDestination, RequestView};
 use headgate_core::filter::{Filter, HookResult};
+use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::model_pattern::ModelPattern;
 use std::cmp::Reverse;
 use std::sync::Arc;
 

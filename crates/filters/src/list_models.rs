@@ -13,10 +13,10 @@ use headgate_core::filter::descriptor::{
 };
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{Filter, FilterAction, HookResult, LocalReply};
+use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::model_list::{ListedModel, PageQuery, codex_list, is_for_codex};
-use headgate_protocol::model_pattern::ModelPattern;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;

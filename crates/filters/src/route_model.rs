@@ -48,6 +48,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             // Only for what an error says: `validate` reports a schema that cannot be read.
             schema: context.schemas.request_schema(protocol).ok(),
             protocol,
+            translated: context.translation.protocols.clone(),
         }))
     },
 };
@@ -61,6 +62,8 @@ struct RouteModelFilter {
     catalog: Arc<Catalog>,
     endpoints: Arc<[ModelNamingEndpoint]>,
     protocol: Protocol,
+    /// The protocols of channels into which requests are translated.
+    translated: Vec<Protocol>,
     model: ModelPlace,
     /// Of the protocol's requests.
     schema: Option<Arc<CompiledSchema>>,
@@ -167,7 +170,7 @@ impl RouteModelFilter {
             (named, _) => named.unwrap_or_default().into(),
         };
         let model = self.model(&name, request.caller.as_deref())?;
-        let candidates = model.candidates(self.protocol);
+        let candidates = model.candidates_with_translation(self.protocol, &self.translated);
         if candidates.is_empty() {
             return Err(self.not_here(&model, request.caller.as_deref()));
         }
@@ -226,10 +229,14 @@ impl RouteModelFilter {
     /// Only names that this caller may use and that speak this protocol: others would be no help.
     fn usable_names(&self, caller: Option<&Caller>) -> impl Iterator<Item = &str> {
         let usable = self.catalog.models().filter(move |model| {
-            caller.is_none_or(|caller| caller.may_use_model(&model.name))
-                && model.supports(self.protocol)
+            caller.is_none_or(|caller| caller.may_use_model(&model.name)) && self.serves(model)
         });
         usable.map(|model| &*model.name)
+    }
+
+    /// Whether a channel serves the model, with or without a translation.
+    fn serves(&self, model: &Model) -> bool {
+        model.supports(self.protocol) || self.translated.iter().any(|one| model.supports(*one))
     }
 
     /// The models that this caller can use on this path, or the first few of them.

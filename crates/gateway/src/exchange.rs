@@ -13,6 +13,7 @@ mod keep_alive;
 mod load_balancing;
 mod model_fallback;
 mod model_queue;
+pub(crate) mod no_channel;
 mod parse_body;
 mod peeked_body;
 pub(super) mod prepare;
@@ -28,7 +29,9 @@ mod settled_batches;
 #[cfg(test)]
 pub(super) mod sizes;
 mod suspect_request;
+mod thinking_sealer;
 mod tracing_record;
+mod translation;
 
 use super::downstream::upload::StreamingUpload;
 use super::downstream::{DownstreamSession, SpoolPolicyWithMetrics};
@@ -54,6 +57,7 @@ use http::{Method, StatusCode, header};
 use parse_body::parse_body;
 use record::ExchangeRecord;
 use reply_plan::ReplyPlan;
+use response_transcoder::ResponseTranscoder;
 use retry_policy::{RetryPolicy, RetrySafety};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -142,22 +146,21 @@ impl Exchange<'_> {
             None => Arc::from([]),
         };
         self.retry_policy = RetryPolicy {
-            safety: RetrySafety::for_request(
-                &self.request,
-                candidates.iter().map(|candidate| candidate.protocol),
-            ),
+            safety: RetrySafety::for_candidates(&self.request, &candidates),
             on_timeout: route.failover.on_timeout,
         };
         let LeasedResponse {
             response,
             mut lease,
             plan,
+            translation,
             ..
         } = *self.attempt_each(candidates).await?;
         let status = response.status;
         self.channel_permit = lease.take_permit();
         let is_outcome_open = matches!(plan, ReplyPlan::Response);
-        let relayed = self.relay(response, &lease, plan).await;
+        let transcoder = ResponseTranscoder::new(translation);
+        let relayed = self.relay(response, &lease, plan, transcoder).await;
         if is_outcome_open {
             self.record_outcome(&mut lease, status, &relayed);
         }

@@ -38,7 +38,9 @@ pub async fn preview(
     trace: Option<&ExchangeTrace>,
 ) -> Result<UpstreamRequestPreview, Fault> {
     let credential = candidate.channel.credentials.first();
-    let prepared = prepare(route, request, candidate, credential, trace).await?;
+    let prepared = prepare(route, request, candidate, credential, trace)
+        .await?
+        .request;
     Ok(UpstreamRequestPreview::from_prepared(
         &prepared,
         &candidate.channel,

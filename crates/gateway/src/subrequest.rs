@@ -5,8 +5,9 @@ mod other_host;
 mod within_attempt;
 
 use super::Gateway;
-use super::exchange::attempts::{CAPACITY_POLL_INTERVAL, no_channel};
+use super::exchange::attempts::CAPACITY_POLL_INTERVAL;
 use super::exchange::evaluate::ERROR_BYTES_MAX;
+use super::exchange::no_channel::no_channel;
 use super::exchange::response_fault::{
     foreign_body_fault, foreign_error_fault, refused_account_fault, unexpected_status_fault,
 };

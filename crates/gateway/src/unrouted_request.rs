@@ -153,6 +153,7 @@ impl<'a> UnroutedRequest<'a> {
             idempotency: None,
             cache: None,
             fallback: None,
+            translation: None,
             callouts: CalloutSummary::default(),
             trace: None,
             fault: Some(fault),

@@ -75,6 +75,8 @@ pub struct AccessLogEntry<'a> {
     pub idempotency: Option<&'static str>,
     /// The model that the request named and the cause, if another model stood in.
     pub fallback: Option<(&'a str, &'static str)>,
+    /// The protocols that were translated, and what the request and its response lost by that.
+    pub translation: Option<&'a str>,
     /// What the response cache did.
     pub cache: Option<&'static str>,
     pub callouts: CalloutSummary,
@@ -267,6 +269,10 @@ impl AccessLogEntry<'_> {
                 &bounded(requested, SHORT_BYTES_MAX),
             );
             line.text(field_name!("fallback_cause"), cause);
+        }
+        if let Some(translation) = self.translation {
+            let translation = bounded(translation, FIELD_BYTES_MAX);
+            line.text(field_name!("translation"), &translation);
         }
     }
 

@@ -68,6 +68,14 @@ enum MessagePart {
     },
 }
 
+/// A protocol of conversations that can be translated into the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConversationFormat {
+    Chat,
+    Messages,
+    Responses,
+}
+
 /// What may still be written.
 #[derive(Debug)]
 struct TextAllowance {
@@ -99,6 +107,19 @@ pub enum ResponseMessages {
         parts: &'static str,
         reason: &'static str,
     },
+}
+
+impl ConversationFormat {
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
+
+    /// The name of the protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Messages => "messages",
+            Self::Responses => "responses",
+        }
+    }
 }
 
 impl TextAllowance {

@@ -6,6 +6,7 @@ mod tests;
 
 pub(crate) use template::ErrorBodyTemplate;
 
+use super::error_class::ErrorClass;
 use super::fault::{Fault, FaultKind};
 use super::json::skim;
 use bytes::Bytes;
@@ -25,6 +26,8 @@ pub struct ErrorShape {
     pub(crate) body: fn(&Fault, &str) -> Bytes,
     /// The body of an error that the operator words; its type and code are those of the kind of fault, unless it has its own.
     pub(crate) custom_body: fn(FaultKind, &CustomError<'_>, &str) -> Bytes,
+    /// What an error of a provider is called.
+    pub(crate) words: fn(ErrorClass) -> ProviderErrorWords,
     /// The event for a fault, a request id, and the next sequence number of the stream.
     pub(crate) event: fn(&Fault, &str, u64) -> Bytes,
     /// Paths to the texts that every error of the protocol has.
@@ -34,6 +37,17 @@ pub struct ErrorShape {
     pub(crate) schema: fn() -> Value,
     /// Whether names of parameters have indexes in brackets: `messages[0].role` instead of `messages.0.role`.
     pub has_brackets: bool,
+}
+
+/// What clients of a protocol act on in an error of a provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProviderErrorWords {
+    /// The error `type`; by the status if there is none.
+    pub class: Option<&'static str>,
+    /// The error `code`; by the status if there is none.
+    pub code: Option<&'static str>,
+    /// How the message begins, where clients read it.
+    pub prefix: Option<&'static str>,
 }
 
 /// An error that the operator words.
@@ -101,6 +115,11 @@ impl ErrorShape {
             Some(template) => template.event(&self.render(fault, request_id)),
             None => (self.event)(fault, request_id, sequence),
         }
+    }
+
+    /// What clients of the protocol act on in an error of this class.
+    pub fn words(&self, class: ErrorClass) -> ProviderErrorWords {
+        (self.words)(class)
     }
 
     /// The schema of an error body for OpenAPI.

@@ -87,6 +87,12 @@ pub fn classify_event(data: &[u8]) -> ErrorClassification {
     ErrorClassifier::BUILT_IN.classify_event(data)
 }
 
+/// The first message of an error response, at most 1 KiB of it; `None` if the body has none.
+pub fn error_message(body: &[u8]) -> Option<String> {
+    let mut messages = ReceivedError::from_event(body).messages.into_iter();
+    messages.next().map(|(_, message)| message.into_owned())
+}
+
 impl ErrorClassifier {
     /// Without rows of a channel.
     pub const BUILT_IN: Self = Self {

@@ -53,6 +53,22 @@ pub fn remove_idempotency_key(headers: &mut HeaderMap) {
     }
 }
 
+/// Removes headers that belong to the protocol of one provider, from a request that is translated into another protocol.
+pub fn remove_protocol_headers(headers: &mut HeaderMap) {
+    let belongs = |name: &HeaderName| {
+        let name = name.as_str();
+        name.starts_with("anthropic-") || name.starts_with("openai-")
+    };
+    let names: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| belongs(name))
+        .cloned()
+        .collect();
+    for name in names {
+        headers.remove(name);
+    }
+}
+
 /// Whether a provider's header reaches the caller. All others are removed: they can reveal the provider's account,
 /// infrastructure and cookies. The provider's rate limit headers describe the operator's account; callers get their
 /// own.

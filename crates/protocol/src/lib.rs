@@ -21,7 +21,6 @@ pub mod images;
 pub mod json;
 pub mod mask;
 pub mod model_list;
-pub mod model_pattern;
 pub mod nearest;
 pub mod percent_encoding;
 mod protocols;

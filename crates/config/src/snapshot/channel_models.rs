@@ -6,7 +6,7 @@ use headgate_core::catalog::model::ChannelModel;
 use headgate_core::catalog::pattern_models::ChannelPattern;
 use headgate_core::catalog::price_list::PatternPricing;
 use headgate_core::pointer::child;
-use headgate_protocol::model_pattern::NameTemplate;
+use headgate_core::scalar::model_pattern::NameTemplate;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -17,9 +17,9 @@ use headgate_core::catalog::model::{
 use headgate_core::catalog::pattern_models::PatternModels;
 use headgate_core::catalog::served_names::ServedModelNames;
 use headgate_core::filter::descriptor::SchemaLookup;
+use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_core::scalar::one_or_more::OneOrMore;
 use headgate_protocol::ProtocolTable;
-use headgate_protocol::model_pattern::ModelPattern;
 use headgate_protocol::nearest::nearest;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -12,8 +12,10 @@ use super::failover::Failover;
 use foldhash::fast::RandomState;
 use headgate_core::catalog::channel::TimeoutOverrides;
 use headgate_core::filter::chain::{RequestChain, ResponseChain};
+use headgate_core::task::TaskSettings;
 use headgate_protocol::{Protocol, TaskApiFormat};
 use headgate_tracing::MessageTracePolicy;
+use headgate_translate::TranslationPolicy;
 use http::Method;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +29,27 @@ pub struct Route {
     pub timeouts: TimeoutOverrides,
     pub failover: Failover,
     pub traced_messages: MessageTracePolicy,
+    /// `None` if only channels of its own protocol serve it.
+    pub translation: Option<Arc<RouteTranslation>>,
     pub pattern: MethodPathPattern,
+}
+
+/// The translation of a route's requests.
+#[derive(Debug)]
+pub struct RouteTranslation {
+    pub policy: TranslationPolicy,
+    /// With the keys that seal thoughts.
+    pub tasks: Arc<TaskSettings>,
+}
+
+impl Route {
+    /// The protocols of channels into which requests are translated.
+    pub fn translated_protocols(&self) -> &[Protocol] {
+        match &self.translation {
+            Some(translation) => &translation.policy.protocols,
+            None => &[],
+        }
+    }
 }
 
 /// All routes of a snapshot.

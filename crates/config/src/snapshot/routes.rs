@@ -6,10 +6,11 @@ mod endpoints;
 mod fingerprint;
 mod order;
 mod patterns;
+mod translation;
 mod unused_chains;
 
 use super::failover::Failover;
-use super::router::{MethodPathPattern, Route, Router};
+use super::router::{MethodPathPattern, Route, RouteTranslation, Router};
 use super::{ProblemCollector, channels, tracing};
 use crate::hint::did_you_mean;
 use crate::routes::{ChainStepConfig, RouteConfig, StepIfExpressionConfig};
@@ -29,6 +30,7 @@ use headgate_core::pointer::child;
 use headgate_core::state::StateStore;
 use headgate_core::task::TaskSettings;
 use headgate_protocol::Protocol;
+use headgate_translate::TranslationPolicy;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -80,6 +82,7 @@ struct ChainBuildContext<'a> {
     route: &'a str,
     route_fingerprint: &'a str,
     protocol: Option<Protocol>,
+    translation: &'a TranslationPolicy,
     timeouts: TimeoutOverrides,
     patterns: &'a [MethodPathPattern],
     /// The filters of the response chain, if this is the request chain.
@@ -126,6 +129,8 @@ impl RouteBuilder<'_> {
             timeouts,
             failover,
             traced_messages,
+            translate: _,
+            on_loss: _,
         } = config;
         let protocol = self.declared.protocol(config);
         if protocol.is_none() && declared_protocol.is_some() {
@@ -133,12 +138,14 @@ impl RouteBuilder<'_> {
             return Vec::new();
         }
         let patterns = patterns(config, at, problems);
+        let translation = self.translation(config, protocol, at, problems);
         let route_fingerprint = fingerprint::for_route(config, protocol, self.declared.chains);
         let purpose = |side| ChainBuildContext {
             side,
             route: name,
             route_fingerprint: &route_fingerprint,
             protocol,
+            translation: &translation,
             timeouts: channels::timeouts(timeouts),
             patterns: &patterns,
             responding: &[],
@@ -167,7 +174,7 @@ impl RouteBuilder<'_> {
             problems,
         );
         let whole = problems.errors() == errors;
-        self.check_protocol(protocol, at, problems);
+        self.check_protocol(protocol, &translation, at, problems);
         // The order is checked only if every filter was built.
         if whole {
             let at = format!("{at}/request");
@@ -188,6 +195,12 @@ impl RouteBuilder<'_> {
         let response = ResponseChain::new(responding, request.filters());
         let name: Arc<str> = name.as_str().into();
         let traced_messages = tracing::messages(traced_messages, protocol, at, problems);
+        let built_translation = (!translation.protocols.is_empty()).then(|| {
+            Arc::new(RouteTranslation {
+                policy: translation,
+                tasks: self.tasks.clone(),
+            })
+        });
         let route = |pattern| Route {
             name: name.clone(),
             protocol,
@@ -196,31 +209,10 @@ impl RouteBuilder<'_> {
             timeouts: channels::timeouts(timeouts),
             failover: Failover::new(failover),
             traced_messages,
+            translation: built_translation.clone(),
             pattern,
         };
         patterns.into_iter().map(route).collect()
-    }
-
-    fn check_protocol(
-        &self,
-        protocol: Option<Protocol>,
-        at: &str,
-        problems: &mut ProblemCollector<'_>,
-    ) {
-        let Some(protocol) = protocol else {
-            return;
-        };
-        let mut channels = self.catalog.channels();
-        // A channel that could not be built is missing here, and so are its protocols.
-        if problems.errors() == 0
-            && !channels.any(|channel| channel.protocols.contains(&protocol.on_channels()))
-        {
-            problems.warning(
-                &format!("{at}/protocol"),
-                format!("no channel speaks {}", protocol.on_channels().name()),
-                Some("add it to the `protocols` of a channel"),
-            );
-        }
     }
 
     /// Builds the filters of a list; `trail` are the steps that lead to it.
@@ -363,6 +355,7 @@ impl RouteBuilder<'_> {
             route: purpose.route,
             route_fingerprint: purpose.route_fingerprint,
             protocol: purpose.protocol,
+            translation: purpose.translation,
             timeouts: purpose.timeouts,
             side: purpose.side,
             response_inputs: &response_inputs,

@@ -11,7 +11,7 @@ use headgate_core::catalog::caller::Callers;
 use headgate_core::catalog::channel::Channel;
 use headgate_core::filter::descriptor::{FilterDescriptor, FilterProvision};
 use headgate_core::pointer::child;
-use headgate_protocol::model_pattern::ModelPattern;
+use headgate_core::scalar::model_pattern::ModelPattern;
 use headgate_protocol::nearest::nearest;
 use headgate_protocol::{Protocol, secret_shape};
 use std::collections::{BTreeMap, HashSet};
@@ -163,6 +163,7 @@ impl ConfigLinter<'_> {
                 route
                     .protocol
                     .is_none_or(|spoken| spoken.on_channels() == *protocol)
+                    || route.translated_protocols().contains(protocol)
             })
         };
         let built = self.catalog.channel(name);

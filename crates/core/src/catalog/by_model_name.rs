@@ -1,6 +1,6 @@
 //! Values by model name, in which `*` matches any characters.
 
-use headgate_protocol::model_pattern::ModelPattern;
+use crate::scalar::model_pattern::ModelPattern;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 

@@ -3,8 +3,8 @@
 use super::limits::CallerLimits;
 use super::verified_keys::VerifiedKeys;
 use super::webhook_secret::CallerDeliverySigningKey;
+use crate::scalar::model_pattern::ModelPattern;
 use headgate_protocol::hex::{self, HexDisplay};
-use headgate_protocol::model_pattern::ModelPattern;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;

@@ -28,8 +28,8 @@ pub mod served_names;
 mod verified_keys;
 pub mod webhook_secret;
 
+use crate::scalar::model_pattern::ModelPattern;
 use channel::Channel;
-use headgate_protocol::model_pattern::ModelPattern;
 use model::Model;
 use pattern_models::PatternModels;
 use std::collections::BTreeMap;

@@ -75,6 +75,9 @@ pub struct Candidate {
     /// Whether only this channel can do all that the request needs, such as reading its content or delivering to its
     /// callback URL: it precedes all tiers while it can be used.
     pub is_preferred: bool,
+    /// Whether the request is translated into the channel's protocol: channels of the caller's own precede those of the
+    /// same tier.
+    pub is_translated: bool,
     /// The class of the endpoint that the request uses.
     pub endpoint: ProviderOperationClass,
 }
@@ -108,6 +111,7 @@ impl Candidate {
             key: None,
             is_bound: true,
             is_preferred: false,
+            is_translated: false,
             endpoint: ProviderOperationClass::default(),
         }
     }
@@ -127,8 +131,8 @@ impl Candidate {
     }
 
     /// What orders candidates: those of a lower rank are tried first.
-    pub fn rank(&self) -> (bool, u8) {
-        (!self.is_preferred, self.channel.tier)
+    pub fn rank(&self) -> (bool, u8, bool) {
+        (!self.is_preferred, self.channel.tier, self.is_translated)
     }
 
     /// The candidate, for a request to an endpoint of this class.
@@ -272,6 +276,34 @@ impl Model {
             .iter()
             .find(|(spoken, _)| *spoken == protocol)
             .map_or_else(|| Arc::from([]), |(_, candidates)| candidates.clone())
+    }
+
+    /// The candidates that serve callers of `protocol`, also those whose channel has only one of the protocols
+    /// `translated`: the request is translated into the first one that it has.
+    pub fn candidates_with_translation(
+        &self,
+        protocol: Protocol,
+        translated: &[Protocol],
+    ) -> Arc<[Candidate]> {
+        let own = self.candidates(protocol);
+        if translated.is_empty() {
+            return own;
+        }
+        let mut all = own.to_vec();
+        for protocol in translated {
+            for candidate in self.candidates(*protocol).iter() {
+                let channel = &candidate.channel.name;
+                if all.iter().all(|known| known.channel.name != *channel) {
+                    all.push(Candidate {
+                        protocol: Some(ChannelProtocol::by_translation(*protocol)),
+                        is_translated: true,
+                        ..candidate.clone()
+                    });
+                }
+            }
+        }
+        all.sort_by_key(Candidate::rank);
+        all.into()
     }
 }
 

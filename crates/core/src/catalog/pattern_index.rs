@@ -1,6 +1,6 @@
 //! Finds the longest patterns that match a name, whatever the number of patterns.
 
-use headgate_protocol::model_pattern::NameTemplate;
+use crate::scalar::model_pattern::NameTemplate;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 

@@ -6,7 +6,7 @@ use super::model::{Candidate, ChannelModel, Model, ModelProperties};
 use super::pattern_index::PatternIndex;
 use super::price_list::PatternPricing;
 use super::served_names::ServedModelNames;
-use headgate_protocol::model_pattern::{ModelPattern, NameTemplate};
+use crate::scalar::model_pattern::{ModelPattern, NameTemplate};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -15,6 +15,7 @@ use crate::task::TaskSettings;
 use headgate_expression::EvaluationPhase;
 use headgate_protocol::schema::CompiledSchema;
 use headgate_protocol::{GenerationMedium, Protocol, TaskApiFormat};
+use headgate_translate::TranslationPolicy;
 use http::Method;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -152,6 +153,8 @@ pub struct BuildContext<'a> {
     pub route_fingerprint: &'a str,
     /// Its protocol.
     pub protocol: Option<Protocol>,
+    /// What it translates.
+    pub translation: &'a TranslationPolicy,
     /// Its timeouts, which precede those of channels.
     pub timeouts: TimeoutOverrides,
     pub side: ChainSide,

@@ -1,11 +1,15 @@
-//! What a response leads to: it is kept, or given up for another channel.
+//! What a response leads to: it is kept, or given up for another channel; and what its provider did.
 
 use super::reply_plan::ReplyPlan;
 use super::retry_policy::NextAttempt;
+use super::translation::ResponseTranslation;
+use crate::upstream::client::SendProgress;
 use crate::upstream::response::UpstreamResponse;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::{AttemptOutcome, FailureReason};
+use headgate_core::filter::stream_info::UpstreamProcessing;
 use headgate_protocol::fault::Fault;
+use http::StatusCode;
 
 /// A response, with the lease of the channel that sent it.
 pub(super) struct LeasedResponse {
@@ -15,6 +19,8 @@ pub(super) struct LeasedResponse {
     pub plan: ReplyPlan,
     /// Why the response counts against the channel's health.
     pub reason: Option<FailureReason>,
+    /// How it becomes the caller's; `None` if it is that already.
+    pub translation: Option<Box<ResponseTranslation>>,
 }
 
 /// Result of one attempt.
@@ -41,6 +47,7 @@ impl AttemptVerdict {
             lease,
             plan: ReplyPlan::Response,
             reason: None,
+            translation: None,
         }))
     }
 
@@ -57,10 +64,23 @@ impl AttemptVerdict {
             lease,
             plan,
             reason: outcome.conclusive_reason(),
+            translation: None,
         });
         match next {
             NextAttempt::Candidate => Self::Next(FallbackReply::Responded(kept)),
             NextAttempt::FreshConnection | NextAttempt::Stop => Self::Keep(kept),
+        }
+    }
+}
+
+impl AttemptVerdict {
+    /// Sets how the response becomes the caller's.
+    pub(super) fn set_translation(&mut self, translation: Option<Box<ResponseTranslation>>) {
+        match self {
+            Self::Keep(kept) | Self::Next(FallbackReply::Responded(kept)) => {
+                kept.translation = translation;
+            }
+            Self::Next(FallbackReply::Failed { .. }) | Self::Stop(_) => {}
         }
     }
 }
@@ -71,5 +91,22 @@ impl FallbackReply {
             Self::Failed { reason, .. } => Some(*reason),
             Self::Responded(kept) => kept.reason,
         }
+    }
+}
+
+/// What a provider did with a request to which it did not respond.
+pub(super) fn upstream_processing(progress: SendProgress) -> UpstreamProcessing {
+    match progress {
+        SendProgress::Unsent => UpstreamProcessing::Unsent,
+        SendProgress::Sent => UpstreamProcessing::Unknown,
+    }
+}
+
+/// What a provider did with a request, by the status of its response.
+pub(super) fn processing_by(status: StatusCode) -> UpstreamProcessing {
+    match (status.is_success(), status.is_client_error()) {
+        (true, _) => UpstreamProcessing::Accepted,
+        (_, true) => UpstreamProcessing::Refused,
+        _ => UpstreamProcessing::Unknown,
     }
 }

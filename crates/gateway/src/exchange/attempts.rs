@@ -2,12 +2,14 @@
 //!
 //! An attempt does not watch the caller: the whole loop is raced once against the caller's disconnect.
 
-use super::attempt_verdict::{AttemptVerdict, FallbackReply, LeasedResponse};
+use super::attempt_verdict::{AttemptVerdict, FallbackReply, LeasedResponse, upstream_processing};
 use super::load_balancing::load_balancing;
 use super::model_queue::ModelQueue;
+use super::no_channel::no_channel;
 use super::prepare::prepare;
 use super::record::ExchangeRecord;
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryPolicy};
+use super::translation::{ResponseTranslation, is_refused};
 use super::{Exchange, capture};
 use crate::Gateway;
 use crate::deadline::in_time;
@@ -22,7 +24,6 @@ use headgate_channel::clock::MonotonicTime;
 use headgate_channel::lease::ChannelLease;
 use headgate_channel::outcome::{AttemptOutcome, HealthScope};
 use headgate_channel::retry_budget::RetryPermit;
-use headgate_channel::unusable::NoUsableChannel;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
@@ -31,9 +32,9 @@ use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::stream_info::UpstreamProcessing;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::error_class::ErrorClass;
-use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::fault::Fault;
 use headgate_protocol::upstream_request_id;
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,6 +73,8 @@ pub(super) struct AttemptLoop<'e> {
     pub(super) cause: Option<FallbackCause>,
     /// Models that stand in; `None` before the first one is needed.
     pub(super) models: Option<Box<ModelQueue>>,
+    /// How the response of the current attempt becomes the caller's; `None` if it is that already.
+    translation: Option<Box<ResponseTranslation>>,
 }
 
 impl Exchange<'_> {
@@ -108,6 +111,7 @@ impl Exchange<'_> {
             class,
             cause: None,
             models: None,
+            translation: None,
         };
         let raced = match self.upload.take() {
             None => self.downstream.race(pin!(attempts.run())).await,
@@ -208,6 +212,11 @@ impl AttemptLoop<'_> {
             let chosen =
                 (gateway.channels).choose_balanced(&self.balancing, candidates, tried, now);
             let none = match chosen {
+                // What an earlier channel replied tells the caller more than that this one cannot take the request.
+                Ok(lease) if has_last && is_refused(self.route, self.request, &lease.candidate) => {
+                    self.tried.push(lease.candidate.channel.name.clone());
+                    continue;
+                }
                 Ok(lease) => return Ok(Some(lease)),
                 Err(_) if has_last => return Ok(None),
                 Err(none) => none,
@@ -271,7 +280,7 @@ impl AttemptLoop<'_> {
             self.request.response_headers.push((ATTEMPTS, attempts));
         }
         let channel = lease.candidate.channel.clone();
-        let attempted = match self.send(&lease).await {
+        let mut attempted = match self.send(&lease).await {
             Ok(response) => {
                 capture::upstream_response(&self.wait_times, &lease, &response);
                 self.trace_response(&response);
@@ -287,6 +296,7 @@ impl AttemptLoop<'_> {
                 self.record_failed_attempt(error, &mut lease)
             }
         };
+        attempted.set_translation(self.translation.take());
         self.end_trace(&attempted);
         if let AttemptVerdict::Next(last) = &attempted {
             // A channel with several credentials is tried again: by now the refused credential is in cool-down.
@@ -312,7 +322,9 @@ impl AttemptLoop<'_> {
             target.credential,
             self.record.trace.as_deref(),
         );
-        let mut prepared = prepared.await.map_err(SendError::unsent)?;
+        let prepared = prepared.await.map_err(SendError::unsent)?;
+        self.translation = prepared.translation;
+        let mut prepared = prepared.request;
         let after_stale = self.policy.decision(AttemptFailureClass::StaleConnection);
         prepared.may_repeat = after_stale.next == NextAttempt::FreshConnection;
         if !prepared.may_repeat {
@@ -369,32 +381,4 @@ pub(super) fn for_endpoint(
             candidates.map(|one| one.with_endpoint(class)).collect()
         }
     }
-}
-
-/// What a provider did with a request to which it did not respond.
-fn upstream_processing(progress: SendProgress) -> UpstreamProcessing {
-    match progress {
-        SendProgress::Unsent => UpstreamProcessing::Unsent,
-        SendProgress::Sent => UpstreamProcessing::Unknown,
-    }
-}
-
-/// What a provider did with a request, by the status of its response.
-pub(super) fn processing_by(status: StatusCode) -> UpstreamProcessing {
-    match (status.is_success(), status.is_client_error()) {
-        (true, _) => UpstreamProcessing::Accepted,
-        (_, true) => UpstreamProcessing::Refused,
-        _ => UpstreamProcessing::Unknown,
-    }
-}
-
-/// The operator's log has the reason for each channel; callers get `retry-after`.
-pub(crate) fn no_channel(none: &NoUsableChannel) -> Fault {
-    let mut fault = Fault::new(
-        FaultKind::NoChannel,
-        "no channel is available for this request; try again later",
-    )
-    .detail(none.to_string());
-    fault.retry_after = none.retry_after();
-    fault
 }

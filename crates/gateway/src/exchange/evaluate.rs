@@ -4,8 +4,8 @@
 //! often send an error right after them. While another channel is left, these events are held back for a bounded time
 //! and size, so that such an error leads to a failover.
 
-use super::attempt_verdict::AttemptVerdict;
-use super::attempts::{AttemptLoop, processing_by};
+use super::attempt_verdict::{AttemptVerdict, processing_by};
+use super::attempts::AttemptLoop;
 use super::examine_body::{BodyExaminationResult, protocol_to_examine};
 use super::first_events::FirstEventsResult;
 use super::reply_plan::{ErrorReplyBody, ReplyPlan};

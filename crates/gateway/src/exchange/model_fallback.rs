@@ -153,7 +153,8 @@ impl AttemptLoop<'_> {
         if self.is_too_long_for(&model) {
             return None;
         }
-        let candidates = model.candidates(self.request.protocol?);
+        let translated = self.route.translated_protocols();
+        let candidates = model.candidates_with_translation(self.request.protocol?, translated);
         let destination = RequestDestination {
             model: Some(model.clone()),
             candidates,

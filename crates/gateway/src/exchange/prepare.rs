@@ -1,5 +1,6 @@
 //! Builds the upstream request of one attempt from the caller's original bytes.
 
+use super::translation::{ResponseTranslation, replace_protocol_headers, translate};
 use crate::head::check_upstream_path;
 use crate::upstream::ChannelWithCredential;
 use crate::upstream::provider_target::{below_base_url, check_model_in_path};
@@ -20,17 +21,24 @@ use headgate_tracing::ExchangeTrace;
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::borrow::Cow;
 
+/// The upstream request of an attempt.
+pub(crate) struct PreparedAttempt {
+    pub request: PreparedRequest,
+    /// How the response becomes the caller's; `None` if both sides speak one protocol.
+    pub translation: Option<Box<ResponseTranslation>>,
+}
+
 /// Builds the request for `candidate`, as a part of `trace`.
 ///
 /// # Errors
-/// A filter rejected the request.
+/// A filter rejected the request, or it cannot be translated.
 pub(crate) async fn prepare(
     route: &Route,
     request: &RequestView,
     candidate: &Candidate,
     credential: Option<&Credential>,
     trace: Option<&ExchangeTrace>,
-) -> Result<PreparedRequest, Fault> {
+) -> Result<PreparedAttempt, Fault> {
     let target = ChannelWithCredential {
         channel: &candidate.channel,
         credential,
@@ -75,6 +83,8 @@ pub(crate) async fn prepare(
     let method = request_override
         .method
         .unwrap_or_else(|| request.method.clone());
+    let mut translation = None;
+    let mut translated_path = None;
     let body = match request_override.body {
         Some(body) => {
             let mut body = with_members(body, &body_members)?;
@@ -87,21 +97,44 @@ pub(crate) async fn prepare(
             if let Some(document) = request.body.document() {
                 insert_members(&mut edits, document, &body_members);
             }
-            caller_body(&request.body, &edits, &method)
+            match candidate.is_translated {
+                false => caller_body(&request.body, &edits, &method),
+                true => {
+                    let body = edited_bytes(&request.body, &edits);
+                    let translated =
+                        translate(request, candidate, route.translation.as_deref(), body)?;
+                    if let Some(channel) = candidate.protocol {
+                        replace_protocol_headers(&mut headers, channel);
+                    }
+                    translated_path = Some(translated.path);
+                    translation = Some(translated.translation);
+                    PreparedBody::Whole(BodySegments::from(translated.body))
+                }
+            }
         }
     };
     let channel = target.channel;
-    let path = match request_override.path {
-        Some(path) => path.into(),
-        None => caller_path(request)?,
+    let path = match (request_override.path, translated_path) {
+        (Some(path), _) => path.into(),
+        (None, Some(path)) => path.into(),
+        (None, None) => caller_path(request)?,
     };
     let path = with_query_members(path, &query_members);
     let path = below_base_url(candidate, &path)?;
     let prepared = PreparedRequest::new(target, Some(&request.id), method, path, headers, body)?;
-    Ok(PreparedRequest {
-        timeouts: route.timeouts.over(channel.timeouts),
-        ..prepared
+    Ok(PreparedAttempt {
+        request: PreparedRequest {
+            timeouts: route.timeouts.over(channel.timeouts),
+            ..prepared
+        },
+        translation,
     })
+}
+
+/// The bytes of the caller's body with the edits applied; none if there is no body.
+fn edited_bytes(body: &RequestBody, edits: &JsonEdits) -> Bytes {
+    body.bytes()
+        .map_or_else(Bytes::new, |bytes| edits.apply(bytes).to_bytes())
 }
 
 /// The caller's body with the edits applied.

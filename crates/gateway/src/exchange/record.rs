@@ -2,6 +2,7 @@
 
 use super::settled_batches::{count_batches, settled_batches};
 use super::tracing_record::FinishedExchangeView;
+use super::translation::TranslationSummary;
 use crate::Gateway;
 use crate::downstream::DownstreamSession;
 use headgate_channel::clock::MonotonicTime;
@@ -208,6 +209,10 @@ impl ExchangeRecord {
                 .state
                 .get::<ModelFallback>()
                 .map(ModelFallback::names),
+            translation: request
+                .state
+                .get::<TranslationSummary>()
+                .map(TranslationSummary::text),
             callouts: request.info.callouts,
             trace,
             fault: self.fault.as_ref(),

@@ -40,6 +40,7 @@ impl Exchange<'_> {
         mut response: UpstreamResponse,
         lease: &ChannelLease,
         plan: ReplyPlan,
+        transcoder: ResponseTranscoder,
     ) -> Result<(), Fault> {
         let candidate = &lease.candidate;
         let mut headers = header_policy::response_headers_for_caller(
@@ -54,8 +55,7 @@ impl Exchange<'_> {
             response.headers(),
             &candidate.channel.secrets,
         );
-        let mut transcoder = ResponseTranscoder::between(candidate.protocol, self.request.protocol);
-        let kind = transcoder.body_kind(response.kind());
+        let kind = response.kind();
         if kind != response.declared_kind {
             relabel(&mut headers, kind);
         }
@@ -86,13 +86,15 @@ impl Exchange<'_> {
         // A filter may have changed it. What the response means for retries and health is decided by the provider's.
         self.record.status = Some(view.status);
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
+        transcoder.describe(&mut headers, &mut self.request);
         let relayed = match plan {
             ReplyPlan::Response | ReplyPlan::FailedStream => {
                 self.relay_good(&mut response, headers, kind, candidate, transcoder)
                     .await
             }
             ReplyPlan::ProviderError(mut error) => {
-                error.convert(&mut transcoder);
+                self.record.status = Some(transcoder.error_status(self.caller_status(&response)));
+                error.convert(&transcoder, response.status, &self.request.id);
                 self.relay_error(&response, headers, kind, candidate, *error)
                     .await
             }
@@ -251,7 +253,11 @@ impl Exchange<'_> {
             return self.forward_body(response, |_| {}).await;
         }
         self.check_late(response, &provider_body, candidate)?;
-        let mut body = transcoder.body(provider_body.clone());
+        let body = transcoder.body(provider_body.clone()).map_err(|fault| {
+            let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
+            decision.fault(fault)
+        });
+        let mut body = body?;
         let mut view = ResponseView {
             status: self.caller_status(response),
             request: &mut self.request,

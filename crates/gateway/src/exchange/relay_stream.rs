@@ -79,9 +79,13 @@ impl Exchange<'_> {
                     }
                     if rewritten {
                         stream.decoder.push(&chunk);
-                        match self.rewritten_events(&mut stream, candidate).await {
-                            Ok(events) => self.downstream.write(events, false).await?,
-                            Err(fault) => return self.break_off(fault, &stream, None, true).await,
+                        let mut events = Vec::new();
+                        let rewritten = self.rewrite_events(&mut stream, candidate, &mut events);
+                        let rewritten = rewritten.await;
+                        // Also those before one at which the stream ends.
+                        self.downstream.write(joined(events), false).await?;
+                        if let Err(fault) = rewritten {
+                            return self.break_off(fault, &stream, None, true).await;
                         }
                     } else {
                         self.downstream.write(chunk.clone(), false).await?;
@@ -112,10 +116,17 @@ impl Exchange<'_> {
                     info.is_stream_whole = info.stream_error.is_none();
                     info.ends_in_partial_event = partial.is_some();
                     let rest = match partial {
-                        Some(partial) if rewritten => partial.raw,
-                        _ => Bytes::new(),
+                        Some(partial) if rewritten => {
+                            self.last_events(&mut stream, Some(partial), candidate)
+                                .await
+                        }
+                        None if rewritten => self.last_events(&mut stream, None, candidate).await,
+                        Some(_) | None => Ok(Bytes::new()),
                     };
-                    return self.end_stream(&stream, rest, candidate).await;
+                    return match rest {
+                        Ok(rest) => self.end_stream(&stream, rest, candidate).await,
+                        Err(fault) => self.break_off(fault, &stream, None, true).await,
+                    };
                 }
                 // The stream is complete: providers, and proxies in front of them, may close the connection as they
                 // like.
@@ -205,7 +216,7 @@ impl Exchange<'_> {
         while let Some(received) = stream.decoder.next() {
             self.observe_received(stream, &received, candidate);
             if is_filtered {
-                for event in stream.transcoder.events(&received) {
+                for event in stream.transcoder.events(&received)? {
                     self.filtered_event(event, candidate).await?;
                 }
             }
@@ -213,17 +224,44 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    async fn rewritten_events(
+    /// Adds what the caller gets for the events that have arrived.
+    ///
+    /// # Errors
+    /// A filter ends the stream, or an event cannot be converted. Events before it were added.
+    async fn rewrite_events(
         &mut self,
         stream: &mut RelayedStream,
         candidate: &Candidate,
-    ) -> Result<Bytes, Fault> {
-        let mut out: Vec<Bytes> = Vec::new();
+        out: &mut Vec<Bytes>,
+    ) -> Result<(), Fault> {
         while let Some(received) = stream.decoder.next() {
             self.observe_received(stream, &received, candidate);
-            for event in stream.transcoder.events(&received) {
+            for event in stream.transcoder.events(&received)? {
                 out.extend(self.filtered_event(event, candidate).await?);
             }
+        }
+        Ok(())
+    }
+
+    /// What a stream ends with that is whole for its provider: an event without its blank line, as it is unless it is
+    /// translated, and what the translation adds.
+    async fn last_events(
+        &mut self,
+        stream: &mut RelayedStream,
+        partial: Option<SseEvent>,
+        candidate: &Candidate,
+    ) -> Result<Bytes, Fault> {
+        if stream.transcoder.passes_bytes() {
+            return Ok(partial.map_or_else(Bytes::new, |partial| partial.raw));
+        }
+        let mut out: Vec<Bytes> = Vec::new();
+        if let Some(partial) = partial {
+            for event in stream.transcoder.events(&partial)? {
+                out.extend(self.filtered_event(event, candidate).await?);
+            }
+        }
+        for event in stream.transcoder.last_events()? {
+            out.extend(self.filtered_event(event, candidate).await?);
         }
         Ok(joined(out))
     }

@@ -85,10 +85,15 @@ impl ReplyPlan {
 }
 
 impl ProviderErrorReply {
-    /// Converts the provider's body for the caller.
-    pub(super) fn convert(&mut self, transcoder: &mut ResponseTranscoder) {
+    /// Converts the provider's body, of a response with this status, for the caller.
+    pub(super) fn convert(
+        &mut self,
+        transcoder: &ResponseTranscoder,
+        status: StatusCode,
+        request_id: &str,
+    ) {
         if let ErrorReplyBody::Provider(body) = &mut self.body {
-            *body = transcoder.body(std::mem::take(body));
+            *body = transcoder.error_body(status, std::mem::take(body), request_id);
         }
     }
 }

@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::upstream::client::SendProgress;
+use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::error_class::{ErrorClass, ErrorEvidence};
@@ -283,6 +284,12 @@ const TIMED_OUT: &str = "the provider did not respond in time and may still proc
 const PAID_FAILURE: &str = "the provider returned an error and may have processed and billed this request; check by its request id before you send it again";
 
 impl RetrySafety {
+    /// The retry safety of a request to these channels. A translated request is never stored, and runs in no background.
+    pub fn for_candidates(request: &RequestView, candidates: &[Candidate]) -> Self {
+        let own = candidates.iter().filter(|one| !one.is_translated);
+        Self::for_request(request, own.map(|one| one.protocol))
+    }
+
     /// The retry safety of a request to channels of these protocols: the highest of all.
     pub fn for_request(
         request: &RequestView,

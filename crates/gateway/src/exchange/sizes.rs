@@ -5,6 +5,7 @@
 use super::Exchange;
 use super::attempts::AttemptLoop;
 use super::reply_plan::ReplyPlan;
+use super::response_transcoder::ResponseTranscoder;
 use crate::upstream::response::UpstreamResponse;
 use headgate_channel::lease::ChannelLease;
 use std::sync::Arc;
@@ -46,7 +47,12 @@ fn exchange_futures_stay_within_their_size_limits() {
         (
             "relay",
             future_bytes(|(exchange, response, lease): Relayed| {
-                exchange.relay(response, lease, ReplyPlan::Response)
+                exchange.relay(
+                    response,
+                    lease,
+                    ReplyPlan::Response,
+                    ResponseTranscoder::Identity,
+                )
             }),
             3_220,
         ),

@@ -28,7 +28,7 @@ pub use error::{ExpectedToken, JsonError, JsonErrorKind};
 pub use node::{ArrayElements, DocumentNode, ObjectMembers, ValueKind};
 pub use text::quoted;
 
-pub(crate) use undecoded_string::UndecodedString;
+pub use undecoded_string::UndecodedString;
 
 use std::fmt;
 

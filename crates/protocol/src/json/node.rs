@@ -198,7 +198,7 @@ impl<'a> DocumentNode<'a> {
 
     /// The text of a string as written; `None` for other values.
     #[inline]
-    pub(crate) fn raw_text(self) -> Option<UndecodedString<'a>> {
+    pub fn raw_text(self) -> Option<UndecodedString<'a>> {
         UndecodedString::from_entry(self.entry(), &self.document.body)
     }
 
@@ -333,7 +333,7 @@ struct ContainerChildren<'a> {
 impl<'a> ObjectMembers<'a> {
     /// The next member, with its key as written.
     #[inline]
-    pub(crate) fn next_raw(&mut self) -> Option<(UndecodedString<'a>, DocumentNode<'a>)> {
+    pub fn next_raw(&mut self) -> Option<(UndecodedString<'a>, DocumentNode<'a>)> {
         let (key, value) = self.step()?;
         let key = UndecodedString::from_entry(key, &value.document.body);
         Some((key.expect("a key stands before a member's value"), value))

@@ -7,7 +7,7 @@ use super::text;
 
 /// The text of a string or key as it is written, between its quotes.
 #[derive(Clone, Copy)]
-pub(crate) struct UndecodedString<'a> {
+pub struct UndecodedString<'a> {
     pub bytes: &'a [u8],
     spelling: StringFlags,
 }

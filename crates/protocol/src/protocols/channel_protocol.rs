@@ -17,6 +17,11 @@ impl ChannelProtocol {
         Self(caller.on_channels())
     }
 
+    /// That of channels which serve a caller of another protocol by translation.
+    pub fn by_translation(channel: Protocol) -> Self {
+        Self(channel)
+    }
+
     /// What a success has.
     pub fn success(self) -> &'static SuccessShape {
         &self.descriptor().success

@@ -12,7 +12,8 @@ use super::descriptor::{
     ProtocolHeaders, ProviderResponseStorage,
 };
 use crate::conversation::{
-    ConversationShape, ResponseMessages, StreamMessageCollector, StreamedPartKind, number, text,
+    ConversationFormat, ConversationShape, ResponseMessages, StreamMessageCollector,
+    StreamedPartKind, number, text,
 };
 use crate::ids::{IdEvent, IdObjectForm};
 use crate::json::edit::JsonEdits;
@@ -88,6 +89,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         form: IdObjectForm::ChatCompletionId,
     }],
     sealed_content: None,
+    translation: Some(ConversationFormat::Chat),
     conversation: Some(ConversationShape {
         tools: "tools",
         instructions: None,

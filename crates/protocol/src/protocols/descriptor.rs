@@ -2,7 +2,7 @@
 
 use super::Protocol;
 use crate::batch::BatchFormat;
-use crate::conversation::ConversationShape;
+use crate::conversation::{ConversationFormat, ConversationShape};
 use crate::error_body::ErrorShape;
 use crate::fault::Fault;
 use crate::form::{MultipartForm, describe_fields};
@@ -54,6 +54,8 @@ pub struct ProtocolDescriptor {
     pub sealed_content: Option<SealedContentPlaces>,
     /// `None` if requests and responses have no messages.
     pub conversation: Option<ConversationShape>,
+    /// What requests and responses are translated from and to; `None` if they cannot be translated.
+    pub translation: Option<ConversationFormat>,
     pub texts: TextPlaces,
     /// Replaces spellings that only some providers accept.
     pub normalise: fn(&JsonDocument, &mut JsonEdits),

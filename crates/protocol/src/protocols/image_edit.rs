@@ -54,6 +54,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     id_events: &[],
     sealed_content: None,
     conversation: None,
+    translation: None,
     texts: TextPlaces::PLAIN,
     normalise: no_older_spellings,
     batch: None,

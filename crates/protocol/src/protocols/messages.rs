@@ -8,7 +8,8 @@ use super::descriptor::{
     ProtocolHeaders, ProviderResponseStorage,
 };
 use crate::conversation::{
-    ConversationShape, ResponseMessages, StreamMessageCollector, StreamedPartKind, number, text,
+    ConversationFormat, ConversationShape, ResponseMessages, StreamMessageCollector,
+    StreamedPartKind, number, text,
 };
 use crate::ids::{IdEvent, IdObjectForm};
 use crate::json::edit::JsonEdits;
@@ -100,6 +101,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         members: &[("thinking", "signature"), ("redacted_thinking", "data")],
         has_signature_events: true,
     }),
+    translation: Some(ConversationFormat::Messages),
     conversation: Some(ConversationShape {
         tools: "tools",
         instructions: Some("system"),

@@ -7,7 +7,7 @@ use super::descriptor::{
     DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
     ProtocolHeaders, ProviderResponseStorage,
 };
-use crate::conversation::{ConversationShape, ResponseMessages};
+use crate::conversation::{ConversationFormat, ConversationShape, ResponseMessages};
 use crate::error_body::{ErrorShape, error_json};
 use crate::fault::Fault;
 use crate::response_text::TextPlaces;
@@ -84,6 +84,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         members: &[("", "encrypted_content")],
         has_signature_events: false,
     }),
+    translation: Some(ConversationFormat::Responses),
     conversation: Some(ConversationShape {
         tools: "tools",
         instructions: Some("instructions"),

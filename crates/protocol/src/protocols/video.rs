@@ -58,6 +58,7 @@ pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     id_events: &[],
     sealed_content: None,
     conversation: None,
+    translation: None,
     texts: TextPlaces::PLAIN,
     normalise: no_older_spellings,
     batch: None,

@@ -43,6 +43,11 @@ pub fn encode_event(name: Option<&str>, data: &[u8]) -> Bytes {
 }
 
 impl SseEvent {
+    /// An event that the gateway writes, as [`encode_event`] does.
+    pub fn encoded(name: Option<&str>, data: &[u8]) -> Self {
+        Self::parse(encode_event(name, data), false)
+    }
+
     /// The value of the last `event` line; `None` if there is none or it is empty.
     pub fn name(&self) -> Option<&[u8]> {
         self.name.clone().map(|name| &self.raw[name])

@@ -50,7 +50,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// What a minute, a day and a month should have, written down without any forgetting.
 #[derive(Default)]
-struct Ledger {
+struct ReconciliationLedger {
     /// Counts of the minute: the second that each is in.
     counts: Vec<(u64, u64)>,
     /// The last count of each second.
@@ -66,7 +66,7 @@ struct UnsettledRequest {
     charge: usize,
 }
 
-impl Ledger {
+impl ReconciliationLedger {
     fn count(&mut self, now: u64, tokens: u64) -> usize {
         self.lasts.insert(now / 1000, now);
         self.counts.push((now / 1000, tokens));
@@ -109,7 +109,7 @@ fn token_limits() -> Vec<AdmissionLimit> {
 /// Plays steps against a store whose clocks a test sets, and compares it with a ledger after each.
 fn play(store: &dyn StateStore, clocks: &TestClock, steps: &[Step]) -> Result<(), TestCaseError> {
     let limits = token_limits();
-    let mut ledger = Ledger::default();
+    let mut ledger = ReconciliationLedger::default();
     let mut open: Vec<UnsettledRequest> = Vec::new();
     let mut now = 5_000;
     let admit = |tokens| match store.admit(&AdmissionRequest {

@@ -17,8 +17,13 @@ pub(super) fn for_route(
         name,
         request,
         response,
+        translate,
+        on_loss,
         ..
     } = route;
-    let written = format!("{name:?} {protocol:?} {request:?} {response:?} {chains:?}");
+    let mut written = format!("{name:?} {protocol:?} {request:?} {response:?} {chains:?}");
+    if !translate.is_empty() {
+        written += &format!(" {translate:?} {on_loss:?}");
+    }
     HexDisplay(&Sha256::digest(written)).to_string()
 }

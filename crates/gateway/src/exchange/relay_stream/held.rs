@@ -113,8 +113,14 @@ impl Exchange<'_> {
         let is_whole = stream.is_whole(partial.as_ref());
         // Some clients read a last event without its blank line.
         if let Some(partial) = partial.as_ref().filter(|_| is_whole) {
-            self.hold_event(partial, partial.raw.clone(), &mut held)
-                .await?;
+            for event in stream.transcoder.events(partial)? {
+                self.hold_event(event, event.raw.clone(), &mut held).await?;
+            }
+        }
+        if is_whole {
+            for event in stream.transcoder.last_events()? {
+                self.hold_event(event, event.raw.clone(), &mut held).await?;
+            }
         }
         if is_whole {
             self.hold_added(&mut held, candidate).await?;
@@ -140,7 +146,14 @@ impl Exchange<'_> {
         let mut passing: Vec<Bytes> = Vec::new();
         while let Some(received) = stream.decoder.next() {
             self.observe_received(stream, &received, candidate);
-            for event in stream.transcoder.events(&received) {
+            let events = match stream.transcoder.events(&received) {
+                Ok(events) => events,
+                Err(fault) => {
+                    self.pass(&mut passing).await?;
+                    return Err(self.refused(fault, held).await);
+                }
+            };
+            for event in events {
                 let sent = match self.filtered_event(event, candidate).await {
                     Ok(Some(sent)) => sent,
                     Ok(None) => continue,

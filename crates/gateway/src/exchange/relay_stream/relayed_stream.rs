@@ -62,15 +62,17 @@ impl RelayedStream {
 
     /// How many events the caller's stream has after this number of the provider's.
     pub(super) fn events_for_caller(&self, received: u64) -> u64 {
-        match self.transcoder {
-            ResponseTranscoder::Identity => received,
-        }
+        let translated = self.transcoder.progress();
+        translated.map_or(received, |(_, events)| events)
     }
 
     /// How far the stream has come in the caller's protocol.
     fn progress_for_caller(&self) -> Option<&StreamProgress> {
-        match self.transcoder {
-            ResponseTranscoder::Identity => self.progress.as_ref(),
+        match (&self.transcoder, self.transcoder.progress()) {
+            (ResponseTranscoder::Identity, _) => self.progress.as_ref(),
+            (ResponseTranscoder::Translated(_), translated) => {
+                translated.map(|(progress, _)| progress)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The error format of chat, which the responses, image and video protocols share.
 
-use crate::error_body::{CustomError, ErrorShape, error_json};
+use crate::error_body::{CustomError, ErrorShape, ProviderErrorWords, error_json};
+use crate::error_class::ErrorClass;
 use crate::fault::{Fault, FaultKind, ServiceDenialStatus};
 use crate::sse;
 use bytes::Bytes;
@@ -14,6 +15,7 @@ pub(in crate::protocols) const ERRORS: ErrorShape = ErrorShape {
     class: error_type,
     body: |fault, _| error_json(&ChatErrorBody::new(fault)),
     custom_body,
+    words: provider_error_words,
     event: |fault, _, _| sse::encode_event(None, &error_json(&ChatErrorBody::new(fault))),
     required_texts: &[&["error", "message"]],
     schema_name: "Error",
@@ -57,6 +59,27 @@ fn custom_body(kind: FaultKind, error: &CustomError<'_>, _request_id: &str) -> B
             code: error.code.unwrap_or_else(|| kind.code()),
         },
     })
+}
+
+/// The types and codes by which clients know what happened: agents shorten the conversation at
+/// `context_length_exceeded`.
+pub(in crate::protocols) fn provider_error_words(class: ErrorClass) -> ProviderErrorWords {
+    let words = |class, code| ProviderErrorWords {
+        class: Some(class),
+        code: Some(code),
+        prefix: None,
+    };
+    match class {
+        ErrorClass::ContextTooLong => words("invalid_request_error", "context_length_exceeded"),
+        ErrorClass::ContentPolicy => words("invalid_request_error", "content_policy_violation"),
+        ErrorClass::RateLimited => words("requests", "rate_limit_exceeded"),
+        ErrorClass::Overloaded => words("server_error", "server_is_overloaded"),
+        ErrorClass::ModelNotFound => words("invalid_request_error", "model_not_found"),
+        ErrorClass::InvalidRequest => words("invalid_request_error", "invalid_request"),
+        ErrorClass::ServerError | ErrorClass::RefusedCredential | ErrorClass::RefusedAccount => {
+            words("server_error", "upstream_error")
+        }
+    }
 }
 
 /// The error `type`.

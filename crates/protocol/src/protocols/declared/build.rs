@@ -46,6 +46,7 @@ const PLAIN: ProtocolDescriptor = ProtocolDescriptor {
     id_events: &[],
     sealed_content: None,
     conversation: None,
+    translation: None,
     texts: TextPlaces::PLAIN,
     normalise: no_older_spellings,
     batch: None,
@@ -135,6 +136,7 @@ impl<'c> DescriptorBuilder<'c> {
                 None => base.models,
             },
             conversation: base.conversation.filter(|_| costs_tokens),
+            translation: None,
             batch: config.batch.map(batch_format),
             traces: GenAiTraceNames {
                 operation: match &config.operation {

@@ -1,6 +1,7 @@
 //! Errors of the messages protocol, which have the request id in the body and no codes.
 
-use crate::error_body::{CustomError, ErrorShape, error_json};
+use crate::error_body::{CustomError, ErrorShape, ProviderErrorWords, error_json};
+use crate::error_class::ErrorClass;
 use crate::fault::{FaultKind, ServiceDenialStatus};
 use crate::sse;
 use bytes::Bytes;
@@ -14,6 +15,7 @@ pub(super) const ERRORS: ErrorShape = ErrorShape {
     class: error_type,
     body: |fault, request_id| error_body(fault.kind, &fault.into(), request_id),
     custom_body: error_body,
+    words: provider_error_words,
     event: |fault, request_id, _| {
         let body = error_body(fault.kind, &fault.into(), request_id);
         sse::encode_event(Some("error"), &body)
@@ -48,6 +50,28 @@ fn error_body(kind: FaultKind, error: &CustomError<'_>, request_id: &str) -> Byt
         },
         request_id,
     })
+}
+
+/// The words by which Claude Code and the SDKs know what happened: a prompt that is too long has no code, but a message
+/// that begins so.
+fn provider_error_words(class: ErrorClass) -> ProviderErrorWords {
+    let by_type = |class| ProviderErrorWords {
+        class: Some(class),
+        ..ProviderErrorWords::default()
+    };
+    match class {
+        ErrorClass::ContextTooLong => ProviderErrorWords {
+            prefix: Some("prompt is too long"),
+            ..by_type("invalid_request_error")
+        },
+        ErrorClass::ContentPolicy | ErrorClass::InvalidRequest => by_type("invalid_request_error"),
+        ErrorClass::RateLimited => by_type("rate_limit_error"),
+        ErrorClass::Overloaded => by_type("overloaded_error"),
+        ErrorClass::ModelNotFound => by_type("not_found_error"),
+        ErrorClass::ServerError | ErrorClass::RefusedCredential | ErrorClass::RefusedAccount => {
+            by_type("api_error")
+        }
+    }
 }
 
 /// The error `type`.

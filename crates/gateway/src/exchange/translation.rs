@@ -1,0 +1,163 @@
+//! Translates the request of an attempt into the protocol of its channel.
+
+use super::thinking_sealer::TaskKeySealer;
+use bytes::Bytes;
+use headgate_config::snapshot::router::{Route, RouteTranslation};
+use headgate_core::catalog::model::Candidate;
+use headgate_core::filter::view::RequestView;
+use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::json::{JsonDocument, JsonLimits, quoted};
+use headgate_protocol::{ChannelProtocol, Protocol, header_policy};
+use headgate_translate::{
+    ChannelSettings, Ledger, LedgerEntry, ModelFeatures, ProtocolPair, ResponseContext,
+    TranslatedRequest, translate_request,
+};
+use http::{HeaderMap, HeaderValue};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Output tokens of a request without a limit, for providers that demand one.
+const MAX_OUTPUT_TOKENS: u64 = 8192;
+
+/// How the response to a translated request becomes one of the caller's protocol.
+#[derive(Debug)]
+pub(crate) struct ResponseTranslation {
+    pub pair: ProtocolPair,
+    pub caller: Protocol,
+    pub context: ResponseContext,
+    /// What the request lost.
+    pub ledger: Ledger,
+}
+
+/// A request in the channel's protocol.
+pub(super) struct ChannelRequest {
+    pub body: Bytes,
+    /// Below the channel's base URL.
+    pub path: &'static str,
+    pub translation: Box<ResponseTranslation>,
+}
+
+/// What was translated and what it lost, for the log.
+pub(super) struct TranslationSummary(pub String);
+
+impl TranslationSummary {
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Translates `body`, the caller's with all edits, for a candidate of another protocol.
+///
+/// # Errors
+/// A member that changes the meaning of the request cannot be said in the channel's protocol.
+pub(super) fn translate(
+    request: &RequestView,
+    candidate: &Candidate,
+    translation: Option<&RouteTranslation>,
+    body: Bytes,
+) -> Result<ChannelRequest, Fault> {
+    let RouteTranslation { policy, tasks } = translation.ok_or_else(no_translation)?;
+    let document = JsonDocument::parse(body, &JsonLimits::default())?;
+    let (caller, channel, pair) = protocols(request, candidate)?;
+    let settings = ChannelSettings {
+        model: match &candidate.model {
+            Some(model) => model.json.clone(),
+            None => return Err(no_translation()),
+        },
+        max_output_tokens: MAX_OUTPUT_TOKENS,
+        features: ModelFeatures::default(),
+        sealer: TaskKeySealer::new(tasks, request, candidate),
+    };
+    let translated = translate_request(pair, &document, &settings);
+    if let Some(refused) = translated.ledger.refusal(policy.on_loss) {
+        return Err(refusal(refused));
+    }
+    let TranslatedRequest {
+        body,
+        ledger,
+        includes_usage,
+        custom_tools,
+        renamed_tools,
+        repeated,
+        is_stream: _,
+    } = translated;
+    let context = ResponseContext {
+        sealer: settings.sealer,
+        id: id_suffix(&request.id),
+        created: unix_seconds(),
+        model: request
+            .model()
+            .map_or_else(|| settings.model.clone(), |model| quoted(&model.name)),
+        includes_usage,
+        repeated,
+        custom_tools,
+        renamed_tools,
+    };
+    Ok(ChannelRequest {
+        body: body.into(),
+        path: header_policy::path_for_provider(channel.descriptor().path),
+        translation: Box::new(ResponseTranslation {
+            pair,
+            caller,
+            context,
+            ledger,
+        }),
+    })
+}
+
+/// Whether the translation for a candidate refuses the request.
+pub(super) fn is_refused(route: &Route, request: &RequestView, candidate: &Candidate) -> bool {
+    let body = candidate
+        .is_translated
+        .then(|| request.body.bytes())
+        .flatten();
+    body.is_some_and(|body| {
+        let body = request.edits.apply(body).to_bytes();
+        translate(request, candidate, route.translation.as_deref(), body).is_err()
+    })
+}
+
+/// Replaces the headers of the caller's protocol by those that the channel's demands.
+pub(super) fn replace_protocol_headers(headers: &mut HeaderMap, channel: ChannelProtocol) {
+    header_policy::remove_protocol_headers(headers);
+    if let Some((name, version)) = &channel.descriptor().headers.version {
+        headers.insert(name, HeaderValue::from_static(version));
+    }
+}
+
+fn protocols(
+    request: &RequestView,
+    candidate: &Candidate,
+) -> Result<(Protocol, ChannelProtocol, ProtocolPair), Fault> {
+    let (Some(caller), Some(channel)) = (request.protocol, candidate.protocol) else {
+        return Err(no_translation());
+    };
+    let pair = ProtocolPair::with_channel(caller, channel);
+    Ok((caller, channel, pair.ok_or_else(no_translation)?))
+}
+
+/// Routes are checked when they are built.
+fn no_translation() -> Fault {
+    Fault::new(
+        FaultKind::Internal,
+        "internal error: the request cannot be translated",
+    )
+}
+
+fn refusal(entry: &LedgerEntry) -> Fault {
+    Fault::new(
+        FaultKind::Invalid,
+        format!("`{}` {}", entry.path, entry.reason),
+    )
+    .param(&*entry.path)
+}
+
+/// The letters and digits of a request id.
+fn id_suffix(id: &str) -> Box<str> {
+    let suffix: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
+    suffix.to_ascii_lowercase().into()
+}
+
+fn unix_seconds() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_secs())
+}

@@ -1,0 +1,86 @@
+//! What a translation knows besides the bytes that it translates.
+
+use crate::escaped_text::EscapedText;
+use crate::thinking::ThinkingSealer;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// What a channel expects of a request in its protocol.
+#[derive(Clone, Debug)]
+pub struct ChannelSettings {
+    /// The channel's name of the model, as a JSON string with quotes.
+    pub model: Bytes,
+    /// Output tokens of a request that sets no limit, for protocols that demand one.
+    pub max_output_tokens: u64,
+    pub features: ModelFeatures,
+    /// Opens the seals of thoughts; `None` if the gateway has no keys for that.
+    pub sealer: Option<Arc<dyn ThinkingSealer>>,
+}
+
+/// What a model takes, where models of one protocol differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelFeatures {
+    /// Whether a chat or responses model takes marks at the end of prefixes that are cached.
+    pub cache_breakpoints: bool,
+    /// Whether a responses model refuses to give its thoughts in encrypted form: those that do not reason do.
+    pub refuses_encrypted_reasoning: bool,
+    pub chat_output_limit: ChatOutputLimit,
+    pub thinking_request: ThinkingRequest,
+}
+
+/// The member of chat requests that limits output tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChatOutputLimit {
+    #[default]
+    MaxCompletionTokens,
+    /// Its name in the first version of the protocol, which many engines know alone.
+    MaxTokens,
+}
+
+/// How messages requests ask a model to think.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThinkingRequest {
+    /// Adaptive thinking, with an effort.
+    #[default]
+    Effort,
+    /// A budget of tokens.
+    Budget,
+}
+
+/// What a response in the caller's protocol says besides what the provider's response has.
+#[derive(Clone, Debug, Default)]
+pub struct ResponseContext {
+    /// The end of ids that are made for the response: lower-case letters and digits, unique for each response.
+    pub id: Box<str>,
+    /// Unix seconds.
+    pub created: u64,
+    /// The caller's name of the model, as a JSON string with quotes.
+    pub model: Bytes,
+    /// Whether the caller wants usage in a stream, where that is optional.
+    pub includes_usage: bool,
+    /// Members of the request that the response repeats, with their JSON text.
+    pub repeated: Vec<(&'static str, Box<str>)>,
+    /// Seals the provider's thoughts for the caller; `None` if the gateway has no keys for that.
+    pub sealer: Option<Arc<dyn ThinkingSealer>>,
+    /// Names of the request's tools that take free text and are functions for the provider.
+    pub custom_tools: Vec<Box<str>>,
+    /// Tools that have another name for the provider than for the caller.
+    pub renamed_tools: Vec<RenamedTool>,
+}
+
+/// A tool whose name the channel's protocol does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenamedTool {
+    /// The caller's name.
+    pub name: Box<str>,
+    /// The provider's name.
+    pub sent: Box<str>,
+}
+
+impl ResponseContext {
+    /// Whether the caller declared a tool of this name as one of free text.
+    pub fn is_custom_tool(&self, name: &EscapedText<'_>) -> bool {
+        let mut custom_tools = self.custom_tools.iter();
+        custom_tools.any(|custom| **custom == *name.decoded())
+    }
+}

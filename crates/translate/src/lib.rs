@@ -1,0 +1,37 @@
+//! Translates requests, responses and streams between the conversation protocols: chat, messages and responses.
+//!
+//! A reader of the caller's protocol makes a [`superset`] request of the body, a writer of the channel's protocol makes
+//! the provider's body of that; the way back is the same with responses and the pieces of streams. What cannot be
+//! carried exactly stands in a [`ledger`], by the tables in `fields`. Nothing is lost in silence, and nothing invented.
+
+mod cache_marks;
+mod chat;
+mod context;
+mod escaped_text;
+mod fields;
+mod json_writer;
+mod ledger;
+mod member_path;
+mod messages;
+mod policy;
+mod request;
+mod response;
+mod responses;
+mod stream;
+pub mod superset;
+mod thinking;
+mod tool_names;
+mod tool_results;
+mod typed_value;
+
+pub use context::{
+    ChannelSettings, ChatOutputLimit, ModelFeatures, RenamedTool, ResponseContext, ThinkingRequest,
+};
+pub use escaped_text::EscapedText;
+pub use json_writer::JsonWriter;
+pub use ledger::{FieldOutcome, Ledger, LedgerEntry, OnLoss};
+pub use policy::{ProtocolPair, TranslationPolicy};
+pub use request::{TranslatedRequest, translate_request};
+pub use response::{UnreadableResponse, translate_response};
+pub use stream::StreamTranslator;
+pub use thinking::ThinkingSealer;

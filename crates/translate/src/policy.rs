@@ -1,0 +1,36 @@
+//! Between which protocols a route translates.
+
+use crate::ledger::OnLoss;
+use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::{ChannelProtocol, Protocol};
+
+/// The protocols of the two sides of a translation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProtocolPair {
+    pub caller: ConversationFormat,
+    pub channel: ConversationFormat,
+}
+
+/// What a route translates; by default nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TranslationPolicy {
+    /// Protocols of channels, the preferred one first.
+    pub protocols: Vec<Protocol>,
+    pub on_loss: OnLoss,
+}
+
+impl ProtocolPair {
+    /// The pair of a caller's protocol and a channel's; `None` if there is no translation between them.
+    pub fn between(caller: Protocol, channel: Protocol) -> Option<Self> {
+        Self::with_channel(caller, ChannelProtocol::by_translation(channel))
+    }
+
+    /// The pair of a caller's protocol and that of a channel's requests.
+    pub fn with_channel(caller: Protocol, channel: ChannelProtocol) -> Option<Self> {
+        let pair = Self {
+            caller: caller.descriptor().translation?,
+            channel: channel.descriptor().translation?,
+        };
+        (pair.caller != pair.channel).then_some(pair)
+    }
+}

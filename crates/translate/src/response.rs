@@ -1,0 +1,62 @@
+//! Translates a whole response.
+
+use crate::context::ResponseContext;
+use crate::ledger::Ledger;
+use crate::superset::{OutputPart, Response};
+use crate::thinking::seal_response;
+use crate::{ProtocolPair, chat, fields, messages, responses, tool_names};
+use bytes::Bytes;
+use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
+
+/// The provider's response is not of its protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the provider's response is not of the {protocol} protocol: {reason}")]
+pub struct UnreadableResponse {
+    pub protocol: &'static str,
+    pub reason: String,
+}
+
+/// Translates a success. Members that the caller's protocol cannot say are added to `ledger`.
+///
+/// # Errors
+/// The body is not of the channel's protocol.
+pub fn translate_response(
+    pair: ProtocolPair,
+    body: &Bytes,
+    context: &ResponseContext,
+    ledger: &mut Ledger,
+) -> Result<Vec<u8>, UnreadableResponse> {
+    let unreadable = |reason: String| UnreadableResponse {
+        protocol: pair.channel.name(),
+        reason,
+    };
+    let document = JsonDocument::parse(body.clone(), &JsonLimits::default())
+        .map_err(|error| unreadable(error.to_string()))?;
+    let has_seals = context.sealer.is_some();
+    fields::audit_response(pair, document.root(), has_seals, ledger);
+    let mut response = read(pair.channel, document.root()).map_err(unreadable)?;
+    for part in &mut response.parts {
+        if let OutputPart::ToolCall { name, .. } = part {
+            tool_names::restore(name, &context.renamed_tools);
+        }
+    }
+    seal_response(&mut response, pair.caller, context.sealer.clone());
+    Ok(match pair.caller {
+        ConversationFormat::Chat => chat::write_response(&response, context).map_err(unreadable)?,
+        ConversationFormat::Messages => {
+            messages::write_response(&response, context).map_err(unreadable)?
+        }
+        ConversationFormat::Responses => {
+            responses::write_response(&response, context).map_err(unreadable)?
+        }
+    })
+}
+
+fn read(format: ConversationFormat, root: DocumentNode<'_>) -> Result<Response<'_>, String> {
+    match format {
+        ConversationFormat::Chat => chat::read_response(root),
+        ConversationFormat::Messages => messages::read_response(root),
+        ConversationFormat::Responses => responses::read_response(root),
+    }
+}

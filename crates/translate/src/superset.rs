@@ -1,0 +1,19 @@
+//! What requests, responses and streams of all conversation protocols can say, in one form.
+//!
+//! A reader of each protocol makes it, a writer of each protocol turns it into bytes. Values that are only carried stay
+//! as they are written: texts with their escapes, numbers and schemas as JSON text.
+
+mod arguments;
+mod media;
+mod part;
+mod request;
+mod response;
+
+pub use arguments::Arguments;
+pub use media::{Media, MediaSource};
+pub use part::{CacheMark, Part, PartKind, ThinkingOrigin};
+pub use request::{
+    AnswerFormat, ContentRole, Grammar, ReasoningEffort, ReasoningSettings, Request,
+    SamplingSettings, StreamSettings, Tool, ToolCallChoice, ToolSignature, Turn,
+};
+pub use response::{FinishReason, OutputPart, Response, StreamPiece, Usage};

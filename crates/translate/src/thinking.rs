@@ -1,0 +1,13 @@
+//! Thoughts of models in the hands of callers of another protocol.
+
+mod replay;
+mod restore;
+mod seal;
+mod sealing;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use replay::{ThinkingReplay, replay};
+pub(crate) use restore::restore_thoughts;
+pub use seal::ThinkingSealer;
+pub(crate) use sealing::{StreamSealing, seal_response};

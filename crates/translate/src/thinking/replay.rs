@@ -1,0 +1,45 @@
+//! What becomes of thoughts of earlier turns.
+
+use crate::ledger::{FieldOutcome, Ledger};
+use crate::superset::{Part, PartKind, ThinkingOrigin};
+use headgate_protocol::conversation::ConversationFormat;
+
+/// How a writer gives thoughts back to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ThinkingReplay {
+    /// In the form in which the caller gave them.
+    Same,
+    /// As text beside the message of the assistant.
+    ReasoningContent,
+    /// Not at all.
+    LeftOut,
+}
+
+/// Decides how the thoughts of a part are given back. Those that are left out are in the ledger.
+pub(crate) fn replay(
+    part: &Part<'_>,
+    caller: ConversationFormat,
+    channel: ConversationFormat,
+    ledger: &mut Ledger,
+) -> ThinkingReplay {
+    let origin = match &part.kind {
+        PartKind::Thinking { origin, .. } | PartKind::SealedThinking { origin, .. } => *origin,
+        PartKind::Text(_)
+        | PartKind::Refusal(_)
+        | PartKind::Image { .. }
+        | PartKind::Document { .. }
+        | PartKind::Audio { .. }
+        | PartKind::ToolCall { .. }
+        | PartKind::ToolResult { .. } => ThinkingOrigin::Caller,
+    };
+    match (origin, channel) {
+        (ThinkingOrigin::Channel, ConversationFormat::Chat) => ThinkingReplay::ReasoningContent,
+        (ThinkingOrigin::Channel, _) => ThinkingReplay::Same,
+        (ThinkingOrigin::Caller, _) if caller == channel => ThinkingReplay::Same,
+        (ThinkingOrigin::Caller, _) => {
+            let reason = "has thoughts of another provider, which this one cannot check";
+            ledger.add(part.at, FieldOutcome::Dropped, reason);
+            ThinkingReplay::LeftOut
+        }
+    }
+}

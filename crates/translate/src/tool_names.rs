@@ -1,0 +1,130 @@
+//! Names of tools and ids of calls, in the letters that each protocol takes.
+
+use crate::context::RenamedTool;
+use crate::escaped_text::EscapedText;
+use crate::superset::{Request, ToolSignature};
+use headgate_protocol::conversation::ConversationFormat;
+
+/// The name under which a provider gets a tool.
+pub(crate) fn sent_name<'a>(
+    name: &EscapedText<'a>,
+    channel: ConversationFormat,
+) -> EscapedText<'a> {
+    fitted(name, name_len_max(channel))
+}
+
+/// The id under which a provider of the messages protocol gets a call.
+pub(crate) fn sent_id<'a>(id: &EscapedText<'a>) -> EscapedText<'a> {
+    fitted(id, ID_LEN_MAX)
+}
+
+/// Tools whose names a protocol does not take.
+pub(crate) fn renamed_tools(
+    request: &Request<'_>,
+    channel: ConversationFormat,
+) -> Vec<RenamedTool> {
+    let renamed = request.tools.iter().filter_map(|tool| {
+        let (ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. }) =
+            &tool.definition
+        else {
+            return None;
+        };
+        if fits(name.as_written(), name_len_max(channel)) {
+            return None;
+        }
+        let sent = sent_name(name, channel);
+        Some(RenamedTool {
+            name: name.decoded().into(),
+            sent: sent.as_written().into(),
+        })
+    });
+    renamed.collect()
+}
+
+/// Gives a tool that a provider called the name by which the caller knows it.
+pub(crate) fn restore(name: &mut EscapedText<'_>, renamed_tools: &[RenamedTool]) {
+    let mut renamed_tools = renamed_tools.iter();
+    if let Some(tool) = renamed_tools.find(|tool| *tool.sent == *name.decoded()) {
+        *name = EscapedText::plain(&tool.name);
+    }
+}
+
+/// Ids have no limit in the protocol; longer ones are shortened nevertheless.
+const ID_LEN_MAX: usize = 256;
+
+fn name_len_max(channel: ConversationFormat) -> usize {
+    match channel {
+        ConversationFormat::Chat | ConversationFormat::Responses => 64,
+        ConversationFormat::Messages => 128,
+    }
+}
+
+/// The text itself if it has no other letters than `a-zA-Z0-9_-` and is not too long. Otherwise its beginning with other
+/// letters replaced, and a hash of the whole, so that different texts stay different.
+fn fitted<'a>(text: &EscapedText<'a>, len_max: usize) -> EscapedText<'a> {
+    if fits(text.as_written(), len_max) {
+        return text.clone();
+    }
+    let text = text.decoded();
+    if fits(&text, len_max) {
+        return EscapedText::plain(&text);
+    }
+    let letters = text.chars().take(len_max - HASH_LEN);
+    let mut fitted: String = letters
+        .map(|letter| match letter.is_ascii() && is_plain(letter as u8) {
+            true => letter,
+            false => '_',
+        })
+        .collect();
+    fitted.push_str(&format!("_{:016x}", hash(&text)));
+    EscapedText::plain(&fitted)
+}
+
+/// Letters of a hash and of the underscore before it.
+const HASH_LEN: usize = 17;
+
+fn fits(text: &str, len_max: usize) -> bool {
+    (1..=len_max).contains(&text.len()) && text.bytes().all(is_plain)
+}
+
+fn is_plain(letter: u8) -> bool {
+    letter.is_ascii_alphanumeric() || letter == b'_' || letter == b'-'
+}
+
+/// FNV-1a.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_fit_stay_and_others_stay_different() {
+        let long = "a".repeat(65);
+        let longer = "a".repeat(66);
+        let cases = [
+            ("get_weather-2", "get_weather-2"),
+            (r"get\u005fweather", "get_weather"),
+            ("", "_cbf29ce484222325"),
+            ("fs.read", "fs_read_0c64ab6d43144144"),
+            ("fs/read", "fs_read_1f6b51aedb50ded7"),
+        ];
+        for (name, sent) in cases {
+            let text = EscapedText::literal(name);
+            let fitted = sent_name(&text, ConversationFormat::Chat);
+            assert_eq!(fitted.as_written(), sent, "{name}");
+        }
+        let fitted = |name: &str| {
+            let text = EscapedText::plain(name);
+            let fitted = sent_name(&text, ConversationFormat::Chat);
+            fitted.as_written().to_owned()
+        };
+        assert_eq!(fitted(&long).len(), 64);
+        assert_ne!(fitted(&long), fitted(&longer));
+        assert_eq!(sent_id(&EscapedText::plain(&long)).as_written(), long);
+    }
+}
