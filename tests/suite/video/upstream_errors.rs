@@ -68,7 +68,7 @@ async fn an_error_that_is_not_in_the_familys_format_gets_the_callers() {
                 r#"{"detail": [{"loc": ["body"], "msg": "too long"}]}"#,
                 "too long",
             ),
-            ("400 Bad Request", "oops", "not JSON"),
+            ("400 Bad Request", "oops", "gave no reason"),
             ("400 Bad Request", "{\"error\":", "without a message"),
             ("413 Payload Too Large", "{}", "without a message"),
         ] {

@@ -18,7 +18,7 @@ pub(super) struct TaskKeySealer {
 
 impl TaskKeySealer {
     /// `None` if the configuration has no keys.
-    pub(super) fn new(
+    pub(super) fn for_attempt(
         tasks: &Arc<TaskSettings>,
         request: &RequestView,
         candidate: &Candidate,

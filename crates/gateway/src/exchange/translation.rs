@@ -65,7 +65,7 @@ pub(super) fn translate(
         },
         max_output_tokens: MAX_OUTPUT_TOKENS,
         features: ModelFeatures::default(),
-        sealer: TaskKeySealer::new(tasks, request, candidate),
+        sealer: TaskKeySealer::for_attempt(tasks, request, candidate),
     };
     let translated = translate_request(pair, &document, &settings);
     if let Some(refused) = translated.ledger.refusal(policy.on_loss) {

@@ -39,6 +39,7 @@ impl MemberIndex {
         found.map(|(_, row)| *row)
     }
 
+    #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, usize)> {
         self.names.iter().copied()
     }

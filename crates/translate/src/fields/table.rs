@@ -23,6 +23,10 @@ pub(crate) struct FieldTable {
 #[derive(Debug)]
 pub(crate) struct ObjectShape {
     /// Empty for one that only one field has.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the generated pages and their tests read it")
+    )]
     pub name: &'static str,
     pub kind: ShapeKind,
 }
@@ -52,6 +56,10 @@ pub(crate) struct FieldRow {
     /// Its path from the shape that has it, as the text writes it; empty for the discriminator of a variant.
     pub field: &'static str,
     /// The shape under whose heading it stands.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the generated pages and their tests read it")
+    )]
     pub shape: usize,
     /// JSON values that say as much as no value at all.
     pub neutral: Vec<&'static str>,
