@@ -1,6 +1,6 @@
 //! Writes a response in the messages protocol.
 
-use super::words::{stop_reason, write_usage};
+use super::words::{no_object, stop_reason, write_usage};
 use crate::context::ResponseContext;
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
@@ -63,12 +63,7 @@ fn write_block(part: &OutputPart<'_>, json: &mut JsonWriter) -> Result<(), Strin
             arguments,
         } => {
             let input = arguments.object();
-            let input = input.ok_or_else(|| {
-                format!(
-                    "the arguments of the call of `{}` are no JSON object",
-                    name_start(name)
-                )
-            })?;
+            let input = input.ok_or_else(|| no_object(name))?;
             json.begin_object().key("type").literal("tool_use");
             json.key("id").text(id).key("name").text(name);
             json.key("input").raw(input.as_bytes()).end_object();
@@ -84,8 +79,4 @@ fn with_refusal(finish: FinishReason, parts: &[OutputPart<'_>]) -> FinishReason 
         FinishReason::Stop if parts.iter().any(is_refusal) => FinishReason::ContentFilter,
         other => other,
     }
-}
-
-fn name_start(name: &EscapedText<'_>) -> String {
-    name.decoded().chars().take(64).collect()
 }

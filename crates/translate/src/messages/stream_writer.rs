@@ -3,7 +3,7 @@
 mod blocks;
 mod event_writer;
 
-use super::words::{stop_reason, write_usage};
+use super::words::{no_object, stop_reason, write_usage};
 use crate::context::ResponseContext;
 use crate::escaped_text::EscapedText;
 use crate::superset::{FinishReason, StreamPiece, Usage};
@@ -114,6 +114,10 @@ impl MessagesStreamWriter {
         };
         self.start(events);
         self.blocks.close_all(events);
+        if let Some(name) = self.blocks.broken_call().filter(|_| !may_be_cut(reason)) {
+            let message = EscapedText::plain(&no_object(name));
+            return self.fail(&message, None, events);
+        }
         let usage = self.usage.unwrap_or_default();
         write_event("message_delta", events, |json| {
             json.key("delta").begin_object();
@@ -144,6 +148,17 @@ impl MessagesStreamWriter {
             json.key("message").text(message).end_object();
         });
         self.has_ended = true;
+    }
+}
+
+/// Whether a response that ends for this reason may end in the middle of a call.
+fn may_be_cut(reason: FinishReason) -> bool {
+    match reason {
+        FinishReason::Length | FinishReason::ContextWindow | FinishReason::ContentFilter => true,
+        FinishReason::Stop
+        | FinishReason::StopSequence
+        | FinishReason::ToolCalls
+        | FinishReason::Pause => false,
     }
 }
 

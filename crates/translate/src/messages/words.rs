@@ -103,3 +103,9 @@ pub(super) fn write_usage(usage: Usage, json: &mut JsonWriter) {
     }
     json.end_object();
 }
+
+/// What is wrong with arguments of a call that this protocol cannot say.
+pub(super) fn no_object(name: &EscapedText<'_>) -> String {
+    let start: String = name.decoded().chars().take(64).collect();
+    format!("the arguments of the call of `{start}` are no JSON object")
+}

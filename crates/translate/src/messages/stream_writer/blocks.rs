@@ -2,6 +2,7 @@
 //!
 //! Other protocols may send several tool calls at once. All but the first one wait until it is complete.
 
+mod arguments_scan;
 mod block;
 
 use super::event_writer::write_event;
@@ -34,6 +35,8 @@ pub(super) struct ContentBlocks {
     /// Parts of waiting blocks, with the number of blocks that began to wait before them.
     places: HashMap<u32, usize>,
     waiting_bytes: usize,
+    /// The name of the first call whose arguments are no whole object.
+    broken_call: Option<EscapedText<'static>>,
 }
 
 impl ContentBlocks {
@@ -96,6 +99,11 @@ impl ContentBlocks {
         }
     }
 
+    /// The name of a call that is closed, and whose arguments are no whole object.
+    pub fn broken_call(&self) -> Option<&EscapedText<'static>> {
+        self.broken_call.as_ref()
+    }
+
     /// Begins the block of a part, unless it has begun.
     fn begin(
         &mut self,
@@ -123,7 +131,7 @@ impl ContentBlocks {
         text: &EscapedText<'_>,
         events: &mut Vec<SseEvent>,
     ) -> Result<(), BlockError> {
-        if let Some(open) = self.open.as_ref().filter(|open| open.part == part) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.part == part) {
             open.write_text(text, events);
             return Ok(());
         }
@@ -191,13 +199,15 @@ impl ContentBlocks {
     }
 
     fn close(&mut self, events: &mut Vec<SseEvent>) {
-        if let Some(open) = self.open.take() {
+        if let Some(mut open) = self.open.take() {
             if open.has_free_text {
                 open.write_text(&EscapedText::plain("\"}"), events);
             }
             write_event("content_block_stop", events, |json| {
                 json.key("index").number(open.index);
             });
+            let broken_call = open.broken_call();
+            self.broken_call = self.broken_call.take().or(broken_call);
         }
     }
 

@@ -229,12 +229,20 @@ fn arguments_that_are_no_object_are_no_response() {
         let call = json!({"id": "c", "function": {"name": "f", "arguments": arguments}});
         let message = json!({"tool_calls": [call]});
         let whole = json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
-        assert_eq!(
-            translated_whole(&whole).unwrap_err(),
-            "the arguments of the call of `f` are no JSON object"
-        );
+        assert_eq!(translated_whole(&whole).unwrap_err(), BROKEN);
+        let call = json!({"index": 0, "id": "c",
+            "function": {"name": "f", "arguments": arguments}});
+        for (finish, is_error) in [("tool_calls", true), ("stop", true), ("length", false)] {
+            let [finish, done] = ending(finish);
+            let client = translated(&[chunk(&json!({"tool_calls": [call]})), finish, done]);
+            assert_eq!(client.has_stopped, !is_error);
+            let error = client.error.map(|error| error["message"].clone());
+            assert_eq!(error, is_error.then(|| json!(BROKEN)));
+        }
     }
 }
+
+const BROKEN: &str = "the arguments of the call of `f` are no JSON object";
 
 #[test]
 fn only_the_first_choice_is_read() {

@@ -1,5 +1,6 @@
 //! A content block, open or waiting.
 
+use super::arguments_scan::ArgumentsScan;
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::messages::stream_writer::event_writer::write_event;
@@ -40,8 +41,15 @@ pub(super) struct OpenBlock {
     pub index: u64,
     /// The type of the deltas of its text, and their member.
     delta: (&'static str, &'static str),
+    call: Option<OpenToolUse>,
     pub has_free_text: bool,
     pub has_ended: bool,
+}
+
+#[derive(Debug)]
+struct OpenToolUse {
+    name: EscapedText<'static>,
+    arguments: ArgumentsScan,
 }
 
 impl WaitingBlock {
@@ -75,10 +83,18 @@ impl WaitingBlock {
             self.start.write(json);
             json.end_object();
         });
-        let open = OpenBlock {
+        let call = match &self.start {
+            BlockStart::Call { name, .. } => Some(OpenToolUse {
+                name: name.clone(),
+                arguments: ArgumentsScan::default(),
+            }),
+            BlockStart::Text | BlockStart::Thinking | BlockStart::SealedThinking(_) => None,
+        };
+        let mut open = OpenBlock {
             part: self.part,
             index,
             delta: self.start.delta(),
+            call,
             has_free_text: self.has_free_text,
             has_ended: self.has_ended,
         };
@@ -93,13 +109,22 @@ impl WaitingBlock {
 }
 
 impl OpenBlock {
-    pub fn write_text(&self, text: &EscapedText<'_>, events: &mut Vec<SseEvent>) {
+    pub fn write_text(&mut self, text: &EscapedText<'_>, events: &mut Vec<SseEvent>) {
+        if let Some(call) = &mut self.call {
+            call.arguments.push(text);
+        }
         let (kind, member) = self.delta;
         self.write_delta(kind, member, text, events);
     }
 
     pub fn write_signature(&self, signature: &EscapedText<'_>, events: &mut Vec<SseEvent>) {
         self.write_delta("signature_delta", "signature", signature, events);
+    }
+
+    /// The name of a call whose arguments are no whole object.
+    pub fn broken_call(self) -> Option<EscapedText<'static>> {
+        let broken = self.call.filter(|call| !call.arguments.is_whole());
+        broken.map(|call| call.name)
     }
 
     fn write_delta(
