@@ -22,6 +22,8 @@ pub struct ChannelSettings {
 pub struct ModelFeatures {
     /// Whether a chat or responses model takes marks at the end of prefixes that are cached.
     pub cache_breakpoints: bool,
+    /// Whether a chat model takes tools of free text. Other models get functions in their place.
+    pub chat_custom_tools: bool,
     /// Whether a responses model refuses to give its thoughts in encrypted form: those that do not reason do.
     pub refuses_encrypted_reasoning: bool,
     pub chat_output_limit: ChatOutputLimit,

@@ -1,5 +1,8 @@
 //! Translates a request.
 
+#[cfg(test)]
+mod tests;
+
 use crate::context::{ChannelSettings, RenamedTool};
 use crate::ledger::Ledger;
 use crate::superset::Request;

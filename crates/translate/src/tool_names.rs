@@ -1,4 +1,4 @@
-//! Names of tools and ids of calls, in the letters that each protocol takes.
+//! Names of tools and users and ids of calls, in the letters and lengths that each protocol takes.
 
 use crate::context::RenamedTool;
 use crate::escaped_text::EscapedText;
@@ -13,9 +13,30 @@ pub(crate) fn sent_name<'a>(
     fitted(name, name_len_max(channel))
 }
 
-/// The id under which a provider of the messages protocol gets a call.
-pub(crate) fn sent_id<'a>(id: &EscapedText<'a>) -> EscapedText<'a> {
-    fitted(id, ID_LEN_MAX)
+/// The id under which a provider of the messages protocol gets a call. It may not repeat that of an earlier call.
+pub(crate) fn sent_id<'a>(id: &EscapedText<'a>, repetition: usize) -> EscapedText<'a> {
+    match repetition {
+        0 => fitted(id, ID_LEN_MAX),
+        _ => with_hash(
+            &id.decoded(),
+            ID_LEN_MAX,
+            hash(&id.decoded(), repetition as u64),
+        ),
+    }
+}
+
+/// A name of at most `len_max` letters. That of a longer one ends with a hash, so that different names stay different.
+pub(crate) fn shortened<'a>(name: &EscapedText<'a>, len_max: usize) -> EscapedText<'a> {
+    if name.as_written().len() <= len_max {
+        return name.clone();
+    }
+    let decoded = name.decoded();
+    if decoded.chars().count() <= len_max {
+        return name.clone();
+    }
+    let mut shortened: String = decoded.chars().take(len_max - HASH_LEN).collect();
+    shortened.push_str(&format!("_{:016x}", hash(&decoded, 0)));
+    EscapedText::plain(&shortened)
 }
 
 /// Tools whose names a protocol does not take.
@@ -69,6 +90,10 @@ fn fitted<'a>(text: &EscapedText<'a>, len_max: usize) -> EscapedText<'a> {
     if fits(&text, len_max) {
         return EscapedText::plain(&text);
     }
+    with_hash(&text, len_max, hash(&text, 0))
+}
+
+fn with_hash(text: &str, len_max: usize, hash: u64) -> EscapedText<'static> {
     let letters = text.chars().take(len_max - HASH_LEN);
     let mut fitted: String = letters
         .map(|letter| match letter.is_ascii() && is_plain(letter as u8) {
@@ -76,7 +101,7 @@ fn fitted<'a>(text: &EscapedText<'a>, len_max: usize) -> EscapedText<'a> {
             false => '_',
         })
         .collect();
-    fitted.push_str(&format!("_{:016x}", hash(&text)));
+    fitted.push_str(&format!("_{hash:016x}"));
     EscapedText::plain(&fitted)
 }
 
@@ -92,10 +117,11 @@ fn is_plain(letter: u8) -> bool {
 }
 
 /// FNV-1a.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    })
+fn hash(text: &str, seed: u64) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        })
 }
 
 #[cfg(test)]
@@ -125,6 +151,9 @@ mod tests {
         };
         assert_eq!(fitted(&long).len(), 64);
         assert_ne!(fitted(&long), fitted(&longer));
-        assert_eq!(sent_id(&EscapedText::plain(&long)).as_written(), long);
+        let long_id = EscapedText::plain(&long);
+        assert_eq!(sent_id(&long_id, 0).as_written(), long);
+        let ids = [0, 1, 2].map(|repetition| sent_id(&long_id, repetition));
+        assert!(ids[0] != ids[1] && ids[1] != ids[2]);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
+use crate::superset::ReasoningEffort;
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
 /// A string. Other values are refused.
@@ -24,6 +25,31 @@ pub(crate) fn required_text<'a>(
         ledger.add_missing(owner, member);
     }
     text(node, ledger)
+}
+
+/// A string of a list.
+pub(crate) fn element_text<'a>(
+    node: DocumentNode<'a>,
+    ledger: &mut Ledger,
+) -> Option<EscapedText<'a>> {
+    let text = EscapedText::from_node(node);
+    text.or_else(|| refuse(Some(node), "a string", ledger))
+}
+
+/// An effort. Words that no other protocol has are refused.
+pub(crate) fn read_effort(
+    effort: Option<DocumentNode<'_>>,
+    ledger: &mut Ledger,
+) -> Option<ReasoningEffort> {
+    let name = text(effort, ledger)?;
+    let known = ReasoningEffort::from_name(name.as_written());
+    if known.is_none()
+        && let Some(effort) = effort
+    {
+        let reason = "is an effort that no other protocol has";
+        ledger.add(effort, FieldOutcome::Refused, reason);
+    }
+    known
 }
 
 pub(crate) fn boolean(node: Option<DocumentNode<'_>>, ledger: &mut Ledger) -> Option<bool> {
@@ -51,6 +77,21 @@ pub(crate) fn array<'a>(
     ledger: &mut Ledger,
 ) -> Option<DocumentNode<'a>> {
     with_kind(node, ValueKind::Array, "an array", ledger)
+}
+
+/// Refuses a request without messages.
+pub(crate) fn refuse_no_messages(
+    root: DocumentNode<'_>,
+    messages: Option<DocumentNode<'_>>,
+    ledger: &mut Ledger,
+) {
+    match present(messages) {
+        None => ledger.add_missing(root, "messages"),
+        Some(messages) if messages.kind() == ValueKind::Array && messages.is_empty() => {
+            ledger.add(messages, FieldOutcome::AlwaysRefused, "must not be empty");
+        }
+        Some(_) => {}
+    }
 }
 
 /// A value's JSON text.

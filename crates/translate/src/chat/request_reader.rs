@@ -6,10 +6,11 @@ mod tools;
 
 use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{
-    AnswerFormat, ReasoningEffort, ReasoningSettings, Request, SamplingSettings, StreamSettings,
+use crate::superset::{AnswerFormat, ReasoningSettings, Request, SamplingSettings, StreamSettings};
+use crate::typed_value::{
+    boolean, element_text, json_text, number, object, present, read_effort, refuse,
+    refuse_no_messages, required_text, text,
 };
-use crate::typed_value::{boolean, json_text, number, object, required_text, text};
 use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind};
 use messages::read_messages;
@@ -18,6 +19,9 @@ use tools::{read_tool_choice, read_tools};
 /// The request that a body makes. A value of the wrong type is a refusal in `ledger`.
 pub(crate) fn read_request<'a>(body: &'a JsonDocument, ledger: &mut Ledger) -> Request<'a> {
     let root = body.root();
+    if root.kind() != ValueKind::Object {
+        refuse::<()>(Some(root), "an object", ledger);
+    }
     let [
         messages,
         parallel,
@@ -37,6 +41,7 @@ pub(crate) fn read_request<'a>(body: &'a JsonDocument, ledger: &mut Ledger) -> R
         "user",
         "safety_identifier",
     ]);
+    refuse_no_messages(root, messages, ledger);
     let conversation = read_messages(messages, ledger);
     let is_stream = boolean(stream, ledger).unwrap_or(false);
     let includes_usage = object(options, ledger)
@@ -76,26 +81,22 @@ fn read_sampling<'a>(root: DocumentNode<'a>, ledger: &mut Ledger) -> SamplingSet
         temperature: number(temperature, ledger),
         top_p: number(top_p, ledger),
         top_k: None,
-        stop: match stop.filter(|stop| !stop.is_null()) {
-            None => Vec::new(),
-            Some(stop) if stop.kind() == ValueKind::String => {
-                EscapedText::from_node(stop).into_iter().collect()
-            }
-            Some(stop) => stop.elements().filter_map(EscapedText::from_node).collect(),
-        },
+        stop: read_stop(present(stop), ledger),
     }
 }
 
-fn read_effort(effort: Option<DocumentNode<'_>>, ledger: &mut Ledger) -> Option<ReasoningEffort> {
-    let name = text(effort, ledger)?;
-    let known = ReasoningEffort::from_name(name.as_written());
-    if known.is_none()
-        && let Some(effort) = effort
-    {
-        let reason = "is an effort that no other protocol has";
-        ledger.add(effort, FieldOutcome::Refused, reason);
+fn read_stop<'a>(stop: Option<DocumentNode<'a>>, ledger: &mut Ledger) -> Vec<EscapedText<'a>> {
+    if let Some(text) = stop.and_then(EscapedText::from_node) {
+        return vec![text];
     }
-    known
+    let Some(list) = stop.filter(|stop| stop.kind() == ValueKind::Array) else {
+        refuse::<()>(stop, "a string or an array", ledger);
+        return Vec::new();
+    };
+    let texts = list.elements();
+    texts
+        .filter_map(|text| element_text(text, ledger))
+        .collect()
 }
 
 fn read_output_format<'a>(
@@ -108,13 +109,19 @@ fn read_output_format<'a>(
         "text" => Some(AnswerFormat::Text),
         "json_object" => Some(AnswerFormat::JsonObject),
         "json_schema" => {
+            if present(schema).is_none() {
+                ledger.add_missing(format, "json_schema");
+            }
             let of_schema = object(schema, ledger)?;
             let [name, description, schema, strict] =
                 of_schema.get_each(["name", "description", "schema", "strict"]);
+            if present(schema).is_none() {
+                ledger.add_missing(of_schema, "schema");
+            }
             Some(AnswerFormat::JsonSchema {
                 name: text(name, ledger),
                 description: text(description, ledger),
-                schema: object(schema, ledger).map_or("{}", json_text),
+                schema: json_text(object(schema, ledger)?),
                 strict: boolean(strict, ledger),
             })
         }

@@ -3,16 +3,20 @@
 mod content;
 mod conversation;
 mod settings;
+mod thinking;
 mod tools;
 
 use crate::context::ChannelSettings;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{ContentRole, PartKind, Request};
-use content::write_cache_mark;
+use crate::superset::{AnswerFormat, ContentRole, Part, PartKind, Request};
+use content::{can_write, write_block};
 use conversation::write_conversation;
 use settings::write_settings;
 use tools::write_tools;
+
+/// What asks for JSON without a schema, which the protocol has no member for.
+const JSON_INSTRUCTION: &str = "Answer with one JSON object and nothing else.";
 
 /// The provider's body for a request. What it cannot say is added to `ledger`.
 pub(crate) fn write_request(
@@ -36,33 +40,42 @@ pub(crate) fn write_request(
 
 /// Instructions stand before the conversation here. Later ones are moved there, which the route must allow.
 fn write_system(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let late = request
-        .turns
-        .iter()
-        .filter(|turn| turn.role == ContentRole::System);
+    let turns = request.turns.iter();
+    let late = turns.filter(|turn| turn.role == ContentRole::System);
     for turn in late.clone() {
         let reason = "is an instruction in the middle of the conversation, which would move to its start; send it as a user, or first";
         ledger.add(turn.at, FieldOutcome::Refused, reason);
     }
-    let parts = request
-        .instructions
-        .iter()
-        .chain(late.flat_map(|turn| &turn.parts));
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
+    let parts = request.instructions.iter();
+    let mut parts = parts.chain(late.flat_map(|turn| &turn.parts)).peekable();
+    let asks_for_json = matches!(request.output_format, Some(AnswerFormat::JsonObject));
+    if parts.peek().is_none() && !asks_for_json {
         return;
     }
     json.key("system").begin_array();
     for part in parts {
-        let PartKind::Text(text) = &part.kind else {
-            let reason = "stands in instructions, where the messages protocol takes only texts";
-            ledger.add(part.at, FieldOutcome::Refused, reason);
-            continue;
-        };
+        write_instruction(part, json, ledger);
+    }
+    if asks_for_json {
         json.begin_object().key("type").literal("text");
-        json.key("text").text(text);
-        write_cache_mark(part.cache.as_ref(), json, ledger);
-        json.end_object();
+        json.key("text").literal(JSON_INSTRUCTION).end_object();
+        let format = request.body.get("response_format");
+        let at = format.or_else(|| request.body.pointer("/text/format"));
+        let reason = "is sent as an instruction";
+        ledger.add(
+            at.unwrap_or(request.body),
+            FieldOutcome::Approximated,
+            reason,
+        );
     }
     json.end_array();
+}
+
+fn write_instruction(part: &Part<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+    if !matches!(part.kind, PartKind::Text(_)) {
+        let reason = "stands in instructions, where the messages protocol takes only texts";
+        ledger.add(part.at, FieldOutcome::Refused, reason);
+    } else if can_write(part, ledger) {
+        write_block(part, json, ledger);
+    }
 }

@@ -46,7 +46,7 @@ fn read_part<'a>(at: DocumentNode<'a>, ledger: &mut Ledger) -> Option<Part<'a>> 
     let [kind, mark, words] = at.get_each(["type", "prompt_cache_breakpoint", "text"]);
     let cache = object(mark, ledger).map(|at| CacheMark {
         at,
-        ttl: at.get("ttl").and_then(EscapedText::from_node),
+        ttl: text(at.get("ttl"), ledger),
     });
     let kind = match required_text(at, "type", kind, ledger)?.as_written() {
         "text" => {
@@ -109,8 +109,14 @@ fn read_file<'a>(at: DocumentNode<'a>, ledger: &mut Ledger) -> Option<PartKind<'
         ledger.add(at, FieldOutcome::AlwaysRefused, reason);
         return None;
     }
-    Some(PartKind::Document {
-        document: MediaSource::from_uri(required_text(file, "file_data", data, ledger)?),
-        name: text(name, ledger),
-    })
+    let name = text(name, ledger);
+    match MediaSource::from_uri(required_text(file, "file_data", data, ledger)?) {
+        MediaSource::Url(_) => {
+            let expected = "a data URI, such as `data:application/pdf;base64,…`";
+            refuse(data, expected, ledger)
+        }
+        document @ (MediaSource::Inline(_) | MediaSource::Text(_)) => {
+            Some(PartKind::Document { document, name })
+        }
+    }
 }

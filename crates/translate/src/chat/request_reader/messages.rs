@@ -4,7 +4,7 @@ use super::content::read_content;
 use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Arguments, ContentRole, Part, PartKind, ThinkingOrigin, Turn};
-use crate::typed_value::{array, object, refuse, required_text, text};
+use crate::typed_value::{array, object, present, refuse, required_text, text};
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
 /// What the messages say.
@@ -39,7 +39,7 @@ impl<'a> ChatConversation<'a> {
         let mut parts = Vec::new();
         let role = match name.as_written() {
             "system" | "developer" => {
-                read_content(content, &mut parts, ledger);
+                read_required(at, content, &mut parts, ledger);
                 if self.turns.is_empty() {
                     self.instructions.append(&mut parts);
                     return;
@@ -47,7 +47,7 @@ impl<'a> ChatConversation<'a> {
                 ContentRole::System
             }
             "user" => {
-                read_content(content, &mut parts, ledger);
+                read_required(at, content, &mut parts, ledger);
                 ContentRole::User
             }
             "assistant" => {
@@ -64,10 +64,27 @@ impl<'a> ChatConversation<'a> {
                 return;
             }
         };
+        if parts.is_empty() {
+            ledger.add(at, FieldOutcome::Dropped, "says nothing");
+            return;
+        }
         match self.turns.last_mut().filter(|turn| turn.role == role) {
             Some(turn) => turn.parts.append(&mut parts),
             None => self.turns.push(Turn { role, parts, at }),
         }
+    }
+}
+
+/// Reads content that must be there.
+fn read_required<'a>(
+    at: DocumentNode<'a>,
+    content: Option<DocumentNode<'a>>,
+    parts: &mut Vec<Part<'a>>,
+    ledger: &mut Ledger,
+) {
+    match present(content) {
+        None => ledger.add_missing(at, "content"),
+        Some(_) => read_content(content, parts, ledger),
     }
 }
 

@@ -15,10 +15,12 @@ pub(super) fn read_tools<'a>(root: DocumentNode<'a>, ledger: &mut Ledger) -> Vec
     {
         all.extend(read_tool(tool, ledger));
     }
-    for at in array(functions, ledger)
-        .into_iter()
-        .flat_map(DocumentNode::elements)
-    {
+    let functions = array(functions, ledger);
+    if let Some(functions) = functions.filter(|functions| !functions.is_empty()) {
+        let reason = "is sent as `tools`, whose calls come back as `tool_calls`";
+        ledger.add(functions, FieldOutcome::Approximated, reason);
+    }
+    for at in functions.into_iter().flat_map(DocumentNode::elements) {
         let definition = read_function(at, ledger);
         all.extend(definition.map(|definition| tool(at, definition)));
     }
@@ -40,7 +42,10 @@ fn read_tool<'a>(at: DocumentNode<'a>, ledger: &mut Ledger) -> Option<Tool<'a>> 
             read_function(function, ledger)?
         }
         "custom" => {
-            let custom = object(custom, ledger)?;
+            let Some(custom) = object(custom, ledger) else {
+                ledger.add_missing(at, "custom");
+                return None;
+            };
             let [name, description, format] = custom.get_each(["name", "description", "format"]);
             ToolSignature::Custom {
                 name: required_text(custom, "name", name, ledger)?,
@@ -76,7 +81,16 @@ fn read_function<'a>(at: DocumentNode<'a>, ledger: &mut Ledger) -> Option<ToolSi
 }
 
 fn read_grammar<'a>(format: DocumentNode<'a>, ledger: &mut Ledger) -> Option<Grammar<'a>> {
-    let grammar = object(format.get("grammar"), ledger)?;
+    let [kind, grammar] = format.get_each(["type", "grammar"]);
+    match required_text(format, "type", kind, ledger)?.as_written() {
+        "text" => return None,
+        "grammar" => {}
+        _ => return refuse(kind, "`text` or `grammar`", ledger),
+    }
+    let Some(grammar) = object(grammar, ledger) else {
+        ledger.add_missing(format, "grammar");
+        return None;
+    };
     let [syntax, definition] = grammar.get_each(["syntax", "definition"]);
     Some(Grammar {
         syntax: required_text(grammar, "syntax", syntax, ledger)?,
@@ -106,29 +120,56 @@ pub(super) fn read_tool_choice<'a>(
         };
     }
     let choice = object(Some(choice), ledger)?;
-    let [allowed, name] = choice.get_each(["allowed_tools", "name"]);
-    if let Some(allowed) = object(allowed, ledger) {
-        let [mode, tools] = allowed.get_each(["mode", "tools"]);
-        let tools = array(tools, ledger)
-            .into_iter()
-            .flat_map(DocumentNode::elements);
-        let mode = text(mode, ledger);
-        return Some(ToolCallChoice::Allowed {
-            names: tools.filter_map(chosen_name).collect(),
-            required: mode.is_some_and(|mode| mode.as_written() == "required"),
-        });
+    let [kind, allowed, name] = choice.get_each(["type", "allowed_tools", "name"]);
+    if text(kind, ledger).is_some_and(|kind| kind.as_written() == "allowed_tools") {
+        return read_allowed_tools(choice, allowed, ledger);
     }
-    let chosen = chosen_name(choice).or_else(|| name.and_then(EscapedText::from_node));
-    if chosen.is_none() {
-        let reason = "is a choice that no other protocol has";
-        ledger.add(choice, FieldOutcome::Refused, reason);
+    // `function_call` has the name alone.
+    match name {
+        Some(name) => text(Some(name), ledger).map(ToolCallChoice::Function),
+        None => chosen_name(choice, ledger).map(ToolCallChoice::Function),
     }
-    chosen.map(ToolCallChoice::Function)
+}
+
+fn read_allowed_tools<'a>(
+    choice: DocumentNode<'a>,
+    allowed: Option<DocumentNode<'a>>,
+    ledger: &mut Ledger,
+) -> Option<ToolCallChoice<'a>> {
+    let Some(allowed) = object(allowed, ledger) else {
+        ledger.add_missing(choice, "allowed_tools");
+        return None;
+    };
+    let [mode, tools] = allowed.get_each(["mode", "tools"]);
+    let required = match required_text(allowed, "mode", mode, ledger)?.as_written() {
+        "auto" => false,
+        "required" => true,
+        _ => return refuse(mode, "`auto` or `required`", ledger),
+    };
+    let Some(tools) = array(tools, ledger) else {
+        ledger.add_missing(allowed, "tools");
+        return None;
+    };
+    let names = tools.elements();
+    let names = names.filter_map(|tool| chosen_name(tool, ledger)).collect();
+    Some(ToolCallChoice::Allowed { names, required })
 }
 
 /// The name of a function or custom tool that a choice names.
-fn chosen_name(choice: DocumentNode<'_>) -> Option<EscapedText<'_>> {
-    let [function, custom] = choice.get_each(["function", "custom"]);
-    let named = function.or(custom)?;
-    named.get("name").and_then(EscapedText::from_node)
+fn chosen_name<'a>(choice: DocumentNode<'a>, ledger: &mut Ledger) -> Option<EscapedText<'a>> {
+    let kind = required_text(choice, "type", choice.get("type"), ledger)?;
+    let member = match kind.as_written() {
+        "function" => "function",
+        "custom" => "custom",
+        other => {
+            let reason = format!("names a tool of type `{other:.64}`, which no other protocol has");
+            ledger.add(choice, FieldOutcome::Refused, reason);
+            return None;
+        }
+    };
+    let Some(named) = object(choice.get(member), ledger) else {
+        ledger.add_missing(choice, member);
+        return None;
+    };
+    required_text(named, "name", named.get("name"), ledger)
 }

@@ -1,207 +1,263 @@
 //! Writes the messages of a conversation.
 
-use super::content::{texts, write_joined, write_text_part, write_user_content, write_user_part};
+use super::content::{
+    BLANK_LINE, ChatContentWriter, NO_SPACE, text_pieces, write_joined, write_text_part,
+    write_user_content,
+};
+use crate::context::ChannelSettings;
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{ContentRole, Part, PartKind, Request, Turn};
+use crate::superset::{Arguments, ContentRole, Part, PartKind, Request, Turn};
 use crate::thinking::{ThinkingReplay, replay};
+use crate::tool_calls::ToolCallIndex;
 use crate::tool_names::sent_name;
-use crate::tool_results::ERROR_LINE;
 use headgate_protocol::conversation::ConversationFormat;
-use std::collections::HashMap;
 
-/// Between texts that were blocks of their own.
-const BLANK_LINE: EscapedText<'static> = EscapedText::literal(r"\n\n");
-
-/// The names of tools by the ids of their calls.
-type CallNames<'r> = HashMap<&'r str, &'r EscapedText<'r>>;
-
-pub(super) fn write_messages(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+pub(super) fn write_messages(
+    request: &Request<'_>,
+    channel: &ChannelSettings,
+    takes_custom: bool,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     json.key("messages").begin_array();
+    let calls = ToolCallIndex::new(&request.turns, ledger);
+    let mut writer = MessageWriter {
+        request,
+        calls,
+        takes_custom,
+        content: ChatContentWriter {
+            channel,
+            json,
+            ledger,
+        },
+    };
     if !request.instructions.is_empty() {
-        write_system(&request.instructions, json, ledger);
+        writer.write_system(&request.instructions);
     }
-    let mut names = CallNames::new();
-    for turn in &request.turns {
+    for (position, turn) in request.turns.iter().enumerate() {
         match turn.role {
-            ContentRole::System => write_system(&turn.parts, json, ledger),
-            ContentRole::User => write_user(turn, &names, json, ledger),
-            ContentRole::Assistant => {
-                write_assistant(request.protocol, turn, json, ledger);
-                for part in &turn.parts {
-                    if let PartKind::ToolCall { id, name, .. } = &part.kind {
-                        names.insert(id.as_written(), name);
-                    }
-                }
-            }
+            ContentRole::System => writer.write_system(&turn.parts),
+            ContentRole::User => writer.write_user(position, turn),
+            ContentRole::Assistant => writer.write_assistant(turn),
         }
     }
+    writer.refuse_prefill();
     json.end_array();
 }
 
-fn write_system(parts: &[Part<'_>], json: &mut JsonWriter, ledger: &mut Ledger) {
-    for part in parts {
-        if !matches!(part.kind, PartKind::Text(_)) {
-            let reason = "stands in instructions, where the chat protocol takes only texts";
-            ledger.add(part.at, FieldOutcome::Refused, reason);
-        }
-    }
-    json.begin_object()
-        .key("role")
-        .literal("system")
-        .key("content");
-    write_joined(&texts(parts).collect::<Vec<_>>(), &BLANK_LINE, json);
-    json.end_object();
+struct MessageWriter<'w, 'r> {
+    request: &'r Request<'r>,
+    calls: ToolCallIndex<'r>,
+    /// Whether the model takes tools of free text.
+    takes_custom: bool,
+    content: ChatContentWriter<'w>,
 }
 
-/// Writes the results of tools, which must come directly behind their calls, then what the user says.
-fn write_user(turn: &Turn<'_>, names: &CallNames<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let mut framed = Vec::new();
-    let mut own = Vec::new();
-    for part in &turn.parts {
-        match &part.kind {
-            PartKind::ToolResult {
-                id,
-                parts,
-                is_error,
-            } => {
-                write_result(part, id, parts, *is_error, json, ledger);
-                let media = parts
-                    .iter()
-                    .filter(|part| !matches!(part.kind, PartKind::Text(_)));
-                framed.extend(media.map(|part| (id, part)));
+/// What the parts of a turn of the assistant become.
+#[derive(Default)]
+struct AssistantMessage<'p, 'a> {
+    texts: Vec<&'p Part<'a>>,
+    refusals: Vec<&'p EscapedText<'a>>,
+    thoughts: Vec<&'p EscapedText<'a>>,
+    calls: Vec<&'p Part<'a>>,
+}
+
+impl MessageWriter<'_, '_> {
+    fn write_system(&mut self, parts: &[Part<'_>]) {
+        let mut texts = Vec::with_capacity(parts.len());
+        for part in parts {
+            if let PartKind::Text(_) = part.kind {
+                texts.push(part);
+            } else {
+                let reason = "stands in instructions, where the chat protocol takes only texts";
+                self.note(part, FieldOutcome::Refused, reason);
             }
-            _ => own.push(part),
+        }
+        if !texts.is_empty() {
+            self.begin_message("system");
+            self.content.write_texts(&texts, &BLANK_LINE);
+            self.content.json.end_object();
         }
     }
-    if framed.is_empty() && own.is_empty() {
-        return;
-    }
-    json.begin_object()
-        .key("role")
-        .literal("user")
-        .key("content");
-    if framed.is_empty() {
-        write_user_content(&own, json, ledger);
-    } else {
-        json.begin_array();
-        for (id, part) in framed {
-            write_framed(id, part, names, json, ledger);
-        }
-        for part in own {
-            write_user_part(part, json, ledger);
-        }
-        json.end_array();
-    }
-    json.end_object();
-}
 
-fn write_result(
-    at: &Part<'_>,
-    id: &EscapedText<'_>,
-    parts: &[Part<'_>],
-    is_error: bool,
-    json: &mut JsonWriter,
-    ledger: &mut Ledger,
-) {
-    json.begin_object().key("role").literal("tool");
-    json.key("tool_call_id").text(id).key("content");
-    let line = ERROR_LINE;
-    let mut all: Vec<&EscapedText<'_>> = Vec::new();
-    if is_error {
-        all.push(&line);
-        let reason = "is an error, which only the text of the result says here";
-        ledger.add(at.at, FieldOutcome::Approximated, reason);
-    }
-    all.extend(texts(parts));
-    write_joined(&all, &EscapedText::literal(""), json);
-    json.end_object();
-}
-
-/// Writes an image or document that a tool returned: results have only text here. It is named as what it is, so that it does
-/// not pass for what the user shows.
-fn write_framed(
-    id: &EscapedText<'_>,
-    part: &Part<'_>,
-    names: &CallNames<'_>,
-    json: &mut JsonWriter,
-    ledger: &mut Ledger,
-) {
-    let reason = "is in a message of the user behind the result, which has only text here";
-    ledger.add(part.at, FieldOutcome::Approximated, reason);
-    let unknown = EscapedText::literal("unknown");
-    let name = names.get(id.as_written()).copied().unwrap_or(&unknown);
-    let frame = [
-        EscapedText::literal("The next item is not from the user. The tool `"),
-        name.clone(),
-        EscapedText::literal("` returned it:"),
-    ];
-    write_text_part(&frame.each_ref(), json);
-    write_user_part(part, json, ledger);
-}
-
-fn write_assistant(
-    caller: ConversationFormat,
-    turn: &Turn<'_>,
-    json: &mut JsonWriter,
-    ledger: &mut Ledger,
-) {
-    let mut thoughts: Vec<&EscapedText<'_>> = Vec::new();
-    let mut refusals: Vec<&EscapedText<'_>> = Vec::new();
-    let mut has_calls = false;
-    for part in &turn.parts {
-        match &part.kind {
-            PartKind::Text(_) => {}
-            PartKind::Refusal(text) => refusals.push(text),
-            PartKind::ToolCall { .. } => has_calls = true,
-            PartKind::Thinking { text, .. } => {
-                match replay(part, caller, ConversationFormat::Chat, ledger) {
-                    ThinkingReplay::ReasoningContent | ThinkingReplay::Same => thoughts.push(text),
-                    ThinkingReplay::LeftOut => {}
+    /// Writes the results of tools, which must come directly after their calls, then what the user says.
+    fn write_user(&mut self, position: usize, turn: &Turn<'_>) {
+        let mut media = Vec::new();
+        let mut own = Vec::new();
+        for part in &turn.parts {
+            let PartKind::ToolResult { id, parts, .. } = &part.kind else {
+                if self.content.can_write(part) {
+                    own.push(part);
+                }
+                continue;
+            };
+            if !own.is_empty() {
+                let reason = "is sent before the content before it, directly after its call";
+                self.note(part, FieldOutcome::Approximated, reason);
+            }
+            self.write_result(part);
+            for part in parts {
+                if text_pieces(part).is_none() && self.content.can_write(part) {
+                    media.push((id, part));
                 }
             }
-            PartKind::SealedThinking { .. } => {
-                replay(part, caller, ConversationFormat::Chat, ledger);
+        }
+        if !media.is_empty() {
+            self.write_media_of_results(position, &media);
+        }
+        if !own.is_empty() {
+            self.begin_message("user");
+            write_user_content(&own, &mut self.content);
+            self.content.json.end_object();
+        }
+    }
+
+    fn write_result(&mut self, result: &Part<'_>) {
+        let PartKind::ToolResult {
+            id,
+            parts,
+            is_error,
+        } = &result.kind
+        else {
+            return;
+        };
+        self.begin_message("tool");
+        let texts: Vec<&Part<'_>> = parts
+            .iter()
+            .filter(|part| text_pieces(part).is_some())
+            .collect();
+        self.content.write_result(result, &texts, *is_error);
+        self.content.json.key("tool_call_id").text(id).end_object();
+    }
+
+    /// Writes the images and documents that tools returned: results have only text here. Each is named as what it is, in a
+    /// message apart from that of the user, so that it does not pass for what the user shows.
+    fn write_media_of_results(&mut self, turn: usize, media: &[(&EscapedText<'_>, &Part<'_>)]) {
+        self.begin_message("user");
+        self.content.json.begin_array();
+        for (id, part) in media {
+            let reason = "is in a message after the results, which have only text here";
+            self.note(part, FieldOutcome::Approximated, reason);
+            let unknown = EscapedText::literal("unknown");
+            let call = self.calls.answered(&self.request.turns, turn, id);
+            let name = call.map_or(&unknown, |call| call.name);
+            let name = sent_name(name, ConversationFormat::Chat);
+            let frame = [
+                EscapedText::literal("The next item is not from the user. The tool `"),
+                name,
+                EscapedText::literal("` returned it:"),
+            ];
+            write_text_part(&frame.each_ref(), self.content.json);
+            self.content.json.end_object();
+            self.content.write_user_part(part);
+        }
+        self.content.json.end_array().end_object();
+    }
+
+    fn write_assistant(&mut self, turn: &Turn<'_>) {
+        let message = self.sort_parts(turn);
+        let has_no_text = message.texts.is_empty();
+        let is_empty =
+            message.calls.is_empty() && message.refusals.is_empty() && message.thoughts.is_empty();
+        if has_no_text && is_empty {
+            return;
+        }
+        self.begin_message("assistant");
+        match has_no_text && !(message.calls.is_empty() && message.refusals.is_empty()) {
+            true => {
+                self.content.json.null();
             }
-            PartKind::Image { .. }
-            | PartKind::Document { .. }
-            | PartKind::Audio { .. }
-            | PartKind::ToolResult { .. } => {
-                let reason = "stands in a message of the assistant, where the chat protocol takes only texts";
-                ledger.add(part.at, FieldOutcome::Refused, reason);
+            false => self.content.write_texts(&message.texts, &NO_SPACE),
+        }
+        let json = &mut *self.content.json;
+        for (name, pieces) in [
+            ("reasoning_content", &message.thoughts),
+            ("refusal", &message.refusals),
+        ] {
+            if !pieces.is_empty() {
+                json.key(name);
+                write_joined(pieces, &BLANK_LINE, json);
             }
         }
-    }
-    let content: Vec<&EscapedText<'_>> = texts(&turn.parts).collect();
-    let none = EscapedText::literal("");
-    json.begin_object()
-        .key("role")
-        .literal("assistant")
-        .key("content");
-    match content.is_empty() && (has_calls || !refusals.is_empty()) {
-        true => {
-            json.null();
+        if !message.calls.is_empty() {
+            json.key("tool_calls").begin_array();
+            for call in &message.calls {
+                write_call(call, self.takes_custom, json);
+            }
+            json.end_array();
         }
-        false => write_joined(&content, &none, json),
+        json.end_object();
     }
-    for (name, pieces) in [("reasoning_content", &thoughts), ("refusal", &refusals)] {
-        if !pieces.is_empty() {
-            json.key(name);
-            write_joined(pieces, &BLANK_LINE, json);
-        }
-    }
-    if has_calls {
-        json.key("tool_calls").begin_array();
+
+    /// Texts come before calls here.
+    fn sort_parts<'p, 'a>(&mut self, turn: &'p Turn<'a>) -> AssistantMessage<'p, 'a> {
+        let mut message = AssistantMessage::default();
         for part in &turn.parts {
-            write_call(part, json);
+            match &part.kind {
+                PartKind::Text(_) => {
+                    if !message.calls.is_empty() {
+                        let reason = "is sent before the calls before it";
+                        self.note(part, FieldOutcome::Approximated, reason);
+                    }
+                    message.texts.push(part);
+                }
+                PartKind::Refusal(text) => message.refusals.push(text),
+                PartKind::ToolCall { .. } => {
+                    self.content.note_lost_mark(part.cache.as_ref());
+                    message.calls.push(part);
+                }
+                PartKind::Thinking { text, .. } => match self.replay(part) {
+                    ThinkingReplay::ReasoningContent | ThinkingReplay::Same => {
+                        message.thoughts.push(text);
+                    }
+                    ThinkingReplay::LeftOut => {}
+                },
+                PartKind::SealedThinking { .. } => {
+                    self.replay(part);
+                }
+                PartKind::Image { .. }
+                | PartKind::Document { .. }
+                | PartKind::Audio { .. }
+                | PartKind::ToolResult { .. } => {
+                    let reason = "stands in a message of the assistant, where the chat protocol takes only texts";
+                    self.note(part, FieldOutcome::Refused, reason);
+                }
+            }
         }
-        json.end_array();
+        message
     }
-    json.end_object();
+
+    fn replay(&mut self, part: &Part<'_>) -> ThinkingReplay {
+        let caller = self.request.protocol;
+        replay(part, caller, ConversationFormat::Chat, self.content.ledger)
+    }
+
+    /// Begins a message, up to its content.
+    fn begin_message(&mut self, role: &'static str) {
+        let json = &mut *self.content.json;
+        json.begin_object().key("role").literal(role).key("content");
+    }
+
+    fn note(&mut self, part: &Part<'_>, outcome: FieldOutcome, reason: &'static str) {
+        self.content.ledger.add(part.at, outcome, reason);
+    }
+
+    /// Providers of chat answer a last message of the assistant instead of continuing it.
+    fn refuse_prefill(&mut self) {
+        let last = self.request.turns.last();
+        if let Some(turn) = last.filter(|turn| turn.role == ContentRole::Assistant)
+            && self.request.protocol != ConversationFormat::Chat
+        {
+            let reason = "is of the assistant, and the chat protocol does not continue such a last message; end with a message of the user";
+            let outcome = FieldOutcome::Refused;
+            self.content.ledger.add(turn.at, outcome, reason);
+        }
+    }
 }
 
-fn write_call(part: &Part<'_>, json: &mut JsonWriter) {
+fn write_call(part: &Part<'_>, takes_custom: bool, json: &mut JsonWriter) {
     let PartKind::ToolCall {
         id,
         name,
@@ -210,13 +266,15 @@ fn write_call(part: &Part<'_>, json: &mut JsonWriter) {
     else {
         return;
     };
-    json.begin_object()
-        .key("id")
-        .text(id)
-        .key("type")
-        .literal("function");
+    let (kind, member, text) = match arguments {
+        Arguments::FreeText(text) if takes_custom => ("custom", "input", text.clone()),
+        Arguments::Object(_) | Arguments::Text(_) | Arguments::FreeText(_) => {
+            ("function", "arguments", arguments.json_text())
+        }
+    };
+    json.begin_object().key("id").text(id);
+    json.key("type").literal(kind).key(kind).begin_object();
     let name = sent_name(name, ConversationFormat::Chat);
-    json.key("function").begin_object().key("name").text(&name);
-    json.key("arguments").text(&arguments.json_text());
+    json.key("name").text(&name).key(member).text(&text);
     json.end_object().end_object();
 }

@@ -126,7 +126,7 @@ fn what_no_table_knows_is_refused() {
             {"role": "user", "content": "a", "a key\"": 1},
         ],
         "tools": [{"type": "function", "function": {"name": "f", "extra": true}}],
-        "response_format": {"type": "text", "extra": 1},
+        "response_format": {"type": "json_schema", "extra": 1},
     });
     let known = "that the gateway knows in the chat protocol";
     let expected = [

@@ -44,7 +44,7 @@ fn read_block<'a>(at: DocumentNode<'a>, ledger: &mut Ledger) -> Option<Part<'a>>
     let name = required_text(at, "type", kind, ledger)?;
     let cache = object(cache, ledger).map(|mark| CacheMark {
         at: mark,
-        ttl: mark.get("ttl").and_then(EscapedText::from_node),
+        ttl: text(mark.get("ttl"), ledger),
     });
     let kind = match name.as_written() {
         "text" => {
@@ -64,7 +64,7 @@ fn read_block<'a>(at: DocumentNode<'a>, ledger: &mut Ledger) -> Option<Part<'a>>
         "thinking" => {
             let [words, signature] = at.get_each(["thinking", "signature"]);
             PartKind::Thinking {
-                text: text(words, ledger).unwrap_or_default(),
+                text: required_text(at, "thinking", words, ledger)?,
                 signature: text(signature, ledger).filter(|text| !text.is_empty()),
                 origin: ThinkingOrigin::Caller,
             }
@@ -168,6 +168,10 @@ fn joined_texts<'a>(
     read_content(present(content)?, &mut parts, ledger);
     let mut whole = EscapedText::default();
     for part in parts {
+        if let Some(mark) = part.cache {
+            let reason = "is left out, since other protocols have no mark in this place";
+            ledger.add(mark.at, FieldOutcome::Dropped, reason);
+        }
         let PartKind::Text(words) = part.kind else {
             let reason = "stands where other protocols take only texts";
             ledger.add(part.at, FieldOutcome::Refused, reason);

@@ -1,8 +1,10 @@
 //! Reads the tools of a request, and the choice between them.
 
+use super::is_strict;
+use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{CacheMark, Tool, ToolCallChoice, ToolSignature};
-use crate::typed_value::{array, boolean, json_text, object, refuse, required_text, text};
+use crate::typed_value::{array, boolean, json_text, object, present, refuse, required_text, text};
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
 /// Which tools must be called, and whether several may be.
@@ -43,13 +45,18 @@ fn read_tool<'a>(at: DocumentNode<'a>, ledger: &mut Ledger) -> Option<Tool<'a>> 
             cache: None,
         });
     }
+    let schema = object(schema, ledger);
+    let strict = boolean(strict, ledger);
     Some(Tool {
         at,
         definition: ToolSignature::Function {
             name: required_text(at, "name", name, ledger)?,
             description: text(description, ledger),
-            parameters: object(schema, ledger).map(json_text),
-            strict: boolean(strict, ledger),
+            parameters: schema.map(json_text),
+            strict: match (strict, schema) {
+                (Some(true), Some(schema)) => Some(is_strict(at, schema, ledger)),
+                (strict, _) => strict,
+            },
         },
         cache: object(cache, ledger).map(|mark| CacheMark {
             at: mark,
@@ -62,12 +69,24 @@ pub(super) fn read_tool_choice<'a>(
     choice: Option<DocumentNode<'a>>,
     ledger: &mut Ledger,
 ) -> ToolCallRules<'a> {
-    let Some(choice) = object(choice, ledger) else {
+    let Some(choice) = present(choice) else {
         return ToolCallRules::default();
     };
-    let [kind, name, no_parallel] = choice.get_each(["type", "name", "disable_parallel_tool_use"]);
-    let mode = required_text(choice, "type", kind, ledger);
-    let mode = mode.as_ref().map(|mode| mode.as_written());
+    // Some clients write the type itself in place of the object.
+    let (mode, name, no_parallel) = match EscapedText::from_node(choice) {
+        Some(mode) => (Some(mode), None, None),
+        None => {
+            let [kind, name, no_parallel] =
+                choice.get_each(["type", "name", "disable_parallel_tool_use"]);
+            if choice.kind() != ValueKind::Object {
+                refuse::<()>(Some(choice), "an object", ledger);
+                return ToolCallRules::default();
+            }
+            let mode = required_text(choice, "type", kind, ledger);
+            (mode, name, no_parallel)
+        }
+    };
+    let mode = mode.as_ref().map(EscapedText::as_written);
     ToolCallRules {
         choice: match mode {
             Some("auto") => Some(ToolCallChoice::Auto),

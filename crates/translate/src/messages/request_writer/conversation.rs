@@ -1,11 +1,12 @@
 //! Writes the turns of a conversation.
 
-use super::content::write_block;
+use super::content::{can_write, is_blank, write_block, write_cache_mark};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Arguments, ContentRole, Part, PartKind, Request, Turn};
 use crate::thinking::{ThinkingReplay, replay};
+use crate::tool_calls::ToolCallIndex;
 use crate::tool_names::{sent_id, sent_name};
 use headgate_protocol::conversation::ConversationFormat;
 
@@ -15,147 +16,231 @@ pub(super) fn write_conversation(
     ledger: &mut Ledger,
 ) {
     json.key("messages").begin_array();
-    let mut last = None;
-    for turn in &request.turns {
-        // Turns on both sides of an instruction that was moved away are one turn.
-        if turn.role == ContentRole::System || turn.parts.is_empty() {
-            continue;
-        }
-        if last != Some(turn.role) {
-            if last.is_some() {
-                json.end_array().end_object();
-            }
-            json.begin_object().key("role");
-            json.literal(match turn.role {
-                ContentRole::Assistant => "assistant",
-                ContentRole::User | ContentRole::System => "user",
-            });
-            json.key("content").begin_array();
-            last = Some(turn.role);
-        }
+    let mut writer = ConversationWriter {
+        request,
+        calls: ToolCallIndex::new(&request.turns, ledger),
+        author: None,
+        json,
+        ledger,
+    };
+    for (position, turn) in request.turns.iter().enumerate() {
         match turn.role {
-            ContentRole::Assistant => write_assistant(request.protocol, turn, json, ledger),
-            ContentRole::User | ContentRole::System => write_user(turn, json, ledger),
+            ContentRole::Assistant => writer.write_assistant(position, turn),
+            ContentRole::User => writer.write_user(position, turn),
+            // Instructions stand before the conversation.
+            ContentRole::System => {}
         }
     }
-    if last.is_some() {
-        json.end_array().end_object();
-    }
+    writer.finish();
     json.end_array();
 }
 
-/// Results of tools come first in a turn of the user.
-fn write_user(turn: &Turn<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let is_result = |part: &&Part<'_>| matches!(part.kind, PartKind::ToolResult { .. });
-    for part in turn.parts.iter().filter(is_result) {
-        write_result(part, json, ledger);
-    }
-    for part in turn.parts.iter().filter(|part| !is_result(part)) {
-        write_block(part, json, ledger);
-    }
+/// Writes blocks, and begins a message where the author changes. Turns on both sides of an instruction that was moved away
+/// are one message, and what has no blocks is none.
+struct ConversationWriter<'w, 'r> {
+    request: &'r Request<'r>,
+    calls: ToolCallIndex<'r>,
+    /// The author of the message that is open.
+    author: Option<ContentRole>,
+    json: &'w mut JsonWriter,
+    ledger: &'w mut Ledger,
 }
 
-fn write_result(part: &Part<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let PartKind::ToolResult {
-        id,
-        parts,
-        is_error,
-    } = &part.kind
-    else {
-        return;
-    };
-    json.begin_object().key("type").literal("tool_result");
-    json.key("tool_use_id").text(&sent_id(id)).key("content");
-    match parts.as_slice() {
-        [] => {
-            json.literal("");
+impl ConversationWriter<'_, '_> {
+    /// Results of tools come first in a turn of the user.
+    fn write_user(&mut self, position: usize, turn: &Turn<'_>) {
+        for part in &turn.parts {
+            if let PartKind::ToolResult {
+                id,
+                parts,
+                is_error,
+            } = &part.kind
+            {
+                self.write_result(position, part, (id, parts, *is_error));
+            }
         }
-        [
+        for part in &turn.parts {
+            let is_result = matches!(part.kind, PartKind::ToolResult { .. });
+            if !is_result && can_write(part, self.ledger) {
+                self.begin_block(ContentRole::User);
+                write_block(part, self.json, self.ledger);
+            }
+        }
+    }
+
+    fn write_result(
+        &mut self,
+        turn: usize,
+        part: &Part<'_>,
+        (id, parts, is_error): (&EscapedText<'_>, &[Part<'_>], bool),
+    ) {
+        let call = self.calls.answered(&self.request.turns, turn, id);
+        let repetition = call.map_or(0, |call| call.repetition);
+        self.begin_block(ContentRole::User);
+        self.json.begin_object().key("type").literal("tool_result");
+        self.json.key("tool_use_id").text(&sent_id(id, repetition));
+        if !parts.is_empty() {
+            self.json.key("content");
+            self.write_result_content(parts);
+        }
+        if is_error {
+            self.json.key("is_error").bool(true);
+        }
+        write_cache_mark(part.cache.as_ref(), self.json, self.ledger);
+        self.json.end_object();
+    }
+
+    fn write_result_content(&mut self, parts: &[Part<'_>]) {
+        if let [
             Part {
                 kind: PartKind::Text(text),
                 cache: None,
                 ..
             },
-        ] => {
-            json.text(text);
+        ] = parts
+        {
+            self.json.text(text);
+            return;
         }
-        parts => {
-            json.begin_array();
-            for part in parts {
-                write_block(part, json, ledger);
+        self.json.begin_array();
+        for part in parts {
+            if can_write(part, self.ledger) {
+                write_block(part, self.json, self.ledger);
             }
-            json.end_array();
         }
+        self.json.end_array();
     }
-    if *is_error {
-        json.key("is_error").bool(true);
-    }
-    json.end_object();
-}
 
-fn write_assistant(
-    caller: ConversationFormat,
-    turn: &Turn<'_>,
-    json: &mut JsonWriter,
-    ledger: &mut Ledger,
-) {
-    for part in &turn.parts {
-        match &part.kind {
-            PartKind::Thinking {
-                text, signature, ..
-            } => {
-                if is_replayed(part, caller, ledger) {
-                    let none = EscapedText::literal("");
-                    json.begin_object().key("type").literal("thinking");
-                    json.key("thinking").text(text).key("signature");
-                    json.text(signature.as_ref().unwrap_or(&none)).end_object();
+    fn write_assistant(&mut self, position: usize, turn: &Turn<'_>) {
+        for part in &turn.parts {
+            match &part.kind {
+                PartKind::Thinking {
+                    text, signature, ..
+                } => self.write_thinking(part, text, signature.as_ref()),
+                PartKind::SealedThinking { data, .. } => self.write_sealed_thinking(part, data),
+                PartKind::ToolCall {
+                    id,
+                    name,
+                    arguments,
+                } => self.write_call(position, part, (id, name, arguments)),
+                PartKind::Text(text) | PartKind::Refusal(text) if is_blank(text) => {
+                    can_write(part, self.ledger);
+                }
+                PartKind::Text(_) | PartKind::Refusal(_) => {
+                    self.begin_block(ContentRole::Assistant);
+                    write_block(part, self.json, self.ledger);
+                }
+                PartKind::Image { .. }
+                | PartKind::Document { .. }
+                | PartKind::Audio { .. }
+                | PartKind::ToolResult { .. } => {
+                    let reason = "stands in a message of the assistant, where the messages protocol takes only texts and calls";
+                    self.ledger.add(part.at, FieldOutcome::Refused, reason);
                 }
             }
-            PartKind::SealedThinking { data, .. } => {
-                if is_replayed(part, caller, ledger) {
-                    json.begin_object().key("type").literal("redacted_thinking");
-                    json.key("data").text(data).end_object();
-                }
-            }
-            PartKind::ToolCall {
-                id,
-                name,
-                arguments,
-            } => write_call(part, (id, name, arguments), json, ledger),
-            PartKind::Text(_) | PartKind::Refusal(_) => write_block(part, json, ledger),
-            PartKind::Image { .. }
-            | PartKind::Document { .. }
-            | PartKind::Audio { .. }
-            | PartKind::ToolResult { .. } => {
-                let reason = "stands in a message of the assistant, where the messages protocol takes only texts and calls";
-                ledger.add(part.at, FieldOutcome::Refused, reason);
-            }
         }
     }
-}
 
-fn is_replayed(part: &Part<'_>, caller: ConversationFormat, ledger: &mut Ledger) -> bool {
-    match replay(part, caller, ConversationFormat::Messages, ledger) {
-        ThinkingReplay::Same => true,
-        ThinkingReplay::ReasoningContent | ThinkingReplay::LeftOut => false,
+    fn write_thinking(
+        &mut self,
+        part: &Part<'_>,
+        text: &EscapedText<'_>,
+        signature: Option<&EscapedText<'_>>,
+    ) {
+        if !self.is_replayed(part) {
+            return;
+        }
+        self.begin_block(ContentRole::Assistant);
+        let unsigned = EscapedText::literal("");
+        self.json.begin_object().key("type").literal("thinking");
+        self.json.key("thinking").text(text).key("signature");
+        self.json.text(signature.unwrap_or(&unsigned)).end_object();
     }
-}
 
-/// Writes a call. Its arguments are the object as it is written.
-fn write_call(
-    part: &Part<'_>,
-    (id, name, arguments): (&EscapedText<'_>, &EscapedText<'_>, &Arguments<'_>),
-    json: &mut JsonWriter,
-    ledger: &mut Ledger,
-) {
-    let Some(input) = arguments.object() else {
-        let reason = "has arguments that are no JSON object, which the messages protocol demands";
-        ledger.add(part.at, FieldOutcome::AlwaysRefused, reason);
-        return;
-    };
-    json.begin_object().key("type").literal("tool_use");
-    json.key("id").text(&sent_id(id));
-    json.key("name")
-        .text(&sent_name(name, ConversationFormat::Messages));
-    json.key("input").raw(input.as_bytes()).end_object();
+    fn write_sealed_thinking(&mut self, part: &Part<'_>, data: &EscapedText<'_>) {
+        if !self.is_replayed(part) {
+            return;
+        }
+        self.begin_block(ContentRole::Assistant);
+        self.json.begin_object();
+        self.json.key("type").literal("redacted_thinking");
+        self.json.key("data").text(data).end_object();
+    }
+
+    fn is_replayed(&mut self, part: &Part<'_>) -> bool {
+        let caller = self.request.protocol;
+        match replay(part, caller, ConversationFormat::Messages, self.ledger) {
+            ThinkingReplay::Same => true,
+            ThinkingReplay::ReasoningContent | ThinkingReplay::LeftOut => false,
+        }
+    }
+
+    /// Writes a call. Its arguments are the object as it is written.
+    fn write_call(
+        &mut self,
+        turn: usize,
+        part: &Part<'_>,
+        (id, name, arguments): (&EscapedText<'_>, &EscapedText<'_>, &Arguments<'_>),
+    ) {
+        let Some(input) = arguments.object() else {
+            let reason =
+                "has arguments that are no JSON object, which the messages protocol demands";
+            self.ledger
+                .add(part.at, FieldOutcome::AlwaysRefused, reason);
+            return;
+        };
+        let call = self.calls.call(turn, id);
+        let repetition = call.map_or(0, |call| call.repetition);
+        self.begin_block(ContentRole::Assistant);
+        self.json.begin_object().key("type").literal("tool_use");
+        self.json.key("id").text(&sent_id(id, repetition));
+        let name = sent_name(name, ConversationFormat::Messages);
+        self.json.key("name").text(&name);
+        self.json.key("input").raw(input.as_bytes());
+        write_cache_mark(part.cache.as_ref(), self.json, self.ledger);
+        self.json.end_object();
+    }
+
+    fn begin_block(&mut self, author: ContentRole) {
+        if self.author == Some(author) {
+            return;
+        }
+        self.end_message();
+        self.author = Some(author);
+        self.json.begin_object().key("role");
+        self.json.literal(match author {
+            ContentRole::Assistant => "assistant",
+            ContentRole::User | ContentRole::System => "user",
+        });
+        self.json.key("content").begin_array();
+    }
+
+    fn end_message(&mut self) {
+        if self.author.is_some() {
+            self.json.end_array().end_object();
+        }
+    }
+
+    /// Providers want a message of the user, and continue one of the assistant at the end instead of answering it.
+    fn finish(mut self) {
+        self.end_message();
+        let turns = &self.request.turns;
+        match self.author {
+            None => {
+                let messages = self.request.body.get("messages");
+                let at = messages.or_else(|| self.request.body.get("input"));
+                let reason = "has no message, which the messages protocol demands";
+                let at = at.unwrap_or(self.request.body);
+                self.ledger.add(at, FieldOutcome::AlwaysRefused, reason);
+            }
+            Some(ContentRole::Assistant) => {
+                let mut of_assistant = turns.iter().rev();
+                let last = of_assistant.find(|turn| turn.role == ContentRole::Assistant);
+                let reason = "is of the assistant, and the messages protocol continues such a last message instead of answering it; end with a message of the user";
+                let at = last.map_or(self.request.body, |turn| turn.at);
+                self.ledger.add(at, FieldOutcome::Refused, reason);
+            }
+            Some(ContentRole::User | ContentRole::System) => {}
+        }
+    }
 }

@@ -1,12 +1,12 @@
-//! Writes limits, sampling, thoughts and the form of the answer.
+//! Writes limits, sampling, the form of the answer, and what names the caller.
 
-use crate::context::{ChannelSettings, ThinkingRequest};
+use super::thinking::{named_effort, write_thinking};
+use crate::context::ChannelSettings;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{AnswerFormat, ReasoningEffort, Request};
-
-/// The least budget of thoughts that providers take, in tokens.
-const BUDGET_MIN: u64 = 1024;
+use crate::superset::{AnswerFormat, Request};
+use crate::typed_value::text;
+use headgate_protocol::conversation::ConversationFormat;
 
 pub(super) fn write_settings(
     request: &Request<'_>,
@@ -16,11 +16,10 @@ pub(super) fn write_settings(
 ) {
     let limit = write_limit(request, channel, json, ledger);
     let thinks = write_thinking(request, channel, limit, json, ledger);
+    write_output(request, channel, json, ledger);
     write_sampling(request, thinks, json, ledger);
-    if let Some(user) = &request.user {
-        json.key("metadata").begin_object();
-        json.key("user_id").text(user).end_object();
-    }
+    write_user(request, json, ledger);
+    write_service_tier(request, json, ledger);
 }
 
 /// Writes the limit of output tokens, which the protocol demands.
@@ -42,93 +41,36 @@ fn write_limit(
     limit
 }
 
-/// Writes how much the model should think; whether it should.
-fn write_thinking(
+fn write_output(
     request: &Request<'_>,
     channel: &ChannelSettings,
-    limit: u64,
-    json: &mut JsonWriter,
-    ledger: &mut Ledger,
-) -> bool {
-    let effort = request.reasoning.effort;
-    let thinks = match (effort, channel.features.thinking_request) {
-        (None, _) => false,
-        (Some(ReasoningEffort::None), _) => {
-            json.key("thinking").begin_object();
-            json.key("type").literal("disabled").end_object();
-            false
-        }
-        (Some(_), ThinkingRequest::Effort) => {
-            json.key("thinking").begin_object();
-            json.key("type").literal("adaptive").end_object();
-            true
-        }
-        (Some(effort), ThinkingRequest::Budget) => write_budget(effort, limit, json),
-    };
-    let named = effort
-        .filter(|_| thinks && channel.features.thinking_request == ThinkingRequest::Effort)
-        .map(|effort| effort.max(ReasoningEffort::Low));
-    let format = request.output_format.as_ref();
-    let format = format.filter(|format| !matches!(format, AnswerFormat::Text));
-    if named.is_some() || format.is_some() {
-        json.key("output_config").begin_object();
-        if let Some(effort) = named {
-            json.key("effort").literal(effort.name());
-        }
-        if let Some(format) = format {
-            write_format(request, format, json, ledger);
-        }
-        json.end_object();
-    }
-    thinks
-}
-
-/// Writes a budget within the limit of the response; `false` if there is no room for one.
-fn write_budget(effort: ReasoningEffort, limit: u64, json: &mut JsonWriter) -> bool {
-    let tokens = match effort {
-        ReasoningEffort::None | ReasoningEffort::Minimal | ReasoningEffort::Low => 2048,
-        ReasoningEffort::Medium => 4096,
-        ReasoningEffort::High => 8192,
-        ReasoningEffort::XHigh | ReasoningEffort::Max => 16384,
-    };
-    let tokens = tokens.min(limit.saturating_sub(1));
-    if tokens < BUDGET_MIN {
-        return false;
-    }
-    json.key("thinking").begin_object();
-    json.key("type").literal("enabled");
-    json.key("budget_tokens").number(tokens).end_object();
-    true
-}
-
-fn write_format(
-    request: &Request<'_>,
-    format: &AnswerFormat<'_>,
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
-    match format {
-        AnswerFormat::Text => {}
-        AnswerFormat::JsonObject => {
-            let reason =
-                "has no counterpart in the messages protocol; send a schema with `json_schema`";
-            let at = request
-                .body
-                .get("response_format")
-                .or_else(|| request.body.get("text"));
-            ledger.add(at.unwrap_or(request.body), FieldOutcome::Refused, reason);
-        }
-        AnswerFormat::JsonSchema { schema, .. } => {
-            json.key("format").begin_object();
-            json.key("type").literal("json_schema");
-            json.key("schema").raw(schema).end_object();
-        }
+    let effort = named_effort(request, channel, ledger);
+    let schema = match &request.output_format {
+        Some(AnswerFormat::JsonSchema { schema, .. }) => Some(schema),
+        Some(AnswerFormat::Text | AnswerFormat::JsonObject) | None => None,
+    };
+    if effort.is_none() && schema.is_none() {
+        return;
     }
+    json.key("output_config").begin_object();
+    if let Some(effort) = effort {
+        json.key("effort").literal(effort);
+    }
+    if let Some(schema) = schema {
+        json.key("format").begin_object();
+        json.key("type").literal("json_schema");
+        json.key("schema").raw(schema).end_object();
+    }
+    json.end_object();
 }
 
 /// Models that think take neither a temperature nor another share of the probability.
 fn write_sampling(request: &Request<'_>, thinks: bool, json: &mut JsonWriter, ledger: &mut Ledger) {
     let sampling = &request.sampling;
+    let is_own = request.protocol == ConversationFormat::Messages;
     for (name, number) in [
         ("temperature", sampling.temperature),
         ("top_p", sampling.top_p),
@@ -137,9 +79,9 @@ fn write_sampling(request: &Request<'_>, thinks: bool, json: &mut JsonWriter, le
         let Some(number) = number else {
             continue;
         };
-        if thinks {
+        if thinks && !is_own {
             let reason = "is left out, since models of the messages protocol do not take it while they think";
-            ledger.add(number, FieldOutcome::Dropped, reason);
+            ledger.add(number, FieldOutcome::Approximated, reason);
         } else if name == "temperature" && number.as_f64().is_none_or(|value| value > 1.0) {
             let reason = "becomes 1, the highest of the messages protocol";
             ledger.add(number, FieldOutcome::Approximated, reason);
@@ -154,5 +96,45 @@ fn write_sampling(request: &Request<'_>, thinks: bool, json: &mut JsonWriter, le
             json.text(text);
         }
         json.end_array();
+    }
+}
+
+/// Writes the caller's user. Of two names for it, the protocol takes one.
+fn write_user(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+    let Some(user) = &request.user else {
+        return;
+    };
+    json.key("metadata").begin_object();
+    json.key("user_id").text(user).end_object();
+    let identifier = request.body.get("safety_identifier");
+    if let Some(other) = text(identifier, ledger)
+        && other.decoded() != user.decoded()
+        && let Some(identifier) = identifier
+    {
+        let reason = "is left out, since the messages protocol has one name for a user";
+        ledger.add(identifier, FieldOutcome::Dropped, reason);
+    }
+}
+
+/// The protocols share `auto`, which is the default.
+fn write_service_tier(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+    let node = request.body.get("service_tier");
+    let (Some(node), Some(tier)) = (node, text(node, ledger)) else {
+        return;
+    };
+    match (request.protocol, tier.as_written()) {
+        (_, "auto") => {}
+        (ConversationFormat::Messages, _) => {
+            json.key("service_tier").text(&tier);
+        }
+        (ConversationFormat::Chat | ConversationFormat::Responses, "default") => {
+            let reason = "becomes `standard_only`";
+            ledger.add(node, FieldOutcome::Approximated, reason);
+            json.key("service_tier").literal("standard_only");
+        }
+        (ConversationFormat::Chat | ConversationFormat::Responses, _) => {
+            let reason = "is left out, since the messages protocol has no such tier";
+            ledger.add(node, FieldOutcome::Dropped, reason);
+        }
     }
 }

@@ -2,70 +2,108 @@
 
 use super::content::write_cache_mark;
 use crate::escaped_text::EscapedText;
+use crate::free_text_tools::{SCHEMA, description_with_grammar, note_function};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Request, Tool, ToolCallChoice, ToolSignature};
 use crate::tool_names::sent_name;
 use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::json::skim;
 
 /// A tool without a schema takes no arguments.
 const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
-/// The schema of a function in place of a tool of free text.
-const FREE_TEXT: &str = r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#;
-
 pub(super) fn write_tools(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let is_own = |tool: &&Tool<'_>| !matches!(tool.definition, ToolSignature::Provider(_));
-    for tool in request.tools.iter().filter(|tool| !is_own(tool)) {
-        let reason =
-            "is a tool that only its provider runs; remove it, or use a channel of this protocol";
-        ledger.add(tool.at, FieldOutcome::Refused, reason);
+    for tool in &request.tools {
+        if let ToolSignature::Provider(_) = tool.definition {
+            let reason = "is a tool that only its provider runs; remove it, or use a channel of this protocol";
+            ledger.add(tool.at, FieldOutcome::Refused, reason);
+        }
     }
-    // Without tools there is nothing to choose from.
-    if !request.tools.iter().any(|tool| is_own(&tool)) {
+    let mut tools = request.tools.iter().filter(|tool| is_sent(tool, request));
+    let Some(first) = tools.next() else {
+        // Without tools there is nothing to choose from.
         return;
-    }
+    };
     json.key("tools").begin_array();
-    for tool in request.tools.iter().filter(is_own) {
+    for tool in std::iter::once(first).chain(tools) {
         write_tool(tool, json, ledger);
     }
     json.end_array();
     write_choice(request, json, ledger);
 }
 
+/// Whether a tool may be called. The protocol has no choice of several tools out of all, so that others are not sent.
+fn is_sent(tool: &Tool<'_>, request: &Request<'_>) -> bool {
+    let name = match &tool.definition {
+        ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. } => name,
+        ToolSignature::Provider(_) => return false,
+    };
+    match &request.tool_choice {
+        Some(ToolCallChoice::Allowed { names, .. }) => names
+            .iter()
+            .any(|allowed| allowed.decoded() == name.decoded()),
+        Some(
+            ToolCallChoice::Auto
+            | ToolCallChoice::None
+            | ToolCallChoice::Required
+            | ToolCallChoice::Function(_),
+        )
+        | None => true,
+    }
+}
+
 fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let (name, description, parameters, strict) = match &tool.definition {
+    json.begin_object();
+    match &tool.definition {
         ToolSignature::Function {
             name,
             description,
             parameters,
             strict,
-        } => (
+        } => {
+            write_name(name, json);
+            if let Some(description) = description {
+                json.key("description").text(description);
+            }
+            json.key("input_schema");
+            write_schema(parameters.unwrap_or(NO_PARAMETERS), json);
+            if *strict == Some(true) {
+                json.key("strict").bool(true);
+            }
+        }
+        ToolSignature::Custom {
             name,
             description,
-            parameters.unwrap_or(NO_PARAMETERS),
-            *strict,
-        ),
-        ToolSignature::Custom {
-            name, description, ..
+            grammar,
         } => {
-            let reason = "is a function with the text as `input` here";
-            ledger.add(tool.at, FieldOutcome::Approximated, reason);
-            (name, description, FREE_TEXT, None)
+            note_function(tool, ledger);
+            write_name(name, json);
+            let description = description_with_grammar(description.as_ref(), grammar.as_ref());
+            if !description.is_empty() {
+                json.key("description").text(&description);
+            }
+            json.key("input_schema").raw(SCHEMA);
         }
-        ToolSignature::Provider(_) => return,
-    };
-    json.begin_object();
-    json.key("name")
-        .text(&sent_name(name, ConversationFormat::Messages));
-    if let Some(description) = description {
-        json.key("description").text(description);
-    }
-    json.key("input_schema").raw(parameters);
-    if strict == Some(true) {
-        json.key("strict").bool(true);
+        ToolSignature::Provider(_) => {}
     }
     write_cache_mark(tool.cache.as_ref(), json, ledger);
     json.end_object();
+}
+
+fn write_name(name: &EscapedText<'_>, json: &mut JsonWriter) {
+    let name = sent_name(name, ConversationFormat::Messages);
+    json.key("name").text(&name);
+}
+
+/// Writes a schema. The protocol demands its type, which is that of arguments.
+fn write_schema(schema: &str, json: &mut JsonWriter) {
+    if skim::member_span(schema.as_bytes(), "type").is_some() {
+        json.raw(schema);
+        return;
+    }
+    let members = schema.trim_start().trim_start_matches('{').trim_start();
+    let comma = if members.starts_with('}') { "" } else { "," };
+    json.raw(format!("{{\"type\":\"object\"{comma}{members}"));
 }
 
 /// Writes the choice; whether several calls are allowed is a member of it.
@@ -77,21 +115,17 @@ fn write_choice(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledge
         Some(ToolCallChoice::None) => ("none", None),
         Some(ToolCallChoice::Required) => ("any", None),
         Some(ToolCallChoice::Function(name)) => ("tool", Some(name)),
-        Some(ToolCallChoice::Allowed { names, required }) => match (names.as_slice(), required) {
-            ([name], true) => ("tool", Some(name)),
-            _ => {
-                let reason = "allows several tools out of all, which the messages protocol cannot say; send only these as `tools`";
-                let at = request.body.get("tool_choice").unwrap_or(request.body);
-                ledger.add(at, FieldOutcome::Refused, reason);
-                ("auto", None)
-            }
-        },
+        Some(ToolCallChoice::Allowed { required, .. }) => {
+            let reason = "is sent as these tools alone";
+            let at = request.body.get("tool_choice").unwrap_or(request.body);
+            ledger.add(at, FieldOutcome::Approximated, reason);
+            (if *required { "any" } else { "auto" }, None)
+        }
     };
     json.key("tool_choice").begin_object();
     json.key("type").literal(mode);
     if let Some(name) = name {
-        json.key("name")
-            .text(&sent_name(name, ConversationFormat::Messages));
+        write_name(name, json);
     }
     if is_single && mode != "none" {
         json.key("disable_parallel_tool_use").bool(true);

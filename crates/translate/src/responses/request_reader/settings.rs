@@ -1,8 +1,8 @@
 //! Reads how much a model should think, and the form of its answer.
 
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{AnswerFormat, ReasoningEffort, ReasoningSettings};
-use crate::typed_value::{boolean, json_text, object, present, required_text, text};
+use crate::superset::{AnswerFormat, ReasoningSettings};
+use crate::typed_value::{boolean, json_text, object, present, read_effort, required_text, text};
 use headgate_protocol::json::DocumentNode;
 
 pub(super) fn read_reasoning<'a>(
@@ -22,18 +22,6 @@ pub(super) fn read_reasoning<'a>(
         is_enabled: None,
         summary: summary.or(old_summary),
     }
-}
-
-fn read_effort(effort: Option<DocumentNode<'_>>, ledger: &mut Ledger) -> Option<ReasoningEffort> {
-    let name = text(effort, ledger)?;
-    let known = ReasoningEffort::from_name(name.as_written());
-    if known.is_none()
-        && let Some(effort) = effort
-    {
-        let reason = "is an effort that no other protocol has";
-        ledger.add(effort, FieldOutcome::Refused, reason);
-    }
-    known
 }
 
 pub(super) fn read_output_format<'a>(

@@ -2,6 +2,7 @@
 
 use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
+use crate::strict_schema::can_be_strict;
 use crate::superset::{Grammar, Tool, ToolCallChoice, ToolSignature};
 use crate::typed_value::{array, boolean, json_text, object, refuse, required_text, text};
 use headgate_protocol::json::{DocumentNode, ValueKind};
@@ -59,26 +60,6 @@ fn is_strict_by_default(
         ledger.add(tool, FieldOutcome::Approximated, reason);
     }
     can_be_strict
-}
-
-/// Whether all objects of a schema demand all of their properties and allow no other.
-fn can_be_strict(schema: DocumentNode<'_>) -> bool {
-    let [properties, required, additional] =
-        schema.get_each(["properties", "required", "additionalProperties"]);
-    let is_object = properties.is_some() || is_object_schema(schema);
-    let is_closed = additional.and_then(DocumentNode::as_bool) == Some(false);
-    let properties_len = properties.map_or(0, DocumentNode::len);
-    let is_complete = required.map_or(0, DocumentNode::len) >= properties_len;
-    if is_object && !(is_closed && is_complete) {
-        return false;
-    }
-    let mut below = schema.values().chain(schema.elements());
-    below.all(can_be_strict)
-}
-
-fn is_object_schema(schema: DocumentNode<'_>) -> bool {
-    let kind = schema.get("type").and_then(EscapedText::from_node);
-    kind.is_some_and(|kind| kind.as_written() == "object")
 }
 
 fn read_custom<'a>(tool: DocumentNode<'a>, ledger: &mut Ledger) -> Option<ToolSignature<'a>> {

@@ -1,0 +1,208 @@
+//! Writes how much the model should think.
+
+use crate::context::{ChannelSettings, ThinkingRequest};
+use crate::json_writer::JsonWriter;
+use crate::ledger::{FieldOutcome, Ledger};
+use crate::superset::{
+    ContentRole, Part, PartKind, ReasoningEffort, Request, ThinkingOrigin, ToolCallChoice,
+};
+use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::json::DocumentNode;
+
+/// The least budget of thoughts that providers take, in tokens.
+const BUDGET_MIN: u64 = 1024;
+/// Tokens for thoughts by effort.
+const BUDGETS: [(ReasoningEffort, u64); 4] = [
+    (ReasoningEffort::Low, 2048),
+    (ReasoningEffort::Medium, 4096),
+    (ReasoningEffort::High, 8192),
+    (ReasoningEffort::Max, 16384),
+];
+
+/// Writes whether the model should think, within a limit of output tokens; whether it should.
+pub(super) fn write_thinking(
+    request: &Request<'_>,
+    channel: &ChannelSettings,
+    limit: u64,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) -> bool {
+    let reasoning = &request.reasoning;
+    if request.protocol == ConversationFormat::Messages {
+        return write_own(request, json);
+    }
+    let effort = match reasoning.effort {
+        None => {
+            note_summary(request, false, ledger);
+            return false;
+        }
+        Some(ReasoningEffort::None) => {
+            json.key("thinking").begin_object();
+            json.key("type").literal("disabled").end_object();
+            note_summary(request, false, ledger);
+            return false;
+        }
+        Some(effort) => effort,
+    };
+    let thinks = write_for_effort(request, channel, (effort, limit), json, ledger);
+    note_summary(request, thinks, ledger);
+    thinks
+}
+
+/// Writes whether the model should think for an effort; whether it should.
+fn write_for_effort(
+    request: &Request<'_>,
+    channel: &ChannelSettings,
+    (effort, limit): (ReasoningEffort, u64),
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) -> bool {
+    let as_budget = channel.features.thinking_request == ThinkingRequest::Budget;
+    let reason = if is_forced(request) {
+        "is sent without thoughts, since models of the messages protocol do not think before a call that they must make"
+    } else if as_budget && lacks_thoughts(request) {
+        "is left out, since the thoughts before the last calls are not there to give back"
+    } else if !as_budget {
+        json.key("thinking").begin_object();
+        json.key("type").literal("adaptive");
+        write_display(request, json);
+        json.end_object();
+        return true;
+    } else if write_budget(request, (effort, limit), json) {
+        note(request, "becomes a budget of tokens", ledger);
+        return true;
+    } else {
+        "is left out, since the limit of output tokens has no room for thoughts"
+    };
+    note(request, reason, ledger);
+    false
+}
+
+/// The effort as the protocol names it, for models that take efforts.
+pub(super) fn named_effort(
+    request: &Request<'_>,
+    channel: &ChannelSettings,
+    ledger: &mut Ledger,
+) -> Option<&'static str> {
+    let effort = request.reasoning.effort?;
+    let takes_efforts = channel.features.thinking_request == ThinkingRequest::Effort
+        || request.protocol == ConversationFormat::Messages;
+    if effort == ReasoningEffort::None || !takes_efforts {
+        return None;
+    }
+    if effort < ReasoningEffort::Low {
+        note(
+            request,
+            "becomes `low`, the least effort of the messages protocol",
+            ledger,
+        );
+    }
+    Some(effort.max(ReasoningEffort::Low).name())
+}
+
+/// Writes what a caller of the same protocol asks for.
+fn write_own(request: &Request<'_>, json: &mut JsonWriter) -> bool {
+    let reasoning = &request.reasoning;
+    let Some(thinks) = reasoning.is_enabled else {
+        return false;
+    };
+    json.key("thinking").begin_object().key("type");
+    match reasoning.budget.filter(|_| thinks) {
+        Some(budget) => json
+            .literal("enabled")
+            .key("budget_tokens")
+            .raw(budget.raw()),
+        None => json.literal(if thinks { "adaptive" } else { "disabled" }),
+    };
+    json.end_object();
+    thinks
+}
+
+/// Writes a budget within the limit of the response; `false` if there is no room for one.
+fn write_budget(
+    request: &Request<'_>,
+    (effort, limit): (ReasoningEffort, u64),
+    json: &mut JsonWriter,
+) -> bool {
+    let mut budgets = BUDGETS.into_iter();
+    let budget = budgets.find(|(up_to, _)| effort <= *up_to);
+    let tokens = budget.map_or(BUDGET_MIN, |(_, tokens)| tokens);
+    let tokens = tokens.min(limit.saturating_sub(1));
+    if tokens < BUDGET_MIN {
+        return false;
+    }
+    json.key("thinking").begin_object();
+    json.key("type").literal("enabled");
+    json.key("budget_tokens").number(tokens);
+    write_display(request, json);
+    json.end_object();
+    true
+}
+
+/// Who wants a summary of thoughts wants to see them. Newer models show none without being asked.
+fn write_display(request: &Request<'_>, json: &mut JsonWriter) {
+    if request.reasoning.summary.is_some() {
+        json.key("display").literal("summarized");
+    }
+}
+
+fn note_summary(request: &Request<'_>, thinks: bool, ledger: &mut Ledger) {
+    if thinks || request.reasoning.summary.is_none() {
+        return;
+    }
+    let reasoning = request.body.get("reasoning");
+    let names = ["summary", "generate_summary"].into_iter();
+    for node in names.filter_map(|name| reasoning?.get(name)) {
+        let reason = "is left out, since the model is not asked to think";
+        ledger.add(node, FieldOutcome::Dropped, reason);
+    }
+}
+
+/// Whether the model must call a tool.
+fn is_forced(request: &Request<'_>) -> bool {
+    match &request.tool_choice {
+        Some(ToolCallChoice::Required | ToolCallChoice::Function(_)) => true,
+        Some(ToolCallChoice::Allowed { required, .. }) => *required,
+        Some(ToolCallChoice::Auto | ToolCallChoice::None) | None => false,
+    }
+}
+
+/// Whether the conversation ends with results of calls before which there are no thoughts of the channel. Models that
+/// think within a budget want them back.
+fn lacks_thoughts(request: &Request<'_>) -> bool {
+    let is_result = |part: &Part<'_>| matches!(part.kind, PartKind::ToolResult { .. });
+    let is_own_thought = |part: &Part<'_>| match &part.kind {
+        PartKind::Thinking { origin, .. } | PartKind::SealedThinking { origin, .. } => {
+            *origin == ThinkingOrigin::Channel
+        }
+        PartKind::Text(_)
+        | PartKind::Refusal(_)
+        | PartKind::Image { .. }
+        | PartKind::Document { .. }
+        | PartKind::Audio { .. }
+        | PartKind::ToolCall { .. }
+        | PartKind::ToolResult { .. } => false,
+    };
+    let mut turns = request.turns.iter().rev();
+    let has_results = turns
+        .next()
+        .is_some_and(|turn| turn.parts.iter().any(is_result));
+    let calls = turns.find(|turn| turn.role == ContentRole::Assistant);
+    has_results && !calls.is_some_and(|turn| turn.parts.iter().any(is_own_thought))
+}
+
+fn note(request: &Request<'_>, reason: &'static str, ledger: &mut Ledger) {
+    ledger.add(
+        effort_node(request.body),
+        FieldOutcome::Approximated,
+        reason,
+    );
+}
+
+/// Where the caller asks for an effort.
+fn effort_node(body: DocumentNode<'_>) -> DocumentNode<'_> {
+    let effort = body.get("reasoning_effort");
+    effort
+        .or_else(|| body.pointer("/reasoning/effort"))
+        .unwrap_or(body)
+}
