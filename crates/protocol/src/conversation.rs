@@ -68,9 +68,17 @@ enum MessagePart {
     },
 }
 
-/// A protocol of conversations that can be translated into the others.
+/// A protocol of callers whose conversations can be translated into others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConversationFormat {
+    Chat,
+    Messages,
+    Responses,
+}
+
+/// A protocol of channels into which conversations can be translated: those of callers, and some that only providers have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProviderFormat {
     Chat,
     Messages,
     Responses,
@@ -118,6 +126,37 @@ impl ConversationFormat {
             Self::Chat => "chat",
             Self::Messages => "messages",
             Self::Responses => "responses",
+        }
+    }
+
+    /// The same protocol as that of a channel.
+    pub const fn provider_format(self) -> ProviderFormat {
+        match self {
+            Self::Chat => ProviderFormat::Chat,
+            Self::Messages => ProviderFormat::Messages,
+            Self::Responses => ProviderFormat::Responses,
+        }
+    }
+}
+
+impl ProviderFormat {
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
+
+    /// The name of the protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Messages => "messages",
+            Self::Responses => "responses",
+        }
+    }
+
+    /// The same protocol as that of callers; `None` if only channels have it.
+    pub fn caller_format(self) -> Option<ConversationFormat> {
+        match self {
+            Self::Chat => Some(ConversationFormat::Chat),
+            Self::Messages => Some(ConversationFormat::Messages),
+            Self::Responses => Some(ConversationFormat::Responses),
         }
     }
 }

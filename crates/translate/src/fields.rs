@@ -1,6 +1,7 @@
 //! What becomes of each field of each protocol in each other one: tables that are code and documentation at once.
 
 mod audit;
+mod further_columns;
 mod member_index;
 mod table;
 mod table_text;
@@ -10,23 +11,23 @@ mod tests;
 use crate::ProtocolPair;
 use crate::ledger::Ledger;
 use audit::Audit;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::DocumentNode;
 use std::sync::LazyLock;
 use table::FieldTable;
 
-/// What a table is about.
+/// What a table is about, and the protocol that says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TableSubject {
-    Request,
-    Response,
+    Request(ConversationFormat),
+    Response(ProviderFormat),
     /// An event of a stream.
-    Event,
+    Event(ProviderFormat),
 }
 
 /// Adds the fields of a request that the channel's protocol cannot say.
 pub(crate) fn audit_request(pair: ProtocolPair, body: DocumentNode<'_>, ledger: &mut Ledger) {
-    let table = table(TableSubject::Request, pair.caller);
+    let table = table(TableSubject::Request(pair.caller));
     Audit::for_request(table, pair.channel, ledger).check(body);
 }
 
@@ -37,8 +38,9 @@ pub(crate) fn audit_response(
     has_seals: bool,
     ledger: &mut Ledger,
 ) {
-    let table = table(TableSubject::Response, pair.channel);
-    Audit::for_response(table, pair.caller, has_seals, ledger).check(body);
+    let table = table(TableSubject::Response(pair.channel));
+    let caller = pair.caller.provider_format();
+    Audit::for_response(table, caller, has_seals, ledger).check(body);
 }
 
 /// Adds the fields of a stream's event that the caller's protocol cannot say. `has_seals` is whether thoughts get seals.
@@ -48,28 +50,69 @@ pub(crate) fn audit_event(
     has_seals: bool,
     ledger: &mut Ledger,
 ) {
-    let table = table(TableSubject::Event, pair.channel);
-    Audit::for_response(table, pair.caller, has_seals, ledger).check(event);
+    let table = table(TableSubject::Event(pair.channel));
+    let caller = pair.caller.provider_format();
+    Audit::for_response(table, caller, has_seals, ledger).check(event);
+}
+
+impl TableSubject {
+    /// The protocol of what the table is about.
+    pub fn format(self) -> ProviderFormat {
+        match self {
+            Self::Request(format) => format.provider_format(),
+            Self::Response(format) | Self::Event(format) => format,
+        }
+    }
 }
 
 /// The table of what a protocol sends.
-fn table(subject: TableSubject, format: ConversationFormat) -> &'static FieldTable {
-    static TABLES: [LazyLock<FieldTable>; 9] = [
-        LazyLock::new(|| FieldTable::read(TableSubject::Request, &[CHAT_REQUEST])),
-        LazyLock::new(|| FieldTable::read(TableSubject::Request, &[MESSAGES_REQUEST])),
-        LazyLock::new(|| FieldTable::read(TableSubject::Request, &[RESPONSES_REQUEST])),
-        LazyLock::new(|| FieldTable::read(TableSubject::Response, &[CHAT_RESPONSE])),
-        LazyLock::new(|| FieldTable::read(TableSubject::Response, &[MESSAGES_RESPONSE])),
-        LazyLock::new(|| FieldTable::read(TableSubject::Response, &[RESPONSES_RESPONSE])),
-        LazyLock::new(|| FieldTable::read(TableSubject::Event, &[CHAT_EVENTS, CHAT_RESPONSE])),
-        LazyLock::new(|| {
-            FieldTable::read(TableSubject::Event, &[MESSAGES_EVENTS, MESSAGES_RESPONSE])
-        }),
-        LazyLock::new(|| {
-            FieldTable::read(TableSubject::Event, &[RESPONSES_EVENTS, RESPONSES_RESPONSE])
-        }),
-    ];
-    &TABLES[subject as usize * ConversationFormat::ALL.len() + format as usize]
+fn table(subject: TableSubject) -> &'static FieldTable {
+    match subject {
+        TableSubject::Request(format) => &REQUESTS[format as usize],
+        TableSubject::Response(format) => &RESPONSES[format as usize],
+        TableSubject::Event(format) => &EVENTS[format as usize],
+    }
+}
+
+static REQUESTS: [LazyLock<FieldTable>; 3] = [
+    LazyLock::new(|| request_table(ConversationFormat::Chat, &[CHAT_REQUEST])),
+    LazyLock::new(|| request_table(ConversationFormat::Messages, &[MESSAGES_REQUEST])),
+    LazyLock::new(|| request_table(ConversationFormat::Responses, &[RESPONSES_REQUEST])),
+];
+
+static RESPONSES: [LazyLock<FieldTable>; 3] = [
+    LazyLock::new(|| response_table(ProviderFormat::Chat, CHAT_RESPONSE)),
+    LazyLock::new(|| response_table(ProviderFormat::Messages, MESSAGES_RESPONSE)),
+    LazyLock::new(|| response_table(ProviderFormat::Responses, RESPONSES_RESPONSE)),
+];
+
+static EVENTS: [LazyLock<FieldTable>; 3] = [
+    LazyLock::new(|| event_table(ProviderFormat::Chat, [CHAT_EVENTS, CHAT_RESPONSE])),
+    LazyLock::new(|| {
+        event_table(
+            ProviderFormat::Messages,
+            [MESSAGES_EVENTS, MESSAGES_RESPONSE],
+        )
+    }),
+    LazyLock::new(|| {
+        event_table(
+            ProviderFormat::Responses,
+            [RESPONSES_EVENTS, RESPONSES_RESPONSE],
+        )
+    }),
+];
+
+/// The first text has all fields; the others repeat them, each with columns of further protocols.
+fn request_table(format: ConversationFormat, texts: &[&'static str]) -> FieldTable {
+    FieldTable::read(TableSubject::Request(format), &texts[..1], &texts[1..])
+}
+
+fn response_table(format: ProviderFormat, text: &'static str) -> FieldTable {
+    FieldTable::read(TableSubject::Response(format), &[text], &[])
+}
+
+fn event_table(format: ProviderFormat, texts: [&'static str; 2]) -> FieldTable {
+    FieldTable::read(TableSubject::Event(format), &texts, &[])
 }
 
 const CHAT_REQUEST: &str = include_str!("fields/chat_request.txt");

@@ -1,14 +1,14 @@
 //! Between which protocols a route translates.
 
 use crate::ledger::OnLoss;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::{ChannelProtocol, Protocol};
 
 /// The protocols of the two sides of a translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProtocolPair {
     pub caller: ConversationFormat,
-    pub channel: ConversationFormat,
+    pub channel: ProviderFormat,
 }
 
 /// What a route translates; by default nothing.
@@ -28,9 +28,9 @@ impl ProtocolPair {
     /// The pair of a caller's protocol and that of a channel's requests.
     pub fn with_channel(caller: Protocol, channel: ChannelProtocol) -> Option<Self> {
         let pair = Self {
-            caller: caller.descriptor().translation?,
+            caller: caller.descriptor().translation?.caller_format()?,
             channel: channel.descriptor().translation?,
         };
-        (pair.caller != pair.channel).then_some(pair)
+        (pair.caller.provider_format() != pair.channel).then_some(pair)
     }
 }

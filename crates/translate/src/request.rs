@@ -9,7 +9,7 @@ use crate::superset::Request;
 use crate::thinking::restore_thoughts;
 use crate::tool_names::renamed_tools;
 use crate::{ProtocolPair, chat, fields, messages, responses};
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::JsonDocument;
 
 /// A request in the channel's protocol.
@@ -68,14 +68,14 @@ fn read<'a>(
 }
 
 fn write(
-    format: ConversationFormat,
+    format: ProviderFormat,
     request: &Request<'_>,
     channel: &ChannelSettings,
     ledger: &mut Ledger,
 ) -> Vec<u8> {
     match format {
-        ConversationFormat::Chat => chat::write_request(request, channel, ledger),
-        ConversationFormat::Messages => messages::write_request(request, channel, ledger),
-        ConversationFormat::Responses => responses::write_request(request, channel, ledger),
+        ProviderFormat::Chat => chat::write_request(request, channel, ledger),
+        ProviderFormat::Messages => messages::write_request(request, channel, ledger),
+        ProviderFormat::Responses => responses::write_request(request, channel, ledger),
     }
 }

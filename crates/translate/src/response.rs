@@ -6,7 +6,7 @@ use crate::superset::{OutputPart, Response};
 use crate::thinking::seal_response;
 use crate::{ProtocolPair, chat, fields, messages, responses, tool_names};
 use bytes::Bytes;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
 
 /// The provider's response is not of its protocol.
@@ -53,10 +53,10 @@ pub fn translate_response(
     })
 }
 
-fn read(format: ConversationFormat, root: DocumentNode<'_>) -> Result<Response<'_>, String> {
+fn read(format: ProviderFormat, root: DocumentNode<'_>) -> Result<Response<'_>, String> {
     match format {
-        ConversationFormat::Chat => chat::read_response(root),
-        ConversationFormat::Messages => messages::read_response(root),
-        ConversationFormat::Responses => responses::read_response(root),
+        ProviderFormat::Chat => chat::read_response(root),
+        ProviderFormat::Messages => messages::read_response(root),
+        ProviderFormat::Responses => responses::read_response(root),
     }
 }

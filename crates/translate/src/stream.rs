@@ -7,7 +7,7 @@ use crate::superset::StreamPiece;
 use crate::thinking::StreamSealing;
 use crate::{ProtocolPair, chat, fields, messages, responses, tool_names};
 use bytes::Bytes;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
 use headgate_protocol::sse::SseEvent;
 
@@ -117,13 +117,11 @@ impl StreamTranslator {
 }
 
 impl ProviderStreamReader {
-    fn new(format: ConversationFormat) -> Self {
+    fn new(format: ProviderFormat) -> Self {
         match format {
-            ConversationFormat::Chat => Self::Chat(chat::ChatStreamReader::default()),
-            ConversationFormat::Messages => {
-                Self::Messages(messages::MessagesStreamReader::default())
-            }
-            ConversationFormat::Responses => {
+            ProviderFormat::Chat => Self::Chat(chat::ChatStreamReader::default()),
+            ProviderFormat::Messages => Self::Messages(messages::MessagesStreamReader::default()),
+            ProviderFormat::Responses => {
                 Self::Responses(responses::ResponsesStreamReader::default())
             }
         }

@@ -3,13 +3,10 @@
 use crate::context::RenamedTool;
 use crate::escaped_text::EscapedText;
 use crate::superset::{Request, ToolSignature};
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::ProviderFormat;
 
 /// The name under which a provider gets a tool.
-pub(crate) fn sent_name<'a>(
-    name: &EscapedText<'a>,
-    channel: ConversationFormat,
-) -> EscapedText<'a> {
+pub(crate) fn sent_name<'a>(name: &EscapedText<'a>, channel: ProviderFormat) -> EscapedText<'a> {
     fitted(name, name_len_max(channel))
 }
 
@@ -40,10 +37,7 @@ pub(crate) fn shortened<'a>(name: &EscapedText<'a>, len_max: usize) -> EscapedTe
 }
 
 /// Tools whose names a protocol does not take.
-pub(crate) fn renamed_tools(
-    request: &Request<'_>,
-    channel: ConversationFormat,
-) -> Vec<RenamedTool> {
+pub(crate) fn renamed_tools(request: &Request<'_>, channel: ProviderFormat) -> Vec<RenamedTool> {
     let renamed = request.tools.iter().filter_map(|tool| {
         let (ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. }) =
             &tool.definition
@@ -73,10 +67,10 @@ pub(crate) fn restore(name: &mut EscapedText<'_>, renamed_tools: &[RenamedTool])
 /// Ids have no limit in the protocol; longer ones are shortened nevertheless.
 const ID_LEN_MAX: usize = 256;
 
-fn name_len_max(channel: ConversationFormat) -> usize {
+fn name_len_max(channel: ProviderFormat) -> usize {
     match channel {
-        ConversationFormat::Chat | ConversationFormat::Responses => 64,
-        ConversationFormat::Messages => 128,
+        ProviderFormat::Chat | ProviderFormat::Responses => 64,
+        ProviderFormat::Messages => 128,
     }
 }
 
@@ -141,12 +135,12 @@ mod tests {
         ];
         for (name, sent) in cases {
             let text = EscapedText::literal(name);
-            let fitted = sent_name(&text, ConversationFormat::Chat);
+            let fitted = sent_name(&text, ProviderFormat::Chat);
             assert_eq!(fitted.as_written(), sent, "{name}");
         }
         let fitted = |name: &str| {
             let text = EscapedText::plain(name);
-            let fitted = sent_name(&text, ConversationFormat::Chat);
+            let fitted = sent_name(&text, ProviderFormat::Chat);
             fitted.as_written().to_owned()
         };
         assert_eq!(fitted(&long).len(), 64);

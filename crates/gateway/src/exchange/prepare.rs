@@ -116,7 +116,7 @@ pub(crate) async fn prepare(
     let channel = target.channel;
     let path = match (request_override.path, translated_path) {
         (Some(path), _) => path.into(),
-        (None, Some(path)) => path.into(),
+        (None, Some(path)) => path,
         (None, None) => caller_path(request)?,
     };
     let path = with_query_members(path, &query_members);

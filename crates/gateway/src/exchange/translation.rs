@@ -3,16 +3,18 @@
 use super::thinking_sealer::TaskKeySealer;
 use bytes::Bytes;
 use headgate_config::snapshot::router::{Route, RouteTranslation};
-use headgate_core::catalog::model::Candidate;
+use headgate_core::catalog::model::{Candidate, ChannelModel};
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits, quoted};
+use headgate_protocol::percent_encoding::push_encoded;
 use headgate_protocol::{ChannelProtocol, Protocol, header_policy};
 use headgate_translate::{
     ChannelSettings, Ledger, LedgerEntry, ModelFeatures, ProtocolPair, ResponseContext,
     TranslatedRequest, translate_request,
 };
 use http::{HeaderMap, HeaderValue};
+use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Output tokens of a request without a limit, for providers that demand one.
@@ -32,7 +34,7 @@ pub(crate) struct ResponseTranslation {
 pub(super) struct ChannelRequest {
     pub body: Bytes,
     /// Below the channel's base URL.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     pub translation: Box<ResponseTranslation>,
 }
 
@@ -78,7 +80,7 @@ pub(super) fn translate(
         custom_tools,
         renamed_tools,
         repeated,
-        is_stream: _,
+        is_stream,
     } = translated;
     let context = ResponseContext {
         sealer: settings.sealer,
@@ -94,7 +96,7 @@ pub(super) fn translate(
     };
     Ok(ChannelRequest {
         body: body.into(),
-        path: header_policy::path_for_provider(channel.descriptor().path),
+        path: path_for_model(channel, is_stream, candidate.model.as_ref()),
         translation: Box::new(ResponseTranslation {
             pair,
             caller,
@@ -133,6 +135,25 @@ fn protocols(
     };
     let pair = ProtocolPair::with_channel(caller, channel);
     Ok((caller, channel, pair.ok_or_else(no_translation)?))
+}
+
+/// The path below the channel's base URL, with its name of the model if the protocol has that there. The name is checked
+/// before.
+fn path_for_model(
+    channel: ChannelProtocol,
+    is_stream: bool,
+    model: Option<&ChannelModel>,
+) -> Cow<'static, str> {
+    let descriptor = channel.descriptor();
+    let stream_path = descriptor.stream_path.filter(|_| is_stream);
+    let path = header_policy::path_for_provider(stream_path.unwrap_or(descriptor.path));
+    let (Some((before, after)), Some(model)) = (path.split_once("{model}"), model) else {
+        return path.into();
+    };
+    let mut path = before.to_owned();
+    push_encoded(&mut path, &model.name);
+    path.push_str(after);
+    path.into()
 }
 
 /// Routes are checked when they are built.

@@ -29,7 +29,10 @@ pub(crate) fn below_base_url_without_model(channel: &Channel, path: &str) -> Res
 /// [`FaultKind::Invalid`].
 pub(crate) fn check_model_in_path(candidate: &Candidate) -> Result<(), Fault> {
     let Candidate { channel, model, .. } = candidate;
-    if !channel.puts_model_in_path() {
+    // A filter checks the path that a caller names itself.
+    let protocol = candidate.protocol.filter(|_| candidate.is_translated);
+    let has_own_path = protocol.is_some_and(|own| own.descriptor().names_model_in_path());
+    if !has_own_path && !channel.puts_model_in_path() {
         return Ok(());
     }
     match model.as_ref().and_then(|model| refused_part(&model.name)) {

@@ -12,7 +12,7 @@ use super::descriptor::{
     ProtocolHeaders, ProviderResponseStorage,
 };
 use crate::conversation::{
-    ConversationFormat, ConversationShape, ResponseMessages, StreamMessageCollector,
+    ConversationShape, ProviderFormat, ResponseMessages, StreamMessageCollector,
     StreamedPartKind, number, text,
 };
 use crate::ids::{IdEvent, IdObjectForm};
@@ -32,6 +32,7 @@ use std::sync::LazyLock;
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "chat",
     path: "/v1/chat/completions",
+    stream_path: None,
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::OnRequest),
     tasks: None,
@@ -89,7 +90,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         form: IdObjectForm::ChatCompletionId,
     }],
     sealed_content: None,
-    translation: Some(ConversationFormat::Chat),
+    translation: Some(ProviderFormat::Chat),
     conversation: Some(ConversationShape {
         tools: "tools",
         instructions: None,

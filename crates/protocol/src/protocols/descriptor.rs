@@ -2,7 +2,7 @@
 
 use super::Protocol;
 use crate::batch::BatchFormat;
-use crate::conversation::{ConversationFormat, ConversationShape};
+use crate::conversation::{ConversationShape, ProviderFormat};
 use crate::error_body::ErrorShape;
 use crate::fault::Fault;
 use crate::form::{MultipartForm, describe_fields};
@@ -26,6 +26,8 @@ pub struct ProtocolDescriptor {
     pub name: &'static str,
     /// The path to which callers send requests in the provider's own API; with `{model}` or `{+model}` if it has the model.
     pub path: &'static str,
+    /// The path of requests for streams, if it is another one.
+    pub stream_path: Option<&'static str>,
     pub medium: GenerationMedium,
     pub cost: DuplicateRequestCost,
     /// How a video task is created and queried; `None` if the protocol has no tasks.
@@ -54,8 +56,9 @@ pub struct ProtocolDescriptor {
     pub sealed_content: Option<SealedContentPlaces>,
     /// `None` if requests and responses have no messages.
     pub conversation: Option<ConversationShape>,
-    /// What requests and responses are translated from and to; `None` if they cannot be translated.
-    pub translation: Option<ConversationFormat>,
+    /// What requests and responses are translated to and from; `None` if they cannot be translated. Those of callers are
+    /// translated if callers have the format, too.
+    pub translation: Option<ProviderFormat>,
     pub texts: TextPlaces,
     /// Replaces spellings that only some providers accept.
     pub normalise: fn(&JsonDocument, &mut JsonEdits),

@@ -11,6 +11,7 @@ use bytes::Bytes;
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "family_a",
     path: "/api/v3/contents/generations/tasks",
+    stream_path: None,
     tasks: Some(TaskApiFormat::Native),
     errors: ErrorShape {
         body: error_body,

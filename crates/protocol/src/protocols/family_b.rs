@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "family_b",
     path: "/api/v1/services/aigc/video-generation/video-synthesis",
+    stream_path: None,
     tasks: Some(TaskApiFormat::Native),
     errors: ErrorShape {
         body: |fault, request_id| error_body(fault.kind, &fault.into(), request_id),

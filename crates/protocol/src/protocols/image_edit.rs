@@ -18,6 +18,7 @@ use std::sync::LazyLock;
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "image_edit",
     path: "/v1/images/edits",
+    stream_path: None,
     medium: GenerationMedium::Image,
     cost: DuplicateRequestCost::PaidWork,
     tasks: None,

@@ -8,7 +8,7 @@ use super::descriptor::{
     ProtocolHeaders, ProviderResponseStorage,
 };
 use crate::conversation::{
-    ConversationFormat, ConversationShape, ResponseMessages, StreamMessageCollector,
+    ConversationShape, ProviderFormat, ResponseMessages, StreamMessageCollector,
     StreamedPartKind, number, text,
 };
 use crate::ids::{IdEvent, IdObjectForm};
@@ -29,6 +29,7 @@ use std::sync::LazyLock;
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "messages",
     path: "/v1/messages",
+    stream_path: None,
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::Never),
     tasks: None,
@@ -101,7 +102,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         members: &[("thinking", "signature"), ("redacted_thinking", "data")],
         has_signature_events: true,
     }),
-    translation: Some(ConversationFormat::Messages),
+    translation: Some(ProviderFormat::Messages),
     conversation: Some(ConversationShape {
         tools: "tools",
         instructions: Some("system"),

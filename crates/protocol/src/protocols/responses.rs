@@ -7,7 +7,7 @@ use super::descriptor::{
     DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
     ProtocolHeaders, ProviderResponseStorage,
 };
-use crate::conversation::{ConversationFormat, ConversationShape, ResponseMessages};
+use crate::conversation::{ConversationShape, ProviderFormat, ResponseMessages};
 use crate::error_body::{ErrorShape, error_json};
 use crate::fault::Fault;
 use crate::response_text::TextPlaces;
@@ -22,6 +22,7 @@ use serde::Serialize;
 pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
     name: "responses",
     path: "/v1/responses",
+    stream_path: None,
     medium: GenerationMedium::Text,
     cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::ByDefault),
     tasks: None,
@@ -84,7 +85,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         members: &[("", "encrypted_content")],
         has_signature_events: false,
     }),
-    translation: Some(ConversationFormat::Responses),
+    translation: Some(ProviderFormat::Responses),
     conversation: Some(ConversationShape {
         tools: "tools",
         instructions: Some("instructions"),

@@ -17,6 +17,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = TASKS;
 pub(super) const TASKS: ProtocolDescriptor = ProtocolDescriptor {
     name: "video",
     path: "/v1/video/generations",
+    stream_path: None,
     medium: GenerationMedium::Video,
     cost: DuplicateRequestCost::PaidWork,
     tasks: Some(TaskApiFormat::Generic),

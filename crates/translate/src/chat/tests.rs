@@ -8,13 +8,13 @@ use crate::context::ResponseContext;
 use crate::ledger::Ledger;
 use crate::responses::tests::context;
 use crate::{ProtocolPair, StreamTranslator, UnreadableResponse, translate_response};
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::sse::SseEvent;
 use serde_json::{Map, Value, json};
 
 const FROM_MESSAGES: ProtocolPair = ProtocolPair {
     caller: ConversationFormat::Chat,
-    channel: ConversationFormat::Messages,
+    channel: ProviderFormat::Messages,
 };
 
 /// A client that panics where an event contradicts the protocol or an earlier event.

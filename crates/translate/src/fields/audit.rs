@@ -4,7 +4,7 @@ use super::TableSubject;
 use super::table::{FieldRow, FieldSign, FieldTable, ShapeKind, Union};
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::member_path::{path_without_indexes, plain_name};
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::ProviderFormat;
 use headgate_protocol::json::{DocumentNode, UndecodedString, ValueKind};
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) struct Audit<'l> {
 impl<'l> Audit<'l> {
     pub fn for_request(
         table: &'static FieldTable,
-        other: ConversationFormat,
+        other: ProviderFormat,
         ledger: &'l mut Ledger,
     ) -> Self {
         Self::for_response(table, other, true, ledger)
@@ -28,7 +28,7 @@ impl<'l> Audit<'l> {
     /// `has_seals` is whether the gateway seals thoughts: only that makes it depend on the value what becomes of a field.
     pub fn for_response(
         table: &'static FieldTable,
-        other: ConversationFormat,
+        other: ProviderFormat,
         has_seals: bool,
         ledger: &'l mut Ledger,
     ) -> Self {
@@ -182,8 +182,8 @@ impl<'l> Audit<'l> {
     }
 
     fn note_unknown(&mut self, value: DocumentNode<'_>, key: u64, start: impl FnOnce() -> String) {
-        let format = self.table.format.name();
-        let is_request = self.table.subject == TableSubject::Request;
+        let format = self.table.subject.format().name();
+        let is_request = matches!(self.table.subject, TableSubject::Request(_));
         let (outcome, end) = match is_request {
             true => (FieldOutcome::Refused, WAY_OUT),
             false => (FieldOutcome::Dropped, ""),
@@ -204,8 +204,10 @@ impl FieldTable {
     /// The path of a value as an entry has it: with indexes in a request, whose caller knows them.
     fn path(&self, value: DocumentNode<'_>) -> String {
         match self.subject {
-            TableSubject::Request => value.path(),
-            TableSubject::Response | TableSubject::Event => path_without_indexes(&value.path()),
+            TableSubject::Request(_) => value.path(),
+            TableSubject::Response(_) | TableSubject::Event(_) => {
+                path_without_indexes(&value.path())
+            }
         }
     }
 }

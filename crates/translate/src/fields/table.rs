@@ -3,7 +3,7 @@
 use super::TableSubject;
 use super::member_index::MemberIndex;
 use crate::ledger::FieldOutcome;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::ProviderFormat;
 use headgate_protocol::json::DocumentNode;
 use std::borrow::Cow;
 
@@ -11,9 +11,8 @@ use std::borrow::Cow;
 #[derive(Debug)]
 pub(crate) struct FieldTable {
     pub subject: TableSubject,
-    pub format: ConversationFormat,
     /// The other protocols, in the order of each row's cells.
-    pub columns: [ConversationFormat; 2],
+    pub columns: Box<[ProviderFormat]>,
     /// The first one is that of the whole body.
     pub shapes: Vec<ObjectShape>,
     pub rows: Vec<FieldRow>,
@@ -66,7 +65,7 @@ pub(crate) struct FieldRow {
     /// The shape of its value, or of the value's elements. Without it, the value is carried whole or not at all.
     pub below: Option<usize>,
     pub is_array: bool,
-    pub cells: [FieldCell; 2],
+    pub cells: Box<[FieldCell]>,
 }
 
 /// What becomes of a field in one other protocol.
@@ -104,7 +103,7 @@ impl FieldCell {
 
 impl FieldTable {
     /// The index of a protocol's cell in each row.
-    pub fn column(&self, other: ConversationFormat) -> usize {
+    pub fn column(&self, other: ProviderFormat) -> usize {
         let column = self.columns.iter().position(|column| *column == other);
         column.expect("the table of a protocol has a column for each other one")
     }

@@ -2,19 +2,29 @@
 
 use super::TableSubject;
 use super::audit::WAY_OUT;
+use super::further_columns::{FurtherColumns, heading, split_row, table_lines};
 use super::member_index::MemberIndex;
 use super::table::{FieldCell, FieldRow, FieldSign, FieldTable, ObjectShape, ShapeKind, Union};
 use crate::ledger::FieldOutcome;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::ProviderFormat;
 use std::borrow::Cow;
 
 impl FieldTable {
-    /// The table of these texts, the first of which has the shape of the whole body.
+    /// The table of these texts, the first of which has the shape of the whole body. Each of `further` has the same fields,
+    /// with columns of other protocols.
     ///
     /// # Panics
     /// A text is not of the form; a test reads all tables.
-    pub(super) fn read(subject: TableSubject, texts: &[&'static str]) -> Self {
+    pub(super) fn read(
+        subject: TableSubject,
+        texts: &[&'static str],
+        further: &[&'static str],
+    ) -> Self {
         let mut reader = TableReader::new(subject);
+        reader.further = further
+            .iter()
+            .map(|text| FurtherColumns::read(text))
+            .collect();
         for text in texts {
             reader.read(text);
         }
@@ -36,8 +46,8 @@ struct OpenShape {
 
 struct TableReader {
     subject: TableSubject,
-    format: ConversationFormat,
-    columns: [ConversationFormat; 2],
+    columns: Vec<ProviderFormat>,
+    further: Vec<FurtherColumns>,
     shapes: Vec<OpenShape>,
     rows: Vec<FieldRow>,
     /// The shape under whose heading rows are read.
@@ -48,8 +58,8 @@ impl TableReader {
     fn new(subject: TableSubject) -> Self {
         Self {
             subject,
-            format: ConversationFormat::Chat,
-            columns: [ConversationFormat::Chat; 2],
+            columns: Vec::new(),
+            further: Vec::new(),
             shapes: Vec::new(),
             rows: Vec::new(),
             heading: 0,
@@ -57,12 +67,8 @@ impl TableReader {
     }
 
     fn read(&mut self, text: &'static str) {
-        let lines = text.lines().map(str::trim);
-        for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let heading = line
-                .strip_prefix('[')
-                .and_then(|line| line.strip_suffix(']'));
-            match heading {
+        for line in table_lines(text) {
+            match heading(line) {
                 Some(heading) => self.read_heading(heading),
                 None => self.read_row(line),
             }
@@ -90,16 +96,12 @@ impl TableReader {
 
     /// `field | cell | cell`
     fn read_row(&mut self, line: &'static str) {
-        let mut parts = line.splitn(3, " | ").map(str::trim);
-        let mut part = || {
-            parts
-                .next()
-                .unwrap_or_else(|| panic!("{line}: three columns"))
-        };
-        let (field, cells) = (part(), [part(), part()]);
+        let (field, mut cells) = split_row(line);
         if let Some(format) = field.strip_prefix("field of ") {
-            self.format = format_named(format);
-            self.columns = cells.map(format_named);
+            assert_eq!(format, self.subject.format().name(), "{line}");
+            let further = self.further.iter().flat_map(|further| &further.columns);
+            let names = cells.iter().chain(further);
+            self.columns = names.map(|name| format_named(name)).collect();
             return;
         }
         let (field, neutral) = match field.split_once(" (") {
@@ -110,6 +112,17 @@ impl TableReader {
             None => (field, None),
             Some((field, shape)) => (field, Some(self.shape(shape))),
         };
+        let heading = self.shapes[self.heading].name;
+        for further in &mut self.further {
+            let found = further.cells.remove(&(heading, field));
+            cells.extend(found.unwrap_or_else(|| panic!("{line}: no cells in a further text")));
+        }
+        assert_eq!(
+            cells.len(),
+            self.columns.len(),
+            "{line}: one cell for each column"
+        );
+        let columns = cells.iter().zip(&self.columns);
         let row = FieldRow {
             field,
             shape: self.heading,
@@ -119,13 +132,15 @@ impl TableReader {
                 .collect(),
             below,
             is_array: field.ends_with("[]"),
-            cells: std::array::from_fn(|at| self.cell(line, cells[at], self.columns[at])),
+            cells: columns
+                .map(|(cell, other)| self.cell(line, cell, *other))
+                .collect(),
         };
         self.insert(line, row);
     }
 
     /// A sign, and after it the reason if it is not that of the sign.
-    fn cell(&self, line: &str, cell: &'static str, other: ConversationFormat) -> FieldCell {
+    fn cell(&self, line: &str, cell: &'static str, other: ProviderFormat) -> FieldCell {
         let (sign, reason) = cell.split_once(' ').unwrap_or((cell, ""));
         let sign = match sign {
             "=" => FieldSign::Exact,
@@ -138,7 +153,8 @@ impl TableReader {
             _ => panic!("{line}: an unknown sign"),
         };
         assert!(
-            self.subject == TableSubject::Request || sign <= FieldSign::Loss(FieldOutcome::Dropped),
+            matches!(self.subject, TableSubject::Request(_))
+                || sign <= FieldSign::Loss(FieldOutcome::Dropped),
             "{line}: nothing that a provider sent is refused"
         );
         let reason = match sign {
@@ -203,7 +219,7 @@ impl TableReader {
             neutral: Vec::new(),
             below: None,
             is_array: false,
-            cells: [FieldCell::EXACT, FieldCell::EXACT],
+            cells: self.columns.iter().map(|_| FieldCell::EXACT).collect(),
         });
         let below = self.below(row);
         self.shapes[below].rows.push((discriminator, member));
@@ -276,11 +292,12 @@ impl TableReader {
     }
 
     fn table(self) -> FieldTable {
+        let mut left = self.further.iter().flat_map(|further| further.cells.keys());
+        assert_eq!(left.next(), None, "a further text has other fields");
         let shapes = self.shapes.into_iter().map(OpenShape::complete);
         FieldTable {
             subject: self.subject,
-            format: self.format,
-            columns: self.columns,
+            columns: self.columns.into(),
             shapes: shapes.collect(),
             rows: self.rows,
         }
@@ -317,7 +334,7 @@ impl OpenShape {
 fn loss_reason(
     reason: &'static str,
     outcome: FieldOutcome,
-    other: ConversationFormat,
+    other: ProviderFormat,
 ) -> Cow<'static, str> {
     let way_out = match outcome {
         _ if reason.contains(';') => "",
@@ -336,8 +353,8 @@ fn loss_reason(
     }
 }
 
-fn format_named(name: &str) -> ConversationFormat {
-    let formats = ConversationFormat::ALL.into_iter();
+fn format_named(name: &str) -> ProviderFormat {
+    let formats = ProviderFormat::ALL.into_iter();
     let mut named = formats.filter(|format| format.name() == name);
     named
         .next()

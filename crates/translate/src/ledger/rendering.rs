@@ -104,11 +104,11 @@ impl FieldOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headgate_protocol::conversation::ConversationFormat::{Chat, Messages};
+    use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 
     const PAIR: ProtocolPair = ProtocolPair {
-        caller: Chat,
-        channel: Messages,
+        caller: ConversationFormat::Chat,
+        channel: ProviderFormat::Messages,
     };
 
     fn ledger(fields: &[(&str, FieldOutcome)]) -> Ledger {

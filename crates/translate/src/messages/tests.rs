@@ -8,13 +8,13 @@ mod round_trips;
 use crate::ledger::Ledger;
 use crate::responses::tests::context;
 use crate::{ProtocolPair, StreamTranslator, UnreadableResponse, translate_response};
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::sse::SseEvent;
 use serde_json::{Value, json};
 
 const FROM_CHAT: ProtocolPair = ProtocolPair {
     caller: ConversationFormat::Messages,
-    channel: ConversationFormat::Chat,
+    channel: ProviderFormat::Chat,
 };
 
 /// A client that panics where an event contradicts the protocol or an earlier event.

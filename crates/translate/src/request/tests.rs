@@ -15,7 +15,10 @@ use headgate_protocol::json::{JsonDocument, JsonLimits};
 use serde_json::Value;
 
 pub(crate) const fn pair(caller: ConversationFormat, channel: ConversationFormat) -> ProtocolPair {
-    ProtocolPair { caller, channel }
+    ProtocolPair {
+        caller,
+        channel: channel.provider_format(),
+    }
 }
 
 pub(crate) fn channel(features: ModelFeatures) -> ChannelSettings {

@@ -2,7 +2,7 @@
 
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Part, PartKind, ThinkingOrigin};
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 
 /// How a writer gives thoughts back to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum ThinkingReplay {
 pub(crate) fn replay(
     part: &Part<'_>,
     caller: ConversationFormat,
-    channel: ConversationFormat,
+    channel: ProviderFormat,
     ledger: &mut Ledger,
 ) -> ThinkingReplay {
     let origin = match &part.kind {
@@ -33,9 +33,9 @@ pub(crate) fn replay(
         | PartKind::ToolResult { .. } => ThinkingOrigin::Caller,
     };
     match (origin, channel) {
-        (ThinkingOrigin::Channel, ConversationFormat::Chat) => ThinkingReplay::ReasoningContent,
+        (ThinkingOrigin::Channel, ProviderFormat::Chat) => ThinkingReplay::ReasoningContent,
         (ThinkingOrigin::Channel, _) => ThinkingReplay::Same,
-        (ThinkingOrigin::Caller, _) if caller == channel => ThinkingReplay::Same,
+        (ThinkingOrigin::Caller, _) if caller.provider_format() == channel => ThinkingReplay::Same,
         (ThinkingOrigin::Caller, _) => {
             let reason = "has thoughts of another provider, which this one cannot check";
             ledger.add(part.at, FieldOutcome::Dropped, reason);

@@ -24,6 +24,7 @@ use http::{HeaderName, HeaderValue};
 const PLAIN: ProtocolDescriptor = ProtocolDescriptor {
     name: "",
     path: "",
+    stream_path: None,
     medium: GenerationMedium::Data,
     cost: DuplicateRequestCost::PaidWork,
     tasks: None,

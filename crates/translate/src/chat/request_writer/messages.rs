@@ -12,7 +12,7 @@ use crate::superset::{Arguments, ContentRole, Part, PartKind, Request, Turn};
 use crate::thinking::{ThinkingReplay, replay};
 use crate::tool_calls::ToolCallIndex;
 use crate::tool_names::sent_name;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 
 pub(super) fn write_messages(
     request: &Request<'_>,
@@ -143,7 +143,7 @@ impl MessageWriter<'_, '_> {
             let unknown = EscapedText::literal("unknown");
             let call = self.calls.answered(&self.request.turns, turn, id);
             let name = call.map_or(&unknown, |call| call.name);
-            let name = sent_name(name, ConversationFormat::Chat);
+            let name = sent_name(name, ProviderFormat::Chat);
             let frame = [
                 EscapedText::literal("The next item is not from the user. The tool `"),
                 name,
@@ -231,7 +231,7 @@ impl MessageWriter<'_, '_> {
 
     fn replay(&mut self, part: &Part<'_>) -> ThinkingReplay {
         let caller = self.request.protocol;
-        replay(part, caller, ConversationFormat::Chat, self.content.ledger)
+        replay(part, caller, ProviderFormat::Chat, self.content.ledger)
     }
 
     /// Begins a message, up to its content.
@@ -274,7 +274,7 @@ fn write_call(part: &Part<'_>, takes_custom: bool, json: &mut JsonWriter) {
     };
     json.begin_object().key("id").text(id);
     json.key("type").literal(kind).key(kind).begin_object();
-    let name = sent_name(name, ConversationFormat::Chat);
+    let name = sent_name(name, ProviderFormat::Chat);
     json.key("name").text(&name).key(member).text(&text);
     json.end_object().end_object();
 }

@@ -6,7 +6,7 @@ use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Request, Tool, ToolCallChoice, ToolSignature};
 use crate::tool_names::sent_name;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::ProviderFormat;
 
 /// A tool without a schema takes no arguments.
 const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
@@ -160,6 +160,6 @@ fn write_tool_name(
 /// Begins a tool of a kind, or a mention of it.
 fn begin_named(kind: &'static str, name: &EscapedText<'_>, json: &mut JsonWriter) {
     json.begin_object().key("type").literal(kind);
-    let name = sent_name(name, ConversationFormat::Chat);
+    let name = sent_name(name, ProviderFormat::Chat);
     json.key(kind).begin_object().key("name").text(&name);
 }

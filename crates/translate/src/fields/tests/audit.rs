@@ -4,6 +4,7 @@ use crate::fields::{TableSubject, audit_event, audit_request, audit_response, ta
 use crate::{Ledger, OnLoss, ProtocolPair};
 use bytes::Bytes;
 use headgate_protocol::conversation::ConversationFormat::{self, Chat, Messages, Responses};
+use headgate_protocol::conversation::ProviderFormat;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use serde_json::{Value, json};
 
@@ -14,6 +15,7 @@ fn document(body: &Value) -> JsonDocument {
 
 fn audited(caller: ConversationFormat, channel: ConversationFormat, body: &Value) -> Ledger {
     let mut ledger = Ledger::default();
+    let channel = channel.provider_format();
     let pair = ProtocolPair { caller, channel };
     audit_request(pair, document(body).root(), &mut ledger);
     ledger
@@ -21,18 +23,21 @@ fn audited(caller: ConversationFormat, channel: ConversationFormat, body: &Value
 
 #[test]
 fn all_tables_can_be_read() {
-    for subject in [
-        TableSubject::Request,
-        TableSubject::Response,
-        TableSubject::Event,
-    ] {
-        for format in ConversationFormat::ALL {
-            let table = table(subject, format);
-            assert_eq!((table.subject, table.format), (subject, format));
-            assert!(table.rows.len() > 10, "{subject:?} {format:?}");
-            assert!(table.columns.iter().all(|column| *column != format));
-            assert_ne!(table.columns[0], table.columns[1]);
-        }
+    let requests = ConversationFormat::ALL.map(TableSubject::Request);
+    let responses = ProviderFormat::ALL.map(TableSubject::Response);
+    let events = ProviderFormat::ALL.map(TableSubject::Event);
+    for subject in requests.into_iter().chain(responses).chain(events) {
+        let table = table(subject);
+        assert_eq!(table.subject, subject);
+        assert!(table.rows.len() > 10, "{subject:?}");
+        let mut others: Vec<ProviderFormat> = match subject {
+            TableSubject::Request(_) => ProviderFormat::ALL.to_vec(),
+            TableSubject::Response(_) | TableSubject::Event(_) => ConversationFormat::ALL
+                .map(ConversationFormat::provider_format)
+                .to_vec(),
+        };
+        others.retain(|other| *other != subject.format());
+        assert_eq!(*table.columns, others, "{subject:?}");
     }
 }
 
@@ -178,7 +183,7 @@ fn fields_of_a_kind_have_one_entry() {
 
 #[test]
 fn what_no_table_knows_of_a_response_is_counted_without_indexes() {
-    let (caller, channel) = (Chat, Messages);
+    let (caller, channel) = (Chat, ProviderFormat::Messages);
     let pair = ProtocolPair { caller, channel };
     let block = json!({"type": "text", "text": "a", "extra": 1});
     let body = json!({
@@ -196,7 +201,7 @@ fn what_no_table_knows_of_a_response_is_counted_without_indexes() {
 
 #[test]
 fn events_of_a_stream_share_entries() {
-    let (caller, channel) = (Messages, Chat);
+    let (caller, channel) = (Messages, ProviderFormat::Chat);
     let pair = ProtocolPair { caller, channel };
     let chunk = json!({
         "id": "c", "obfuscation": "x", "system_fingerprint": "fp", "extra": 1, "choices": [{"index": 0, "delta": {"content": "a"}}],

@@ -4,7 +4,7 @@
 
 use crate::fields::table::{FieldTable, ShapeKind};
 use crate::fields::{TableSubject, table};
-use headgate_protocol::conversation::ConversationFormat::{self, Chat, Messages, Responses};
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Objects of a client by name.
@@ -132,36 +132,59 @@ impl TypeSearch {
     }
 }
 
-const REQUEST: TableSubject = TableSubject::Request;
-const RESPONSE: TableSubject = TableSubject::Response;
-const EVENT: TableSubject = TableSubject::Event;
-
 macro_rules! types {
     ($name:literal) => {
         include_str!(concat!("../../../tests/fields/", $name, ".types"))
     };
 }
 
-const TYPES: &[(TableSubject, ConversationFormat, &str)] = &[
-    (REQUEST, Chat, types!("chat_request")),
-    (REQUEST, Messages, types!("messages_request")),
-    (REQUEST, Responses, types!("responses_request")),
-    (RESPONSE, Chat, types!("chat_response")),
-    (RESPONSE, Messages, types!("messages_response")),
-    (RESPONSE, Responses, types!("responses_response")),
-    (EVENT, Chat, types!("chat_events")),
-    (EVENT, Messages, types!("messages_events")),
-    (EVENT, Responses, types!("responses_events")),
+const TYPES: &[(TableSubject, &str)] = &[
+    (
+        TableSubject::Request(ConversationFormat::Chat),
+        types!("chat_request"),
+    ),
+    (
+        TableSubject::Request(ConversationFormat::Messages),
+        types!("messages_request"),
+    ),
+    (
+        TableSubject::Request(ConversationFormat::Responses),
+        types!("responses_request"),
+    ),
+    (
+        TableSubject::Response(ProviderFormat::Chat),
+        types!("chat_response"),
+    ),
+    (
+        TableSubject::Response(ProviderFormat::Messages),
+        types!("messages_response"),
+    ),
+    (
+        TableSubject::Response(ProviderFormat::Responses),
+        types!("responses_response"),
+    ),
+    (
+        TableSubject::Event(ProviderFormat::Chat),
+        types!("chat_events"),
+    ),
+    (
+        TableSubject::Event(ProviderFormat::Messages),
+        types!("messages_events"),
+    ),
+    (
+        TableSubject::Event(ProviderFormat::Responses),
+        types!("responses_events"),
+    ),
 ];
 
 #[test]
 fn each_field_of_the_clients_types_has_a_row() {
     let mut missing = Vec::new();
-    for (subject, format, text) in TYPES {
+    for (subject, text) in TYPES {
         let types = ClientTypes::parse(text);
         assert!(!types.root.is_empty() && types.objects.len() > 10);
         let mut search = TypeSearch {
-            table: table(*subject, *format),
+            table: table(*subject),
             seen: HashSet::new(),
             missing: BTreeSet::new(),
             types,
@@ -173,7 +196,7 @@ fn each_field_of_the_clients_types_has_a_row() {
             search
                 .missing
                 .iter()
-                .map(|place| format!("{subject:?} {format:?} {place}")),
+                .map(|place| format!("{subject:?} {place}")),
         );
     }
     assert!(missing.is_empty(), "without a row:\n{}", missing.join("\n"));

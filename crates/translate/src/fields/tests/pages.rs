@@ -4,30 +4,30 @@ use crate::FieldOutcome;
 use crate::fields::audit::WAY_OUT;
 use crate::fields::table::{FieldCell, FieldRow, FieldSign, FieldTable, ShapeKind};
 use crate::fields::{TableSubject, table};
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::ProviderFormat;
 use std::fmt::Write;
 use std::path::Path;
 
-const SUBJECTS: [(TableSubject, &str); 3] = [
-    (TableSubject::Request, "Request"),
-    (TableSubject::Response, "Response"),
-    (TableSubject::Event, "Event"),
-];
-
-fn page(format: ConversationFormat) -> String {
+fn page(format: ProviderFormat) -> String {
     let protocol = match format {
-        ConversationFormat::Chat => "chat completions",
-        ConversationFormat::Messages => "messages",
-        ConversationFormat::Responses => "responses",
+        ProviderFormat::Chat => "chat completions",
+        ProviderFormat::Messages => "messages",
+        ProviderFormat::Responses => "responses",
     };
     let mut page = format!(
         "# Fields of {protocol}\n\n\
          <!-- generated from crates/translate/src/fields; HEADGATE_BLESS=1 cargo test -p headgate-translate fields -->\n\n\
          [Fields by protocol](../translation-fields.md) explains the signs.\n"
     );
-    for (subject, title) in SUBJECTS {
+    let request = format.caller_format().map(TableSubject::Request);
+    let request = request.map(|request| (request, "Request"));
+    let others = [
+        (TableSubject::Response(format), "Response"),
+        (TableSubject::Event(format), "Event"),
+    ];
+    for (subject, title) in request.into_iter().chain(others) {
         let _ = write!(page, "\n## {title}s\n");
-        write_table(&mut page, title, table(subject, format));
+        write_table(&mut page, title, table(subject));
     }
     page
 }
@@ -35,8 +35,8 @@ fn page(format: ConversationFormat) -> String {
 /// The shapes that a table has, without those of responses in that of events.
 pub(super) fn own_shapes(fields: &'static FieldTable) -> Vec<usize> {
     let is_of_response = |name: &str| {
-        let response = table(TableSubject::Response, fields.format);
-        let is_event = fields.subject == TableSubject::Event;
+        let response = table(TableSubject::Response(fields.subject.format()));
+        let is_event = matches!(fields.subject, TableSubject::Event(_));
         is_event && response.shapes.iter().any(|shape| shape.name == name)
     };
     let shapes = fields.shapes.iter().enumerate();
@@ -51,11 +51,13 @@ fn write_table(page: &mut String, title: &str, fields: &'static FieldTable) {
             ShapeKind::Members(_) => String::new(),
             ShapeKind::Union(union) => format!("\nBy `{}`.\n", union.discriminator),
         };
-        let [left, right] = fields.columns.map(ConversationFormat::name);
+        let names: Vec<_> = fields.columns.iter().map(|other| other.name()).collect();
         let _ = write!(
             page,
-            "\n### {}\n{by}\n| field | {left} | {right} |\n|---|---|---|\n",
-            heading(title, fields, *shape)
+            "\n### {}\n{by}\n| field | {} |\n|---{}|\n",
+            heading(title, fields, *shape),
+            names.join(" | "),
+            "|---".repeat(names.len())
         );
         let rows = fields
             .rows
@@ -63,8 +65,9 @@ fn write_table(page: &mut String, title: &str, fields: &'static FieldTable) {
             .filter(|row| row.shape == *shape && !row.field.is_empty());
         for row in rows {
             let field = field(title, fields, row);
-            let [left, right] = [0, 1].map(|at| cell(&row.cells[at], fields.columns[at]));
-            let _ = writeln!(page, "| {field} | {left} | {right} |");
+            let cells = row.cells.iter().zip(fields.columns.iter());
+            let cells: Vec<_> = cells.map(|(sign, other)| cell(sign, *other)).collect();
+            let _ = writeln!(page, "| {field} | {} |", cells.join(" | "));
         }
     }
 }
@@ -98,10 +101,10 @@ fn field(title: &str, fields: &FieldTable, row: &FieldRow) -> String {
 }
 
 fn own_shapes_contain(fields: &FieldTable, shape: usize) -> bool {
-    own_shapes(table(fields.subject, fields.format)).contains(&shape)
+    own_shapes(table(fields.subject)).contains(&shape)
 }
 
-fn cell(cell: &FieldCell, other: ConversationFormat) -> String {
+fn cell(cell: &FieldCell, other: ProviderFormat) -> String {
     let sign = match cell.sign {
         FieldSign::Exact => "=",
         FieldSign::Formal => "·",
@@ -125,7 +128,7 @@ fn cell(cell: &FieldCell, other: ConversationFormat) -> String {
 #[test]
 fn the_pages_have_the_tables() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/translation-fields");
-    for format in ConversationFormat::ALL {
+    for format in ProviderFormat::ALL {
         let path = folder.join(format!("{}.md", format.name()));
         let page = page(format);
         if std::env::var_os("HEADGATE_BLESS").is_some() {

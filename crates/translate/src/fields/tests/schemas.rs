@@ -172,7 +172,7 @@ fn each_field_of_the_schemas_has_a_row() {
     for (format, schema) in SCHEMAS {
         let root: Value = serde_json::from_str(schema).unwrap();
         let mut search = SchemaSearch {
-            table: table(TableSubject::Request, *format),
+            table: table(TableSubject::Request(*format)),
             root: &root,
             seen: HashSet::new(),
             missing: BTreeSet::new(),

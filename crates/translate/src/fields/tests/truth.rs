@@ -10,7 +10,7 @@ mod responses;
 use super::pages::own_shapes;
 use crate::Ledger;
 use crate::fields::table::{FieldRow, FieldSign, FieldTable};
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::ProviderFormat;
 use places::{Place, places, without};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
@@ -23,7 +23,7 @@ type Translation = (Value, Ledger);
 /// A place may say nothing new, so that of fields that are carried one place must show that they are.
 fn untrue_cells(
     table: &'static FieldTable,
-    other: ConversationFormat,
+    other: ProviderFormat,
     documents: &[Value],
     translate: impl Fn(&Value) -> Translation,
 ) -> Vec<String> {
@@ -81,7 +81,7 @@ fn absent_rows(table: &'static FieldTable, documents: &[Value]) -> Vec<String> {
 
 fn report(
     table: &FieldTable,
-    other: ConversationFormat,
+    other: ProviderFormat,
     place: &Place,
     differs: bool,
     is_noted: bool,
@@ -95,9 +95,8 @@ fn report(
         (false, false) => "changes nothing",
     };
     format!(
-        "{:?} {} -> {}: {} at {}: {:?}, {outcome}",
+        "{:?} -> {}: {} at {}: {:?}, {outcome}",
         table.subject,
-        table.format.name(),
         other.name(),
         row.field,
         place.pointer,

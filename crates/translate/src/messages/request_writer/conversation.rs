@@ -8,7 +8,7 @@ use crate::superset::{Arguments, ContentRole, Part, PartKind, Request, Turn};
 use crate::thinking::{ThinkingReplay, replay};
 use crate::tool_calls::ToolCallIndex;
 use crate::tool_names::{sent_id, sent_name};
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::ProviderFormat;
 
 pub(super) fn write_conversation(
     request: &Request<'_>,
@@ -169,7 +169,7 @@ impl ConversationWriter<'_, '_> {
 
     fn is_replayed(&mut self, part: &Part<'_>) -> bool {
         let caller = self.request.protocol;
-        match replay(part, caller, ConversationFormat::Messages, self.ledger) {
+        match replay(part, caller, ProviderFormat::Messages, self.ledger) {
             ThinkingReplay::Same => true,
             ThinkingReplay::ReasoningContent | ThinkingReplay::LeftOut => false,
         }
@@ -194,7 +194,7 @@ impl ConversationWriter<'_, '_> {
         self.begin_block(ContentRole::Assistant);
         self.json.begin_object().key("type").literal("tool_use");
         self.json.key("id").text(&sent_id(id, repetition));
-        let name = sent_name(name, ConversationFormat::Messages);
+        let name = sent_name(name, ProviderFormat::Messages);
         self.json.key("name").text(&name);
         self.json.key("input").raw(input.as_bytes());
         write_cache_mark(part.cache.as_ref(), self.json, self.ledger);

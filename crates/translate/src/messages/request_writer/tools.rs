@@ -7,7 +7,7 @@ use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Request, Tool, ToolCallChoice, ToolSignature};
 use crate::tool_names::sent_name;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::ProviderFormat;
 use headgate_protocol::json::skim;
 
 /// A tool without a schema takes no arguments.
@@ -91,7 +91,7 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
 }
 
 fn write_name(name: &EscapedText<'_>, json: &mut JsonWriter) {
-    let name = sent_name(name, ConversationFormat::Messages);
+    let name = sent_name(name, ProviderFormat::Messages);
     json.key("name").text(&name);
 }
 

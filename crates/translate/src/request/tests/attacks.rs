@@ -3,6 +3,7 @@
 use super::{pair, translated, translated_text};
 use crate::{ModelFeatures, ProtocolPair};
 use headgate_protocol::conversation::ConversationFormat::{Chat, Messages, Responses};
+use headgate_protocol::conversation::ProviderFormat;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -108,11 +109,13 @@ fn large_arguments_take_linear_time() {
         let calls = [("c".to_owned(), large.clone())];
         let (sent, _) = translated(pair, &conversation(pair, &calls), ModelFeatures::default());
         let arguments = match pair.channel {
-            Chat => sent["messages"][1]["tool_calls"][0]["function"]["arguments"]
+            ProviderFormat::Chat => sent["messages"][1]["tool_calls"][0]["function"]["arguments"]
                 .as_str()
                 .unwrap()
                 .to_owned(),
-            Messages | Responses => sent["messages"][1]["content"][0]["input"].to_string(),
+            ProviderFormat::Messages | ProviderFormat::Responses => {
+                sent["messages"][1]["content"][0]["input"].to_string()
+            }
         };
         assert!(arguments == large, "{pair:?}");
         assert!(start.elapsed() < Duration::from_secs(20), "{pair:?}");
@@ -170,7 +173,7 @@ fn an_id_has_one_meaning_in_every_spelling() {
             !ledger.iter().any(|it| it.contains("Refused")),
             "{ledger:?}"
         );
-        if pair.channel == Messages {
+        if pair.channel == ProviderFormat::Messages {
             let block = |message: usize, at: usize, member: &str| {
                 sent["messages"][message]["content"][at][member]
                     .as_str()

@@ -9,7 +9,7 @@ use crate::superset::{Arguments, ContentRole, Part, PartKind, Turn};
 use crate::thinking::{ThinkingReplay, replay};
 use crate::tool_names::sent_name;
 use crate::tool_results::ERROR_LINE;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use std::collections::BTreeSet;
 
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl<'w, 'a> ItemWriter<'w, 'a> {
                 ("function_call", "arguments", arguments.json_text())
             }
         };
-        let name = sent_name(name, ConversationFormat::Responses);
+        let name = sent_name(name, ProviderFormat::Responses);
         let json = self.begin_item(kind);
         json.key("call_id").text(id).key("name").text(&name);
         json.key(member).text(&text).end_object();
@@ -185,7 +185,7 @@ impl<'w, 'a> ItemWriter<'w, 'a> {
         text: Option<&EscapedText<'_>>,
         encrypted_content: Option<&EscapedText<'_>>,
     ) {
-        let channel = ConversationFormat::Responses;
+        let channel = ProviderFormat::Responses;
         match replay(part, self.caller, channel, self.content.ledger) {
             ThinkingReplay::Same => {}
             ThinkingReplay::ReasoningContent | ThinkingReplay::LeftOut => return,

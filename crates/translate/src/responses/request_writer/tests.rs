@@ -12,7 +12,7 @@ use crate::superset::{
     ThinkingOrigin, Turn,
 };
 use crate::tool_names::sent_name;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::{DocumentNode, JsonDocument};
 use serde_json::{Value, json};
 
@@ -189,7 +189,7 @@ fn turns_are_items() {
     ];
     let (body, ledger) = write(&request);
     let error = "The tool reported an error:\n";
-    let renamed = sent_name(&text("g.h"), ConversationFormat::Responses);
+    let renamed = sent_name(&text("g.h"), ProviderFormat::Responses);
     let renamed = renamed.decoded();
     let expected = json!([
         {"type": "message", "role": "user", "content": [

@@ -5,7 +5,7 @@ use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Grammar, Request, Tool, ToolCallChoice, ToolSignature};
 use crate::tool_names::sent_name;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::ProviderFormat;
 
 /// Writes what a request says of tools; nothing if no tool remains.
 pub(super) fn write_tools(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
@@ -73,7 +73,7 @@ fn begin_tool(
     json: &mut JsonWriter,
 ) {
     json.begin_object().key("type").literal(kind);
-    let name = sent_name(name, ConversationFormat::Responses);
+    let name = sent_name(name, ProviderFormat::Responses);
     json.key("name").text(&name);
     if let Some(description) = description {
         json.key("description").text(description);

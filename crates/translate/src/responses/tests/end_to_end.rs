@@ -3,13 +3,13 @@
 use super::{Mixing, Random, ResponsesStreamClient, context, streamed, written};
 use crate::ledger::Ledger;
 use crate::{ProtocolPair, StreamTranslator, translate_response};
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::sse::SseEvent;
 use serde_json::{Value, json};
 
 const CHAT: ProtocolPair = ProtocolPair {
     caller: ConversationFormat::Responses,
-    channel: ConversationFormat::Chat,
+    channel: ProviderFormat::Chat,
 };
 
 /// What the caller has of a provider's events.
@@ -123,7 +123,7 @@ fn an_error_in_a_chat_stream_is_the_end_of_the_response() {
 fn a_responses_stream_is_a_messages_stream() {
     let pair = ProtocolPair {
         caller: ConversationFormat::Messages,
-        channel: ConversationFormat::Responses,
+        channel: ProviderFormat::Responses,
     };
     let item = |name: &str, index: u64, item: Value| json!({"type": format!("response.output_item.{name}"), "output_index": index, "item": item});
     let events = [
@@ -217,7 +217,7 @@ fn texts(response: &Value) -> Vec<(String, String)> {
 fn a_stream_by_way_of_chat_is_the_same() {
     let to_chat = ProtocolPair {
         caller: ConversationFormat::Chat,
-        channel: ConversationFormat::Responses,
+        channel: ProviderFormat::Responses,
     };
     for seed in 0..100 {
         let mut random = Random::new(seed);

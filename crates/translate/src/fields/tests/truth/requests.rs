@@ -41,7 +41,7 @@ fn fixtures() -> impl Iterator<Item = (ConversationFormat, Vec<Value>)> {
 #[test]
 fn each_field_of_requests_is_in_a_fixture() {
     let absent = fixtures().flat_map(|(format, documents)| {
-        absent_rows(table(TableSubject::Request, format), &documents)
+        absent_rows(table(TableSubject::Request(format)), &documents)
     });
     let absent: Vec<String> = absent.collect();
     assert!(absent.is_empty(), "{}", absent.join("\n"));
@@ -69,8 +69,8 @@ fn objects(table: &FieldTable, column: usize, document: &Value) -> Vec<String> {
 fn an_unknown_member_at_any_place_is_refused() {
     let mut refusals = 0;
     for (caller, documents) in fixtures() {
-        let table = table(TableSubject::Request, caller);
-        for channel in table.columns {
+        let table = table(TableSubject::Request(caller));
+        for channel in table.columns.iter().copied() {
             let pair = ProtocolPair { caller, channel };
             for body in &documents {
                 for pointer in objects(table, table.column(channel), body) {
@@ -135,8 +135,8 @@ fn translate(pair: ProtocolPair, body: &Value) -> Translation {
 fn the_signs_of_requests_are_true() {
     let mut untrue = Vec::new();
     for (caller, documents) in fixtures() {
-        let table = table(TableSubject::Request, caller);
-        for channel in table.columns {
+        let table = table(TableSubject::Request(caller));
+        for channel in table.columns.iter().copied() {
             let translate = |body: &Value| translate(ProtocolPair { caller, channel }, body);
             untrue.extend(untrue_cells(table, channel, &documents, translate));
         }

@@ -5,7 +5,7 @@ use crate::fields::{TableSubject, table};
 use crate::thinking::ThinkingSealer;
 use crate::{Ledger, ProtocolPair, ResponseContext, StreamTranslator, translate_response};
 use bytes::Bytes;
-use headgate_protocol::conversation::ConversationFormat::{self, Chat, Messages, Responses};
+use headgate_protocol::conversation::ProviderFormat::{self, Chat, Messages, Responses};
 use headgate_protocol::sse::SseEvent;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn translate(pair: ProtocolPair, has_seals: bool, body: &Value) -> Translation {
     (translated, ledger)
 }
 
-const FIXTURES: [(ConversationFormat, &str); 3] = [
+const FIXTURES: [(ProviderFormat, &str); 3] = [
     (
         Chat,
         include_str!("../../../../tests/fields/chat_response.json"),
@@ -61,7 +61,7 @@ const FIXTURES: [(ConversationFormat, &str); 3] = [
     ),
 ];
 
-const STREAMS: [(ConversationFormat, &str); 3] = [
+const STREAMS: [(ProviderFormat, &str); 3] = [
     (
         Chat,
         include_str!("../../../../tests/fields/chat_events.json"),
@@ -101,14 +101,15 @@ fn translate_stream(pair: ProtocolPair, has_seals: bool, stream: &Value) -> Tran
 fn the_signs_of_events_are_true() {
     let mut untrue = Vec::new();
     for (channel, streams) in STREAMS {
-        let table = table(TableSubject::Event, channel);
+        let table = table(TableSubject::Event(channel));
         let streams: Vec<Value> = serde_json::from_str(streams).unwrap();
         untrue.extend(absent_rows(table, &streams));
-        for caller in table.columns {
+        for column in table.columns.iter().copied() {
+            let caller = column.caller_format().expect("callers have it");
             let pair = ProtocolPair { caller, channel };
             for has_seals in [true, false] {
                 let translate = |stream: &Value| translate_stream(pair, has_seals, stream);
-                untrue.extend(untrue_cells(table, caller, &streams, translate));
+                untrue.extend(untrue_cells(table, column, &streams, translate));
             }
         }
     }
@@ -120,14 +121,15 @@ fn the_signs_of_events_are_true() {
 fn the_signs_of_responses_are_true() {
     let mut untrue = Vec::new();
     for (channel, documents) in FIXTURES {
-        let table = table(TableSubject::Response, channel);
+        let table = table(TableSubject::Response(channel));
         let documents: Vec<Value> = serde_json::from_str(documents).unwrap();
         untrue.extend(absent_rows(table, &documents));
-        for caller in table.columns {
+        for column in table.columns.iter().copied() {
+            let caller = column.caller_format().expect("callers have it");
             let pair = ProtocolPair { caller, channel };
             for has_seals in [true, false] {
                 let translate = |body: &Value| translate(pair, has_seals, body);
-                untrue.extend(untrue_cells(table, caller, &documents, translate));
+                untrue.extend(untrue_cells(table, column, &documents, translate));
             }
         }
     }
