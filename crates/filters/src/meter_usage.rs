@@ -45,6 +45,9 @@ impl Filter for MeterUsageFilter {
                 .request
                 .state
                 .set(StreamUsageMeter::new(protocol.usage()));
+        } else if response.status.is_success() && is_transcript(response) {
+            // Plain text and subtitles have none, and are never read.
+            response.request.info.usage = UsageReport::Missing;
         }
         HookResult::done()
     }
@@ -130,6 +133,14 @@ fn expects_usage(response: &ResponseView<'_>, body: &[u8]) -> bool {
     });
     let is_post = request.method == Method::POST;
     costs_tokens && is_examined(is_post, request.endpoint_path()) && !is_pending(body)
+}
+
+/// Whether the response is the text of a sound, whose usage may be reported.
+fn is_transcript(response: &ResponseView<'_>) -> bool {
+    let descriptor = response.channel_protocol().map(|it| it.descriptor());
+    let is_metered =
+        descriptor.is_some_and(|it| it.medium == GenerationMedium::Transcript && it.has_usage());
+    is_metered && response.request.method == Method::POST
 }
 
 /// Whether the cost of a response depends on the number of its images; only then they are counted.

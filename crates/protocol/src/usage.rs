@@ -1,7 +1,10 @@
 //! Token usage of a response: from whole bodies and from the events of a stream.
 
+mod stream_meter;
 #[cfg(test)]
 mod tests;
+
+pub use stream_meter::StreamUsageMeter;
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -61,6 +64,8 @@ pub struct UsageObjectPlace {
     pub path: &'static [&'static str],
     /// Finds the last of them, with its quotes.
     pub key: Finder<'static>,
+    /// The members of a body that lead to the seconds of its audio, which count if no usage is reported; empty if there are none.
+    pub duration: &'static [&'static str],
 }
 
 /// What a member of a usage object counts.
@@ -85,9 +90,6 @@ pub struct UsageDetailNames {
     pub reasoning: &'static str,
 }
 
-/// How much of the end of an oversize event is searched for its usage, in bytes.
-const TAIL_BYTES: usize = 4096;
-
 static USAGE_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
 
 impl UsageShape {
@@ -104,7 +106,12 @@ impl UsageShape {
     /// Whether seconds of audio are reported.
     pub fn counts_audio(&self) -> bool {
         let mut counts = self.counts.iter();
-        counts.any(|(_, _, count)| *count == UsageCount::AudioSeconds)
+        counts.any(|(_, _, count)| *count == UsageCount::AudioSeconds) || self.has_duration()
+    }
+
+    /// Whether bodies without usage may have the seconds of their audio.
+    fn has_duration(&self) -> bool {
+        self.own_place.is_some_and(|own| !own.duration.is_empty())
     }
 
     /// Finds the name of the usage object. In text that a model wrote, the quotes of this key are escaped.
@@ -142,93 +149,20 @@ impl UsageDetailNames {
 /// The usage in a complete response body that is not a stream.
 pub fn from_json(shape: &UsageShape, body: &[u8]) -> Option<TokenUsage> {
     if let Some(own) = shape.own_place {
-        return read_at(shape, body, skim::find(body, own.path)?);
+        let object = skim::find(body, own.path);
+        let is_reported = |object| reports_any(shape, body, object);
+        return match object {
+            Some(object) if own.duration.is_empty() || is_reported(object.clone()) => {
+                read_at(shape, body, object)
+            }
+            _ => duration(own, body),
+        };
     }
     // Most providers send it last. In text that a model wrote, the quotes of this key are escaped.
     let key = USAGE_KEY.find_iter(body).last()?;
     let key_end = key + USAGE_KEY.needle().len();
     let trailing = skim::trailing_object(body, key_end, |members| read(shape, body, members));
     trailing.unwrap_or_else(|| read_at(shape, body, skim::find(body, &["usage"])?))
-}
-
-/// Tracks the usage in a stream.
-///
-/// Counts replace earlier ones and are never added: providers repeat them, and those of the messages protocol are
-/// cumulative.
-#[derive(Debug)]
-pub struct StreamUsageMeter {
-    shape: &'static UsageShape,
-    /// The counts in the first event, in which the output is not yet final.
-    at_start: Option<TokenUsage>,
-    latest: Option<TokenUsage>,
-    /// The end of an event that is too large to be parsed, as far as it has arrived.
-    tail: Vec<u8>,
-}
-
-impl StreamUsageMeter {
-    pub fn new(shape: &'static UsageShape) -> Self {
-        Self {
-            shape,
-            at_start: None,
-            latest: None,
-            tail: Vec::new(),
-        }
-    }
-
-    /// Records an event. An event without usage costs one search through its data.
-    pub fn event(&mut self, _name: Option<&[u8]>, data: &[u8]) {
-        if self.shape.key().find(data).is_none() {
-            return;
-        }
-        if let Some(path) = self.shape.in_first_event {
-            self.note_start(data, path);
-        }
-        self.note_latest(data, self.shape.in_event);
-    }
-
-    /// The usage so far.
-    pub fn usage(&self) -> Option<TokenUsage> {
-        match (self.latest, self.at_start) {
-            (Some(latest), Some(at_start)) => Some(latest.over(at_start)),
-            (latest, at_start) => latest.or(at_start),
-        }
-    }
-
-    fn note_latest(&mut self, data: &[u8], path: &[&str]) {
-        let found = skim::find(data, path).and_then(|range| read_at(self.shape, data, range));
-        if let Some(usage) = found {
-            self.latest = Some(usage.over(self.latest.unwrap_or_default()));
-        }
-    }
-
-    /// Records a piece of an event that is too large to be parsed, by the usage near its end: providers send it last.
-    pub fn oversize_piece(&mut self, raw: &[u8]) {
-        let mut tail = std::mem::take(&mut self.tail);
-        if raw.len() >= TAIL_BYTES {
-            tail.clear();
-        }
-        tail.extend_from_slice(&raw[raw.len().saturating_sub(TAIL_BYTES)..]);
-        tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
-        let finder = self.shape.key();
-        if let Some(key) = finder.find_iter(&tail).last() {
-            let after = key + finder.needle().len();
-            let start = tail[after..].iter().position(|byte| *byte == b'{');
-            let usage =
-                start.and_then(|start| read_at(self.shape, &tail, after + start..tail.len()));
-            if let Some(usage) = usage {
-                self.latest = Some(usage.over(self.latest.unwrap_or_default()));
-            }
-        }
-        self.tail = tail;
-    }
-
-    /// Only the first start counts: a stream may repeat it after later counts.
-    fn note_start(&mut self, data: &[u8], path: &[&str]) {
-        if self.at_start.is_none() {
-            let found = skim::find(data, path);
-            self.at_start = found.and_then(|range| read_at(self.shape, data, range));
-        }
-    }
 }
 
 impl TokenUsage {
@@ -337,6 +271,26 @@ impl TokenUsage {
 /// Parses a usage object; `None` if it is null, not an object, or has no count.
 fn read_at(shape: &UsageShape, json: &[u8], range: Range<usize>) -> Option<TokenUsage> {
     read(shape, json, &mut skim::nested_members(json, range))
+}
+
+/// Whether a usage object has a count, be it zero.
+fn reports_any(shape: &UsageShape, json: &[u8], range: Range<usize>) -> bool {
+    let mut members = skim::nested_members(json, range);
+    members.any(|member| {
+        let count = find_count(shape, member.object, member.key);
+        count.is_some() && &json[member.value] != b"null"
+    })
+}
+
+/// The seconds of audio of a body without usage; some providers write them as a string.
+fn duration(own: &UsageObjectPlace, body: &[u8]) -> Option<TokenUsage> {
+    let path = Some(own.duration).filter(|path| !path.is_empty())?;
+    let value = skim::find(body, path)?;
+    let number = skim::plain_string(body, value.clone()).map(str::as_bytes);
+    Some(TokenUsage {
+        audio_ms: Some(milliseconds(number.unwrap_or(&body[value]))?),
+        ..TokenUsage::default()
+    })
 }
 
 fn read(shape: &UsageShape, json: &[u8], members: &mut TwoLevelMembers<'_>) -> Option<TokenUsage> {

@@ -105,6 +105,14 @@ fn transcription(model: &str, more: &[(&str, &[u8])]) -> Request {
     form(TRANSCRIPTIONS, &fields)
 }
 
+/// A response of a provider.
+fn whole(content_type: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
 #[tokio::test]
 async fn each_form_has_the_model_of_the_channel_in_place_of_its_own_and_is_metered() {
     let simulator = Simulator::start().await;
@@ -242,7 +250,8 @@ async fn a_transcription_passes_in_each_format_and_its_seconds_are_metered_where
                 answer.text()
             );
             let line = gateway.log_of(&answer).await;
-            assert_eq!(line["settlement"], "complete", "{case}: {line}");
+            let settlement = if usage { "complete" } else { "usage_missing" };
+            assert_eq!(line["settlement"], settlement, "{case}: {line}");
             let logged = (
                 line["audio_seconds"].as_f64(),
                 line["input_tokens"].as_u64(),
@@ -257,6 +266,80 @@ async fn a_transcription_passes_in_each_format_and_its_seconds_are_metered_where
     assert_eq!(metrics.sum("headgate_audio_seconds_total", &whisper), 9.0);
     let cost = metrics.sum("headgate_cost_total", &whisper);
     assert!((cost - 0.0009).abs() < 1e-9, "{cost}");
+    let unmetered = [("settlement", "usage_missing")];
+    assert_eq!(metrics.sum("headgate_settlements_total", &unmetered), 6.0);
+    assert_eq!(metrics.sum("headgate_unpriced_requests_total", &[]), 0.0);
+}
+
+#[tokio::test]
+async fn the_duration_of_a_response_counts_once_and_only_in_place_of_usage() {
+    let usage = json!({"type": "duration", "seconds": 4});
+    for (settlement, seconds, members) in [
+        ("complete", Some(8.47), json!({"duration": 8.47})),
+        (
+            "complete",
+            Some(8.47),
+            json!({"duration": "8.470000267028809"}),
+        ),
+        (
+            "complete",
+            Some(8.47),
+            json!({"duration": 8.47, "usage": null}),
+        ),
+        (
+            "complete",
+            Some(4.0),
+            json!({"duration": 3.5, "usage": usage}),
+        ),
+        ("usage_missing", None, json!({"language": "english"})),
+        ("usage_implausible", None, json!({"duration": 90_000})),
+    ] {
+        let mut body = members.clone();
+        body["task"] = "transcribe".into();
+        body["text"] = "Mind the gate".into();
+        let provider =
+            ScriptedProvider::answering(whole("application/json", &body.to_string())).await;
+        let mut config = serving(&provider.url(), &provider.url());
+        config["prices"] = json!({"models": {"*": {"audio_minute": 0.006}}});
+        let gateway = Gateway::start(&config).await;
+        for endpoint in endpoints().into_iter().take(2) {
+            let case = format!("{} {members}", endpoint.protocol);
+            let answer = gateway.ask(&request(&endpoint, "demo-whisper")).await;
+            assert_eq!(answer.json(), body, "{case}");
+            let line = gateway.log_of(&answer).await;
+            assert_eq!(line["settlement"], settlement, "{case}: {line}");
+            let metered = line["audio_seconds"].as_f64();
+            assert_eq!(metered, seconds, "{case}: {line}");
+            let cost = seconds.map(|seconds: f64| seconds * 0.0001);
+            let error = cost.unwrap_or_default() - line["cost"].as_f64().unwrap_or_default();
+            assert!(error.abs() < 1e-9, "{case}: {line}");
+            assert_eq!(line["cost"].is_null(), cost.is_none(), "{case}: {line}");
+        }
+        let metrics = gateway.metrics().await;
+        let counted = metrics.sum("headgate_audio_seconds_total", &[]);
+        let expected = seconds.unwrap_or_default() * 2.0;
+        assert!((counted - expected).abs() < 1e-9, "{members}: {counted}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_no_text_without_usage() {
+    for (directives, settlement) in [
+        ("status=400", "upstream_error"),
+        ("no_usage", "usage_missing"),
+    ] {
+        let simulator = Simulator::start().await;
+        let url = simulator.url_obeying(directives);
+        let gateway = Gateway::start(&serving(&url, &url)).await;
+        for streamed in ["false", "true"] {
+            let stream = [("stream", streamed.as_bytes())];
+            let answer = gateway.ask(&transcription("demo-large", &stream)).await;
+            let line = gateway.log_of(&answer).await;
+            let case = format!("{directives} {streamed}: {line}");
+            assert_eq!(line["settlement"], settlement, "{case}");
+            assert_eq!(line["input_tokens"], Value::Null, "{case}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -286,11 +369,7 @@ async fn a_stream_of_a_transcription_passes_as_it_is_and_its_last_event_is_meter
 #[tokio::test]
 async fn seconds_with_decimal_places_are_metered_to_the_millisecond() {
     let body = r#"{"text":"Mind the gate","usage":{"type":"duration","seconds":8.47}}"#;
-    let length = body.len();
-    let response = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    );
-    let provider = ScriptedProvider::answering(response).await;
+    let provider = ScriptedProvider::answering(whole("application/json", body)).await;
     let mut config = serving(&provider.url(), &provider.url());
     config["prices"] = json!({"models": {"*": {"audio_minute": 0.006}}});
     let gateway = Gateway::start(&config).await;
@@ -304,12 +383,6 @@ async fn seconds_with_decimal_places_are_metered_to_the_millisecond() {
 async fn an_error_under_a_success_fails_over_and_a_text_is_no_error() {
     let failure = r#"{"error":{"message":"overloaded","type":"server_error","code":503}}"#;
     let text = "error: is what the speaker said\n";
-    let whole = |content_type: &str, body: &str| {
-        let length = body.len();
-        format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
-        )
-    };
     for (response, attempts) in [
         (whole("application/json", failure), 2),
         (whole("text/plain; charset=utf-8", text), 1),

@@ -201,7 +201,7 @@ impl ProtocolDescriptor {
 
     /// Whether responses report usage.
     pub fn has_usage(&self) -> bool {
-        !self.usage.counts.is_empty()
+        !self.usage.counts.is_empty() || self.usage.counts_audio()
     }
 
     /// Whether a request may use output tokens: unless its usage is known to have none.

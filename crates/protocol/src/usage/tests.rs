@@ -1,5 +1,6 @@
 //! Tests of usage: it is read in every provider's format, and nothing is counted twice.
 
+use super::stream_meter::TAIL_BYTES;
 use super::*;
 use crate::Protocol;
 
@@ -38,6 +39,15 @@ fn metered(protocol: Protocol, events: &[&str]) -> Option<TokenUsage> {
         meter.event(None, data.as_bytes());
     }
     meter.usage()
+}
+
+/// The usage of a protocol that is declared.
+fn declared(usage: crate::UsageConfig) -> UsageShape {
+    let protocol = crate::ProtocolConfig {
+        usage: Some(usage),
+        ..crate::ProtocolConfig::default()
+    };
+    protocol.build("sound").unwrap().descriptor().usage
 }
 
 #[test]
@@ -285,14 +295,10 @@ fn the_usage_at_the_end_of_an_oversize_event_is_read_however_it_is_cut() {
 
 #[test]
 fn seconds_of_audio_are_counted_to_the_millisecond() {
-    let shape = &crate::ProtocolConfig {
-        usage: Some(crate::UsageConfig {
-            seconds: Some("/seconds".into()),
-            ..crate::UsageConfig::default()
-        }),
-        ..crate::ProtocolConfig::default()
-    };
-    let shape = &shape.build("sound").unwrap().descriptor().usage;
+    let shape = &declared(crate::UsageConfig {
+        seconds: Some("/seconds".into()),
+        ..crate::UsageConfig::default()
+    });
     assert!(shape.counts_audio());
     for (seconds, ms) in [
         ("12", Some(12_000)),
@@ -311,6 +317,49 @@ fn seconds_of_audio_are_counted_to_the_millisecond() {
         let counted = usage.and_then(|usage| usage.audio_ms).map(NonZeroU32::get);
         assert_eq!(counted, ms, "{seconds}");
     }
+}
+
+#[test]
+fn the_duration_of_a_body_counts_if_its_usage_counts_nothing() {
+    let shape = &declared(crate::UsageConfig {
+        input: Some("/input_tokens".into()),
+        seconds: Some("/seconds".into()),
+        duration: Some("/duration".into()),
+        ..crate::UsageConfig::default()
+    });
+    for (members, ms) in [
+        (r#""duration":8.47"#, Some(8_470)),
+        (r#""duration":"8.470000267028809""#, Some(8_470)),
+        (r#""usage":null,"duration":3"#, Some(3_000)),
+        (r#""usage":{},"duration":3"#, Some(3_000)),
+        (r#""usage":{"duration":9},"duration":3"#, Some(3_000)),
+        (r#""duration":3,"usage":{"seconds":null}"#, Some(3_000)),
+        (r#""duration":3,"usage":{"seconds":4}"#, Some(4_000)),
+        (r#""duration":3,"usage":{"seconds":0}"#, None),
+        (r#""duration":3,"usage":{"input_tokens":7}"#, None),
+        (r#""segments":[{"duration":3}]"#, None),
+        (r#""text":"\"duration\":3""#, None),
+        (r#""duration":"""#, None),
+        (r#""duration":"3 s""#, None),
+        (r#""duration":"NaN""#, None),
+        (r#""duration":"\u0033""#, None),
+        (r#""duration":-3"#, None),
+        (r#""duration":0"#, None),
+        (r#""duration":null"#, None),
+        (r#""duration":{"seconds":3}"#, None),
+        (r#""duration":[3]"#, None),
+        (r#""duration":true"#, None),
+        (r#""duration":"inf""#, Some(u32::MAX)),
+    ] {
+        let body = format!("{{\"task\":\"transcribe\",{members}}}");
+        let usage = from_json(shape, body.as_bytes());
+        let counted = usage.and_then(|usage| usage.audio_ms).map(NonZeroU32::get);
+        assert_eq!(counted, ms, "{members}");
+    }
+    let tokens = from_json(shape, br#"{"duration":3,"usage":{"input_tokens":7}}"#);
+    assert_eq!(tokens.and_then(|usage| usage.input_tokens), Some(7));
+    let chat = &Protocol::Chat.descriptor().usage;
+    assert_eq!(from_json(chat, br#"{"duration":3}"#), None);
 }
 
 #[test]

@@ -161,6 +161,9 @@ pub struct UsageConfig {
     pub total: Option<String>,
     /// Seconds of audio, which may have decimal places. Default: none.
     pub seconds: Option<String>,
+    /// Seconds of audio, as a JSON pointer into responses that are no streams: a number, or one in a string. They count if the
+    /// object at `at` has no count. Default: none.
+    pub duration: Option<String>,
     /// Whether `input` lacks the tokens that were read from and written to the cache. Default: false.
     pub input_excludes_cache: bool,
 }
@@ -241,6 +244,7 @@ impl Default for UsageConfig {
             reasoning: None,
             total: None,
             seconds: None,
+            duration: None,
             input_excludes_cache: false,
         }
     }

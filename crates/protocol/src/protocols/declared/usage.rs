@@ -12,6 +12,8 @@ pub(super) struct DeclaredUsage {
     pub object: Vec<String>,
     /// The members within that object, one or two for each count.
     pub counts: Vec<(Vec<String>, UsageCount)>,
+    /// The members of a body that lead to the seconds of its audio, or none.
+    pub duration: Vec<String>,
     pub input_excludes_cache: bool,
 }
 
@@ -30,6 +32,7 @@ impl DeclaredUsage {
             own_place: Some(leaked(UsageObjectPlace {
                 path,
                 key: Finder::new(key.as_bytes()).into_owned(),
+                duration: leaked_path(&self.duration),
             })),
             in_event: path,
             in_first_event: None,
@@ -63,17 +66,22 @@ impl DescriptorBuilder<'_> {
                 counts.push((steps, count));
             }
         }
-        if counts.is_empty() {
+        let duration = match &config.duration {
+            Some(pointer) => self.pointer("/usage/duration", pointer, usize::MAX)?,
+            None => Vec::new(),
+        };
+        if counts.is_empty() && duration.is_empty() {
             let reason = "`usage` counts nothing".to_owned();
             self.add(
                 "/usage",
                 reason,
-                "add at least one of input, output, total and seconds",
+                "add at least one of input, output, total, seconds and duration",
             );
         }
         Some(DeclaredUsage {
             object,
             counts,
+            duration,
             input_excludes_cache: config.input_excludes_cache,
         })
     }
