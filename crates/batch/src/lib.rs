@@ -1,6 +1,7 @@
 //! Batches: the check of their requests, which stand in a file or in a list, before a provider gets them.
 
 mod batch_record;
+mod check_queue;
 mod checked_batch;
 pub mod feature;
 mod file_record;

@@ -3,6 +3,7 @@
 mod field_path;
 mod models;
 
+use crate::check_queue::CheckAudience;
 use crate::checked_batch::{CheckedBatch, ModelNameSpan, PlacedId};
 use crate::request_place::RequestPlace;
 use crate::rules::{BatchEndpoint, BatchRules};
@@ -23,14 +24,16 @@ use std::ops::Range;
 /// Checks the lines of a file.
 ///
 /// # Errors
-/// The first line that is invalid.
+/// The first line that is invalid; or nobody waits for the check any more.
 pub fn check_file(
     rules: &BatchRules,
     caller: Option<&Caller>,
     file: &Bytes,
+    audience: &CheckAudience,
 ) -> Result<CheckedBatch, Fault> {
     let mut checker = RequestChecker::new(rules, caller);
     for line in file_lines(file) {
+        audience.stay()?;
         let place = RequestPlace::Line(line.number);
         checker.add(place, line.start, &line.text)?;
     }
@@ -40,15 +43,17 @@ pub fn check_file(
 /// Checks the entries of the list at `list` in the JSON text `body`.
 ///
 /// # Errors
-/// The first entry that is invalid.
+/// The first entry that is invalid; or nobody waits for the check any more.
 pub fn check_list(
     rules: &BatchRules,
     caller: Option<&Caller>,
     body: &Bytes,
     list: Range<usize>,
+    audience: &CheckAudience,
 ) -> Result<CheckedBatch, Fault> {
     let mut checker = RequestChecker::new(rules, caller);
     for (index, entry) in skim::elements(body, list).enumerate() {
+        audience.stay()?;
         let place = RequestPlace::Entry(index);
         checker.add(place, entry.start, &body.slice(entry))?;
     }

@@ -1,5 +1,6 @@
 //! Tests of batches: each request is checked as if it came alone, and a batch is made once, by who uploaded its file.
 
+mod busy_checks;
 mod creates;
 mod files;
 mod limits;

@@ -5,6 +5,7 @@ mod keep;
 mod list;
 mod upload;
 
+use crate::check_queue::CheckQueue;
 use crate::checked_batch::CheckedBatch;
 use crate::rules::{BatchEndpoint, BatchRules};
 use headgate_core::catalog::channel::Channel;
@@ -66,6 +67,14 @@ struct CheckBatchConfig {
     /// batch count against limits; with `file` or `requests`. Default: 50, the price of most providers.
     #[schemars(range(min = 1, max = 100))]
     price_percent: Option<u8>,
+    /// Maximum number of checks that run at once, 1 to 1024; with `file` or `requests`. Each uses a processor, for a large
+    /// batch seconds long. Default: half of the processors, at least 1.
+    #[schemars(range(min = 1, max = 1024))]
+    checks_max: Option<u16>,
+    /// Maximum number of checks that wait for their turn, for at most 30 s, 0 to 10000; with `file` or `requests`. Others get 503
+    /// with `Retry-After`. Each holds its batch, a large one in a file. Default: 32.
+    #[schemars(range(max = 10_000))]
+    waiting_checks_max: Option<u16>,
 }
 
 /// Where the requests of a batch are.
@@ -93,6 +102,7 @@ struct CheckBatchFilter {
     state: Arc<dyn StateStore>,
     input: BatchInput,
     rules: Arc<BatchRules>,
+    checks: CheckQueue,
 }
 
 impl CheckBatchFilter {
@@ -123,6 +133,12 @@ impl CheckBatchFilter {
         Ok(Self {
             state: context.state.clone(),
             input: config.input,
+            checks: CheckQueue::new(
+                config
+                    .checks_max
+                    .map_or_else(default_checks_max, usize::from),
+                config.waiting_checks_max.unwrap_or(32).into(),
+            ),
             rules: Arc::new(BatchRules {
                 catalog: context.catalog.clone(),
                 endpoints,
@@ -220,6 +236,8 @@ impl CheckBatchConfig {
                 self.default_output_tokens.is_some(),
             ),
             ("price_percent", self.price_percent.is_some()),
+            ("checks_max", self.checks_max.is_some()),
+            ("waiting_checks_max", self.waiting_checks_max.is_some()),
         ];
         match set.into_iter().find(|(_, is_set)| *is_set) {
             Some((name, _)) if self.input == BatchInput::FileId => Err(InvalidSettings::new(
@@ -308,18 +326,10 @@ impl Filter for CheckBatchFilter {
     }
 }
 
-/// Runs the check on a thread for blocking work: a large batch takes seconds.
-async fn off_workers<T: Send + 'static>(
-    check: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    let checked = tokio::task::spawn_blocking(check).await;
-    checked.map_err(|error| {
-        Fault::new(
-            FaultKind::Internal,
-            "internal error: the batch could not be checked",
-        )
-        .source(error)
-    })?
+/// The other half of the processors is for all other requests.
+fn default_checks_max() -> usize {
+    let processors = std::thread::available_parallelism();
+    processors.map_or(1, |count| count.get().div_ceil(2))
 }
 
 /// `authenticate` is required before this filter.

@@ -1,6 +1,7 @@
 //! The create of a message batch, whose requests are in the body.
 
-use super::{CheckBatchFilter, off_workers};
+use super::CheckBatchFilter;
+use crate::check_queue::CheckAudience;
 use crate::requests::check_list;
 use headgate_core::filter::FilterAction;
 use headgate_core::filter::state::RequestTokenCount;
@@ -38,8 +39,10 @@ impl CheckBatchFilter {
         }
         let (body, span) = (document.body().clone(), list.span());
         let (rules, caller) = (self.rules.clone(), request.caller.clone());
-        let check = move || check_list(&rules, caller.as_deref(), &body, span);
-        let batch = off_workers(check).await?;
+        let check = move |audience: &CheckAudience| {
+            check_list(&rules, caller.as_deref(), &body, span, audience)
+        };
+        let batch = self.checks.run(check).await?;
         request
             .state
             .set(RequestTokenCount(self.counted_tokens(&batch)));

@@ -1,6 +1,7 @@
 //! The upload of a file for a batch: its lines are checked, and the file is known by its id afterwards.
 
-use super::{CheckBatchFilter, off_workers};
+use super::CheckBatchFilter;
+use crate::check_queue::CheckAudience;
 use crate::checked_batch::CheckedBatch;
 use crate::file_record::BatchFileRecord;
 use crate::requests::check_file;
@@ -37,8 +38,10 @@ impl CheckBatchFilter {
         };
         let (body, boundary) = (body.clone(), boundary.to_owned());
         let (rules, caller) = (self.rules.clone(), request.caller.clone());
-        let check = move || check_form(&rules, caller.as_deref(), &body, &boundary);
-        let CheckedForm { batch, normalised } = off_workers(check).await?;
+        let check = move |audience: &CheckAudience| {
+            check_form(&rules, caller.as_deref(), &body, &boundary, audience)
+        };
+        let CheckedForm { batch, normalised } = self.checks.run(check).await?;
         for (range, plain) in normalised {
             request.edits.replace(range, plain);
         }
@@ -89,12 +92,13 @@ fn check_form(
     caller: Option<&Caller>,
     body: &Bytes,
     boundary: &str,
+    audience: &CheckAudience,
 ) -> Result<CheckedForm, Fault> {
     let form = MultipartForm::parse(body.clone(), boundary)?;
     let (name, _) = PURPOSE;
     only_part(&form, name)?;
     let file = form.value(only_part(&form, FILE)?);
-    let mut batch = check_file(rules, caller, &file)?;
+    let mut batch = check_file(rules, caller, &file, audience)?;
     batch.shift(offset_in(body, &file));
     let mut edits = JsonEdits::default();
     form.normalise(&mut edits);

@@ -1,0 +1,114 @@
+//! Tests of the queue: how many checks run and wait, and what becomes of those whose callers leave.
+
+use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// Checks that run until the test lets them end.
+#[derive(Default)]
+struct Checks {
+    running: AtomicUsize,
+    most: AtomicUsize,
+    started: Notify,
+}
+
+type Running = (JoinHandle<Result<(), Fault>>, mpsc::Sender<()>);
+
+impl Checks {
+    fn start(self: &Arc<Self>, queue: &Arc<CheckQueue>) -> Running {
+        let (end, until) = mpsc::channel();
+        let (checks, queue) = (self.clone(), queue.clone());
+        let run = async move {
+            let check = move |_: &CheckAudience| {
+                let running = checks.running.fetch_add(1, Ordering::SeqCst) + 1;
+                checks.most.fetch_max(running, Ordering::SeqCst);
+                checks.started.notify_one();
+                let _ = until.recv();
+                checks.running.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            };
+            queue.run(check).await
+        };
+        (tokio::spawn(run), end)
+    }
+}
+
+#[tokio::test]
+async fn few_checks_run_some_wait_and_the_others_are_refused() {
+    let queue = Arc::new(CheckQueue::new(2, 3));
+    let checks = Arc::new(Checks::default());
+    let mut all: Vec<Running> = Vec::new();
+    for _ in 0..5 {
+        all.push(checks.start(&queue));
+        tokio::task::yield_now().await;
+    }
+    let refused = queue.run(|_| Ok(())).await.unwrap_err();
+    assert_eq!(refused.kind, FaultKind::Overloaded);
+    assert_eq!(refused.retry_after, Some(RETRY_AFTER));
+    for (check, end) in all {
+        drop(end);
+        check.await.unwrap().unwrap();
+    }
+    assert_eq!(checks.most.load(Ordering::SeqCst), 2);
+    queue.run(|_| Ok(())).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_caller_who_leaves_frees_its_place() {
+    let queue = Arc::new(CheckQueue::new(1, 1));
+    let checks = Arc::new(Checks::default());
+    let (first, end_first) = checks.start(&queue);
+    checks.started.notified().await;
+    for _ in 0..3 {
+        let (waiting, _end) = checks.start(&queue);
+        tokio::task::yield_now().await;
+        assert!(queue.run(|_| Ok(())).await.is_err());
+        waiting.abort();
+        assert!(waiting.await.unwrap_err().is_cancelled());
+    }
+    // A check that runs has its turn until it ends, although its caller is gone.
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    let (second, end_second) = checks.start(&queue);
+    tokio::task::yield_now().await;
+    assert_eq!(checks.most.load(Ordering::SeqCst), 1);
+    drop((end_first, end_second));
+    second.await.unwrap().unwrap();
+    assert_eq!(checks.most.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_check_ends_when_its_caller_has_left() {
+    let queue = Arc::new(CheckQueue::new(1, 0));
+    let (began, begins) = mpsc::channel();
+    let running = {
+        let queue = queue.clone();
+        let check = move |audience: &CheckAudience| {
+            began.send(()).unwrap();
+            while audience.stay().is_ok() {
+                std::thread::yield_now();
+            }
+            Ok(())
+        };
+        tokio::spawn(async move { queue.run(check).await })
+    };
+    tokio::task::yield_now().await;
+    tokio::task::spawn_blocking(move || begins.recv())
+        .await
+        .unwrap()
+        .unwrap();
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    // It ends, and leaves its place to another one.
+    let _turn = queue.turns.acquire().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_that_gets_no_turn_in_time_is_refused() {
+    let queue = Arc::new(CheckQueue::new(1, 1));
+    let _turn = queue.turns.acquire().await.unwrap();
+    let refused = queue.run(|_| Ok(())).await.unwrap_err();
+    assert_eq!(refused.kind, FaultKind::Overloaded);
+}
