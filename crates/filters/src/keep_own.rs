@@ -13,7 +13,7 @@ use headgate_protocol::ids;
 use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
 use http::header;
-use next_page::NextPage;
+use next_page::RestOfList;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
@@ -69,11 +69,8 @@ impl Filter for KeepOwnEntriesFilter {
                     };
                 };
                 let own = self.own(response, data).await?;
-                let next = NextPage::after(&list, response.request);
                 if own.is_empty()
-                    && page < PAGES_MAX
-                    && let (Some(next), Some(candidate)) = (next, response.candidate)
-                    && let Some(next) = next.fetch(response.request, candidate).await?
+                    && let Some(next) = next_page(&list, page, response).await?
                 {
                     list = next;
                     continue;
@@ -120,6 +117,37 @@ impl KeepOwnEntriesFilter {
         }
         Ok(own)
     }
+}
+
+/// The page after one without an entry of the caller; `None` if that was the last one.
+///
+/// Clients take a page without entries for the end of the list, whatever its `has_more`, and they have no id after which
+/// they could ask for more. So a page that is not the end is never sent without an entry.
+async fn next_page(
+    list: &JsonDocument,
+    pages: usize,
+    response: &ResponseView<'_>,
+) -> Result<Option<JsonDocument>, Fault> {
+    let (next, candidate) = match (
+        RestOfList::after(list, response.request),
+        response.candidate,
+    ) {
+        (RestOfList::End, _) | (_, None) => return Ok(None),
+        (RestOfList::Unreachable, _) => {
+            return Err(Fault::new(
+                FaultKind::Invalid,
+                "no entry of this page is of this API key, and the gateway cannot read the pages beyond it; list the other way, with `after`",
+            ));
+        }
+        (RestOfList::Page(_), _) if pages == PAGES_MAX => {
+            let message = format!(
+                "no entry of the first {PAGES_MAX} pages is of this API key, and there are more; set `limit` to the largest that the provider allows"
+            );
+            return Err(Fault::new(FaultKind::Invalid, message).param("limit"));
+        }
+        (RestOfList::Page(next), Some(candidate)) => (next, candidate),
+    };
+    next.fetch(response.request, candidate).await
 }
 
 /// The list with only these entries; `first_id` and `last_id` are set to match.

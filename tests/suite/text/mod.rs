@@ -2,6 +2,7 @@
 
 mod affinity;
 mod affinity_rules;
+mod caller_lists;
 mod declared_protocols;
 mod error_parity;
 mod form_endpoints;
