@@ -58,13 +58,8 @@ impl DefaultDestinationFilter {
             .protocol
             .or_else(|| Protocol::detect_version(&request.headers))
             .or_else(Protocol::find_storing);
-        let may_use = |name: &str| {
-            let caller = request.caller.as_ref();
-            caller.is_none_or(|caller| caller.may_use_model(name))
-        };
-        let models = self.catalog.models();
+        let models = self.catalog.usable_models(request.caller.as_deref());
         let literal = models
-            .filter(|model| may_use(&model.name))
             .flat_map(|model| protocol.map(|it| model.candidates(it).to_vec()))
             .flatten()
             .map(|candidate| candidate.channel);

@@ -181,29 +181,20 @@ impl RouteModelFilter {
     }
 
     fn model(&self, name: &str, caller: Option<&Caller>) -> Result<Arc<Model>, Fault> {
-        let Some(model) = self.catalog.get(name) else {
-            if caller.is_none_or(|caller| caller.may_use_model(name))
-                && self.catalog.by_pattern().lacks_price(name)
-            {
-                return Err(unpriced(name));
+        self.catalog.usable_model(name, caller).map_err(|refusal| {
+            let hint = || {
+                let nearest = nearest(name, self.usable_names(caller), NEAREST_MAX);
+                match nearest.as_slice() {
+                    [] => self.models_of_path(caller),
+                    names => format!("did you mean {}?", quoted(names)),
+                }
+            };
+            let fault = Fault::new(refusal.kind(), refusal.sentence(name, hint)).param("model");
+            match refusal.detail(name) {
+                Some(detail) => fault.detail(detail),
+                None => fault,
             }
-            let what = format!("model `{}` does not exist", shortened(name));
-            let nearest = nearest(name, self.usable_names(caller), NEAREST_MAX);
-            return Err(unknown_model(match nearest.as_slice() {
-                [] => format!("{what}; {}", self.models_of_path(caller)),
-                names => format!("{what}; did you mean {}?", quoted(names)),
-            }));
-        };
-        match caller {
-            Some(caller) if !caller.may_use_model(&model.name) => Err(Fault::new(
-                FaultKind::Forbidden,
-                format!(
-                    "this API key has no access to model `{name}`; ask the operator of this gateway for access"
-                ),
-            )
-            .param("model")),
-            _ => Ok(model),
-        }
+        })
     }
 
     /// The error for a model that no channel serves over this protocol. It names the endpoints that serve the model.
@@ -228,10 +219,10 @@ impl RouteModelFilter {
 
     /// Only names that this caller may use and that speak this protocol: others would be no help.
     fn usable_names(&self, caller: Option<&Caller>) -> impl Iterator<Item = &str> {
-        let usable = self.catalog.models().filter(move |model| {
-            caller.is_none_or(|caller| caller.may_use_model(&model.name)) && self.serves(model)
-        });
-        usable.map(|model| &*model.name)
+        let usable = self.catalog.usable_models(caller);
+        usable
+            .filter(|model| self.serves(model))
+            .map(|model| &*model.name)
     }
 
     /// Whether a channel serves the model, with or without a translation.
@@ -312,24 +303,4 @@ fn quoted(names: &[&str]) -> String {
 
 fn unknown_model(message: String) -> Fault {
     Fault::new(FaultKind::UnknownModel, message).param("model")
-}
-
-/// The error for a model that a pattern of a channel matches, and that is not served because it has no price.
-fn unpriced(name: &str) -> Fault {
-    let name = shortened(name);
-    unknown_model(format!(
-        "model `{name}` has no price on this gateway and is not served; ask the operator of this gateway to add it"
-    ))
-    .detail(format!(
-        "model `{name}` matches a pattern of a channel: add it to `prices.models`, or write `unpriced: allow` in the channel"
-    ))
-}
-
-/// The start of an unknown model name, at most 128 characters: values in error messages are bounded.
-fn shortened(name: &str) -> &str {
-    const MOST: usize = 128;
-    match name.char_indices().nth(MOST) {
-        Some((end, _)) => &name[..end],
-        None => name,
-    }
 }

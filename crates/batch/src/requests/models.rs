@@ -14,8 +14,6 @@ use std::sync::Arc;
 const NEAREST_MAX: usize = 3;
 /// The maximum number of models of a batch.
 const MODELS_MAX: usize = 64;
-/// The maximum length of a name in an error, in characters.
-const NAME_CHARS_MAX: usize = 128;
 
 impl RequestChecker<'_> {
     /// The index of the model that a request names.
@@ -54,31 +52,23 @@ impl RequestChecker<'_> {
         name: &str,
     ) -> Result<Arc<Model>, Fault> {
         let catalog = &self.rules.catalog;
-        let may_use = |name: &str| self.caller.is_none_or(|caller| caller.may_use_model(name));
-        let Some(model) = catalog.get(name) else {
-            let name: String = name.chars().take(NAME_CHARS_MAX).collect();
-            if may_use(&name) && catalog.by_pattern().lacks_price(&name) {
-                return Err(place.fault(format_args!(
-                    "model `{name}` has no price on this gateway and is not served; ask the operator of this gateway to add it"
-                )));
-            }
-            let usable = catalog.models().filter(|model| may_use(&model.name));
-            let usable = usable.filter(|model| model.supports(endpoint.protocol));
-            let nearest = nearest(&name, usable.map(|model| &*model.name), NEAREST_MAX);
-            let nearest: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
-            let hint = match nearest.as_slice() {
-                [] => "GET /v1/models lists the models you can use".to_owned(),
-                names => format!("did you mean {}?", names.join(", ")),
+        catalog.usable_model(name, self.caller).map_err(|refusal| {
+            let hint = || {
+                let usable = catalog.usable_models(self.caller);
+                let usable = usable.filter(|model| model.supports(endpoint.protocol));
+                let nearest = nearest(name, usable.map(|model| &*model.name), NEAREST_MAX);
+                let nearest: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
+                match nearest.as_slice() {
+                    [] => "GET /v1/models lists the models you can use".to_owned(),
+                    names => format!("did you mean {}?", names.join(", ")),
+                }
             };
-            return Err(place.fault(format_args!("model `{name}` does not exist; {hint}")));
-        };
-        match may_use(&model.name) {
-            true => Ok(model),
-            false => Err(place.fault(format_args!(
-                "this API key has no access to model `{}`; ask the operator of this gateway for access",
-                model.name
-            ))),
-        }
+            let fault = place.fault(refusal.sentence(name, hint));
+            match refusal.detail(name) {
+                Some(detail) => fault.detail(detail),
+                None => fault,
+            }
+        })
     }
 
     /// The candidates of a model on channels that take batches.

@@ -16,6 +16,7 @@ pub mod images;
 pub mod jwt_minter;
 pub mod limits;
 pub mod model;
+pub mod model_access;
 pub mod network;
 pub mod outbound_proxy;
 pub mod path_segment;

@@ -145,11 +145,8 @@ impl AttemptLoop<'_> {
     /// The model of this name, if the caller may use it, channels serve it in the request's protocol, and the request may fit into
     /// its context.
     fn find_destination(&self, name: &str) -> Option<(Arc<Model>, RequestDestination)> {
-        let caller = self.request.caller.as_ref();
-        if !caller.is_none_or(|caller| caller.may_use_model(name)) {
-            return None;
-        }
-        let model = self.snapshot.catalog.get(name)?;
+        let caller = self.request.caller.as_deref();
+        let model = self.snapshot.catalog.usable_model(name, caller).ok()?;
         if self.is_too_long_for(&model) {
             return None;
         }
