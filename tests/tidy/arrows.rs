@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The crates of the program in layers, the lowest first: a crate names only crates of lower layers.
 const LAYERS: &[&[&str]] = &[
     &["protocol", "scalar", "wasm"],
-    &["expression", "translate", "simulator"],
+    &["expression", "event_stream", "translate", "simulator"],
     &["task"],
     &["core"],
     &[

@@ -1,0 +1,226 @@
+//! Turns the frames of a stream into server-sent events, which the gateway reads of all providers.
+
+use crate::decoder::FrameDecoder;
+use crate::frame::Frame;
+use crate::invalid_frame::InvalidFrame;
+use crate::kind::FrameKind;
+use bytes::{Bytes, BytesMut};
+use headgate_protocol::json::{quoted, skim};
+use headgate_protocol::sse::encode_event;
+
+/// Largest frame, in bytes: as many as an event of other streams may have.
+const FRAME_BYTES_MAX: usize = 16 << 20;
+/// Names of events and errors are shorter.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Turns frames into events, chunk by chunk.
+#[derive(Debug)]
+pub struct FramedEvents {
+    frames: FrameDecoder,
+}
+
+impl Default for FramedEvents {
+    fn default() -> Self {
+        Self {
+            frames: FrameDecoder::new(FRAME_BYTES_MAX),
+        }
+    }
+}
+
+impl FramedEvents {
+    /// The events whose frames this chunk completes.
+    ///
+    /// # Errors
+    /// The provider's bytes are no frames.
+    pub fn push(&mut self, chunk: &Bytes) -> Result<Bytes, InvalidFrame> {
+        self.frames.push(chunk);
+        let mut events = BytesMut::new();
+        while let Some(frame) = self.frames.next()? {
+            events.extend_from_slice(&event(&frame)?);
+        }
+        Ok(events.freeze())
+    }
+
+    /// Whether the bytes so far end with a frame.
+    pub fn is_between_frames(&self) -> bool {
+        self.frames.is_between_frames()
+    }
+}
+
+/// The event of a frame: its type is the name, and the only member of the data.
+fn event(frame: &Frame) -> Result<Bytes, InvalidFrame> {
+    match frame.kind() {
+        FrameKind::Event(name) if is_plain(name) => {
+            let payload = payload_lines(&frame.payload);
+            let data = [b"{\"", name.as_bytes(), b"\":", &payload[..], b"}"].concat();
+            Ok(encode_event(Some(name), &data))
+        }
+        FrameKind::Exception(name) if is_plain(name) => {
+            let message = ["message", "originalMessage"]
+                .into_iter()
+                .find_map(|member| {
+                    let message = skim::find(&frame.payload, &[member])?;
+                    let message = &frame.payload[message];
+                    message.starts_with(b"\"").then_some(message)
+                });
+            Ok(error_event(name, message.unwrap_or(b"\"\"")))
+        }
+        FrameKind::Error { code, message } => Ok(error_event(code, &quoted(message))),
+        FrameKind::Event(_) | FrameKind::Exception(_) | FrameKind::Unknown => {
+            Err(InvalidFrame::Kind)
+        }
+    }
+}
+
+/// An error of the stream, with a message that is a JSON string.
+fn error_event(code: &str, message: &[u8]) -> Bytes {
+    let code = quoted(code);
+    let data = [
+        b"{\"error\":{\"type\":",
+        &code[..],
+        b",\"message\":",
+        message,
+        b"}}",
+    ];
+    encode_event(Some("error"), &data.concat())
+}
+
+/// A payload without the line ends that have no place in an event.
+fn payload_lines(payload: &[u8]) -> Vec<u8> {
+    let payload = payload.trim_ascii();
+    if payload.is_empty() {
+        return b"{}".to_vec();
+    }
+    let lines = payload.iter().map(|byte| match byte {
+        b'\r' => b'\n',
+        other => *other,
+    });
+    lines.collect()
+}
+
+fn is_plain(name: &str) -> bool {
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame with these headers, all of them texts.
+    fn frame(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
+        let headers = headers.iter().flat_map(|(name, text)| {
+            let length = u16::try_from(text.len()).unwrap().to_be_bytes();
+            let name_length = [u8::try_from(name.len()).unwrap()];
+            [
+                &name_length,
+                name.as_bytes(),
+                &[7],
+                &length,
+                text.as_bytes(),
+            ]
+            .concat()
+        });
+        let headers: Vec<u8> = headers.collect();
+        let total = u32::try_from(16 + headers.len() + payload.len()).unwrap();
+        let length = u32::try_from(headers.len()).unwrap();
+        let mut frame = [total.to_be_bytes(), length.to_be_bytes()].concat();
+        frame.extend(checksum(&frame).to_be_bytes());
+        frame.extend([&headers, payload.as_bytes()].concat());
+        frame.extend(checksum(&frame).to_be_bytes());
+        frame
+    }
+
+    fn checksum(bytes: &[u8]) -> u32 {
+        let mut sum = u32::MAX;
+        for byte in bytes {
+            sum ^= u32::from(*byte);
+            for _ in 0..8 {
+                sum = (sum >> 1) ^ (0xedb8_8320 * (sum & 1));
+            }
+        }
+        !sum
+    }
+
+    #[test]
+    fn frames_become_events() {
+        let cases: [(&[(&str, &str)], &str, &str); 6] = [
+            (
+                &[(":message-type", "event"), (":event-type", "messageStart")],
+                r#"{"role":"assistant"}"#,
+                "event: messageStart\ndata: {\"messageStart\":{\"role\":\"assistant\"}}\n\n",
+            ),
+            (
+                &[(":message-type", "event"), (":event-type", "metadata")],
+                "{\r\n \"a\":\r1}",
+                "event: metadata\ndata: {\"metadata\":{\ndata: \ndata:  \"a\":\ndata: 1}}\n\n",
+            ),
+            (
+                &[(":message-type", "event"), (":event-type", "ping")],
+                "",
+                "event: ping\ndata: {\"ping\":{}}\n\n",
+            ),
+            (
+                &[
+                    (":message-type", "exception"),
+                    (":exception-type", "throttlingException"),
+                ],
+                r#"{"message":"Too many \"tokens\""}"#,
+                "event: error\ndata: {\"error\":{\"type\":\"throttlingException\",\"message\":\"Too many \\\"tokens\\\"\"}}\n\n",
+            ),
+            (
+                &[
+                    (":message-type", "exception"),
+                    (":exception-type", "modelStreamErrorException"),
+                ],
+                "no JSON",
+                "event: error\ndata: {\"error\":{\"type\":\"modelStreamErrorException\",\"message\":\"\"}}\n\n",
+            ),
+            (
+                &[
+                    (":message-type", "error"),
+                    (":error-code", "Busy"),
+                    (":error-message", "wait\n"),
+                ],
+                "",
+                "event: error\ndata: {\"error\":{\"type\":\"Busy\",\"message\":\"wait\\n\"}}\n\n",
+            ),
+        ];
+        for (headers, payload, expected) in cases {
+            let frame = frame(headers, payload);
+            let mut events = FramedEvents::default();
+            let mut received = Vec::new();
+            for byte in frame.chunks(1) {
+                received.extend(events.push(&Bytes::copy_from_slice(byte)).unwrap());
+                assert_eq!(events.is_between_frames(), !received.is_empty());
+            }
+            assert_eq!(str::from_utf8(&received).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_or_has_no_type_ends_the_stream() {
+        let mut damaged = frame(
+            &[(":message-type", "event"), (":event-type", "messageStart")],
+            "{}",
+        );
+        let last = damaged.len() - 1;
+        damaged[last] ^= 1;
+        for (bytes, invalid) in [
+            (damaged, InvalidFrame::Checksum),
+            (
+                b"data: {}\n\n data: {}\n\n".to_vec(),
+                InvalidFrame::PreludeChecksum,
+            ),
+            (
+                frame(&[(":message-type", "event")], "{}"),
+                InvalidFrame::Kind,
+            ),
+            (
+                frame(&[(":message-type", "event"), (":event-type", "a\nb")], "{}"),
+                InvalidFrame::Kind,
+            ),
+        ] {
+            assert_eq!(FramedEvents::default().push(&bytes.into()), Err(invalid));
+        }
+    }
+}

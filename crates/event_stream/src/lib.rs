@@ -1,0 +1,21 @@
+//! The framing of `application/vnd.amazon.eventstream`: binary frames with typed headers, a payload and two checksums.
+//!
+//! A [`FrameDecoder`] takes the bytes of a stream as they come and returns its frames. A [`FrameKind`] is what the headers
+//! of a frame say that its payload is. What is wrong with a frame is found before anyone sees it.
+
+mod decoder;
+mod frame;
+mod framed_events;
+mod headers;
+mod invalid_frame;
+mod kind;
+
+pub use decoder::FrameDecoder;
+pub use frame::Frame;
+pub use framed_events::FramedEvents;
+pub use headers::{FrameHeader, FrameHeaderValue};
+pub use invalid_frame::InvalidFrame;
+pub use kind::FrameKind;
+
+/// The media type of a stream of frames.
+pub const MEDIA_TYPE: &str = "application/vnd.amazon.eventstream";
