@@ -1,6 +1,7 @@
 //! `channels` of `routes.yaml`: accounts at providers, and how they are reached.
 
 use super::channel_errors::ErrorClassRuleConfig;
+use super::dialects::ChannelDialectConfig;
 use super::images::ImageEditConfig;
 use super::prices::ModelPriceConfig;
 use super::protocols::ProtocolName;
@@ -37,6 +38,9 @@ pub struct ChannelConfig {
     /// old one while the provider changes over. Default: callbacks are not verified.
     #[serde(default)]
     pub callback_secrets: Vec<Secret>,
+    /// What the provider does differently from others of its protocols, for requests that a route translates: the name of a
+    /// dialect, one of `dialects` or one that comes with the program, or what it has. Default: standard.
+    pub dialect: Option<ChannelDialectConfig>,
     /// Request format of the provider for image edits.
     #[serde(default)]
     pub image_edit: ImageEditConfig,

@@ -9,6 +9,7 @@ pub mod channels;
 mod check;
 pub mod client_address;
 pub mod comparison;
+pub mod dialects;
 pub mod document;
 pub mod egress;
 mod expand;

@@ -40,6 +40,9 @@ pub struct GatewayConfig {
     /// Protocols of endpoints that the program does not have, by name.
     #[serde(default)]
     pub protocols: BTreeMap<String, ProtocolConfig>,
+    /// Dialects: what providers do differently from others of their protocols, by name.
+    #[serde(default)]
+    pub dialects: BTreeMap<String, headgate_translate::DialectConfig>,
     /// Properties of platform models.
     #[serde(default)]
     pub models: BTreeMap<String, ModelPropertiesConfig>,
@@ -189,8 +192,7 @@ pub struct BodySpoolConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct DnsConfig {
-    /// Name servers, up to 8, each `address` or `address:port`, queried in this order. Default: those of the
-    /// system.
+    /// Name servers, up to 8, each `address` or `address:port`, queried in this order. Default: those of the system.
     #[schemars(length(max = 8))]
     pub servers: Vec<String>,
     /// Refresh interval of addresses without a TTL, such as those of the hosts file. Lower it if such addresses
@@ -299,8 +301,7 @@ pub struct RouteConfig {
     #[serde(default)]
     pub traced_messages: RouteTracedMessagesConfig,
     /// Protocols of channels that may serve the route besides those of `protocol`: requests are translated into the first
-    /// one of these that a channel has, and responses back. Channels of `protocol` precede those of the same tier.
-    /// Default: none.
+    /// one of these that a channel has, and responses back. Channels of `protocol` precede those of the same tier. Default: none.
     #[serde(default)]
     pub translate: Vec<ProtocolName>,
     /// What becomes of a request with a member that changes its meaning and that the channel's protocol cannot say.

@@ -1,26 +1,36 @@
-//! Marks at the end of prefixes that are cached, as the chat and responses protocols write them.
+//! Marks at the end of prefixes that are cached, as providers of the chat and responses protocols have them.
 
-use crate::context::ChannelSettings;
+use crate::dialect::CacheMarkForm;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::CacheMark;
 
 /// Writes a mark as a member of the part that it belongs to, if the model takes it.
-pub(crate) fn write_breakpoint(
+pub(crate) fn write_cache_mark(
     mark: &CacheMark<'_>,
-    channel: &ChannelSettings,
+    form: CacheMarkForm,
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
-    if !channel.features.cache_breakpoints {
-        let reason = "is left out, since the channel's model is not known to take it";
-        ledger.add(mark.at, FieldOutcome::Dropped, reason);
-        return;
-    }
-    json.key("prompt_cache_breakpoint").begin_object();
-    json.key("mode").literal("explicit");
+    let lifetimes = match form {
+        CacheMarkForm::None => {
+            let reason = "is left out, since the channel's model is not known to take it";
+            ledger.add(mark.at, FieldOutcome::Dropped, reason);
+            return;
+        }
+        CacheMarkForm::Breakpoint => {
+            json.key("prompt_cache_breakpoint").begin_object();
+            json.key("mode").literal("explicit");
+            ["30m", "12h"]
+        }
+        CacheMarkForm::CacheControl => {
+            json.key("cache_control").begin_object();
+            json.key("type").literal("ephemeral");
+            ["5m", "1h"]
+        }
+    };
     match &mark.ttl {
-        Some(ttl) if matches!(ttl.as_written(), "30m" | "12h") => {
+        Some(ttl) if lifetimes.contains(&ttl.as_written()) => {
             json.key("ttl").text(ttl);
         }
         Some(_) => {

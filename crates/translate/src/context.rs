@@ -1,5 +1,6 @@
 //! What a translation knows besides the bytes that it translates.
 
+use crate::dialect::ModelFeatures;
 use crate::escaped_text::EscapedText;
 use crate::thinking::ThinkingSealer;
 use bytes::Bytes;
@@ -12,41 +13,10 @@ pub struct ChannelSettings {
     pub model: Bytes,
     /// Output tokens of a request that sets no limit, for protocols that demand one.
     pub max_output_tokens: u64,
-    pub features: ModelFeatures,
+    /// What the model takes, by the dialect of the channel.
+    pub features: Arc<ModelFeatures>,
     /// Opens the seals of thoughts; `None` if the gateway has no keys for that.
     pub sealer: Option<Arc<dyn ThinkingSealer>>,
-}
-
-/// What a model takes, where models of one protocol differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ModelFeatures {
-    /// Whether a chat or responses model takes marks at the end of prefixes that are cached.
-    pub cache_breakpoints: bool,
-    /// Whether a chat model takes tools of free text. Other models get functions in their place.
-    pub chat_custom_tools: bool,
-    /// Whether a responses model refuses to give its thoughts in encrypted form: those that do not reason do.
-    pub refuses_encrypted_reasoning: bool,
-    pub chat_output_limit: ChatOutputLimit,
-    pub thinking_request: ThinkingRequest,
-}
-
-/// The member of chat requests that limits output tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChatOutputLimit {
-    #[default]
-    MaxCompletionTokens,
-    /// Its name in the first version of the protocol, which many engines know alone.
-    MaxTokens,
-}
-
-/// How messages requests ask a model to think.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ThinkingRequest {
-    /// Adaptive thinking, with an effort.
-    #[default]
-    Effort,
-    /// A budget of tokens.
-    Budget,
 }
 
 /// What a response in the caller's protocol says besides what the provider's response has.

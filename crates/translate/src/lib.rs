@@ -7,6 +7,7 @@
 mod cache_marks;
 mod chat;
 mod context;
+pub mod dialect;
 mod escaped_text;
 mod fields;
 mod free_text_tools;
@@ -28,9 +29,8 @@ mod tool_names;
 mod tool_results;
 mod typed_value;
 
-pub use context::{
-    ChannelSettings, ChatOutputLimit, ModelFeatures, RenamedTool, ResponseContext, ThinkingRequest,
-};
+pub use context::{ChannelSettings, RenamedTool, ResponseContext};
+pub use dialect::{Dialect, DialectConfig, InvalidDialect, ModelFeatures, SHIPPED_DIALECTS};
 pub use escaped_text::EscapedText;
 pub use json_writer::JsonWriter;
 pub use ledger::{FieldOutcome, Ledger, LedgerEntry, OnLoss};

@@ -1,7 +1,7 @@
 //! Translates a request.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::context::{ChannelSettings, RenamedTool};
 use crate::ledger::Ledger;

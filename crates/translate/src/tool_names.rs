@@ -1,6 +1,7 @@
 //! Names of tools and users and ids of calls, in the letters and lengths that each protocol takes.
 
 use crate::context::RenamedTool;
+use crate::dialect::CallIdForm;
 use crate::escaped_text::EscapedText;
 use crate::superset::{Request, ToolSignature};
 use headgate_protocol::conversation::ProviderFormat;
@@ -20,6 +21,25 @@ pub(crate) fn sent_id<'a>(id: &EscapedText<'a>, repetition: usize) -> EscapedTex
             hash(&id.decoded(), repetition as u64),
         ),
     }
+}
+
+/// The id under which a provider of the chat protocol gets a call and its result. It never comes back: providers choose the
+/// ids of their own calls.
+pub(crate) fn sent_call_id<'a>(id: &EscapedText<'a>, form: CallIdForm) -> EscapedText<'a> {
+    const LETTERS: [u8; 62] = *b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let written = id.as_written().as_bytes();
+    let fits = written.len() == 9 && written.iter().all(u8::is_ascii_alphanumeric);
+    if form == CallIdForm::Any || fits {
+        return id.clone();
+    }
+    let mut rest = hash(&id.decoded(), 0);
+    let letters = std::iter::repeat_with(|| {
+        let letter = LETTERS[usize::try_from(rest % 62).unwrap_or(0)];
+        rest /= 62;
+        char::from(letter)
+    });
+    let sent: String = letters.take(9).collect();
+    EscapedText::plain(&sent)
 }
 
 /// A name of at most `len_max` letters. That of a longer one ends with a hash, so that different names stay different.

@@ -1,5 +1,6 @@
 //! Tests of requests that a channel of another protocol serves.
 
+mod dialects;
 mod errors;
 mod failover;
 mod loss;

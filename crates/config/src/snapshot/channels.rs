@@ -3,6 +3,7 @@
 use super::VariableLookup;
 use super::base_urls::{self, ChannelBaseUrl};
 use super::channel_models::ChannelWithModels;
+use super::dialects::DialectLookup;
 use super::families::VideoFamilyLookup;
 use super::{
     ProblemCollector, callback_keys, channel_errors, channel_models, channel_protocols,
@@ -39,6 +40,7 @@ use std::sync::Arc;
 pub(crate) struct ChannelBuildContext<'a> {
     pub families: &'a VideoFamilyLookup<'a>,
     pub known_protocols: &'a ProtocolTable,
+    pub dialects: &'a DialectLookup<'a>,
     /// The folder of `routes.yaml`.
     pub folder: &'a Path,
     pub variables: &'a VariableLookup,
@@ -75,6 +77,7 @@ fn build_one(
     let ChannelBuildContext {
         families,
         known_protocols: _,
+        dialects,
         folder,
         variables,
     } = context;
@@ -86,6 +89,7 @@ fn build_one(
         protocols: _,
         family,
         callback_secrets,
+        dialect,
         image_edit,
         models,
         prices: _,
@@ -118,6 +122,7 @@ fn build_one(
     });
     let family = families.for_channel(family.as_deref(), &protocols, at, problems);
     let callback_keys = callback_keys::build(callback_secrets, family.as_deref(), at, problems);
+    let dialect = dialects.for_channel(dialect.as_ref(), &protocols, at, problems);
     check_image_edits(*image_edit, &protocols, at, problems);
     channel_protocols::check(&protocols, at, problems);
     let condition = r#if
@@ -165,6 +170,7 @@ fn build_one(
         credentials,
         secrets,
         protocols,
+        dialect,
         retired: *retired,
         family,
         callback_keys,

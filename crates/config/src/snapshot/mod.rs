@@ -13,6 +13,7 @@ mod channel_protocols;
 pub mod channels;
 mod client_address;
 mod credentials;
+mod dialects;
 mod egress;
 pub mod failover;
 mod fallbacks;
@@ -194,6 +195,7 @@ pub fn build_loaded(
         callers,
         channels,
         protocols: declared_protocols,
+        dialects: declared_dialects,
         models,
         prices: declared_prices,
         retries,
@@ -249,12 +251,14 @@ pub fn build_loaded(
         built: &tasks,
         declared: &families,
     };
+    let dialects = dialects::DialectLookup::new(&declared_dialects, &mut problems);
     let declared_channels = channels;
     let mut channels = channels::build(
         &declared_channels,
         channels::ChannelBuildContext {
             families: &families,
             known_protocols: &protocols,
+            dialects: &dialects,
             folder: &folder,
             variables: &shared.variables,
         },

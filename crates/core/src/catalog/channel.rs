@@ -13,6 +13,7 @@ use headgate_protocol::Protocol;
 use headgate_protocol::error_class::ErrorClassifier;
 use headgate_protocol::mask::ChannelSecrets;
 use headgate_protocol::shown_headers::ShownResponseHeaders;
+use headgate_translate::Dialect;
 use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub struct Channel {
     /// The values in `credentials`, `headers` and `query` that no response may reveal.
     pub secrets: Arc<ChannelSecrets>,
     pub protocols: Vec<Protocol>,
+    /// What the provider takes in requests that are translated into its protocols.
+    pub dialect: Arc<Dialect>,
     /// Whether the channel receives only requests for ids that it created, and no new requests.
     pub retired: bool,
     /// The provider's family of video APIs; `None` if the channel makes no videos.
@@ -196,6 +199,7 @@ impl Channel {
             credentials: Vec::new(),
             secrets: Arc::new(ChannelSecrets::new(values)),
             protocols: Vec::new(),
+            dialect: Arc::default(),
             retired: false,
             family: None,
             callback_keys: Vec::new(),

@@ -10,8 +10,8 @@ use headgate_protocol::json::{JsonDocument, JsonLimits, quoted};
 use headgate_protocol::percent_encoding::push_encoded;
 use headgate_protocol::{ChannelProtocol, Protocol, header_policy};
 use headgate_translate::{
-    ChannelSettings, Ledger, LedgerEntry, ModelFeatures, ProtocolPair, ResponseContext,
-    TranslatedRequest, translate_request,
+    ChannelSettings, Ledger, LedgerEntry, ProtocolPair, ResponseContext, TranslatedRequest,
+    translate_request,
 };
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
@@ -60,13 +60,11 @@ pub(super) fn translate(
     let RouteTranslation { policy, tasks } = translation.ok_or_else(no_translation)?;
     let document = JsonDocument::parse(body, &JsonLimits::default())?;
     let (caller, channel, pair) = protocols(request, candidate)?;
+    let model = candidate.model.as_ref().ok_or_else(no_translation)?;
     let settings = ChannelSettings {
-        model: match &candidate.model {
-            Some(model) => model.json.clone(),
-            None => return Err(no_translation()),
-        },
+        model: model.json.clone(),
         max_output_tokens: MAX_OUTPUT_TOKENS,
-        features: ModelFeatures::default(),
+        features: candidate.channel.dialect.for_model(&model.name).clone(),
         sealer: TaskKeySealer::for_attempt(tasks, request, candidate),
     };
     let translated = translate_request(pair, &document, &settings);

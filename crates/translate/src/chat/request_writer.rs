@@ -1,11 +1,14 @@
 //! Writes a request in the chat protocol.
 
+mod answer_format;
 mod content;
 mod messages;
+mod reasoning;
 mod settings;
 mod tools;
 
 use crate::context::ChannelSettings;
+use crate::dialect::MemberRules;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::Request;
@@ -52,24 +55,32 @@ pub(crate) fn write_request(
     let mut json = JsonWriter::with_capacity(request.body.raw().len() + 512);
     json.begin_object();
     json.key("model").raw(&channel.model);
-    let takes_custom =
-        channel.features.chat_custom_tools || request.protocol == ConversationFormat::Chat;
-    write_messages(request, channel, takes_custom, &mut json, ledger);
-    write_tools(request, takes_custom, &mut json, ledger);
+    let dialect = &channel.features.chat;
+    let takes_custom = dialect.tools.free_text || request.protocol == ConversationFormat::Chat;
+    write_messages(request, dialect, takes_custom, &mut json, ledger);
+    let without_thoughts = write_tools(request, dialect, takes_custom, &mut json, ledger);
     note_marks_of_tools(request, ledger);
-    write_settings(request, channel, &mut json, ledger);
+    write_settings(request, dialect, without_thoughts, &mut json, ledger);
     if request.stream.is_some() {
-        json.key("stream").bool(true).key("stream_options");
-        json.begin_object().key("include_usage").bool(true);
-        json.end_object();
+        json.key("stream").bool(true);
+        if dialect.stream_options {
+            json.key("stream_options").begin_object();
+            json.key("include_usage").bool(true).end_object();
+        }
     }
-    copy_members(request, &mut json);
+    copy_members(request, &dialect.members, &mut json, ledger);
+    dialect.adds.write(&[], &mut json);
     json.end_object();
     json.into_bytes()
 }
 
 /// Copies members that the caller's protocol writes as this one does.
-fn copy_members(request: &Request<'_>, json: &mut JsonWriter) {
+fn copy_members(
+    request: &Request<'_>,
+    members: &MemberRules,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let (shared, own): (&[&'static str], &[&'static str]) = match request.protocol {
         ConversationFormat::Messages => (&[], &[]),
         ConversationFormat::Responses => (&SHARED_WITH_RESPONSES, &[]),
@@ -77,25 +88,37 @@ fn copy_members(request: &Request<'_>, json: &mut JsonWriter) {
     };
     for name in shared.iter().chain(own) {
         let value = request.body.get(name).filter(|value| !value.is_null());
-        if let Some(value) = value {
-            json.key(name).raw(json_text(value));
+        if let Some(value) = value
+            && members.begin(name, Some(value), json, ledger)
+        {
+            json.raw(json_text(value));
         }
     }
     if request.protocol == ConversationFormat::Responses {
-        if let Some(verbosity) = request.body.pointer("/text/verbosity") {
-            json.key("verbosity").raw(json_text(verbosity));
+        if let Some(verbosity) = request.body.pointer("/text/verbosity")
+            && members.begin("verbosity", Some(verbosity), json, ledger)
+        {
+            json.raw(json_text(verbosity));
         }
-        copy_cache_options(request, json);
+        copy_cache_options(request, members, json, ledger);
     }
 }
 
 /// Of the options of responses, chat has two.
-fn copy_cache_options(request: &Request<'_>, json: &mut JsonWriter) {
+fn copy_cache_options(
+    request: &Request<'_>,
+    members: &MemberRules,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let options = request.body.get("prompt_cache_options");
     let Some(options) = options.filter(|options| !options.is_null()) else {
         return;
     };
-    json.key("prompt_cache_options").begin_object();
+    if !members.begin("prompt_cache_options", Some(options), json, ledger) {
+        return;
+    }
+    json.begin_object();
     for name in ["mode", "ttl"] {
         if let Some(value) = options.get(name) {
             json.key(name).raw(json_text(value));

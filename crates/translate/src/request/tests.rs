@@ -3,16 +3,19 @@
 mod attacks;
 mod chat_to_messages;
 mod clients;
+mod dialects;
 mod messages_to_chat;
 mod responses_to_chat;
 mod round_trips;
 mod values;
 
+use crate::dialect::CacheMarkForm;
 use crate::{ChannelSettings, ModelFeatures, ProtocolPair, TranslatedRequest, translate_request};
 use bytes::Bytes;
 use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use serde_json::Value;
+use std::sync::Arc;
 
 pub(crate) const fn pair(caller: ConversationFormat, channel: ConversationFormat) -> ProtocolPair {
     ProtocolPair {
@@ -25,9 +28,17 @@ pub(crate) fn channel(features: ModelFeatures) -> ChannelSettings {
     ChannelSettings {
         model: Bytes::from_static(b"\"provider's model\""),
         max_output_tokens: 4096,
-        features,
+        features: Arc::new(features),
         sealer: None,
     }
+}
+
+/// A model that takes marks at the end of prefixes that are cached.
+pub(crate) fn with_cache_marks() -> ModelFeatures {
+    let mut features = ModelFeatures::default();
+    features.chat.cache_marks = CacheMarkForm::Breakpoint;
+    features.responses.cache_marks = CacheMarkForm::Breakpoint;
+    features
 }
 
 pub(crate) fn translated_text(

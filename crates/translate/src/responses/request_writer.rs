@@ -24,7 +24,8 @@ pub(crate) fn write_request(
     json.begin_object().key("model").raw(&channel.model);
     // Nothing is stored at the provider: its ids mean nothing to the caller. So reasoning travels with the conversation.
     json.key("store").bool(false);
-    if !channel.features.refuses_encrypted_reasoning {
+    let dialect = &channel.features.responses;
+    if dialect.encrypted_reasoning {
         json.key("include").begin_array();
         json.literal("reasoning.encrypted_content").end_array();
     }
@@ -46,7 +47,7 @@ pub(crate) fn write_request(
     items.check_end(request.turns.last());
     json.end_array();
     tools::write_tools(request, &mut json, ledger);
-    settings::write_settings(request, &mut json);
+    settings::write_settings(request, dialect, &mut json, ledger);
     json.end_object();
     json.into_bytes()
 }

@@ -1,7 +1,7 @@
 //! Writes the content of messages: parts of the user, and texts.
 
-use crate::cache_marks::write_breakpoint;
-use crate::context::ChannelSettings;
+use crate::cache_marks::write_cache_mark;
+use crate::dialect::{CacheMarkForm, ChatDialect};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
@@ -15,7 +15,7 @@ pub(super) const NO_SPACE: EscapedText<'static> = EscapedText::literal("");
 
 /// Writes values of `content`.
 pub(super) struct ChatContentWriter<'w> {
-    pub channel: &'w ChannelSettings,
+    pub dialect: &'w ChatDialect,
     pub json: &'w mut JsonWriter,
     pub ledger: &'w mut Ledger,
 }
@@ -29,10 +29,15 @@ impl ChatContentWriter<'_> {
             return;
         }
         self.json.begin_array();
+        self.write_parts(parts);
+        self.json.end_array();
+    }
+
+    /// Writes texts as parts of a list.
+    pub fn write_parts(&mut self, parts: &[&Part<'_>]) {
         for part in parts {
             self.write_text(part, None);
         }
-        self.json.end_array();
     }
 
     /// Writes the texts of a result, with a line before that of an error.
@@ -58,13 +63,21 @@ impl ChatContentWriter<'_> {
 
     /// Whether a part can be in a message of the user. What cannot is in the ledger.
     pub fn can_write(&mut self, part: &Part<'_>) -> bool {
+        let takes = self.dialect.parts;
+        let lacking =
+            "is not among what the channel's model takes; send text, or use another model";
         let refused = match &part.kind {
-            PartKind::Text(_) | PartKind::Refusal(_) | PartKind::Audio { .. } => None,
+            PartKind::Text(_) | PartKind::Refusal(_) => None,
+            PartKind::Audio { .. } => (!takes.audio).then_some((FieldOutcome::Refused, lacking)),
+            PartKind::Image { .. } if !takes.images => Some((FieldOutcome::Refused, lacking)),
             PartKind::Image { image, .. } => match image {
                 MediaSource::Url(_) | MediaSource::Inline(_) => None,
                 MediaSource::Text(_) => Some((FieldOutcome::Refused, "is an image made of text")),
             },
             PartKind::Document { document, .. } => match document {
+                MediaSource::Inline(_) if !takes.documents => {
+                    Some((FieldOutcome::Refused, lacking))
+                }
                 MediaSource::Inline(_) | MediaSource::Text(_) => None,
                 MediaSource::Url(_) => {
                     let reason = "is a document by URL, which the chat protocol does not have; send its bytes";
@@ -114,7 +127,7 @@ impl ChatContentWriter<'_> {
     /// Notes a mark in a place that has none in this protocol.
     pub fn note_lost_mark(&mut self, mark: Option<&CacheMark<'_>>) {
         if let Some(mark) = mark {
-            let reason = match self.channel.features.cache_breakpoints {
+            let reason = match self.dialect.cache_marks != CacheMarkForm::None {
                 true => "is left out, since the chat protocol has no mark in this place",
                 false => "is left out, since the channel's model is not known to take it",
             };
@@ -129,7 +142,8 @@ impl ChatContentWriter<'_> {
     }
 
     fn carries_marks(&self, parts: &[&Part<'_>]) -> bool {
-        self.channel.features.cache_breakpoints && parts.iter().any(|part| part.cache.is_some())
+        self.dialect.cache_marks != CacheMarkForm::None
+            && parts.iter().any(|part| part.cache.is_some())
     }
 
     /// Writes texts, each under its title, as one string after `first`.
@@ -164,14 +178,14 @@ impl ChatContentWriter<'_> {
         }
         let mark = part.cache.as_ref().or(mark);
         if let Some(mark) = mark {
-            write_breakpoint(mark, self.channel, self.json, self.ledger);
+            write_cache_mark(mark, self.dialect.cache_marks, self.json, self.ledger);
         }
         self.json.end_object();
     }
 
     fn end_part(&mut self, part: &Part<'_>) {
         if let Some(mark) = &part.cache {
-            write_breakpoint(mark, self.channel, self.json, self.ledger);
+            write_cache_mark(mark, self.dialect.cache_marks, self.json, self.ledger);
         }
         self.json.end_object();
     }

@@ -1,22 +1,23 @@
 //! Writes the messages of a conversation.
 
+use super::answer_format::format_instruction;
 use super::content::{
     BLANK_LINE, ChatContentWriter, NO_SPACE, text_pieces, write_joined, write_text_part,
     write_user_content,
 };
-use crate::context::ChannelSettings;
+use crate::dialect::{CallIdForm, ChatDialect, ReasoningHistory, ReasoningMember};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Arguments, ContentRole, Part, PartKind, Request, Turn};
 use crate::thinking::{ThinkingReplay, replay};
 use crate::tool_calls::ToolCallIndex;
-use crate::tool_names::sent_name;
+use crate::tool_names::{sent_call_id, sent_name};
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 
 pub(super) fn write_messages(
     request: &Request<'_>,
-    channel: &ChannelSettings,
+    dialect: &ChatDialect,
     takes_custom: bool,
     json: &mut JsonWriter,
     ledger: &mut Ledger,
@@ -28,13 +29,19 @@ pub(super) fn write_messages(
         calls,
         takes_custom,
         content: ChatContentWriter {
-            channel,
+            dialect,
             json,
             ledger,
         },
     };
-    if !request.instructions.is_empty() {
-        writer.write_system(&request.instructions);
+    match format_instruction(request, dialect) {
+        Some(instruction) => {
+            let mut instructions = request.instructions.clone();
+            instructions.push(instruction);
+            writer.write_system(&instructions);
+        }
+        None if !request.instructions.is_empty() => writer.write_system(&request.instructions),
+        None => {}
     }
     for (position, turn) in request.turns.iter().enumerate() {
         match turn.role {
@@ -46,6 +53,9 @@ pub(super) fn write_messages(
     writer.refuse_prefill();
     json.end_array();
 }
+
+/// Why thoughts of the channel's own model are left out.
+const NOT_TAKEN_BACK: &str = "has thoughts that the channel's provider does not take back";
 
 struct MessageWriter<'w, 'r> {
     request: &'r Request<'r>,
@@ -86,6 +96,7 @@ impl MessageWriter<'_, '_> {
     fn write_user(&mut self, position: usize, turn: &Turn<'_>) {
         let mut media = Vec::new();
         let mut own = Vec::new();
+        let mut has_results = false;
         for part in &turn.parts {
             let PartKind::ToolResult { id, parts, .. } = &part.kind else {
                 if self.content.can_write(part) {
@@ -98,11 +109,20 @@ impl MessageWriter<'_, '_> {
                 self.note(part, FieldOutcome::Approximated, reason);
             }
             self.write_result(part);
+            has_results = true;
             for part in parts {
                 if text_pieces(part).is_none() && self.content.can_write(part) {
                     media.push((id, part));
                 }
             }
+        }
+        if let Some(first) = own
+            .first()
+            .copied()
+            .or(media.first().map(|(_, part)| *part))
+            && has_results
+        {
+            self.write_between_results(first);
         }
         if !media.is_empty() {
             self.write_media_of_results(position, &media);
@@ -111,6 +131,17 @@ impl MessageWriter<'_, '_> {
             self.begin_message("user");
             write_user_content(&own, &mut self.content);
             self.content.json.end_object();
+        }
+    }
+
+    /// Writes a message of the assistant after results, for providers that refuse one of the user there.
+    fn write_between_results(&mut self, next: &Part<'_>) {
+        let dialect = self.content.dialect;
+        if let Some(text) = &dialect.after_results {
+            let reason = "follows a message of the assistant that the gateway adds, since the channel's provider takes none of the user directly after results";
+            self.note(next, FieldOutcome::Approximated, reason);
+            self.begin_message("assistant");
+            self.content.json.plain(text).end_object();
         }
     }
 
@@ -129,7 +160,8 @@ impl MessageWriter<'_, '_> {
             .filter(|part| text_pieces(part).is_some())
             .collect();
         self.content.write_result(result, &texts, *is_error);
-        self.content.json.key("tool_call_id").text(id).end_object();
+        let id = sent_call_id(id, self.content.dialect.tools.call_ids);
+        self.content.json.key("tool_call_id").text(&id).end_object();
     }
 
     /// Writes the images and documents that tools returned: results have only text here. Each is named as what it is, in a
@@ -165,34 +197,70 @@ impl MessageWriter<'_, '_> {
             return;
         }
         self.begin_message("assistant");
-        match has_no_text && !(message.calls.is_empty() && message.refusals.is_empty()) {
-            true => {
-                self.content.json.null();
-            }
-            false => self.content.write_texts(&message.texts, &NO_SPACE),
+        let reasoning = &self.content.dialect.reasoning;
+        let in_content = reasoning.member == ReasoningMember::Content;
+        let call_ids = self.content.dialect.tools.call_ids;
+        if in_content && !message.thoughts.is_empty() {
+            self.write_thoughts_in_content(&message);
+        } else if has_no_text && !(message.calls.is_empty() && message.refusals.is_empty()) {
+            self.content.json.null();
+        } else {
+            self.content.write_texts(&message.texts, &NO_SPACE);
+        }
+        if !in_content {
+            self.write_thoughts(&message);
         }
         let json = &mut *self.content.json;
-        for (name, pieces) in [
-            ("reasoning_content", &message.thoughts),
-            ("refusal", &message.refusals),
-        ] {
-            if !pieces.is_empty() {
-                json.key(name);
-                write_joined(pieces, &BLANK_LINE, json);
-            }
+        if !message.refusals.is_empty() {
+            write_joined(&message.refusals, &BLANK_LINE, json.key("refusal"));
         }
         if !message.calls.is_empty() {
             json.key("tool_calls").begin_array();
             for call in &message.calls {
-                write_call(call, self.takes_custom, json);
+                write_call(call, self.takes_custom, call_ids, json);
             }
             json.end_array();
         }
         json.end_object();
     }
 
+    /// Writes thoughts beside the content.
+    fn write_thoughts(&mut self, message: &AssistantMessage<'_, '_>) {
+        let reasoning = &self.content.dialect.reasoning;
+        let json = &mut *self.content.json;
+        let name = match reasoning.member {
+            ReasoningMember::ReasoningContent | ReasoningMember::Content => "reasoning_content",
+            ReasoningMember::Reasoning => "reasoning",
+        };
+        if !message.thoughts.is_empty() {
+            write_joined(&message.thoughts, &BLANK_LINE, json.key(name));
+        } else if reasoning.is_empty_if_missing
+            && let Some(call) = message.calls.first()
+        {
+            json.key(name).literal("");
+            let reason = "is sent with empty thoughts, since the channel's provider demands some and there are none to give back";
+            self.note(call, FieldOutcome::Approximated, reason);
+        }
+    }
+
+    /// Writes thoughts as parts of the content, before the texts.
+    fn write_thoughts_in_content(&mut self, message: &AssistantMessage<'_, '_>) {
+        let json = &mut *self.content.json;
+        json.begin_array().begin_object();
+        json.key("type").literal("thinking").key("thinking");
+        json.begin_array();
+        for thoughts in &message.thoughts {
+            write_text_part(&[thoughts], json);
+            json.end_object();
+        }
+        json.end_array().end_object();
+        self.content.write_parts(&message.texts);
+        self.content.json.end_array();
+    }
+
     /// Texts come before calls here.
     fn sort_parts<'p, 'a>(&mut self, turn: &'p Turn<'a>) -> AssistantMessage<'p, 'a> {
+        let takes_thoughts = self.takes_thoughts(turn);
         let mut message = AssistantMessage::default();
         for part in &turn.parts {
             match &part.kind {
@@ -209,13 +277,18 @@ impl MessageWriter<'_, '_> {
                     message.calls.push(part);
                 }
                 PartKind::Thinking { text, .. } => match self.replay(part) {
-                    ThinkingReplay::ReasoningContent | ThinkingReplay::Same => {
+                    ThinkingReplay::ReasoningContent | ThinkingReplay::Same if takes_thoughts => {
                         message.thoughts.push(text);
+                    }
+                    ThinkingReplay::ReasoningContent | ThinkingReplay::Same => {
+                        self.note(part, FieldOutcome::Dropped, NOT_TAKEN_BACK);
                     }
                     ThinkingReplay::LeftOut => {}
                 },
                 PartKind::SealedThinking { .. } => {
-                    self.replay(part);
+                    if self.replay(part) == ThinkingReplay::ReasoningContent {
+                        self.note(part, FieldOutcome::Dropped, NOT_TAKEN_BACK);
+                    }
                 }
                 PartKind::Image { .. }
                 | PartKind::Document { .. }
@@ -227,6 +300,16 @@ impl MessageWriter<'_, '_> {
             }
         }
         message
+    }
+
+    /// Whether the provider takes the thoughts of a turn back.
+    fn takes_thoughts(&self, turn: &Turn<'_>) -> bool {
+        let is_call = |part: &Part<'_>| matches!(part.kind, PartKind::ToolCall { .. });
+        match self.content.dialect.reasoning.history {
+            ReasoningHistory::All => true,
+            ReasoningHistory::Calls => turn.parts.iter().any(is_call),
+            ReasoningHistory::None => false,
+        }
     }
 
     fn replay(&mut self, part: &Part<'_>) -> ThinkingReplay {
@@ -257,7 +340,7 @@ impl MessageWriter<'_, '_> {
     }
 }
 
-fn write_call(part: &Part<'_>, takes_custom: bool, json: &mut JsonWriter) {
+fn write_call(part: &Part<'_>, takes_custom: bool, call_ids: CallIdForm, json: &mut JsonWriter) {
     let PartKind::ToolCall {
         id,
         name,
@@ -272,7 +355,8 @@ fn write_call(part: &Part<'_>, takes_custom: bool, json: &mut JsonWriter) {
             ("function", "arguments", arguments.json_text())
         }
     };
-    json.begin_object().key("id").text(id);
+    let id = sent_call_id(id, call_ids);
+    json.begin_object().key("id").text(&id);
     json.key("type").literal(kind).key(kind).begin_object();
     let name = sent_name(name, ProviderFormat::Chat);
     json.key("name").text(&name).key(member).text(&text);

@@ -1,42 +1,48 @@
 //! Writes limits, sampling, effort, the form of the answer, and what names the caller.
 
-use crate::context::{ChannelSettings, ChatOutputLimit};
+use super::reasoning::write_reasoning;
+use crate::dialect::{ChatDialect, ChatOutputLimit, OutputFormatSupport};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{AnswerFormat, ReasoningEffort, Request};
+use crate::superset::{AnswerFormat, Request};
 use crate::tool_names::shortened;
 use crate::typed_value::text;
 use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::json::DocumentNode;
 
-/// Texts at which a model stops, of which the protocol takes a few.
-const STOP_MAX: usize = 4;
 /// The longest name of a user, in letters.
 const USER_LEN_MAX: usize = 64;
 
 pub(super) fn write_settings(
     request: &Request<'_>,
-    channel: &ChannelSettings,
+    dialect: &ChatDialect,
+    without_thoughts: bool,
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
-    write_sampling(request, channel, json);
+    write_sampling(request, dialect, json, ledger);
     if request.protocol != ConversationFormat::Chat {
-        write_stop(request, json, ledger);
+        write_stop(request, dialect, json, ledger);
     }
-    write_effort(request, json, ledger);
+    write_reasoning(request, &dialect.reasoning, without_thoughts, json, ledger);
     if let Some(format) = &request.output_format {
-        write_output_format(format, json);
+        write_output_format(request, format, dialect, json, ledger);
     }
     if request.protocol == ConversationFormat::Messages {
-        write_user(request, json, ledger);
-        write_service_tier(request, json, ledger);
+        write_user(request, dialect, json, ledger);
+        write_service_tier(request, dialect, json, ledger);
     }
 }
 
-fn write_sampling(request: &Request<'_>, channel: &ChannelSettings, json: &mut JsonWriter) {
+fn write_sampling(
+    request: &Request<'_>,
+    dialect: &ChatDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let sampling = &request.sampling;
-    let limit = match channel.features.chat_output_limit {
+    let limit = match dialect.output_limit {
         ChatOutputLimit::MaxCompletionTokens => "max_completion_tokens",
         ChatOutputLimit::MaxTokens => "max_tokens",
     };
@@ -44,57 +50,85 @@ fn write_sampling(request: &Request<'_>, channel: &ChannelSettings, json: &mut J
         (limit, sampling.max_output_tokens),
         ("temperature", sampling.temperature),
         ("top_p", sampling.top_p),
+        ("top_k", sampling.top_k),
     ] {
-        if let Some(number) = number {
-            json.key(name).raw(number.raw());
+        let Some(number) = number else {
+            continue;
+        };
+        if name == "top_k" && !dialect.top_k {
+            let reason = "has no counterpart in the chat protocol; remove it, or let the route drop it with `on_loss: drop`";
+            ledger.add(number, FieldOutcome::Refused, reason);
+        } else if dialect.members.begin(name, Some(number), json, ledger) {
+            match dialect.temperature_max.filter(|_| name == "temperature") {
+                Some(max) if number.as_f64().is_none_or(|value| value > max) => {
+                    let reason = format!("becomes {max}, the highest that the provider takes");
+                    ledger.add(number, FieldOutcome::Approximated, reason);
+                    json.raw(max.to_string());
+                }
+                Some(_) | None => {
+                    json.raw(number.raw());
+                }
+            }
         }
     }
 }
 
-fn write_stop(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+fn write_stop(
+    request: &Request<'_>,
+    dialect: &ChatDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let stop = &request.sampling.stop;
     if stop.is_empty() {
         return;
     }
     let node = request.body.get("stop_sequences");
-    if let Some(node) = node.filter(|_| stop.len() > STOP_MAX) {
-        let reason = "has more than the four texts that the chat protocol takes";
+    let max = dialect.stop_max;
+    if let Some(node) = node.filter(|_| stop.len() > max) {
+        let reason = match max {
+            4 => "has more than the four texts that the chat protocol takes".into(),
+            _ => format!("has more texts than the provider takes: {max}"),
+        };
         ledger.add(node, FieldOutcome::Refused, reason);
     }
-    json.key("stop").begin_array();
-    for text in stop.iter().take(STOP_MAX) {
+    if !dialect.members.begin("stop", node, json, ledger) {
+        return;
+    }
+    json.begin_array();
+    for text in stop.iter().take(max) {
         json.text(text);
     }
     json.end_array();
 }
 
-/// Thoughts without an effort or a budget are the provider's default. `none` is not sent in place of thoughts that are off:
-/// models without thoughts refuse it.
-fn write_effort(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let reasoning = &request.reasoning;
-    let budget = reasoning.budget;
-    let budget = budget.filter(|_| reasoning.is_enabled == Some(true));
-    if let Some(budget) = budget {
-        let reason = match reasoning.effort {
-            None => "becomes the nearest effort",
-            Some(_) => "is left out beside the effort",
-        };
-        ledger.add(budget, FieldOutcome::Approximated, reason);
+/// Writes the form of the answer. What the provider does not enforce stands in an instruction.
+fn write_output_format(
+    request: &Request<'_>,
+    format: &AnswerFormat<'_>,
+    dialect: &ChatDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    let at = format_node(request.body);
+    let needed = match format {
+        AnswerFormat::Text => OutputFormatSupport::Text,
+        AnswerFormat::JsonObject => OutputFormatSupport::JsonObject,
+        AnswerFormat::JsonSchema { .. } => OutputFormatSupport::JsonSchema,
+    };
+    let is_enforced = needed <= dialect.output_format;
+    if !is_enforced {
+        let reason = "is sent as an instruction, since the channel's provider does not enforce it";
+        ledger.add(at, FieldOutcome::Approximated, reason);
     }
-    let by_budget = || Some(ReasoningEffort::for_budget(budget?.as_u64()?));
-    if let Some(effort) = reasoning.effort.or_else(by_budget) {
-        json.key("reasoning_effort").literal(effort.name());
-    } else if reasoning.is_enabled == Some(false)
-        && let Some(thinking) = request.body.get("thinking")
+    if !is_enforced && dialect.output_format == OutputFormatSupport::Text
+        || !(dialect.members).begin("response_format", Some(at), json, ledger)
     {
-        let reason = "leaves to the model how much it thinks: not all models of the chat protocol know the effort `none`";
-        ledger.add(thinking, FieldOutcome::Approximated, reason);
+        return;
     }
-}
-
-fn write_output_format(format: &AnswerFormat<'_>, json: &mut JsonWriter) {
-    json.key("response_format").begin_object().key("type");
+    json.begin_object().key("type");
     match format {
+        AnswerFormat::JsonSchema { .. } if !is_enforced => json.literal("json_object"),
         AnswerFormat::Text => json.literal("text"),
         AnswerFormat::JsonObject => json.literal("json_object"),
         AnswerFormat::JsonSchema {
@@ -120,22 +154,44 @@ fn write_output_format(format: &AnswerFormat<'_>, json: &mut JsonWriter) {
     json.end_object();
 }
 
-fn write_user(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+fn write_user(
+    request: &Request<'_>,
+    dialect: &ChatDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let Some(user) = &request.user else {
         return;
     };
+    let node = request.body.pointer("/metadata/user_id");
+    if !dialect.members.begin("user", node, json, ledger) {
+        return;
+    }
     let sent = shortened(user, USER_LEN_MAX);
     if sent != *user
-        && let Some(node) = request.body.pointer("/metadata/user_id")
+        && let Some(node) = node
     {
         let reason = "is shortened to 64 letters, of which the last ones are a hash";
         ledger.add(node, FieldOutcome::Approximated, reason);
     }
-    json.key("user").text(&sent);
+    json.text(&sent);
+}
+
+/// Where the caller has the form of the answer.
+fn format_node(body: DocumentNode<'_>) -> DocumentNode<'_> {
+    let format = body.get("response_format");
+    let format = format.or_else(|| body.pointer("/text/format"));
+    let format = format.or_else(|| body.pointer("/output_config/format"));
+    format.or_else(|| body.get("output_format")).unwrap_or(body)
 }
 
 /// The protocols share `auto`, which is the default.
-fn write_service_tier(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+fn write_service_tier(
+    request: &Request<'_>,
+    dialect: &ChatDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let node = request.body.get("service_tier");
     let (Some(node), Some(tier)) = (node, text(node, ledger)) else {
         return;
@@ -143,9 +199,12 @@ fn write_service_tier(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut
     match tier.as_written() {
         "auto" => {}
         "standard_only" => {
-            let reason = "becomes `default`";
-            ledger.add(node, FieldOutcome::Approximated, reason);
-            json.key("service_tier").literal("default");
+            let members = &dialect.members;
+            if members.begin("service_tier", Some(node), json, ledger) {
+                let reason = "becomes `default`";
+                ledger.add(node, FieldOutcome::Approximated, reason);
+                json.literal("default");
+            }
         }
         _ => {
             let reason = "is left out, since the chat protocol has no such tier";

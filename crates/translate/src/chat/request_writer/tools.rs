@@ -1,5 +1,6 @@
 //! Writes the tools of a request, and the choice between them.
 
+use crate::dialect::{ChatDialect, ChatToolSupport, ForcedCalls};
 use crate::escaped_text::EscapedText;
 use crate::free_text_tools::{SCHEMA, description_with_grammar, note_function};
 use crate::json_writer::JsonWriter;
@@ -10,24 +11,32 @@ use headgate_protocol::conversation::ProviderFormat;
 
 /// A tool without a schema takes no arguments.
 const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
+
+/// Writes the tools that the provider may call, and the choice between them. Whether the model must not think, since it must
+/// call one.
 pub(super) fn write_tools(
     request: &Request<'_>,
+    dialect: &ChatDialect,
     takes_custom: bool,
     json: &mut JsonWriter,
     ledger: &mut Ledger,
-) {
-    let is_own = |tool: &&Tool<'_>| !matches!(tool.definition, ToolSignature::Provider(_));
-    for tool in request.tools.iter().filter(|tool| !is_own(tool)) {
-        let reason =
-            "is a tool that only its provider runs; remove it, or use a channel of this protocol";
-        ledger.add(tool.at, FieldOutcome::Refused, reason);
+) -> bool {
+    for tool in &request.tools {
+        if let ToolSignature::Provider(_) = tool.definition {
+            let reason = "is a tool that only its provider runs; remove it, or use a channel of this protocol";
+            ledger.add(tool.at, FieldOutcome::Refused, reason);
+        }
     }
+    let support = &dialect.tools;
+    let mut tools = request.tools.iter();
+    let is_sent = |tool: &&Tool<'_>| is_sent(request, tool, support);
     // Without tools there is nothing to choose from.
-    if !request.tools.iter().any(|tool| is_own(&tool)) {
-        return;
+    if !tools.any(|tool| is_sent(&tool)) {
+        return false;
     }
     json.key("tools").begin_array();
-    for tool in request.tools.iter().filter(is_own) {
+    for tool in request.tools.iter().filter(is_sent) {
+        note_strict(tool, support, ledger);
         match &tool.definition {
             ToolSignature::Custom { .. } if !takes_custom => {
                 note_function(tool, ledger);
@@ -35,16 +44,88 @@ pub(super) fn write_tools(
             }
             ToolSignature::Function { .. }
             | ToolSignature::Custom { .. }
-            | ToolSignature::Provider(_) => write_tool(tool, json),
+            | ToolSignature::Provider(_) => write_tool(tool, support, json),
         }
     }
     json.end_array();
-    if let Some(choice) = &request.tool_choice {
-        json.key("tool_choice");
-        write_choice(request, choice, takes_custom, json);
+    let at = request.body.get("tool_choice");
+    let choice = request.tool_choice.as_ref();
+    if let Some(choice) = choice.filter(|choice| !is_default(choice, support))
+        && dialect.members.begin("tool_choice", at, json, ledger)
+    {
+        ChoiceWriter {
+            request,
+            support,
+            takes_custom,
+        }
+        .write(choice, json, ledger);
     }
-    if let Some(parallel) = request.parallel_tool_calls {
-        json.key("parallel_tool_calls").bool(parallel);
+    write_parallel(request, dialect, json, ledger);
+    let without_thoughts =
+        support.forced_calls == ForcedCalls::WithoutThoughts && is_forced(request);
+    if without_thoughts {
+        let reason = "is sent without thoughts, since the channel's model does not think before a call that it must make";
+        let at = at.unwrap_or(request.body);
+        ledger.add(at, FieldOutcome::Approximated, reason);
+    }
+    without_thoughts
+}
+
+fn write_parallel(
+    request: &Request<'_>,
+    dialect: &ChatDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    let Some(parallel) = request.parallel_tool_calls else {
+        return;
+    };
+    let body = request.body;
+    let at = body.get("parallel_tool_calls");
+    let at = at.or_else(|| body.pointer("/tool_choice/disable_parallel_tool_use"));
+    let members = &dialect.members;
+    if members.begin("parallel_tool_calls", at, json, ledger) {
+        json.bool(parallel);
+    }
+}
+
+/// Whether a tool may be called. Where the choice cannot be several tools out of all, others are not sent.
+fn is_sent(request: &Request<'_>, tool: &Tool<'_>, support: &ChatToolSupport) -> bool {
+    let name = match &tool.definition {
+        ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. } => name,
+        ToolSignature::Provider(_) => return false,
+    };
+    match &request.tool_choice {
+        Some(ToolCallChoice::Allowed { names, .. }) if !support.allowed_tools => {
+            let mut names = names.iter();
+            names.any(|allowed| allowed.decoded() == name.decoded())
+        }
+        Some(_) | None => true,
+    }
+}
+
+/// Whether a choice is what the provider does without one: some refuse any choice while the model thinks.
+fn is_default(choice: &ToolCallChoice<'_>, support: &ChatToolSupport) -> bool {
+    matches!(choice, ToolCallChoice::Auto) && support.forced_calls == ForcedCalls::WithoutThoughts
+}
+
+/// Whether the model must call a tool.
+fn is_forced(request: &Request<'_>) -> bool {
+    match &request.tool_choice {
+        Some(ToolCallChoice::Required | ToolCallChoice::Function(_)) => true,
+        Some(ToolCallChoice::Allowed { required, .. }) => *required,
+        Some(ToolCallChoice::Auto | ToolCallChoice::None) | None => false,
+    }
+}
+
+fn note_strict(tool: &Tool<'_>, support: &ChatToolSupport, ledger: &mut Ledger) {
+    if let ToolSignature::Function {
+        strict: Some(true), ..
+    } = tool.definition
+        && !support.strict
+    {
+        let reason = "is sent without `strict`, which the channel's provider does not have";
+        ledger.add(tool.at, FieldOutcome::Approximated, reason);
     }
 }
 
@@ -66,7 +147,7 @@ fn write_function_in_place(tool: &Tool<'_>, json: &mut JsonWriter) {
     json.key("parameters").raw(SCHEMA).end_object().end_object();
 }
 
-fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter) {
+fn write_tool(tool: &Tool<'_>, support: &ChatToolSupport, json: &mut JsonWriter) {
     match &tool.definition {
         ToolSignature::Function {
             name,
@@ -80,8 +161,8 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter) {
             }
             json.key("parameters");
             json.raw(parameters.unwrap_or(NO_PARAMETERS));
-            if let Some(strict) = strict {
-                json.key("strict").bool(*strict);
+            if let Some(strict) = strict.filter(|_| support.strict) {
+                json.key("strict").bool(strict);
             }
         }
         ToolSignature::Custom {
@@ -107,54 +188,92 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter) {
     json.end_object().end_object();
 }
 
-fn write_choice(
-    request: &Request<'_>,
-    choice: &ToolCallChoice<'_>,
+/// Writes which tools the model must call.
+struct ChoiceWriter<'w> {
+    request: &'w Request<'w>,
+    support: &'w ChatToolSupport,
     takes_custom: bool,
-    json: &mut JsonWriter,
-) {
-    match choice {
-        ToolCallChoice::Auto => {
-            json.literal("auto");
-        }
-        ToolCallChoice::None => {
-            json.literal("none");
-        }
-        ToolCallChoice::Required => {
-            json.literal("required");
-        }
-        ToolCallChoice::Function(name) => write_tool_name(request, name, takes_custom, json),
-        ToolCallChoice::Allowed { names, required } => {
-            json.begin_object().key("type").literal("allowed_tools");
-            json.key("allowed_tools").begin_object().key("mode");
-            json.literal(if *required { "required" } else { "auto" });
-            json.key("tools").begin_array();
-            for name in names {
-                write_tool_name(request, name, takes_custom, json);
-            }
-            json.end_array().end_object().end_object();
-        }
-    }
 }
 
-fn write_tool_name(
-    request: &Request<'_>,
-    name: &EscapedText<'_>,
-    takes_custom: bool,
-    json: &mut JsonWriter,
-) {
-    let mut tools = request.tools.iter();
-    let is_custom = tools.any(|tool| match &tool.definition {
-        ToolSignature::Custom { name: custom, .. } => custom.decoded() == name.decoded(),
-        ToolSignature::Function { .. } | ToolSignature::Provider(_) => false,
-    });
-    let kind = if is_custom && takes_custom {
-        "custom"
-    } else {
-        "function"
-    };
-    begin_named(kind, name, json);
-    json.end_object().end_object();
+impl ChoiceWriter<'_> {
+    fn write(&self, choice: &ToolCallChoice<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+        if self.support.forced_calls == ForcedCalls::Refused && is_forced(self.request) {
+            let reason = "forces a call, which the channel's provider does not take; send `auto`";
+            self.note(FieldOutcome::Refused, reason, ledger);
+            json.literal("auto");
+            return;
+        }
+        match choice {
+            ToolCallChoice::Auto => {
+                json.literal("auto");
+            }
+            ToolCallChoice::None => {
+                json.literal("none");
+            }
+            ToolCallChoice::Required => self.write_required(json, ledger),
+            ToolCallChoice::Function(name) => self.write_name(name, json),
+            ToolCallChoice::Allowed { required, .. } if !self.support.allowed_tools => {
+                let reason = "is sent as these tools alone";
+                self.note(FieldOutcome::Approximated, reason, ledger);
+                match required {
+                    true => self.write_required(json, ledger),
+                    false => {
+                        json.literal("auto");
+                    }
+                }
+            }
+            ToolCallChoice::Allowed { names, required } => {
+                json.begin_object().key("type").literal("allowed_tools");
+                json.key("allowed_tools").begin_object().key("mode");
+                json.literal(if *required { "required" } else { "auto" });
+                json.key("tools").begin_array();
+                for name in names {
+                    self.write_name(name, json);
+                }
+                json.end_array().end_object().end_object();
+            }
+        }
+    }
+
+    /// Any of the tools. Providers that do not take that get the name of the only one.
+    fn write_required(&self, json: &mut JsonWriter, ledger: &mut Ledger) {
+        if self.support.required {
+            json.literal("required");
+            return;
+        }
+        let tools = self.request.tools.iter();
+        let mut sent = tools.filter(|tool| is_sent(self.request, tool, self.support));
+        let only = sent.next().filter(|_| sent.next().is_none());
+        match only.map(|tool| &tool.definition) {
+            Some(ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. }) => {
+                self.write_name(name, json);
+            }
+            Some(ToolSignature::Provider(_)) | None => {
+                let reason = "demands a call of any tool, which the channel's provider does not take; name one, or send `auto`";
+                self.note(FieldOutcome::Refused, reason, ledger);
+                json.literal("auto");
+            }
+        }
+    }
+
+    fn write_name(&self, name: &EscapedText<'_>, json: &mut JsonWriter) {
+        let mut tools = self.request.tools.iter();
+        let is_custom = tools.any(|tool| match &tool.definition {
+            ToolSignature::Custom { name: custom, .. } => custom.decoded() == name.decoded(),
+            ToolSignature::Function { .. } | ToolSignature::Provider(_) => false,
+        });
+        let kind = match is_custom && self.takes_custom {
+            true => "custom",
+            false => "function",
+        };
+        begin_named(kind, name, json);
+        json.end_object().end_object();
+    }
+
+    fn note(&self, outcome: FieldOutcome, reason: &'static str, ledger: &mut Ledger) {
+        let body = self.request.body;
+        ledger.add(body.get("tool_choice").unwrap_or(body), outcome, reason);
+    }
 }
 
 /// Begins a tool of a kind, or a mention of it.

@@ -2,6 +2,7 @@
 
 use super::thinking::{named_effort, write_thinking};
 use crate::context::ChannelSettings;
+use crate::dialect::MessagesDialect;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{AnswerFormat, Request};
@@ -15,11 +16,12 @@ pub(super) fn write_settings(
     ledger: &mut Ledger,
 ) {
     let limit = write_limit(request, channel, json, ledger);
-    let thinks = write_thinking(request, channel, limit, json, ledger);
-    write_output(request, channel, json, ledger);
-    write_sampling(request, thinks, json, ledger);
-    write_user(request, json, ledger);
-    write_service_tier(request, json, ledger);
+    let dialect = &channel.features.messages;
+    let thinks = write_thinking(request, dialect, limit, json, ledger);
+    write_output(request, dialect, json, ledger);
+    write_sampling(request, dialect, thinks, json, ledger);
+    write_user(request, dialect, json, ledger);
+    write_service_tier(request, dialect, json, ledger);
 }
 
 /// Writes the limit of output tokens, which the protocol demands.
@@ -43,11 +45,11 @@ fn write_limit(
 
 fn write_output(
     request: &Request<'_>,
-    channel: &ChannelSettings,
+    dialect: &MessagesDialect,
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
-    let effort = named_effort(request, channel, ledger);
+    let effort = named_effort(request, dialect, ledger);
     let schema = match &request.output_format {
         Some(AnswerFormat::JsonSchema { schema, .. }) => Some(schema),
         Some(AnswerFormat::Text | AnswerFormat::JsonObject) | None => None,
@@ -57,7 +59,7 @@ fn write_output(
     }
     json.key("output_config").begin_object();
     if let Some(effort) = effort {
-        json.key("effort").literal(effort);
+        json.key("effort").plain(effort);
     }
     if let Some(schema) = schema {
         json.key("format").begin_object();
@@ -68,8 +70,16 @@ fn write_output(
 }
 
 /// Models that think take neither a temperature nor another share of the probability.
-fn write_sampling(request: &Request<'_>, thinks: bool, json: &mut JsonWriter, ledger: &mut Ledger) {
+fn write_sampling(
+    request: &Request<'_>,
+    dialect: &MessagesDialect,
+    thinks: bool,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let sampling = &request.sampling;
+    let members = &dialect.members;
+    let is_pair = sampling.temperature.is_some() && sampling.top_p.is_some();
     let is_own = request.protocol == ConversationFormat::Messages;
     for (name, number) in [
         ("temperature", sampling.temperature),
@@ -82,16 +92,23 @@ fn write_sampling(request: &Request<'_>, thinks: bool, json: &mut JsonWriter, le
         if thinks && !is_own {
             let reason = "is left out, since models of the messages protocol do not take it while they think";
             ledger.add(number, FieldOutcome::Approximated, reason);
+        } else if name == "top_p" && is_pair && !dialect.temperature_with_top_p {
+            let reason =
+                "is left out, since the channel's model does not take it beside a temperature";
+            ledger.add(number, FieldOutcome::Approximated, reason);
+        } else if !members.begin(name, Some(number), json, ledger) {
+            // It is in the ledger.
         } else if name == "temperature" && number.as_f64().is_none_or(|value| value > 1.0) {
             let reason = "becomes 1, the highest of the messages protocol";
             ledger.add(number, FieldOutcome::Approximated, reason);
-            json.key(name).number(1);
+            json.number(1);
         } else {
-            json.key(name).raw(number.raw());
+            json.raw(number.raw());
         }
     }
-    if !sampling.stop.is_empty() {
-        json.key("stop_sequences").begin_array();
+    let at = request.body.get("stop");
+    if !sampling.stop.is_empty() && members.begin("stop_sequences", at, json, ledger) {
+        json.begin_array();
         for text in &sampling.stop {
             json.text(text);
         }
@@ -100,11 +117,20 @@ fn write_sampling(request: &Request<'_>, thinks: bool, json: &mut JsonWriter, le
 }
 
 /// Writes the caller's user. Of two names for it, the protocol takes one.
-fn write_user(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+fn write_user(
+    request: &Request<'_>,
+    dialect: &MessagesDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let Some(user) = &request.user else {
         return;
     };
-    json.key("metadata").begin_object();
+    let at = request.body.get("user");
+    if !dialect.members.begin("metadata", at, json, ledger) {
+        return;
+    }
+    json.begin_object();
     json.key("user_id").text(user).end_object();
     let identifier = request.body.get("safety_identifier");
     if let Some(other) = text(identifier, ledger)
@@ -117,7 +143,12 @@ fn write_user(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger)
 }
 
 /// The protocols share `auto`, which is the default.
-fn write_service_tier(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+fn write_service_tier(
+    request: &Request<'_>,
+    dialect: &MessagesDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let node = request.body.get("service_tier");
     let (Some(node), Some(tier)) = (node, text(node, ledger)) else {
         return;
@@ -128,9 +159,12 @@ fn write_service_tier(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut
             json.key("service_tier").text(&tier);
         }
         (ConversationFormat::Chat | ConversationFormat::Responses, "default") => {
-            let reason = "becomes `standard_only`";
-            ledger.add(node, FieldOutcome::Approximated, reason);
-            json.key("service_tier").literal("standard_only");
+            let members = &dialect.members;
+            if members.begin("service_tier", Some(node), json, ledger) {
+                let reason = "becomes `standard_only`";
+                ledger.add(node, FieldOutcome::Approximated, reason);
+                json.literal("standard_only");
+            }
         }
         (ConversationFormat::Chat | ConversationFormat::Responses, _) => {
             let reason = "is left out, since the messages protocol has no such tier";

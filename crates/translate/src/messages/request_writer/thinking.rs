@@ -1,6 +1,6 @@
 //! Writes how much the model should think.
 
-use crate::context::{ChannelSettings, ThinkingRequest};
+use crate::dialect::{MessagesDialect, ThinkingRequest};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{
@@ -8,21 +8,14 @@ use crate::superset::{
 };
 use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::json::DocumentNode;
+use std::borrow::Cow;
 
 /// The least budget of thoughts that providers take, in tokens.
 const BUDGET_MIN: u64 = 1024;
-/// Tokens for thoughts by effort.
-const BUDGETS: [(ReasoningEffort, u64); 4] = [
-    (ReasoningEffort::Low, 2048),
-    (ReasoningEffort::Medium, 4096),
-    (ReasoningEffort::High, 8192),
-    (ReasoningEffort::Max, 16384),
-];
-
 /// Writes whether the model should think, within a limit of output tokens; whether it should.
 pub(super) fn write_thinking(
     request: &Request<'_>,
-    channel: &ChannelSettings,
+    dialect: &MessagesDialect,
     limit: u64,
     json: &mut JsonWriter,
     ledger: &mut Ledger,
@@ -37,14 +30,13 @@ pub(super) fn write_thinking(
             return false;
         }
         Some(ReasoningEffort::None) => {
-            json.key("thinking").begin_object();
-            json.key("type").literal("disabled").end_object();
+            write_off(request, dialect, json, ledger);
             note_summary(request, false, ledger);
             return false;
         }
         Some(effort) => effort,
     };
-    let thinks = write_for_effort(request, channel, (effort, limit), json, ledger);
+    let thinks = write_for_effort(request, dialect, (effort, limit), json, ledger);
     note_summary(request, thinks, ledger);
     thinks
 }
@@ -52,13 +44,15 @@ pub(super) fn write_thinking(
 /// Writes whether the model should think for an effort; whether it should.
 fn write_for_effort(
     request: &Request<'_>,
-    channel: &ChannelSettings,
+    dialect: &MessagesDialect,
     (effort, limit): (ReasoningEffort, u64),
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) -> bool {
-    let as_budget = channel.features.thinking_request == ThinkingRequest::Budget;
-    let reason = if is_forced(request) {
+    let as_budget = dialect.thinking == ThinkingRequest::Budget;
+    let reason = if dialect.thinking == ThinkingRequest::None {
+        "is left out, since the channel's model does not think"
+    } else if is_forced(request) {
         "is sent without thoughts, since models of the messages protocol do not think before a call that they must make"
     } else if as_budget && lacks_thoughts(request) {
         "is left out, since the thoughts before the last calls are not there to give back"
@@ -68,7 +62,7 @@ fn write_for_effort(
         write_display(request, json);
         json.end_object();
         return true;
-    } else if write_budget(request, (effort, limit), json) {
+    } else if write_budget(request, dialect, (effort, limit), json) {
         note(request, "becomes a budget of tokens", ledger);
         return true;
     } else {
@@ -79,14 +73,13 @@ fn write_for_effort(
 }
 
 /// The effort as the protocol names it, for models that take efforts.
-pub(super) fn named_effort(
+pub(super) fn named_effort<'d>(
     request: &Request<'_>,
-    channel: &ChannelSettings,
+    dialect: &'d MessagesDialect,
     ledger: &mut Ledger,
-) -> Option<&'static str> {
+) -> Option<&'d str> {
     let effort = request.reasoning.effort?;
-    let takes_efforts = channel.features.thinking_request == ThinkingRequest::Effort
-        || request.protocol == ConversationFormat::Messages;
+    let takes_efforts = dialect.effort || request.protocol == ConversationFormat::Messages;
     if effort == ReasoningEffort::None || !takes_efforts {
         return None;
     }
@@ -97,7 +90,30 @@ pub(super) fn named_effort(
             ledger,
         );
     }
-    Some(effort.max(ReasoningEffort::Low).name())
+    let least = effort.max(ReasoningEffort::Low);
+    let word = dialect.efforts.word(least);
+    if word != least.name() {
+        note(request, format!("becomes `{word}`"), ledger);
+    }
+    Some(word)
+}
+
+/// Writes that the model should not think. Some models always do.
+fn write_off(
+    request: &Request<'_>,
+    dialect: &MessagesDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    if dialect.thinking == ThinkingRequest::None {
+        // It does not think, as the caller wants it.
+    } else if dialect.thinking_off {
+        json.key("thinking").begin_object();
+        json.key("type").literal("disabled").end_object();
+    } else {
+        let reason = "is left to the model, whose thoughts cannot be switched off";
+        note(request, reason, ledger);
+    }
 }
 
 /// Writes what a caller of the same protocol asks for.
@@ -121,12 +137,12 @@ fn write_own(request: &Request<'_>, json: &mut JsonWriter) -> bool {
 /// Writes a budget within the limit of the response; `false` if there is no room for one.
 fn write_budget(
     request: &Request<'_>,
+    dialect: &MessagesDialect,
     (effort, limit): (ReasoningEffort, u64),
     json: &mut JsonWriter,
 ) -> bool {
-    let mut budgets = BUDGETS.into_iter();
-    let budget = budgets.find(|(up_to, _)| effort <= *up_to);
-    let tokens = budget.map_or(BUDGET_MIN, |(_, tokens)| tokens);
+    let budget = dialect.budgets.get(effort).copied();
+    let tokens = budget.unwrap_or(BUDGET_MIN);
     let tokens = tokens.min(limit.saturating_sub(1));
     if tokens < BUDGET_MIN {
         return false;
@@ -191,7 +207,7 @@ fn lacks_thoughts(request: &Request<'_>) -> bool {
     has_results && !calls.is_some_and(|turn| turn.parts.iter().any(is_own_thought))
 }
 
-fn note(request: &Request<'_>, reason: &'static str, ledger: &mut Ledger) {
+fn note(request: &Request<'_>, reason: impl Into<Cow<'static, str>>, ledger: &mut Ledger) {
     ledger.add(
         effort_node(request.body),
         FieldOutcome::Approximated,

@@ -1,7 +1,8 @@
 //! Requests of messages callers on channels of chat.
 
-use super::{pair, translated};
-use crate::{ChatOutputLimit, ModelFeatures, ProtocolPair};
+use super::{pair, translated, with_cache_marks};
+use crate::dialect::ChatOutputLimit;
+use crate::{ModelFeatures, ProtocolPair};
 use headgate_protocol::conversation::ConversationFormat::{Chat, Messages};
 use serde_json::{Value, json};
 
@@ -94,21 +95,18 @@ fn a_request_of_a_coding_agent_is_a_chat_request() {
         ledger,
         [
             "Approximated messages[2].content[1].is_error becomes a line before the result".to_owned(),
-            "Approximated thinking.budget_tokens becomes the nearest effort".into(),
             format!("Dropped system[1].cache_control {mark}"),
             format!("Dropped messages[0].content[1].cache_control {mark}"),
             "Dropped messages[1].content[0] has thoughts of another provider, which this one cannot check".into(),
+            "Approximated thinking.budget_tokens becomes the nearest effort".into(),
         ]
     );
 }
 
 #[test]
 fn marks_of_cached_prefixes_are_sent_to_models_that_take_them() {
-    let features = ModelFeatures {
-        cache_breakpoints: true,
-        chat_output_limit: ChatOutputLimit::MaxTokens,
-        ..ModelFeatures::default()
-    };
+    let mut features = with_cache_marks();
+    features.chat.output_limit = ChatOutputLimit::MaxTokens;
     let mut body = coding_agent_request();
     body["messages"][2]["content"][1]["cache_control"] = json!({"type": "ephemeral", "ttl": "1h"});
     body["tools"][1]["cache_control"] = json!({"type": "ephemeral"});

@@ -17,10 +17,8 @@ fn body() -> Value {
 
 #[test]
 fn tools_of_free_text_are_sent_to_models_that_take_them() {
-    let features = ModelFeatures {
-        chat_custom_tools: true,
-        ..ModelFeatures::default()
-    };
+    let mut features = ModelFeatures::default();
+    features.chat.tools.free_text = true;
     let (sent, ledger) = translated(pair(Responses, Chat), &body(), features);
     let tool = json!({"type": "custom", "custom": {"name": "patch", "description": "Edits.", "format":
         {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: x"}}}});

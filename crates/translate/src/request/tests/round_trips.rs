@@ -13,10 +13,7 @@ use serde_json::{Value, json};
 fn rewritten(protocol: ConversationFormat, body: &Value) -> Value {
     let document = JsonDocument::parse(body.to_string().into(), &JsonLimits::default()).unwrap();
     let mut ledger = crate::Ledger::default();
-    let channel = super::channel(ModelFeatures {
-        cache_breakpoints: true,
-        ..ModelFeatures::default()
-    });
+    let channel = super::channel(super::with_cache_marks());
     let written = match protocol {
         Chat => {
             let request = chat::read_request(&document, &mut ledger);
@@ -123,7 +120,7 @@ fn a_messages_request_is_written_as_it_was_read() {
 /// A chat request by way of the messages protocol.
 fn round_trip(there: ProtocolPair, back: ProtocolPair, body: &Value) -> Value {
     let features = ModelFeatures::default();
-    let sent = translated_text(there, body.to_string(), features);
+    let sent = translated_text(there, body.to_string(), features.clone());
     assert!(sent.ledger.is_empty(), "{:?}", sent.ledger);
     let sent = translated_text(back, String::from_utf8(sent.body).unwrap(), features);
     assert!(sent.ledger.is_empty(), "{:?}", sent.ledger);

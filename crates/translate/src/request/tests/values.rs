@@ -1,8 +1,8 @@
 //! Values of wrong types in all places of requests.
 
-use super::{pair, translated};
+use super::{pair, translated, with_cache_marks};
+use crate::ProtocolPair;
 use crate::responses::tests::{odd_values, pointers};
-use crate::{ModelFeatures, ProtocolPair};
 use headgate_protocol::conversation::ConversationFormat::{Chat, Messages};
 use serde_json::{Value, json};
 use std::mem::discriminant;
@@ -63,18 +63,15 @@ fn messages() -> Value {
 const FORMAL: [&str; 3] = ["/model", "/prompt_cache_breakpoint/mode", "/media_type"];
 
 fn silent_losses(pair: ProtocolPair, body: &Value) -> Vec<String> {
-    let features = ModelFeatures {
-        cache_breakpoints: true,
-        ..ModelFeatures::default()
-    };
-    let as_it_is = translated(pair, body, features);
+    let features = with_cache_marks();
+    let as_it_is = translated(pair, body, features.clone());
     let mut silent = Vec::new();
     for pointer in pointers(body) {
         let value = body.pointer(&pointer).unwrap();
         for odd in odd_values() {
             let mut changed = body.clone();
             *changed.pointer_mut(&pointer).unwrap() = odd.clone();
-            let of_changed = translated(pair, &changed, features);
+            let of_changed = translated(pair, &changed, features.clone());
             let is_formal = FORMAL.iter().any(|formal| pointer.ends_with(formal));
             // Null is a member that is not there.
             let is_other_type = !odd.is_null() && discriminant(&odd) != discriminant(value);

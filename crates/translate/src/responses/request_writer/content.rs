@@ -1,6 +1,6 @@
 //! Writes parts of messages and of outputs of tools.
 
-use crate::cache_marks::write_breakpoint;
+use crate::cache_marks::write_cache_mark;
 use crate::context::ChannelSettings;
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
@@ -137,7 +137,10 @@ impl<'w> ContentWriter<'w> {
     fn end_part(&mut self, part: &Part<'_>, side: ContentSide, json: &mut JsonWriter) {
         if let Some(mark) = &part.cache {
             match side {
-                ContentSide::Input => write_breakpoint(mark, self.channel, json, self.ledger),
+                ContentSide::Input => {
+                    let form = self.channel.features.responses.cache_marks;
+                    write_cache_mark(mark, form, json, self.ledger);
+                }
                 ContentSide::Output => {
                     let reason =
                         "is in a message of the assistant, where the responses protocol has none";

@@ -1,7 +1,9 @@
 //! Writes the settings of a request.
 
+use crate::dialect::{MemberRules, ResponsesDialect};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
+use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{AnswerFormat, ReasoningEffort, Request};
 use crate::typed_value::{json_text, present};
 use headgate_protocol::conversation::ConversationFormat;
@@ -18,7 +20,13 @@ const SAME_IN_CHAT: [&str; 7] = [
     "user",
 ];
 
-pub(super) fn write_settings(request: &Request<'_>, json: &mut JsonWriter) {
+pub(super) fn write_settings(
+    request: &Request<'_>,
+    dialect: &ResponsesDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    let members = &dialect.members;
     let sampling = &request.sampling;
     let numbers = [
         ("max_output_tokens", sampling.max_output_tokens),
@@ -26,10 +34,10 @@ pub(super) fn write_settings(request: &Request<'_>, json: &mut JsonWriter) {
         ("top_p", sampling.top_p),
     ];
     for (name, number) in numbers {
-        write_raw(name, number, json);
+        write_member(name, number, members, json, ledger);
     }
-    write_reasoning(request, json);
-    write_text(request, json);
+    write_reasoning(request, dialect, json, ledger);
+    write_text(request, members, json, ledger);
     if request.stream.is_some() {
         json.key("stream").bool(true);
     }
@@ -37,19 +45,22 @@ pub(super) fn write_settings(request: &Request<'_>, json: &mut JsonWriter) {
         ConversationFormat::Chat | ConversationFormat::Responses => {
             let values = request.body.get_each(SAME_IN_CHAT);
             for (name, value) in SAME_IN_CHAT.into_iter().zip(values) {
-                write_raw(name, value, json);
+                write_member(name, value, members, json, ledger);
             }
         }
         ConversationFormat::Messages => {
-            if let Some(user) = &request.user {
-                json.key("user").text(user);
+            let at = request.body.pointer("/metadata/user_id");
+            if let Some(user) = &request.user
+                && members.begin("user", at, json, ledger)
+            {
+                json.text(user);
             }
-            let tier = request
-                .body
-                .get("service_tier")
-                .and_then(EscapedText::from_node);
-            if tier.is_some_and(|tier| tier.as_written() == "standard_only") {
-                json.key("service_tier").literal("default");
+            let at = request.body.get("service_tier");
+            let tier = at.and_then(EscapedText::from_node);
+            if tier.is_some_and(|tier| tier.as_written() == "standard_only")
+                && members.begin("service_tier", at, json, ledger)
+            {
+                json.literal("default");
             }
         }
     }
@@ -61,7 +72,26 @@ fn write_raw(name: &str, value: Option<DocumentNode<'_>>, json: &mut JsonWriter)
     }
 }
 
-fn write_reasoning(request: &Request<'_>, json: &mut JsonWriter) {
+fn write_member(
+    name: &'static str,
+    value: Option<DocumentNode<'_>>,
+    members: &MemberRules,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    if let Some(value) = present(value)
+        && members.begin(name, Some(value), json, ledger)
+    {
+        json.raw(json_text(value));
+    }
+}
+
+fn write_reasoning(
+    request: &Request<'_>,
+    dialect: &ResponsesDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let reasoning = &request.reasoning;
     let budget = reasoning.budget.and_then(DocumentNode::as_u64);
     let effort = match reasoning.is_enabled {
@@ -71,12 +101,13 @@ fn write_reasoning(request: &Request<'_>, json: &mut JsonWriter) {
     // Who asks for thoughts gets the only ones that the protocol has in plain text.
     let thoughts = (reasoning.is_enabled == Some(true)).then_some(EscapedText::literal("auto"));
     let summary = reasoning.summary.clone().or(thoughts);
+    let effort = effort.and_then(|effort| sent_effort(request, effort, dialect, ledger));
     if effort.is_none() && summary.is_none() {
         return;
     }
     json.key("reasoning").begin_object();
     if let Some(effort) = effort {
-        json.key("effort").literal(effort.name());
+        json.key("effort").plain(effort);
     }
     if let Some(summary) = summary {
         json.key("summary").text(&summary);
@@ -84,7 +115,35 @@ fn write_reasoning(request: &Request<'_>, json: &mut JsonWriter) {
     json.end_object();
 }
 
-fn write_text(request: &Request<'_>, json: &mut JsonWriter) {
+/// The provider's word for an effort; `None` if it takes none.
+fn sent_effort<'d>(
+    request: &Request<'_>,
+    effort: ReasoningEffort,
+    dialect: &'d ResponsesDialect,
+    ledger: &mut Ledger,
+) -> Option<&'d str> {
+    let word = dialect.effort.then(|| dialect.efforts.word(effort));
+    if word != Some(effort.name()) {
+        let body = request.body;
+        let at = body.get("reasoning_effort");
+        let at = at.or_else(|| body.pointer("/output_config/effort"));
+        let at = at.or_else(|| body.pointer("/reasoning/effort"));
+        let at = at.or_else(|| body.get("thinking")).unwrap_or(body);
+        let reason = match word {
+            Some(word) => format!("becomes `{word}`"),
+            None => "is left to the model, whose provider has no way to ask for it".into(),
+        };
+        ledger.add(at, FieldOutcome::Approximated, reason);
+    }
+    word
+}
+
+fn write_text(
+    request: &Request<'_>,
+    members: &MemberRules,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let verbosity = match request.protocol {
         ConversationFormat::Chat => request.body.get("verbosity"),
         ConversationFormat::Responses => {
@@ -94,10 +153,12 @@ fn write_text(request: &Request<'_>, json: &mut JsonWriter) {
         ConversationFormat::Messages => None,
     };
     let verbosity = present(verbosity);
-    if verbosity.is_none() && request.output_format.is_none() {
+    if verbosity.is_none() && request.output_format.is_none()
+        || !members.begin("text", verbosity, json, ledger)
+    {
         return;
     }
-    json.key("text").begin_object();
+    json.begin_object();
     if let Some(format) = &request.output_format {
         write_format(format, json.key("format"));
     }

@@ -3,7 +3,7 @@
 mod settings;
 
 use super::*;
-use crate::context::ModelFeatures;
+use crate::dialect::{CacheMarkForm, ModelFeatures};
 use crate::escaped_text::EscapedText;
 use crate::responses::read_request;
 use crate::responses::tests::parse;
@@ -15,15 +15,17 @@ use crate::tool_names::sent_name;
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::{DocumentNode, JsonDocument};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
-fn channel(cache_breakpoints: bool) -> ChannelSettings {
+fn channel(has_cache_marks: bool) -> ChannelSettings {
+    let mut features = ModelFeatures::default();
+    if has_cache_marks {
+        features.responses.cache_marks = CacheMarkForm::Breakpoint;
+    }
     ChannelSettings {
         model: bytes::Bytes::from_static(b"\"their-model\""),
         max_output_tokens: 4096,
-        features: ModelFeatures {
-            cache_breakpoints,
-            ..ModelFeatures::default()
-        },
+        features: Arc::new(features),
         sealer: None,
     }
 }

@@ -4,9 +4,9 @@ use super::places::{Place, places};
 use super::{Translation, absent_rows, untrue_cells};
 use crate::fields::table::FieldTable;
 use crate::fields::{TableSubject, audit_request, table};
+use crate::request::tests::with_cache_marks;
 use crate::{
-    ChannelSettings, FieldOutcome, Ledger, ModelFeatures, ProtocolPair, ThinkingSealer,
-    translate_request,
+    ChannelSettings, FieldOutcome, Ledger, ProtocolPair, ThinkingSealer, translate_request,
 };
 use bytes::Bytes;
 use headgate_protocol::conversation::ConversationFormat::{self, Chat, Messages, Responses};
@@ -115,10 +115,7 @@ fn translate(pair: ProtocolPair, body: &Value) -> Translation {
     let channel = ChannelSettings {
         model: Bytes::from_static(b"\"provider's model\""),
         max_output_tokens: 4096,
-        features: ModelFeatures {
-            cache_breakpoints: true,
-            ..ModelFeatures::default()
-        },
+        features: Arc::new(with_cache_marks()),
         sealer: Some(Arc::new(ClosedSealer)),
     };
     let translated = translate_request(pair, &document(body), &channel);

@@ -1,8 +1,9 @@
 //! Settings, and what users show, of chat callers on channels of messages.
 
 use super::{PAIR, call, request, sent, user};
+use crate::ModelFeatures;
+use crate::dialect::ThinkingRequest;
 use crate::request::tests::translated;
-use crate::{ModelFeatures, ThinkingRequest};
 use serde_json::{Value, json};
 
 #[test]
@@ -91,10 +92,9 @@ fn settings_have_their_counterparts() {
 
 #[test]
 fn an_effort_is_a_budget_for_older_models() {
-    let features = ModelFeatures {
-        thinking_request: ThinkingRequest::Budget,
-        ..ModelFeatures::default()
-    };
+    let mut features = ModelFeatures::default();
+    features.messages.thinking = ThinkingRequest::Budget;
+    features.messages.effort = false;
     let turns = json!([user("a")]);
     let calls = json!([user("a"), {"role": "assistant", "tool_calls": [call("c", "f", "{}")]},
         {"role": "tool", "tool_call_id": "c", "content": "x"}]);
@@ -111,7 +111,7 @@ fn an_effort_is_a_budget_for_older_models() {
     ];
     for (messages, effort, limit, thinking) in cases {
         let more = json!({"reasoning_effort": effort, "max_completion_tokens": limit});
-        let (sent, ledger) = translated(PAIR, &request(messages, more), features);
+        let (sent, ledger) = translated(PAIR, &request(messages, more), features.clone());
         assert_eq!(sent["thinking"], thinking, "{effort} {limit}");
         assert_eq!(sent["output_config"], Value::Null);
         let is_noted = ledger.iter().any(|it| it.contains("reasoning_effort"));

@@ -115,12 +115,13 @@ fn settings_are_those_of_the_caller() {
 fn a_model_that_does_not_reason_is_not_asked_for_encrypted_thoughts() {
     let document = empty();
     let request = request(ConversationFormat::Chat, document.root());
-    for (refuses_encrypted_reasoning, include) in [
-        (false, Some(json!(["reasoning.encrypted_content"]))),
-        (true, None),
+    for (encrypted_reasoning, include) in [
+        (true, Some(json!(["reasoning.encrypted_content"]))),
+        (false, None),
     ] {
         let mut channel = channel(false);
-        channel.features.refuses_encrypted_reasoning = refuses_encrypted_reasoning;
+        let features = Arc::get_mut(&mut channel.features).unwrap();
+        features.responses.encrypted_reasoning = encrypted_reasoning;
         let body = write_request(&request, &channel, &mut Ledger::default());
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body.get("include"), include.as_ref());
