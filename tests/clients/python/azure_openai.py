@@ -65,6 +65,28 @@ if URL:
         by_deployment = azure(azure_deployment=MODEL)
         contains("text", by_deployment.audio.translations.create(model="whisper", file=SOUND).text, "gate")
 
+    @cases(by_model=(client,), by_deployment=(azure(azure_deployment="any"),))
+    def a_response_whole_and_as_a_stream_and_by_its_id(client):
+        mark, headers = marked()
+        made = client.responses.create(model=MODEL, input=QUESTION, store=True, extra_headers=headers)
+        equal("model", made.model, MODEL)
+        contains("text", made.output_text, QUESTION)
+        (record,) = received(mark)
+        equal("path", record["path"].split("?")[0], "/v1/responses")
+        equal("model of the channel", record["model"], "sim-large-2026-08")
+        holds("the key of the caller stays behind", "api-key" not in record["headers"], record["headers"])
+        equal("text by its id", client.responses.retrieve(made.id).output_text, made.output_text)
+        client.responses.delete(made.id)
+        events = list(client.responses.create(model=MODEL, input=QUESTION, stream=True))
+        equal("end", events[-1].type, "response.completed")
+        equal("text", events[-1].response.output_text, made.output_text)
+
+    @cases(by_model=(client,), by_deployment=(azure(azure_deployment="any"),))
+    def the_models_of_the_gateway(client):
+        names = [model.id for model in client.models.list()]
+        holds("the models", MODEL in names and TEAM in names, names)
+        equal("one", client.models.retrieve(MODEL).id, MODEL)
+
     @case
     def an_unknown_model_and_an_unknown_key_are_errors_of_the_sdk():
         error = raised(openai.NotFoundError, lambda: client.chat.completions.create(model="demo-none", messages=MESSAGES))

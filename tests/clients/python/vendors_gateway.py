@@ -83,9 +83,17 @@ def routes(simulator):
             "response": ["pass_sse", "meter_usage", "restore_model"],
         }
 
+    azure_key = {"authenticate": {"headers": ["api-key"]}}
+    without_prefix = {"rewrite_path": {"match": "^/openai/(.+)$", "to": "/v1/$1"}}
+
+    def azure_response(name, match, first, then):
+        request = [*first, azure_key, without_prefix, *then]
+        response = ["pass_sse", "meter_usage", "restore_model", "remember_ids"]
+        return {"name": name, "match": match, "protocol": "responses", "request": request, "response": response}
+
     endpoints = {
         "base_url": f"{simulator}/v1",
-        "protocols": ["chat", "image_edit", *[protocol for protocol, _ in ENDPOINTS]],
+        "protocols": ["chat", "responses", "image_edit", *[protocol for protocol, _ in ENDPOINTS]],
         "credential": BEARER,
         "models": {"demo-endpoints": "sim-large-2026-08", "demo-whisper": "sim-whisper-1", "team/gpt 4": "sim-small-2026-08"},
     }
@@ -115,6 +123,10 @@ def routes(simulator):
             *[endpoint(*row) for row in ENDPOINTS],
             endpoint("cohere_rerank", "/v2/rerank"),
             *[deployment(*row) for row in DEPLOYMENTS],
+            azure_response("azure_create", "POST /openai/responses", ["require_json"], ["route_model", "follow_ids"]),
+            azure_response("azure_by_id", "GET|DELETE /openai/responses/{id}", [], ["follow_ids"]),
+            {"name": "azure_models", "match": "GET /openai/models", "request": [azure_key, "list_models"]},
+            {"name": "azure_model", "match": "GET /openai/models/{+id}", "request": [azure_key, "list_models"]},
             {"name": "create", "match": f"POST {VIDEOS}", "protocol": "videos", "request": [form_or_json, *create]},
             about_task(f"GET {VIDEOS}", "list"),
             about_task(others, "unsupported"),
