@@ -10,7 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The crates of the program in layers, the lowest first: a crate names only crates of lower layers.
 const LAYERS: &[&[&str]] = &[
     &["protocol", "scalar", "wasm"],
-    &["expression", "event_stream", "translate", "simulator"],
+    &[
+        "expression",
+        "event_stream",
+        "schema",
+        "translate",
+        "simulator",
+    ],
     &["task"],
     &["core"],
     &[

@@ -16,7 +16,7 @@ use headgate_protocol::estimate::{TOKENS_MAX, TokenEstimate};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::ids;
 use headgate_protocol::json::{JsonDocument, JsonError, JsonErrorKind, JsonLimits, skim};
-use headgate_protocol::schema::find_violations;
+use headgate_schema::find_violations;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

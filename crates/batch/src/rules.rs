@@ -5,7 +5,7 @@ use headgate_core::catalog::channel::Channel;
 use headgate_core::filter::descriptor::BuildContext;
 use headgate_protocol::Protocol;
 use headgate_protocol::batch::BatchFormat;
-use headgate_protocol::schema::CompiledSchema;
+use headgate_schema::CompiledSchema;
 use std::sync::Arc;
 
 /// What the requests of a batch must be.

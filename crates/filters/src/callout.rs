@@ -26,8 +26,8 @@ use headgate_core::filter::{
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
-use headgate_protocol::schema::CompiledSchema;
 use headgate_protocol::sse::SseEvent;
+use headgate_schema::CompiledSchema;
 use held_text::HeldStreamTextsByFilter;
 use http::StatusCode;
 use payload::ResponseExcerpt;

@@ -19,7 +19,7 @@ use headgate_protocol::Protocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::JsonDocument;
 use headgate_protocol::nearest::nearest;
-use headgate_protocol::schema::CompiledSchema;
+use headgate_schema::CompiledSchema;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {

@@ -14,7 +14,7 @@ use headgate_protocol::fault::Fault;
 use headgate_protocol::form::MultipartForm;
 use headgate_protocol::images::field_of_image;
 use headgate_protocol::json::JsonDocument;
-use headgate_protocol::schema::{CompiledSchema, find_violations};
+use headgate_schema::{CompiledSchema, find_violations};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;

@@ -31,7 +31,6 @@ pub mod request_path;
 pub mod response_text;
 pub mod response_verdict;
 pub mod retry_after;
-pub mod schema;
 pub mod sealed_content;
 pub mod secret_shape;
 pub mod shown_headers;

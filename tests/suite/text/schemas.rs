@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
-use headgate_protocol::schema::CompiledSchema;
+use headgate_schema::CompiledSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::fs;

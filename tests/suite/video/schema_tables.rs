@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
-use headgate_protocol::schema::{CompiledSchema, SchemaViolation, find_violations};
+use headgate_schema::{CompiledSchema, SchemaViolation, find_violations};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fs;

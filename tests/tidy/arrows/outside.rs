@@ -16,7 +16,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
     ("hyper_util", &["simulator"]),
     ("imagesize", &["media"]),
     ("infer", &["media"]),
-    ("jsonschema", &["protocol", "config"]),
+    ("jsonschema", &["protocol", "schema", "config"]),
     ("lofty", &["media"]),
     ("memmap2", &["gateway"]),
     ("mp4_atom", &["media"]),

@@ -4,7 +4,7 @@ use headgate_core::filter::descriptor::{InvalidSettings, SchemaLookup};
 use headgate_core::regular_file;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::nearest::nearest;
-use headgate_protocol::schema::{CompiledSchema, InvalidSchema};
+use headgate_schema::{CompiledSchema, InvalidSchema};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! What the filters of a route determine of its HTTP API, for the description of the API.
 
-use headgate_protocol::schema::CompiledSchema;
+use headgate_schema::CompiledSchema;
 use http::HeaderName;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The error for a body that violates its schema.
 
 use headgate_protocol::fault::{Fault, FaultKind};
-use headgate_protocol::schema::SchemaViolation;
+use headgate_schema::SchemaViolation;
 
 /// Violations in one error; more would help nobody.
 pub const VIOLATIONS_MAX: usize = 8;
@@ -109,7 +109,7 @@ fn member_pointer(violation: &SchemaViolation, member: &str) -> String {
 mod tests {
     use super::from_violations;
     use headgate_protocol::fault::FaultKind;
-    use headgate_protocol::schema::SchemaViolation;
+    use headgate_schema::SchemaViolation;
 
     fn violation(pointer: &str, rule: &str, reason: &str) -> SchemaViolation {
         let missing = reason.strip_prefix("missing required field `");

@@ -26,7 +26,7 @@ pub struct PropertyNameStringBuffer(JsonDocument);
 /// What patterns see of a string, in bytes as written: a data URI of megabytes is not decoded for them.
 const PATTERN_BYTES: usize = 64 << 10;
 /// Longest spelling of a character: two escapes of UTF-16.
-pub(crate) const SPELLING_BYTES_MAX: usize = 12;
+pub const SPELLING_BYTES_MAX: usize = 12;
 /// The maximum number of values in an error: a violation shows the value at fault, not the whole body.
 const EXCERPT_VALUES: usize = 200;
 /// The maximum length of one string in an error, in characters.
@@ -212,13 +212,13 @@ impl JsonDocument {
 }
 
 /// Whether a number has no fraction, however it is written; false for other values.
-pub(crate) fn is_integer(node: DocumentNode<'_>) -> bool {
+pub fn is_integer(node: DocumentNode<'_>) -> bool {
     node.number_text()
         .is_some_and(|text| NumberText(text).is_integer())
 }
 
 /// Equality in JSON Schema: numbers by value, objects in any order.
-pub(crate) fn equal(node: DocumentNode<'_>, expected: &Value) -> bool {
+pub fn equal(node: DocumentNode<'_>, expected: &Value) -> bool {
     match expected {
         Value::Null => node.is_null(),
         Value::Bool(expected) => node.as_bool() == Some(*expected),

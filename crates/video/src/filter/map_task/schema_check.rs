@@ -9,7 +9,7 @@ use headgate_core::task::family::{MappedRequest, VideoFamily};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::json::{JsonDocument, JsonLimits};
-use headgate_protocol::schema::{CompiledSchema, find_violations};
+use headgate_schema::{CompiledSchema, find_violations};
 use std::sync::Arc;
 
 /// Compiled schemas of the protocols of all channels' families.

@@ -3,7 +3,7 @@
 use super::NodeIndex;
 use super::literal::{Text, TextEdgeWords};
 use super::scalar::CountRange;
-use crate::json::{DocumentNode, UndecodedString};
+use headgate_protocol::json::{DocumentNode, UndecodedString};
 
 /// The rules of an object; one walk over its members checks them all.
 pub struct ObjectRules {

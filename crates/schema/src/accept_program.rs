@@ -12,8 +12,8 @@ mod vocabulary;
 #[cfg(test)]
 mod tests;
 
-use crate::json::tape_values::{JsonSchemaTapeAdapter, is_integer};
-use crate::json::{DocumentNode, ValueKind};
+use headgate_protocol::json::tape_values::{JsonSchemaTapeAdapter, is_integer};
+use headgate_protocol::json::{DocumentNode, ValueKind};
 use jsonschema::Validator;
 use literal::{ComparedBodyValue, Enumeration, Literal};
 use object::{MemberName, ObjectRules};

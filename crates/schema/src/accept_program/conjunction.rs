@@ -5,7 +5,7 @@ use super::knowledge::KnownMemberStates;
 use super::literal::Enumeration;
 use super::scalar::{CountRange, KindSet, NumberRange};
 use super::vocabulary::{kinds_of_judge, kinds_of_unknown, target};
-use crate::json::ValueKind;
+use headgate_protocol::json::ValueKind;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
 

@@ -5,9 +5,9 @@ mod constants;
 mod invalid_schema;
 mod reason;
 
-use super::json::tape_values::JsonSchemaTapeAdapter;
-use super::json::{DocumentNode, JsonDocument};
 use accept_program::{AcceptProgram, SchemaVerdict};
+use headgate_protocol::json::tape_values::JsonSchemaTapeAdapter;
+use headgate_protocol::json::{DocumentNode, JsonDocument};
 use invalid_schema::invalid_schema;
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
@@ -207,8 +207,8 @@ fn missing(error: &ValidationError<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::JsonLimits;
     use bytes::Bytes;
+    use headgate_protocol::json::JsonLimits;
     use serde_json::json;
 
     fn document(body: &'static str) -> JsonDocument {

@@ -1,7 +1,7 @@
 //! What is wrong with a schema that does not compile, and what to write instead.
 
 use super::{InvalidSchema, reason};
-use crate::nearest::nearest;
+use headgate_protocol::nearest::nearest;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
@@ -121,7 +121,7 @@ fn nonlinear_construct(pattern: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::schema::CompiledSchema;
+    use crate::CompiledSchema;
     use serde_json::json;
 
     #[test]

@@ -1,8 +1,8 @@
 //! Values of schemas that are compared with those of bodies: the texts of `enum`, `const` and keys.
 
 use super::scalar::KindSet;
-use crate::json::tape_values::{SPELLING_BYTES_MAX, equal};
-use crate::json::{DocumentNode, ValueKind};
+use headgate_protocol::json::tape_values::{SPELLING_BYTES_MAX, equal};
+use headgate_protocol::json::{DocumentNode, ValueKind};
 use serde_json::Value;
 use std::collections::HashSet;
 

@@ -3,7 +3,7 @@
 use super::scalar::KindSet;
 use super::vocabulary::{is_annotation, target};
 use super::{SchemaVerdict, all_pass, any_passes};
-use crate::json::ValueKind;
+use headgate_protocol::json::ValueKind;
 use serde_json::Value;
 use std::cell::Cell;
 

@@ -1,7 +1,7 @@
 //! Sets of kinds, ranges of numbers, and ranges of counts.
 
 use super::SchemaVerdict;
-use crate::json::{DocumentNode, ValueKind};
+use headgate_protocol::json::{DocumentNode, ValueKind};
 use serde_json::{Number, Value};
 
 /// A set of kinds of values.

@@ -1,8 +1,8 @@
 //! The keywords of JSON Schema that programs do not compute themselves, and references.
 
 use super::scalar::KindSet;
-use crate::json::ValueKind;
-use crate::schema::reason::WORDS;
+use crate::reason::WORDS;
+use headgate_protocol::json::ValueKind;
 use serde_json::Value;
 
 /// The schema that a local `$ref` refers to. References with escapes of URIs are left to `jsonschema`.

@@ -89,8 +89,8 @@ fn are_distinct(values: &[Value]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{JsonDocument, JsonLimits};
-    use crate::schema::{CompiledSchema, find_violations};
+    use crate::{CompiledSchema, find_violations};
+    use headgate_protocol::json::{JsonDocument, JsonLimits};
     use serde_json::json;
 
     fn merged(keyword: &str, alternatives: Vec<Value>) -> Value {

@@ -1,7 +1,7 @@
 //! Error messages for schema violations: what the rule expects, and what was received.
 
-use crate::json::{DocumentNode, ValueKind};
-use crate::nearest::nearest;
+use headgate_protocol::json::{DocumentNode, ValueKind};
+use headgate_protocol::nearest::nearest;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, JsonTypeSet, ValidationError};
 use serde_json::Value;
@@ -198,9 +198,9 @@ fn to_type_set(kind: &TypeKind) -> JsonTypeSet {
 
 #[cfg(test)]
 mod tests {
-    use crate::json::{JsonDocument, JsonLimits};
-    use crate::schema::CompiledSchema;
+    use crate::CompiledSchema;
     use bytes::Bytes;
+    use headgate_protocol::json::{JsonDocument, JsonLimits};
     use serde_json::json;
 
     #[test]

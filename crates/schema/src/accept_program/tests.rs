@@ -6,9 +6,9 @@ mod keywords;
 mod random;
 
 use super::{AcceptProgram, SchemaVerdict};
-use crate::json::{JsonDocument, JsonLimits};
-use crate::schema::CompiledSchema;
+use crate::CompiledSchema;
 use bytes::Bytes;
+use headgate_protocol::json::{JsonDocument, JsonLimits};
 use serde_json::Value;
 
 fn compile(schema: &Value) -> CompiledSchema {
