@@ -4,7 +4,7 @@ use super::load::Load;
 use super::provider::Provider;
 use headgate_budget::setup::{
     Endpoints, PLUGINS, TemporaryFolder, add_plugins, add_tracing, copy_plugins, free_addresses,
-    routes, video_routes,
+    routes, translating_routes, video_routes,
 };
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream};
@@ -24,6 +24,8 @@ pub enum Program {
     TracingHeadgate,
     /// With a route for creates of videos, in place of the others.
     VideoHeadgate,
+    /// With routes that translate, in place of the others.
+    TranslatingHeadgate,
     BarePingora,
 }
 
@@ -51,7 +53,7 @@ impl<'p> Callgrind<'p> {
     }
 
     /// The instructions of a whole run, from start to end.
-    pub fn count(&self, program: Program, load: Load) -> u64 {
+    pub fn count(&self, program: Program, load: &Load) -> u64 {
         let (address, mut command) = self.command(program);
         let report = self.folder.path().join("callgrind.log");
         let log = File::create(&report).expect("a file can be made");
@@ -75,7 +77,10 @@ impl<'p> Callgrind<'p> {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
         match program {
-            Program::Headgate | Program::TracingHeadgate | Program::VideoHeadgate => {
+            Program::Headgate
+            | Program::TracingHeadgate
+            | Program::VideoHeadgate
+            | Program::TranslatingHeadgate => {
                 let config = self.folder.path().join("routes.yaml");
                 let endpoints = Endpoints {
                     listen: address,
@@ -86,6 +91,7 @@ impl<'p> Callgrind<'p> {
                 };
                 let mut routes = match program {
                     Program::VideoHeadgate => video_routes(&endpoints),
+                    Program::TranslatingHeadgate => translating_routes(&endpoints),
                     _ => routes(&endpoints),
                 };
                 if self.has_plugins {

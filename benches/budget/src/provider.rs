@@ -3,6 +3,7 @@
 //! The client asks for the next event once it has received the one before: each event crosses the gateway alone,
 //! however slow or busy the machine is, so that equal runs take equally many instructions.
 
+use headgate_budget::conversation::{Conversation, ProviderTexts};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,32 +23,8 @@ pub struct Provider {
     stream: Sender<Next>,
 }
 
-/// The end of each response that is not a stream.
-pub const ANSWER_END: &str = r#""service_tier":"default"}"#;
-const ANSWER: &str = concat!(
-    r#"{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"provider-model-2026-08","#,
-    r#""system_fingerprint":"fp_1","choices":[{"index":0,"message":{"role":"assistant","content":""#,
-    r#"The report has three parts. The first one describes where the water comes from and how much of it there is; "#,
-    r#"the second one compares the \"dry\" years with the others.\n\nThe third part is the longest: it lists what was "#,
-    r#"tried, what it cost, and what the authors would do again. In short: the gates work, and they are cheap."#,
-    r#"","refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"stop"}],"#,
-    r#""usage":{"prompt_tokens":120,"completion_tokens":80,"total_tokens":200,"#,
-    r#""prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,"#,
-    r#""audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"service_tier":"default"}"#,
-);
 /// What a create of a video gets.
 const TASK: &str = r#"{"id":"cgt-20261126200000-a1b2c"}"#;
-const EVENT: &str = concat!(
-    r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"provider-model-2026-08","#,
-    r#""choices":[{"index":0,"delta":{"content":" water"},"logprobs":null,"finish_reason":null}]}"#,
-    "\n\n",
-);
-const LAST_EVENTS: &str = concat!(
-    r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"provider-model-2026-08","#,
-    r#""choices":[],"usage":{"prompt_tokens":12,"completion_tokens":4,"total_tokens":16}}"#,
-    "\n\ndata: [DONE]\n\n",
-);
-
 impl Provider {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
@@ -77,13 +54,14 @@ fn serve(connection: TcpStream, commands: &Mutex<Receiver<Next>>) -> Option<()> 
     let mut answers = connection;
     loop {
         let (line, body) = read_request(&mut requests)?;
-        if !line.contains("/chat/") {
+        if !line.contains("/v1/") {
             answer(&mut answers, TASK)?;
             continue;
         }
+        let texts = Conversation::for_request(&line).provider_texts();
         match body.windows(13).any(|part| part == br#""stream":true"#) {
-            true => send_stream(&mut answers, commands)?,
-            false => answer(&mut answers, ANSWER)?,
+            true => send_stream(&mut answers, &texts, commands)?,
+            false => answer(&mut answers, texts.response)?,
         }
     }
 }
@@ -119,16 +97,24 @@ fn read_request(requests: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
     Some((first, body))
 }
 
-fn send_stream(answers: &mut TcpStream, commands: &Mutex<Receiver<Next>>) -> Option<()> {
+fn send_stream(
+    answers: &mut TcpStream,
+    texts: &ProviderTexts,
+    commands: &Mutex<Receiver<Next>>,
+) -> Option<()> {
     let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     answers.write_all(head.as_bytes()).ok()?;
     let commands = commands.lock().ok()?;
+    let mut first = texts.first_events;
     loop {
         match commands.recv().ok()? {
-            Next::Event => write_chunk(answers, EVENT)?,
+            Next::Event => {
+                write_chunk(answers, &[first, texts.event].concat())?;
+                first = "";
+            }
             Next::End => {
-                write_chunk(answers, LAST_EVENTS)?;
+                write_chunk(answers, texts.last_events)?;
                 return answers.write_all(b"0\r\n\r\n").ok();
             }
         }

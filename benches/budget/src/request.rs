@@ -14,12 +14,15 @@ pub fn chat_request_to(path: &str, body_bytes: usize, stream: bool, directives: 
         true => r#","stream":true,"stream_options":{"include_usage":true}"#,
         false => "",
     };
-    let rest = format!(
+    let end = format!(
         r#"],"model":"bench-model","temperature":0.7,"max_completion_tokens":60{options}}}"#
     );
-    let begin = r#"{"messages":["#;
-    let messages = messages(body_bytes.saturating_sub(begin.len() + rest.len()));
-    let body = format!("{begin}{messages}{rest}");
+    let begin = r#"{"messages":[{"role":"system","content":"Be brief."}"#;
+    request_to(path, directives, &messages(begin, &end, body_bytes))
+}
+
+/// A request with this body, as bytes on the wire.
+pub(crate) fn request_to(path: &str, directives: &str, body: &str) -> Vec<u8> {
     let directives = match directives {
         "" => String::new(),
         directives => format!("x-simulate: {directives}\r\n"),
@@ -57,27 +60,28 @@ const SENTENCES_OF_MESSAGE: usize = 6;
 /// A body of at least this size has an image, as base64, in place of a conversation.
 const IMAGE_BYTES_MIN: usize = 512 << 10;
 
-/// Messages of `bytes` in total.
-fn messages(bytes: usize) -> String {
-    let mut messages = r#"{"role":"system","content":"Be brief."}"#.to_owned();
+/// A body of `bytes`: `begin` with the first message, more messages, and `end`.
+pub(crate) fn messages(begin: &str, end: &str, bytes: usize) -> String {
+    let mut body = begin.to_owned();
     let text = SENTENCES.repeat(SENTENCES_OF_MESSAGE);
     if bytes >= IMAGE_BYTES_MIN {
-        let begin = format!(
+        let before = format!(
             r#",{{"role":"user","content":[{{"type":"text","text":"{text}"}},{{"type":"image_url","image_url":{{"url":"data:image/png;base64,"#
         );
-        let end = r#""}}]}"#;
-        let image = "QUJD".repeat((bytes - messages.len() - begin.len() - end.len()) / 4);
-        return format!("{messages}{begin}{image}{end}");
+        let after = r#""}}]}"#;
+        let known = body.len() + before.len() + after.len() + end.len();
+        let image = "QUJD".repeat((bytes - known) / 4);
+        return format!("{body}{before}{image}{after}{end}");
     }
     for role in ["user", "assistant"].into_iter().cycle() {
         let message = format!(r#",{{"role":"{role}","content":"{text}"}}"#);
         let last = r#",{"role":"user","content":""}"#;
-        let left = bytes.saturating_sub(messages.len() + last.len());
+        let left = bytes.saturating_sub(body.len() + last.len() + end.len());
         if left < message.len() {
-            messages += &last.replace(r#""""#, &format!(r#""{}""#, "a".repeat(left)));
+            body += &last.replace(r#""""#, &format!(r#""{}""#, "a".repeat(left)));
             break;
         }
-        messages += &message;
+        body += &message;
     }
-    messages
+    body + end
 }

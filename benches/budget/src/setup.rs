@@ -1,5 +1,6 @@
 //! The environment of the measured gateway: its configuration, free addresses, and a temporary folder.
 
+use crate::conversation::Conversation;
 use crate::service::{self, CONTINUE, SPANS_TAKEN};
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -175,6 +176,56 @@ routes:
       - map_task: {{operation: create}}
 "#
     )
+}
+
+/// A configuration with a route for each protocol of conversations, which translates for channels of the others. The model
+/// names the channel's protocol.
+pub fn translating_routes(endpoints: &Endpoints) -> String {
+    let Endpoints {
+        listen,
+        admin,
+        provider,
+        ..
+    } = endpoints;
+    let mut configuration = format!(
+        r#"
+server: {{listen: "{listen}", admin: "{admin}", workers: 1}}
+callers:
+  - name: bench
+    key_sha256: f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7
+    models: ["*"]
+    limits: {{requests_per_minute: 100000000, tokens_per_minute: 100000000000}}
+task_keys: [0123456789abcdef0123456789abcdef]
+channels:
+"#
+    );
+    for name in Conversation::ALL.map(Conversation::name) {
+        configuration.push_str(&format!(
+            r#"  {name}:
+    base_url: http://{provider}/v1
+    credential: {{bearer: sk-provider-credential}}
+    protocols: [{name}]
+    models: {{{name}: provider-model-2026-08}}
+"#
+        ));
+    }
+    configuration.push_str("routes:\n");
+    for caller in Conversation::ALL {
+        let (name, path) = (caller.name(), caller.path());
+        let others = Conversation::ALL.into_iter().filter(|one| *one != caller);
+        let others: Vec<&str> = others.map(Conversation::name).collect();
+        configuration.push_str(&format!(
+            r#"  - name: {name}
+    match: POST {path}
+    protocol: {name}
+    translate: [{}]
+    request: [require_json, authenticate, {{limit_body: 32MiB}}, route_model, validate, rate_limit]
+    response: [pass_sse, meter_usage]
+"#,
+            others.join(", ")
+        ));
+    }
+    configuration
 }
 
 /// Adds the export of a trace of every request, to a collector in this process.
