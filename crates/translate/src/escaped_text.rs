@@ -1,6 +1,6 @@
 //! The content of a JSON string as it is written, so that a text is carried without decoding it.
 
-use headgate_protocol::json::{DocumentNode, ValueKind, quoted};
+use headgate_protocol::json::{DocumentNode, quoted};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -13,12 +13,8 @@ pub struct EscapedText<'a>(Cow<'a, str>);
 impl<'a> EscapedText<'a> {
     /// The content of a string; `None` for other values.
     pub fn from_node(node: DocumentNode<'a>) -> Option<Self> {
-        if node.kind() != ValueKind::String {
-            return None;
-        }
-        let raw = node.raw();
-        let content = std::str::from_utf8(&raw[1..raw.len() - 1]);
-        Some(Self(Cow::Borrowed(content.expect("JSON is UTF-8"))))
+        let content = node.written_text()?;
+        Some(Self(Cow::Borrowed(content)))
     }
 
     /// A text without escapes, which gets those that JSON demands.

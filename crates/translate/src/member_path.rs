@@ -5,12 +5,18 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// A path for any element of arrays, with names that are no free text: `messages[2].content` is `messages[].content`.
 pub(crate) fn path_without_indexes(path: &str) -> String {
-    let names = path.split('.').map(|name| {
+    let mut any = String::with_capacity(path.len());
+    for (position, name) in path.split('.').enumerate() {
         let (name, index) = name.split_once('[').unwrap_or((name, ""));
-        let arrays = index.matches(']').count();
-        format!("{}{}", plain_name(name), "[]".repeat(arrays))
-    });
-    names.collect::<Vec<_>>().join(".")
+        if position > 0 {
+            any.push('.');
+        }
+        any.push_str(plain_name(name));
+        for _ in index.matches(']') {
+            any.push_str("[]");
+        }
+    }
+    any
 }
 
 /// A name as identifiers are; other text is not shown.

@@ -100,9 +100,8 @@ pub(crate) async fn prepare(
             match candidate.is_translated {
                 false => caller_body(&request.body, &edits, &method),
                 true => {
-                    let body = edited_bytes(&request.body, &edits);
-                    let translated =
-                        translate(request, candidate, route.translation.as_deref(), body)?;
+                    let translation_of_route = route.translation.as_deref();
+                    let translated = translate(request, candidate, translation_of_route, &edits)?;
                     if let Some(channel) = candidate.protocol {
                         replace_protocol_headers(&mut headers, channel);
                     }
@@ -129,12 +128,6 @@ pub(crate) async fn prepare(
         },
         translation,
     })
-}
-
-/// The bytes of the caller's body with the edits applied; none if there is no body.
-fn edited_bytes(body: &RequestBody, edits: &JsonEdits) -> Bytes {
-    body.bytes()
-        .map_or_else(Bytes::new, |bytes| edits.apply(bytes).to_bytes())
 }
 
 /// The caller's body with the edits applied.

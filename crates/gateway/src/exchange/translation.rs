@@ -4,8 +4,10 @@ use super::thinking_sealer::TaskKeySealer;
 use bytes::Bytes;
 use headgate_config::snapshot::router::{Route, RouteTranslation};
 use headgate_core::catalog::model::{Candidate, ChannelModel};
+use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::json::{JsonDocument, JsonLimits, quoted};
 use headgate_protocol::percent_encoding::push_encoded;
 use headgate_protocol::{ChannelProtocol, Protocol, header_policy};
@@ -47,7 +49,7 @@ impl TranslationSummary {
     }
 }
 
-/// Translates `body`, the caller's with all edits, for a candidate of another protocol.
+/// Translates the caller's body with these edits for a candidate of another protocol.
 ///
 /// # Errors
 /// A member that changes the meaning of the request cannot be said in the channel's protocol.
@@ -55,19 +57,27 @@ pub(super) fn translate(
     request: &RequestView,
     candidate: &Candidate,
     translation: Option<&RouteTranslation>,
-    body: Bytes,
+    edits: &JsonEdits,
 ) -> Result<ChannelRequest, Fault> {
     let RouteTranslation { policy, tasks } = translation.ok_or_else(no_translation)?;
-    let document = JsonDocument::parse(body, &JsonLimits::default())?;
     let (caller, channel, pair) = protocols(request, candidate)?;
     let model = candidate.model.as_ref().ok_or_else(no_translation)?;
+    let parsed;
+    let document = match document_without_edits(request, caller, edits) {
+        Some(document) => document,
+        None => {
+            parsed =
+                JsonDocument::parse(edited_bytes(&request.body, edits), &JsonLimits::default())?;
+            &parsed
+        }
+    };
     let settings = ChannelSettings {
         model: model.json.clone(),
         max_output_tokens: MAX_OUTPUT_TOKENS,
         features: candidate.channel.dialect.for_model(&model.name).clone(),
         sealer: TaskKeySealer::for_attempt(tasks, request, candidate),
     };
-    let translated = translate_request(pair, &document, &settings);
+    let translated = translate_request(pair, document, &settings);
     if let Some(refused) = translated.ledger.refusal(policy.on_loss) {
         return Err(refusal(refused));
     }
@@ -106,14 +116,8 @@ pub(super) fn translate(
 
 /// Whether the translation for a candidate refuses the request.
 pub(super) fn is_refused(route: &Route, request: &RequestView, candidate: &Candidate) -> bool {
-    let body = candidate
-        .is_translated
-        .then(|| request.body.bytes())
-        .flatten();
-    body.is_some_and(|body| {
-        let body = request.edits.apply(body).to_bytes();
-        translate(request, candidate, route.translation.as_deref(), body).is_err()
-    })
+    let translation = route.translation.as_deref();
+    candidate.is_translated && translate(request, candidate, translation, &request.edits).is_err()
 }
 
 /// Replaces the headers of the caller's protocol by those that the channel's demands.
@@ -122,6 +126,27 @@ pub(super) fn replace_protocol_headers(headers: &mut HeaderMap, channel: Channel
     if let Some((name, version)) = &channel.descriptor().headers.version {
         headers.insert(name, HeaderValue::from_static(version));
     }
+}
+
+/// The caller's body, if no edit changes more of it than the name of the model, which the translation writes itself.
+fn document_without_edits<'b>(
+    request: &'b RequestView,
+    caller: Protocol,
+    edits: &JsonEdits,
+) -> Option<&'b JsonDocument> {
+    let RequestBody::Json(document) = &*request.body else {
+        return None;
+    };
+    let mut members = caller.descriptor().model_member.iter();
+    let root = document.root();
+    let model = members.try_fold(root, |object, member| object.get(member))?;
+    edits.change_only(&model.span()).then_some(document)
+}
+
+/// The bytes of the caller's body with the edits applied; none if there is no body.
+fn edited_bytes(body: &RequestBody, edits: &JsonEdits) -> Bytes {
+    body.bytes()
+        .map_or_else(Bytes::new, |bytes| edits.apply(bytes).to_bytes())
 }
 
 fn protocols(

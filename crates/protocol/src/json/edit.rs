@@ -41,6 +41,12 @@ impl JsonEdits {
         self.replaced.is_empty() && self.containers.is_empty()
     }
 
+    /// Whether nothing but the value with this span changes.
+    pub fn change_only(&self, value: &Range<usize>) -> bool {
+        let mut replaced = self.replaced.iter();
+        self.containers.is_empty() && replaced.all(|edit| edit.range == *value)
+    }
+
     /// Replaces the bytes of a value by `with`.
     ///
     /// `range` is a span of the document, so that two ranges are nested or disjoint.

@@ -76,6 +76,13 @@ impl<'a> DocumentNode<'a> {
         Some(text::decode(entry.content(&self.document.body), spelling))
     }
 
+    /// The content of a string as it is written, with its escapes.
+    pub fn written_text(self) -> Option<&'a str> {
+        let entry = self.entry();
+        let spelling = entry.spelling()?;
+        Some(text::written(entry.content(&self.document.body), spelling))
+    }
+
     /// The start of a string's decoded text, of at most `max` bytes as written: for strings of any size.
     pub fn text_start(self, max: usize) -> Option<Cow<'a, str>> {
         let entry = self.entry();
@@ -278,10 +285,12 @@ impl<'a> DocumentNode<'a> {
                 Some(span) => {
                     let dot = if path.is_empty() { "" } else { "." };
                     let key = &self.document.body[span.start + 1..span.end - 1];
-                    let key = String::from_utf8_lossy(&key[..key.len().min(PATH_KEY_BYTES)]);
-                    path = format!("{path}{dot}{key}");
+                    path.push_str(dot);
+                    path.push_str(&String::from_utf8_lossy(
+                        &key[..key.len().min(PATH_KEY_BYTES)],
+                    ));
                 }
-                None => path = format!("{path}[{position}]"),
+                None => path += &format!("[{position}]"),
             }
             around = holder;
         }

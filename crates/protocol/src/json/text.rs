@@ -40,6 +40,17 @@ pub(super) fn decode(content: &[u8], spelling: StringFlags) -> Cow<'_, str> {
     }
 }
 
+/// A scanned string's content as it is written.
+#[expect(unsafe_code, reason = "texts are carried without a second check")]
+pub(super) fn written(content: &[u8], spelling: StringFlags) -> &str {
+    debug_assert!(std::str::from_utf8(content).is_ok());
+    match spelling.ascii {
+        // SAFETY: the scan sets this flag only for content in which no byte is above 0x7F.
+        true => unsafe { std::str::from_utf8_unchecked(content) },
+        false => std::str::from_utf8(content).expect("the scan refused invalid UTF-8"),
+    }
+}
+
 /// The start of a scanned string's content: at most `max` bytes, without a part of a character or of an escape.
 pub(super) fn content_prefix(content: &[u8], spelling: StringFlags, max: usize) -> &[u8] {
     if content.len() <= max {

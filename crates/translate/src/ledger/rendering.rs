@@ -21,11 +21,15 @@ impl Ledger {
     ///
     /// It is ASCII, at most 1 KiB, and names fields of all elements of arrays alike.
     pub fn header(&self, pair: ProtocolPair) -> String {
-        let mut header = format!("{}->{}", pair.caller.name(), pair.channel.name());
+        let mut header = [pair.caller.name(), "->", pair.channel.name()].concat();
         let mut left_out = self.unnamed;
         for (name, outcomes) in LISTS {
-            let mut separator = format!("; {name}=");
-            for field in self.fields(outcomes, |entry| path_without_indexes(&entry.path)) {
+            let fields = self.fields(outcomes, |entry| path_without_indexes(&entry.path));
+            let mut separator = match fields.is_empty() {
+                true => continue,
+                false => format!("; {name}="),
+            };
+            for field in fields {
                 // The count of what is left out has room in any case.
                 if header.len() + separator.len() + field.len() > HEADER_BYTES_MAX - 32 {
                     left_out += 1;
