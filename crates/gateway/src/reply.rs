@@ -53,7 +53,7 @@ pub fn forbid_retry(headers: &mut HeaderMap) {
 }
 
 /// Rounds up, so that a client that waits exactly this long is not early.
-fn add_retry_after(headers: &mut HeaderMap, wait: Duration) {
+pub fn add_retry_after(headers: &mut HeaderMap, wait: Duration) {
     let ms = u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
     headers.insert(
         header::RETRY_AFTER,

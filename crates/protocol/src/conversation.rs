@@ -82,6 +82,8 @@ pub enum ProviderFormat {
     Chat,
     Messages,
     Responses,
+    /// Only of channels.
+    Gemini,
 }
 
 /// What may still be written.
@@ -140,7 +142,7 @@ impl ConversationFormat {
 }
 
 impl ProviderFormat {
-    pub const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
+    pub const ALL: [Self; 4] = [Self::Chat, Self::Messages, Self::Responses, Self::Gemini];
 
     /// The name of the protocol.
     pub fn name(self) -> &'static str {
@@ -148,6 +150,7 @@ impl ProviderFormat {
             Self::Chat => "chat",
             Self::Messages => "messages",
             Self::Responses => "responses",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -157,6 +160,7 @@ impl ProviderFormat {
             Self::Chat => Some(ConversationFormat::Chat),
             Self::Messages => Some(ConversationFormat::Messages),
             Self::Responses => Some(ConversationFormat::Responses),
+            Self::Gemini => None,
         }
     }
 }

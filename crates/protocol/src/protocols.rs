@@ -59,6 +59,8 @@ protocols! {
     Messages in messages,
     /// `POST /v1/responses`
     Responses in responses,
+    /// `POST /v1/models/{model}:generateContent` of Gemini, only of channels
+    Gemini in gemini,
     /// `POST /v1/images/edits`
     ImageEdit in image_edit,
     /// `POST /v1/video/generations`, for channels of any family
@@ -96,6 +98,12 @@ impl Protocol {
     /// The protocol of the channels that serve callers of this one: itself, unless a filter converts its requests.
     pub fn on_channels(self) -> Self {
         self.descriptor().served_by.unwrap_or(self)
+    }
+
+    /// Whether callers may speak it: some protocols are only those of channels, into which requests are translated.
+    pub fn has_callers(self) -> bool {
+        let format = self.descriptor().translation;
+        format.is_none_or(|format| format.caller_format().is_some())
     }
 
     /// Whether requests create what is paid for one by one: videos and images.

@@ -1,12 +1,17 @@
-//! The wait that a provider's error response asks for, from its headers.
+//! The wait that a provider's error response asks for, from its headers or its body.
 
 use super::date::read_rfc3339;
+use super::json::skim;
 use chrono::{Offset, Utc};
 use http::HeaderMap;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The maximum; a longer wait is reduced to it.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+static RETRY_DELAY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"retryDelay\""));
 
 /// The wait that the headers ask for; `None` if they contain no valid one.
 ///
@@ -25,6 +30,17 @@ pub fn from_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
         .or_else(|| reset_of_what_is_used_up(headers, now))
         .or_else(|| unified_reset(headers, now));
     requested.map(|requested| requested.min(RETRY_AFTER_MAX))
+}
+
+/// The wait in the body of an error, as Google's APIs have it: `{"error": {"details": [{"retryDelay": "34.5s"}]}}`.
+pub fn from_error_body(body: &[u8]) -> Option<Duration> {
+    RETRY_DELAY.find(body)?;
+    let details = skim::find(body, &["error", "details"])?;
+    let delays = skim::elements(body, details).filter_map(|detail| {
+        let delay = skim::members(body, detail).find(|(key, _)| *key == b"retryDelay");
+        spelled_out(skim::plain_string(body, delay?.1)?)
+    });
+    delays.max().map(|delay| delay.min(RETRY_AFTER_MAX))
 }
 
 fn reset_of_what_is_used_up(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
@@ -111,6 +127,33 @@ fn until(time: SystemTime, now: SystemTime) -> Duration {
 mod tests {
     use super::*;
     use http::{HeaderName, HeaderValue};
+
+    #[test]
+    fn a_wait_may_be_in_the_body_of_an_error() {
+        let cases = [
+            (
+                r#"{"error":{"details":[{"a":1},{"@type":"RetryInfo","retryDelay":"34.5s"}]}}"#,
+                Some(34_500),
+            ),
+            (
+                r#"{"error":{"details":[{"retryDelay":"1s"},{"retryDelay":"2s"}]}}"#,
+                Some(2000),
+            ),
+            (
+                r#"{"error":{"details":[{"retryDelay":"999999999s"}]}}"#,
+                Some(86_400_000),
+            ),
+            (r#"{"error":{"details":[{"retryDelay":"soon"}]}}"#, None),
+            (r#"{"error":{"details":[{"retryDelay":34}]}}"#, None),
+            (r#"{"error":{"details":"retryDelay"}}"#, None),
+            (r#"{"error":{"message":"\"retryDelay\":\"1s\""}}"#, None),
+            ("", None),
+        ];
+        for (body, milliseconds) in cases {
+            let wait = from_error_body(body.as_bytes());
+            assert_eq!(wait, milliseconds.map(Duration::from_millis), "{body}");
+        }
+    }
 
     #[test]
     fn every_retry_after_format_is_parsed() {

@@ -48,6 +48,8 @@ pub struct StreamShape {
 pub enum StreamEnding {
     /// Chunks finish the choices, and `[DONE]` follows. Events have no names.
     DoneMarker,
+    /// A chunk has the reason why the response ended, and only counts may follow. Events have no names.
+    FinishReason,
     /// One event with a name.
     LastEvent,
     /// An event with a name for each image, after events with partial images, which may have megabytes of data.

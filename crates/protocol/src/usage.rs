@@ -77,6 +77,10 @@ pub enum UsageCount {
     CachedInput,
     CacheWrite,
     Reasoning,
+    /// Tokens of the input that are not part of it as the provider counts.
+    FurtherInput,
+    /// Tokens spent on reasoning that are not part of the output as the provider counts.
+    FurtherReasoning,
     /// Seconds of audio.
     AudioSeconds,
 }
@@ -211,10 +215,6 @@ impl TokenUsage {
     /// The sums of these counts and others.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
-            (Some(one), Some(other)) => Some(one.saturating_add(other)),
-            (one, other) => one.or(other),
-        };
         Self {
             input_tokens: sum(self.input_tokens, other.input_tokens),
             output_tokens: sum(self.output_tokens, other.output_tokens),
@@ -295,11 +295,19 @@ fn duration(own: &UsageObjectPlace, body: &[u8]) -> Option<TokenUsage> {
 
 fn read(shape: &UsageShape, json: &[u8], members: &mut TwoLevelMembers<'_>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::default();
+    let (mut further_input, mut further_output) = (None, None);
     for member in members {
-        if let Some(count) = find_count(shape, member.object, member.key) {
-            usage.set(count, &json[member.value]);
+        let number = &json[member.value];
+        match find_count(shape, member.object, member.key) {
+            Some(UsageCount::FurtherInput) => further_input = count(number),
+            Some(UsageCount::FurtherReasoning) => further_output = count(number),
+            Some(counted) => usage.set(counted, number),
+            None => {}
         }
     }
+    usage.input_tokens = sum(usage.input_tokens, further_input);
+    usage.output_tokens = sum(usage.output_tokens, further_output);
+    usage.reasoning_tokens = usage.reasoning_tokens.or(further_output);
     let is_counted = usage != TokenUsage::default();
     usage.input_excludes_cache = shape.input_excludes_cache;
     is_counted.then_some(usage)
@@ -316,18 +324,25 @@ fn find_count(shape: &UsageShape, object: &[u8], key: &[u8]) -> Option<UsageCoun
 impl TokenUsage {
     fn set(&mut self, counted: UsageCount, number: &[u8]) {
         let slot = match counted {
-            UsageCount::Input => &mut self.input_tokens,
+            UsageCount::Input | UsageCount::FurtherInput => &mut self.input_tokens,
             UsageCount::Output => &mut self.output_tokens,
             UsageCount::Total => &mut self.total_tokens,
             UsageCount::CachedInput => &mut self.cached_input_tokens,
             UsageCount::CacheWrite => &mut self.cache_write_tokens,
-            UsageCount::Reasoning => &mut self.reasoning_tokens,
+            UsageCount::Reasoning | UsageCount::FurtherReasoning => &mut self.reasoning_tokens,
             UsageCount::AudioSeconds => {
                 self.audio_ms = milliseconds(number);
                 return;
             }
         };
         *slot = count(number);
+    }
+}
+
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        (one, other) => one.or(other),
     }
 }
 

@@ -75,31 +75,49 @@ fn table(subject: TableSubject) -> &'static FieldTable {
 }
 
 static REQUESTS: [LazyLock<FieldTable>; 3] = [
-    LazyLock::new(|| request_table(ConversationFormat::Chat, &[CHAT_REQUEST])),
-    LazyLock::new(|| request_table(ConversationFormat::Messages, &[MESSAGES_REQUEST])),
-    LazyLock::new(|| request_table(ConversationFormat::Responses, &[RESPONSES_REQUEST])),
+    LazyLock::new(|| {
+        request_table(
+            ConversationFormat::Chat,
+            &[CHAT_REQUEST, CHAT_REQUEST_IN_GEMINI],
+        )
+    }),
+    LazyLock::new(|| {
+        request_table(
+            ConversationFormat::Messages,
+            &[MESSAGES_REQUEST, MESSAGES_REQUEST_IN_GEMINI],
+        )
+    }),
+    LazyLock::new(|| {
+        request_table(
+            ConversationFormat::Responses,
+            &[RESPONSES_REQUEST, RESPONSES_REQUEST_IN_GEMINI],
+        )
+    }),
 ];
 
-static RESPONSES: [LazyLock<FieldTable>; 3] = [
+static RESPONSES: [LazyLock<FieldTable>; 4] = [
     LazyLock::new(|| response_table(ProviderFormat::Chat, CHAT_RESPONSE)),
     LazyLock::new(|| response_table(ProviderFormat::Messages, MESSAGES_RESPONSE)),
     LazyLock::new(|| response_table(ProviderFormat::Responses, RESPONSES_RESPONSE)),
+    LazyLock::new(|| response_table(ProviderFormat::Gemini, GEMINI_RESPONSE)),
 ];
 
-static EVENTS: [LazyLock<FieldTable>; 3] = [
-    LazyLock::new(|| event_table(ProviderFormat::Chat, [CHAT_EVENTS, CHAT_RESPONSE])),
+static EVENTS: [LazyLock<FieldTable>; 4] = [
+    LazyLock::new(|| event_table(ProviderFormat::Chat, &[CHAT_EVENTS, CHAT_RESPONSE])),
     LazyLock::new(|| {
         event_table(
             ProviderFormat::Messages,
-            [MESSAGES_EVENTS, MESSAGES_RESPONSE],
+            &[MESSAGES_EVENTS, MESSAGES_RESPONSE],
         )
     }),
     LazyLock::new(|| {
         event_table(
             ProviderFormat::Responses,
-            [RESPONSES_EVENTS, RESPONSES_RESPONSE],
+            &[RESPONSES_EVENTS, RESPONSES_RESPONSE],
         )
     }),
+    // Its chunks are responses.
+    LazyLock::new(|| event_table(ProviderFormat::Gemini, &[GEMINI_RESPONSE])),
 ];
 
 /// The first text has all fields; the others repeat them, each with columns of further protocols.
@@ -111,10 +129,14 @@ fn response_table(format: ProviderFormat, text: &'static str) -> FieldTable {
     FieldTable::read(TableSubject::Response(format), &[text], &[])
 }
 
-fn event_table(format: ProviderFormat, texts: [&'static str; 2]) -> FieldTable {
-    FieldTable::read(TableSubject::Event(format), &texts, &[])
+fn event_table(format: ProviderFormat, texts: &[&'static str]) -> FieldTable {
+    FieldTable::read(TableSubject::Event(format), texts, &[])
 }
 
+const CHAT_REQUEST_IN_GEMINI: &str = include_str!("fields/chat_request_in_gemini.txt");
+const MESSAGES_REQUEST_IN_GEMINI: &str = include_str!("fields/messages_request_in_gemini.txt");
+const RESPONSES_REQUEST_IN_GEMINI: &str = include_str!("fields/responses_request_in_gemini.txt");
+const GEMINI_RESPONSE: &str = include_str!("fields/gemini_response.txt");
 const CHAT_REQUEST: &str = include_str!("fields/chat_request.txt");
 const MESSAGES_REQUEST: &str = include_str!("fields/messages_request.txt");
 const RESPONSES_REQUEST: &str = include_str!("fields/responses_request.txt");

@@ -1,4 +1,5 @@
-//! Translates requests, responses and streams between the conversation protocols: chat, messages and responses.
+//! Translates requests, responses and streams between the conversation protocols: chat, messages and responses, and
+//! that of Gemini, which only channels have.
 //!
 //! A reader of the caller's protocol makes a [`superset`] request of the body, a writer of the channel's protocol makes
 //! the provider's body of that; the way back is the same with responses and the pieces of streams. What cannot be
@@ -11,6 +12,7 @@ pub mod dialect;
 mod escaped_text;
 mod fields;
 mod free_text_tools;
+mod gemini;
 mod json_writer;
 mod ledger;
 mod member_path;

@@ -8,7 +8,7 @@ use crate::ledger::Ledger;
 use crate::superset::Request;
 use crate::thinking::restore_thoughts;
 use crate::tool_names::renamed_tools;
-use crate::{ProtocolPair, chat, fields, messages, responses};
+use crate::{ProtocolPair, chat, fields, gemini, messages, responses};
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::JsonDocument;
 
@@ -77,5 +77,6 @@ fn write(
         ProviderFormat::Chat => chat::write_request(request, channel, ledger),
         ProviderFormat::Messages => messages::write_request(request, channel, ledger),
         ProviderFormat::Responses => responses::write_request(request, channel, ledger),
+        ProviderFormat::Gemini => gemini::write_request(request, channel, ledger),
     }
 }

@@ -4,7 +4,7 @@ use crate::context::ResponseContext;
 use crate::ledger::Ledger;
 use crate::superset::{OutputPart, Response};
 use crate::thinking::seal_response;
-use crate::{ProtocolPair, chat, fields, messages, responses, tool_names};
+use crate::{ProtocolPair, chat, fields, gemini, messages, responses, tool_names};
 use bytes::Bytes;
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
@@ -35,7 +35,7 @@ pub fn translate_response(
         .map_err(|error| unreadable(error.to_string()))?;
     let has_seals = context.sealer.is_some();
     fields::audit_response(pair, document.root(), has_seals, ledger);
-    let mut response = read(pair.channel, document.root()).map_err(unreadable)?;
+    let mut response = read(pair.channel, document.root(), &context.id).map_err(unreadable)?;
     for part in &mut response.parts {
         if let OutputPart::ToolCall { name, .. } = part {
             tool_names::restore(name, &context.renamed_tools);
@@ -53,10 +53,16 @@ pub fn translate_response(
     })
 }
 
-fn read(format: ProviderFormat, root: DocumentNode<'_>) -> Result<Response<'_>, String> {
+/// `id` is part of the ids of calls to which the provider gives none.
+fn read<'a>(
+    format: ProviderFormat,
+    root: DocumentNode<'a>,
+    id: &str,
+) -> Result<Response<'a>, String> {
     match format {
         ProviderFormat::Chat => chat::read_response(root),
         ProviderFormat::Messages => messages::read_response(root),
         ProviderFormat::Responses => responses::read_response(root),
+        ProviderFormat::Gemini => gemini::read_response(root, id),
     }
 }

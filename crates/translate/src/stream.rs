@@ -5,7 +5,7 @@ use crate::ledger::Ledger;
 use crate::response::UnreadableResponse;
 use crate::superset::StreamPiece;
 use crate::thinking::StreamSealing;
-use crate::{ProtocolPair, chat, fields, messages, responses, tool_names};
+use crate::{ProtocolPair, chat, fields, gemini, messages, responses, tool_names};
 use bytes::Bytes;
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
@@ -30,6 +30,7 @@ enum ProviderStreamReader {
     Chat(chat::ChatStreamReader),
     Messages(messages::MessagesStreamReader),
     Responses(responses::ResponsesStreamReader),
+    Gemini(gemini::GeminiStreamReader),
 }
 
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl StreamTranslator {
     pub fn new(pair: ProtocolPair, context: ResponseContext) -> Self {
         Self {
             pair,
-            reader: ProviderStreamReader::new(pair.channel),
+            reader: ProviderStreamReader::new(pair.channel, &context.id),
             sealing: StreamSealing::new(pair.caller, context.sealer.clone()),
             renamed_tools: context.renamed_tools.clone(),
             writer: CallerStreamWriter::new(pair.caller, context),
@@ -117,13 +118,15 @@ impl StreamTranslator {
 }
 
 impl ProviderStreamReader {
-    fn new(format: ProviderFormat) -> Self {
+    /// `id` is part of the ids of calls to which the provider gives none.
+    fn new(format: ProviderFormat, id: &str) -> Self {
         match format {
             ProviderFormat::Chat => Self::Chat(chat::ChatStreamReader::default()),
             ProviderFormat::Messages => Self::Messages(messages::MessagesStreamReader::default()),
             ProviderFormat::Responses => {
                 Self::Responses(responses::ResponsesStreamReader::default())
             }
+            ProviderFormat::Gemini => Self::Gemini(gemini::GeminiStreamReader::new(id)),
         }
     }
 
@@ -138,6 +141,7 @@ impl ProviderStreamReader {
             Self::Chat(reader) => reader.read(event, pieces),
             Self::Messages(reader) => reader.read(event, pieces),
             Self::Responses(reader) => reader.read(event, pieces),
+            Self::Gemini(reader) => reader.read(event, pieces),
         }
     }
 
@@ -145,6 +149,7 @@ impl ProviderStreamReader {
     fn end(&mut self, pieces: &mut Vec<StreamPiece<'_>>) {
         match self {
             Self::Chat(reader) => reader.end(pieces),
+            Self::Gemini(reader) => reader.end(pieces),
             Self::Messages(_) | Self::Responses(_) => pieces.push(StreamPiece::End),
         }
     }

@@ -17,7 +17,8 @@ pub(crate) struct ToolCallIndex<'r> {
 pub(crate) struct IndexedCall<'r> {
     id: Cow<'r, str>,
     turn: usize,
-    part: usize,
+    /// Its index in the turn.
+    pub part: usize,
     pub name: &'r EscapedText<'r>,
     /// How many calls of earlier turns have the same id.
     pub repetition: usize,

@@ -8,16 +8,16 @@ use headgate_protocol::conversation::ProviderFormat;
 
 /// The name under which a provider gets a tool.
 pub(crate) fn sent_name<'a>(name: &EscapedText<'a>, channel: ProviderFormat) -> EscapedText<'a> {
-    fitted(name, name_len_max(channel))
+    fitted(name, name_rule(channel))
 }
 
 /// The id under which a provider of the messages protocol gets a call. It may not repeat that of an earlier call.
 pub(crate) fn sent_id<'a>(id: &EscapedText<'a>, repetition: usize) -> EscapedText<'a> {
     match repetition {
-        0 => fitted(id, ID_LEN_MAX),
+        0 => fitted(id, ID_RULE),
         _ => with_hash(
             &id.decoded(),
-            ID_LEN_MAX,
+            ID_RULE,
             hash(&id.decoded(), repetition as u64),
         ),
     }
@@ -64,7 +64,7 @@ pub(crate) fn renamed_tools(request: &Request<'_>, channel: ProviderFormat) -> V
         else {
             return None;
         };
-        if fits(name.as_written(), name_len_max(channel)) {
+        if fits(name.as_written(), name_rule(channel)) {
             return None;
         }
         let sent = sent_name(name, channel);
@@ -84,37 +84,58 @@ pub(crate) fn restore(name: &mut EscapedText<'_>, renamed_tools: &[RenamedTool])
     }
 }
 
-/// Ids have no limit in the protocol; longer ones are shortened nevertheless.
-const ID_LEN_MAX: usize = 256;
+/// Which names a protocol takes: of `a-zA-Z0-9_-`.
+#[derive(Clone, Copy)]
+struct NameRule {
+    len_max: usize,
+    /// Whether the first letter must be one of `a-zA-Z_`.
+    begins_with_letter: bool,
+}
 
-fn name_len_max(channel: ProviderFormat) -> usize {
-    match channel {
-        ProviderFormat::Chat | ProviderFormat::Responses => 64,
-        ProviderFormat::Messages => 128,
+/// Ids have no limit in the protocol; longer ones are shortened nevertheless.
+const ID_RULE: NameRule = NameRule {
+    len_max: 256,
+    begins_with_letter: false,
+};
+
+fn name_rule(channel: ProviderFormat) -> NameRule {
+    let (len_max, begins_with_letter) = match channel {
+        ProviderFormat::Chat | ProviderFormat::Responses => (64, false),
+        ProviderFormat::Messages => (128, false),
+        // Newer models take dots and more letters, older ones do not.
+        ProviderFormat::Gemini => (64, true),
+    };
+    NameRule {
+        len_max,
+        begins_with_letter,
     }
 }
 
-/// The text itself if it has no other letters than `a-zA-Z0-9_-` and is not too long. Otherwise its beginning with other
+/// The text itself if it has no other letters than `a-zA-Z0-9_-`, begins as the rule demands, and is not too long. Otherwise its beginning with other
 /// letters replaced, and a hash of the whole, so that different texts stay different.
-fn fitted<'a>(text: &EscapedText<'a>, len_max: usize) -> EscapedText<'a> {
-    if fits(text.as_written(), len_max) {
+fn fitted<'a>(text: &EscapedText<'a>, rule: NameRule) -> EscapedText<'a> {
+    if fits(text.as_written(), rule) {
         return text.clone();
     }
     let text = text.decoded();
-    if fits(&text, len_max) {
+    if fits(&text, rule) {
         return EscapedText::plain(&text);
     }
-    with_hash(&text, len_max, hash(&text, 0))
+    with_hash(&text, rule, hash(&text, 0))
 }
 
-fn with_hash(text: &str, len_max: usize, hash: u64) -> EscapedText<'static> {
-    let letters = text.chars().take(len_max - HASH_LEN);
-    let mut fitted: String = letters
-        .map(|letter| match letter.is_ascii() && is_plain(letter as u8) {
+fn with_hash(text: &str, rule: NameRule, hash: u64) -> EscapedText<'static> {
+    let mut fitted = String::new();
+    if rule.begins_with_letter && !text.starts_with(may_begin) {
+        fitted.push('_');
+    }
+    let letters = text.chars().take(rule.len_max - HASH_LEN - fitted.len());
+    fitted.extend(
+        letters.map(|letter| match letter.is_ascii() && is_plain(letter as u8) {
             true => letter,
             false => '_',
-        })
-        .collect();
+        }),
+    );
     fitted.push_str(&format!("_{hash:016x}"));
     EscapedText::plain(&fitted)
 }
@@ -122,8 +143,14 @@ fn with_hash(text: &str, len_max: usize, hash: u64) -> EscapedText<'static> {
 /// Letters of a hash and of the underscore before it.
 const HASH_LEN: usize = 17;
 
-fn fits(text: &str, len_max: usize) -> bool {
-    (1..=len_max).contains(&text.len()) && text.bytes().all(is_plain)
+fn fits(text: &str, rule: NameRule) -> bool {
+    (1..=rule.len_max).contains(&text.len())
+        && text.bytes().all(is_plain)
+        && (!rule.begins_with_letter || text.starts_with(may_begin))
+}
+
+fn may_begin(letter: char) -> bool {
+    letter.is_ascii_alphabetic() || letter == '_'
 }
 
 fn is_plain(letter: u8) -> bool {
@@ -165,6 +192,18 @@ mod tests {
         };
         assert_eq!(fitted(&long).len(), 64);
         assert_ne!(fitted(&long), fitted(&longer));
+        for (name, sent) in [
+            ("get_weather-2", "get_weather-2"),
+            ("_x", "_x"),
+            ("2nd", "_2nd_6163601828866e9f"),
+            ("-x", "_-x_07d04207b4982ea0"),
+        ] {
+            let fitted = sent_name(&EscapedText::literal(name), ProviderFormat::Gemini);
+            assert_eq!(fitted.as_written(), sent, "{name}");
+        }
+        let digits = "1".repeat(65);
+        let fitted_digits = sent_name(&EscapedText::plain(&digits), ProviderFormat::Gemini);
+        assert_eq!(fitted_digits.as_written().len(), 64);
         let long_id = EscapedText::plain(&long);
         assert_eq!(sent_id(&long_id, 0).as_written(), long);
         let ids = [0, 1, 2].map(|repetition| sent_id(&long_id, repetition));

@@ -3,6 +3,7 @@
 mod dialects;
 mod errors;
 mod failover;
+mod gemini;
 mod loss;
 mod messages_to_chat;
 mod pairs;

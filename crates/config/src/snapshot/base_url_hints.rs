@@ -23,7 +23,7 @@ const ENDPOINTS: [&str; 9] = [
 ];
 
 /// Hosts whose APIs all lie below one path, and that path. Hosts that have the same API at several paths are not here.
-const PATHS_OF_HOSTS: [(&str, &str); 11] = [
+const PATHS_OF_HOSTS: [(&str, &str); 12] = [
     ("api.openai.com", "/v1"),
     ("api.anthropic.com", "/v1"),
     ("api.mistral.ai", "/v1"),
@@ -35,6 +35,7 @@ const PATHS_OF_HOSTS: [(&str, &str); 11] = [
     ("api.groq.com", "/openai/v1"),
     ("api.fireworks.ai", "/inference/v1"),
     ("openrouter.ai", "/api/v1"),
+    ("generativelanguage.googleapis.com", "/v1beta"),
 ];
 
 /// The warning about a base URL, if something in it is likely a mistake.
@@ -58,7 +59,8 @@ pub(super) fn warning(base: &BaseUrl) -> Option<BaseUrlWarning> {
         .iter()
         .find(|(host, _)| *base.host == **host)?;
     // A path of its own may be that of another API of the provider.
-    let is_cut = path != *expected && expected.starts_with(path);
+    let rest = expected.strip_prefix(path);
+    let is_cut = rest.is_some_and(|rest| rest.starts_with('/'));
     is_cut.then(|| BaseUrlWarning {
         reason: format!("the API of `{host}` is below `{expected}`, which `base_url` lacks: the `/v1` of request paths is not sent"),
         hint: format!("write `https://{host}{expected}`"),
@@ -99,6 +101,10 @@ mod tests {
                 "https://openrouter.ai/api",
                 "`https://openrouter.ai/api/v1`",
             ),
+            (
+                "https://generativelanguage.googleapis.com",
+                "`https://generativelanguage.googleapis.com/v1beta`",
+            ),
             ("https://x.example/v1/v1", "`/v1` once"),
             ("https://x.example/api/v3/v3/", "`/v3` once"),
             ("https://x.example/v1beta/v1beta/openai", "`/v1beta` once"),
@@ -128,6 +134,7 @@ mod tests {
             "https://gateway.ai.cloudflare.com/v1/account/gateway/openai",
             "https://x.openai.azure.com/openai/deployments/{model}",
             "https://generativelanguage.googleapis.com/v1beta/openai",
+            "https://generativelanguage.googleapis.com/v1",
             "https://api.deepinfra.com/v1/openai",
             "https://x.example",
             "https://x.example/v1/proxy/v1",

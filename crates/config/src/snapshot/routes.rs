@@ -137,6 +137,7 @@ impl RouteBuilder<'_> {
             // The schema refuses unknown names: this one was reported where it is declared.
             return Vec::new();
         }
+        Self::check_callers(protocol, at, problems);
         let patterns = patterns(config, at, problems);
         let translation = self.translation(config, protocol, at, problems);
         let route_fingerprint = fingerprint::for_route(config, protocol, self.declared.chains);

@@ -244,7 +244,8 @@ impl AttemptLoop<'_> {
                 evidence: ErrorEvidence::Code,
             };
         }
-        let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
+        let retry_after = retry_after::from_headers(response.headers(), SystemTime::now())
+            .or_else(|| retry_after::from_error_body(bytes));
         let suspect = self.suspect(Some(bytes));
         let outcome = AttemptOutcome::from_error(error, status, retry_after, Some(suspect));
         self.record_outcome(&mut lease, outcome, None);

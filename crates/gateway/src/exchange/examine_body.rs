@@ -183,7 +183,8 @@ impl AttemptLoop<'_> {
         let sent = response.status;
         let errors = &lease.candidate.channel.errors;
         let error = errors.classify_response(sent.as_u16(), &body, self.error_subject());
-        let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
+        let retry_after = retry_after::from_headers(response.headers(), SystemTime::now())
+            .or_else(|| retry_after::from_error_body(&body));
         let suspect = self.suspect(Some(&body));
         let outcome = AttemptOutcome::from_error(error, sent, retry_after, Some(suspect));
         let detail = "error under a success status";

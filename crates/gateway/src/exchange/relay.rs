@@ -94,6 +94,11 @@ impl Exchange<'_> {
             }
             ReplyPlan::ProviderError(mut error) => {
                 self.record.status = Some(transcoder.error_status(self.caller_status(&response)));
+                if !headers.contains_key(header::RETRY_AFTER)
+                    && let Some(wait) = error.wait_in_body()
+                {
+                    reply::add_retry_after(&mut headers, wait);
+                }
                 error.convert(&transcoder, response.status, &self.request.id);
                 self.relay_error(&response, headers, kind, candidate, *error)
                     .await

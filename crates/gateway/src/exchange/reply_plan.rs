@@ -9,7 +9,9 @@ use crate::upstream::bounded_body::{BodyEnd, BodyReadResult};
 use bytes::Bytes;
 use headgate_core::filter::view::ResponseBodyKind;
 use headgate_protocol::fault::Fault;
+use headgate_protocol::retry_after;
 use http::{HeaderMap, StatusCode};
+use std::time::Duration;
 
 /// The reply to the caller, if no further attempt follows.
 pub(super) enum ReplyPlan {
@@ -85,6 +87,14 @@ impl ReplyPlan {
 }
 
 impl ProviderErrorReply {
+    /// The wait that the provider's body asks for.
+    pub(super) fn wait_in_body(&self) -> Option<Duration> {
+        match &self.body {
+            ErrorReplyBody::Provider(body) => retry_after::from_error_body(body),
+            ErrorReplyBody::Gateway(_) => None,
+        }
+    }
+
     /// Converts the provider's body, of a response with this status, for the caller.
     pub(super) fn convert(
         &mut self,

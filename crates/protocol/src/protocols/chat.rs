@@ -12,8 +12,8 @@ use super::descriptor::{
     ProtocolHeaders, ProviderResponseStorage,
 };
 use crate::conversation::{
-    ConversationShape, ProviderFormat, ResponseMessages, StreamMessageCollector,
-    StreamedPartKind, number, text,
+    ConversationShape, ProviderFormat, ResponseMessages, StreamMessageCollector, StreamedPartKind,
+    number, text,
 };
 use crate::ids::{IdEvent, IdObjectForm};
 use crate::json::edit::JsonEdits;

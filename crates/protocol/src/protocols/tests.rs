@@ -8,6 +8,7 @@ fn a_protocol_has_one_word_in_configuration_and_logs() {
         "chat",
         "messages",
         "responses",
+        "gemini",
         "image_edit",
         "video",
         "videos",

@@ -15,6 +15,9 @@ static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"error\"
 static FAILED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"failed\""));
 static FINISH_REASON: LazyLock<Finder<'static>> =
     LazyLock::new(|| Finder::new(b"\"finish_reason\""));
+static FINISH_REASON_IN_CAMEL_CASE: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new(b"\"finishReason\""));
+static BLOCK_REASON: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"blockReason\""));
 
 /// Tracks the events of one stream.
 #[derive(Debug)]
@@ -86,7 +89,7 @@ impl StreamProgress {
                 self.end,
                 StreamEndState::LastEvent | StreamEndState::FailedLastEvent
             ),
-            Some(StreamEnding::LastEventOfEach) | None => false,
+            Some(StreamEnding::LastEventOfEach | StreamEnding::FinishReason) | None => false,
         }
     }
 
@@ -133,6 +136,12 @@ impl StreamProgress {
             return match self.finishes(data) {
                 true => StreamEndState::Finished,
                 false => StreamEndState::Missing,
+            };
+        }
+        if self.shape.ending == Some(StreamEnding::FinishReason) {
+            return match self.classify(name, data) {
+                EventClass::Content if has_finish_reason(data) => StreamEndState::Finished,
+                class => StreamEndState::from_class(class),
             };
         }
         // The event of a partial image never ends a stream, and may have megabytes of data.
@@ -205,11 +214,33 @@ fn end_of_oversize(shape: &StreamShape, raw: &[u8]) -> StreamEndState {
         event_type(line.strip_prefix(b"data:")?.trim_ascii_start())
     });
     match name {
-        Some(name) if shape.ending != Some(StreamEnding::DoneMarker) => {
+        Some(name)
+            if !matches!(
+                shape.ending,
+                Some(StreamEnding::DoneMarker | StreamEnding::FinishReason)
+            ) =>
+        {
             StreamEndState::from_class(shape.event_class(Some(name), b"{}"))
         }
         _ => StreamEndState::Finished,
     }
+}
+
+/// Whether a chunk says why its response, or the refusal of its prompt, ended. A chunk that does not costs a search or two.
+fn has_finish_reason(data: &[u8]) -> bool {
+    let has = |key: &LazyLock<Finder<'static>>, path: &[&str]| {
+        key.find(data).is_some()
+            && skim::find(data, path).is_some_and(|value| is_non_empty(data, &value))
+    };
+    let is_finished = || {
+        let candidates = skim::find(data, &["candidates"]).unwrap_or_default();
+        skim::elements(data, candidates).any(|candidate| {
+            skim::members(data, candidate)
+                .any(|(key, value)| key == b"finishReason" && is_non_empty(data, &value))
+        })
+    };
+    FINISH_REASON_IN_CAMEL_CASE.find(data).is_some() && is_finished()
+        || has(&BLOCK_REASON, &["promptFeedback", "blockReason"])
 }
 
 fn find_choices(data: &[u8]) -> impl Iterator<Item = Range<usize>> {

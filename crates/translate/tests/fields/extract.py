@@ -1,8 +1,9 @@
-"""Writes the objects of which requests, responses and events of the chat, messages and responses protocols consist.
+"""Writes the objects of which requests, responses and events of the chat, messages and responses protocols, and responses
+of the gemini protocol, consist.
 
 They come from the types of the Python clients, one file for each of the tables of fields:
 
-    pip install openai==3.57.0 anthropic==2.14.0 && python extract.py
+    pip install openai==3.57.0 anthropic==2.14.0 google-genai==3.6.1 && python extract.py
 
 A line that is not indented names an object, and the values of the members by which a union tells it apart. The lines
 below it name its members, and the objects of their values; `[]` after one means an array of them.
@@ -18,6 +19,7 @@ import anthropic.types as messages
 import openai.types.chat as chat
 import openai.types.responses as responses
 import typing_extensions
+from google.genai import types as gemini
 from anthropic.types.message_create_params import MessageCreateParamsBase
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
@@ -32,10 +34,13 @@ FILES = {
     "responses_request": ("openai", ResponseCreateParamsBase),
     "responses_response": ("openai", responses.Response),
     "responses_events": ("openai", responses.ResponseStreamEvent),
+    "gemini_response": ("google-genai", gemini.GenerateContentResponse),
 }
 ARRAYS = (list, collections.abc.Iterable, collections.abc.Sequence)
 MARKS = (typing_extensions.Annotated, typing_extensions.Required, typing_extensions.NotRequired)
 DISCRIMINATORS = ("type", "role")
+# Members that a client adds to what it received.
+OF_CLIENTS = {"sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"}
 
 
 def is_object(kind):
@@ -109,7 +114,7 @@ class Objects:
         tags = [(tag, literals(all_members.get(tag, type(None)))) for tag in DISCRIMINATORS]
         heading = [name] + [f"{tag}={','.join(values)}" for tag, values in tags if values]
         lines = [" ".join(heading)]
-        for member in sorted(all_members):
+        for member in sorted(set(all_members) - OF_CLIENTS):
             lines.append("  " + " ".join([member, *self.values(all_members[member])]))
         return lines
 

@@ -55,6 +55,24 @@ impl RouteBuilder<'_> {
         }
     }
 
+    /// Reports a protocol that only channels have.
+    pub(super) fn check_callers(
+        protocol: Option<Protocol>,
+        at: &str,
+        problems: &mut ProblemCollector<'_>,
+    ) {
+        let only_of_channels = protocol.filter(|protocol| !protocol.has_callers());
+        if let Some(protocol) = only_of_channels {
+            let name = protocol.name();
+            let reason =
+                format!("`{name}` is a protocol of channels only, and no caller speaks it");
+            let hint = format!(
+                "set the protocol of the callers, such as `protocol: chat`, and `translate: [{name}]`"
+            );
+            problems.error(&format!("{at}/protocol"), reason, Some(&hint));
+        }
+    }
+
     /// Warns of a route that no channel serves.
     pub(super) fn check_protocol(
         &self,
@@ -124,7 +142,7 @@ fn check_pair(caller: Option<Protocol>, channel: Protocol) -> Result<(), (String
                 caller.name(),
                 channel.name()
             ),
-            "remove it: `chat`, `messages` and `responses` can be translated into each other",
+            "remove it: `chat`, `messages` and `responses` can be translated into each other, and into `gemini`",
         )),
     }
 }

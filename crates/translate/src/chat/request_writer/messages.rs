@@ -13,6 +13,7 @@ use crate::superset::{Arguments, ContentRole, Part, PartKind, Request, Turn};
 use crate::thinking::{ThinkingReplay, replay};
 use crate::tool_calls::ToolCallIndex;
 use crate::tool_names::{sent_call_id, sent_name};
+use crate::tool_results::media_frame;
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 
 pub(super) fn write_messages(
@@ -176,12 +177,7 @@ impl MessageWriter<'_, '_> {
             let call = self.calls.answered(&self.request.turns, turn, id);
             let name = call.map_or(&unknown, |call| call.name);
             let name = sent_name(name, ProviderFormat::Chat);
-            let frame = [
-                EscapedText::literal("The next item is not from the user. The tool `"),
-                name,
-                EscapedText::literal("` returned it:"),
-            ];
-            write_text_part(&frame.each_ref(), self.content.json);
+            write_text_part(&media_frame(&name).each_ref(), self.content.json);
             self.content.json.end_object();
             self.content.write_user_part(part);
         }

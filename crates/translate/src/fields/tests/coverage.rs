@@ -164,6 +164,14 @@ const TYPES: &[(TableSubject, &str)] = &[
         types!("responses_response"),
     ),
     (
+        TableSubject::Response(ProviderFormat::Gemini),
+        types!("gemini_response"),
+    ),
+    (
+        TableSubject::Event(ProviderFormat::Gemini),
+        types!("gemini_response"),
+    ),
+    (
         TableSubject::Event(ProviderFormat::Chat),
         types!("chat_events"),
     ),

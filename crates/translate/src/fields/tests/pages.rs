@@ -13,6 +13,7 @@ fn page(format: ProviderFormat) -> String {
         ProviderFormat::Chat => "chat completions",
         ProviderFormat::Messages => "messages",
         ProviderFormat::Responses => "responses",
+        ProviderFormat::Gemini => "gemini",
     };
     let mut page = format!(
         "# Fields of {protocol}\n\n\

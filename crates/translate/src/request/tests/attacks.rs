@@ -113,7 +113,7 @@ fn large_arguments_take_linear_time() {
                 .as_str()
                 .unwrap()
                 .to_owned(),
-            ProviderFormat::Messages | ProviderFormat::Responses => {
+            ProviderFormat::Messages | ProviderFormat::Responses | ProviderFormat::Gemini => {
                 sent["messages"][1]["content"][0]["input"].to_string()
             }
         };

@@ -5,7 +5,7 @@ use crate::fields::{TableSubject, table};
 use crate::thinking::ThinkingSealer;
 use crate::{Ledger, ProtocolPair, ResponseContext, StreamTranslator, translate_response};
 use bytes::Bytes;
-use headgate_protocol::conversation::ProviderFormat::{self, Chat, Messages, Responses};
+use headgate_protocol::conversation::ProviderFormat::{self, Chat, Gemini, Messages, Responses};
 use headgate_protocol::sse::SseEvent;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn translate(pair: ProtocolPair, has_seals: bool, body: &Value) -> Translation {
     (translated, ledger)
 }
 
-const FIXTURES: [(ProviderFormat, &str); 3] = [
+const FIXTURES: [(ProviderFormat, &str); 4] = [
     (
         Chat,
         include_str!("../../../../tests/fields/chat_response.json"),
@@ -59,9 +59,13 @@ const FIXTURES: [(ProviderFormat, &str); 3] = [
         Responses,
         include_str!("../../../../tests/fields/responses_response.json"),
     ),
+    (
+        Gemini,
+        include_str!("../../../../tests/fields/gemini_response.json"),
+    ),
 ];
 
-const STREAMS: [(ProviderFormat, &str); 3] = [
+const STREAMS: [(ProviderFormat, &str); 4] = [
     (
         Chat,
         include_str!("../../../../tests/fields/chat_events.json"),
@@ -73,6 +77,10 @@ const STREAMS: [(ProviderFormat, &str); 3] = [
     (
         Responses,
         include_str!("../../../../tests/fields/responses_events.json"),
+    ),
+    (
+        Gemini,
+        include_str!("../../../../tests/fields/gemini_events.json"),
     ),
 ];
 
@@ -86,6 +94,10 @@ fn translate_stream(pair: ProtocolPair, has_seals: bool, stream: &Value) -> Tran
         if let Err(error) = translator.translate(&event, &mut events) {
             return (json!(error.to_string()), translator.ledger);
         }
+    }
+    // Nothing but the end of the response follows its last chunk.
+    if pair.channel == Gemini {
+        translator.finish(&mut events);
     }
     let events = events.iter().map(|event| {
         let data = str::from_utf8(event.data()).unwrap();

@@ -1,0 +1,101 @@
+//! `gemini`: `POST /v1/models/{model}:generateContent`, as Google's reference of the Gemini API defines it. Only channels
+//! have it: callers of other protocols are translated.
+
+mod events;
+#[cfg(test)]
+mod tests;
+
+use super::chat;
+use super::descriptor::{
+    DuplicateRequestCost, GenAiTraceNames, GenerationMedium, MODEL_MEMBER, ProtocolDescriptor,
+    ProtocolHeaders, ProviderResponseStorage, no_older_spellings,
+};
+use crate::conversation::{ConversationShape, ProviderFormat, ResponseMessages};
+use crate::response_text::TextPlaces;
+use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
+use crate::stream::{StreamEnding, StreamShape};
+use crate::usage::{UsageCount, UsageObjectPlace, UsageShape};
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
+/// The protocol of Gemini's models.
+pub(super) static DESCRIPTOR: LazyLock<ProtocolDescriptor> = LazyLock::new(|| ProtocolDescriptor {
+    name: "gemini",
+    path: "/v1/models/{model}:generateContent",
+    stream_path: Some("/v1/models/{model}:streamGenerateContent?alt=sse"),
+    medium: GenerationMedium::Text,
+    cost: DuplicateRequestCost::Tokens(ProviderResponseStorage::Never),
+    tasks: None,
+    served_by: None,
+    forms: None,
+    is_form_only: false,
+    model_member: MODEL_MEMBER,
+    // Their list has another form than those that are read.
+    has_model_list: false,
+    has_request_id_in_body: false,
+    headers: &ProtocolHeaders::NONE,
+    rate_limits: &chat::RATE_LIMITS,
+    errors: chat::ERRORS,
+    success: SuccessShape {
+        list: Some(&CANDIDATES),
+        members: &[
+            ("candidates", MemberValue::List, MemberMeaning::Success),
+            // A prompt that is blocked has no candidates.
+            (
+                "promptFeedback",
+                MemberValue::Object,
+                MemberMeaning::Success,
+            ),
+        ],
+    },
+    streams: StreamShape {
+        classify: events::classify,
+        ending: Some(StreamEnding::FinishReason),
+        last_event_has_response: false,
+        start_members: &[],
+        own_last_event: None,
+    },
+    usage: UsageShape {
+        own_place: Some(&*USAGE_PLACE),
+        in_event: &["usageMetadata"],
+        in_first_event: None,
+        counts: &[
+            ("", "promptTokenCount", UsageCount::Input),
+            ("", "toolUsePromptTokenCount", UsageCount::FurtherInput),
+            ("", "candidatesTokenCount", UsageCount::Output),
+            ("", "thoughtsTokenCount", UsageCount::FurtherReasoning),
+            ("", "cachedContentTokenCount", UsageCount::CachedInput),
+            ("", "totalTokenCount", UsageCount::Total),
+        ],
+        input_excludes_cache: false,
+        is_optional_in_streams: false,
+    },
+    models: chat::MODELS,
+    id_events: &[],
+    sealed_content: None,
+    conversation: Some(ConversationShape {
+        tools: "tools",
+        instructions: Some("systemInstruction"),
+        messages: "contents",
+        response: ResponseMessages::Choices,
+        // Traces have the events of callers.
+        add_event: |_, _| {},
+    }),
+    translation: Some(ProviderFormat::Gemini),
+    texts: TextPlaces::PLAIN,
+    normalise: no_older_spellings,
+    batch: None,
+    traces: GenAiTraceNames {
+        operation: "generate_content",
+        output_type: None,
+        provider: Some("gcp.gemini"),
+    },
+});
+
+static CANDIDATES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"candidates\""));
+
+static USAGE_PLACE: LazyLock<UsageObjectPlace> = LazyLock::new(|| UsageObjectPlace {
+    path: &["usageMetadata"],
+    duration: &[],
+    key: Finder::new(b"\"usageMetadata\""),
+});

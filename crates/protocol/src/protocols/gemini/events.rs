@@ -1,0 +1,39 @@
+//! The meaning of the chunks of Gemini's streams.
+
+use crate::json::skim;
+use crate::stream::{EventClass, has_error, is_non_empty};
+use std::ops::Range;
+
+/// A chunk is an error, has something of the response, or only counts tokens.
+pub(super) fn classify(name: Option<&[u8]>, data: &[u8]) -> EventClass {
+    if data.starts_with(b"[DONE]") {
+        return EventClass::Terminal { failed: false };
+    }
+    // Without `alt=sse`, errors and chunks come in an array.
+    let is_list_of_error = || {
+        let mut elements = skim::elements(data, 0..data.len());
+        elements.next().is_some_and(|first| has_error(&data[first]))
+    };
+    if name == Some(b"error") || has_error(data) || data.starts_with(b"[") && is_list_of_error() {
+        return EventClass::Error;
+    }
+    let candidates = skim::find(data, &["candidates"]);
+    let has_content = candidates.is_none_or(|candidates| {
+        let mut candidates = skim::elements(data, candidates);
+        candidates.any(|candidate| has_content(data, candidate))
+    });
+    match has_content {
+        true => EventClass::Content,
+        false => EventClass::Framing,
+    }
+}
+
+/// Whether a candidate says more than that it is one.
+fn has_content(data: &[u8], candidate: Range<usize>) -> bool {
+    skim::members(data, candidate).any(|(key, value)| match key {
+        b"finishReason" => is_non_empty(data, &value),
+        b"content" => skim::members(data, value)
+            .any(|(key, value)| key == b"parts" && is_non_empty(data, &value)),
+        _ => false,
+    })
+}
