@@ -267,6 +267,7 @@ async fn outcome(route: &Route, run: DryRunResult) -> PlannedOutcome {
     let mut attempts = Vec::new();
     for candidate in candidates.iter() {
         let sent = preview(route, &request, candidate, None).await;
+        let sent = sent.and_then(|attempt| attempt.request);
         attempts.push(PlannedAttempt {
             request: Some(sent.map_err(|fault| ComparedRefusal::from_fault(protocol, &fault))),
             ..PlannedAttempt::new(candidate)

@@ -4,6 +4,7 @@ use super::admin_client::{AdminClientAuthArgs, AdminUrl};
 use super::config_file::ConfigFileOptionArgs;
 use super::dry_run::{DryRunRequest, DryRunResult, split_query, usual_headers};
 use super::explain_callouts::print_callouts;
+use super::explain_candidates::{CandidatePrinter, print_request, select_candidates};
 use super::explain_conditions::print_conditions;
 use super::explain_trace::print_trace;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
@@ -16,12 +17,11 @@ use headgate_config::snapshot;
 use headgate_config::snapshot::router::{Route, RouteMatch};
 use headgate_config::snapshot::{CrossSnapshotState, Snapshot};
 use headgate_core::catalog::caller::Caller;
-use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::chain::NamedFilter;
 use headgate_core::filter::streamed_reply::StreamedReply;
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{FilterAction, LocalReply, PlannedMirrorRequest};
-use headgate_gateway::preview::{SubrequestPreview, UpstreamRequestPreview, preview};
+use headgate_gateway::preview::SubrequestPreview;
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::Fault;
 use headgate_protocol::request_path::normalised;
@@ -57,6 +57,9 @@ pub struct ExplainArgs {
     /// Prints the bodies that would be sent, after all edits.
     #[arg(long)]
     body: bool,
+    /// Prints only this channel.
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
     /// Queries the running gateway for the current health of each channel, at the address of its admin pages
     /// [default: `server.admin` of the configuration]
     #[arg(long, value_name = "ADMIN", num_args = 0..=1, default_missing_value = "")]
@@ -167,25 +170,21 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     print_copies(route, &request);
     let destination = request.destination.clone();
     let candidates = destination.map_or_else(|| [].into(), |destination| destination.candidates);
+    let selected = select_candidates(&candidates, args.channel.as_deref())?;
     let live = fetch_live_status(args, snapshot)?;
     println!(
         "channels  {}, lowest tier first; within a tier by weight and load",
         candidates.len()
     );
-    for (index, candidate) in candidates.iter().enumerate() {
-        print_candidate(
-            args,
-            index + 1,
-            candidate,
-            &preview(route, &request, candidate, trace.as_deref())
-                .await
-                .map_err(|fault| refused(&request, &fault))?,
-        );
-        if let Some(live) = &live {
-            println!("   now      {}", live.candidate_status(candidate));
-        }
-    }
-    Ok(())
+    let printer = CandidatePrinter {
+        route,
+        request: &request,
+        trace: trace.as_deref(),
+        live: live.as_ref(),
+        has_bodies: args.body,
+    };
+    let printed = printer.print(&selected).await;
+    printed.map_err(|fault| refused(&request, &fault))
 }
 
 /// Prints a line for each step that sends copies of requests.
@@ -268,39 +267,9 @@ fn print_subrequests(
         let preview = preview.map_err(|fault| refused(request, &fault))?;
         println!();
         println!("{}. {}", index + 1, channel.name);
-        print_request(args, &preview);
+        print_request(&preview, args.body);
     }
     Ok(())
-}
-
-fn print_candidate(
-    args: &ExplainArgs,
-    index: usize,
-    candidate: &Candidate,
-    preview: &UpstreamRequestPreview,
-) {
-    let channel = &candidate.channel;
-    println!();
-    println!(
-        "{index}. {} (tier {}, weight {})",
-        channel.name, channel.tier, channel.weight
-    );
-    if let Some(model) = &candidate.model {
-        println!("   model    {}", model.name);
-    }
-    print_request(args, preview);
-}
-
-fn print_request(args: &ExplainArgs, preview: &UpstreamRequestPreview) {
-    println!("   method   {}", preview.method);
-    println!("   url      {}", preview.url);
-    for (name, value) in &preview.headers {
-        println!("   header   {name}: {value}");
-    }
-    println!("   body     {} bytes", preview.body_bytes);
-    if args.body {
-        println!("{}", String::from_utf8_lossy(&preview.body));
-    }
 }
 
 fn refused(request: &RequestView, fault: &Fault) -> CommandError {

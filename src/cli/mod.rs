@@ -20,6 +20,7 @@ mod dry_run;
 mod examples;
 mod explain;
 mod explain_callouts;
+mod explain_candidates;
 mod explain_conditions;
 mod explain_trace;
 mod families;

@@ -31,7 +31,7 @@ pub(super) mod sizes;
 mod suspect_request;
 mod thinking_sealer;
 mod tracing_record;
-mod translation;
+pub(super) mod translation;
 
 use super::downstream::upload::StreamingUpload;
 use super::downstream::{DownstreamSession, SpoolPolicyWithMetrics};

@@ -1,6 +1,7 @@
 //! The request that an attempt would send, for `headgate explain`: secrets are masked, and nothing is sent.
 
-use super::exchange::prepare::prepare;
+use super::exchange::prepare::{attempt_body, build, filter_attempt};
+use super::exchange::translation::list_request_members;
 use super::subrequest::prepare_subrequest;
 use super::upstream::ChannelWithCredential;
 use super::upstream::request::{PreparedBody, PreparedRequest};
@@ -13,6 +14,7 @@ use headgate_core::filter::view::RequestView;
 use headgate_core::subrequest::{Subrequest, SubrequestClient, SubrequestFuture, SubrequestSender};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_tracing::ExchangeTrace;
+pub use headgate_translate::{ListedMember, MemberList, ProtocolPair};
 use http::{HeaderMap, Method};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,24 +29,54 @@ pub struct UpstreamRequestPreview {
     pub body: Bytes,
 }
 
-/// The request that an attempt on `candidate` would send, as a part of `trace`.
+/// What an attempt would send.
+pub struct AttemptPreview {
+    /// What becomes of the members of the caller's request, if the channel has another protocol.
+    pub translation: Option<TranslationPreview>,
+    /// The request, or why it cannot be translated.
+    pub request: Result<UpstreamRequestPreview, Fault>,
+}
+
+/// A translation, member by member.
+pub struct TranslationPreview {
+    pub pair: ProtocolPair,
+    pub members: MemberList,
+}
+
+/// What an attempt on `candidate` would send, as a part of `trace`.
 ///
 /// # Errors
-/// The attempt would fail before it sends anything.
+/// The attempt would fail before it sends anything, other than by its translation.
 pub async fn preview(
     route: &Route,
     request: &RequestView,
     candidate: &Candidate,
     trace: Option<&ExchangeTrace>,
-) -> Result<UpstreamRequestPreview, Fault> {
+) -> Result<AttemptPreview, Fault> {
     let credential = candidate.channel.credentials.first();
-    let prepared = prepare(route, request, candidate, credential, trace)
-        .await?
-        .request;
-    Ok(UpstreamRequestPreview::from_prepared(
-        &prepared,
-        &candidate.channel,
-    ))
+    let attempt = filter_attempt(route, request, candidate, trace).await?;
+    let translation = match candidate.is_translated && attempt.request_override.body.is_none() {
+        true => {
+            let body = attempt_body(request, &attempt);
+            let translation = route.translation.as_deref();
+            let (pair, members) = list_request_members(request, candidate, translation, body)?;
+            Some(TranslationPreview { pair, members })
+        }
+        false => None,
+    };
+    let prepared = build(route, request, attempt, credential);
+    let request = match prepared {
+        Ok(prepared) => Ok(UpstreamRequestPreview::from_prepared(
+            &prepared.request,
+            &candidate.channel,
+        )),
+        Err(fault) if translation.is_some() => Err(fault),
+        Err(fault) => return Err(fault),
+    };
+    Ok(AttemptPreview {
+        translation,
+        request,
+    })
 }
 
 impl UpstreamRequestPreview {

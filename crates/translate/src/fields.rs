@@ -2,6 +2,7 @@
 
 mod audit;
 mod further_columns;
+mod listing;
 mod member_index;
 mod table;
 mod table_text;
@@ -13,6 +14,7 @@ use crate::ledger::Ledger;
 use audit::Audit;
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::DocumentNode;
+pub use listing::{ListedMember, MemberList, list_members};
 use std::sync::LazyLock;
 use table::FieldTable;
 

@@ -34,6 +34,7 @@ mod typed_value;
 pub use context::{ChannelSettings, RenamedTool, ResponseContext};
 pub use dialect::{Dialect, DialectConfig, InvalidDialect, ModelFeatures, SHIPPED_DIALECTS};
 pub use escaped_text::EscapedText;
+pub use fields::{ListedMember, MemberList, list_members};
 pub use json_writer::JsonWriter;
 pub use ledger::{FieldOutcome, Ledger, LedgerEntry, OnLoss};
 pub use policy::{ProtocolPair, TranslationPolicy};

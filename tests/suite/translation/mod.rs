@@ -2,6 +2,7 @@
 
 mod dialects;
 mod errors;
+mod explained;
 mod failover;
 mod gemini;
 mod loss;

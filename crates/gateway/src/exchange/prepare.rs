@@ -1,6 +1,6 @@
 //! Builds the upstream request of one attempt from the caller's original bytes.
 
-use super::translation::{ResponseTranslation, replace_protocol_headers, translate};
+use super::translation::{ResponseTranslation, edited_bytes, replace_protocol_headers, translate};
 use crate::head::check_upstream_path;
 use crate::upstream::ChannelWithCredential;
 use crate::upstream::provider_target::{below_base_url, check_model_in_path};
@@ -39,10 +39,20 @@ pub(crate) async fn prepare(
     credential: Option<&Credential>,
     trace: Option<&ExchangeTrace>,
 ) -> Result<PreparedAttempt, Fault> {
-    let target = ChannelWithCredential {
-        channel: &candidate.channel,
-        credential,
-    };
+    let attempt = filter_attempt(route, request, candidate, trace).await?;
+    build(route, request, attempt, credential)
+}
+
+/// The attempt on `candidate` as the filters of the route leave it.
+///
+/// # Errors
+/// A filter rejected the request.
+pub(crate) async fn filter_attempt(
+    route: &Route,
+    request: &RequestView,
+    candidate: &Candidate,
+    trace: Option<&ExchangeTrace>,
+) -> Result<AttemptView, Fault> {
     check_model_in_path(candidate)?;
     let mut headers = header_policy::request_headers_for_provider(&request.headers);
     let forwarded = request
@@ -72,14 +82,33 @@ pub(crate) async fn prepare(
         query_members: Vec::new(),
     };
     route.request.on_attempt(request, &mut attempt).await?;
+    Ok(attempt)
+}
+
+/// Builds the request of an attempt that the filters have seen.
+///
+/// # Errors
+/// It cannot be translated.
+pub(crate) fn build(
+    route: &Route,
+    request: &RequestView,
+    attempt: AttemptView,
+    credential: Option<&Credential>,
+) -> Result<PreparedAttempt, Fault> {
     let AttemptView {
+        candidate,
         mut headers,
         mut edits,
         request_override,
         body_members,
         query_members,
-        ..
+        edited_by: _,
     } = attempt;
+    let candidate = &candidate;
+    let target = ChannelWithCredential {
+        channel: &candidate.channel,
+        credential,
+    };
     let method = request_override
         .method
         .unwrap_or_else(|| request.method.clone());
@@ -128,6 +157,15 @@ pub(crate) async fn prepare(
         },
         translation,
     })
+}
+
+/// The caller's body as `attempt` has it before a translation.
+pub(crate) fn attempt_body(request: &RequestView, attempt: &AttemptView) -> Bytes {
+    let mut edits = attempt.edits.clone();
+    if let Some(document) = request.body.document() {
+        insert_members(&mut edits, document, &attempt.body_members);
+    }
+    edited_bytes(&request.body, &edits)
 }
 
 /// The caller's body with the edits applied.

@@ -6,17 +6,19 @@ use headgate_config::snapshot::router::{Route, RouteTranslation};
 use headgate_core::catalog::model::{Candidate, ChannelModel};
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
+use headgate_core::task::TaskSettings;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::json::{JsonDocument, JsonLimits, quoted};
 use headgate_protocol::percent_encoding::push_encoded;
 use headgate_protocol::{ChannelProtocol, Protocol, header_policy};
 use headgate_translate::{
-    ChannelSettings, Ledger, LedgerEntry, ProtocolPair, ResponseContext, TranslatedRequest,
-    translate_request,
+    ChannelSettings, Ledger, LedgerEntry, MemberList, ProtocolPair, ResponseContext,
+    TranslatedRequest, list_members, translate_request,
 };
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Output tokens of a request without a limit, for providers that demand one.
@@ -61,7 +63,6 @@ pub(super) fn translate(
 ) -> Result<ChannelRequest, Fault> {
     let RouteTranslation { policy, tasks } = translation.ok_or_else(no_translation)?;
     let (caller, channel, pair) = protocols(request, candidate)?;
-    let model = candidate.model.as_ref().ok_or_else(no_translation)?;
     let parsed;
     let document = match document_without_edits(request, caller, edits) {
         Some(document) => document,
@@ -71,12 +72,7 @@ pub(super) fn translate(
             &parsed
         }
     };
-    let settings = ChannelSettings {
-        model: model.json.clone(),
-        max_output_tokens: MAX_OUTPUT_TOKENS,
-        features: candidate.channel.dialect.for_model(&model.name).clone(),
-        sealer: TaskKeySealer::for_attempt(tasks, request, candidate),
-    };
+    let settings = channel_settings(tasks, request, candidate)?;
     let translated = translate_request(pair, document, &settings);
     if let Some(refused) = translated.ledger.refusal(policy.on_loss) {
         return Err(refusal(refused));
@@ -114,6 +110,39 @@ pub(super) fn translate(
     })
 }
 
+/// What the caller's protocol loses on a candidate of another one, member by member.
+///
+/// # Errors
+/// The body is no JSON.
+pub(crate) fn list_request_members(
+    request: &RequestView,
+    candidate: &Candidate,
+    translation: Option<&RouteTranslation>,
+    body: Bytes,
+) -> Result<(ProtocolPair, MemberList), Fault> {
+    let RouteTranslation { tasks, .. } = translation.ok_or_else(no_translation)?;
+    let document = JsonDocument::parse(body, &JsonLimits::default())?;
+    let (_, _, pair) = protocols(request, candidate)?;
+    let settings = channel_settings(tasks, request, candidate)?;
+    let ledger = translate_request(pair, &document, &settings).ledger;
+    Ok((pair, list_members(pair, &document, &ledger)))
+}
+
+/// What the channel expects of a translated request.
+fn channel_settings(
+    tasks: &Arc<TaskSettings>,
+    request: &RequestView,
+    candidate: &Candidate,
+) -> Result<ChannelSettings, Fault> {
+    let model = candidate.model.as_ref().ok_or_else(no_translation)?;
+    Ok(ChannelSettings {
+        model: model.json.clone(),
+        max_output_tokens: MAX_OUTPUT_TOKENS,
+        features: candidate.channel.dialect.for_model(&model.name).clone(),
+        sealer: TaskKeySealer::for_attempt(tasks, request, candidate),
+    })
+}
+
 /// Whether the translation for a candidate refuses the request.
 pub(super) fn is_refused(route: &Route, request: &RequestView, candidate: &Candidate) -> bool {
     let translation = route.translation.as_deref();
@@ -144,7 +173,7 @@ fn document_without_edits<'b>(
 }
 
 /// The bytes of the caller's body with the edits applied; none if there is no body.
-fn edited_bytes(body: &RequestBody, edits: &JsonEdits) -> Bytes {
+pub(super) fn edited_bytes(body: &RequestBody, edits: &JsonEdits) -> Bytes {
     body.bytes()
         .map_or_else(Bytes::new, |bytes| edits.apply(bytes).to_bytes())
 }

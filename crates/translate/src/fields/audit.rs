@@ -214,7 +214,7 @@ impl FieldTable {
 
 impl FieldRow {
     /// Whether a value says as much as no value at all.
-    fn is_neutral(&self, value: DocumentNode<'_>) -> bool {
+    pub(super) fn is_neutral(&self, value: DocumentNode<'_>) -> bool {
         let written = || {
             value
                 .raw()
