@@ -32,6 +32,7 @@ mod suspect_request;
 mod thinking_sealer;
 mod tracing_record;
 pub(super) mod translation;
+mod translation_summary;
 
 use super::downstream::upload::StreamingUpload;
 use super::downstream::{DownstreamSession, SpoolPolicyWithMetrics};
@@ -159,8 +160,9 @@ impl Exchange<'_> {
         let status = response.status;
         self.channel_permit = lease.take_permit();
         let is_outcome_open = matches!(plan, ReplyPlan::Response);
-        let transcoder = ResponseTranscoder::new(translation);
-        let relayed = self.relay(response, &lease, plan, transcoder).await;
+        let mut transcoder = ResponseTranscoder::new(translation);
+        let relayed = self.relay(response, &lease, plan, &mut transcoder).await;
+        transcoder.note_losses(&mut self.request);
         if is_outcome_open {
             self.record_outcome(&mut lease, status, &relayed);
         }

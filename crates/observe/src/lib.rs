@@ -31,4 +31,5 @@ mod token_metrics;
 pub mod token_path;
 mod trace_metrics;
 pub mod traffic;
+pub mod translation_metrics;
 pub mod wait_times;

@@ -22,6 +22,7 @@ use super::state_metrics::StateStoreMetrics;
 use super::token_metrics::{TokenMetrics, TokenSeries};
 use super::trace_metrics::TraceExportMetrics;
 use super::traffic::TrafficHistory;
+use super::translation_metrics::TranslationMetrics;
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
 use foldhash::fast::RandomState;
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
@@ -80,6 +81,7 @@ pub struct Metrics {
     pub response_cache: ResponseCacheMetrics,
     pub spool: SpoolMetrics,
     pub traces: TraceExportMetrics,
+    pub translations: TranslationMetrics,
     pub services: Arc<ServiceCallMetrics>,
     time: WaitTimeMetrics,
     state: StateStoreMetrics,
@@ -219,6 +221,7 @@ impl Metrics {
             response_cache: ResponseCacheMetrics::new(&registry),
             spool: SpoolMetrics::new(&registry),
             traces: TraceExportMetrics::new(&registry),
+            translations: TranslationMetrics::new(&registry),
             services: Arc::new(ServiceCallMetrics::new(&registry)),
             state: StateStoreMetrics::new(&registry),
             process: ProcessMetrics::new(&registry),

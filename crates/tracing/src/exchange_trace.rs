@@ -62,6 +62,8 @@ pub struct ExchangeSummary {
     pub longest_waits: [Duration; 3],
     /// The revision of the configuration.
     pub revision: Arc<str>,
+    /// What was translated between protocols, and what that lost.
+    pub translation: Option<String>,
     /// What the route exports of the messages.
     pub messages: Option<Box<ExchangeMessages>>,
 }

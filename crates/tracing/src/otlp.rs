@@ -198,6 +198,9 @@ fn add_request(attributes: &mut AttributeList, summary: &ExchangeSummary) {
     if let Some(protocol) = summary.protocol {
         attributes.text("headgate.protocol", protocol.name());
     }
+    if let Some(translation) = &summary.translation {
+        attributes.text("headgate.translation", translation.clone());
+    }
 }
 
 fn add_response(attributes: &mut AttributeList, trace: &ExchangeTrace, summary: &ExchangeSummary) {

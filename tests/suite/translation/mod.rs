@@ -8,6 +8,7 @@ mod gemini;
 mod loss;
 mod messages_to_chat;
 mod pairs;
+mod response_loss;
 mod thoughts;
 
 use crate::harness::{Gateway, ScriptedProvider, config};

@@ -10,6 +10,7 @@ use super::prepare::prepare;
 use super::record::ExchangeRecord;
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryPolicy};
 use super::translation::{ResponseTranslation, is_refused};
+use super::translation_summary::note_refusal;
 use super::{Exchange, capture};
 use crate::Gateway;
 use crate::deadline::in_time;
@@ -322,7 +323,14 @@ impl AttemptLoop<'_> {
             target.credential,
             self.record.trace.as_deref(),
         );
-        let prepared = prepared.await.map_err(SendError::unsent)?;
+        let prepared = prepared.await;
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(fault) => {
+                note_refusal(&lease.candidate, &fault, self.request);
+                return Err(SendError::unsent(fault));
+            }
+        };
         self.translation = prepared.translation;
         let mut prepared = prepared.request;
         let after_stale = self.policy.decision(AttemptFailureClass::StaleConnection);

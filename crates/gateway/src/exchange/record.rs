@@ -2,7 +2,7 @@
 
 use super::settled_batches::{count_batches, settled_batches};
 use super::tracing_record::FinishedExchangeView;
-use super::translation::TranslationSummary;
+use super::translation_summary::TranslationSummary;
 use crate::Gateway;
 use crate::downstream::DownstreamSession;
 use headgate_channel::clock::MonotonicTime;
@@ -165,6 +165,10 @@ impl ExchangeRecord {
             let id = id.lock().unwrap_or_else(PoisonError::into_inner);
             id.clone()
         });
+        let translation = request.state.get::<TranslationSummary>();
+        if let Some(translation) = translation {
+            translation.count(&gateway.metrics.translations);
+        }
         let line = AccessLogEntry {
             id: &request.id,
             revision: &snapshot.revision,
@@ -209,10 +213,7 @@ impl ExchangeRecord {
                 .state
                 .get::<ModelFallback>()
                 .map(ModelFallback::names),
-            translation: request
-                .state
-                .get::<TranslationSummary>()
-                .map(TranslationSummary::text),
+            translation: translation.map(|translation| &*translation.text),
             callouts: request.info.callouts,
             trace,
             fault: self.fault.as_ref(),

@@ -40,7 +40,7 @@ impl Exchange<'_> {
         mut response: UpstreamResponse,
         lease: &ChannelLease,
         plan: ReplyPlan,
-        transcoder: ResponseTranscoder,
+        transcoder: &mut ResponseTranscoder,
     ) -> Result<(), Fault> {
         let candidate = &lease.candidate;
         let mut headers = header_policy::response_headers_for_caller(
@@ -99,7 +99,7 @@ impl Exchange<'_> {
                 {
                     reply::add_retry_after(&mut headers, wait);
                 }
-                error.convert(&transcoder, response.status, &self.request.id);
+                error.convert(transcoder, response.status, &self.request.id);
                 self.relay_error(&response, headers, kind, candidate, *error)
                     .await
             }
@@ -128,7 +128,7 @@ impl Exchange<'_> {
         headers: HeaderMap,
         kind: ResponseBodyKind,
         candidate: &Candidate,
-        transcoder: ResponseTranscoder,
+        transcoder: &mut ResponseTranscoder,
     ) -> Result<(), Fault> {
         let is_checked = self.route.response.output_checks().is_required();
         match kind {
@@ -235,7 +235,7 @@ impl Exchange<'_> {
         response: &mut UpstreamResponse,
         mut headers: HeaderMap,
         candidate: &Candidate,
-        mut transcoder: ResponseTranscoder,
+        transcoder: &mut ResponseTranscoder,
     ) -> Result<(), Fault> {
         // Held until the body was sent.
         let mut share = self.gateway.whole_bodies.share();

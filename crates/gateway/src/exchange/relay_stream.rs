@@ -35,7 +35,7 @@ impl Exchange<'_> {
         response: &mut UpstreamResponse,
         mut headers: HeaderMap,
         candidate: &Candidate,
-        transcoder: ResponseTranscoder,
+        transcoder: &mut ResponseTranscoder,
     ) -> Result<(), Fault> {
         let route = self.route.clone();
         let checks = match route.response.output_checks() {
@@ -163,7 +163,7 @@ impl Exchange<'_> {
     async fn break_off(
         &mut self,
         fault: Fault,
-        stream: &RelayedStream,
+        stream: &RelayedStream<'_>,
         partial: Option<SseEvent>,
         rewritten: bool,
     ) -> Result<(), Fault> {
@@ -186,7 +186,7 @@ impl Exchange<'_> {
     /// Ends a stream that is complete: with `rest`, and what the filters add to it.
     async fn end_stream(
         &mut self,
-        stream: &RelayedStream,
+        stream: &RelayedStream<'_>,
         rest: Bytes,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
@@ -209,7 +209,7 @@ impl Exchange<'_> {
 
     async fn observe_events(
         &mut self,
-        stream: &mut RelayedStream,
+        stream: &mut RelayedStream<'_>,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         let is_filtered = self.route.response.has_event_filters();
@@ -230,7 +230,7 @@ impl Exchange<'_> {
     /// A filter ends the stream, or an event cannot be converted. Events before it were added.
     async fn rewrite_events(
         &mut self,
-        stream: &mut RelayedStream,
+        stream: &mut RelayedStream<'_>,
         candidate: &Candidate,
         out: &mut Vec<Bytes>,
     ) -> Result<(), Fault> {
@@ -247,7 +247,7 @@ impl Exchange<'_> {
     /// translated, and what the translation adds.
     async fn last_events(
         &mut self,
-        stream: &mut RelayedStream,
+        stream: &mut RelayedStream<'_>,
         partial: Option<SseEvent>,
         candidate: &Candidate,
     ) -> Result<Bytes, Fault> {
@@ -293,7 +293,7 @@ impl Exchange<'_> {
     /// too late for another channel.
     fn observe_received(
         &mut self,
-        stream: &mut RelayedStream,
+        stream: &mut RelayedStream<'_>,
         event: &SseEvent,
         candidate: &Candidate,
     ) {
@@ -311,7 +311,7 @@ impl Exchange<'_> {
         self.route.response.observe_event(&mut view);
     }
 
-    async fn send_error_event(&mut self, fault: &Fault, stream: &RelayedStream) {
+    async fn send_error_event(&mut self, fault: &Fault, stream: &RelayedStream<'_>) {
         self.release_permits();
         let event = reply::event_from_fault(
             self.request.protocol,

@@ -9,7 +9,8 @@ mod provider_error;
 #[cfg(test)]
 mod tests;
 
-use super::translation::{ResponseTranslation, TranslationSummary};
+use super::translation::ResponseTranslation;
+use super::translation_summary::TranslationSummary;
 use bytes::Bytes;
 use headgate_core::filter::view::RequestView;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -144,7 +145,21 @@ impl ResponseTranscoder {
             if let Ok(summary) = HeaderValue::try_from(&*summary) {
                 headers.insert(TRANSLATION, summary);
             }
-            request.state.set(TranslationSummary(summary));
+            let summary = TranslationSummary::for_request(*pair, summary, ledger);
+            request.state.set(summary);
+        }
+    }
+
+    /// Adds what the response lost, once it is over, to what is logged of the translation.
+    pub(super) fn note_losses(&self, request: &mut RequestView) {
+        if let Self::Translated(translator) = self
+            && let Some(mut summary) = request.state.take::<TranslationSummary>()
+        {
+            let stream = translator.stream.as_ref();
+            summary.add_response(
+                stream.map_or(&translator.ledger, |stream| &stream.translator.ledger),
+            );
+            request.state.set(summary);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Completes the trace of a finished exchange, and hands it over to the exporter.
 
+use super::translation_summary::TranslationSummary;
 use crate::downstream::DownstreamSession;
 use headgate_config::snapshot::Snapshot;
 use headgate_config::snapshot::router::Route;
@@ -121,6 +122,10 @@ impl FinishedExchangeView<'_> {
                 waits.gateway.longest,
             ],
             revision: self.snapshot.revision.clone(),
+            translation: request
+                .state
+                .get::<TranslationSummary>()
+                .map(|translation| bounded(&translation.text, FIELD_BYTES_MAX).into_owned()),
             messages: self.messages(),
         }
     }

@@ -42,15 +42,6 @@ pub(super) struct ChannelRequest {
     pub translation: Box<ResponseTranslation>,
 }
 
-/// What was translated and what it lost, for the log.
-pub(super) struct TranslationSummary(pub String);
-
-impl TranslationSummary {
-    pub(super) fn text(&self) -> &str {
-        &self.0
-    }
-}
-
 /// Translates the caller's body with these edits for a candidate of another protocol.
 ///
 /// # Errors

@@ -42,7 +42,7 @@ impl Exchange<'_> {
         response: &mut UpstreamResponse,
         candidate: &Candidate,
         checks: &StreamChecks,
-        transcoder: ResponseTranscoder,
+        transcoder: &mut ResponseTranscoder,
     ) -> Result<(), Fault> {
         let mut stream =
             RelayedStream::new(self.progress(response, candidate.protocol), transcoder);
@@ -104,7 +104,7 @@ impl Exchange<'_> {
     /// Ends a stream whose last chunk has arrived.
     async fn end_held(
         &mut self,
-        mut stream: RelayedStream,
+        mut stream: RelayedStream<'_>,
         mut held: HeldStream<'_>,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
@@ -138,7 +138,7 @@ impl Exchange<'_> {
     /// Passes the complete events of the last chunk, as far as no filter waits for them.
     async fn hold_events(
         &mut self,
-        stream: &mut RelayedStream,
+        stream: &mut RelayedStream<'_>,
         held: &mut HeldStream<'_>,
         candidate: &Candidate,
         heartbeat: Option<Duration>,

@@ -6,16 +6,19 @@ use headgate_protocol::sse::{SseDecoder, SseEvent};
 use headgate_protocol::stream::StreamProgress;
 
 /// State of a stream that is being relayed.
-pub(super) struct RelayedStream {
+pub(super) struct RelayedStream<'t> {
     /// Frames the events of the provider.
     pub decoder: SseDecoder,
     /// How far the stream has come in the channel's protocol; `None` without a protocol or without a body.
     progress: Option<StreamProgress>,
-    pub transcoder: ResponseTranscoder,
+    pub transcoder: &'t mut ResponseTranscoder,
 }
 
-impl RelayedStream {
-    pub(super) fn new(progress: Option<StreamProgress>, transcoder: ResponseTranscoder) -> Self {
+impl<'t> RelayedStream<'t> {
+    pub(super) fn new(
+        progress: Option<StreamProgress>,
+        transcoder: &'t mut ResponseTranscoder,
+    ) -> Self {
         Self {
             decoder: SseDecoder::new(EVENT_BYTES_MAX),
             progress,
@@ -25,7 +28,7 @@ impl RelayedStream {
 }
 
 /// The provider's side.
-impl RelayedStream {
+impl RelayedStream<'_> {
     /// Records an event; returns `true` if it is the first that reports a failure.
     pub(super) fn note(&mut self, event: &SseEvent) -> bool {
         let progress = self.progress.as_mut();
@@ -47,7 +50,7 @@ impl RelayedStream {
 }
 
 /// The caller's side.
-impl RelayedStream {
+impl RelayedStream<'_> {
     /// Whether the caller has the protocol's last event, or an error in its place.
     pub(super) fn is_over(&self) -> bool {
         let progress = self.progress_for_caller();
@@ -68,7 +71,7 @@ impl RelayedStream {
 
     /// How far the stream has come in the caller's protocol.
     fn progress_for_caller(&self) -> Option<&StreamProgress> {
-        match (&self.transcoder, self.transcoder.progress()) {
+        match (&*self.transcoder, self.transcoder.progress()) {
             (ResponseTranscoder::Identity, _) => self.progress.as_ref(),
             (ResponseTranscoder::Translated(_), translated) => {
                 translated.map(|(progress, _)| progress)
