@@ -1,6 +1,8 @@
 //! `models` of `routes.yaml`: what is known of platform models besides the channels that serve them.
 
 use super::affinity::AffinityConfig;
+use super::protocols::ProtocolName;
+use super::translation::OnLossConfig;
 use headgate_core::scalar::one_or_more::OneOrMore;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,6 +30,16 @@ pub struct ModelPropertiesConfig {
     /// How channels of a tier are balanced, after their weights. Set `latency` where channels serve the model at different
     /// speeds. Default: load.
     pub balance: BalanceConfig,
+    /// Protocols of channels that may serve the model on routes of other protocols, in place of `translate` of the route.
+    /// Default: those of each route.
+    pub translate: Option<Vec<ProtocolName>>,
+    /// What becomes of a request with a member that changes its meaning and that the channel's protocol cannot say, in
+    /// place of `on_loss` of the route. Default: that of each route.
+    pub on_loss: Option<OnLossConfig>,
+    /// Tokens of output for callers that set no limit, where a translation leads to a provider that demands one, as in the
+    /// protocol `messages`; at most `context_window`. Set it to what the model can write. Default: 8192, or
+    /// `context_window` if that is less.
+    pub max_output_tokens: Option<NonZeroU64>,
     /// Other platform models that stand in for this one, by the cause of its failure. Default: none.
     pub fallback: ModelFallbackConfig,
 }

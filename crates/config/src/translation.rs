@@ -1,5 +1,6 @@
 //! Settings of the translation between protocols.
 
+use headgate_translate::OnLoss;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,4 +13,13 @@ pub enum OnLossConfig {
     Refuse,
     /// The member is left out, and named in the header `x-headgate-translation` and in the log.
     Drop,
+}
+
+impl From<OnLossConfig> for OnLoss {
+    fn from(config: OnLossConfig) -> Self {
+        match config {
+            OnLossConfig::Refuse => Self::Refuse,
+            OnLossConfig::Drop => Self::Drop,
+        }
+    }
 }

@@ -20,6 +20,7 @@ use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::JsonDocument;
 use headgate_protocol::nearest::nearest;
 use headgate_schema::CompiledSchema;
+use headgate_translate::TranslationPolicy;
 use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
@@ -48,7 +49,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             // Only for what an error says: `validate` reports a schema that cannot be read.
             schema: context.schemas.request_schema(protocol).ok(),
             protocol,
-            translated: context.translation.protocols.clone(),
+            translation: context.translation.clone(),
         }))
     },
 };
@@ -62,8 +63,7 @@ struct RouteModelFilter {
     catalog: Arc<Catalog>,
     endpoints: Arc<[ModelNamingEndpoint]>,
     protocol: Protocol,
-    /// The protocols of channels into which requests are translated.
-    translated: Vec<Protocol>,
+    translation: TranslationPolicy,
     model: ModelPlace,
     /// Of the protocol's requests.
     schema: Option<Arc<CompiledSchema>>,
@@ -170,7 +170,7 @@ impl RouteModelFilter {
             (named, _) => named.unwrap_or_default().into(),
         };
         let model = self.model(&name, request.caller.as_deref())?;
-        let candidates = model.candidates_with_translation(self.protocol, &self.translated);
+        let candidates = model.candidates_with_translation(self.protocol, &self.translation);
         if candidates.is_empty() {
             return Err(self.not_here(&model, request.caller.as_deref()));
         }
@@ -227,7 +227,10 @@ impl RouteModelFilter {
 
     /// Whether a channel serves the model, with or without a translation.
     fn serves(&self, model: &Model) -> bool {
-        model.supports(self.protocol) || self.translated.iter().any(|one| model.supports(*one))
+        let translated = self
+            .translation
+            .protocols_for(&model.properties.translation);
+        model.supports(self.protocol) || translated.iter().any(|one| model.supports(*one))
     }
 
     /// The models that this caller can use on this path, or the first few of them.

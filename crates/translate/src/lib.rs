@@ -37,7 +37,7 @@ pub use escaped_text::EscapedText;
 pub use fields::{ListedMember, MemberList, list_members};
 pub use json_writer::JsonWriter;
 pub use ledger::{FieldOutcome, Ledger, LedgerEntry, OnLoss};
-pub use policy::{ProtocolPair, TranslationPolicy};
+pub use policy::{ModelTranslationPolicy, ProtocolPair, TranslationPolicy};
 pub use request::{TranslatedRequest, translate_request};
 pub use response::{UnreadableResponse, translate_response};
 pub use stream::StreamTranslator;

@@ -7,6 +7,7 @@ mod failover;
 mod gemini;
 mod loss;
 mod messages_to_chat;
+mod models;
 mod pairs;
 mod response_loss;
 mod thoughts;

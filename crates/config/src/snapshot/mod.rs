@@ -18,6 +18,7 @@ mod egress;
 pub mod failover;
 mod fallbacks;
 mod families;
+mod model_translation;
 pub mod models;
 mod outbound_proxies;
 pub mod pem;

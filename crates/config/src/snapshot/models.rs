@@ -3,7 +3,7 @@
 use super::affinity::AffinitySecretSource;
 use super::channel_models::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
-use super::{ProblemCollector, fallbacks};
+use super::{ProblemCollector, fallbacks, model_translation};
 use crate::affinity::AffinityConfig;
 use crate::channels::ChannelConfig;
 use crate::model_properties::{BalanceConfig, ModelPropertiesConfig};
@@ -196,6 +196,9 @@ fn properties(
             affinity,
             fallback,
             balance,
+            translate: _,
+            on_loss: _,
+            max_output_tokens: _,
         } = config.clone();
         let default = ModelProperties::default();
         let at = format!("{}/profile", entry_pointer(name));
@@ -214,6 +217,13 @@ fn properties(
             }),
             fallbacks: fallbacks::build(&fallback),
             context_window,
+            translation: model_translation::build(
+                config,
+                &entry_pointer(name),
+                lookups.profiles.protocols,
+                lookups.affinity.task_keys.is_some(),
+                problems,
+            ),
         });
         list.insert(name, properties);
     }

@@ -139,7 +139,7 @@ impl RouteBuilder<'_> {
         }
         Self::check_callers(protocol, at, problems);
         let patterns = patterns(config, at, problems);
-        let translation = self.translation(config, protocol, at, problems);
+        let translation = self.translation(config, protocol, &patterns, at, problems);
         let route_fingerprint = fingerprint::for_route(config, protocol, self.declared.chains);
         let purpose = |side| ChainBuildContext {
             side,
@@ -196,7 +196,8 @@ impl RouteBuilder<'_> {
         let response = ResponseChain::new(responding, request.filters());
         let name: Arc<str> = name.as_str().into();
         let traced_messages = tracing::messages(traced_messages, protocol, at, problems);
-        let built_translation = (!translation.protocols.is_empty()).then(|| {
+        let may_translate = translation.admits_models || !translation.protocols.is_empty();
+        let built_translation = may_translate.then(|| {
             Arc::new(RouteTranslation {
                 policy: translation,
                 tasks: self.tasks.clone(),

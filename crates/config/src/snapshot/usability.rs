@@ -157,6 +157,15 @@ impl ConfigLinter<'_> {
         self.check_base_url(&at, channel, problems);
         check_credentials(&at, channel, problems);
         let routes = self.router.routes();
+        let is_translated = |protocol: &Protocol| {
+            let mut models = self.catalog.models();
+            models.any(|model| {
+                let translation = &model.properties.translation;
+                let protocols = translation.protocols.as_deref().unwrap_or_default();
+                let mut candidates = model.all_candidates.iter();
+                protocols.contains(protocol) && candidates.any(|one| *one.channel.name == *name)
+            })
+        };
         let is_routed = |protocol: &Protocol| {
             let mut routes = routes.iter();
             routes.any(|route| {
@@ -164,7 +173,7 @@ impl ConfigLinter<'_> {
                     .protocol
                     .is_none_or(|spoken| spoken.on_channels() == *protocol)
                     || route.translated_protocols().contains(protocol)
-            })
+            }) || is_translated(protocol)
         };
         let built = self.catalog.channel(name);
         if let Some(channel) = built {

@@ -9,6 +9,7 @@ use crate::task::id::{TaskId, credential_fingerprint};
 use bytes::Bytes;
 use headgate_protocol::{ChannelProtocol, Protocol};
 use headgate_schema::CompiledSchema;
+use headgate_translate::{ModelTranslationPolicy, ProtocolPair, TranslationPolicy};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
@@ -42,6 +43,8 @@ pub struct ModelProperties {
     /// Tokens of a request and its response together; `None` if not configured.
     pub context_window: Option<NonZeroU64>,
     pub balance: LoadMeasure,
+    /// What it has in place of the translation of routes.
+    pub translation: ModelTranslationPolicy,
 }
 
 /// By what the candidates of a model are compared.
@@ -191,6 +194,7 @@ impl Default for ModelProperties {
             fallbacks: ModelFallbacks::default(),
             context_window: None,
             balance: LoadMeasure::default(),
+            translation: ModelTranslationPolicy::default(),
         }
     }
 }
@@ -278,19 +282,22 @@ impl Model {
             .map_or_else(|| Arc::from([]), |(_, candidates)| candidates.clone())
     }
 
-    /// The candidates that serve callers of `protocol`, also those whose channel has only one of the protocols
-    /// `translated`: the request is translated into the first one that it has.
+    /// The candidates that serve callers of `protocol`, also those whose channel has only one of the protocols into which
+    /// the route or the model translates: the request is translated into the first one that it has.
     pub fn candidates_with_translation(
         &self,
         protocol: Protocol,
-        translated: &[Protocol],
+        route: &TranslationPolicy,
     ) -> Arc<[Candidate]> {
         let own = self.candidates(protocol);
+        let translated = route.protocols_for(&self.properties.translation);
         if translated.is_empty() {
             return own;
         }
         let mut all = own.to_vec();
-        for protocol in translated {
+        let is_possible =
+            |channel: &&Protocol| ProtocolPair::between(protocol, **channel).is_some();
+        for protocol in translated.iter().filter(is_possible) {
             for candidate in self.candidates(*protocol).iter() {
                 let channel = &candidate.channel.name;
                 if all.iter().all(|known| known.channel.name != *channel) {

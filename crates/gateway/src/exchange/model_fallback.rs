@@ -150,8 +150,11 @@ impl AttemptLoop<'_> {
         if self.is_too_long_for(&model) {
             return None;
         }
-        let translated = self.route.translated_protocols();
-        let candidates = model.candidates_with_translation(self.request.protocol?, translated);
+        let protocol = self.request.protocol?;
+        let candidates = match self.route.translation.as_deref() {
+            Some(route) => model.candidates_with_translation(protocol, &route.policy),
+            None => model.candidates(protocol),
+        };
         let destination = RequestDestination {
             model: Some(model.clone()),
             candidates,

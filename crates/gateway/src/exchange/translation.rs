@@ -18,6 +18,7 @@ use headgate_translate::{
 };
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -64,8 +65,12 @@ pub(super) fn translate(
         }
     };
     let settings = channel_settings(tasks, request, candidate)?;
+    let on_loss = match request.model() {
+        Some(model) => policy.on_loss_for(&model.properties.translation),
+        None => policy.on_loss,
+    };
     let translated = translate_request(pair, document, &settings);
-    if let Some(refused) = translated.ledger.refusal(policy.on_loss) {
+    if let Some(refused) = translated.ledger.refusal(on_loss) {
         return Err(refusal(refused));
     }
     let TranslatedRequest {
@@ -128,10 +133,21 @@ fn channel_settings(
     let model = candidate.model.as_ref().ok_or_else(no_translation)?;
     Ok(ChannelSettings {
         model: model.json.clone(),
-        max_output_tokens: MAX_OUTPUT_TOKENS,
+        max_output_tokens: max_output_tokens(request),
         features: candidate.channel.dialect.for_model(&model.name).clone(),
         sealer: TaskKeySealer::for_attempt(tasks, request, candidate),
     })
+}
+
+/// Tokens of the output of a request without a limit.
+fn max_output_tokens(request: &RequestView) -> u64 {
+    let Some(model) = request.model() else {
+        return MAX_OUTPUT_TOKENS;
+    };
+    let own = model.properties.translation.max_output_tokens;
+    let limit = own.map_or(MAX_OUTPUT_TOKENS, NonZeroU64::get);
+    let window = model.properties.context_window;
+    window.map_or(limit, |window| limit.min(window.get()))
 }
 
 /// Whether the translation for a candidate refuses the request.

@@ -3,9 +3,12 @@
 use super::RouteBuilder;
 use crate::routes::RouteConfig;
 use crate::snapshot::ProblemCollector;
+use crate::snapshot::router::MethodPathPattern;
 use crate::translation::OnLossConfig;
-use headgate_protocol::Protocol;
-use headgate_translate::{OnLoss, ProtocolPair, TranslationPolicy};
+use headgate_core::catalog::endpoint::ProviderOperationClass;
+use headgate_protocol::{Protocol, header_policy};
+use headgate_translate::{ProtocolPair, TranslationPolicy};
+use http::Method;
 
 impl RouteBuilder<'_> {
     /// The translation of a route with this protocol.
@@ -13,6 +16,7 @@ impl RouteBuilder<'_> {
         &self,
         config: &RouteConfig,
         protocol: Option<Protocol>,
+        patterns: &[MethodPathPattern],
         at: &str,
         problems: &mut ProblemCollector<'_>,
     ) -> TranslationPolicy {
@@ -39,6 +43,13 @@ impl RouteBuilder<'_> {
                 Some("add `task_keys`; `headgate key task` prints one"),
             );
         }
+        if !protocols.is_empty() && patterns.iter().any(is_compaction) {
+            problems.error(
+                &format!("{at}/translate"),
+                "compaction of a conversation cannot be translated".to_owned(),
+                Some("remove it: only channels of the protocol itself serve this path"),
+            );
+        }
         if config.on_loss == OnLossConfig::Drop && config.translate.is_empty() {
             problems.warning(
                 &format!("{at}/on_loss"),
@@ -48,10 +59,11 @@ impl RouteBuilder<'_> {
         }
         TranslationPolicy {
             protocols,
-            on_loss: match config.on_loss {
-                OnLossConfig::Refuse => OnLoss::Refuse,
-                OnLossConfig::Drop => OnLoss::Drop,
-            },
+            on_loss: config.on_loss.into(),
+            admits_models: protocol.is_some_and(|protocol| {
+                let mut patterns = patterns.iter();
+                patterns.all(|pattern| is_translatable(protocol, &pattern.path()))
+            }),
         }
     }
 
@@ -85,8 +97,17 @@ impl RouteBuilder<'_> {
             return;
         };
         let mut channels = self.catalog.channels();
+        let by_models = |spoken: &Protocol| {
+            let mut models = self.catalog.models();
+            models.any(|model| {
+                let translated = translation.protocols_for(&model.properties.translation);
+                translated.contains(spoken) && model.supports(*spoken)
+            })
+        };
         let serves = |spoken: &Protocol| {
-            *spoken == protocol.on_channels() || translation.protocols.contains(spoken)
+            *spoken == protocol.on_channels()
+                || translation.protocols.contains(spoken)
+                || by_models(spoken)
         };
         // A channel that could not be built is missing here, and so are its protocols.
         if problems.errors() > 0 || channels.any(|channel| channel.protocols.iter().any(serves)) {
@@ -117,6 +138,20 @@ impl RouteBuilder<'_> {
             all.filter(|one| ProtocolPair::between(protocol, **one).is_some() && is_spoken(one));
         possible.map(|one| one.name()).collect()
     }
+}
+
+/// Whether requests of a protocol to this path can be translated: they generate output, or count its tokens.
+fn is_translatable(protocol: Protocol, path: &str) -> bool {
+    let descriptor = protocol.descriptor();
+    let class = ProviderOperationClass::for_request(&Method::POST, path, true);
+    descriptor.translation.is_some()
+        && (path.ends_with(header_policy::path_for_provider(descriptor.path))
+            || class == ProviderOperationClass::TokenCount)
+}
+
+/// Whether a route is one of conversations that become shorter, whose items only their provider reads.
+fn is_compaction(pattern: &MethodPathPattern) -> bool {
+    pattern.path().ends_with("/compact")
 }
 
 /// # Errors
