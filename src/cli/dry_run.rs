@@ -10,7 +10,9 @@ use headgate_core::filter::body_reading::RequestBodyFormat;
 use headgate_core::filter::chain::RequestChain;
 use headgate_core::filter::descriptor::FilterProvision;
 use headgate_core::filter::view::RequestView;
-use headgate_gateway::preview::{SubrequestPreview, SubrequestRecorder, request_view};
+use headgate_gateway::preview::{
+    SubrequestPreview, SubrequestRecorder, count_locally, request_view,
+};
 use headgate_protocol::Protocol;
 use headgate_protocol::fault::Fault;
 use headgate_tracing::ExchangeTrace;
@@ -82,6 +84,13 @@ impl DryRunResult {
         let recorder = Arc::new(SubrequestRecorder::default());
         recorder.collect_from(&mut request, route);
         let verdict = verdict(&chain, &mut request, body).await;
+        let verdict = verdict.and_then(|action| match action {
+            FilterAction::Continue => Ok(match count_locally(route, &mut request)? {
+                None => FilterAction::Continue,
+                Some(reply) => FilterAction::LocalReply(Box::new(reply)),
+            }),
+            reply => Ok(reply),
+        });
         let verdict = verdict.map_err(|fault| request.with_callers_names(fault));
         Self {
             subrequests: recorder.take(),

@@ -30,6 +30,7 @@ mod settled_batches;
 pub(super) mod sizes;
 mod suspect_request;
 mod thinking_sealer;
+pub(super) mod token_count;
 mod tracing_record;
 pub(super) mod translation;
 mod translation_summary;
@@ -65,6 +66,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+use token_count::count_locally;
 
 /// Suggested in `retry-after`: when a client will close a connection is unknown.
 const CONNECTION_RETRY: Duration = Duration::from_secs(1);
@@ -138,6 +140,9 @@ impl Exchange<'_> {
         let flow = self.run_on_body(&route).await?;
         if let Some(settlement) = self.send_filter_reply(flow).await? {
             return Ok(settlement);
+        }
+        if let Some(reply) = count_locally(&route, &mut self.request)? {
+            return self.reply(reply).await;
         }
         self.open.request().update(|details| {
             details.model = self.request.model().map(|model| model.name.clone());

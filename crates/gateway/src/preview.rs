@@ -1,6 +1,7 @@
 //! The request that an attempt would send, for `headgate explain`: secrets are masked, and nothing is sent.
 
 use super::exchange::prepare::{attempt_body, build, filter_attempt};
+pub use super::exchange::token_count::count_locally;
 use super::exchange::translation::list_request_members;
 use super::subrequest::prepare_subrequest;
 use super::upstream::ChannelWithCredential;

@@ -26,6 +26,7 @@ mod strict_schema;
 pub mod superset;
 mod text_document;
 mod thinking;
+mod token_count;
 mod tool_calls;
 mod tool_names;
 mod tool_results;
@@ -42,3 +43,7 @@ pub use request::{TranslatedRequest, translate_request};
 pub use response::{UnreadableResponse, translate_response};
 pub use stream::StreamTranslator;
 pub use thinking::ThinkingSealer;
+pub use token_count::{
+    estimate_input_tokens, token_count_path, token_count_request, token_count_response,
+    translate_token_count,
+};

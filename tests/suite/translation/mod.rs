@@ -11,6 +11,7 @@ mod models;
 mod pairs;
 mod response_loss;
 mod thoughts;
+mod token_counts;
 
 use crate::harness::{Gateway, ScriptedProvider, config};
 use serde_json::{Value, json};

@@ -5,6 +5,7 @@ use super::attempts::{AttemptLoop, for_endpoint};
 use super::load_balancing::load_balancing;
 use super::model_queue::ModelQueue;
 use super::retry_policy::{NextAttempt, RetryDecision, RetrySafety};
+use super::token_count::keep_counting;
 use headgate_channel::balancing::LoadBalancing;
 use headgate_core::catalog::fallback::FallbackCause;
 use headgate_core::catalog::model::{Candidate, Model};
@@ -155,6 +156,7 @@ impl AttemptLoop<'_> {
             Some(route) => model.candidates_with_translation(protocol, &route.policy),
             None => model.candidates(protocol),
         };
+        let candidates = keep_counting(self.request, candidates);
         let destination = RequestDestination {
             model: Some(model.clone()),
             candidates,

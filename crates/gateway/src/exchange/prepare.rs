@@ -1,6 +1,8 @@
 //! Builds the upstream request of one attempt from the caller's original bytes.
 
-use super::translation::{ResponseTranslation, edited_bytes, replace_protocol_headers, translate};
+use super::translation::{
+    ResponseTranslation, edited_bytes, no_translation, replace_protocol_headers, translate,
+};
 use crate::head::check_upstream_path;
 use crate::upstream::ChannelWithCredential;
 use crate::upstream::provider_target::{below_base_url, check_model_in_path};
@@ -134,7 +136,7 @@ pub(crate) fn build(
                     if let Some(channel) = candidate.protocol {
                         replace_protocol_headers(&mut headers, channel);
                     }
-                    translated_path = Some(translated.path);
+                    translated_path = Some(translated.path.ok_or_else(no_translation)?);
                     translation = Some(translated.translation);
                     PreparedBody::Whole(BodySegments::from(translated.body))
                 }

@@ -16,7 +16,9 @@ use headgate_core::filter::view::RequestView;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::sse::SseEvent;
 use headgate_protocol::stream::StreamProgress;
-use headgate_translate::{Ledger, StreamTranslator, UnreadableResponse, translate_response};
+use headgate_translate::{
+    Ledger, StreamTranslator, UnreadableResponse, translate_response, translate_token_count,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use provider_error::{caller_status, error_body};
 use std::slice;
@@ -82,7 +84,16 @@ impl ResponseTranscoder {
         match self {
             Self::Identity => Ok(received),
             Self::Translated(translator) => {
-                let ResponseTranslation { pair, context, .. } = &translator.translation;
+                let ResponseTranslation {
+                    pair,
+                    context,
+                    is_token_count,
+                    ..
+                } = &translator.translation;
+                if *is_token_count {
+                    let count = translate_token_count(*pair, &received);
+                    return count.map(Bytes::from).map_err(unreadable);
+                }
                 let body = translate_response(*pair, &received, context, &mut translator.ledger);
                 body.map(Bytes::from).map_err(unreadable)
             }

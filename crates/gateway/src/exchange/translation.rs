@@ -3,6 +3,7 @@
 use super::thinking_sealer::TaskKeySealer;
 use bytes::Bytes;
 use headgate_config::snapshot::router::{Route, RouteTranslation};
+use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, ChannelModel};
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
@@ -14,7 +15,7 @@ use headgate_protocol::percent_encoding::push_encoded;
 use headgate_protocol::{ChannelProtocol, Protocol, header_policy};
 use headgate_translate::{
     ChannelSettings, Ledger, LedgerEntry, MemberList, ProtocolPair, ResponseContext,
-    TranslatedRequest, list_members, translate_request,
+    TranslatedRequest, list_members, token_count_path, token_count_request, translate_request,
 };
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
@@ -31,6 +32,8 @@ pub(crate) struct ResponseTranslation {
     pub pair: ProtocolPair,
     pub caller: Protocol,
     pub context: ResponseContext,
+    /// Whether the response is the number of tokens of a request.
+    pub is_token_count: bool,
     /// What the request lost.
     pub ledger: Ledger,
 }
@@ -38,8 +41,8 @@ pub(crate) struct ResponseTranslation {
 /// A request in the channel's protocol.
 pub(super) struct ChannelRequest {
     pub body: Bytes,
-    /// Below the channel's base URL.
-    pub path: Cow<'static, str>,
+    /// Below the channel's base URL; `None` if the provider has no endpoint for such requests.
+    pub path: Option<Cow<'static, str>>,
     pub translation: Box<ResponseTranslation>,
 }
 
@@ -94,16 +97,34 @@ pub(super) fn translate(
         custom_tools,
         renamed_tools,
     };
+    let is_token_count = is_token_count(request);
+    let (path, body) = match is_token_count {
+        false => {
+            let model = candidate.model.as_ref();
+            (Some(path_for_model(channel, is_stream, model)), body)
+        }
+        true => (
+            token_count_path(pair.channel).map(Cow::Borrowed),
+            token_count_request(pair.channel, body),
+        ),
+    };
     Ok(ChannelRequest {
         body: body.into(),
-        path: path_for_model(channel, is_stream, candidate.model.as_ref()),
+        path,
         translation: Box::new(ResponseTranslation {
             pair,
             caller,
             context,
+            is_token_count,
             ledger,
         }),
     })
+}
+
+/// Whether a request asks how many tokens it has.
+pub(super) fn is_token_count(request: &RequestView) -> bool {
+    let (method, path) = (&request.method, request.endpoint_path());
+    ProviderOperationClass::for_request(method, path, true) == ProviderOperationClass::TokenCount
 }
 
 /// What the caller's protocol loses on a candidate of another one, member by member.
@@ -216,7 +237,7 @@ fn path_for_model(
 }
 
 /// Routes are checked when they are built.
-fn no_translation() -> Fault {
+pub(super) fn no_translation() -> Fault {
     Fault::new(
         FaultKind::Internal,
         "internal error: the request cannot be translated",

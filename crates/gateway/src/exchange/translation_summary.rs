@@ -38,6 +38,15 @@ impl TranslationSummary {
         summary
     }
 
+    /// A request for the number of its tokens, which the gateway estimates.
+    pub(super) fn for_estimate(pair: ProtocolPair) -> Self {
+        Self {
+            pair,
+            text: format!("{}; token_count=estimate", pair_name(pair)),
+            losses: Vec::new(),
+        }
+    }
+
     /// Adds what a response lost.
     pub(super) fn add_response(&mut self, ledger: &Ledger) {
         let lost = ledger.log_text();

@@ -6,6 +6,7 @@ use crate::snapshot::ProblemCollector;
 use crate::snapshot::router::MethodPathPattern;
 use crate::translation::OnLossConfig;
 use headgate_core::catalog::endpoint::ProviderOperationClass;
+use headgate_protocol::conversation::ProviderFormat;
 use headgate_protocol::{Protocol, header_policy};
 use headgate_translate::{ProtocolPair, TranslationPolicy};
 use http::Method;
@@ -144,7 +145,10 @@ impl RouteBuilder<'_> {
 fn is_translatable(protocol: Protocol, path: &str) -> bool {
     let descriptor = protocol.descriptor();
     let class = ProviderOperationClass::for_request(&Method::POST, path, true);
-    descriptor.translation.is_some()
+    descriptor
+        .translation
+        .and_then(ProviderFormat::caller_format)
+        .is_some()
         && (path.ends_with(header_policy::path_for_provider(descriptor.path))
             || class == ProviderOperationClass::TokenCount)
 }
