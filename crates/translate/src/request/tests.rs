@@ -4,6 +4,7 @@ mod attacks;
 mod chat_to_messages;
 mod clients;
 mod dialects;
+mod joins;
 mod messages_to_chat;
 mod responses_to_chat;
 mod round_trips;

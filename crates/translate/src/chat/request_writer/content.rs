@@ -12,6 +12,8 @@ use crate::tool_results::ERROR_LINE;
 pub(super) const BLANK_LINE: EscapedText<'static> = EscapedText::literal(r"\n\n");
 /// Between texts of an answer, of which models write one in several blocks.
 pub(super) const NO_SPACE: EscapedText<'static> = EscapedText::literal("");
+const JOINED_IN_RESULT: &str =
+    "is joined to the text before it, since the result of a tool is one text in the chat protocol";
 
 /// Writes values of `content`.
 pub(super) struct ChatContentWriter<'w> {
@@ -22,10 +24,16 @@ pub(super) struct ChatContentWriter<'w> {
 
 impl ChatContentWriter<'_> {
     /// Writes texts as one string, which all engines take; as a list only if a prefix that is cached ends in it.
-    pub fn write_texts(&mut self, parts: &[&Part<'_>], separator: &EscapedText<'_>) {
+    /// `joined` is what the ledger says of each one after the first.
+    pub fn write_texts(
+        &mut self,
+        parts: &[&Part<'_>],
+        separator: &EscapedText<'_>,
+        joined: &'static str,
+    ) {
         if !self.carries_marks(parts) {
             self.note_lost_marks(parts);
-            self.write_string(None, parts, separator);
+            self.write_string(None, parts, separator, joined);
             return;
         }
         self.json.begin_array();
@@ -46,7 +54,9 @@ impl ChatContentWriter<'_> {
         if !carries || texts.is_empty() {
             self.note_lost_marks(texts);
             self.note_lost_mark(result.cache.as_ref());
-            self.write_string(is_error.then_some(&ERROR_LINE), texts, &BLANK_LINE);
+            let error = ERROR_LINE;
+            let first = is_error.then_some(&error);
+            self.write_string(first, texts, &BLANK_LINE, JOINED_IN_RESULT);
             return;
         }
         self.json.begin_array();
@@ -152,6 +162,7 @@ impl ChatContentWriter<'_> {
         first: Option<&EscapedText<'_>>,
         parts: &[&Part<'_>],
         separator: &EscapedText<'_>,
+        joined: &'static str,
     ) {
         let line = EscapedText::literal(r"\n");
         let mut pieces: Vec<&EscapedText<'_>> = Vec::with_capacity(2 * parts.len() + 1);
@@ -159,6 +170,7 @@ impl ChatContentWriter<'_> {
         for (position, part) in parts.iter().enumerate() {
             if position > 0 {
                 pieces.push(separator);
+                self.ledger.add_alike(part.at, joined);
             }
             let [title, text] = text_pieces(part).unwrap_or_default();
             if let Some(title) = title {

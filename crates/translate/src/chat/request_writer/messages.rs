@@ -88,7 +88,8 @@ impl MessageWriter<'_, '_> {
         }
         if !texts.is_empty() {
             self.begin_message("system");
-            self.content.write_texts(&texts, &BLANK_LINE);
+            let joined = "is joined to the instruction before it, since engines of the chat protocol take one text";
+            self.content.write_texts(&texts, &BLANK_LINE, joined);
             self.content.json.end_object();
         }
     }
@@ -201,7 +202,8 @@ impl MessageWriter<'_, '_> {
         } else if has_no_text && !(message.calls.is_empty() && message.refusals.is_empty()) {
             self.content.json.null();
         } else {
-            self.content.write_texts(&message.texts, &NO_SPACE);
+            let joined = "is joined to the text before it, since a message of the assistant is one text in the chat protocol";
+            self.content.write_texts(&message.texts, &NO_SPACE, joined);
         }
         if !in_content {
             self.write_thoughts(&message);
@@ -267,13 +269,17 @@ impl MessageWriter<'_, '_> {
                     }
                     message.texts.push(part);
                 }
-                PartKind::Refusal(text) => message.refusals.push(text),
+                PartKind::Refusal(text) => {
+                    self.note_joined(part, !message.refusals.is_empty());
+                    message.refusals.push(text);
+                }
                 PartKind::ToolCall { .. } => {
                     self.content.note_lost_mark(part.cache.as_ref());
                     message.calls.push(part);
                 }
                 PartKind::Thinking { text, .. } => match self.replay(part) {
                     ThinkingReplay::ReasoningContent | ThinkingReplay::Same if takes_thoughts => {
+                        self.note_joined(part, !message.thoughts.is_empty());
                         message.thoughts.push(text);
                     }
                     ThinkingReplay::ReasoningContent | ThinkingReplay::Same => {
@@ -317,6 +323,15 @@ impl MessageWriter<'_, '_> {
     fn begin_message(&mut self, role: &'static str) {
         let json = &mut *self.content.json;
         json.begin_object().key("role").literal(role).key("content");
+    }
+
+    /// Notes a thought or a refusal after another one of the same message.
+    fn note_joined(&mut self, part: &Part<'_>, follows_another: bool) {
+        if follows_another {
+            let reason =
+                "is joined to the one before it, since a message has one in the chat protocol";
+            self.content.ledger.add_alike(part.at, reason);
+        }
     }
 
     fn note(&mut self, part: &Part<'_>, outcome: FieldOutcome, reason: &'static str) {

@@ -49,15 +49,22 @@ struct ConversationWriter<'w, 'r> {
 impl ConversationWriter<'_, '_> {
     /// Results of tools come first in a turn of the user.
     fn write_user(&mut self, position: usize, turn: &Turn<'_>) {
+        let mut follows_others = false;
         for part in &turn.parts {
-            if let PartKind::ToolResult {
+            let PartKind::ToolResult {
                 id,
                 parts,
                 is_error,
             } = &part.kind
-            {
-                self.write_result(position, part, (id, parts, *is_error));
+            else {
+                follows_others = true;
+                continue;
+            };
+            if follows_others {
+                let reason = "is sent before the content before it, since results are first in a turn of the messages protocol";
+                self.ledger.add_alike(part.at, reason);
             }
+            self.write_result(position, part, (id, parts, *is_error));
         }
         for part in &turn.parts {
             let is_result = matches!(part.kind, PartKind::ToolResult { .. });

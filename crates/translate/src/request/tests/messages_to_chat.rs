@@ -96,6 +96,7 @@ fn a_request_of_a_coding_agent_is_a_chat_request() {
         [
             "Approximated messages[2].content[1].is_error becomes a line before the result".to_owned(),
             format!("Dropped system[1].cache_control {mark}"),
+            "Approximated system[1] is joined to the instruction before it, since engines of the chat protocol take one text".into(),
             format!("Dropped messages[0].content[1].cache_control {mark}"),
             "Dropped messages[1].content[0] has thoughts of another provider, which this one cannot check".into(),
             "Approximated thinking.budget_tokens becomes the nearest effort".into(),
