@@ -5,8 +5,8 @@
 #   tests/clients/run.sh --install                            only installs the SDKs
 #
 # The demo is `headgate demo --listen … --admin … --simulator …` with the repository's routes.yaml. If HEADGATE_PROGRAM
-# is the path of the program, the cases with TLS (those of HTTP/2, and of SDKs of vendors of videos) and those of models of these
-# vendors run too, against gateways of their own;
+# is the path of the program, the cases with TLS (those of HTTP/2, and of SDKs of vendors of videos), those of models of these
+# vendors, and those of agents with providers of other protocols run too, against gateways of their own;
 # CLIENTS_HTTP2_TRIES is the number of tries of each of their clients (8). Prints a line for each failed case, then the
 # counts of each language, then the total. The SDKs are installed in .clients/ and kept until their pinned versions
 # change. Missing on a bare Debian or Ubuntu:
@@ -20,6 +20,7 @@ SUITE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 INSTALLED=$(cd "$SUITE/../.." && pwd)/.clients
 PYTHON=$INSTALLED/python/bin/python
 PYTHON_MIN=3.11
+AGENTS=$INSTALLED/agents/bin/python
 OLDEST=$INSTALLED/python/oldest
 gateways=()
 folders=()
@@ -67,6 +68,7 @@ install() {
   exec 9>"$INSTALLED/lock"
   flock 9
   unless_stamped python "$(python3 --version)" "$SUITE/requirements.txt" "$SUITE/oldest_requirements.txt"
+  unless_stamped agents "$(python3 --version)" "$SUITE/agents_requirements.txt"
   unless_stamped js "$(node --version)" "$SUITE/package-lock.json" "$SUITE/package.json"
   flock -u 9
 }
@@ -90,6 +92,12 @@ install_python() {
     --requirement "$SUITE/oldest_requirements.txt"
 }
 
+# Agents need other versions of packages that the SDKs use.
+install_agents() {
+  python3 -m venv "$INSTALLED/agents"
+  "$AGENTS" -m pip install --quiet --disable-pip-version-check --no-deps --requirement "$SUITE/agents_requirements.txt"
+}
+
 install_js() {
   mkdir -p "$INSTALLED/js"
   cp "$SUITE/package.json" "$SUITE/package-lock.json" "$SUITE/.npmrc" "$INSTALLED/js/"
@@ -109,6 +117,9 @@ run_cases() {
   trap "rm -f '$counts'; stop_gateways" EXIT
   start_gateways "$3"
   count python "$PYTHON" -B "$SUITE/python/main.py" "$@"
+  if [[ -n ${CLIENTS_TRANSLATION_URL:-} ]]; then
+    count python "$AGENTS" -B "$SUITE/python/agents_main.py"
+  fi
   count javascript node --preserve-symlinks --preserve-symlinks-main "$INSTALLED/js/cases/main.mjs" "$@"
   echo "$passed passed, $failed failed"
   ((failed == 0))
@@ -121,10 +132,12 @@ start_gateways() {
   start_gateway https_gateway.py "$1"
   CLIENTS_HTTPS_AUTHORITY=${folders[0]}/authority.pem
   start_gateway vendors_gateway.py "$1"
+  start_gateway translation_gateway.py
   CLIENTS_HTTPS_URL=$(await_url "${folders[0]}")
   CLIENTS_VENDORS_URL=$(await_url "${folders[1]}")
+  CLIENTS_TRANSLATION_URL=$(await_url "${folders[2]}")
   CLIENTS_OLDEST_PYTHONPATH=$OLDEST
-  export CLIENTS_HTTPS_URL CLIENTS_HTTPS_AUTHORITY CLIENTS_VENDORS_URL CLIENTS_OLDEST_PYTHONPATH
+  export CLIENTS_TRANSLATION_URL CLIENTS_HTTPS_URL CLIENTS_HTTPS_AUTHORITY CLIENTS_VENDORS_URL CLIENTS_OLDEST_PYTHONPATH
   # Node reads it only as it starts.
   export NODE_EXTRA_CA_CERTS=$CLIENTS_HTTPS_AUTHORITY
 }
@@ -162,7 +175,7 @@ forget_environment() {
   local name
   for name in $(compgen -e); do
     case $name in
-      RUNWAYML_* | REPLICATE_* | FAL_* | LUMAAI_* | GOOGLE_* | GEMINI_* | OPENAI_* | ANTHROPIC_* | AI_* | DASHSCOPE_* | ARK_* | VOLC_* | E2E_* | NODE_OPTIONS | NODE_USE_ENV_PROXY | PYTHONPATH) unset "$name" ;;
+      RUNWAYML_* | REPLICATE_* | FAL_* | LUMAAI_* | GOOGLE_* | GEMINI_* | OPENAI_* | ANTHROPIC_* | AI_* | DASHSCOPE_* | ARK_* | VOLC_* | E2E_* | LANGSMITH_* | LANGCHAIN_* | NODE_OPTIONS | NODE_USE_ENV_PROXY | PYTHONPATH) unset "$name" ;;
       *_proxy | *_PROXY) unset "$name" ;;
     esac
   done

@@ -10,6 +10,7 @@ pub(super) mod evaluate;
 mod examine_body;
 mod first_events;
 mod keep_alive;
+pub(super) mod kept_thoughts;
 mod load_balancing;
 mod model_fallback;
 mod model_queue;

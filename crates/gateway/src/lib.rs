@@ -24,6 +24,7 @@ mod unrouted_request;
 mod upstream;
 mod websocket_refusal;
 
+use exchange::kept_thoughts::ThoughtStore;
 use headgate_channel::address_cache::{AddressCache, DnsRefreshPolicy};
 use headgate_channel::live::ChannelStates;
 use headgate_channel::resolve::DnsResolver;
@@ -66,6 +67,7 @@ pub struct Gateway {
     channels: Arc<ChannelStates>,
     budget: Arc<RetryBudget>,
     whole_bodies: Arc<WholeResponseBudget>,
+    thoughts: Arc<ThoughtStore>,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
     drain_state: Arc<DrainState>,
@@ -95,6 +97,7 @@ impl Gateway {
         reloader
             .services()
             .connect(Arc::new(services), metrics.services.clone());
+        let thoughts = Arc::new(ThoughtStore::new(reloader.state().clone()));
         Self {
             reloader,
             upstream,
@@ -102,6 +105,7 @@ impl Gateway {
             channels,
             budget: Arc::default(),
             whole_bodies: Arc::default(),
+            thoughts,
             metrics,
             access_log,
             drain_state,
@@ -132,6 +136,7 @@ impl Gateway {
             channels: self.channels.clone(),
             budget: Arc::default(),
             whole_bodies: self.whole_bodies.clone(),
+            thoughts: self.thoughts.clone(),
             metrics: self.metrics.clone(),
             access_log: self.access_log.clone(),
             drain_state: self.drain_state.clone(),

@@ -65,7 +65,7 @@ pub async fn preview(
         }
         false => None,
     };
-    let prepared = build(route, request, attempt, credential);
+    let prepared = build(route, request, attempt, credential, None).await;
     let request = match prepared {
         Ok(prepared) => Ok(UpstreamRequestPreview::from_prepared(
             &prepared.request,

@@ -42,7 +42,7 @@ pub use policy::{ModelTranslationPolicy, ProtocolPair, TranslationPolicy};
 pub use request::{TranslatedRequest, translate_request};
 pub use response::{UnreadableResponse, translate_response};
 pub use stream::StreamTranslator;
-pub use thinking::ThinkingSealer;
+pub use thinking::{ThinkingSealer, remove_seals, thinking_handles};
 pub use token_count::{
     estimate_input_tokens, token_count_path, token_count_request, token_count_response,
     translate_token_count,

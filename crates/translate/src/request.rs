@@ -6,7 +6,7 @@ pub(crate) mod tests;
 use crate::context::{ChannelSettings, RenamedTool};
 use crate::ledger::Ledger;
 use crate::superset::Request;
-use crate::thinking::restore_thoughts;
+use crate::thinking::{restore_kept, restore_thoughts};
 use crate::tool_names::renamed_tools;
 use crate::{ProtocolPair, chat, fields, gemini, messages, responses};
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
@@ -39,6 +39,7 @@ pub fn translate_request(
     let mut ledger = Ledger::default();
     fields::audit_request(pair, body.root(), &mut ledger);
     let mut request = read(pair.caller, body, &mut ledger);
+    restore_kept(&mut request, channel.sealer.as_deref(), &mut ledger);
     restore_thoughts(&mut request, channel.sealer.as_deref(), &mut ledger);
     let body = write(pair.channel, &request, channel, &mut ledger);
     TranslatedRequest {

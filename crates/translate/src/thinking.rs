@@ -1,5 +1,8 @@
 //! Thoughts of models in the hands of callers of another protocol.
 
+mod handle;
+mod kept;
+mod removal;
 mod replay;
 mod restore;
 mod seal;
@@ -7,6 +10,9 @@ mod sealing;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use kept::restore_kept;
+pub use kept::thinking_handles;
+pub use removal::remove_seals;
 pub(crate) use replay::{ThinkingReplay, replay};
 pub(crate) use restore::restore_thoughts;
 pub use seal::ThinkingSealer;

@@ -30,6 +30,7 @@ export const CITY_SCHEMA = {
 export const CITY_ARGUMENTS = { city: 'sample city' };
 export const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+export const PDF = Buffer.from('%PDF-1.4\n%%EOF\n').toString('base64');
 
 const PATIENCE = { maxRetries: 0, timeout: 20_000 };
 

@@ -15,6 +15,7 @@ import './client_habits.mjs';
 import './behind_the_gateway.mjs';
 import './ai_text.mjs';
 import './ai_refusals.mjs';
+import './recall_probe.mjs';
 import './stream_ends.mjs';
 import './http2_refusals.mjs';
 import './generated_client.mjs';

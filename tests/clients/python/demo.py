@@ -1,6 +1,5 @@
 """The running demo: its address, clients for it, the simulated provider's records, and the metrics."""
 
-import base64
 import json
 import re
 import sys
@@ -13,9 +12,10 @@ import dashscope
 import openai
 import volcenginesdkarkruntime as ark
 
+from samples import KEY, PDF, PNG  # noqa: F401
+
 BASE_URL, ADMIN_URL, SIMULATOR_URL = (argument.rstrip("/") for argument in sys.argv[1:4])
 
-KEY = "sk-demo"
 # The second model has one channel in each protocol, so that results do not depend on load balancing.
 LARGE, SMALL = "demo-chat", "demo-small"
 IMAGE, VIDEO_A, VIDEO_B = "demo-image", "demo-video-a", "demo-video-b"
@@ -33,10 +33,6 @@ CITY_SCHEMA = {
 }
 # The arguments with which the simulated model calls its tools, by this schema.
 CITY_ARGUMENTS = {"city": "sample city"}
-PNG = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
-PDF = base64.b64encode(b"%PDF-1.4\n%%EOF\n").decode()
 
 _PATIENCE = {"max_retries": 0, "timeout": 20.0}
 _OPENAI = {"base_url": f"{BASE_URL}/v1", **_PATIENCE}

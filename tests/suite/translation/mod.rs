@@ -5,6 +5,7 @@ mod errors;
 mod explained;
 mod failover;
 mod gemini;
+mod handles;
 mod loss;
 mod messages_to_chat;
 mod models;

@@ -80,3 +80,41 @@ async fn thoughts_of_the_last_turn_are_given_back_unchanged() {
     let (_, body) = last_request(&provider);
     assert_eq!(body["messages"][1]["reasoning_content"], Value::Null);
 }
+
+#[tokio::test]
+async fn a_channel_of_the_callers_protocol_gets_no_seals_of_turns_that_others_served() {
+    let provider = ScriptedProvider::answering(json_response(200, &thinking_call())).await;
+    let mut config = config(&provider.url(), "a");
+    config["channels"]["other"]["models"] = json!({"demo-large": "m"});
+    let mut own = config["channels"]["other"].clone();
+    let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+        "content": [{"type": "text", "text": "A flower."}], "stop_reason": "end_turn",
+        "stop_sequence": null, "usage": {"input_tokens": 3, "output_tokens": 9}});
+    let second = ScriptedProvider::answering(json_response(200, &message)).await;
+    own["base_url"] = json!(second.url());
+    own["protocols"] = json!(["messages"]);
+    own["models"] = json!({"demo-small": "m"});
+    config["channels"]["own"] = own;
+    let gateway = Gateway::start(&config).await;
+    let question = json!({"role": "user", "content": "Look."});
+    let first = gateway.ask(&turn(&json!([question]))).await;
+    let content = first.json()["content"].clone();
+    assert_eq!(content[0]["type"], "thinking");
+    let result = json!({"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "call_1", "content": "a flower"}]});
+    let messages = json!([question, {"role": "assistant", "content": content}, result]);
+    let body = json!({"model": "demo-small", "max_tokens": 64, "messages": messages});
+    let answer = gateway
+        .ask(&Request::to(Protocol::Messages, body.to_string()))
+        .await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let (head, body) = last_request(&second);
+    assert!(
+        head.lines().next().unwrap().contains("/messages "),
+        "{head}"
+    );
+    assert_eq!(body["messages"][1]["content"], json!([content[1]]));
+    let expected = "messages->messages; dropped=messages[].content[]";
+    assert_eq!(answer.headers.get("x-headgate-translation"), Some(expected));
+    assert_eq!(gateway.log_of(&answer).await["translation"], expected);
+}

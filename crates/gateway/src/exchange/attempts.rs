@@ -9,7 +9,7 @@ use super::no_channel::no_channel;
 use super::prepare::prepare;
 use super::record::ExchangeRecord;
 use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryPolicy};
-use super::translation::{ResponseTranslation, is_refused};
+use super::translation::{ResponseTranslation, describe_removal, is_refused};
 use super::translation_summary::note_refusal;
 use super::{Exchange, capture};
 use crate::Gateway;
@@ -322,6 +322,7 @@ impl AttemptLoop<'_> {
             &lease.candidate,
             target.credential,
             self.record.trace.as_deref(),
+            Some(&self.gateway.thoughts),
         );
         let prepared = prepared.await;
         let prepared = match prepared {
@@ -332,6 +333,7 @@ impl AttemptLoop<'_> {
             }
         };
         self.translation = prepared.translation;
+        describe_removal(self.request, prepared.removed_seals);
         let mut prepared = prepared.request;
         let after_stale = self.policy.decision(AttemptFailureClass::StaleConnection);
         prepared.may_repeat = after_stale.next == NextAttempt::FreshConnection;

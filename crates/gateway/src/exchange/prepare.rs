@@ -1,7 +1,9 @@
 //! Builds the upstream request of one attempt from the caller's original bytes.
 
+use super::kept_thoughts::{FoundThoughts, ThoughtStore};
 use super::translation::{
-    ResponseTranslation, edited_bytes, no_translation, replace_protocol_headers, translate,
+    ResponseTranslation, edited_bytes, find_thoughts, no_translation, remove_seals_of_others,
+    replace_protocol_headers, translate,
 };
 use crate::head::check_upstream_path;
 use crate::upstream::ChannelWithCredential;
@@ -22,15 +24,18 @@ use headgate_protocol::{ChannelProtocol, header_policy};
 use headgate_tracing::ExchangeTrace;
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The upstream request of an attempt.
 pub(crate) struct PreparedAttempt {
     pub request: PreparedRequest,
     /// How the response becomes the caller's; `None` if both sides speak one protocol.
     pub translation: Option<Box<ResponseTranslation>>,
+    /// What was removed of a request that is not translated, for the caller and the log.
+    pub removed_seals: Option<String>,
 }
 
-/// Builds the request for `candidate`, as a part of `trace`.
+/// Builds the request for `candidate`, as a part of `trace`. Handles of thoughts are looked up in `thoughts`.
 ///
 /// # Errors
 /// A filter rejected the request, or it cannot be translated.
@@ -40,9 +45,10 @@ pub(crate) async fn prepare(
     candidate: &Candidate,
     credential: Option<&Credential>,
     trace: Option<&ExchangeTrace>,
+    thoughts: Option<&Arc<ThoughtStore>>,
 ) -> Result<PreparedAttempt, Fault> {
     let attempt = filter_attempt(route, request, candidate, trace).await?;
-    build(route, request, attempt, credential)
+    build(route, request, attempt, credential, thoughts).await
 }
 
 /// The attempt on `candidate` as the filters of the route leave it.
@@ -87,15 +93,16 @@ pub(crate) async fn filter_attempt(
     Ok(attempt)
 }
 
-/// Builds the request of an attempt that the filters have seen.
+/// Builds the request of an attempt that the filters have seen. Handles of thoughts are looked up in `thoughts`.
 ///
 /// # Errors
 /// It cannot be translated.
-pub(crate) fn build(
+pub(crate) async fn build(
     route: &Route,
     request: &RequestView,
     attempt: AttemptView,
     credential: Option<&Credential>,
+    thoughts: Option<&Arc<ThoughtStore>>,
 ) -> Result<PreparedAttempt, Fault> {
     let AttemptView {
         candidate,
@@ -116,6 +123,7 @@ pub(crate) fn build(
         .unwrap_or_else(|| request.method.clone());
     let mut translation = None;
     let mut translated_path = None;
+    let mut removed_seals = None;
     let body = match request_override.body {
         Some(body) => {
             let mut body = with_members(body, &body_members)?;
@@ -129,10 +137,20 @@ pub(crate) fn build(
                 insert_members(&mut edits, document, &body_members);
             }
             match candidate.is_translated {
-                false => caller_body(&request.body, &edits, &method),
+                false => {
+                    removed_seals = remove_seals_of_others(route, request, &mut edits);
+                    caller_body(&request.body, &edits, &method)
+                }
                 true => {
-                    let translation_of_route = route.translation.as_deref();
-                    let translated = translate(request, candidate, translation_of_route, &edits)?;
+                    let found = match thoughts {
+                        // Boxed, so that other requests do not take its memory.
+                        Some(store) => Box::pin(find_thoughts(request, candidate, store)).await,
+                        None => FoundThoughts::default(),
+                    };
+                    let (translation_of_route, thoughts) =
+                        (route.translation.as_deref(), (thoughts, found));
+                    let translated =
+                        translate(request, candidate, translation_of_route, &edits, thoughts)?;
                     if let Some(channel) = candidate.protocol {
                         replace_protocol_headers(&mut headers, channel);
                     }
@@ -158,6 +176,7 @@ pub(crate) fn build(
             ..prepared
         },
         translation,
+        removed_seals,
     })
 }
 

@@ -9,7 +9,7 @@ mod provider_error;
 #[cfg(test)]
 mod tests;
 
-use super::translation::ResponseTranslation;
+use super::translation::{ResponseTranslation, TRANSLATION};
 use super::translation_summary::TranslationSummary;
 use bytes::Bytes;
 use headgate_core::filter::view::RequestView;
@@ -19,12 +19,9 @@ use headgate_protocol::stream::StreamProgress;
 use headgate_translate::{
     Ledger, StreamTranslator, UnreadableResponse, translate_response, translate_token_count,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use provider_error::{caller_status, error_body};
 use std::slice;
-
-/// What was translated, and what the request lost by that.
-const TRANSLATION: HeaderName = HeaderName::from_static("x-headgate-translation");
 
 /// Converts the response of one exchange.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! Seals a provider's thoughts with the keys of task ids, for callers of another protocol.
 
+use super::kept_thoughts::{FoundThoughts, ThoughtStore};
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::view::RequestView;
 use headgate_core::task::TaskSettings;
@@ -14,6 +15,11 @@ const PURPOSE: &[u8] = b"headgate thinking";
 pub(super) struct TaskKeySealer {
     tasks: Arc<TaskSettings>,
     purpose: Vec<u8>,
+    caller: Arc<str>,
+    /// Keeps thoughts for callers that do not give them back; `None` where no response comes.
+    store: Option<Arc<ThoughtStore>>,
+    /// What the store has of the handles in the request.
+    found: FoundThoughts,
 }
 
 impl TaskKeySealer {
@@ -22,19 +28,31 @@ impl TaskKeySealer {
         tasks: &Arc<TaskSettings>,
         request: &RequestView,
         candidate: &Candidate,
+        (store, found): (Option<&Arc<ThoughtStore>>, FoundThoughts),
     ) -> Option<Arc<dyn ThinkingSealer>> {
         tasks.keys.as_ref()?;
-        let caller = request.caller.as_ref().map_or("", |caller| &*caller.name);
+        let caller = caller_name(request);
         let model = candidate.model.as_ref().map_or("", |model| &*model.name);
         let mut purpose = PURPOSE.to_vec();
-        for name in [caller, &candidate.channel.name, model] {
+        for name in [&*caller, &candidate.channel.name, model] {
             // With its length, so that no two lists of names make the same purpose.
             purpose.extend_from_slice(&(name.len() as u64).to_be_bytes());
             purpose.extend_from_slice(name.as_bytes());
         }
-        let tasks = tasks.clone();
-        Some(Arc::new(Self { tasks, purpose }))
+        Some(Arc::new(Self {
+            tasks: tasks.clone(),
+            purpose,
+            caller,
+            store: store.cloned(),
+            found,
+        }))
     }
+}
+
+/// The name of a request's caller; empty if it has none.
+pub(super) fn caller_name(request: &RequestView) -> Arc<str> {
+    let caller = request.caller.as_ref();
+    caller.map_or_else(|| "".into(), |caller| caller.name.clone())
 }
 
 impl ThinkingSealer for TaskKeySealer {
@@ -46,5 +64,13 @@ impl ThinkingSealer for TaskKeySealer {
     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let keys = self.tasks.keys.as_ref()?;
         keys.open_bytes(&self.purpose, sealed)
+    }
+
+    fn keep(&self, seals: String) -> Option<Box<str>> {
+        Some(self.store.as_ref()?.keep(&self.caller, seals))
+    }
+
+    fn find_kept(&self, handle: &str) -> Option<&str> {
+        self.found.get(handle)
     }
 }

@@ -1,6 +1,8 @@
 //! Translates the request of an attempt into the protocol of its channel.
 
-use super::thinking_sealer::TaskKeySealer;
+use super::kept_thoughts::{FoundThoughts, ThoughtStore};
+use super::thinking_sealer::{TaskKeySealer, caller_name};
+use super::translation_summary::TranslationSummary;
 use bytes::Bytes;
 use headgate_config::snapshot::router::{Route, RouteTranslation};
 use headgate_core::catalog::endpoint::ProviderOperationClass;
@@ -15,9 +17,10 @@ use headgate_protocol::percent_encoding::push_encoded;
 use headgate_protocol::{ChannelProtocol, Protocol, header_policy};
 use headgate_translate::{
     ChannelSettings, Ledger, LedgerEntry, MemberList, ProtocolPair, ResponseContext,
-    TranslatedRequest, list_members, token_count_path, token_count_request, translate_request,
+    TranslatedRequest, list_members, remove_seals, thinking_handles, token_count_path,
+    token_count_request, translate_request,
 };
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -25,6 +28,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Output tokens of a request without a limit, for providers that demand one.
 const MAX_OUTPUT_TOKENS: u64 = 8192;
+
+/// What was translated, and what the request lost by that.
+pub(super) const TRANSLATION: HeaderName = HeaderName::from_static("x-headgate-translation");
 
 /// How the response to a translated request becomes one of the caller's protocol.
 #[derive(Debug)]
@@ -37,6 +43,9 @@ pub(crate) struct ResponseTranslation {
     /// What the request lost.
     pub ledger: Ledger,
 }
+
+/// Where thoughts are kept of which callers give back a handle, and what is there of the handles of a request.
+pub(super) type ThoughtLookup<'s> = (Option<&'s Arc<ThoughtStore>>, FoundThoughts);
 
 /// A request in the channel's protocol.
 pub(super) struct ChannelRequest {
@@ -55,6 +64,7 @@ pub(super) fn translate(
     candidate: &Candidate,
     translation: Option<&RouteTranslation>,
     edits: &JsonEdits,
+    thoughts: ThoughtLookup<'_>,
 ) -> Result<ChannelRequest, Fault> {
     let RouteTranslation { policy, tasks } = translation.ok_or_else(no_translation)?;
     let (caller, channel, pair) = protocols(request, candidate)?;
@@ -67,7 +77,7 @@ pub(super) fn translate(
             &parsed
         }
     };
-    let settings = channel_settings(tasks, request, candidate)?;
+    let settings = channel_settings(tasks, request, candidate, thoughts)?;
     let on_loss = match request.model() {
         Some(model) => policy.on_loss_for(&model.properties.translation),
         None => policy.on_loss,
@@ -86,7 +96,13 @@ pub(super) fn translate(
         is_stream,
     } = translated;
     let context = ResponseContext {
-        sealer: settings.sealer,
+        // Another one: what was found is not held during the response.
+        sealer: TaskKeySealer::for_attempt(
+            tasks,
+            request,
+            candidate,
+            (store, FoundThoughts::default()),
+        ),
         id: id_suffix(&request.id),
         created: unix_seconds(),
         model: request
@@ -140,7 +156,8 @@ pub(crate) fn list_request_members(
     let RouteTranslation { tasks, .. } = translation.ok_or_else(no_translation)?;
     let document = JsonDocument::parse(body, &JsonLimits::default())?;
     let (_, _, pair) = protocols(request, candidate)?;
-    let settings = channel_settings(tasks, request, candidate)?;
+    let thoughts = (None, FoundThoughts::default());
+    let settings = channel_settings(tasks, request, candidate, thoughts)?;
     let ledger = translate_request(pair, &document, &settings).ledger;
     Ok((pair, list_members(pair, &document, &ledger)))
 }
@@ -150,13 +167,14 @@ fn channel_settings(
     tasks: &Arc<TaskSettings>,
     request: &RequestView,
     candidate: &Candidate,
+    thoughts: ThoughtLookup<'_>,
 ) -> Result<ChannelSettings, Fault> {
     let model = candidate.model.as_ref().ok_or_else(no_translation)?;
     Ok(ChannelSettings {
         model: model.json.clone(),
         max_output_tokens: max_output_tokens(request),
         features: candidate.channel.dialect.for_model(&model.name).clone(),
-        sealer: TaskKeySealer::for_attempt(tasks, request, candidate),
+        sealer: TaskKeySealer::for_attempt(tasks, request, candidate, thoughts),
     })
 }
 
@@ -174,7 +192,50 @@ fn max_output_tokens(request: &RequestView) -> u64 {
 /// Whether the translation for a candidate refuses the request.
 pub(super) fn is_refused(route: &Route, request: &RequestView, candidate: &Candidate) -> bool {
     let translation = route.translation.as_deref();
-    candidate.is_translated && translate(request, candidate, translation, &request.edits).is_err()
+    let thoughts = (None, FoundThoughts::default());
+    candidate.is_translated
+        && translate(request, candidate, translation, &request.edits, thoughts).is_err()
+}
+
+/// Removes what this gateway sealed from a request in the caller's own protocol.
+pub(super) fn remove_seals_of_others(
+    route: &Route,
+    request: &RequestView,
+    edits: &mut JsonEdits,
+) -> Option<String> {
+    route.translation.as_ref()?;
+    let format = request
+        .protocol?
+        .descriptor()
+        .translation?
+        .caller_format()?;
+    remove_seals(format, request.body.document()?, edits)
+}
+
+/// Names what an attempt removed in a header for the caller and in the log.
+pub(super) fn describe_removal(request: &mut RequestView, removed: Option<String>) {
+    let headers = &mut request.response_headers;
+    headers.retain(|(name, _)| *name != TRANSLATION);
+    if let Some(removed) = removed {
+        headers.extend(HeaderValue::try_from(&*removed).map(|value| (TRANSLATION, value)));
+        request.state.set(TranslationSummary::for_removal(removed));
+    }
+}
+
+/// What `store` has of the thoughts that a request has handles of.
+pub(super) async fn find_thoughts(
+    request: &RequestView,
+    candidate: &Candidate,
+    store: &ThoughtStore,
+) -> FoundThoughts {
+    let document = request.body.document();
+    let (Some(document), Ok((_, _, pair))) = (document, protocols(request, candidate)) else {
+        return FoundThoughts::default();
+    };
+    match thinking_handles(pair, document) {
+        handles if handles.is_empty() => FoundThoughts::default(),
+        handles => store.find(&caller_name(request), handles).await,
+    }
 }
 
 /// Replaces the headers of the caller's protocol by those that the channel's demands.

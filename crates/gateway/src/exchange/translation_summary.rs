@@ -19,7 +19,8 @@ pub(super) enum TranslationSide {
 
 /// The translation of one exchange.
 pub(super) struct TranslationSummary {
-    pair: ProtocolPair,
+    /// `None` if both sides speak one protocol, and only foreign seals were removed.
+    pair: Option<ProtocolPair>,
     /// Such as `messages->chat; dropped=metadata; response: dropped=system_fingerprint`.
     pub text: String,
     /// How many members each side lost, by what became of them.
@@ -30,7 +31,7 @@ impl TranslationSummary {
     /// A request that was sent; `header` is what its caller reads of it.
     pub(super) fn for_request(pair: ProtocolPair, header: String, ledger: &Ledger) -> Self {
         let mut summary = Self {
-            pair,
+            pair: Some(pair),
             text: header,
             losses: Vec::new(),
         };
@@ -41,8 +42,17 @@ impl TranslationSummary {
     /// A request for the number of its tokens, which the gateway estimates.
     pub(super) fn for_estimate(pair: ProtocolPair) -> Self {
         Self {
-            pair,
+            pair: Some(pair),
             text: format!("{}; token_count=estimate", pair_name(pair)),
+            losses: Vec::new(),
+        }
+    }
+
+    /// A request in the channel's own protocol, of which seals were removed.
+    pub(super) fn for_removal(text: String) -> Self {
+        Self {
+            pair: None,
+            text,
             losses: Vec::new(),
         }
     }
@@ -60,9 +70,10 @@ impl TranslationSummary {
 
     /// Counts the exchange.
     pub(super) fn count(&self, metrics: &TranslationMetrics) {
+        let Some(pair) = self.pair else { return };
         let losses = self.losses.iter();
         let losses = losses.map(|(side, outcome, count)| (side.name(), outcome.name(), *count));
-        metrics.count(&pair_name(self.pair), losses);
+        metrics.count(&pair_name(pair), losses);
     }
 
     fn add(&mut self, side: TranslationSide, ledger: &Ledger) {
@@ -103,7 +114,7 @@ pub(super) fn note_refusal(candidate: &Candidate, fault: &Fault, request: &mut R
     };
     if let Some(pair) = ProtocolPair::with_channel(caller, channel) {
         request.state.set(TranslationSummary {
-            pair,
+            pair: Some(pair),
             text: format!("{}; refused", pair_name(pair)),
             losses: vec![(TranslationSide::Request, FieldOutcome::Refused, 1)],
         });

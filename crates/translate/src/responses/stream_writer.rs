@@ -5,6 +5,7 @@ mod items;
 mod open_item;
 #[cfg(test)]
 mod tests;
+mod waiting_parts;
 
 use super::response_object::{ResponseObjectStatus, ResponseObjectText};
 use crate::context::ResponseContext;
@@ -13,6 +14,7 @@ use crate::superset::{FinishReason, StreamPiece, Usage};
 use event_writer::EventWriter;
 use headgate_protocol::sse::SseEvent;
 use items::{CallerItems, OutputEnd};
+use waiting_parts::WaitingParts;
 
 /// What the items of a response may take in memory, since its last event repeats all of them.
 const STORED_BYTES_MAX: usize = 64 << 20;
@@ -24,6 +26,7 @@ pub(crate) struct ResponsesStreamWriter {
     phase: StreamPhase,
     sequence: u64,
     items: CallerItems,
+    waiting: WaitingParts,
     usage: Option<Usage>,
     finish: Option<FinishReason>,
 }
@@ -43,6 +46,7 @@ impl ResponsesStreamWriter {
             phase: StreamPhase::Created,
             sequence: 0,
             items: CallerItems::default(),
+            waiting: WaitingParts::default(),
             usage: None,
             finish: None,
         }
@@ -55,12 +59,35 @@ impl ResponsesStreamWriter {
         }
         let mut writer = EventWriter::new(events, self.sequence);
         self.start(&mut writer);
-        self.write_piece(piece, &mut writer);
-        if self.items.stored_bytes() > STORED_BYTES_MAX && self.phase != StreamPhase::Complete {
+        self.write_in_order(piece, &mut writer);
+        let stored_bytes = self.items.stored_bytes() + self.waiting.bytes();
+        if stored_bytes > STORED_BYTES_MAX && self.phase != StreamPhase::Complete {
             let message = EscapedText::literal("the response is too large for its last event");
             self.fail(&message, None, &mut writer);
         }
         self.sequence = writer.sequence();
+    }
+
+    /// Writes a piece, or lets it wait for the end of the call that is open.
+    fn write_in_order(&mut self, piece: &StreamPiece<'_>, writer: &mut EventWriter<'_>) {
+        if !self.waiting.admit(piece) {
+            return;
+        }
+        if let StreamPiece::End | StreamPiece::Error { .. } = piece {
+            while let Some(pieces) = self.waiting.next_at_end() {
+                self.write_pieces(&pieces, writer);
+            }
+        }
+        self.write_piece(piece, writer);
+        while let Some(pieces) = self.waiting.next() {
+            self.write_pieces(&pieces, writer);
+        }
+    }
+
+    fn write_pieces(&mut self, pieces: &[StreamPiece<'_>], writer: &mut EventWriter<'_>) {
+        for piece in pieces {
+            self.write_piece(piece, writer);
+        }
     }
 
     fn write_piece(&mut self, piece: &StreamPiece<'_>, writer: &mut EventWriter<'_>) {

@@ -15,10 +15,21 @@ pub trait ThinkingSealer: fmt::Debug + Send + Sync {
 
     /// What was sealed; `None` for anything else, or what was sealed for another caller, channel or model.
     fn open(&self, sealed: &[u8]) -> Option<Vec<u8>>;
+
+    /// Keeps seals for the caller, which are found again by the handle: 16 letters of `a-zA-Z0-9_-`. `None` if nothing
+    /// is kept here. A handle of seals that are too large finds nothing.
+    fn keep(&self, _seals: String) -> Option<Box<str>> {
+        None
+    }
+
+    /// The seals that a handle was made for; `None` if they are kept no more, or for another caller.
+    fn find_kept(&self, _handle: &str) -> Option<&str> {
+        None
+    }
 }
 
 /// How every seal begins.
-const PREFIX: &str = "hgt1.";
+pub(super) const PREFIX: &str = "hgt1.";
 /// Largest content of a seal, in bytes: 1 MiB.
 pub(super) const CONTENT_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a SHA-256.

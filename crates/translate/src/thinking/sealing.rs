@@ -1,11 +1,15 @@
 //! Seals the thoughts of a response for its caller.
 
+use super::handle::with_handle;
 use super::seal::{CONTENT_BYTES_MAX, SealedThoughts, ThinkingSealer, ThoughtText};
 use crate::escaped_text::EscapedText;
 use crate::superset::{OutputPart, Response, StreamPiece};
 use headgate_protocol::conversation::ConversationFormat;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
+
+/// Largest size of the seals that one handle stands for, in bytes.
+const KEPT_BYTES_MAX: usize = 128 << 10;
 
 /// Puts seals into the pieces of a stream, in place of the proofs of the provider.
 #[derive(Debug)]
@@ -23,6 +27,18 @@ struct ThoughtSeals {
     /// Whether seals have the text of thoughts: its callers may give back another one.
     has_text: bool,
     made: u16,
+    /// For callers that give back calls, and often no thoughts.
+    handles: Option<CallHandles>,
+}
+
+/// Puts handles of thoughts into the ids of the calls behind them.
+#[derive(Debug, Default)]
+struct CallHandles {
+    /// Seals that no handle stands for yet, one a line.
+    waiting: String,
+    has_waiting: bool,
+    /// The handle of the last seals before this call.
+    handle: Option<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -50,7 +66,8 @@ pub(crate) fn seal_response(
                 let seal = seals.seal_unreadable(data);
                 *data = seal.unwrap_or_default();
             }
-            OutputPart::Text(_) | OutputPart::Refusal(_) | OutputPart::ToolCall { .. } => {}
+            OutputPart::ToolCall { id, .. } => seals.add_handle(id),
+            OutputPart::Text(_) | OutputPart::Refusal(_) => {}
         }
     }
     response
@@ -100,6 +117,10 @@ impl StreamSealing {
                     pieces.push(StreamPiece::SealedThinking { part, data });
                 }
             }
+            StreamPiece::ToolCall { part, mut id, name } => {
+                self.seals.add_handle(&mut id);
+                pieces.push(StreamPiece::ToolCall { part, id, name });
+            }
             other => pieces.push(other),
         }
     }
@@ -133,6 +154,15 @@ impl ThoughtSeals {
                 ConversationFormat::Chat | ConversationFormat::Responses => true,
             },
             made: 0,
+            handles: (caller == ConversationFormat::Chat).then(CallHandles::default),
+        }
+    }
+
+    /// Puts a handle of the thoughts before a call into its id.
+    fn add_handle(&mut self, id: &mut EscapedText<'_>) {
+        let sealer = self.sealer.as_deref();
+        if let (Some(handles), Some(sealer)) = (&mut self.handles, sealer) {
+            handles.add_to(id, sealer);
         }
     }
 
@@ -161,7 +191,38 @@ impl ThoughtSeals {
             proof,
             text,
         };
-        thoughts.seal(self.sealer.as_deref()?)
+        let seal = thoughts.seal(self.sealer.as_deref()?);
+        if let Some(handles) = &mut self.handles {
+            handles.wait(seal.as_ref());
+        }
+        seal
+    }
+}
+
+impl CallHandles {
+    /// Notes a seal; `None` for thoughts that are too large for one, which leaves nothing to be kept.
+    fn wait(&mut self, seal: Option<&EscapedText<'_>>) {
+        let before = std::mem::replace(&mut self.has_waiting, true);
+        let is_lost = before && self.waiting.is_empty();
+        let seal = seal.map(EscapedText::as_written).filter(|_| !is_lost);
+        match seal.filter(|seal| self.waiting.len() + seal.len() < KEPT_BYTES_MAX) {
+            Some(seal) => {
+                if before {
+                    self.waiting.push('\n');
+                }
+                self.waiting.push_str(seal);
+            }
+            None => self.waiting = String::new(),
+        }
+    }
+
+    fn add_to(&mut self, id: &mut EscapedText<'_>, sealer: &dyn ThinkingSealer) {
+        if std::mem::take(&mut self.has_waiting) {
+            self.handle = sealer.keep(std::mem::take(&mut self.waiting));
+        }
+        if let Some(marked) = self.handle.as_deref().and_then(|it| with_handle(id, it)) {
+            *id = marked;
+        }
     }
 }
 

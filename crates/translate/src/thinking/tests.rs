@@ -1,5 +1,7 @@
 //! Tests of seals.
 
+mod handles;
+
 use super::*;
 use crate::escaped_text::EscapedText;
 use crate::superset::StreamPiece;

@@ -122,9 +122,9 @@ fn each_part_has_its_events() {
         reasoning_summary_text.done reasoning_summary_part.done output_item.done \
         output_item.added content_part.added output_text.delta output_text.delta output_text.done content_part.done \
         content_part.added refusal.delta refusal.done content_part.done output_item.done \
-        output_item.added output_item.added function_call_arguments.delta function_call_arguments.delta \
+        output_item.added function_call_arguments.delta function_call_arguments.delta \
         function_call_arguments.done output_item.done \
-        custom_tool_call_input.delta custom_tool_call_input.done output_item.done completed";
+        output_item.added custom_tool_call_input.delta custom_tool_call_input.done output_item.done completed";
     assert_eq!(names.join(" "), expected);
     let response = client.response.unwrap();
     let expected = json!([
@@ -337,4 +337,57 @@ fn pieces_in_any_order_give_a_stream_that_clients_can_read() {
         let response = streamed(&pieces);
         assert!(response["output"].is_array());
     }
+}
+
+#[test]
+fn calls_that_come_at_once_are_items_one_after_the_other() {
+    let call = |part: u32| StreamPiece::ToolCall {
+        part,
+        id: EscapedText::plain(&format!("call_{part}")),
+        name: text("look"),
+    };
+    let arguments = |part: u32, json: &'static str| StreamPiece::Arguments {
+        part,
+        json: text(json),
+    };
+    let part_end = |part: u32| StreamPiece::PartEnd { part };
+    let pieces = [
+        call(0),
+        call(1),
+        arguments(0, "{"),
+        arguments(1, "{"),
+        call(2),
+        arguments(2, "{}"),
+        arguments(0, "}"),
+        arguments(1, "}"),
+        part_end(2),
+        part_end(0),
+        part_end(1),
+    ];
+    let mut pieces = pieces.to_vec();
+    pieces.extend(end(FinishReason::ToolCalls));
+    let mut writer = ResponsesStreamWriter::new(context());
+    let mut events = Vec::new();
+    for piece in &pieces {
+        writer.write(piece, &mut events);
+    }
+    let events: Vec<Value> = events
+        .iter()
+        .map(|event| serde_json::from_slice(event.data()).unwrap())
+        .collect();
+    let indexes = events
+        .iter()
+        .filter_map(|event| event["output_index"].as_u64());
+    let indexes: Vec<_> = indexes.collect();
+    assert!(indexes.is_sorted(), "{indexes:?}");
+    let output = events.last().unwrap()["response"]["output"]
+        .as_array()
+        .unwrap();
+    let calls: Vec<_> = output
+        .iter()
+        .map(|item| (&item["call_id"], &item["arguments"], &item["status"]))
+        .map(|(id, arguments, status)| json!([id, arguments, status]))
+        .collect();
+    let expected = ["call_0", "call_1", "call_2"].map(|id| json!([id, "{}", "completed"]));
+    assert_eq!(calls, expected);
 }

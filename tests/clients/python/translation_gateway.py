@@ -1,0 +1,58 @@
+"""Runs a gateway whose routes translate, with a strict provider of each protocol, until SIGTERM: `translation_gateway.py PROGRAM
+FOLDER`. The provider of the model `of-PROTOCOL` speaks only that protocol.
+
+Writes its address to FOLDER/url, and that of the provider to FOLDER/provider.
+"""
+
+import sys
+import threading
+from pathlib import Path
+
+import strict_provider
+from gateway_process import serve
+
+PROTOCOLS = {"chat": "POST /v1/chat/completions", "messages": "POST /v1/messages", "responses": "POST /v1/responses"}
+
+
+def routes(provider, listen="127.0.0.1:0", **route):
+    def channel(protocol):
+        return {
+            "base_url": f"{provider}/v1",
+            "protocols": [protocol],
+            "credential": {"api_key" if protocol == "messages" else "bearer": "provider-key"},
+            "models": {f"of-{protocol}": f"strict-{protocol}"},
+        }
+
+    def translated(protocol, match):
+        return {
+            "name": protocol,
+            "match": match,
+            "protocol": protocol,
+            "translate": [other for other in PROTOCOLS if other != protocol],
+            "request": ["authenticate", "route_model", "validate"],
+            "response": ["pass_sse", "meter_usage", "restore_model"],
+            **route,
+        }
+
+    return {
+        "server": {"listen": listen, "admin": "127.0.0.1:0"},
+        "task_keys": ["0123456789abcdef0123456789abcdef"],
+        "callers": [
+            {
+                "name": "demo",
+                "key_sha256": "f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7",
+                "models": ["*"],
+            }
+        ],
+        "channels": {protocol: channel(protocol) for protocol in PROTOCOLS},
+        "routes": [translated(*row) for row in PROTOCOLS.items()],
+    }
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[2])
+    server = strict_provider.serve()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    provider = f"http://127.0.0.1:{server.server_address[1]}"
+    (folder / "provider").write_text(provider)
+    serve(sys.argv[1], folder, routes(provider), "http")
