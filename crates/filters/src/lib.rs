@@ -19,6 +19,7 @@ mod findings;
 pub mod first_channel;
 pub mod follow_ids;
 pub mod force_usage;
+mod form_field;
 pub mod heartbeat;
 pub mod keep_own;
 pub mod limit_body;

@@ -74,7 +74,8 @@ impl ModelMember {
         }
     }
 
-    /// Edits `body` so that it names this model; returns whether it names another one, or none. A form must name one.
+    /// Edits `body` so that it names this model; returns whether it named another one, or none.
+    /// `body` of a form is its description.
     ///
     /// # Errors
     /// As [`Self::named`], but for a missing member of JSON.
@@ -88,13 +89,20 @@ impl ModelMember {
         let text = || serde_json::Value::from(name).to_string();
         match self.named(body, is_form) {
             Ok(known) if known == name => return Ok(false),
-            Ok(_) if is_form => {}
             Ok(_) => {
                 let known = self.find(body).map(|model| model.span());
                 edits.replace(known.unwrap_or_default(), text());
             }
             Err(fault) => match (fault.kind, self.0.split_last()) {
-                (FaultKind::Missing, Some((last, objects))) if !is_form => {
+                (FaultKind::Missing, Some((last, objects))) => {
+                    if is_form
+                        && body
+                            .root()
+                            .members()
+                            .any(|(name, _)| is_inside(&name, last))
+                    {
+                        return Err(self.invalid("must be a text, not a file or a list"));
+                    }
                     let mut objects = objects.iter();
                     let object = objects.try_fold(body.root(), |object, name| object.get(name));
                     let object = object.filter(|object| object.kind() == ValueKind::Object);
@@ -115,4 +123,10 @@ impl ModelMember {
     fn path(&self) -> String {
         self.0.join(".")
     }
+}
+
+/// Whether some parsers of forms read the field `name` as a part of the field `whole`, such as `model[0]` and `model.x`.
+fn is_inside(name: &str, whole: &str) -> bool {
+    let rest = name.strip_prefix(whole);
+    rest.is_some_and(|rest| rest.starts_with(['[', '.']))
 }

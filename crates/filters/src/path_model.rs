@@ -7,6 +7,7 @@ use headgate_core::filter::descriptor::{BuildContext, InvalidSettings};
 use headgate_core::filter::view::RequestView;
 use headgate_core::task::family::path_template::PathTemplate;
 use headgate_protocol::fault::{Fault, FaultKind};
+use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::{Protocol, header_policy};
 
 /// Requests with the model in the caller's path, for providers that read it in the body.
@@ -62,13 +63,20 @@ impl PathModel {
             return Ok(());
         };
         let document = request.body.scanned();
-        let mut edits = request.edits.clone();
         let is_form = request.body.form().is_some();
+        // The edits of a form are not those of its description.
+        let mut edits = match is_form {
+            true => JsonEdits::default(),
+            false => request.edits.clone(),
+        };
         let is_edited = self.member.set(document, is_form, name, &mut edits)?;
-        if is_edited && !is_form {
+        if is_edited {
             let edited = edited_document(document.body(), &edits, request.body_limit)?;
             let checked = self.editor.check(request, edited)?;
-            request.replace_body(checked);
+            match is_form {
+                true => request.replace_description(checked),
+                false => request.replace_body(checked),
+            }
         }
         if request.upstream_path.is_none() {
             let mut paths = self.paths.iter();

@@ -1,8 +1,8 @@
 //! `route_model`: selects the channels that serve a model, and replaces its name with the channel's name for it.
 
 use super::channel_condition::accepts;
+use super::form_field::set_field;
 use super::model_place::ModelPlace;
-use bytes::Bytes;
 use headgate_core::catalog::Catalog;
 use headgate_core::catalog::caller::Caller;
 use headgate_core::catalog::model::Model;
@@ -142,9 +142,12 @@ impl Filter for RouteModelFilter {
             return HookResult::done();
         };
         if let Some(form) = request.body.form() {
-            if let Some(model) = member.field().and_then(|field| form.part(field)) {
-                let name = Bytes::copy_from_slice(renamed.name.as_bytes());
-                attempt.edits.replace(model.value.clone(), name);
+            if let Some(field) = member.field()
+                && !set_field(form, field, &renamed.name, &mut attempt.edits)
+            {
+                let message = "the name of the model contains the boundary of the form; send the form with another boundary";
+                let fault = Fault::new(FaultKind::Invalid, message).param(field);
+                return HookResult::from(Err(fault));
             }
         } else if let Some(body) = request.body.document()
             && let Some(model) = member.find(body)

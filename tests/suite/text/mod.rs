@@ -11,6 +11,7 @@ mod hints;
 mod hostile_forms;
 mod last_events;
 mod missing_fields;
+mod path_model_forms;
 mod path_models;
 mod provider_paths;
 mod referenced_ids;

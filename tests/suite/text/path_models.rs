@@ -3,7 +3,6 @@
 use crate::harness::caching::{OUTCOME, add_step};
 use crate::harness::config::{self, channel};
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::forms::{form, written};
 use crate::harness::hostile_models::HOSTILE_MODELS;
 use crate::harness::path_models::{
     GOOD_NAMES, azure_chat, chat_body, deployment, deployments, fully_encoded, last_sent,
@@ -318,34 +317,6 @@ async fn one_route_serves_paths_with_the_model_and_without() {
     }
     let without = Request::post("/v1/chat/completions", chat_body().to_string());
     assert_error_body(Protocol::Chat, &gateway.ask(&without).await, 400);
-}
-
-#[tokio::test]
-async fn a_form_has_the_model_of_the_path_in_its_field() {
-    let simulator = Simulator::start().await;
-    let gateway = Gateway::start(&deployments(&simulator.url())).await;
-    let path = deployment("demo-large", "audio/transcriptions?api-version=1");
-    let sound: &[u8] = b"RIFF\r\n--\r\n\x00\xff";
-    for named in ["demo-large", "demo-small", "whisper"] {
-        let fields = [("file!", sound), ("model", named.as_bytes())];
-        let answer = gateway.ask(&form(&path, &fields)).await;
-        assert_eq!(answer.status, 200, "{named}: {}", answer.text());
-        let sent = [("file!", sound), ("model", b"sim-large-2026-08")];
-        assert_eq!(simulator.last_body().await, written(&sent), "{named}");
-        assert_eq!(simulator.last().await["path"], "/v1/audio/transcriptions");
-    }
-    let received = simulator.records().await.len();
-    for fields in [
-        vec![("file!", sound)],
-        vec![("file!", sound), ("model", &b""[..])],
-        vec![("file!", sound), ("model", b"a\r\nb")],
-        vec![("file!", sound), ("model", b"a"), ("model", b"b")],
-        vec![("file!", sound), ("model!", b"demo-large")],
-    ] {
-        let answer = gateway.ask(&form(&path, &fields)).await;
-        assert_eq!(answer.status, 400, "{fields:?}: {}", answer.text());
-    }
-    assert_eq!(simulator.records().await.len(), received);
 }
 
 #[tokio::test]

@@ -96,6 +96,12 @@ impl RequestView {
         self.body.replace(document);
         self.edits = JsonEdits::default();
     }
+
+    /// Replaces the description of a form, which later filters read. The form and its edits stay: the filter edits it in
+    /// each attempt.
+    pub fn replace_description(&mut self, CheckedBody(document): CheckedBody) {
+        self.body.replace_description(document);
+    }
 }
 
 impl AttemptView {

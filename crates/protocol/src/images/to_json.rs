@@ -80,11 +80,12 @@ pub fn encode_json(
     for (name, parts) in &members.texts {
         match (*name, rewrite.model) {
             (RESPONSE_FORMAT, _) if !rewrite.keep_response_format => {}
-            ("model", Some(model)) => {
-                json.member("model", |out| out.extend_from_slice(&quoted(model)))
-            }
+            ("model", Some(_)) => {}
             (name, _) => json.text(name, parts)?,
         }
+    }
+    if let Some(model) = rewrite.model {
+        json.member("model", |out| out.extend_from_slice(&quoted(model)));
     }
     json.images(&members.images);
     if let Some(mask) = members.mask {

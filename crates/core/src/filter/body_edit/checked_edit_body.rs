@@ -29,6 +29,12 @@ impl CheckedEditRequestBody {
     pub(super) fn replace(&mut self, document: JsonDocument) {
         self.0 = RequestBody::Json(document);
     }
+
+    pub(super) fn replace_description(&mut self, document: JsonDocument) {
+        if let RequestBody::Form { described, .. } = &mut self.0 {
+            *described = document;
+        }
+    }
 }
 
 impl Deref for CheckedEditRequestBody {
