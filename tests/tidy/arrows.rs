@@ -13,6 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "expression",
         "event_stream",
+        "http_body",
         "schema",
         "translate",
         "simulator",

@@ -12,8 +12,22 @@ const KEPT_MS: u64 = 31 * DAY_MS;
 const RECORDS_MAX: u32 = 100_000;
 
 /// What is known of a batch.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct BatchRecord {
+    /// Empty in records of earlier versions, as are those that follow.
+    #[serde(default)]
+    pub id: String,
+    #[serde(default)]
+    pub channel: String,
+    /// The path of the provider's API for batches.
+    #[serde(default)]
+    pub api: String,
+    /// The number of its requests; 0 if it is not known.
+    #[serde(default)]
+    pub requests: u64,
+    /// How often the gateway asks for it itself, in milliseconds; 0 for never.
+    #[serde(default)]
+    pub poll_ms: u64,
     /// The endpoint of all requests, as its path in the provider's API.
     pub endpoint: String,
     pub models: Vec<RecordedModel>,
@@ -53,12 +67,19 @@ struct RecordedResults {
 }
 
 /// A batch as it is stored.
+#[derive(Clone)]
 pub struct StoredBatch {
     pub id: String,
     pub record: BatchRecord,
     key: String,
     version: u64,
     expires_ms: u64,
+}
+
+/// A batch that nobody has settled in time.
+pub struct DueBatch {
+    pub caller: Arc<str>,
+    pub batch: StoredBatch,
 }
 
 /// The results of a batch.
@@ -80,9 +101,12 @@ impl BatchRecords<'_> {
     /// # Errors
     /// The store is unreachable.
     pub async fn insert(&self, id: &str, record: BatchRecord) -> Result<bool, StoreUnavailable> {
-        let expires_ms = unix_ms() + KEPT_MS;
-        self.insert_record(id, &BatchIdRecord::Batch(record), expires_ms)
-            .await
+        let now_ms = unix_ms();
+        let expires_ms = now_ms + KEPT_MS;
+        let due_ms = record.next_poll_ms(now_ms, expires_ms);
+        let record = BatchIdRecord::Batch(record);
+        let content = self.content(&record, expires_ms, Some(due_ms));
+        self.insert_record(id, content).await
     }
 
     /// Stores that a file has results of a batch. Returns whether it is stored.
@@ -100,7 +124,8 @@ impl BatchRecords<'_> {
             has_usage,
         };
         let record = BatchIdRecord::Results(results);
-        self.insert_record(file, &record, batch.expires_ms).await
+        let content = self.content(&record, batch.expires_ms, None);
+        self.insert_record(file, content).await
     }
 
     /// A batch of the caller.
@@ -143,10 +168,51 @@ impl BatchRecords<'_> {
             is_settled: true,
             ..batch.record.clone()
         });
-        let content = self.content(&settled, batch.expires_ms);
+        let content = self.content(&settled, batch.expires_ms, None);
+        let (mut version, mut is_settled) = (batch.version, batch.record.is_settled);
+        while !is_settled {
+            if self.replace(batch, version, content.clone()).await? {
+                return Ok(true);
+            }
+            // A gateway that asks for the batch has changed when it is due, or another one has settled it.
+            let Some(current) = self.find(&batch.id).await? else {
+                return Ok(false);
+            };
+            (version, is_settled) = (current.version, current.record.is_settled);
+        }
+        Ok(false)
+    }
+
+    /// Makes a batch due at another time, unless it has changed since. Returns the batch as it is then: of all gateways, one
+    /// gets it.
+    ///
+    /// # Errors
+    /// The store is unreachable. It may have changed the batch.
+    pub async fn postpone(
+        &self,
+        batch: &StoredBatch,
+        due_ms: u64,
+    ) -> Result<Option<StoredBatch>, StoreUnavailable> {
+        let record = BatchIdRecord::Batch(batch.record.clone());
+        let content = self.content(&record, batch.expires_ms, Some(due_ms));
         let records = self.state.records();
         let replaced = records.replace(RecordKind::Batch, &batch.key, batch.version, content);
-        Ok(!batch.record.is_settled && replaced.get().await?.is_some())
+        let version = replaced.get().await?;
+        Ok(version.map(|version| StoredBatch {
+            version,
+            ..batch.clone()
+        }))
+    }
+
+    async fn replace(
+        &self,
+        batch: &StoredBatch,
+        version: u64,
+        content: RecordContent,
+    ) -> Result<bool, StoreUnavailable> {
+        let records = self.state.records();
+        let replaced = records.replace(RecordKind::Batch, &batch.key, version, content);
+        Ok(replaced.get().await?.is_some())
     }
 
     async fn get(&self, id: &str) -> Result<Option<(Record, BatchIdRecord)>, StoreUnavailable> {
@@ -163,11 +229,9 @@ impl BatchRecords<'_> {
     async fn insert_record(
         &self,
         id: &str,
-        record: &BatchIdRecord,
-        expires_ms: u64,
+        content: RecordContent,
     ) -> Result<bool, StoreUnavailable> {
         let key = owned_key(self.caller, id);
-        let content = self.content(record, expires_ms);
         let records = self.state.records();
         let inserted = records.insert(RecordKind::Batch, &key, content, RECORDS_MAX);
         Ok(match inserted.get().await? {
@@ -176,18 +240,84 @@ impl BatchRecords<'_> {
         })
     }
 
-    fn content(&self, record: &BatchIdRecord, expires_ms: u64) -> RecordContent {
+    fn content(
+        &self,
+        record: &BatchIdRecord,
+        expires_ms: u64,
+        due_ms: Option<u64>,
+    ) -> RecordContent {
         let value = serde_json::to_vec(record).expect("plain data serialises into memory");
         RecordContent {
             value: value.into(),
             owner: self.caller.clone(),
             expires_ms,
-            due_ms: None,
+            due_ms,
         }
     }
 }
 
+/// The batches that are due, the earliest first. One that this version cannot read is due no more.
+///
+/// # Errors
+/// The store is unreachable.
+pub async fn find_due(
+    state: &dyn StateStore,
+    now_ms: u64,
+    limit: usize,
+) -> Result<Vec<DueBatch>, StoreUnavailable> {
+    let records = state.records();
+    let found = records.due(RecordKind::Batch, now_ms, limit).get().await?;
+    let mut due = Vec::new();
+    for record in found {
+        let caller = record.content.owner.clone();
+        match serde_json::from_slice(&record.content.value) {
+            Ok(BatchIdRecord::Batch(batch)) if !batch.is_settled => {
+                let id = batch.id.clone();
+                let batch = StoredBatch::new(&id, record, batch);
+                due.push(DueBatch { caller, batch });
+            }
+            _ => {
+                let content = RecordContent {
+                    due_ms: None,
+                    ..record.content
+                };
+                let (key, version) = (&record.key, record.version);
+                let replaced = records.replace(RecordKind::Batch, key, version, content);
+                replaced.get().await?;
+            }
+        }
+    }
+    Ok(due)
+}
+
+impl BatchRecord {
+    /// When the gateway asks for the batch next, the more seldom the older it is; at the latest when it is about to expire.
+    pub fn next_poll_ms(&self, now_ms: u64, expires_ms: u64) -> u64 {
+        let last_ms = last_poll_ms(expires_ms);
+        let age_ms = now_ms.saturating_sub(self.created_ms);
+        match self.poll_ms {
+            0 => last_ms,
+            every_ms => last_ms.min(now_ms + every_ms.max(age_ms / 8)),
+        }
+    }
+}
+
+/// When a batch is settled at the latest, which expires then.
+fn last_poll_ms(expires_ms: u64) -> u64 {
+    expires_ms.saturating_sub(DAY_MS / 2)
+}
+
 impl StoredBatch {
+    /// When the batch is settled at the latest.
+    pub fn last_poll_ms(&self) -> u64 {
+        last_poll_ms(self.expires_ms)
+    }
+
+    /// When the gateway asks for it next.
+    pub fn next_poll_ms(&self, now_ms: u64) -> u64 {
+        self.record.next_poll_ms(now_ms, self.expires_ms)
+    }
+
     fn new(id: &str, record: Record, batch: BatchRecord) -> Self {
         Self {
             id: id.to_owned(),
@@ -213,11 +343,10 @@ mod tests {
         };
         let record = BatchRecord {
             endpoint: "/v1/chat/completions".into(),
-            models: Vec::new(),
             price_percent: 50,
             counted: 7,
             created_ms: 1,
-            is_settled: false,
+            ..BatchRecord::default()
         };
         assert!(records.insert("batch_1", record.clone()).await.unwrap());
         let mut seen = Vec::new();

@@ -70,11 +70,12 @@ impl BatchFileRecord {
         });
         BatchRecord {
             endpoint: self.endpoint.clone(),
+            requests: self.requests as u64,
             models: models.collect(),
             price_percent: self.price_percent,
             counted,
             created_ms: unix_ms(),
-            is_settled: false,
+            ..BatchRecord::default()
         }
     }
 

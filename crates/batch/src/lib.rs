@@ -3,9 +3,11 @@
 mod batch_record;
 mod check_queue;
 mod checked_batch;
+mod counters;
 pub mod feature;
 mod file_record;
 pub mod filter;
+mod poller;
 mod request_place;
 mod requests;
 mod results;

@@ -41,12 +41,14 @@ struct LineCounts {
     by_model: Vec<Option<TokenUsage>>,
     /// Responses with the name of a model that is none of the batch's.
     unknown_models: u64,
+    /// The first count that cannot be true; the usage of its line is not added up.
+    implausible: Option<&'static str>,
 }
 
 impl ResultsMapper {
     pub fn new(settler: Arc<UsageSettler>, channel: Arc<Channel>, results: StoredResults) -> Self {
         let record = &results.batch.record;
-        let protocol = settler.protocol(record);
+        let protocol = UsageSettler::protocol(&channel, record);
         Self {
             lines: LineReader::new(LINE_BYTES_MAX),
             counts: LineCounts {
@@ -54,6 +56,7 @@ impl ResultsMapper {
                 shape: protocol.map(|it| ChannelProtocol::for_caller(it).usage()),
                 by_model: vec![None; record.models.len()],
                 unknown_models: 0,
+                implausible: None,
             },
             settler,
             channel,
@@ -89,9 +92,12 @@ impl ResponsePieceMapper for ResultsMapper {
             if !self.results.has_usage || batch.record.is_settled {
                 return;
             }
+            let implausible = self.counts.implausible;
+            let is_read = long_lines + unknown_models == 0 && self.counts.shape.is_some();
             let used = BatchUsage {
                 by_model: std::mem::take(&mut self.counts.by_model),
-                is_complete: long_lines + unknown_models == 0 && self.counts.shape.is_some(),
+                is_complete: is_read && implausible.is_none(),
+                implausible,
             };
             let settled = self.settler.settle(request, &self.channel, batch, used);
             if let Err(error) = settled.await {
@@ -138,7 +144,12 @@ impl LineCounts {
         let usage = self
             .shape
             .and_then(|shape| usage::from_json(shape, response));
-        if let (Some(usage), Some(sum)) = (usage, self.by_model.get_mut(index)) {
+        let Some(usage) = usage else {
+            return;
+        };
+        if let Some(count) = usage.implausible_count(1) {
+            self.implausible.get_or_insert(count);
+        } else if let Some(sum) = self.by_model.get_mut(index) {
             *sum = Some(sum.map_or(usage, |sum| sum.plus(usage)));
         }
     }

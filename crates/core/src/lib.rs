@@ -17,6 +17,7 @@ pub mod regular_file;
 pub mod serve;
 pub mod state;
 pub mod subrequest;
+pub mod thinking_sealer;
 pub mod timestamp;
 
 pub use headgate_scalar as scalar;

@@ -143,7 +143,8 @@ mod tests {
 
     #[test]
     fn frames_become_events() {
-        let cases: [(&[(&str, &str)], &str, &str); 6] = [
+        type HeaderList = &'static [(&'static str, &'static str)];
+        let cases: [(HeaderList, &str, &str); 6] = [
             (
                 &[(":message-type", "event"), (":event-type", "messageStart")],
                 r#"{"role":"assistant"}"#,

@@ -111,7 +111,7 @@ impl Filter for MeterUsageFilter {
 
 /// The usage as reported, unless it cannot be true.
 fn checked(usage: TokenUsage, request: &RequestView, candidate: Option<&Candidate>) -> UsageReport {
-    let Some(count) = usage.implausible_count() else {
+    let Some(count) = usage.implausible_count(1) else {
         return UsageReport::Counted(usage);
     };
     tracing::warn!(

@@ -10,7 +10,6 @@ pub(super) mod evaluate;
 mod examine_body;
 mod first_events;
 mod keep_alive;
-pub(super) mod kept_thoughts;
 mod load_balancing;
 mod model_fallback;
 mod model_queue;
@@ -27,10 +26,10 @@ pub(super) mod response_fault;
 mod response_transcoder;
 pub(super) mod retry_policy;
 mod settled_batches;
+mod settlement;
 #[cfg(test)]
 pub(super) mod sizes;
 mod suspect_request;
-mod thinking_sealer;
 pub(super) mod token_count;
 mod tracing_record;
 pub(super) mod translation;
@@ -50,13 +49,12 @@ use headgate_core::filter::body_limit::too_large;
 use headgate_core::filter::body_reading::RequestBodyFormat;
 use headgate_core::filter::body_stream::body_stream;
 use headgate_core::filter::settlement::ExchangeSettlement;
-use headgate_core::filter::stream_info::{DenialReplyForReplay, UpstreamProcessing, UsageReport};
 use headgate_core::filter::view::RequestView;
 use headgate_core::filter::{FilterAction, LocalReply, RequestBodyNeed};
 use headgate_observe::open_requests::OpenRequestGuard;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::{ChannelProtocol, Protocol};
-use http::{Method, StatusCode, header};
+use http::{Method, header};
 use parse_body::parse_body;
 use record::ExchangeRecord;
 use reply_plan::ReplyPlan;
@@ -110,15 +108,6 @@ impl Exchange<'_> {
             true => self.leave_caller(),
         };
         self.settle(settlement);
-    }
-
-    /// The settlement of an exchange that continued after its caller had left.
-    fn leave_caller(&mut self) -> ExchangeSettlement {
-        self.record.broken = true;
-        if !self.downstream.is_committed() {
-            self.record.status = None;
-        }
-        ExchangeSettlement::ClientCancelled
     }
 
     async fn serve(&mut self) -> Result<ExchangeSettlement, Fault> {
@@ -364,45 +353,5 @@ impl Exchange<'_> {
         }
         self.record.fault = Some(fault);
         settlement
-    }
-
-    /// Keeps the denial of a response, so that a retry of the request can get the same one.
-    fn note_denial(&mut self, fault: &Fault) {
-        let is_accepted = self.request.info.processing == UpstreamProcessing::Accepted;
-        if is_accepted && matches!(fault.kind, FaultKind::Denied(_)) {
-            let denial = reply::from_fault(self.request.protocol, fault, &self.request.id);
-            self.request.state.set(DenialReplyForReplay(denial));
-        }
-    }
-
-    fn settlement_for(&self, status: StatusCode) -> ExchangeSettlement {
-        let info = &self.request.info;
-        match (
-            status.is_success() && info.stream_error.is_none(),
-            info.usage,
-        ) {
-            (false, _) => ExchangeSettlement::UpstreamError,
-            (true, UsageReport::Missing) => ExchangeSettlement::UsageMissing,
-            (true, UsageReport::Implausible) => ExchangeSettlement::UsageImplausible,
-            (true, UsageReport::NotMetered | UsageReport::Counted(_)) => {
-                ExchangeSettlement::Complete
-            }
-        }
-    }
-
-    fn settle(&mut self, settlement: ExchangeSettlement) {
-        self.route.request.on_done(&mut self.request, settlement);
-        self.route.response.on_done(&mut self.request, settlement);
-        if self.record.candidate.is_none() {
-            self.record.candidate = self.request.info.subrequest_candidate.take();
-        }
-        self.record.log_and_count(
-            self.gateway,
-            &self.snapshot,
-            &self.route,
-            &self.request,
-            &self.downstream,
-            settlement,
-        );
     }
 }

@@ -1,9 +1,7 @@
 //! The Pingora service: listeners, the exchange, and its two sides. No other module names Pingora.
 
 mod background_service;
-mod chunk_grammar;
 pub mod connectivity;
-mod content_decoder;
 mod deadline;
 mod downstream;
 mod exchange;
@@ -24,7 +22,6 @@ mod unrouted_request;
 mod upstream;
 mod websocket_refusal;
 
-use exchange::kept_thoughts::ThoughtStore;
 use headgate_channel::address_cache::{AddressCache, DnsRefreshPolicy};
 use headgate_channel::live::ChannelStates;
 use headgate_channel::resolve::DnsResolver;
@@ -34,6 +31,7 @@ use headgate_config::snapshot::server::DnsSettings;
 use headgate_core::catalog::client_address::{ClientAddressResolver, DownstreamClient};
 use headgate_core::outgoing::OutgoingClients;
 use headgate_core::outgoing::bucket_client::BucketClient;
+use headgate_core::state::kept_thoughts::ThoughtStore;
 use headgate_observe::access_log::AccessLog;
 use headgate_observe::metrics::Metrics;
 use http::HeaderMap;

@@ -1,8 +1,8 @@
 //! The request that an attempt would send, for `headgate explain`: secrets are masked, and nothing is sent.
 
-use super::exchange::prepare::{attempt_body, build, filter_attempt};
+use super::exchange::prepare::{attempt_body, begin_attempt, build};
 pub use super::exchange::token_count::count_locally;
-use super::exchange::translation::list_request_members;
+use super::exchange::translation::{ThoughtLookup, list_request_members};
 use super::subrequest::prepare_subrequest;
 use super::upstream::ChannelWithCredential;
 use super::upstream::request::{PreparedBody, PreparedRequest};
@@ -55,7 +55,8 @@ pub async fn preview(
     trace: Option<&ExchangeTrace>,
 ) -> Result<AttemptPreview, Fault> {
     let credential = candidate.channel.credentials.first();
-    let attempt = filter_attempt(route, request, candidate, trace).await?;
+    let mut attempt = begin_attempt(request, candidate, trace)?;
+    route.request.on_attempt(request, &mut attempt).await?;
     let translation = match candidate.is_translated && attempt.request_override.body.is_none() {
         true => {
             let body = attempt_body(request, &attempt);
@@ -65,7 +66,13 @@ pub async fn preview(
         }
         false => None,
     };
-    let prepared = build(route, request, attempt, credential, None).await;
+    let prepared = build(
+        route,
+        request,
+        attempt,
+        credential,
+        ThoughtLookup::default(),
+    );
     let request = match prepared {
         Ok(prepared) => Ok(UpstreamRequestPreview::from_prepared(
             &prepared.request,

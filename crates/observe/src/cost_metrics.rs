@@ -82,11 +82,17 @@ impl CostMetrics {
     pub fn count(&self, labels: CostLabels<'_>, priced: ExchangeCost) {
         match priced {
             ExchangeCost::Unmetered => {}
-            ExchangeCost::Unpriced => self
-                .unpriced
-                .with_label_values(&[labels.channel, labels.model])
-                .inc(),
+            ExchangeCost::Unpriced => self.count_unpriced(labels.channel, labels.model, 1),
             ExchangeCost::Priced(cost) => self.costs.add(labels, cost),
+        }
+    }
+
+    /// Counts what has no price.
+    pub fn count_unpriced(&self, channel: &str, model: &str, count: u64) {
+        if count > 0 {
+            self.unpriced
+                .with_label_values(&[channel, model])
+                .inc_by(count);
         }
     }
 

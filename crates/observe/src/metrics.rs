@@ -1,6 +1,7 @@
 //! Prometheus metrics. Label values come from the configuration or from fixed sets; everything else is `other`.
 
 mod batches;
+mod duration_buckets;
 pub mod fault_counters;
 
 use super::admin_metrics::AdminMetrics;
@@ -24,6 +25,7 @@ use super::trace_metrics::TraceExportMetrics;
 use super::traffic::TrafficHistory;
 use super::translation_metrics::TranslationMetrics;
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries};
+use duration_buckets::DURATION_BUCKETS;
 use foldhash::fast::RandomState;
 use headgate_core::feature::metrics::{FeatureMetrics, raise, registered};
 use headgate_core::feature::{FeatureList, FeatureTypeMap};
@@ -39,11 +41,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Buckets in seconds, from a cached response to the longest reasoning.
-const DURATION_BUCKETS: &[f64] = &[
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
-    120.0, 300.0, 600.0,
-];
 /// Label value for requests without a route, channel or model.
 const OTHER: &str = "other";
 
@@ -337,6 +334,7 @@ impl Metrics {
             for change in feature.take_cost_changes() {
                 self.costs.change(&change);
             }
+            self.count_background_usages(&**feature);
         }
     }
 

@@ -38,7 +38,7 @@ pub struct TokenUsage {
 /// The most tokens that a response can have used: a hundred times the context of the largest models.
 const TOKENS_MAX: u64 = 100_000_000;
 /// The longest audio that one request can have: a day.
-const AUDIO_MS_MAX: u32 = 24 * 60 * 60 * 1000;
+const AUDIO_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
 /// How a protocol reports usage.
 #[derive(Clone, Copy, Debug)]
@@ -170,11 +170,12 @@ pub fn from_json(shape: &UsageShape, body: &[u8]) -> Option<TokenUsage> {
 }
 
 impl TokenUsage {
-    /// The first count that no request can have reached, by its name in the log.
-    pub fn implausible_count(&self) -> Option<&'static str> {
+    /// The first count that so many requests cannot have reached, by its name in the log.
+    pub fn implausible_count(&self, requests: u64) -> Option<&'static str> {
+        let is_beyond = |count: u64, most: u64| count > most.saturating_mul(requests);
         let is_too_long = self
             .audio_ms
-            .is_some_and(|length| length.get() > AUDIO_MS_MAX);
+            .is_some_and(|length| is_beyond(length.get().into(), AUDIO_MS_MAX));
         let mut counts = [
             ("input_tokens", self.input_tokens),
             ("output_tokens", self.output_tokens),
@@ -184,7 +185,8 @@ impl TokenUsage {
             ("reasoning_tokens", self.reasoning_tokens),
         ]
         .into_iter();
-        let too_many = counts.find(|(_, count)| count.is_some_and(|count| count > TOKENS_MAX));
+        let too_many =
+            counts.find(|(_, count)| count.is_some_and(|count| is_beyond(count, TOKENS_MAX)));
         let too_many = too_many.map(|(name, _)| name);
         too_many.or(is_too_long.then_some("audio_seconds"))
     }
@@ -227,24 +229,6 @@ impl TokenUsage {
                 (one, other) => one.or(other),
             },
             input_excludes_cache: self.input_excludes_cache || other.input_excludes_cache,
-        }
-    }
-
-    /// A share of these counts, `part` of `whole`, rounded down.
-    #[must_use]
-    pub fn share(self, part: u64, whole: u64) -> Self {
-        let share = |count: u64| {
-            let product = u128::from(count) * u128::from(part);
-            u64::try_from(product / u128::from(whole.max(1))).unwrap_or(u64::MAX)
-        };
-        Self {
-            input_tokens: self.input_tokens.map(share),
-            output_tokens: self.output_tokens.map(share),
-            total_tokens: self.total_tokens.map(share),
-            cached_input_tokens: self.cached_input_tokens.map(share),
-            cache_write_tokens: self.cache_write_tokens.map(share),
-            reasoning_tokens: self.reasoning_tokens.map(share),
-            ..self
         }
     }
 

@@ -13,7 +13,7 @@ pub struct EscapedText<'a>(Cow<'a, str>);
 impl<'a> EscapedText<'a> {
     /// The content of a string; `None` for other values.
     pub fn from_node(node: DocumentNode<'a>) -> Option<Self> {
-        let content = node.written_text()?;
+        let content = node.raw_text()?.written();
         Some(Self(Cow::Borrowed(content)))
     }
 

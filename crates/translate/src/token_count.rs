@@ -49,7 +49,8 @@ pub fn token_count_path(format: ProviderFormat) -> Option<&'static str> {
     match format {
         ProviderFormat::Messages => Some("/messages/count_tokens"),
         ProviderFormat::Responses => Some("/responses/input_tokens"),
-        ProviderFormat::Chat => None,
+        // The call of Gemini takes a request in another envelope.
+        ProviderFormat::Chat | ProviderFormat::Gemini => None,
     }
 }
 
@@ -58,7 +59,7 @@ pub fn token_count_request(format: ProviderFormat, body: Vec<u8>) -> Vec<u8> {
     let members: &[&str] = match format {
         ProviderFormat::Messages => &MESSAGES_MEMBERS,
         ProviderFormat::Responses => &RESPONSES_MEMBERS,
-        ProviderFormat::Chat => return body,
+        ProviderFormat::Chat | ProviderFormat::Gemini => return body,
     };
     let length = body.len();
     let Ok(document) = JsonDocument::parse(body.into(), &JsonLimits::default()) else {

@@ -12,7 +12,7 @@ SAMPLING = {"model", "stream", "temperature", "top_p", "tools", "tool_choice"}
 CHAT = SAMPLING | {
     "messages", "stream_options", "max_tokens", "max_completion_tokens", "stop", "parallel_tool_calls", "reasoning_effort",
     "response_format", "user", "seed", "frequency_penalty", "presence_penalty", "n", "metadata", "store", "service_tier",
-    "verbosity", "prompt_cache_key", "safety_identifier",
+    "verbosity", "prompt_cache_key", "safety_identifier", "thinking",
 }
 MESSAGES = SAMPLING | {
     "messages", "max_tokens", "system", "metadata", "stop_sequences", "top_k", "thinking", "service_tier", "output_config",
@@ -230,7 +230,7 @@ def check_messages(body, emitted):
         if calls and thoughts:
             require("".join(thoughts) == emitted.get(calls[0]), f"{at}: `thinking` blocks in the latest assistant message cannot be modified")
         seen["thoughts"] += thoughts
-    require(author == "user", "This model does not support assistant message prefill.")
+    require(author != "assistant", "This model does not support assistant message prefill.")
     if thinking["type"] == "enabled" and seen["results"]:
         require(starts_with_thoughts, "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block")
     return seen

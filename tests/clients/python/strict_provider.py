@@ -72,7 +72,7 @@ def chat_response(body):
     tools = [tool["function"]["name"] for tool in body.get("tools", [])]
     turn = Turn(body, seen, tools, body.get("parallel_tool_calls") is not False, "chat")
     usage = {"prompt_tokens": 20, "completion_tokens": 9, "total_tokens": 29}
-    head = {"id": "chatcmpl-1", "created": 1, "model": body["model"]}
+    head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": 1, "model": body["model"]}
     reason = "tool_calls" if turn.calls else "stop"
     calls = [{"id": id, "type": "function", "function": {"name": name, "arguments": arguments}} for id, name, arguments in turn.calls]
     if not body.get("stream"):
@@ -116,7 +116,7 @@ def messages_response(body):
     blocks += [{"type": "tool_use", "id": id, "name": name, "input": json.loads(arguments)} for id, name, arguments in turn.calls]
     reason = "tool_use" if turn.calls else "end_turn"
     usage = {"input_tokens": 20, "output_tokens": 9}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"]}
+    message = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": body["model"]}
     if not body.get("stream"):
         return {**message, "content": blocks, "stop_reason": reason, "stop_sequence": None, "usage": usage}
     start = {**message, "content": [], "stop_reason": None, "stop_sequence": None, "usage": {**usage, "output_tokens": 1}}
@@ -161,7 +161,7 @@ def responses_response(body):
         "output_tokens_details": {"reasoning_tokens": 4}, "total_tokens": 29,
     }
     response = {
-        "id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": body["model"], "output": output,
+        "id": f"resp_{uuid.uuid4().hex}", "object": "response", "created_at": 1, "status": "completed", "model": body["model"], "output": output,
         "error": None, "incomplete_details": None, "instructions": None, "metadata": {}, "parallel_tool_calls": True,
         "temperature": 1.0, "tool_choice": "auto", "tools": [], "top_p": 1.0, "store": False, "usage": usage,
     }
@@ -220,6 +220,8 @@ class StrictProvider(BaseHTTPRequestHandler):
         try:
             path = self.path.partition("?")[0]
             require(path in ENDPOINTS, f"no endpoint {path}")
+            if self.path.endswith("?beta=true"):
+                body.pop("context_management", None)
             if path == "/v1/messages":
                 require(self.headers.get("anthropic-version"), "anthropic-version: header is required")
             answer = ENDPOINTS[path](body)

@@ -5,6 +5,8 @@ mod creates;
 mod files;
 mod limits;
 mod message_batches;
+mod model_access;
 mod refused_files;
 mod refused_requests;
 mod settlement;
+mod unread;

@@ -4,8 +4,11 @@ use crate::harness::batches::{
     BATCHES, MESSAGE_BATCHES, batch_config, create, create_messages, entry, id_in, line,
     upload_lines,
 };
+use crate::harness::service::json_response;
 use crate::harness::state_file::StateFile;
-use crate::harness::{Gateway, Request, Simulator, WholeResponse};
+use crate::harness::{
+    Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse,
+};
 use serde_json::{Value, json};
 
 const TOKENS: &str = "headgate_tokens_total";
@@ -261,4 +264,40 @@ async fn a_part_of_the_results_is_the_whole_of_them() {
     let sent = simulator.records().await;
     let headers = sent.last().unwrap()["headers"].to_string();
     assert!(!headers.contains("range"), "{headers}");
+}
+
+#[tokio::test]
+async fn usage_of_a_batch_that_cannot_be_true_is_neither_counted_nor_billed() {
+    let state = StateFile::new();
+    let answer = |request: &str| {
+        let body = match request.split(' ').take(2).collect::<Vec<_>>()[..] {
+            ["POST", "/v1/files"] => json!({"id": "file-1", "object": "file"}),
+            ["POST", _] => json!({"id": "batch_1", "object": "batch", "status": "validating"}),
+            _ => json!({"id": "batch_1", "object": "batch", "status": "completed",
+                "usage": {"input_tokens": 100_000_001, "output_tokens": 1}}),
+        };
+        json_response(&body.to_string())
+    };
+    let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(answer)]).await;
+    let mut config = batch_config(&provider.url(), &provider.url());
+    config["prices"] = json!({"models": {"*": {"input": 2, "output": 10}}});
+    config["callers"][0]["limits"] = json!({"tokens_per_day": 1_000_000});
+    config["state"] = json!(state.url());
+    let gateway = Gateway::start(&config).await;
+    let file = upload_lines(&gateway, &[line("a", "demo-small")]).await;
+    let id = id_in(&gateway.ask(&create(&file)).await);
+    for settlement in ["usage_implausible", "complete"] {
+        let polled = gateway.ask(&batch(&id)).await;
+        assert_eq!(polled.json()["status"], "completed", "{}", polled.text());
+        let log = gateway.log_of(&polled).await;
+        assert_eq!(log["settlement"], settlement, "{log}");
+        assert_eq!(
+            (&log["input_tokens"], &log["cost"]),
+            (&Value::Null, &Value::Null)
+        );
+    }
+    assert_eq!(counted(&gateway, "demo-small").await, (0.0, 0.0, 0.0));
+    let settled = gateway.metrics().await;
+    let labels = [("outcome", "implausible")];
+    assert_eq!(settled.sum("headgate_batches_settled_total", &labels), 1.0);
 }

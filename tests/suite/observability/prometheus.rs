@@ -24,11 +24,13 @@ use std::time::Duration;
 const FAILING_PLUGIN: &str = r#"
   (func (export "proxy_on_request_headers") (param i32 i32 i32) (result i32) unreachable)"#;
 const SOUND: &str = "/v1/audio/transcriptions";
-/// Metrics that only a failure of the state store, or of a model with another one in its place, causes.
-const RARE: [&str; 3] = [
+/// Metrics that only a failure of the state store, a model with another one in its place, or a translation causes.
+const RARE: [&str; 5] = [
     "headgate_cost_refunded_total",
     "headgate_fallbacks_total",
     "headgate_limits_unchecked_total",
+    "headgate_translations_total",
+    "headgate_translation_losses_total",
 ];
 
 fn in_repository(path: &str) -> PathBuf {

@@ -53,7 +53,7 @@ async fn a_form_has_the_model_of_the_path_in_its_field() {
 #[tokio::test]
 async fn an_edit_of_an_image_needs_no_field_for_the_model_whatever_its_channel_takes() {
     let simulator = Simulator::start().await;
-    let fields: Vec<_> = FIELDS.iter().copied();
+    let fields = FIELDS.iter().copied();
     let fields: Vec<_> = fields.filter(|(name, _)| *name != "model").collect();
     for body in ["unchanged", "json"] {
         let mut config = image_config(&simulator, "", json!({"body": body}));

@@ -234,6 +234,7 @@ async fn a_model_whose_name_leads_elsewhere_is_refused_before_it_is_sent() {
     let provider = answering(answer()).await;
     let mut config = config_for("chat", &provider.url());
     config["channels"]["google"]["models"] = json!({"g/*": "*"});
+    config["channels"]["google"]["unpriced"] = json!("allow");
     let gateway = Gateway::start(&config).await;
     for name in HOSTILE_MODELS {
         // No pattern matches a name with control characters.

@@ -28,7 +28,11 @@ fn responses_count(more: Value) -> Request {
 
 /// A configuration whose channel speaks `channel`, and whose routes for counts are translated into that.
 fn counting(channel: &str, provider: &str) -> Value {
-    let mut config = config_for("messages", channel, provider);
+    let other = match channel {
+        "messages" => "responses",
+        _ => "messages",
+    };
+    let mut config = config_for(other, channel, provider);
     let routes = config["routes"].as_array_mut().unwrap();
     routes.push(
         json!({"name": "input_tokens", "match": format!("POST {INPUT_TOKENS}"),

@@ -33,6 +33,7 @@ pub(super) const OUTSIDE: &[(&str, &[&str])] = &[
             "core/feature",
             "observe",
             "gateway",
+            "batch",
             "filters",
             "media",
             "plugins",

@@ -47,6 +47,9 @@ async fn few_checks_run_some_wait_and_the_others_are_refused() {
     let refused = queue.run(|_| Ok(())).await.unwrap_err();
     assert_eq!(refused.kind, FaultKind::Overloaded);
     assert_eq!(refused.retry_after, Some(RETRY_AFTER));
+    while checks.running.load(Ordering::SeqCst) < 2 {
+        checks.started.notified().await;
+    }
     for (check, end) in all {
         drop(end);
         check.await.unwrap().unwrap();

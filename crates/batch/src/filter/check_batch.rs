@@ -19,7 +19,7 @@ use headgate_core::filter::view::{AttemptView, RequestDestination, RequestView, 
 use headgate_core::filter::{
     Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess, no_other_model,
 };
-use headgate_core::scalar::ByteSize;
+use headgate_core::scalar::{ByteSize, HumanDuration};
 use headgate_core::state::{StateStore, StoreUnavailable};
 use headgate_protocol::batch::BatchFormat;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -75,6 +75,9 @@ struct CheckBatchConfig {
     /// with `Retry-After`. Each holds its batch, a large one in a file. Default: 32.
     #[schemars(range(max = 10_000))]
     waiting_checks_max: Option<u16>,
+    /// How often the gateway asks the provider for a batch whose end its caller has not seen, first so long after its
+    /// creation, and the more seldom the older it is; with `file_id` or `requests`. Default: 1h.
+    poll_every: Option<HumanDuration>,
 }
 
 /// Where the requests of a batch are.
@@ -98,11 +101,16 @@ impl BatchInput {
     }
 }
 
+/// Callers who wait for a batch ask more often.
+const POLL_EVERY: HumanDuration = HumanDuration::seconds(60 * 60);
+
 struct CheckBatchFilter {
     state: Arc<dyn StateStore>,
     input: BatchInput,
     rules: Arc<BatchRules>,
     checks: CheckQueue,
+    /// How often the gateway asks for a batch itself.
+    poll_ms: u64,
 }
 
 impl CheckBatchFilter {
@@ -139,6 +147,7 @@ impl CheckBatchFilter {
                     .map_or_else(default_checks_max, usize::from),
                 config.waiting_checks_max.unwrap_or(32).into(),
             ),
+            poll_ms: whole_ms(config.poll_every.unwrap_or(POLL_EVERY)),
             rules: Arc::new(BatchRules {
                 catalog: context.catalog.clone(),
                 endpoints,
@@ -239,6 +248,11 @@ impl CheckBatchConfig {
             ("checks_max", self.checks_max.is_some()),
             ("waiting_checks_max", self.waiting_checks_max.is_some()),
         ];
+        if self.input == BatchInput::File && self.poll_every.is_some() {
+            let reason = "`poll_every` has no effect with `input: file`";
+            let invalid = InvalidSettings::new(reason).at("/poll_every");
+            return Err(invalid.hint("set it at the create of the batch, with `input: file_id`"));
+        }
         match set.into_iter().find(|(_, is_set)| *is_set) {
             Some((name, _)) if self.input == BatchInput::FileId => Err(InvalidSettings::new(
                 format!("`{name}` has no effect with `input: file_id`"),
@@ -324,6 +338,10 @@ impl Filter for CheckBatchFilter {
             }
         }
     }
+}
+
+fn whole_ms(duration: HumanDuration) -> u64 {
+    u64::try_from(duration.duration().as_millis()).unwrap_or(u64::MAX / 2)
 }
 
 /// The other half of the processors is for all other requests.

@@ -14,9 +14,7 @@ fn record(models: &[(&str, &str)]) -> BatchRecord {
         endpoint: "/v1/chat/completions".into(),
         models: models.collect(),
         price_percent: 50,
-        counted: 0,
-        created_ms: 0,
-        is_settled: false,
+        ..BatchRecord::default()
     }
 }
 
@@ -26,6 +24,7 @@ fn counts(models: &[(&str, &str)], protocol: Protocol) -> LineCounts {
         shape: Some(ChannelProtocol::for_caller(protocol).usage()),
         by_model: vec![None; models.len()],
         unknown_models: 0,
+        implausible: None,
     }
 }
 
@@ -125,4 +124,41 @@ fn the_usage_of_a_batch_is_shared_out_by_estimates() {
         .map(|one| one.unwrap().input_tokens)
         .collect();
     assert_eq!(inputs, [Some(300), Some(100)]);
+}
+
+#[test]
+fn usage_that_cannot_be_true_is_not_added_up() {
+    let line = |tokens: u64| {
+        format!(
+            "{{\"response\":{{\"body\":{{\"model\":\"large\",\"usage\":{{\"prompt_tokens\":{tokens},\"completion_tokens\":1}}}}}}}}\n"
+        )
+    };
+    let mut counts = counts(&[("demo", "large")], Protocol::Chat);
+    let results = [7, 100_000_001, u64::MAX, 5].map(line).concat();
+    let sent = mapped(
+        &[results.as_bytes()],
+        &mut LineReader::new(900),
+        &mut counts,
+    );
+    assert_eq!(
+        String::from_utf8(sent).unwrap(),
+        results.replace("large", "demo")
+    );
+    assert_eq!(counts.implausible, Some("input_tokens"));
+    let sum = counts.by_model[0].unwrap();
+    assert_eq!((sum.input_tokens, sum.output_tokens), (Some(12), Some(2)));
+    // What a whole batch has used may be as much for each of its requests.
+    let mut record = record(&[("demo", "large")]);
+    for (requests, expected) in [(1, Some("input_tokens")), (2, None), (0, None)] {
+        record.requests = requests;
+        let total = TokenUsage {
+            input_tokens: Some(200_000_000),
+            ..TokenUsage::default()
+        };
+        let used = BatchUsage::from_total(total, &record);
+        assert_eq!(
+            (used.implausible, used.is_complete),
+            (expected, expected.is_none())
+        );
+    }
 }

@@ -1,6 +1,8 @@
 //! What a feature measures of itself: it registers its metrics, and keeps them up to date with counts that it keeps elsewhere.
 
 use super::{FeatureList, FeatureTypeMap};
+use headgate_protocol::ChannelProtocol;
+use headgate_protocol::usage::TokenUsage;
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, Registry};
@@ -13,6 +15,11 @@ pub trait FeatureMetrics: Send + Sync {
 
     /// Takes the changes of costs since the last call. The metrics of costs add them up.
     fn take_cost_changes(&self) -> Vec<CostChange> {
+        Vec::new()
+    }
+
+    /// Takes what was used since the last call beside the requests of callers. The metrics of tokens add it up.
+    fn take_background_usages(&self) -> Vec<BackgroundUsage> {
         Vec::new()
     }
 
@@ -44,6 +51,17 @@ pub struct CostChangeLabels {
     pub model: String,
     pub channel: String,
     pub currency: String,
+}
+
+/// What was used of a model on a channel, as the metrics of tokens have it.
+#[derive(Clone, Debug)]
+pub struct BackgroundUsage {
+    pub channel: String,
+    pub model: String,
+    pub protocol: Option<ChannelProtocol>,
+    pub usage: TokenUsage,
+    /// How many times what was used has no price.
+    pub unpriced: u64,
 }
 
 impl FeatureList {

@@ -4,6 +4,7 @@ use super::LocalReply;
 use crate::callout::CallOutcome;
 use crate::catalog::fallback::FallbackCause;
 use crate::catalog::model::{Candidate, Model};
+use crate::catalog::price::{Cost, ExchangeCost};
 use crate::state::admission::LimitKind;
 use crate::subrequest::UpstreamRequestIdSlot;
 use headgate_protocol::error_class::ErrorClassification;
@@ -94,6 +95,20 @@ pub struct SettledUsage {
     pub usage: TokenUsage,
     /// What it costs, in percent of the prices of the model.
     pub price_percent: u8,
+}
+
+impl SettledUsage {
+    /// What it costs; `None` if the configuration has no prices. Rounded to the nearest billionth.
+    pub fn cost(&self) -> Option<ExchangeCost> {
+        let cost = self.candidate.price()?.cost(Some(&self.usage), None);
+        Some(match cost {
+            ExchangeCost::Priced(Cost(nanos)) => {
+                let share = (u128::from(nanos) * u128::from(self.price_percent) + 50) / 100;
+                ExchangeCost::Priced(Cost::from_nanos(share))
+            }
+            other => other,
+        })
+    }
 }
 
 impl ModelFallback {

@@ -7,6 +7,7 @@ pub mod calendar;
 pub mod caller_permit;
 pub mod clock;
 pub mod health;
+pub mod kept_thoughts;
 pub mod limit_counters;
 mod limit_kind;
 pub mod local_limits;

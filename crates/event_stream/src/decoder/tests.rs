@@ -5,6 +5,9 @@ use crate::headers::{FrameHeader, FrameHeaderValue, check_headers};
 use crate::kind::FrameKind;
 use proptest::prelude::*;
 
+/// The code of an error in a stream.
+const ERROR_CODE: &str = "Busy";
+
 const FRAME_BYTES_MAX: usize = 1 << 20;
 
 /// A frame as the format has it, with a checksum that is computed bit by bit.
@@ -153,11 +156,11 @@ fn headers_name_the_kind_of_a_frame() {
         (
             &[
                 (":message-type", "error"),
-                (":error-code", "Busy"),
+                (":error-code", ERROR_CODE),
                 (":error-message", "wait"),
             ],
             FrameKind::Error {
-                code: "Busy",
+                code: ERROR_CODE,
                 message: "wait",
             },
         ),

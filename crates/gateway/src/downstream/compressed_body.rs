@@ -2,9 +2,11 @@
 
 use super::SpoolPolicyWithMetrics;
 use super::body_buffer::SpoolingBodyBuffer;
-use crate::content_decoder::{ContentCoding, ContentDecoder, ContentDecodingError, RATIO_MAX};
 use bytes::Bytes;
 use headgate_core::filter::body_limit::too_large;
+use headgate_http_body::content_decoder::{
+    ContentCoding, ContentDecoder, ContentDecodingError, RATIO_MAX,
+};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::request_coding::{self, RequestCoding};
 use tokio::task::yield_now;

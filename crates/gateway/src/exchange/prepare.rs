@@ -1,9 +1,8 @@
 //! Builds the upstream request of one attempt from the caller's original bytes.
 
-use super::kept_thoughts::{FoundThoughts, ThoughtStore};
 use super::translation::{
-    ResponseTranslation, edited_bytes, find_thoughts, no_translation, remove_seals_of_others,
-    replace_protocol_headers, translate,
+    ResponseTranslation, ThoughtLookup, edited_bytes, find_thoughts, no_translation,
+    remove_seals_of_others, replace_protocol_headers, translate,
 };
 use crate::head::check_upstream_path;
 use crate::upstream::ChannelWithCredential;
@@ -15,6 +14,7 @@ use headgate_core::catalog::credential::Credential;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::{AttemptRequestReplacement, AttemptView, RequestView};
+use headgate_core::state::kept_thoughts::{FoundThoughts, ThoughtStore};
 use headgate_core::task::family::path_template::set_in_query;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::form::WrittenForm;
@@ -47,16 +47,23 @@ pub(crate) async fn prepare(
     trace: Option<&ExchangeTrace>,
     thoughts: Option<&Arc<ThoughtStore>>,
 ) -> Result<PreparedAttempt, Fault> {
-    let attempt = filter_attempt(route, request, candidate, trace).await?;
-    build(route, request, attempt, credential, thoughts).await
+    let mut attempt = begin_attempt(request, candidate, trace)?;
+    route.request.on_attempt(request, &mut attempt).await?;
+    let found = match thoughts {
+        // Boxed, so that other requests do not take its memory.
+        Some(store) if candidate.is_translated => {
+            Box::pin(find_thoughts(request, candidate, store)).await
+        }
+        Some(_) | None => FoundThoughts::default(),
+    };
+    build(route, request, attempt, credential, (thoughts, found))
 }
 
-/// The attempt on `candidate` as the filters of the route leave it.
+/// An attempt on `candidate` that the filters of the route have not seen yet.
 ///
 /// # Errors
-/// A filter rejected the request.
-pub(crate) async fn filter_attempt(
-    route: &Route,
+/// The candidate's model does not fit into its path.
+pub(crate) fn begin_attempt(
     request: &RequestView,
     candidate: &Candidate,
     trace: Option<&ExchangeTrace>,
@@ -80,7 +87,7 @@ pub(crate) async fn filter_attempt(
         header_policy::remove_idempotency_key(&mut headers);
     }
     request.header_edits.apply(&mut headers)?;
-    let mut attempt = AttemptView {
+    Ok(AttemptView {
         candidate: candidate.clone(),
         headers,
         edits: request.edits.clone(),
@@ -88,21 +95,19 @@ pub(crate) async fn filter_attempt(
         request_override: AttemptRequestReplacement::default(),
         body_members: Vec::new(),
         query_members: Vec::new(),
-    };
-    route.request.on_attempt(request, &mut attempt).await?;
-    Ok(attempt)
+    })
 }
 
-/// Builds the request of an attempt that the filters have seen. Handles of thoughts are looked up in `thoughts`.
+/// Builds the request of an attempt that the filters have seen.
 ///
 /// # Errors
 /// It cannot be translated.
-pub(crate) async fn build(
+pub(crate) fn build(
     route: &Route,
     request: &RequestView,
     attempt: AttemptView,
     credential: Option<&Credential>,
-    thoughts: Option<&Arc<ThoughtStore>>,
+    thoughts: ThoughtLookup<'_>,
 ) -> Result<PreparedAttempt, Fault> {
     let AttemptView {
         candidate,
@@ -142,13 +147,7 @@ pub(crate) async fn build(
                     caller_body(&request.body, &edits, &method)
                 }
                 true => {
-                    let found = match thoughts {
-                        // Boxed, so that other requests do not take its memory.
-                        Some(store) => Box::pin(find_thoughts(request, candidate, store)).await,
-                        None => FoundThoughts::default(),
-                    };
-                    let (translation_of_route, thoughts) =
-                        (route.translation.as_deref(), (thoughts, found));
+                    let translation_of_route = route.translation.as_deref();
                     let translated =
                         translate(request, candidate, translation_of_route, &edits, thoughts)?;
                     if let Some(channel) = candidate.protocol {

@@ -31,7 +31,8 @@ pub(super) fn count_batches<'b>(
         let channel = &*candidate.channel.name;
         let metrics = &gateway.metrics;
         metrics.count_batch(channel, model, candidate.protocol, usage);
-        let (Some(price), Some(model)) = (candidate.price(), model) else {
+        let (Some(price), Some(cost), Some(model)) = (candidate.price(), batch.cost(), model)
+        else {
             continue;
         };
         let labels = CostLabels {
@@ -40,23 +41,11 @@ pub(super) fn count_batches<'b>(
             channel,
             currency: &price.currency,
         };
-        let priced = share(price.cost(Some(usage), None), batch.price_percent);
-        metrics.costs.count(labels, priced);
-        if let ExchangeCost::Priced(Cost(nanos)) = priced {
+        metrics.costs.count(labels, cost);
+        if let ExchangeCost::Priced(Cost(nanos)) = cost {
             let (Cost(sum), currency) = all.unwrap_or((Cost(0), &price.currency));
             all = Some((Cost(sum.saturating_add(nanos)), currency));
         }
     }
     all
-}
-
-/// So many percent of a cost, rounded to the nearest billionth.
-fn share(cost: ExchangeCost, percent: u8) -> ExchangeCost {
-    match cost {
-        ExchangeCost::Priced(Cost(nanos)) => {
-            let share = (u128::from(nanos) * u128::from(percent) + 50) / 100;
-            ExchangeCost::Priced(Cost::from_nanos(share))
-        }
-        other => other,
-    }
 }

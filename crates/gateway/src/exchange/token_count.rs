@@ -1,7 +1,7 @@
 //! Requests that ask how many input tokens a request has, on channels of other protocols: a provider counts them, or the
 //! gateway estimates them if none of the channels can.
 
-use super::translation::{ChannelRequest, is_token_count, translate};
+use super::translation::{ChannelRequest, ThoughtLookup, is_token_count, translate};
 use super::translation_summary::{TranslationSummary, note_refusal};
 use bytes::Bytes;
 use headgate_config::snapshot::router::Route;
@@ -62,9 +62,10 @@ fn estimate(
 ) -> Result<LocalReply, Fault> {
     let body = request.body.bytes();
     let body = body.map_or_else(Bytes::new, |body| request.edits.apply(body).to_bytes());
-    let document = JsonDocument::parse(body.clone(), &JsonLimits::default())?;
+    let document = JsonDocument::parse(body, &JsonLimits::default())?;
     let translation = route.translation.as_deref();
-    let translated = translate(request, candidate, translation, body);
+    let thoughts = ThoughtLookup::default();
+    let translated = translate(request, candidate, translation, &request.edits, thoughts);
     let ChannelRequest { translation, .. } =
         translated.inspect_err(|fault| note_refusal(candidate, fault, request))?;
     let tokens = estimate_input_tokens(&document);

@@ -1,7 +1,5 @@
 //! Translates the request of an attempt into the protocol of its channel.
 
-use super::kept_thoughts::{FoundThoughts, ThoughtStore};
-use super::thinking_sealer::{TaskKeySealer, caller_name};
 use super::translation_summary::TranslationSummary;
 use bytes::Bytes;
 use headgate_config::snapshot::router::{Route, RouteTranslation};
@@ -9,7 +7,9 @@ use headgate_core::catalog::endpoint::ProviderOperationClass;
 use headgate_core::catalog::model::{Candidate, ChannelModel};
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
+use headgate_core::state::kept_thoughts::{FoundThoughts, ThoughtStore};
 use headgate_core::task::TaskSettings;
+use headgate_core::thinking_sealer::{TaskKeySealer, caller_name};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::json::{JsonDocument, JsonLimits, quoted};
@@ -45,7 +45,7 @@ pub(crate) struct ResponseTranslation {
 }
 
 /// Where thoughts are kept of which callers give back a handle, and what is there of the handles of a request.
-pub(super) type ThoughtLookup<'s> = (Option<&'s Arc<ThoughtStore>>, FoundThoughts);
+pub(crate) type ThoughtLookup<'s> = (Option<&'s Arc<ThoughtStore>>, FoundThoughts);
 
 /// A request in the channel's protocol.
 pub(super) struct ChannelRequest {
@@ -77,6 +77,7 @@ pub(super) fn translate(
             &parsed
         }
     };
+    let store = thoughts.0;
     let settings = channel_settings(tasks, request, candidate, thoughts)?;
     let on_loss = match request.model() {
         Some(model) => policy.on_loss_for(&model.properties.translation),
@@ -156,7 +157,7 @@ pub(crate) fn list_request_members(
     let RouteTranslation { tasks, .. } = translation.ok_or_else(no_translation)?;
     let document = JsonDocument::parse(body, &JsonLimits::default())?;
     let (_, _, pair) = protocols(request, candidate)?;
-    let thoughts = (None, FoundThoughts::default());
+    let thoughts = ThoughtLookup::default();
     let settings = channel_settings(tasks, request, candidate, thoughts)?;
     let ledger = translate_request(pair, &document, &settings).ledger;
     Ok((pair, list_members(pair, &document, &ledger)))
@@ -192,7 +193,7 @@ fn max_output_tokens(request: &RequestView) -> u64 {
 /// Whether the translation for a candidate refuses the request.
 pub(super) fn is_refused(route: &Route, request: &RequestView, candidate: &Candidate) -> bool {
     let translation = route.translation.as_deref();
-    let thoughts = (None, FoundThoughts::default());
+    let thoughts = ThoughtLookup::default();
     candidate.is_translated
         && translate(request, candidate, translation, &request.edits, thoughts).is_err()
 }

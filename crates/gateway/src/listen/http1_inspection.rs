@@ -1,9 +1,9 @@
 //! Inspection of an HTTP/1.1 client's bytes: where each message begins and ends, and which are rejected.
 
 use super::head_scan::{HeadScanResult, HeadScanner};
-use crate::chunk_grammar::{ChunkGrammar, ChunkScanResult};
 use bytes::buf::Limit;
 use bytes::{BufMut, BytesMut};
+use headgate_http_body::chunk_grammar::{ChunkGrammar, ChunkScanResult};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

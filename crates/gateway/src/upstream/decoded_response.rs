@@ -1,6 +1,6 @@
 //! Bounds and errors of responses that a provider compresses.
 
-use crate::content_decoder::{ContentCoding, ContentDecoder, ContentDecodingError};
+use headgate_http_body::content_decoder::{ContentCoding, ContentDecoder, ContentDecodingError};
 use headgate_protocol::fault::{Fault, FaultKind};
 
 /// Largest decoded response, in bytes.

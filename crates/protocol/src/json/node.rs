@@ -65,6 +65,11 @@ impl<'a> DocumentNode<'a> {
         }
     }
 
+    /// Whether it is the outermost value.
+    pub fn is_root(self) -> bool {
+        self.index == 0
+    }
+
     pub fn is_null(self) -> bool {
         self.entry().shape == TapeEntryKind::Null
     }
@@ -74,13 +79,6 @@ impl<'a> DocumentNode<'a> {
         let entry = self.entry();
         let spelling = entry.spelling()?;
         Some(text::decode(entry.content(&self.document.body), spelling))
-    }
-
-    /// The content of a string as it is written, with its escapes.
-    pub fn written_text(self) -> Option<&'a str> {
-        let entry = self.entry();
-        let spelling = entry.spelling()?;
-        Some(text::written(entry.content(&self.document.body), spelling))
     }
 
     /// The start of a string's decoded text, of at most `max` bytes as written: for strings of any size.
@@ -283,9 +281,8 @@ impl<'a> DocumentNode<'a> {
             };
             match holder.key_span().filter(|_| is_object) {
                 Some(span) => {
-                    let dot = if path.is_empty() { "" } else { "." };
                     let key = &self.document.body[span.start + 1..span.end - 1];
-                    path.push_str(dot);
+                    path.push_str(if path.is_empty() { "" } else { "." });
                     path.push_str(&String::from_utf8_lossy(
                         &key[..key.len().min(PATH_KEY_BYTES)],
                     ));

@@ -26,6 +26,11 @@ impl<'a> UndecodedString<'a> {
         self.spelling.escaped
     }
 
+    /// The text with its escapes.
+    pub fn written(self) -> &'a str {
+        text::written(self.bytes, self.spelling)
+    }
+
     pub fn decode(self) -> Cow<'a, str> {
         text::decode(self.bytes, self.spelling)
     }

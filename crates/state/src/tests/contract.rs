@@ -29,6 +29,7 @@ behaviours![
     places_are_freed_when_settled,
     all_limits_are_taken_or_none,
     budgets_are_spent_and_corrected,
+    what_a_budget_has_counted_is_corrected_later_and_more_than_once,
     models_and_callers_are_counted_apart,
     a_limit_that_was_raised_keeps_its_count,
     limit_statuses_report_what_remains,
@@ -175,6 +176,32 @@ async fn budgets_are_spent_and_corrected(store: &dyn StateStore) {
         store.flush(Duration::from_secs(10));
         let (_, retry_after) = refused(store, &limits, 1).await;
         assert!(retry_after > Duration::ZERO && retry_after <= 31 * DAY);
+    }
+}
+
+async fn what_a_budget_has_counted_is_corrected_later_and_more_than_once(store: &dyn StateStore) {
+    for measure in [LimitKind::TokensPerDay, LimitKind::TokensPerMonth] {
+        let limits = [limit(&caller(), measure, 100)];
+        let remaining = async || {
+            store.flush(Duration::from_secs(10));
+            admit(store, &limits, 0).await.limit_statuses[0].remaining
+        };
+        let mut settled = Vec::new();
+        for tokens in [30, 50] {
+            let ticket = granted(store, &limits, tokens).await;
+            settled.push(AdmissionTicket {
+                limits: limits.to_vec(),
+                tokens,
+                taken_at: ticket.taken_at,
+                lease: 0,
+            });
+            store.settle(ticket, tokens);
+        }
+        assert_eq!(remaining().await, 20);
+        for (ticket, (tokens, expected)) in settled.into_iter().zip([(10, 40), (70, 20)]) {
+            store.correct(ticket, tokens);
+            assert_eq!(remaining().await, expected);
+        }
     }
 }
 

@@ -102,7 +102,8 @@ impl MemberWalk {
         let row = &table.rows[index];
         let cell = &row.cells[self.column];
         let is_lossy = matches!(cell.sign, FieldSign::Loss(_));
-        if is_lossy && row.is_neutral(value) {
+        let may_be_lossy = is_lossy || cell.sign == FieldSign::ByValue;
+        if may_be_lossy && row.is_neutral(value) {
             return self.note(value, FieldSign::Formal, "");
         }
         let has_others = !cell.sign.carries_nothing() && self.list_below(value, row);

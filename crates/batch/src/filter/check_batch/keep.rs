@@ -32,9 +32,15 @@ impl CheckBatchFilter {
             Some(BatchFileRecord::new(batch, channel, 0, percent).batch(tokens))
         };
         let of_file = request.state.get::<BatchFileRecord>();
-        let Some(record) = of_file.map(|file| file.batch(tokens)).or_else(of_list) else {
+        let record = of_file.map(|file| file.batch(tokens)).or_else(of_list);
+        let (Some(mut record), Some(candidate)) = (record, candidate) else {
             return HookResult::done();
         };
+        record.id.clone_from(&id);
+        record.channel = candidate.channel.name.to_string();
+        let api = request.protocol.map(|protocol| protocol.descriptor().path);
+        record.api = api.unwrap_or_default().to_owned();
+        record.poll_ms = self.poll_ms;
         HookResult::later(async move {
             let records = BatchRecords {
                 state: &*self.state,

@@ -170,7 +170,10 @@ impl ChatContentWriter<'_> {
         for (position, part) in parts.iter().enumerate() {
             if position > 0 {
                 pieces.push(separator);
-                self.ledger.add_alike(part.at, joined);
+                // An instruction of the gateway itself has no place in the body.
+                if !part.at.is_root() {
+                    self.ledger.add_alike(part.at, joined);
+                }
             }
             let [title, text] = text_pieces(part).unwrap_or_default();
             if let Some(title) = title {

@@ -15,7 +15,7 @@ fn listed(caller: ConversationFormat, channel: ProviderFormat, body: &Value) -> 
     let settings = ChannelSettings {
         model: "\"m\"".into(),
         max_output_tokens: 100,
-        features: ModelFeatures::default(),
+        features: ModelFeatures::default().into(),
         sealer: None,
     };
     let ledger = translate_request(pair, &document, &settings).ledger;

@@ -85,7 +85,7 @@ fn request(
     let channel = ChannelSettings {
         model: Bytes::from_static(b"\"m\""),
         max_output_tokens: 4096,
-        features: ModelFeatures::default(),
+        features: ModelFeatures::default().into(),
         sealer: sealer.map(|sealer| sealer as Arc<dyn ThinkingSealer>),
     };
     let translated = translate_request(pair, &document, &channel);

@@ -1,11 +1,9 @@
 //! Thoughts in the state store, for callers that give back only handles of them. They are sealed.
 
-use headgate_core::state::calendar::unix_ms;
-use headgate_core::state::lock::lock;
-use headgate_core::state::records::{
-    InsertResult, RECORD_BYTES_MAX, RecordContent, RecordKind, owned_key,
-};
-use headgate_core::state::{StateStore, StoreUnavailable};
+use crate::state::calendar::unix_ms;
+use crate::state::lock::lock;
+use crate::state::records::{InsertResult, RECORD_BYTES_MAX, RecordContent, RecordKind, owned_key};
+use crate::state::{StateStore, StoreUnavailable};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -33,7 +31,7 @@ const FOUND_BYTES_MAX: usize = 8 << 20;
 const READ_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Thoughts of all callers.
-pub(crate) struct ThoughtStore {
+pub struct ThoughtStore {
     state: Arc<dyn StateStore>,
     /// What is being written, by its key: a caller may answer a call before that.
     unwritten: Mutex<HashMap<Arc<str>, String>>,
@@ -49,7 +47,7 @@ impl fmt::Debug for ThoughtStore {
 
 /// The thoughts of one request, by their handles.
 #[derive(Debug, Default)]
-pub(crate) struct FoundThoughts(HashMap<Box<str>, String>);
+pub struct FoundThoughts(HashMap<Box<str>, String>);
 
 impl FoundThoughts {
     pub fn get(&self, handle: &str) -> Option<&str> {
@@ -218,7 +216,7 @@ fn report(detail: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headgate_core::state::memory::MemoryStore;
+    use crate::state::memory::MemoryStore;
 
     fn caller(name: &str) -> Arc<str> {
         name.into()

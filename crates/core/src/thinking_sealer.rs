@@ -1,9 +1,9 @@
 //! Seals a provider's thoughts with the keys of task ids, for callers of another protocol.
 
-use super::kept_thoughts::{FoundThoughts, ThoughtStore};
-use headgate_core::catalog::model::Candidate;
-use headgate_core::filter::view::RequestView;
-use headgate_core::task::TaskSettings;
+use crate::catalog::model::Candidate;
+use crate::filter::view::RequestView;
+use crate::state::kept_thoughts::{FoundThoughts, ThoughtStore};
+use crate::task::TaskSettings;
 use headgate_translate::ThinkingSealer;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ const PURPOSE: &[u8] = b"headgate thinking";
 
 /// Seals and opens for one caller, on one channel and model.
 #[derive(Debug)]
-pub(super) struct TaskKeySealer {
+pub struct TaskKeySealer {
     tasks: Arc<TaskSettings>,
     purpose: Vec<u8>,
     caller: Arc<str>,
@@ -24,7 +24,7 @@ pub(super) struct TaskKeySealer {
 
 impl TaskKeySealer {
     /// `None` if the configuration has no keys.
-    pub(super) fn for_attempt(
+    pub fn for_attempt(
         tasks: &Arc<TaskSettings>,
         request: &RequestView,
         candidate: &Candidate,
@@ -50,7 +50,7 @@ impl TaskKeySealer {
 }
 
 /// The name of a request's caller; empty if it has none.
-pub(super) fn caller_name(request: &RequestView) -> Arc<str> {
+pub fn caller_name(request: &RequestView) -> Arc<str> {
     let caller = request.caller.as_ref();
     caller.map_or_else(|| "".into(), |caller| caller.name.clone())
 }

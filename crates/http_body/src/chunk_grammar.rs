@@ -12,7 +12,7 @@ const EXTRAS_MAX: usize = 32 << 10;
 
 /// State of a chunked body that is arriving.
 #[derive(Default)]
-pub(super) struct ChunkGrammar {
+pub struct ChunkGrammar {
     state: ChunkState,
     /// Size of the current chunk.
     size: u64,
@@ -24,7 +24,7 @@ pub(super) struct ChunkGrammar {
 
 /// Result of scanning a piece of a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChunkScanResult {
+pub enum ChunkScanResult {
     /// The body continues in the next piece.
     Open,
     /// The body ends before this index of the piece.

@@ -1,0 +1,161 @@
+//! Counts of settled batches, and what those have used that the gateway settles beside requests.
+
+use headgate_core::catalog::Catalog;
+use headgate_core::catalog::price::{Cost, ExchangeCost};
+use headgate_core::feature::metrics::{
+    BackgroundUsage, CostChange, CostChangeLabels, FeatureMetrics, raise, registered,
+};
+use headgate_core::filter::stream_info::SettledUsage;
+use headgate_core::state::lock::lock;
+use headgate_protocol::ChannelProtocol;
+use headgate_protocol::usage::TokenUsage;
+use prometheus::{IntCounterVec, Opts, Registry};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// The model in metrics of a batch whose model the configuration has no more.
+const OTHER: &str = "other";
+
+/// How a batch was settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchOutcome {
+    /// By the usage that the provider reported.
+    Reported,
+    /// No request was processed.
+    Unused,
+    /// At its estimate, since its usage is not known.
+    Estimated,
+    /// The reported usage cannot be true.
+    Implausible,
+}
+
+/// Counts since the process began; they outlive snapshots.
+#[derive(Default)]
+pub struct BatchCounters {
+    settled: [AtomicU64; BatchOutcome::ALL.len()],
+    /// What was used since the metrics were read, by labels, which are names of the configuration.
+    used: Mutex<HashMap<UsageLabels, UsedInBackground>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct UsageLabels {
+    labels: CostChangeLabels,
+    protocol: Option<ChannelProtocol>,
+}
+
+#[derive(Default)]
+struct UsedInBackground {
+    usage: TokenUsage,
+    /// In billionths of the currency's unit.
+    cost: u64,
+    unpriced: u64,
+}
+
+/// The metrics of batches.
+pub(crate) struct BatchMetrics {
+    counters: Arc<BatchCounters>,
+    settled: IntCounterVec,
+}
+
+impl BatchOutcome {
+    pub const ALL: [Self; 4] = [
+        Self::Reported,
+        Self::Unused,
+        Self::Estimated,
+        Self::Implausible,
+    ];
+
+    /// The value in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reported => "reported",
+            Self::Unused => "unused",
+            Self::Estimated => "estimated",
+            Self::Implausible => "implausible",
+        }
+    }
+}
+
+impl BatchCounters {
+    /// Counts a batch that was settled.
+    pub fn count(&self, outcome: BatchOutcome) {
+        self.settled[outcome as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of batches that were settled so.
+    pub fn settled(&self, outcome: BatchOutcome) -> u64 {
+        self.settled[outcome as usize].load(Ordering::Relaxed)
+    }
+
+    /// Adds what a batch has used whose end no request shows.
+    pub fn add_usage(&self, catalog: &Catalog, caller: &Arc<str>, used: &SettledUsage) {
+        let model = used.model.as_deref();
+        let model = model.map_or(OTHER, |model| catalog.metric_label(model, true));
+        let price = used.candidate.price();
+        let labels = UsageLabels {
+            labels: CostChangeLabels {
+                caller: caller.clone(),
+                model: model.to_owned(),
+                channel: used.candidate.channel.name.to_string(),
+                currency: price.map_or_else(String::new, |price| price.currency.to_string()),
+            },
+            protocol: used.candidate.protocol,
+        };
+        let mut all = lock(&self.used);
+        let sum = all.entry(labels).or_default();
+        sum.usage = sum.usage.plus(used.usage);
+        match used.cost() {
+            Some(ExchangeCost::Priced(Cost(nanos))) => sum.cost = sum.cost.saturating_add(nanos),
+            Some(ExchangeCost::Unpriced) => sum.unpriced += 1,
+            Some(ExchangeCost::Unmetered) | None => {}
+        }
+    }
+}
+
+impl BatchMetrics {
+    pub fn new(registry: &Registry, counters: Arc<BatchCounters>) -> Self {
+        let settled = Opts::new(
+            "headgate_batches_settled_total",
+            "Batches that were settled, by what was known of their usage.",
+        );
+        Self {
+            counters,
+            settled: registered(registry, IntCounterVec::new(settled, &["outcome"])),
+        }
+    }
+}
+
+impl FeatureMetrics for BatchMetrics {
+    fn update(&self) {
+        for outcome in BatchOutcome::ALL {
+            let counter = self.settled.with_label_values(&[outcome.name()]);
+            raise(&counter, self.counters.settled(outcome));
+        }
+    }
+
+    fn take_cost_changes(&self) -> Vec<CostChange> {
+        let mut all = lock(&self.counters.used);
+        let changes = all.iter_mut().map(|(labels, used)| CostChange {
+            labels: labels.labels.clone(),
+            added: std::mem::take(&mut used.cost),
+            refunded: 0,
+        });
+        changes.filter(|change| change.added > 0).collect()
+    }
+
+    /// Called after [`Self::take_cost_changes`]: costs that were added in between stay.
+    fn take_background_usages(&self) -> Vec<BackgroundUsage> {
+        let mut all = lock(&self.counters.used);
+        let taken = all.iter_mut().map(|(labels, used)| BackgroundUsage {
+            channel: labels.labels.channel.clone(),
+            model: labels.labels.model.clone(),
+            protocol: labels.protocol,
+            usage: std::mem::take(&mut used.usage),
+            unpriced: std::mem::take(&mut used.unpriced),
+        });
+        let taken = taken.collect();
+        all.retain(|_, used| used.cost > 0);
+        taken
+    }
+}
