@@ -58,6 +58,13 @@ pub struct Endpoints {
     pub provider_http2: bool,
 }
 
+/// The caller of the routes for text, with limits that are counted and never reached.
+const CALLERS: &str = r#"callers:
+  - name: bench
+    key_sha256: f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7
+    models: ["*"]
+    limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}"#;
+
 /// A configuration with all features of the hot path: authentication, limits, routing, validation, rewriting, usage
 /// metering, metrics, access log. Further routes each have one filter more, and one that sends the provider the path of
 /// the first; the service that one of them calls runs in this process.
@@ -80,11 +87,7 @@ pub fn routes(endpoints: &Endpoints) -> String {
     format!(
         r#"
 server: {{listen: "{listen}", admin: "{admin}", workers: 1{tls}}}
-callers:
-  - name: bench
-    key_sha256: f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7
-    models: ["*"]
-    limits: {{requests_per_minute: 100000000, tokens_per_minute: 100000000000}}
+{CALLERS}
 channels:
   provider:
     base_url: http://{provider}/v1
@@ -190,11 +193,7 @@ pub fn translating_routes(endpoints: &Endpoints) -> String {
     let mut configuration = format!(
         r#"
 server: {{listen: "{listen}", admin: "{admin}", workers: 1}}
-callers:
-  - name: bench
-    key_sha256: f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7
-    models: ["*"]
-    limits: {{requests_per_minute: 100000000, tokens_per_minute: 100000000000}}
+{CALLERS}
 task_keys: [0123456789abcdef0123456789abcdef]
 channels:
 "#

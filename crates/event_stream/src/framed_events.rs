@@ -105,40 +105,11 @@ fn is_plain(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_frames::{framed, texts};
 
     /// A frame with these headers, all of them texts.
     fn frame(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
-        let headers = headers.iter().flat_map(|(name, text)| {
-            let length = u16::try_from(text.len()).unwrap().to_be_bytes();
-            let name_length = [u8::try_from(name.len()).unwrap()];
-            [
-                &name_length,
-                name.as_bytes(),
-                &[7],
-                &length,
-                text.as_bytes(),
-            ]
-            .concat()
-        });
-        let headers: Vec<u8> = headers.collect();
-        let total = u32::try_from(16 + headers.len() + payload.len()).unwrap();
-        let length = u32::try_from(headers.len()).unwrap();
-        let mut frame = [total.to_be_bytes(), length.to_be_bytes()].concat();
-        frame.extend(checksum(&frame).to_be_bytes());
-        frame.extend([&headers, payload.as_bytes()].concat());
-        frame.extend(checksum(&frame).to_be_bytes());
-        frame
-    }
-
-    fn checksum(bytes: &[u8]) -> u32 {
-        let mut sum = u32::MAX;
-        for byte in bytes {
-            sum ^= u32::from(*byte);
-            for _ in 0..8 {
-                sum = (sum >> 1) ^ (0xedb8_8320 * (sum & 1));
-            }
-        }
-        !sum
+        framed(&texts(headers), payload.as_bytes())
     }
 
     #[test]

@@ -9,6 +9,8 @@ mod framed_events;
 mod headers;
 mod invalid_frame;
 mod kind;
+#[cfg(test)]
+mod test_frames;
 
 pub use decoder::FrameDecoder;
 pub use frame::Frame;

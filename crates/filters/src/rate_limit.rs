@@ -19,6 +19,7 @@ use headgate_core::state::admission::{
 };
 use headgate_core::state::calendar::unix_ms;
 use headgate_core::state::caller_permit::CallerPermit;
+use headgate_core::state::log_throttle::LogThrottle;
 use headgate_core::state::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
 use headgate_protocol::Protocol;
 use headgate_protocol::estimate::TokenEstimate;
@@ -27,7 +28,6 @@ use reservation::EstimateReservation;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "rate_limit",
@@ -287,11 +287,10 @@ fn granted_ticket<'l>(
     }
 }
 
-/// At most one warning per second, so that an unreachable store does not flood the log.
+/// Whether an unreachable store may be warned of now.
 fn may_warn() -> bool {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let second = unix_ms() / 1000;
-    LAST.swap(second, Ordering::Relaxed) != second
+    static THROTTLE: LogThrottle = LogThrottle::new();
+    THROTTLE.admits()
 }
 
 #[cfg(test)]

@@ -17,6 +17,25 @@ pub struct UnreadableResponse {
     pub reason: String,
 }
 
+impl UnreadableResponse {
+    pub(crate) fn from_channel(pair: ProtocolPair, reason: String) -> Self {
+        Self {
+            protocol: pair.channel.name(),
+            reason,
+        }
+    }
+}
+
+/// # Errors
+/// The body is no JSON.
+pub(crate) fn parse_response(
+    pair: ProtocolPair,
+    body: &Bytes,
+) -> Result<JsonDocument, UnreadableResponse> {
+    JsonDocument::parse(body.clone(), &JsonLimits::default())
+        .map_err(|error| UnreadableResponse::from_channel(pair, error.to_string()))
+}
+
 /// Translates a success. Members that the caller's protocol cannot say are added to `ledger`.
 ///
 /// # Errors
@@ -27,12 +46,8 @@ pub fn translate_response(
     context: &ResponseContext,
     ledger: &mut Ledger,
 ) -> Result<Vec<u8>, UnreadableResponse> {
-    let unreadable = |reason: String| UnreadableResponse {
-        protocol: pair.channel.name(),
-        reason,
-    };
-    let document = JsonDocument::parse(body.clone(), &JsonLimits::default())
-        .map_err(|error| unreadable(error.to_string()))?;
+    let unreadable = |reason| UnreadableResponse::from_channel(pair, reason);
+    let document = parse_response(pair, body)?;
     let has_seals = context.sealer.is_some();
     fields::audit_response(pair, document.root(), has_seals, ledger);
     let mut response = read(pair.channel, document.root(), &context.id).map_err(unreadable)?;

@@ -110,10 +110,7 @@ impl StreamTranslator {
     }
 
     fn unreadable(&self, reason: String) -> UnreadableResponse {
-        UnreadableResponse {
-            protocol: self.pair.channel.name(),
-            reason,
-        }
+        UnreadableResponse::from_channel(self.pair, reason)
     }
 }
 

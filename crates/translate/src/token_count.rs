@@ -5,7 +5,7 @@ mod tests;
 
 use crate::ProtocolPair;
 use crate::json_writer::JsonWriter;
-use crate::response::UnreadableResponse;
+use crate::response::{UnreadableResponse, parse_response};
 use bytes::Bytes;
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits, ValueKind};
@@ -85,15 +85,12 @@ pub fn translate_token_count(
     pair: ProtocolPair,
     body: &Bytes,
 ) -> Result<Vec<u8>, UnreadableResponse> {
-    let unreadable = |reason: String| UnreadableResponse {
-        protocol: pair.channel.name(),
-        reason,
-    };
-    let document = JsonDocument::parse(body.clone(), &JsonLimits::default())
-        .map_err(|error| unreadable(error.to_string()))?;
+    let document = parse_response(pair, body)?;
     let count = document.root().get("input_tokens");
     let count = count.and_then(DocumentNode::as_u64);
-    let count = count.ok_or_else(|| unreadable("`input_tokens` is missing".into()))?;
+    let count = count.ok_or_else(|| {
+        UnreadableResponse::from_channel(pair, "`input_tokens` is missing".to_owned())
+    })?;
     Ok(token_count_response(pair.caller, count))
 }
 

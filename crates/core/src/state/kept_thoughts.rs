@@ -2,12 +2,12 @@
 
 use crate::state::calendar::unix_ms;
 use crate::state::lock::lock;
+use crate::state::log_throttle::LogThrottle;
 use crate::state::records::{InsertResult, RECORD_BYTES_MAX, RecordContent, RecordKind, owned_key};
 use crate::state::{StateStore, StoreUnavailable};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -50,6 +50,10 @@ impl fmt::Debug for ThoughtStore {
 pub struct FoundThoughts(HashMap<Box<str>, String>);
 
 impl FoundThoughts {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn get(&self, handle: &str) -> Option<&str> {
         self.0.get(handle).map(String::as_str)
     }
@@ -201,11 +205,10 @@ fn new_handle(now_ms: u64) -> Box<str> {
     letters.collect::<String>().into()
 }
 
-/// Logs at most one failure per second, so that an unreachable store does not flood the log.
+/// Logs a failure of the store.
 fn report(detail: &str) {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let second = unix_ms() / 1000;
-    if LAST.swap(second, Ordering::Relaxed) != second {
+    static THROTTLE: LogThrottle = LogThrottle::new();
+    if THROTTLE.admits() {
         tracing::warn!(
             detail,
             "thoughts of a model are not kept for callers that do not give them back"

@@ -12,6 +12,7 @@ pub mod limit_counters;
 mod limit_kind;
 pub mod local_limits;
 pub mod lock;
+pub mod log_throttle;
 pub mod memory;
 pub mod note_cache;
 pub mod per_second_limiter;

@@ -3,53 +3,13 @@
 use super::*;
 use crate::headers::{FrameHeader, FrameHeaderValue, check_headers};
 use crate::kind::FrameKind;
+use crate::test_frames::{checksum, framed, header, texts};
 use proptest::prelude::*;
 
 /// The code of an error in a stream.
 const ERROR_CODE: &str = "Busy";
 
 const FRAME_BYTES_MAX: usize = 1 << 20;
-
-/// A frame as the format has it, with a checksum that is computed bit by bit.
-fn framed(headers: &[u8], payload: &[u8]) -> Vec<u8> {
-    let total = u32::try_from(16 + headers.len() + payload.len()).unwrap();
-    let mut frame = total.to_be_bytes().to_vec();
-    frame.extend(u32::try_from(headers.len()).unwrap().to_be_bytes());
-    frame.extend(checksum(&frame).to_be_bytes());
-    frame.extend_from_slice(headers);
-    frame.extend_from_slice(payload);
-    frame.extend(checksum(&frame).to_be_bytes());
-    frame
-}
-
-fn checksum(bytes: &[u8]) -> u32 {
-    let mut sum = u32::MAX;
-    for byte in bytes {
-        sum ^= u32::from(*byte);
-        for _ in 0..8 {
-            sum = (sum >> 1) ^ (0xedb8_8320 * (sum & 1));
-        }
-    }
-    !sum
-}
-
-fn header(name: &str, kind: u8, value: &[u8]) -> Vec<u8> {
-    let mut header = vec![u8::try_from(name.len()).unwrap()];
-    header.extend_from_slice(name.as_bytes());
-    header.push(kind);
-    if matches!(kind, 6 | 7) {
-        header.extend(u16::try_from(value.len()).unwrap().to_be_bytes());
-    }
-    header.extend_from_slice(value);
-    header
-}
-
-fn texts(headers: &[(&str, &str)]) -> Vec<u8> {
-    let headers = headers.iter();
-    headers
-        .flat_map(|(name, text)| header(name, 7, text.as_bytes()))
-        .collect()
-}
 
 /// The payloads of a stream in these chunks.
 fn payloads<'c>(

@@ -2,12 +2,11 @@
 
 use super::entry::{CacheKey, CachedResponse};
 use headgate_core::state::bounded_cache::CacheBounds;
-use headgate_core::state::calendar::unix_ms;
+use headgate_core::state::log_throttle::LogThrottle;
 use headgate_core::state::records::{InsertResult, RECORD_BYTES_MAX, RecordContent, RecordKind};
 use headgate_core::state::{StateStore, StoreUnavailable};
 use headgate_protocol::hex::HexDisplay;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -123,11 +122,10 @@ fn record_key(CacheKey(digest): CacheKey) -> String {
     HexDisplay(&digest).to_string()
 }
 
-/// Logs at most one failure per second, so that an unreachable store does not flood the log.
+/// Logs a failure of the store.
 fn report(detail: &str) {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let second = unix_ms() / 1000;
-    if LAST.swap(second, Ordering::Relaxed) != second {
+    static THROTTLE: LogThrottle = LogThrottle::new();
+    if THROTTLE.admits() {
         tracing::warn!(
             detail,
             "recorded responses are not shared through the state store"

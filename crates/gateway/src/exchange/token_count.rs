@@ -1,9 +1,8 @@
 //! Requests that ask how many input tokens a request has, on channels of other protocols: a provider counts them, or the
 //! gateway estimates them if none of the channels can.
 
-use super::translation::{ChannelRequest, ThoughtLookup, is_token_count, translate};
+use super::translation::{ChannelRequest, ThoughtLookup, edited_bytes, is_token_count, translate};
 use super::translation_summary::{TranslationSummary, note_refusal};
-use bytes::Bytes;
 use headgate_config::snapshot::router::Route;
 use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::LocalReply;
@@ -41,18 +40,15 @@ pub fn count_locally(
     let Some(destination) = &request.destination else {
         return Ok(None);
     };
-    if destination.candidates.iter().all(counts_tokens) || !is_token_count(request) {
-        return Ok(None);
+    let all = destination.candidates.clone();
+    let counting = keep_counting(request, all.clone());
+    if let (Some(candidate), true) = (all.first(), counting.is_empty()) {
+        return estimate(route, request, candidate).map(Some);
     }
-    let counting = keep_counting(request, destination.candidates.clone());
-    let (Some(first), true) = (destination.candidates.first(), counting.is_empty()) else {
-        if let Some(destination) = &mut request.destination {
-            destination.candidates = counting;
-        }
-        return Ok(None);
-    };
-    let candidate = first.clone();
-    estimate(route, request, &candidate).map(Some)
+    if let Some(destination) = &mut request.destination {
+        destination.candidates = counting;
+    }
+    Ok(None)
 }
 
 fn estimate(
@@ -60,8 +56,7 @@ fn estimate(
     request: &mut RequestView,
     candidate: &Candidate,
 ) -> Result<LocalReply, Fault> {
-    let body = request.body.bytes();
-    let body = body.map_or_else(Bytes::new, |body| request.edits.apply(body).to_bytes());
+    let body = edited_bytes(&request.body, &request.edits);
     let document = JsonDocument::parse(body, &JsonLimits::default())?;
     let translation = route.translation.as_deref();
     let thoughts = ThoughtLookup::default();

@@ -77,7 +77,7 @@ pub(super) fn translate(
             &parsed
         }
     };
-    let store = thoughts.0;
+    let (store, has_found) = (thoughts.0, !thoughts.1.is_empty());
     let settings = channel_settings(tasks, request, candidate, thoughts)?;
     let on_loss = match request.model() {
         Some(model) => policy.on_loss_for(&model.properties.translation),
@@ -97,13 +97,14 @@ pub(super) fn translate(
         is_stream,
     } = translated;
     let context = ResponseContext {
-        // Another one: what was found is not held during the response.
-        sealer: TaskKeySealer::for_attempt(
-            tasks,
-            request,
-            candidate,
-            (store, FoundThoughts::default()),
-        ),
+        sealer: match has_found {
+            // Another one: what was found is not held during the response.
+            true => {
+                let thoughts = (store, FoundThoughts::default());
+                TaskKeySealer::for_attempt(tasks, request, candidate, thoughts)
+            }
+            false => settings.sealer,
+        },
         id: id_suffix(&request.id),
         created: unix_seconds(),
         model: request

@@ -9,9 +9,10 @@ mod tools;
 
 use super::models::GeminiModel;
 use crate::context::ChannelSettings;
+use crate::instructions::moved_instructions;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{ContentRole, PartKind, Request};
+use crate::superset::{PartKind, Request};
 use content::can_write;
 use conversation::write_conversation;
 use marks::note_mark;
@@ -38,15 +39,8 @@ pub(crate) fn write_request(
 
 /// Instructions stand before the conversation here. Later ones are moved there, which the route must allow.
 fn write_system(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let turns = request.turns.iter();
-    let late = turns.filter(|turn| turn.role == ContentRole::System);
-    for turn in late.clone() {
-        let reason = "is an instruction in the middle of the conversation, which would move to its start; send it as a user, or first";
-        ledger.add(turn.at, FieldOutcome::Refused, reason);
-    }
     let mut is_open = false;
-    let parts = request.instructions.iter();
-    for part in parts.chain(late.flat_map(|turn| &turn.parts)) {
+    for part in moved_instructions(request, ledger) {
         note_mark(part.cache.as_ref(), ledger);
         let PartKind::Text(text) = &part.kind else {
             let reason = "stands in instructions, where the gemini protocol takes only texts";

@@ -7,9 +7,10 @@ mod thinking;
 mod tools;
 
 use crate::context::ChannelSettings;
+use crate::instructions::moved_instructions;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{AnswerFormat, ContentRole, Part, PartKind, Request};
+use crate::superset::{AnswerFormat, Part, PartKind, Request};
 use content::{can_write, write_block};
 use conversation::write_conversation;
 use settings::write_settings;
@@ -40,14 +41,7 @@ pub(crate) fn write_request(
 
 /// Instructions stand before the conversation here. Later ones are moved there, which the route must allow.
 fn write_system(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    let turns = request.turns.iter();
-    let late = turns.filter(|turn| turn.role == ContentRole::System);
-    for turn in late.clone() {
-        let reason = "is an instruction in the middle of the conversation, which would move to its start; send it as a user, or first";
-        ledger.add(turn.at, FieldOutcome::Refused, reason);
-    }
-    let parts = request.instructions.iter();
-    let mut parts = parts.chain(late.flat_map(|turn| &turn.parts)).peekable();
+    let mut parts = moved_instructions(request, ledger).peekable();
     let asks_for_json = matches!(request.output_format, Some(AnswerFormat::JsonObject));
     if parts.peek().is_none() && !asks_for_json {
         return;

@@ -30,7 +30,39 @@ pub struct Request<'a> {
     pub user: Option<EscapedText<'a>>,
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
+    /// Whether the model must call a tool.
+    pub fn must_call_tool(&self) -> bool {
+        match &self.tool_choice {
+            Some(ToolCallChoice::Required | ToolCallChoice::Function(_)) => true,
+            Some(ToolCallChoice::Allowed { required, .. }) => *required,
+            Some(ToolCallChoice::Auto | ToolCallChoice::None) | None => false,
+        }
+    }
+
+    /// Whether the choice leaves this tool among those that may be called.
+    pub fn allows_tool(&self, name: &EscapedText<'_>) -> bool {
+        match &self.tool_choice {
+            Some(ToolCallChoice::Allowed { names, .. }) => names
+                .iter()
+                .any(|allowed| allowed.decoded() == name.decoded()),
+            Some(
+                ToolCallChoice::Auto
+                | ToolCallChoice::None
+                | ToolCallChoice::Required
+                | ToolCallChoice::Function(_),
+            )
+            | None => true,
+        }
+    }
+
+    /// Where the caller says whether one answer may have several calls.
+    pub fn parallel_calls_member(&self) -> Option<DocumentNode<'a>> {
+        let body = self.body;
+        body.get("parallel_tool_calls")
+            .or_else(|| body.pointer("/tool_choice/disable_parallel_tool_use"))
+    }
+
     /// Names of the tools that take free text.
     pub fn custom_tools(&self) -> Vec<Box<str>> {
         let custom = self.tools.iter().filter_map(|tool| match &tool.definition {
@@ -48,6 +80,16 @@ pub struct Turn<'a> {
     pub parts: Vec<Part<'a>>,
     /// The first message of the turn.
     pub at: DocumentNode<'a>,
+}
+
+impl Turn<'_> {
+    /// Adds the turn at the end, to the last one if that has the same author.
+    pub fn append_to(mut self, turns: &mut Vec<Self>) {
+        match turns.last_mut().filter(|last| last.role == self.role) {
+            Some(last) => last.parts.append(&mut self.parts),
+            None => turns.push(self),
+        }
+    }
 }
 
 /// The author of a turn.

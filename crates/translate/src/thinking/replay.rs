@@ -43,3 +43,16 @@ pub(crate) fn replay(
         }
     }
 }
+
+/// Whether the thoughts of a part go back in the form in which the caller gave them.
+pub(crate) fn is_replayed(
+    part: &Part<'_>,
+    caller: ConversationFormat,
+    channel: ProviderFormat,
+    ledger: &mut Ledger,
+) -> bool {
+    match replay(part, caller, channel, ledger) {
+        ThinkingReplay::Same => true,
+        ThinkingReplay::ReasoningContent | ThinkingReplay::LeftOut => false,
+    }
+}

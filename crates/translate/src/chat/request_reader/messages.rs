@@ -68,10 +68,7 @@ impl<'a> ChatConversation<'a> {
             ledger.add(at, FieldOutcome::Dropped, "says nothing");
             return;
         }
-        match self.turns.last_mut().filter(|turn| turn.role == role) {
-            Some(turn) => turn.parts.append(&mut parts),
-            None => self.turns.push(Turn { role, parts, at }),
-        }
+        Turn { role, parts, at }.append_to(&mut self.turns);
     }
 }
 

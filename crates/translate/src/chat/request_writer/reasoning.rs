@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// What a request asks for.
 #[derive(Clone, Copy)]
-struct ThinkingWish<'a> {
+struct ReasoningRequest<'a> {
     effort: Option<ReasoningEffort>,
     /// Where the caller has the effort.
     effort_at: Option<DocumentNode<'a>>,
@@ -17,7 +17,7 @@ struct ThinkingWish<'a> {
     is_enabled: Option<bool>,
 }
 
-/// Writes the wish of a request; `without_thoughts` is whether the model must not think, whatever the request asks for.
+/// Writes what a request asks for; `without_thoughts` is whether the model must not think, whatever the request asks for.
 ///
 /// Thoughts without an effort or a budget are the provider's default. `none` is not sent in place of thoughts that are off:
 /// models without thoughts refuse it.
@@ -28,27 +28,27 @@ pub(super) fn write_reasoning(
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
-    let wish = ThinkingWish::new(request);
+    let asked = ReasoningRequest::new(request);
     if without_thoughts {
         if let Some(off) = &dialect.off {
             off.write(&[], json);
         }
-    } else if let Some(off) = dialect.off.as_ref().filter(|_| wish.is_off()) {
+    } else if let Some(off) = dialect.off.as_ref().filter(|_| asked.is_off()) {
         off.write(&[], json);
     } else {
-        if wish.is_enabled == Some(false)
+        if asked.is_enabled == Some(false)
             && let Some(thinking) = request.body.get("thinking")
         {
             let reason = "leaves to the model how much it thinks: not all models of the chat protocol know the effort `none`";
             ledger.add(thinking, FieldOutcome::Approximated, reason);
         }
-        if wish.is_on() || wish.effort.is_some() {
-            wish.write_amount(dialect, json, ledger);
+        if asked.is_on() || asked.effort.is_some() {
+            asked.write_amount(dialect, json, ledger);
         }
     }
 }
 
-impl<'a> ThinkingWish<'a> {
+impl<'a> ReasoningRequest<'a> {
     fn new(request: &'a Request<'_>) -> Self {
         let reasoning = &request.reasoning;
         let body = request.body;

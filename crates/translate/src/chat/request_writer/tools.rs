@@ -2,15 +2,13 @@
 
 use crate::dialect::{ChatDialect, ChatToolSupport, ForcedCalls};
 use crate::escaped_text::EscapedText;
-use crate::free_text_tools::{SCHEMA, description_with_grammar, note_function};
+use crate::free_text_tools::{SCHEMA, note_function};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Request, Tool, ToolCallChoice, ToolSignature};
+use crate::tool_declarations::{NO_PARAMETERS, note_provider_tools, write_free_text_description};
 use crate::tool_names::sent_name;
 use headgate_protocol::conversation::ProviderFormat;
-
-/// A tool without a schema takes no arguments.
-const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 
 /// Writes the tools that the provider may call, and the choice between them. Whether the model must not think, since it must
 /// call one.
@@ -21,12 +19,7 @@ pub(super) fn write_tools(
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) -> bool {
-    for tool in &request.tools {
-        if let ToolSignature::Provider(_) = tool.definition {
-            let reason = "is a tool that only its provider runs; remove it, or use a channel of this protocol";
-            ledger.add(tool.at, FieldOutcome::Refused, reason);
-        }
-    }
+    note_provider_tools(request, ledger);
     let support = &dialect.tools;
     let mut tools = request.tools.iter();
     let is_sent = |tool: &&Tool<'_>| is_sent(request, tool, support);
@@ -62,7 +55,7 @@ pub(super) fn write_tools(
     }
     write_parallel(request, dialect, json, ledger);
     let without_thoughts =
-        support.forced_calls == ForcedCalls::WithoutThoughts && is_forced(request);
+        support.forced_calls == ForcedCalls::WithoutThoughts && request.must_call_tool();
     if without_thoughts {
         let reason = "is sent without thoughts, since the channel's model does not think before a call that it must make";
         let at = at.unwrap_or(request.body);
@@ -80,9 +73,7 @@ fn write_parallel(
     let Some(parallel) = request.parallel_tool_calls else {
         return;
     };
-    let body = request.body;
-    let at = body.get("parallel_tool_calls");
-    let at = at.or_else(|| body.pointer("/tool_choice/disable_parallel_tool_use"));
+    let at = request.parallel_calls_member();
     let members = &dialect.members;
     if members.begin("parallel_tool_calls", at, json, ledger) {
         json.bool(parallel);
@@ -95,27 +86,12 @@ fn is_sent(request: &Request<'_>, tool: &Tool<'_>, support: &ChatToolSupport) ->
         ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. } => name,
         ToolSignature::Provider(_) => return false,
     };
-    match &request.tool_choice {
-        Some(ToolCallChoice::Allowed { names, .. }) if !support.allowed_tools => {
-            let mut names = names.iter();
-            names.any(|allowed| allowed.decoded() == name.decoded())
-        }
-        Some(_) | None => true,
-    }
+    support.allowed_tools || request.allows_tool(name)
 }
 
 /// Whether a choice is what the provider does without one: some refuse any choice while the model thinks.
 fn is_default(choice: &ToolCallChoice<'_>, support: &ChatToolSupport) -> bool {
     matches!(choice, ToolCallChoice::Auto) && support.forced_calls == ForcedCalls::WithoutThoughts
-}
-
-/// Whether the model must call a tool.
-fn is_forced(request: &Request<'_>) -> bool {
-    match &request.tool_choice {
-        Some(ToolCallChoice::Required | ToolCallChoice::Function(_)) => true,
-        Some(ToolCallChoice::Allowed { required, .. }) => *required,
-        Some(ToolCallChoice::Auto | ToolCallChoice::None) | None => false,
-    }
 }
 
 fn note_strict(tool: &Tool<'_>, support: &ChatToolSupport, ledger: &mut Ledger) {
@@ -140,10 +116,7 @@ fn write_function_in_place(tool: &Tool<'_>, json: &mut JsonWriter) {
         return;
     };
     begin_named("function", name, json);
-    let description = description_with_grammar(description.as_ref(), grammar.as_ref());
-    if !description.is_empty() {
-        json.key("description").text(&description);
-    }
+    write_free_text_description(description.as_ref(), grammar.as_ref(), json);
     json.key("parameters").raw(SCHEMA).end_object().end_object();
 }
 
@@ -197,7 +170,7 @@ struct ChoiceWriter<'w> {
 
 impl ChoiceWriter<'_> {
     fn write(&self, choice: &ToolCallChoice<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-        if self.support.forced_calls == ForcedCalls::Refused && is_forced(self.request) {
+        if self.support.forced_calls == ForcedCalls::Refused && self.request.must_call_tool() {
             let reason = "forces a call, which the channel's provider does not take; send `auto`";
             self.note(FieldOutcome::Refused, reason, ledger);
             json.literal("auto");

@@ -8,9 +8,10 @@ use crate::escaped_text::EscapedText;
 use crate::gemini::models::GeminiModel;
 use crate::gemini::signatures::SignaturePlace;
 use crate::json_writer::JsonWriter;
+use crate::last_author::check_last_author;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Arguments, ContentRole, Part, PartKind, Request, Turn};
-use crate::thinking::{ThinkingReplay, replay};
+use crate::thinking::is_replayed;
 use crate::tool_calls::ToolCallIndex;
 use crate::tool_names::sent_name;
 use headgate_protocol::conversation::ProviderFormat;
@@ -180,10 +181,7 @@ impl TurnWriter<'_, '_> {
 
     fn is_replayed(&mut self, part: &Part<'_>) -> bool {
         let caller = self.request.protocol;
-        match replay(part, caller, ProviderFormat::Gemini, self.ledger) {
-            ThinkingReplay::Same => true,
-            ThinkingReplay::ReasoningContent | ThinkingReplay::LeftOut => false,
-        }
+        is_replayed(part, caller, ProviderFormat::Gemini, self.ledger)
     }
 
     fn write_thought(
@@ -287,22 +285,8 @@ impl TurnWriter<'_, '_> {
     /// Models answer a message of the user.
     fn finish(mut self) {
         self.end_content();
-        match self.author {
-            None => {
-                let messages = self.request.body.get("messages");
-                let at = messages.or_else(|| self.request.body.get("input"));
-                let reason = "has no message, which the gemini protocol demands";
-                let at = at.unwrap_or(self.request.body);
-                self.ledger.add(at, FieldOutcome::AlwaysRefused, reason);
-            }
-            Some(ContentRole::Assistant) => {
-                let mut of_assistant = self.request.turns.iter().rev();
-                let last = of_assistant.find(|turn| turn.role == ContentRole::Assistant);
-                let reason = "is of the assistant, and the gemini protocol does not continue such a last message; end with a message of the user";
-                let at = last.map_or(self.request.body, |turn| turn.at);
-                self.ledger.add(at, FieldOutcome::Refused, reason);
-            }
-            Some(ContentRole::User | ContentRole::System) => {}
-        }
+        let continued = "is of the assistant, and the gemini protocol does not continue such a last message; end with a message of the user";
+        let protocol = ProviderFormat::Gemini;
+        check_last_author(self.request, self.author, protocol, continued, self.ledger);
     }
 }

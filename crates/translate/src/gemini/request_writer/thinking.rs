@@ -4,6 +4,7 @@ use crate::gemini::models::{GeminiModel, ThinkingControl};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{ReasoningEffort, Request};
+use crate::thinking::note_summary;
 use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::json::DocumentNode;
 
@@ -32,7 +33,7 @@ pub(super) fn write_thinking(
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
-    let Some(wish) = wish(request) else {
+    let Some(demand) = thinking_demand(request) else {
         note_summary(request, ledger);
         return;
     };
@@ -49,13 +50,13 @@ pub(super) fn write_thinking(
             can_be_off,
         } => {
             let bounds = (min, max, can_be_off);
-            write_budget(request, wish, bounds, &mut config, ledger);
+            write_budget(request, demand, bounds, &mut config, ledger);
         }
         ThinkingControl::Level { has_minimal } => {
-            write_level(request, wish, has_minimal, &mut config, ledger);
+            write_level(request, demand, has_minimal, &mut config, ledger);
         }
     }
-    let thinks = !matches!(wish, ThinkingDemand::Off) && model.thinking != ThinkingControl::None;
+    let thinks = !matches!(demand, ThinkingDemand::Off) && model.thinking != ThinkingControl::None;
     if thinks && wants_thoughts(request) {
         config.key("includeThoughts").bool(true);
     } else {
@@ -67,7 +68,7 @@ pub(super) fn write_thinking(
     }
 }
 
-fn wish<'a>(request: &Request<'a>) -> Option<ThinkingDemand<'a>> {
+fn thinking_demand<'a>(request: &Request<'a>) -> Option<ThinkingDemand<'a>> {
     let reasoning = &request.reasoning;
     match (reasoning.is_enabled, reasoning.effort) {
         (Some(false), _) | (_, Some(ReasoningEffort::None)) => Some(ThinkingDemand::Off),
@@ -93,12 +94,12 @@ fn wants_thoughts(request: &Request<'_>) -> bool {
 
 fn write_budget(
     request: &Request<'_>,
-    wish: ThinkingDemand<'_>,
+    demand: ThinkingDemand<'_>,
     (min, max, can_be_off): (u64, u64, bool),
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
-    let tokens = match wish {
+    let tokens = match demand {
         ThinkingDemand::Adaptive => {
             json.key("thinkingBudget").raw("-1");
             return;
@@ -131,7 +132,7 @@ fn write_budget(
 
 fn write_level(
     request: &Request<'_>,
-    wish: ThinkingDemand<'_>,
+    demand: ThinkingDemand<'_>,
     has_minimal: bool,
     json: &mut JsonWriter,
     ledger: &mut Ledger,
@@ -140,7 +141,7 @@ fn write_level(
         true => "MINIMAL",
         false => "LOW",
     };
-    let (level, reason) = match wish {
+    let (level, reason) = match demand {
         ThinkingDemand::Adaptive => return,
         ThinkingDemand::Off => (least, Some("becomes the least level of the model")),
         ThinkingDemand::Budget(budget) => {
@@ -170,19 +171,6 @@ fn level(effort: ReasoningEffort, least: &'static str) -> &'static str {
         ReasoningEffort::Low => "LOW",
         ReasoningEffort::Medium => "MEDIUM",
         ReasoningEffort::High | ReasoningEffort::XHigh | ReasoningEffort::Max => "HIGH",
-    }
-}
-
-/// Notes that the caller gets no summary of thoughts.
-fn note_summary(request: &Request<'_>, ledger: &mut Ledger) {
-    if request.reasoning.summary.is_none() {
-        return;
-    }
-    let reasoning = request.body.get("reasoning");
-    let names = ["summary", "generate_summary"].into_iter();
-    for node in names.filter_map(|name| reasoning?.get(name)) {
-        let reason = "is left out, since the model is not asked to think";
-        ledger.add(node, FieldOutcome::Dropped, reason);
     }
 }
 

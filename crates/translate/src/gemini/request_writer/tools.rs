@@ -2,20 +2,20 @@
 
 use super::marks::note_mark;
 use crate::escaped_text::EscapedText;
-use crate::free_text_tools::{SCHEMA, description_with_grammar, note_function};
+use crate::free_text_tools::{SCHEMA, note_function};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Request, Tool, ToolCallChoice, ToolSignature};
+use crate::tool_declarations::{note_provider_tools, write_free_text_description};
 use crate::tool_names::sent_name;
 use headgate_protocol::conversation::ProviderFormat;
 
 pub(super) fn write_tools(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
     note_single_calls(request, ledger);
+    note_provider_tools(request, ledger);
     let mut is_open = false;
     for tool in &request.tools {
         if let ToolSignature::Provider(_) = tool.definition {
-            let reason = "is a tool that only its provider runs; remove it, or use a channel of this protocol";
-            ledger.add(tool.at, FieldOutcome::Refused, reason);
             continue;
         }
         if !std::mem::replace(&mut is_open, true) {
@@ -56,10 +56,7 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
         } => {
             note_function(tool, ledger);
             write_name(name, json);
-            let description = description_with_grammar(description.as_ref(), grammar.as_ref());
-            if !description.is_empty() {
-                json.key("description").text(&description);
-            }
+            write_free_text_description(description.as_ref(), grammar.as_ref(), json);
             json.key("parametersJsonSchema").raw(SCHEMA);
         }
         ToolSignature::Provider(_) => {}
@@ -105,9 +102,7 @@ fn note_single_calls(request: &Request<'_>, ledger: &mut Ledger) {
     if request.parallel_tool_calls != Some(false) {
         return;
     }
-    let body = request.body;
-    let found = body.get("parallel_tool_calls");
-    let found = found.or_else(|| body.pointer("/tool_choice/disable_parallel_tool_use"));
+    let found = request.parallel_calls_member();
     let reason = "asks for one call at a time, and models of the gemini protocol may always make several; remove it, or let the route drop it with `on_loss: drop`";
-    ledger.add(found.unwrap_or(body), FieldOutcome::Refused, reason);
+    ledger.add(found.unwrap_or(request.body), FieldOutcome::Refused, reason);
 }

@@ -52,9 +52,6 @@ impl<'a> MessageConversation<'a> {
             ledger.add(at, FieldOutcome::Dropped, "says nothing");
             return;
         }
-        match self.turns.last_mut().filter(|turn| turn.role == role) {
-            Some(turn) => turn.parts.append(&mut parts),
-            None => self.turns.push(Turn { role, parts, at }),
-        }
+        Turn { role, parts, at }.append_to(&mut self.turns);
     }
 }

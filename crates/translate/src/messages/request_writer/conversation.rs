@@ -3,9 +3,10 @@
 use super::content::{can_write, is_blank, write_block, write_cache_mark};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
+use crate::last_author::check_last_author;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Arguments, ContentRole, Part, PartKind, Request, Turn};
-use crate::thinking::{ThinkingReplay, replay};
+use crate::thinking::is_replayed;
 use crate::tool_calls::ToolCallIndex;
 use crate::tool_names::{sent_id, sent_name};
 use headgate_protocol::conversation::ProviderFormat;
@@ -176,10 +177,7 @@ impl ConversationWriter<'_, '_> {
 
     fn is_replayed(&mut self, part: &Part<'_>) -> bool {
         let caller = self.request.protocol;
-        match replay(part, caller, ProviderFormat::Messages, self.ledger) {
-            ThinkingReplay::Same => true,
-            ThinkingReplay::ReasoningContent | ThinkingReplay::LeftOut => false,
-        }
+        is_replayed(part, caller, ProviderFormat::Messages, self.ledger)
     }
 
     /// Writes a call. Its arguments are the object as it is written.
@@ -231,23 +229,8 @@ impl ConversationWriter<'_, '_> {
     /// Providers want a message of the user, and continue one of the assistant at the end instead of answering it.
     fn finish(mut self) {
         self.end_message();
-        let turns = &self.request.turns;
-        match self.author {
-            None => {
-                let messages = self.request.body.get("messages");
-                let at = messages.or_else(|| self.request.body.get("input"));
-                let reason = "has no message, which the messages protocol demands";
-                let at = at.unwrap_or(self.request.body);
-                self.ledger.add(at, FieldOutcome::AlwaysRefused, reason);
-            }
-            Some(ContentRole::Assistant) => {
-                let mut of_assistant = turns.iter().rev();
-                let last = of_assistant.find(|turn| turn.role == ContentRole::Assistant);
-                let reason = "is of the assistant, and the messages protocol continues such a last message instead of answering it; end with a message of the user";
-                let at = last.map_or(self.request.body, |turn| turn.at);
-                self.ledger.add(at, FieldOutcome::Refused, reason);
-            }
-            Some(ContentRole::User | ContentRole::System) => {}
-        }
+        let continued = "is of the assistant, and the messages protocol continues such a last message instead of answering it; end with a message of the user";
+        let protocol = ProviderFormat::Messages;
+        check_last_author(self.request, self.author, protocol, continued, self.ledger);
     }
 }

@@ -3,9 +3,8 @@
 use crate::dialect::{MessagesDialect, ThinkingRequest};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{
-    ContentRole, Part, PartKind, ReasoningEffort, Request, ThinkingOrigin, ToolCallChoice,
-};
+use crate::superset::{ContentRole, Part, PartKind, ReasoningEffort, Request, ThinkingOrigin};
+use crate::thinking::note_summary;
 use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::json::DocumentNode;
 use std::borrow::Cow;
@@ -26,18 +25,20 @@ pub(super) fn write_thinking(
     }
     let effort = match reasoning.effort {
         None => {
-            note_summary(request, false, ledger);
+            note_summary(request, ledger);
             return false;
         }
         Some(ReasoningEffort::None) => {
             write_off(request, dialect, json, ledger);
-            note_summary(request, false, ledger);
+            note_summary(request, ledger);
             return false;
         }
         Some(effort) => effort,
     };
     let thinks = write_for_effort(request, dialect, (effort, limit), json, ledger);
-    note_summary(request, thinks, ledger);
+    if !thinks {
+        note_summary(request, ledger);
+    }
     thinks
 }
 
@@ -52,7 +53,7 @@ fn write_for_effort(
     let as_budget = dialect.thinking == ThinkingRequest::Budget;
     let reason = if dialect.thinking == ThinkingRequest::None {
         "is left out, since the channel's model does not think"
-    } else if is_forced(request) {
+    } else if request.must_call_tool() {
         "is sent without thoughts, since models of the messages protocol do not think before a call that they must make"
     } else if as_budget && lacks_thoughts(request) {
         "is left out, since the thoughts before the last calls are not there to give back"
@@ -159,27 +160,6 @@ fn write_budget(
 fn write_display(request: &Request<'_>, json: &mut JsonWriter) {
     if request.reasoning.summary.is_some() {
         json.key("display").literal("summarized");
-    }
-}
-
-fn note_summary(request: &Request<'_>, thinks: bool, ledger: &mut Ledger) {
-    if thinks || request.reasoning.summary.is_none() {
-        return;
-    }
-    let reasoning = request.body.get("reasoning");
-    let names = ["summary", "generate_summary"].into_iter();
-    for node in names.filter_map(|name| reasoning?.get(name)) {
-        let reason = "is left out, since the model is not asked to think";
-        ledger.add(node, FieldOutcome::Dropped, reason);
-    }
-}
-
-/// Whether the model must call a tool.
-fn is_forced(request: &Request<'_>) -> bool {
-    match &request.tool_choice {
-        Some(ToolCallChoice::Required | ToolCallChoice::Function(_)) => true,
-        Some(ToolCallChoice::Allowed { required, .. }) => *required,
-        Some(ToolCallChoice::Auto | ToolCallChoice::None) | None => false,
     }
 }
 

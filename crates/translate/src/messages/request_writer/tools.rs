@@ -2,23 +2,17 @@
 
 use super::content::write_cache_mark;
 use crate::escaped_text::EscapedText;
-use crate::free_text_tools::{SCHEMA, description_with_grammar, note_function};
+use crate::free_text_tools::{SCHEMA, note_function};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Request, Tool, ToolCallChoice, ToolSignature};
+use crate::tool_declarations::{NO_PARAMETERS, note_provider_tools, write_free_text_description};
 use crate::tool_names::sent_name;
 use headgate_protocol::conversation::ProviderFormat;
 use headgate_protocol::json::skim;
 
-/// A tool without a schema takes no arguments.
-const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 pub(super) fn write_tools(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
-    for tool in &request.tools {
-        if let ToolSignature::Provider(_) = tool.definition {
-            let reason = "is a tool that only its provider runs; remove it, or use a channel of this protocol";
-            ledger.add(tool.at, FieldOutcome::Refused, reason);
-        }
-    }
+    note_provider_tools(request, ledger);
     let mut tools = request.tools.iter().filter(|tool| is_sent(tool, request));
     let Some(first) = tools.next() else {
         // Without tools there is nothing to choose from.
@@ -38,18 +32,7 @@ fn is_sent(tool: &Tool<'_>, request: &Request<'_>) -> bool {
         ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. } => name,
         ToolSignature::Provider(_) => return false,
     };
-    match &request.tool_choice {
-        Some(ToolCallChoice::Allowed { names, .. }) => names
-            .iter()
-            .any(|allowed| allowed.decoded() == name.decoded()),
-        Some(
-            ToolCallChoice::Auto
-            | ToolCallChoice::None
-            | ToolCallChoice::Required
-            | ToolCallChoice::Function(_),
-        )
-        | None => true,
-    }
+    request.allows_tool(name)
 }
 
 fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
@@ -78,10 +61,7 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
         } => {
             note_function(tool, ledger);
             write_name(name, json);
-            let description = description_with_grammar(description.as_ref(), grammar.as_ref());
-            if !description.is_empty() {
-                json.key("description").text(&description);
-            }
+            write_free_text_description(description.as_ref(), grammar.as_ref(), json);
             json.key("input_schema").raw(SCHEMA);
         }
         ToolSignature::Provider(_) => {}

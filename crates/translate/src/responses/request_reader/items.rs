@@ -189,17 +189,9 @@ impl<'a> Conversation<'a> {
         at: DocumentNode<'a>,
         parts: impl IntoIterator<Item = Part<'a>>,
     ) {
-        let mut parts = parts.into_iter().peekable();
-        if parts.peek().is_none() {
-            return;
-        }
-        match self.turns.last_mut().filter(|turn| turn.role == role) {
-            Some(turn) => turn.parts.extend(parts),
-            None => self.turns.push(Turn {
-                role,
-                parts: parts.collect(),
-                at,
-            }),
+        let parts: Vec<_> = parts.into_iter().collect();
+        if !parts.is_empty() {
+            Turn { role, parts, at }.append_to(&mut self.turns);
         }
     }
 }

@@ -1,0 +1,32 @@
+//! What the writers of several protocols say of the tools of a request.
+
+use crate::escaped_text::EscapedText;
+use crate::free_text_tools::description_with_grammar;
+use crate::json_writer::JsonWriter;
+use crate::ledger::{FieldOutcome, Ledger};
+use crate::superset::{Grammar, Request, ToolSignature};
+
+/// The schema of a tool without one: it takes no arguments.
+pub(crate) const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
+
+/// Refuses the tools that only their provider runs.
+pub(crate) fn note_provider_tools(request: &Request<'_>, ledger: &mut Ledger) {
+    for tool in &request.tools {
+        if let ToolSignature::Provider(_) = tool.definition {
+            let reason = "is a tool that only its provider runs; remove it, or use a channel of this protocol";
+            ledger.add(tool.at, FieldOutcome::Refused, reason);
+        }
+    }
+}
+
+/// Writes the description of a function in place of a tool of free text, if it has one.
+pub(crate) fn write_free_text_description(
+    description: Option<&EscapedText<'_>>,
+    grammar: Option<&Grammar<'_>>,
+    json: &mut JsonWriter,
+) {
+    let description = description_with_grammar(description, grammar);
+    if !description.is_empty() {
+        json.key("description").text(&description);
+    }
+}
