@@ -54,8 +54,11 @@ pub(crate) async fn run(context: BackgroundContext) {
     let subrequests = SubrequestClient::new(context.subrequests.clone(), TIMEOUTS);
     let mut is_reachable = true;
     loop {
-        let poller = BatchPoller::new(&subrequests, &(context.current)(), &context.state);
-        let found = poller.poll_due(unix_ms()).await;
+        let found = {
+            // A poller that outlives its search keeps channels alive that the configuration no longer has.
+            let poller = BatchPoller::new(&subrequests, &(context.current)(), &context.state);
+            poller.poll_due(unix_ms()).await
+        };
         match &found {
             Err(error) if is_reachable => {
                 tracing::warn!(%error, "cannot look for batches that nobody has settled");

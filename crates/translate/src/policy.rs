@@ -18,7 +18,7 @@ pub struct TranslationPolicy {
     /// Protocols of channels, the preferred one first.
     pub protocols: Vec<Protocol>,
     pub on_loss: OnLoss,
-    /// Whether a model may have a translation of its own here: the requests of the route can be translated.
+    /// Whether the translation of a model applies here: one has its own, and the requests of the route can be translated.
     pub admits_models: bool,
 }
 

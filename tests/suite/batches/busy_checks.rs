@@ -49,18 +49,23 @@ fn small_list() -> Request {
     create_messages(&json!([entry("a", "demo-small")]))
 }
 
-/// Sends small batches while the large one is checked, until one is refused.
+/// A large batch in its check, and the refusal of a small one meanwhile.
 async fn refusal(
     gateway: &Gateway,
     small: &Request,
-    large: &JoinHandle<WholeResponse>,
-) -> WholeResponse {
+    large: fn() -> Request,
+) -> (JoinHandle<WholeResponse>, WholeResponse) {
     loop {
-        let answer = gateway.ask(small).await;
-        if answer.status != 200 {
-            return answer;
+        let large = send(gateway, large()).await;
+        while !large.is_finished() {
+            let answer = gateway.ask(small).await;
+            if answer.status != 200 {
+                return (large, answer);
+            }
         }
-        assert!(!large.is_finished(), "no small batch was refused");
+        // It arrived during the check of a small one, and was refused itself.
+        let refused = large.await.unwrap();
+        assert_ne!(refused.status, 200, "no small batch was refused");
     }
 }
 
@@ -74,11 +79,15 @@ async fn a_batch_beyond_the_bound_is_refused_in_the_format_of_its_protocol() {
     let simulator = Simulator::start().await;
     let gateway = gateway(&simulator, 0).await;
     for (large, small, status, kind) in [
-        (large_upload(), small_upload(), 503, "server_error"),
-        (large_list(), small_list(), 529, "overloaded_error"),
+        (
+            large_upload as fn() -> Request,
+            small_upload(),
+            503,
+            "server_error",
+        ),
+        (large_list, small_list(), 529, "overloaded_error"),
     ] {
-        let large = send(&gateway, large).await;
-        let refused = refusal(&gateway, &small, &large).await;
+        let (large, refused) = refusal(&gateway, &small, large).await;
         assert_eq!(refused.status, status, "{}", refused.text());
         assert_eq!(refused.headers.get("retry-after"), Some("10"));
         let error = &refused.json()["error"];
@@ -113,8 +122,7 @@ async fn callers_who_leave_free_their_places() {
     let simulator = Simulator::start().await;
     let gateway = gateway(&simulator, 0).await;
     for _ in 0..3 {
-        let large = send(&gateway, large_upload()).await;
-        refusal(&gateway, &small_upload(), &large).await;
+        let (large, _) = refusal(&gateway, &small_upload(), large_upload).await;
         large.abort();
         assert!(large.await.unwrap_err().is_cancelled());
         let left = gateway

@@ -61,11 +61,19 @@ impl RouteBuilder<'_> {
         TranslationPolicy {
             protocols,
             on_loss: config.on_loss.into(),
-            admits_models: protocol.is_some_and(|protocol| {
-                let mut patterns = patterns.iter();
-                patterns.all(|pattern| is_translatable(protocol, &pattern.path()))
-            }),
+            admits_models: self.has_translated_models()
+                && protocol.is_some_and(|protocol| {
+                    let mut patterns = patterns.iter();
+                    patterns.all(|pattern| is_translatable(protocol, &pattern.path()))
+                }),
         }
+    }
+
+    /// Whether a model has a translation of its own. Without one, requests of routes that translate nothing are not searched
+    /// for what a translation sealed.
+    fn has_translated_models(&self) -> bool {
+        let mut models = self.catalog.models();
+        models.any(|model| model.properties.translation.protocols.is_some())
     }
 
     /// Reports a protocol that only channels have.
