@@ -1,16 +1,25 @@
 //! `callout`: calls an HTTP service, which decides whether a request or a response may continue, and with which changes.
 
+mod arguments;
 mod body_text;
 mod call;
 mod changes;
 mod held_text;
+mod json_object;
+mod litellm;
 mod payload;
+mod payload_selection;
+mod proposed_changes;
+mod response_excerpt;
+mod service_payload;
+mod service_reply;
 mod settings;
+mod stream_settings;
 
-use body_text::extract_text;
+use body_text::extract_texts;
 use bytes::Bytes;
 use changes::AcceptedChanges;
-use headgate_core::callout::{CalloutService, PlannedCallout, ProposedChanges};
+use headgate_core::callout::{CalloutService, PlannedCallout};
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::body_edit::{CheckedBody, CheckedBodyEditor};
 use headgate_core::filter::descriptor::{
@@ -30,7 +39,11 @@ use headgate_protocol::sse::SseEvent;
 use headgate_schema::CompiledSchema;
 use held_text::HeldStreamTextsByFilter;
 use http::StatusCode;
-use payload::ResponseExcerpt;
+use payload::CallingRoute;
+use payload_selection::PayloadFormat;
+use response_excerpt::ResponseExcerpt;
+use service_payload::PlacedText;
+use service_reply::ServiceReply;
 use settings::{CalloutConfig, CalloutSettings};
 use std::sync::Arc;
 
@@ -83,8 +96,13 @@ impl Filter for CalloutFilter {
         if self.side == ChainSide::Response {
             inputs.add_caller();
             inputs.add_path();
-            let headers = self.settings.sent.headers.iter();
-            headers.for_each(|name| inputs.add_header(name));
+            match self.settings.sent.format {
+                PayloadFormat::Headgate => {
+                    let headers = self.settings.sent.headers.iter();
+                    headers.for_each(|name| inputs.add_header(name));
+                }
+                PayloadFormat::Litellm => inputs.add_headers(),
+            }
         }
     }
 
@@ -193,6 +211,13 @@ impl CalloutFilter {
         self.side == ChainSide::Request && (!sent.fields.is_empty() || !allowed.pointers.is_empty())
     }
 
+    fn route(&self) -> CallingRoute<'_> {
+        CallingRoute {
+            name: &self.route,
+            protocol: self.protocol,
+        }
+    }
+
     /// Distinguishes the state of this filter from that of others of its kind.
     fn identity(&self) -> usize {
         std::ptr::from_ref(self) as usize
@@ -205,13 +230,13 @@ impl CalloutFilter {
             Some(edited) => Some(edited),
             None => request.body.document(),
         };
-        let payload = payload::for_request(&self.settings.sent, &self.route, request, document);
+        let payload = payload::for_request(&self.settings.sent, &self.route(), request, document);
         let editable = document.filter(|_| request.body.form().is_none());
         let mut summary = request.info.callouts;
         let called = self
-            .call(&mut summary, &request.id, payload, |proposed| {
+            .call(&mut summary, &request.id, payload, |reply, sent| {
                 let AcceptedChanges { headers, body } =
-                    self.settings.allowed.accept(proposed, editable)?;
+                    self.settings.allowed.accept(reply, sent, editable)?;
                 let body = body.map(|body| self.check_edited(request, body));
                 Ok((headers, body.transpose()?))
             })
@@ -265,20 +290,23 @@ impl CalloutFilter {
     ) -> Result<(), Fault> {
         let document = JsonDocument::parse(body.clone(), &JsonLimits::default()).ok();
         let status = response.status;
-        let payload = extract_text(self.protocol, body, document.as_ref()).and_then(|text| {
+        let sent = &self.settings.sent;
+        let texts = extract_texts(sent.format, self.protocol, body, document.as_ref());
+        let payload = texts.and_then(|texts| {
             let excerpt = ResponseExcerpt {
                 status,
-                text: &text,
+                texts,
                 document: document.as_ref(),
                 window: None,
             };
-            payload::for_response(&self.settings.sent, &self.route, response.request, &excerpt)
+            payload::for_response(sent, &self.route(), response.request, excerpt)
         });
         let mut summary = response.request.info.callouts;
         let id = response.request.id.clone();
         let called = self
-            .call(&mut summary, &id, payload, |proposed| {
-                self.settings.allowed.accept(proposed, document.as_ref())
+            .call(&mut summary, &id, payload, |reply, sent| {
+                let document = document.as_ref();
+                self.settings.allowed.accept(reply, sent, document)
             })
             .await;
         response.request.info.callouts = summary;
@@ -297,37 +325,34 @@ impl CalloutFilter {
     async fn call_for_window(&self, request: &mut RequestView) -> Result<(), Fault> {
         let held = request.state.get_or_default::<HeldStreamTextsByFilter>();
         let held = held.get_mut(self.identity());
-        let (text, window) = (held.window(), held.windows + 1);
+        let (texts, window) = (held.window(), held.windows + 1);
         let is_unreadable = held.is_unreadable;
         let payload = match is_unreadable {
             true => Err("an event of the stream is not strict JSON, or has too many texts".into()),
             false => {
                 let excerpt = ResponseExcerpt {
                     status: StatusCode::OK,
-                    text: &text,
+                    texts: texts.into_iter().map(PlacedText::fixed).collect(),
                     document: None,
                     window: Some(window),
                 };
-                payload::for_response(&self.settings.sent, &self.route, request, &excerpt)
+                payload::for_response(&self.settings.sent, &self.route(), request, excerpt)
             }
         };
         let mut summary = request.info.callouts;
         let called = self
-            .call(&mut summary, &request.id, payload, unchanged)
+            .call(
+                &mut summary,
+                &request.id,
+                payload,
+                ServiceReply::check_unchanged,
+            )
             .await;
         request.info.callouts = summary;
         called?;
         let held = request.state.get_or_default::<HeldStreamTextsByFilter>();
         held.get_mut(self.identity()).release(self.settings.overlap);
         Ok(())
-    }
-}
-
-/// A stream can be continued or ended, not changed.
-fn unchanged(proposed: ProposedChanges) -> Result<(), String> {
-    match proposed == ProposedChanges::default() {
-        true => Ok(()),
-        false => Err("the response changes a stream, which is not possible".into()),
     }
 }
 

@@ -5,6 +5,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 use bytes::Bytes;
 
@@ -19,6 +20,8 @@ pub struct ResponseText<'t> {
     pub part: TextPart,
     pub text: Cow<'t, str>,
     pub form: TextForm,
+    /// Of the string, or of the object with the arguments of a tool; `None` for JSON within a string.
+    pub place: Option<Range<usize>>,
 }
 
 /// How a text is written.
@@ -124,6 +127,7 @@ pub fn visit_texts(
                 part: TextPart(0),
                 text: String::from_utf8_lossy(data),
                 form: TextForm::Plain,
+                place: None,
             });
             Ok(())
         }
@@ -223,7 +227,7 @@ impl TextWalk<'_> {
             }
             ValueKind::Object | ValueKind::Array if ARGUMENTS.contains(&key) => {
                 if !value.is_empty() {
-                    self.json(place, &String::from_utf8_lossy(value.raw()));
+                    self.json(place, &String::from_utf8_lossy(value.raw()), value.span());
                 }
             }
             _ => self.value(value, place, false),
@@ -263,17 +267,19 @@ impl TextWalk<'_> {
                 part: TextPart(path),
                 text,
                 form,
+                place: Some(node.span()),
             }),
-            TextForm::Json => self.json(path, &text),
+            TextForm::Json => self.json(path, &text, node.span()),
         }
     }
 
     /// JSON text, and the JSON in its strings.
-    fn json(&mut self, path: u64, text: &str) {
+    fn json(&mut self, path: u64, text: &str, place: Range<usize>) {
         (self.visit)(ResponseText {
             part: TextPart(path),
             text: text.into(),
             form: TextForm::Json,
+            place: Some(place),
         });
         // JSON in a string has quotes, which are escaped there.
         if !text.contains('\\') {
@@ -296,6 +302,7 @@ impl TextWalk<'_> {
                         part: TextPart(path),
                         text,
                         form: TextForm::Json,
+                        place: None,
                     });
                 }
             }

@@ -179,3 +179,43 @@ fn services_that_cannot_work_are_reported_without_their_secrets() {
         "{printed}"
     );
 }
+
+#[test]
+fn settings_that_a_format_does_not_have_are_errors() {
+    for (request, response, reason) in [
+        ("format: litellm, send: {parameters: {a: [1]}}", "", None),
+        ("format: litellm, allow: {edit_body: [/messages]}", "", None),
+        (
+            "send: {parameters: {a: 1}}",
+            "",
+            Some("`parameters` is for `format: litellm`"),
+        ),
+        (
+            "format: litellm, allow: {set_headers: [x-a]}",
+            "",
+            Some("sets no headers"),
+        ),
+        (
+            "",
+            "format: litellm, hold: {}, send: {fields: [/choices]}",
+            Some("all texts of a response are sent"),
+        ),
+        ("format: other", "", Some("unknown value `other`")),
+    ] {
+        let step = |settings: &str| format!("{{callout: {{service: moderation, {settings}}}}}");
+        let request = match request {
+            "" => String::new(),
+            settings => format!(", {}", step(settings)),
+        };
+        let response = match response {
+            "" => String::new(),
+            settings => format!("\n    response: [{}]", step(settings)),
+        };
+        let output = check::check(&with_step(SERVICES, &request, &response));
+        let printed = format!("{}{}", output.stdout, output.stderr);
+        assert_eq!(output.success, reason.is_none(), "{request}: {printed}");
+        if let Some(reason) = reason {
+            assert!(printed.contains(reason), "{printed}");
+        }
+    }
+}

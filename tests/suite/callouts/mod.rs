@@ -6,6 +6,8 @@ mod explained;
 mod failures;
 mod held_ends;
 mod limits;
+mod litellm;
+mod litellm_failures;
 mod requests;
 mod responses;
 mod split_words;

@@ -160,14 +160,18 @@ pub fn header(name: &str, value: &str, path: &str) -> Option<MaybeSecretValue> {
     if !value.chars().all(is_visible) {
         return None;
     }
-    let lower = name.to_ascii_lowercase();
-    let is_secret = SECRET_PARTS.iter().any(|part| lower.contains(part));
     match secret(value, path) {
-        MaybeSecretValue::Secret { .. } if !is_secret => {
+        MaybeSecretValue::Secret { .. } if !names_secret(name) => {
             Some(MaybeSecretValue::Plain(literal(value)))
         }
         value => Some(value),
     }
+}
+
+/// Whether a value of this name may be a secret.
+pub fn names_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    SECRET_PARTS.iter().any(|part| lower.contains(part))
 }
 
 fn read_prices(entry: &Value, deployment: &mut Deployment, settings: &mut SourceSettingsTracker) {

@@ -1,6 +1,7 @@
 //! The guardrail `generic_guardrail_api` of LiteLLM: a service that checks requests and responses.
 
 use super::account_url::is_base_url;
+use super::deployment_options::names_secret;
 use super::guardrail::{Guardrail, TEXT_PROTOCOLS};
 use super::{VARIABLE, expanded, secret};
 use crate::channel_draft::MaybeSecretValue;
@@ -8,14 +9,16 @@ use crate::naming::{TakenNames, variable};
 use crate::routes_draft::{GuardsDraft, ServiceDraft};
 use crate::scalars;
 use crate::source_settings::SourceSettingsTracker;
+use crate::yaml_text::json_value;
+use serde_json::{Map, Value};
 
 /// What LiteLLM adds to the URL of the service.
 const PATH: &str = "/beta/litellm_basic_guardrail_api";
-/// The texts of requests, by protocol.
-const FIELDS: [&str; 3] = [
-    "/messages, /tools",
-    "/system, /messages, /tools",
-    "/instructions, /input, /tools",
+/// The texts of requests and those of responses, by protocol.
+const TEXTS: [(&str, &str); 3] = [
+    ("/messages", "/choices"),
+    ("/system, /messages", "/content"),
+    ("/instructions, /input", "/output"),
 ];
 
 /// Adds the service and the steps that call it. `false` if the guardrail names no URL.
@@ -41,28 +44,68 @@ pub fn read(
         url: expanded(base.trim_end_matches(PATH)) + PATH,
         headers: key.into_iter().collect(),
     });
-    let on_failure = match params["unreachable_fallback"].as_str() {
-        Some("fail_open") => "allow",
-        _ => "deny",
-    };
+    let on_failure = on_failure(params);
+    let parameters = parameters(guardrail, settings);
     let checks = |modes: &[&str]| guardrail.modes.iter().any(|mode| modes.contains(mode));
-    for (protocol, fields) in TEXT_PROTOCOLS.into_iter().zip(FIELDS) {
+    for (protocol, (requests, responses)) in TEXT_PROTOCOLS.into_iter().zip(TEXTS) {
+        let callout = |texts: &str, more: &str| {
+            format!(
+                "callout: {{service: {name}, format: litellm, on_failure: {on_failure}, send: {{max_bytes: 32MiB{parameters}}}, allow: {{edit_body: [{texts}]}}{more}}}"
+            )
+        };
         if checks(&["pre_call", "during_call"]) {
-            let filter = format!(
-                "callout: {{service: {name}, on_failure: {on_failure}, send: {{fields: [{fields}], max_bytes: 32MiB}}}}"
-            );
-            let step = guardrail.step(None, &filter);
+            let step = guardrail.step(None, &callout(requests, ""));
             guards.requests.push((protocol, step));
         }
         if checks(&["post_call"]) && guardrail.is_default {
-            let filter =
-                format!("callout: {{service: {name}, on_failure: {on_failure}, hold: {{}}}}");
-            let step = guardrail.step(None, &filter);
+            let step = guardrail.step(None, &callout(responses, ", hold: {}"));
             guards.responses.push((protocol, step));
         }
     }
     remark(guardrail, settings);
     true
+}
+
+fn on_failure(params: &Value) -> &'static str {
+    match params["unreachable_fallback"].as_str() {
+        _ if scalars::boolean(&params["fail_on_error"]) == Some(false) => "allow",
+        Some("fail_open") => "allow_unreachable",
+        _ => "deny",
+    }
+}
+
+/// The operator's own values for the service, as a further member of `send`; without those that may be secrets.
+fn parameters(guardrail: &Guardrail<'_>, settings: &mut SourceSettingsTracker) -> String {
+    let key = "additional_provider_specific_params";
+    let at = guardrail.at(key);
+    let mut kept = Map::new();
+    for (name, value) in guardrail.params[key].as_object().into_iter().flatten() {
+        if has_secret(name, value) {
+            settings.unconverted(
+                &format!("{at}.{name}"),
+                "the value may be a secret, which is not copied",
+                "add it as a variable, such as `${GUARDRAIL_TOKEN}`, to `send.parameters` of the steps that call the service",
+            );
+        } else {
+            kept.insert(name.clone(), value.clone());
+        }
+    }
+    for name in kept.keys() {
+        settings.converted(&format!("{at}.{name}"));
+    }
+    match kept.is_empty() {
+        true => String::new(),
+        false => format!(", parameters: {}", json_value(&Value::Object(kept))),
+    }
+}
+
+fn has_secret(name: &str, value: &Value) -> bool {
+    match value {
+        Value::String(_) => names_secret(name),
+        Value::Object(members) => members.iter().any(|(name, value)| has_secret(name, value)),
+        Value::Array(items) => items.iter().any(|item| has_secret(name, item)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 fn key_header(
@@ -85,15 +128,22 @@ fn key_header(
 }
 
 fn remark(guardrail: &Guardrail<'_>, settings: &mut SourceSettingsTracker) {
-    settings.unconverted(
-        &guardrail.at("guardrail"),
-        "Headgate calls the service with a request of its own form, and expects a response of its own form, see docs/filters/callout.md",
-        "let the service take and send these forms, or a small program before it; until then requests with this guardrail end as they do if the service is unreachable",
-    );
-    for key in ["api_base", "api_key", "unreachable_fallback"] {
+    for key in [
+        "guardrail",
+        "api_base",
+        "api_key",
+        "unreachable_fallback",
+        "fail_on_error",
+    ] {
         settings.converted(&guardrail.at(key));
     }
     settings.converted(&guardrail.at("mode"));
+    if guardrail.modes.contains(&"post_call") && guardrail.is_default {
+        settings.note(
+            &guardrail.at("mode"),
+            "a stream is held until the service has decided about each window of it; texts that the service changes in a stream end it with an error, as they cannot be changed there",
+        );
+    }
     if guardrail.modes.contains(&"post_call") && !guardrail.is_default {
         settings.unconverted(
             &guardrail.at("mode"),
@@ -101,9 +151,4 @@ fn remark(guardrail: &Guardrail<'_>, settings: &mut SourceSettingsTracker) {
             "add a step that calls the service to `response` of the routes whose responses are to be checked",
         );
     }
-    settings.unconverted_rest(
-        &guardrail.at("additional_provider_specific_params"),
-        "a service gets no parameters of the gateway's configuration but headers",
-        "write them into `headers` of the service, or into its own configuration",
-    );
 }

@@ -106,9 +106,14 @@ fn a_guardrail_that_is_not_converted_is_a_comment() {
 #[test]
 fn a_service_is_called_for_the_requests_and_responses_that_it_checks() {
     let service = json!({"url": "http://g.example/beta/litellm_basic_guardrail_api", "timeout": "5s", "headers": {"x-api-key": "${KEY}"}});
-    let request = json!({"service": "guard", "on_failure": "allow",
-        "send": {"fields": ["/system", "/messages", "/tools"], "max_bytes": "32MiB"}});
-    let response = json!({"callout": {"service": "guard", "on_failure": "allow", "hold": {}}});
+    let callout = |texts: &[&str]| {
+        json!({"service": "guard", "format": "litellm", "on_failure": "allow_unreachable",
+            "send": {"max_bytes": "32MiB", "parameters": {"version": "v1", "x": [1]}}, "allow": {"edit_body": texts}})
+    };
+    let request = callout(&["/system", "/messages"]);
+    let mut response = callout(&["/content"]);
+    response["hold"] = json!({});
+    let response = json!({"callout": response});
     for (modes, default_on, is_request, is_response) in [
         (json!("pre_call"), true, true, false),
         (json!(["during_call", "post_call"]), true, true, true),
@@ -117,7 +122,8 @@ fn a_service_is_called_for_the_requests_and_responses_that_it_checks() {
     ] {
         let (yaml, _, parsed) = with(
             json!({"guardrail": "generic_guardrail_api", "mode": modes, "default_on": default_on,
-            "api_base": "http://g.example/", "api_key": "os.environ/KEY", "unreachable_fallback": "fail_open"}),
+            "api_base": "http://g.example/", "api_key": "os.environ/KEY", "unreachable_fallback": "fail_open",
+            "additional_provider_specific_params": {"version": "v1", "x": [1], "nested": {"api_key": "sk-canary"}}}),
         );
         assert_eq!(parsed["services"]["guard"], service, "{yaml}");
         let (requests, responses) = steps(&parsed);
@@ -130,7 +136,39 @@ fn a_service_is_called_for_the_requests_and_responses_that_it_checks() {
         let mode = "no counterpart: guardrails[0].litellm_params.mode";
         let is_remarked = yaml.contains(mode);
         assert_eq!(is_remarked, !default_on, "{yaml}");
-        let form = "no counterpart: guardrails[0].litellm_params.guardrail\n";
-        assert!(yaml.contains(form), "{yaml}");
+        let kind = "no counterpart: guardrails[0].litellm_params.guardrail\n";
+        assert!(!yaml.contains(kind), "{yaml}");
+        let secret = "no counterpart: guardrails[0].litellm_params.additional_provider_specific_params.nested\n";
+        assert!(
+            yaml.contains(secret) && !yaml.contains("sk-canary"),
+            "{yaml}"
+        );
+    }
+}
+
+#[test]
+fn failures_of_a_service_do_what_they_did() {
+    for (settings, on_failure) in [
+        (json!({}), "deny"),
+        (json!({"unreachable_fallback": "fail_closed"}), "deny"),
+        (
+            json!({"unreachable_fallback": "fail_open"}),
+            "allow_unreachable",
+        ),
+        (json!({"fail_on_error": false}), "allow"),
+    ] {
+        let mut guardrail = json!({"guardrail": "generic_guardrail_api", "mode": "pre_call", "default_on": true,
+            "api_base": "http://g.example/"});
+        let members = settings.as_object().unwrap().clone();
+        guardrail.as_object_mut().unwrap().extend(members);
+        let (yaml, summary, parsed) = with(guardrail);
+        let (requests, _) = steps(&parsed);
+        let mut callouts = requests.iter().filter(|step| step["callout"].is_object());
+        assert_eq!(
+            callouts.next().unwrap()["callout"]["on_failure"],
+            on_failure,
+            "{yaml}"
+        );
+        assert!(summary.ends_with("(100 %)\n"), "{summary}");
     }
 }

@@ -6,9 +6,9 @@ mod breaker;
 mod client;
 mod outcome;
 mod preview;
-mod response;
 mod service;
 mod shared;
+mod verdict;
 
 pub use breaker::BreakerSettings;
 pub use client::{
@@ -17,6 +17,6 @@ pub use client::{
 };
 pub use outcome::{CallFailure, CallOutcome, CallRecorder};
 pub use preview::PlannedCallout;
-pub use response::{ProposedChanges, SERVICE_RESPONSE_BYTES_MAX, ServiceDenial, Verdict};
-pub use service::{CalloutService, CalloutServices, ServiceLimits};
+pub use service::{CalloutService, CalloutServices, ServiceLimits, ServiceQuestion};
 pub use shared::ProcessServiceStates;
+pub use verdict::{ServiceDenial, Verdict};

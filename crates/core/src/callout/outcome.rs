@@ -1,7 +1,7 @@
 //! How calls of services end, and who records it.
 
 use super::client::ServiceCallError;
-use super::response::Verdict;
+use super::verdict::Verdict;
 use std::time::Duration;
 
 /// How a call of a service ended.
@@ -31,6 +31,8 @@ pub struct CallFailure {
     pub outcome: CallOutcome,
     /// For operators.
     pub detail: String,
+    /// Whether the service did not decide because it was not reached: it, or a proxy before it, is away or overloaded.
+    pub is_unreachable: bool,
 }
 
 /// Records calls, for metrics.
@@ -69,6 +71,13 @@ impl CallFailure {
         Self {
             outcome,
             detail: detail.into(),
+            is_unreachable: matches!(
+                outcome,
+                CallOutcome::Timeout
+                    | CallOutcome::ConnectError
+                    | CallOutcome::ConnectionClosed
+                    | CallOutcome::Saturated
+            ),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! A service as filters call it.
 
-use super::breaker::{BreakerChange, BreakerPermit, BreakerSettings};
+use super::breaker::{BreakerChange, BreakerPermit, BreakerSettings, OpenBreaker};
 use super::client::{
     ServiceClient, ServiceEndpoint, ServiceHttpRequest, ServiceRequest, ServiceResponse,
 };
 use super::outcome::{CallFailure, CallOutcome};
-use super::response::{ProposedChanges, SERVICE_RESPONSE_BYTES_MAX, Verdict};
 use super::shared::{ProcessServiceStates, ServiceState};
+use super::verdict::Verdict;
 use crate::catalog::channel::Channel;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -38,6 +38,18 @@ pub struct ServiceLimits {
     /// Maximum concurrent calls.
     pub concurrent: u32,
     pub breaker: BreakerSettings,
+}
+
+/// What a service is called to decide.
+pub struct ServiceQuestion<'q, P> {
+    /// The id of the caller's request.
+    pub id: &'q str,
+    /// JSON.
+    pub body: Bytes,
+    /// Maximum size of the response, in bytes.
+    pub response_bytes_max: usize,
+    /// Reads the response; what it refuses is a failure of the service.
+    pub read: fn(ServiceResponse) -> Result<Verdict<P>, String>,
 }
 
 impl CalloutServices {
@@ -99,19 +111,18 @@ impl CalloutService {
         self.state.breaker.is_open()
     }
 
-    /// Calls the service for the request `id`. `accept` turns the verdict into what the caller of this function needs; if
-    /// it refuses the verdict, the call is a failure of the service.
+    /// Calls the service. `accept` turns the verdict into what the caller of this function needs; if it refuses the
+    /// verdict, the call is a failure of the service.
     ///
     /// # Errors
     /// There is no usable response in time.
-    pub async fn call<T>(
+    pub async fn call<P, T>(
         &self,
-        id: &str,
-        body: Bytes,
-        accept: impl FnOnce(Verdict<ProposedChanges>) -> Result<Verdict<T>, String> + Send,
+        question: ServiceQuestion<'_, P>,
+        accept: impl FnOnce(Verdict<P>) -> Result<Verdict<T>, String> + Send,
     ) -> Result<Verdict<T>, CallFailure> {
         let began = Instant::now();
-        let sent = |within| self.decision(id, body, within);
+        let sent = |within| self.decision(question, within);
         let received = self.admitted(began, self.timeout, sent).await;
         // Whether changes fit may depend on the caller's request, which must not open the breaker for others.
         let called = received.and_then(|verdict| {
@@ -163,8 +174,10 @@ impl CalloutService {
         within: Duration,
         send: impl FnOnce(Duration) -> F,
     ) -> Result<T, CallFailure> {
-        let permit = self.state.breaker.admit(began).ok_or_else(|| {
-            CallFailure::new(CallOutcome::BreakerOpen, "the circuit breaker is open")
+        let permit = self.state.breaker.admit(began);
+        let permit = permit.map_err(|OpenBreaker { is_unreachable }| CallFailure {
+            is_unreachable,
+            ..CallFailure::new(CallOutcome::BreakerOpen, "the circuit breaker is open")
         })?;
         let call = timeout(within, self.state.calls.acquire()).await;
         let Ok(Ok(_call)) = call else {
@@ -184,39 +197,39 @@ impl CalloutService {
     }
 
     /// The decision of the service about a request or a response.
-    async fn decision(
+    async fn decision<P>(
         &self,
-        id: &str,
-        body: Bytes,
+        question: ServiceQuestion<'_, P>,
         within: Duration,
-    ) -> Result<Verdict<ProposedChanges>, CallFailure> {
+    ) -> Result<Verdict<P>, CallFailure> {
         let json = HeaderValue::from_static("application/json");
         let headers = [(header::CONTENT_TYPE, json.clone()), (header::ACCEPT, json)];
         let request = ServiceRequest {
             endpoint: &self.endpoint,
-            id: Some(id),
+            id: Some(question.id),
             content: ServiceHttpRequest {
                 method: Method::POST,
                 path: self.endpoint.path.clone(),
                 headers: HeaderMap::from_iter(headers),
-                body,
+                body: question.body,
             },
             // A service that decides about the same content twice does no harm.
             may_repeat: true,
             within,
-            response_bytes_max: SERVICE_RESPONSE_BYTES_MAX,
+            response_bytes_max: question.response_bytes_max,
         };
         let response = self.client()?.send(request).await?;
-        let verdict = match response {
-            ServiceResponse { status, .. } if status != StatusCode::OK => {
-                Err(format!("the service responded with status {status}"))
-            }
-            ServiceResponse { is_json: false, .. } => {
-                Err("the response is not application/json".to_owned())
-            }
-            ServiceResponse { body, .. } => Verdict::parse(body),
-        };
-        verdict.map_err(|reason| CallFailure::new(CallOutcome::InvalidResponse, reason))
+        let status = response.status;
+        (question.read)(response).map_err(|detail| CallFailure {
+            outcome: CallOutcome::InvalidResponse,
+            detail,
+            is_unreachable: matches!(
+                status,
+                StatusCode::BAD_GATEWAY
+                    | StatusCode::SERVICE_UNAVAILABLE
+                    | StatusCode::GATEWAY_TIMEOUT
+            ),
+        })
     }
 
     fn client(&self) -> Result<&dyn ServiceClient, CallFailure> {
@@ -230,7 +243,7 @@ impl CalloutService {
     fn settle(&self, permit: BreakerPermit<'_>, failed: Option<&CallFailure>) {
         let change = match failed {
             None => permit.succeed(),
-            Some(_) => permit.fail(Instant::now()),
+            Some(failed) => permit.fail(Instant::now(), failed.is_unreachable),
         };
         let service = &*self.name;
         match (change, failed) {

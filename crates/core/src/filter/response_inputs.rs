@@ -76,6 +76,11 @@ impl ResponseVaryInputs {
             .insert(ResponseVaryInput::Header(name.as_str().into()));
     }
 
+    /// All headers but those with credentials.
+    pub fn add_headers(&mut self) {
+        self.read.insert(ResponseVaryInput::Headers);
+    }
+
     /// Adds what a filter noted of the request.
     pub fn add_marker(&mut self, marker: fn(&RequestView) -> bool) {
         self.markers.push(marker);

@@ -1,17 +1,20 @@
-//! The text of a whole body, for a service.
+//! The texts of a whole body, for a service.
 
+use super::arguments::{decoded_arguments, plain_json};
+use super::payload_selection::PayloadFormat;
+use super::service_payload::{PlacedText, TextPlace};
 use bytes::Bytes;
 use headgate_protocol::Protocol;
-use headgate_protocol::json::escapes::decoded_escapes;
-use headgate_protocol::json::{JsonDocument, JsonLimits};
-use headgate_protocol::response_text::{TextForm, visit_document};
+use headgate_protocol::json::JsonDocument;
+use headgate_protocol::response_text::{ResponseText, TextForm, visit_document};
 
-/// The texts of a whole body, in lines of their own.
-pub(super) fn extract_text(
+/// The texts of a whole body.
+pub(super) fn extract_texts(
+    format: PayloadFormat,
     protocol: Option<Protocol>,
     body: &Bytes,
     document: Option<&JsonDocument>,
-) -> Result<String, String> {
+) -> Result<Vec<PlacedText>, String> {
     let Some(document) = document else {
         // Clients may decode what the service would see as other bytes: escapes, a byte order mark, UTF-16, events.
         let text = std::str::from_utf8(body).ok().filter(|text| {
@@ -22,38 +25,44 @@ pub(super) fn extract_text(
                 && !start.starts_with("event:")
         });
         return match (protocol, text) {
-            (None, Some(text)) => Ok(text.to_owned()),
+            (None, Some(text)) => Ok(vec![PlacedText::fixed(text.to_owned())]),
             _ => Err("the response is not strict JSON".into()),
         };
     };
-    let mut texts: Vec<String> = Vec::new();
-    visit_document(
-        protocol.map(|it| it.descriptor().texts),
-        document,
-        &mut |piece| {
-            let text = piece.text.into_owned();
-            if piece.form == TextForm::Plain {
-                return texts.push(text);
+    let mut texts = Vec::new();
+    let places = protocol.map(|it| it.descriptor().texts);
+    visit_document(places, document, &mut |piece| {
+        let ResponseText {
+            text, form, place, ..
+        } = piece;
+        let place = |is_arguments| {
+            let span = place.clone()?;
+            Some(TextPlace { span, is_arguments })
+        };
+        let plain = match (form, format) {
+            (TextForm::Plain, _) => {
+                let place = place(false);
+                let text = text.into_owned();
+                return texts.push(PlacedText { text, place });
             }
-            let decoded = decoded_escapes(&text);
-            let is_json = || {
-                let json = Bytes::copy_from_slice(text.as_bytes());
-                JsonDocument::parse(json, &JsonLimits::default()).is_ok()
-            };
-            let is_ambiguous = decoded != text && !is_json();
-            texts.push(decoded);
-            if is_ambiguous {
-                // Not JSON after all: the tool may read it as it is written.
-                texts.push(text);
+            (TextForm::Json, PayloadFormat::Litellm) => plain_json(&text),
+            (TextForm::Json, PayloadFormat::Headgate) => None,
+        };
+        match plain {
+            Some(text) => {
+                let place = place(true);
+                texts.push(PlacedText { text, place });
             }
-        },
-    );
-    Ok(texts.join("\n"))
+            None => texts.extend(decoded_arguments(&text).map(PlacedText::fixed)),
+        }
+    });
+    Ok(texts)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headgate_protocol::json::JsonLimits;
 
     #[test]
     fn arguments_of_tools_are_shown_decoded_with_their_keys() {
@@ -88,8 +97,10 @@ mod tests {
         ] {
             let body = Bytes::from_static(body.as_bytes());
             let document = JsonDocument::parse(body.clone(), &JsonLimits::default()).unwrap();
-            let shown = extract_text(Some(protocol), &body, Some(&document));
-            assert_eq!(shown.as_deref(), Ok(text), "{protocol:?}");
+            let format = PayloadFormat::Headgate;
+            let shown = extract_texts(format, Some(protocol), &body, Some(&document)).unwrap();
+            let shown: Vec<&str> = shown.iter().map(|shown| &*shown.text).collect();
+            assert_eq!(shown.join("\n"), text, "{protocol:?}");
         }
     }
 }

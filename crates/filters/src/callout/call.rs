@@ -1,9 +1,9 @@
 //! Calls the service: what its verdict, or a failed call, means for the request or response.
 
 use super::CalloutFilter;
-use super::settings::OnFailureConfig;
-use bytes::Bytes;
-use headgate_core::callout::{CallFailure, CallOutcome, ProposedChanges, ServiceDenial, Verdict};
+use super::service_payload::ServicePayload;
+use super::service_reply::ServiceReply;
+use headgate_core::callout::{CallFailure, CallOutcome, ServiceDenial, Verdict};
 use headgate_core::filter::descriptor::ChainSide;
 use headgate_core::filter::stream_info::CalloutSummary;
 use headgate_protocol::fault::{Fault, FaultKind};
@@ -22,18 +22,23 @@ impl CalloutFilter {
         &self,
         summary: &mut CalloutSummary,
         id: &str,
-        payload: Result<Bytes, String>,
-        accept: impl FnOnce(ProposedChanges) -> Result<T, String> + Send,
+        payload: Result<ServicePayload, String>,
+        accept: impl FnOnce(ServiceReply, &ServicePayload) -> Result<T, String> + Send,
     ) -> Result<Option<T>, Fault> {
         let may_deny = self.settings.allowed.deny;
-        let judge = |verdict: Verdict<ProposedChanges>| match verdict {
-            Verdict::Deny(denial) if may_deny => Ok(Verdict::Deny(denial)),
-            Verdict::Deny(_) => Err("the service denies, which `allow` excludes".to_owned()),
-            Verdict::Continue(proposed) => accept(proposed).map(Verdict::Continue),
-        };
         let began = Instant::now();
         let called = match payload {
-            Ok(payload) => self.service.call(id, payload, judge).await,
+            Ok(payload) => {
+                let judge = |verdict: Verdict<ServiceReply>| match verdict {
+                    Verdict::Deny(denial) if may_deny => Ok(Verdict::Deny(denial)),
+                    Verdict::Deny(_) => {
+                        Err("the service denies, which `allow` excludes".to_owned())
+                    }
+                    Verdict::Continue(reply) => accept(reply, &payload).map(Verdict::Continue),
+                };
+                let question = ServiceReply::question(self.settings.sent.format, id, &payload);
+                self.service.call(question, judge).await
+            }
             Err(reason) => {
                 self.service.record_unsent();
                 Err(CallFailure::new(CallOutcome::NotSent, reason))
@@ -61,7 +66,9 @@ impl CalloutFilter {
     /// The fault of a request of which more would be sent to the service than its settings allow.
     fn too_large(&self) -> Fault {
         let sent = &self.settings.sent;
-        let fields = match sent.fields.iter().all(|pointer| pointer.is_empty()) {
+        let is_whole =
+            sent.is_whole_request || sent.fields.iter().all(|pointer| pointer.is_empty());
+        let fields = match is_whole {
             true => "the request body".to_owned(),
             false => format!("what the request has in `{}`", sent.fields.join("`, `")),
         };
@@ -75,7 +82,9 @@ impl CalloutFilter {
     }
 
     fn failed(&self, id: &str, failed: &CallFailure) -> Result<(), Fault> {
-        let CallFailure { outcome, detail } = failed;
+        let CallFailure {
+            outcome, detail, ..
+        } = failed;
         let service = &*self.service.name;
         let outcome = outcome.name();
         // A caller must not choose by the size of its request whether it is checked.
@@ -84,13 +93,13 @@ impl CalloutFilter {
                 .too_large()
                 .detail(format!("service `{service}`: {detail}")));
         }
-        match self.settings.on_failure {
-            OnFailureConfig::Allow => {
+        match self.settings.on_failure.allows(failed) {
+            true => {
                 let error = detail;
                 tracing::info!(service, id, outcome, error, "callout failed; continuing");
                 Ok(())
             }
-            OnFailureConfig::Deny => Err(Fault::new(FaultKind::CheckUnavailable, UNCHECKED)
+            false => Err(Fault::new(FaultKind::CheckUnavailable, UNCHECKED)
                 .detail(format!("service `{service}`: {outcome}: {detail}"))),
         }
     }

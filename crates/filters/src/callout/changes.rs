@@ -1,9 +1,12 @@
 //! What a service may change, and the changes that its response makes.
 
+use super::litellm::reply::GuardrailReply;
+use super::proposed_changes::ProposedChanges;
+use super::service_payload::ServicePayload;
+use super::service_reply::ServiceReply;
 use bytes::Bytes;
-use headgate_core::callout::ProposedChanges;
 use headgate_protocol::json::edit::JsonEdits;
-use headgate_protocol::json::{JsonDocument, JsonLimits, ValueKind};
+use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits, ValueKind};
 use http::{HeaderName, HeaderValue};
 
 /// What a service may decide and change.
@@ -28,6 +31,21 @@ impl CalloutPermissions {
     /// # Errors
     /// A change is not allowed, or cannot be made.
     pub fn accept(
+        &self,
+        reply: ServiceReply,
+        sent: &ServicePayload,
+        document: Option<&JsonDocument>,
+    ) -> Result<AcceptedChanges, String> {
+        match reply {
+            ServiceReply::Changes(proposed) => self.accept_proposed(proposed, document),
+            ServiceReply::Guardrail(reply) => Ok(AcceptedChanges {
+                body: self.with_texts(&reply, sent, document)?,
+                ..AcceptedChanges::default()
+            }),
+        }
+    }
+
+    fn accept_proposed(
         &self,
         proposed: ProposedChanges,
         document: Option<&JsonDocument>,
@@ -77,10 +95,46 @@ impl CalloutPermissions {
             let key = key.replace("~1", "/").replace("~0", "~");
             edits.insert_member(object, &key, json.clone());
         }
-        let body = edits.apply(document.body()).to_bytes();
-        JsonDocument::parse(body, &JsonLimits::default())
-            .map_err(|error| format!("the edited body is not strict JSON: {error}"))
+        apply(&edits, document)
     }
+
+    /// The body with the texts that a service changed; `None` if it changed none.
+    fn with_texts(
+        &self,
+        reply: &GuardrailReply,
+        sent: &ServicePayload,
+        document: Option<&JsonDocument>,
+    ) -> Result<Option<JsonDocument>, String> {
+        let changed = reply.changed_texts(sent)?;
+        if changed.is_empty() {
+            return Ok(None);
+        }
+        let document = document.ok_or("the response changes a text of a body that is no JSON")?;
+        let allowed = self.pointers.iter();
+        let allowed = allowed.filter_map(|pointer| document.root().pointer(pointer));
+        let allowed: Vec<_> = allowed.map(DocumentNode::span).collect();
+        let mut edits = JsonEdits::default();
+        for (position, text) in changed {
+            let place = sent
+                .texts
+                .get(position)
+                .and_then(|text| text.place.as_ref());
+            let place = place.ok_or("the response changes a text that cannot be changed")?;
+            let span = place.span.clone();
+            let mut around = allowed.iter();
+            if !around.any(|allowed| allowed.start <= span.start && span.end <= allowed.end) {
+                return Err("the response changes a text that `allow` does not name".into());
+            }
+            edits.replace(span, place.json(&text, document.body())?);
+        }
+        apply(&edits, document).map(Some)
+    }
+}
+
+fn apply(edits: &JsonEdits, document: &JsonDocument) -> Result<JsonDocument, String> {
+    let body = edits.apply(document.body()).to_bytes();
+    JsonDocument::parse(body, &JsonLimits::default())
+        .map_err(|error| format!("the edited body is not strict JSON: {error}"))
 }
 
 fn is_within(pointer: &str, allowed: &str) -> bool {
@@ -115,7 +169,7 @@ mod tests {
                 .map(|(pointer, json)| ((*pointer).to_owned(), Bytes::from_static(json.as_bytes())))
                 .collect(),
         };
-        let changes = allowed().accept(proposed, Some(&document))?;
+        let changes = allowed().accept_proposed(proposed, Some(&document))?;
         let body = changes
             .body
             .as_ref()

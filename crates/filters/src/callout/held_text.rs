@@ -71,12 +71,12 @@ impl HeldStreamText {
         !self.fresh.is_empty() || self.is_unreadable
     }
 
-    /// The text of the window: each part with the end of what came before, in lines of their own.
-    pub fn window(&self) -> String {
+    /// The texts of the window: each part with the end of what came before.
+    pub fn window(&self) -> Vec<String> {
         let parts = self.fresh.iter().filter_map(|part| self.parts.get(part));
         let texts =
             parts.map(|part| format!("{}{}{}", part.tail, part.fresh, part.decoder.pending()));
-        texts.collect::<Vec<_>>().join("\n")
+        texts.collect()
     }
 
     /// Begins the next window. At least the last `overlap` bytes of each text are kept for it.
@@ -94,7 +94,9 @@ impl HeldStreamText {
     }
 
     fn add_text(&mut self, piece: &ResponseText<'_>, overlap: usize) {
-        let ResponseText { part, text, form } = piece;
+        let ResponseText {
+            part, text, form, ..
+        } = piece;
         let is_new = !self.parts.contains_key(part);
         if is_new && self.parts.len() >= PARTS_MAX {
             self.is_unreadable = true;
@@ -163,11 +165,12 @@ mod tests {
                 held.add(Some(Protocol::Chat), &delta(index, text), overlap);
             }
             assert!(held.waits());
-            assert_eq!(held.window(), "a forb\nother");
+            assert_eq!(held.window(), ["a forb", "other"]);
             held.release(overlap);
             assert!(!held.waits() && held.window().is_empty());
             held.add(Some(Protocol::Chat), &delta(0, "idden é"), overlap);
-            assert!(held.window().ends_with("forbidden é"), "{overlap}");
+            let window = held.window();
+            assert!(window[0].ends_with("forbidden é"), "{window:?}, {overlap}");
             held.release(overlap);
             assert_eq!(held.windows, 2);
         }
@@ -181,7 +184,7 @@ mod tests {
         held.add(Some(Protocol::Chat), &delta(1, "forb"), 10);
         assert!(!held.waits());
         held.add(Some(Protocol::Chat), &delta(1, "idden"), 10);
-        assert_eq!(held.window(), "forbidden");
+        assert_eq!(held.window(), ["forbidden"]);
     }
 
     #[test]
@@ -198,12 +201,13 @@ mod tests {
                 let mut held = HeldStreamText::default();
                 let (first, second) = arguments.split_at(cut);
                 held.add(Some(Protocol::Chat), &call(first), 100);
-                assert!(held.window().len() <= first.len());
+                assert!(held.window().concat().len() <= first.len());
                 if is_released {
                     held.release(100);
                 }
                 held.add(Some(Protocol::Chat), &call(second), 100);
-                assert_eq!(held.window(), "{\"forbidden\":\"😀\"}", "cut at {cut}");
+                let window = held.window().join("\n");
+                assert_eq!(window, "{\"forbidden\":\"😀\"}", "cut at {cut}");
             }
         }
     }

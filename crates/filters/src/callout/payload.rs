@@ -1,22 +1,22 @@
 //! What is sent to a service, as JSON: what the operator chose of a request or response, and never a credential.
 
-use super::settings::PayloadSelection;
-use bytes::Bytes;
+use super::json_object::JsonObjectWriter;
+use super::litellm;
+use super::payload_selection::{PayloadFormat, PayloadSelection};
+use super::response_excerpt::ResponseExcerpt;
+use super::service_payload::ServicePayload;
 use headgate_core::filter::view::RequestView;
+use headgate_protocol::Protocol;
 use headgate_protocol::caller_key::CallerKeyToStrip;
-use headgate_protocol::json::{JsonDocument, quoted};
-use http::StatusCode;
+use headgate_protocol::json::JsonDocument;
 
 /// Paths of the gateway's own whose last segment is a token.
 const TOKEN_PATHS: &str = "/_headgate/";
 
-/// What a service sees of a response: its text, or that of a window.
-pub struct ResponseExcerpt<'a> {
-    pub status: StatusCode,
-    pub text: &'a str,
-    pub document: Option<&'a JsonDocument>,
-    /// The number of the window, if the response is a stream.
-    pub window: Option<u64>,
+/// The route that calls.
+pub struct CallingRoute<'a> {
+    pub name: &'a str,
+    pub protocol: Option<Protocol>,
 }
 
 /// The payload for a request with this body.
@@ -25,13 +25,16 @@ pub struct ResponseExcerpt<'a> {
 /// The payload is too large.
 pub fn for_request(
     sent: &PayloadSelection,
-    route: &str,
+    route: &CallingRoute<'_>,
     request: &RequestView,
     document: Option<&JsonDocument>,
-) -> Result<Bytes, String> {
+) -> Result<ServicePayload, String> {
+    if sent.format == PayloadFormat::Litellm {
+        return litellm::for_request(sent, route.protocol, request, document);
+    }
     let fields = fields(sent, document)?;
-    let request_json = request_json(sent, route, request, Some(&fields));
-    Ok(payload("request", request, request_json, None))
+    let request_json = request_json(sent, route.name, request, Some(&fields));
+    Ok(payload("request", request, &request_json, None))
 }
 
 /// The payload for a response to a request.
@@ -40,16 +43,28 @@ pub fn for_request(
 /// The payload is too large.
 pub fn for_response(
     sent: &PayloadSelection,
-    route: &str,
+    route: &CallingRoute<'_>,
     request: &RequestView,
-    response: &ResponseExcerpt<'_>,
-) -> Result<Bytes, String> {
-    if response.text.len() > sent.bytes_max {
-        return Err(too_large(sent));
+    response: ResponseExcerpt<'_>,
+) -> Result<ServicePayload, String> {
+    let lengths = response.texts.iter().map(|text| text.text.len());
+    // In lines of their own.
+    if lengths.sum::<usize>() + response.texts.len().saturating_sub(1) > sent.bytes_max {
+        return Err(sent.too_large());
     }
+    if sent.format == PayloadFormat::Litellm {
+        return Ok(litellm::for_response(
+            sent,
+            route.protocol,
+            request,
+            response,
+        ));
+    }
+    let texts = response.texts.iter().map(|text| &*text.text);
+    let text = texts.collect::<Vec<_>>().join("\n");
     let mut json = JsonObjectWriter::default();
     json.number("status", u64::from(response.status.as_u16()));
-    json.text("text", Some(response.text));
+    json.text("text", Some(&text));
     match response.window {
         Some(window) => json.number("window", window),
         None => json.raw("fields", &fields(sent, response.document)?),
@@ -58,30 +73,24 @@ pub fn for_response(
         Some(_) => "stream",
         None => "response",
     };
-    let request_json = request_json(sent, route, request, None);
-    Ok(payload(phase, request, request_json, Some(json.finish())))
+    let request_json = request_json(sent, route.name, request, None);
+    Ok(payload(phase, request, &request_json, Some(json)))
 }
 
 fn payload(
     phase: &str,
     request: &RequestView,
-    request_json: Vec<u8>,
-    response: Option<Vec<u8>>,
-) -> Bytes {
+    request_json: &[u8],
+    response: Option<JsonObjectWriter>,
+) -> ServicePayload {
     let mut json = JsonObjectWriter::default();
     json.number("version", 1);
     json.text("phase", Some(phase));
-    json.raw("request", &request_json);
+    json.raw("request", request_json);
     if let Some(response) = response {
-        json.raw("response", &response);
+        json.raw("response", &response.finish());
     }
-    if request.caller.is_none() {
-        // Without a known caller, a header could make any text look like a key, and hide it.
-        return json.finish().into();
-    }
-    // Callers may repeat their key anywhere, with escapes, too.
-    let key = CallerKeyToStrip::from_headers(&request.headers);
-    key.masked_json(json.finish()).into()
+    ServicePayload::new(request, json, Vec::new())
 }
 
 fn request_json(
@@ -131,62 +140,26 @@ fn headers(sent: &PayloadSelection, request: &RequestView) -> Vec<u8> {
 /// The chosen fields that the body has, each under its pointer, as they are written.
 fn fields(sent: &PayloadSelection, document: Option<&JsonDocument>) -> Result<Vec<u8>, String> {
     let mut json = JsonObjectWriter::default();
-    let mut bytes = 0;
+    let Some(document) = document else {
+        return Ok(json.finish());
+    };
+    sent.check_size(document)?;
     for pointer in &sent.fields {
-        let Some(value) = document.and_then(|document| document.root().pointer(pointer)) else {
-            continue;
-        };
-        bytes += value.raw().len();
-        if bytes > sent.bytes_max {
-            return Err(too_large(sent));
+        if let Some(value) = document.root().pointer(pointer) {
+            json.raw(pointer, value.raw());
         }
-        json.raw(pointer, value.raw());
     }
     Ok(json.finish())
-}
-
-fn too_large(sent: &PayloadSelection) -> String {
-    format!("the payload has more than {} bytes", sent.bytes_max)
-}
-
-/// A JSON object that is written member by member.
-#[derive(Default)]
-struct JsonObjectWriter(Vec<u8>);
-
-impl JsonObjectWriter {
-    fn raw(&mut self, name: &str, json: &[u8]) {
-        self.0.push(if self.0.is_empty() { b'{' } else { b',' });
-        self.0.extend_from_slice(&quoted(name));
-        self.0.push(b':');
-        self.0.extend_from_slice(json);
-    }
-
-    fn text(&mut self, name: &str, text: Option<&str>) {
-        match text {
-            Some(text) => self.raw(name, &quoted(text)),
-            None => self.raw(name, b"null"),
-        }
-    }
-
-    fn number(&mut self, name: &str, number: u64) {
-        self.raw(name, number.to_string().as_bytes());
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        if self.0.is_empty() {
-            self.0.push(b'{');
-        }
-        self.0.push(b'}');
-        self.0
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::callout::service_payload::PlacedText;
+    use bytes::Bytes;
     use headgate_core::catalog::caller::Caller;
     use headgate_protocol::json::JsonLimits;
-    use http::{HeaderMap, HeaderName, HeaderValue, Method};
+    use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
     use serde_json::{Value, json};
     use std::sync::Arc;
 
@@ -222,8 +195,14 @@ mod tests {
                 .map(HeaderName::from_static)
                 .into(),
             bytes_max,
+            ..PayloadSelection::default()
         }
     }
+
+    const ROUTE: CallingRoute<'_> = CallingRoute {
+        name: "chat",
+        protocol: None,
+    };
 
     #[test]
     fn a_payload_has_what_was_chosen_and_no_key() {
@@ -231,8 +210,8 @@ mod tests {
         let document = JsonDocument::parse(body, &JsonLimits::default()).unwrap();
         let mut from_caller = request("/v1/x");
         from_caller.caller = Some(Arc::new(Caller::new("ann", &[])));
-        let payload = for_request(&sent(100), "chat", &from_caller, Some(&document));
-        let payload: Value = serde_json::from_slice(&payload.unwrap()).unwrap();
+        let payload = for_request(&sent(100), &ROUTE, &from_caller, Some(&document));
+        let payload: Value = serde_json::from_slice(&payload.unwrap().json).unwrap();
         let expected = json!({
             "version": 1, "phase": "request",
             "request": {
@@ -241,20 +220,20 @@ mod tests {
             },
         });
         assert_eq!(payload, expected);
-        assert!(for_request(&sent(5), "chat", &request("/v1/x"), Some(&document)).is_err());
+        assert!(for_request(&sent(5), &ROUTE, &request("/v1/x"), Some(&document)).is_err());
     }
 
     #[test]
     fn a_payload_of_a_stream_has_its_window() {
         let response = ResponseExcerpt {
             status: StatusCode::OK,
-            text: "a\nb",
+            texts: ["a", "b"].map(|text| PlacedText::fixed(text.into())).into(),
             document: None,
             window: Some(3),
         };
         let path = "/_headgate/media/token";
-        let payload = for_response(&sent(100), "chat", &request(path), &response).unwrap();
-        let payload: Value = serde_json::from_slice(&payload).unwrap();
+        let payload = for_response(&sent(100), &ROUTE, &request(path), response).unwrap();
+        let payload: Value = serde_json::from_slice(&payload.json).unwrap();
         assert_eq!(payload["phase"], "stream");
         assert_eq!(payload["request"]["path"], "/_headgate/");
         let expected = json!({"status": 200, "text": "a\nb", "window": 3});

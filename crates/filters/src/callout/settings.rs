@@ -1,10 +1,14 @@
 //! The settings of `callout`, and what they are built into.
 
 use super::changes::CalloutPermissions;
+use super::payload_selection::{PayloadFormat, PayloadSelection};
+use super::stream_settings::{StreamHoldWindowConfig, StreamRequestPolicyConfig, output_check};
+use bytes::Bytes;
+use headgate_core::callout::CallFailure;
 use headgate_core::filter::descriptor::{BuildContext, ChainSide, InvalidSettings, read_settings};
 use headgate_core::filter::header_name::header_name;
-use headgate_core::filter::output_check::{HoldWindow, OutputCheckMode};
-use headgate_core::scalar::{ByteSize, HumanDuration};
+use headgate_core::filter::output_check::OutputCheckMode;
+use headgate_core::scalar::ByteSize;
 use headgate_protocol::credential_names::names_credential;
 use headgate_protocol::nearest::nearest;
 use http::HeaderName;
@@ -12,6 +16,20 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+/// Where requests of any protocol have their texts.
+const REQUEST_TEXTS: [&str; 11] = [
+    "/system",
+    "/systemInstruction",
+    "/instructions",
+    "/prompt",
+    "/negative_prompt",
+    "/messages",
+    "/contents",
+    "/input",
+    "/prediction",
+    "/query",
+    "/documents",
+];
 /// Members of a request that decide about its route, its channel and its response.
 const FIXED_MEMBERS: [&str; 3] = ["/model", "/stream", ""];
 
@@ -22,6 +40,10 @@ pub struct CalloutConfig {
     /// Name of the service, one of `services`.
     #[schemars(length(min = 1))]
     pub service: String,
+    /// Format of the requests to the service and of its responses. Set it to `litellm` for a service that is written for
+    /// the `generic_guardrail_api` of LiteLLM. Default: headgate.
+    #[serde(default)]
+    format: PayloadFormatConfig,
     /// What is sent to the service, beyond method, path, route, model and caller. Default: see below.
     #[serde(default)]
     send: PayloadSelectionConfig,
@@ -38,16 +60,31 @@ pub struct CalloutConfig {
     streams: Option<StreamRequestPolicyConfig>,
 }
 
+/// Format of the requests to a service and of its responses.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum PayloadFormatConfig {
+    /// The gateway's own.
+    #[default]
+    Headgate,
+    /// That of LiteLLM's `generic_guardrail_api`.
+    Litellm,
+}
+
 /// What is sent to a service.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct PayloadSelectionConfig {
     /// JSON pointers into the body of the request, in the response chain into that of the response (not of a stream),
-    /// such as `/messages`; `""` is the whole body. Default: none.
+    /// such as `/messages`; `""` is the whole body. With `format: litellm` the texts at and below them, only in the request
+    /// chain, and without tools, images and messages. Default: none; with `format: litellm` all texts of the request.
     fields: Vec<String>,
     /// Names of headers of the request. A header that carries a credential cannot be sent, nor a value that is the key
     /// of the caller. Default: none.
     headers: Vec<String>,
+    /// Values for the service, as an object, such as a threshold: `additional_provider_specific_params` of
+    /// `format: litellm`. Default: none.
+    parameters: Option<serde_json::Map<String, Value>>,
     /// Maximum size of the fields, and of the text; more is not sent. A request is then refused with 413 whatever
     /// `on_failure` is, so that callers cannot choose by size whether they are checked; for a response it is a failure.
     /// Set it to `limit_body` of the route. Default: 1MiB.
@@ -78,37 +115,9 @@ pub enum OnFailureConfig {
     Deny,
     /// It continues unchanged.
     Allow,
-}
-
-/// How much of a stream is held: until the first of these limits.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-struct StreamHoldWindowConfig {
-    /// Maximum events of a window, 1 to 10000. Lower it to send text earlier, raise it for fewer calls. Default: 16.
-    #[schemars(range(min = 1, max = 10_000))]
-    events: u32,
-    /// Maximum size of the events of a window, up to 16MiB; one event may exceed it. Default: 16KiB.
-    bytes: ByteSize,
-    /// Maximum time for which events are held before the service is called, up to 1m. Default: 200ms.
-    time: HumanDuration,
-    /// How much of each text before a window is sent with it, up to 64KiB. Set it to the length of the longest text that
-    /// the service must see as a whole. Default: 1KiB.
-    overlap: ByteSize,
-}
-
-/// What happens to requests for streams.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-enum StreamRequestPolicyConfig {
-    /// They get 400.
-    Refuse,
-}
-
-/// What is sent to the service.
-pub struct PayloadSelection {
-    pub fields: Vec<String>,
-    pub headers: Vec<HeaderName>,
-    pub bytes_max: usize,
+    /// It continues unchanged if the service is not reached: a timeout, no connection or a broken one, too many calls, the
+    /// status 502, 503 or 504, or a circuit breaker that only these opened. Otherwise it ends with an error.
+    AllowUnreachable,
 }
 
 /// The settings as built.
@@ -128,6 +137,16 @@ impl OnFailureConfig {
         match self {
             Self::Deny => "deny",
             Self::Allow => "allow",
+            Self::AllowUnreachable => "allow_unreachable",
+        }
+    }
+
+    /// Whether a request or response continues after this failure.
+    pub fn allows(self, failed: &CallFailure) -> bool {
+        match self {
+            Self::Deny => false,
+            Self::Allow => true,
+            Self::AllowUnreachable => failed.is_unreachable,
         }
     }
 }
@@ -138,6 +157,7 @@ impl CalloutSettings {
     pub fn read(settings: &Value, context: &BuildContext<'_>) -> Result<Self, InvalidSettings> {
         let CalloutConfig {
             service,
+            format,
             send,
             allow,
             on_failure,
@@ -145,12 +165,12 @@ impl CalloutSettings {
             streams,
         } = read_settings(settings)?;
         let hold_config = hold.as_ref();
-        let overlap = hold_config.map_or(0, |hold| saturated(hold.overlap));
+        let overlap = hold_config.map_or(0, StreamHoldWindowConfig::overlap);
         Ok(Self {
             output_check: output_check(hold_config, streams, context)?,
             service,
-            sent: send.build()?,
-            allowed: allow.build(context.side)?,
+            sent: send.build(format, context.side)?,
+            allowed: allow.build(format, context.side)?,
             on_failure,
             overlap,
         })
@@ -158,18 +178,57 @@ impl CalloutSettings {
 }
 
 impl PayloadSelectionConfig {
-    fn build(self) -> Result<PayloadSelection, InvalidSettings> {
+    fn build(
+        self,
+        format: PayloadFormatConfig,
+        side: ChainSide,
+    ) -> Result<PayloadSelection, InvalidSettings> {
         check_pointers(&self.fields, "/send/fields")?;
+        let is_litellm = format == PayloadFormatConfig::Litellm;
+        if is_litellm && side == ChainSide::Response && !self.fields.is_empty() {
+            return Err(InvalidSettings::new("all texts of a response are sent")
+                .at("/send/fields")
+                .hint("remove it; with `format: litellm` it is for the request chain"));
+        }
+        if !is_litellm && self.parameters.is_some() {
+            return Err(
+                InvalidSettings::new("`parameters` is for `format: litellm`")
+                    .at("/send/parameters")
+                    .hint("write them into `headers` of the service"),
+            );
+        }
+        let is_whole_request = is_litellm && side == ChainSide::Request && self.fields.is_empty();
+        let parameters = Value::Object(self.parameters.unwrap_or_default());
         Ok(PayloadSelection {
+            format: match format {
+                PayloadFormatConfig::Headgate => PayloadFormat::Headgate,
+                PayloadFormatConfig::Litellm => PayloadFormat::Litellm,
+            },
             headers: header_names(&self.headers, "/send/headers")?,
-            fields: self.fields,
+            fields: match is_whole_request {
+                true => REQUEST_TEXTS.map(str::to_owned).into(),
+                false => self.fields,
+            },
+            is_whole_request,
             bytes_max: saturated(self.max_bytes),
+            parameters: Bytes::from(parameters.to_string()),
         })
     }
 }
 
 impl CalloutPermissionsConfig {
-    fn build(self, side: ChainSide) -> Result<CalloutPermissions, InvalidSettings> {
+    fn build(
+        self,
+        format: PayloadFormatConfig,
+        side: ChainSide,
+    ) -> Result<CalloutPermissions, InvalidSettings> {
+        if format == PayloadFormatConfig::Litellm && !self.set_headers.is_empty() {
+            return Err(
+                InvalidSettings::new("a service of LiteLLM's format sets no headers")
+                    .at("/allow/set_headers")
+                    .hint("remove it"),
+            );
+        }
         check_pointers(&self.edit_body, "/allow/edit_body")?;
         for (index, pointer) in self.edit_body.iter().enumerate() {
             if side == ChainSide::Request && FIXED_MEMBERS.contains(&pointer.as_str()) {
@@ -183,64 +242,6 @@ impl CalloutPermissionsConfig {
             deny: self.deny,
             headers: header_names(&self.set_headers, "/allow/set_headers")?,
             pointers: self.edit_body,
-        })
-    }
-}
-
-/// An output check must not be skipped by streaming.
-fn output_check(
-    hold: Option<&StreamHoldWindowConfig>,
-    streams: Option<StreamRequestPolicyConfig>,
-    context: &BuildContext<'_>,
-) -> Result<OutputCheckMode, InvalidSettings> {
-    if context.side == ChainSide::Request {
-        let misplaced = match (hold, streams) {
-            (Some(_), _) => "hold",
-            (None, Some(_)) => "streams",
-            (None, None) => return Ok(OutputCheckMode::None),
-        };
-        return Err(
-            InvalidSettings::new(format!("`{misplaced}` is for the response chain"))
-                .at(format!("/{misplaced}")),
-        );
-    }
-    let protocol = context.protocol;
-    let streams_exist = protocol.is_none_or(|protocol| protocol.descriptor().has_streams());
-    match (hold, streams) {
-        (Some(_), Some(_)) => Err(InvalidSettings::new(
-            "`hold` and `streams: refuse` are mutually exclusive",
-        )
-        .at("/streams")),
-        (Some(hold), None) => hold.window().map(OutputCheckMode::Streams),
-        (None, Some(StreamRequestPolicyConfig::Refuse)) => Ok(OutputCheckMode::WholeBodies),
-        (None, None) if streams_exist => Err(InvalidSettings::new(
-            "streams of this route would pass without a check",
-        )
-        .hint("add `hold: {}` to check them window by window, or `streams: refuse`")),
-        (None, None) => Ok(OutputCheckMode::WholeBodies),
-    }
-}
-
-impl StreamHoldWindowConfig {
-    fn window(&self) -> Result<HoldWindow, InvalidSettings> {
-        const MIB: u64 = 1 << 20;
-        let beyond = |name: &str, most: &str| {
-            let reason = format!("`{name}` must be at most {most}");
-            Err(InvalidSettings::new(reason).at(format!("/hold/{name}")))
-        };
-        if self.bytes.bytes() > 16 * MIB {
-            return beyond("bytes", "16MiB");
-        }
-        if self.time > HumanDuration::seconds(60) {
-            return beyond("time", "1m");
-        }
-        if self.overlap > ByteSize::kibibytes(64) {
-            return beyond("overlap", "64KiB");
-        }
-        Ok(HoldWindow {
-            events: self.events,
-            bytes: self.bytes.bytes(),
-            time: self.time.duration(),
         })
     }
 }
@@ -297,6 +298,7 @@ impl Default for PayloadSelectionConfig {
         Self {
             fields: Vec::new(),
             headers: Vec::new(),
+            parameters: None,
             max_bytes: ByteSize::mebibytes(1),
         }
     }
@@ -308,17 +310,6 @@ impl Default for CalloutPermissionsConfig {
             deny: true,
             set_headers: Vec::new(),
             edit_body: Vec::new(),
-        }
-    }
-}
-
-impl Default for StreamHoldWindowConfig {
-    fn default() -> Self {
-        Self {
-            events: 16,
-            bytes: ByteSize::kibibytes(16),
-            time: HumanDuration::milliseconds(200),
-            overlap: ByteSize::kibibytes(1),
         }
     }
 }

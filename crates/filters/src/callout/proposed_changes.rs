@@ -1,21 +1,13 @@
-//! The response of a service: JSON of a closed form. Whatever else it is counts as a failure of the service.
+//! The response of a service in the gateway's own format: JSON of a closed form. Whatever else it is counts as a failure
+//! of the service.
 
 use bytes::Bytes;
+use headgate_core::callout::{ServiceDenial, Verdict};
 use headgate_protocol::fault::ServiceDenialStatus;
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits, ObjectMembers, ValueKind};
 
-/// Largest response that is read, in bytes.
-pub const SERVICE_RESPONSE_BYTES_MAX: usize = 64 << 10;
 /// Largest message of a denial, in bytes.
 const MESSAGE_BYTES_MAX: usize = 1024;
-
-/// What a service decides about a request or response.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Verdict<T> {
-    /// It may continue, with these changes.
-    Continue(T),
-    Deny(ServiceDenial),
-}
 
 /// What a service changes of a request or response that continues.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -26,20 +18,12 @@ pub struct ProposedChanges {
     pub edits: Vec<(String, Bytes)>,
 }
 
-/// Why a service denies a request or response.
-#[derive(Debug, PartialEq, Eq)]
-pub struct ServiceDenial {
-    pub status: ServiceDenialStatus,
-    /// For the caller.
-    pub message: Option<String>,
-}
-
-impl Verdict<ProposedChanges> {
+impl ProposedChanges {
     /// Reads the body of a response.
     ///
     /// # Errors
     /// What is wrong with it; contains nothing of its values.
-    pub fn parse(body: Bytes) -> Result<Self, String> {
+    pub fn verdict(body: Bytes) -> Result<Verdict<Self>, String> {
         let document = JsonDocument::parse(body, &JsonLimits::default())
             .map_err(|error| format!("the response is not strict JSON: {error}"))?;
         let mut members = VerdictJsonMembers::default();
@@ -150,7 +134,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Verdict<ProposedChanges>, String> {
-        Verdict::parse(Bytes::copy_from_slice(text.as_bytes()))
+        ProposedChanges::verdict(Bytes::copy_from_slice(text.as_bytes()))
     }
 
     #[test]
