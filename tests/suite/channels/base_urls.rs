@@ -69,6 +69,34 @@ async fn the_operators_query_replaces_that_of_a_caller() {
 }
 
 #[tokio::test]
+async fn a_rewritten_path_keeps_the_version_of_another_api_from_the_provider() {
+    let provider = ScriptedProvider::answering(ANSWER).await;
+    let mut config = config::standard(&provider.url());
+    let rewrite = json!({"rewrite_path": {
+        "match": "^/openai/(.+)$", "to": "/v1/$1", "remove_query": ["api-version"],
+    }});
+    for (name, path) in [
+        ("responses", "POST /openai/responses"),
+        ("response", "GET /openai/responses/{id}"),
+    ] {
+        config::route(&mut config, name)["match"] = json!(path);
+        insert_step(&mut config, name, rewrite.clone());
+    }
+    let gateway = Gateway::start(&config).await;
+    let mut create = Request::ask(Protocol::Responses);
+    create.target = "/openai/responses?api-version=2025-03-01-preview".into();
+    let path = "/openai/responses/resp_1?starting_after=2&api-version=2025-03-01-preview";
+    for (request, expected) in [
+        (create, "/v1/responses"),
+        (Request::get(path), "/v1/responses/resp_1?starting_after=2"),
+    ] {
+        let response = gateway.ask(&request).await;
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(targets(&provider).pop().as_deref(), Some(expected));
+    }
+}
+
+#[tokio::test]
 async fn requests_without_a_model_have_the_operators_query_too() {
     let provider = ScriptedProvider::answering(ANSWER).await;
     let mut config = config::standard(&format!("http://{}/v1?api-version=7", provider.address));

@@ -114,8 +114,8 @@ impl FixedQuery {
     }
 }
 
-/// The name of a member, decoded, in lower case, and without an index in brackets.
-fn folded_name(member: &str) -> Vec<u8> {
+/// The name of a member of a query as servers may read it: decoded, in lower case, and without an index in brackets.
+pub fn folded_name(member: &str) -> Vec<u8> {
     let name = member.split_once('=').map_or(member, |(name, _)| name);
     let mut name = decoded_bytes(name.as_bytes());
     if let Some(bracket) = name.iter().position(|byte| *byte == b'[') {
