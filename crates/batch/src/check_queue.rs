@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod tests;
 
+mod caller_shares;
+
+use caller_shares::CallerShares;
 use headgate_protocol::fault::{Fault, FaultKind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -21,6 +24,8 @@ pub struct CheckQueue {
     turns: Arc<Semaphore>,
     /// For each check that may run or wait.
     places: Arc<Semaphore>,
+    /// Of both, what each caller may have.
+    shares: CallerShares,
 }
 
 /// Whether the caller still waits for a check.
@@ -31,26 +36,40 @@ impl CheckQueue {
         Self {
             turns: Arc::new(Semaphore::new(running_max)),
             places: Arc::new(Semaphore::new(running_max + waiting_max)),
+            shares: CallerShares::new(running_max, waiting_max),
         }
     }
 
-    /// Runs a check when it is its turn. If the future is dropped before, the check does not run; if it is dropped later, the
+    /// Runs a check of `caller` when it is its turn. If the future is dropped before, the check does not run; if it is dropped later, the
     /// check has its turn until it ends, which it does as soon as it looks at its audience.
     ///
     /// # Errors
     /// Too many checks wait, or it did not get its turn in time; else those of the check.
     pub async fn run<T: Send + 'static>(
         &self,
+        caller: Option<&Arc<str>>,
         check: impl FnOnce(&CheckAudience) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let place = self.places.clone().try_acquire_owned().ok();
         let place = place.ok_or_else(too_many)?;
-        let turn = timeout(WAIT_MAX, self.turns.clone().acquire_owned()).await;
+        let own_place = match caller {
+            Some(caller) => Some(self.shares.take(caller).ok_or_else(too_many)?),
+            None => None,
+        };
+        // Those who wait for a turn of their caller are not before others.
+        let turns = async {
+            let own_turn = match &own_place {
+                Some(place) => place.turn().await,
+                None => None,
+            };
+            (own_turn, self.turns.clone().acquire_owned().await)
+        };
+        let turn = timeout(WAIT_MAX, turns).await;
         let turn = turn.map_err(|_| too_many())?;
         let caller = Arc::new(());
         let audience = CheckAudience(Arc::downgrade(&caller));
         let checked = spawn_blocking(move || {
-            let _held = (place, turn);
+            let _held = (place, own_place, turn);
             check(&audience)
         });
         let checked = checked.await;

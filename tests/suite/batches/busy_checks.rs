@@ -3,10 +3,11 @@
 use crate::harness::batches::{
     batch_config, create_messages, entry, id_in, line, received, upload,
 };
+use crate::harness::request::BOB;
 use crate::harness::{Gateway, Request, Simulator, WholeResponse};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 /// Longer than any check of this test takes.
@@ -105,7 +106,8 @@ async fn a_batch_beyond_the_bound_is_refused_in_the_format_of_its_protocol() {
 #[tokio::test]
 async fn a_batch_that_waits_is_checked_when_its_turn_comes() {
     let simulator = Simulator::start().await;
-    let gateway = gateway(&simulator, 2).await;
+    // Of which one caller has half.
+    let gateway = gateway(&simulator, 4).await;
     let large = send(&gateway, large_upload()).await;
     let mut waiting = Vec::new();
     for _ in 0..2 {
@@ -115,6 +117,26 @@ async fn a_batch_that_waits_is_checked_when_its_turn_comes() {
         id_in(&small.await.unwrap());
     }
     id_in(&large.await.unwrap());
+}
+
+#[tokio::test]
+async fn a_caller_leaves_places_to_others() {
+    let simulator = Simulator::start().await;
+    let gateway = gateway(&simulator, 2).await;
+    let mut large = JoinSet::new();
+    for _ in 0..8 {
+        let mut connection = gateway.connect().await.with_patience(PATIENCE);
+        large.spawn(async move { connection.ask(&large_upload()).await.status });
+    }
+    // One runs, one waits, and the place that is left is not for this caller.
+    loop {
+        let next = large.join_next().await.expect("a refused batch");
+        if next.unwrap() == 503 {
+            break;
+        }
+    }
+    let other = send(&gateway, small_upload().key(BOB)).await;
+    id_in(&other.await.unwrap());
 }
 
 #[tokio::test]

@@ -39,10 +39,11 @@ impl CheckBatchFilter {
         }
         let (body, span) = (document.body().clone(), list.span());
         let (rules, caller) = (self.rules.clone(), request.caller.clone());
+        let name = caller.as_ref().map(|caller| caller.name.clone());
         let check = move |audience: &CheckAudience| {
             check_list(&rules, caller.as_deref(), &body, span, audience)
         };
-        let batch = self.checks.run(check).await?;
+        let batch = self.checks.run(name.as_ref(), check).await?;
         request
             .state
             .set(RequestTokenCount(self.counted_tokens(&batch)));

@@ -38,10 +38,11 @@ impl CheckBatchFilter {
         };
         let (body, boundary) = (body.clone(), boundary.to_owned());
         let (rules, caller) = (self.rules.clone(), request.caller.clone());
+        let name = caller.as_ref().map(|caller| caller.name.clone());
         let check = move |audience: &CheckAudience| {
             check_form(&rules, caller.as_deref(), &body, &boundary, audience)
         };
-        let CheckedForm { batch, normalised } = self.checks.run(check).await?;
+        let CheckedForm { batch, normalised } = self.checks.run(name.as_ref(), check).await?;
         for (range, plain) in normalised {
             request.edits.replace(range, plain);
         }
