@@ -15,10 +15,10 @@ const LAYERS: &[&[&str]] = &[
         "event_stream",
         "http_body",
         "schema",
-        "translate",
+        "superset",
         "simulator",
     ],
-    &["task"],
+    &["task", "translate"],
     &["core"],
     &[
         "state", "filters", "video", "paid", "media", "batch", "plugins", "tracing",

@@ -17,33 +17,56 @@ const NAME_BYTES_MAX: usize = 64;
 #[derive(Debug)]
 pub struct FramedEvents {
     frames: FrameDecoder,
+    invalid: Option<InvalidFrame>,
 }
 
 impl Default for FramedEvents {
     fn default() -> Self {
         Self {
             frames: FrameDecoder::new(FRAME_BYTES_MAX),
+            invalid: None,
         }
     }
 }
 
 impl FramedEvents {
-    /// The events whose frames this chunk completes.
-    ///
-    /// # Errors
-    /// The provider's bytes are no frames.
-    pub fn push(&mut self, chunk: &Bytes) -> Result<Bytes, InvalidFrame> {
+    /// The events whose frames this chunk completes. Those before a damaged frame are good; [`Self::check`] finds it.
+    pub fn push(&mut self, chunk: &Bytes) -> Bytes {
         self.frames.push(chunk);
         let mut events = BytesMut::new();
-        while let Some(frame) = self.frames.next()? {
-            events.extend_from_slice(&event(&frame)?);
+        loop {
+            match self.next_event() {
+                Ok(Some(event)) => events.extend_from_slice(&event),
+                Ok(None) => break,
+                Err(invalid) => {
+                    self.invalid.get_or_insert(invalid);
+                    break;
+                }
+            }
         }
-        Ok(events.freeze())
+        events.freeze()
     }
 
-    /// Whether the bytes so far end with a frame.
-    pub fn is_between_frames(&self) -> bool {
-        self.frames.is_between_frames()
+    /// # Errors
+    /// Bytes so far are no frame, or one without an event. Nothing comes after those.
+    pub fn check(&self) -> Result<(), InvalidFrame> {
+        self.invalid.map_or(Ok(()), Err)
+    }
+
+    /// # Errors
+    /// The stream cannot end here.
+    pub fn finish(&self) -> Result<(), InvalidFrame> {
+        self.check()?;
+        match self.frames.is_between_frames() {
+            true => Ok(()),
+            false => Err(InvalidFrame::Unfinished),
+        }
+    }
+
+    fn next_event(&mut self) -> Result<Option<Bytes>, InvalidFrame> {
+        self.check()?;
+        let frame = self.frames.next()?;
+        frame.map(|frame| event(&frame)).transpose()
     }
 }
 
@@ -162,19 +185,22 @@ mod tests {
             let mut events = FramedEvents::default();
             let mut received = Vec::new();
             for byte in frame.chunks(1) {
-                received.extend(events.push(&Bytes::copy_from_slice(byte)).unwrap());
-                assert_eq!(events.is_between_frames(), !received.is_empty());
+                received.extend(events.push(&Bytes::copy_from_slice(byte)));
+                let is_whole = !received.is_empty();
+                let expected = is_whole.then_some(()).ok_or(InvalidFrame::Unfinished);
+                assert_eq!((events.check(), events.finish()), (Ok(()), expected));
             }
             assert_eq!(str::from_utf8(&received).unwrap(), expected);
         }
     }
 
     #[test]
-    fn what_is_no_frame_or_has_no_type_ends_the_stream() {
-        let mut damaged = frame(
+    fn what_is_no_frame_or_has_no_type_ends_the_stream_after_what_was_good() {
+        let good = frame(
             &[(":message-type", "event"), (":event-type", "messageStart")],
             "{}",
         );
+        let mut damaged = good.clone();
         let last = damaged.len() - 1;
         damaged[last] ^= 1;
         for (bytes, invalid) in [
@@ -192,7 +218,17 @@ mod tests {
                 InvalidFrame::Kind,
             ),
         ] {
-            assert_eq!(FramedEvents::default().push(&bytes.into()), Err(invalid));
+            let mut events = FramedEvents::default();
+            let received = events.push(&[&good[..], &bytes, &good].concat().into());
+            assert_eq!(
+                received,
+                "event: messageStart\ndata: {\"messageStart\":{}}\n\n"
+            );
+            assert_eq!(
+                (events.check(), events.finish()),
+                (Err(invalid), Err(invalid))
+            );
+            assert_eq!(events.push(&good.clone().into()), "");
         }
     }
 }

@@ -17,4 +17,6 @@ pub enum InvalidFrame {
     Headers(&'static str),
     #[error("a frame is neither an event nor an error with a name")]
     Kind,
+    #[error("the stream ends inside of a frame")]
+    Unfinished,
 }

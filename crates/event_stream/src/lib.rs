@@ -9,6 +9,7 @@ mod framed_events;
 mod headers;
 mod invalid_frame;
 mod kind;
+mod media_type;
 #[cfg(test)]
 mod test_frames;
 
@@ -18,6 +19,4 @@ pub use framed_events::FramedEvents;
 pub use headers::{FrameHeader, FrameHeaderValue};
 pub use invalid_frame::InvalidFrame;
 pub use kind::FrameKind;
-
-/// The media type of a stream of frames.
-pub const MEDIA_TYPE: &str = "application/vnd.amazon.eventstream";
+pub use media_type::declares_frames;

@@ -1,5 +1,6 @@
 //! The provider's side: addresses, peers, and one connection pool per channel and credential.
 
+mod body_conversion;
 pub(super) mod body_kind;
 pub(super) mod bounded_body;
 pub(super) mod bucket;

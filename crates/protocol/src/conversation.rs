@@ -84,6 +84,8 @@ pub enum ProviderFormat {
     Responses,
     /// Only of channels.
     Gemini,
+    /// Of Amazon Bedrock.
+    Converse,
 }
 
 /// What may still be written.
@@ -142,7 +144,13 @@ impl ConversationFormat {
 }
 
 impl ProviderFormat {
-    pub const ALL: [Self; 4] = [Self::Chat, Self::Messages, Self::Responses, Self::Gemini];
+    pub const ALL: [Self; 5] = [
+        Self::Chat,
+        Self::Messages,
+        Self::Responses,
+        Self::Gemini,
+        Self::Converse,
+    ];
 
     /// The name of the protocol.
     pub fn name(self) -> &'static str {
@@ -151,6 +159,7 @@ impl ProviderFormat {
             Self::Messages => "messages",
             Self::Responses => "responses",
             Self::Gemini => "gemini",
+            Self::Converse => "converse",
         }
     }
 
@@ -161,6 +170,7 @@ impl ProviderFormat {
             Self::Messages => Some(ConversationFormat::Messages),
             Self::Responses => Some(ConversationFormat::Responses),
             Self::Gemini => None,
+            Self::Converse => None,
         }
     }
 }

@@ -61,6 +61,8 @@ protocols! {
     Responses in responses,
     /// `POST /v1/models/{model}:generateContent` of Gemini, only of channels
     Gemini in gemini,
+    /// `POST /model/{model}/converse` of Amazon Bedrock, only of channels
+    Converse in converse,
     /// `POST /v1/images/edits`
     ImageEdit in image_edit,
     /// `POST /v1/video/generations`, for channels of any family

@@ -41,6 +41,16 @@ pub struct StreamShape {
     pub start_members: &'static [&'static str],
     /// The type of the last event, if a declaration says it; in place of `classify`.
     pub own_last_event: Option<&'static str>,
+    pub framing: StreamFraming,
+}
+
+/// What separates the events of a provider's streams. Callers get server-sent events of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamFraming {
+    ServerSentEvents,
+    /// Frames of `application/vnd.amazon.eventstream`. Each becomes an event whose data is an object with one member, the
+    /// type of the event; that of an error is `error`.
+    AmazonFrames,
 }
 
 /// How a protocol ends its streams.
@@ -73,6 +83,7 @@ impl StreamShape {
         last_event_has_response: false,
         start_members: &[],
         own_last_event: None,
+        framing: StreamFraming::ServerSentEvents,
     };
 }
 

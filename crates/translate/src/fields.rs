@@ -80,31 +80,44 @@ static REQUESTS: [LazyLock<FieldTable>; 3] = [
     LazyLock::new(|| {
         request_table(
             ConversationFormat::Chat,
-            &[CHAT_REQUEST, CHAT_REQUEST_IN_GEMINI],
+            &[
+                CHAT_REQUEST,
+                CHAT_REQUEST_IN_GEMINI,
+                CHAT_REQUEST_IN_CONVERSE,
+            ],
         )
     }),
     LazyLock::new(|| {
         request_table(
             ConversationFormat::Messages,
-            &[MESSAGES_REQUEST, MESSAGES_REQUEST_IN_GEMINI],
+            &[
+                MESSAGES_REQUEST,
+                MESSAGES_REQUEST_IN_GEMINI,
+                MESSAGES_REQUEST_IN_CONVERSE,
+            ],
         )
     }),
     LazyLock::new(|| {
         request_table(
             ConversationFormat::Responses,
-            &[RESPONSES_REQUEST, RESPONSES_REQUEST_IN_GEMINI],
+            &[
+                RESPONSES_REQUEST,
+                RESPONSES_REQUEST_IN_GEMINI,
+                RESPONSES_REQUEST_IN_CONVERSE,
+            ],
         )
     }),
 ];
 
-static RESPONSES: [LazyLock<FieldTable>; 4] = [
+static RESPONSES: [LazyLock<FieldTable>; 5] = [
     LazyLock::new(|| response_table(ProviderFormat::Chat, CHAT_RESPONSE)),
     LazyLock::new(|| response_table(ProviderFormat::Messages, MESSAGES_RESPONSE)),
     LazyLock::new(|| response_table(ProviderFormat::Responses, RESPONSES_RESPONSE)),
     LazyLock::new(|| response_table(ProviderFormat::Gemini, GEMINI_RESPONSE)),
+    LazyLock::new(|| response_table(ProviderFormat::Converse, CONVERSE_RESPONSE)),
 ];
 
-static EVENTS: [LazyLock<FieldTable>; 4] = [
+static EVENTS: [LazyLock<FieldTable>; 5] = [
     LazyLock::new(|| event_table(ProviderFormat::Chat, &[CHAT_EVENTS, CHAT_RESPONSE])),
     LazyLock::new(|| {
         event_table(
@@ -120,6 +133,12 @@ static EVENTS: [LazyLock<FieldTable>; 4] = [
     }),
     // Its chunks are responses.
     LazyLock::new(|| event_table(ProviderFormat::Gemini, &[GEMINI_RESPONSE])),
+    LazyLock::new(|| {
+        event_table(
+            ProviderFormat::Converse,
+            &[CONVERSE_EVENTS, CONVERSE_RESPONSE],
+        )
+    }),
 ];
 
 /// The first text has all fields; the others repeat them, each with columns of further protocols.
@@ -142,6 +161,12 @@ const GEMINI_RESPONSE: &str = include_str!("fields/gemini_response.txt");
 const CHAT_REQUEST: &str = include_str!("fields/chat_request.txt");
 const MESSAGES_REQUEST: &str = include_str!("fields/messages_request.txt");
 const RESPONSES_REQUEST: &str = include_str!("fields/responses_request.txt");
+const CHAT_REQUEST_IN_CONVERSE: &str = include_str!("fields/chat_request_in_converse.txt");
+const MESSAGES_REQUEST_IN_CONVERSE: &str = include_str!("fields/messages_request_in_converse.txt");
+const RESPONSES_REQUEST_IN_CONVERSE: &str =
+    include_str!("fields/responses_request_in_converse.txt");
+const CONVERSE_RESPONSE: &str = include_str!("fields/converse_response.txt");
+const CONVERSE_EVENTS: &str = include_str!("fields/converse_events.txt");
 const CHAT_RESPONSE: &str = include_str!("fields/chat_response.txt");
 const MESSAGES_RESPONSE: &str = include_str!("fields/messages_response.txt");
 const RESPONSES_RESPONSE: &str = include_str!("fields/responses_response.txt");

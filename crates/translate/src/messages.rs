@@ -11,7 +11,7 @@ mod tests;
 mod words;
 
 pub(crate) use request_reader::read_request;
-pub(crate) use request_writer::write_request;
+pub(crate) use request_writer::{named_effort, write_request, write_thinking};
 pub(crate) use response_reader::read_response;
 pub(crate) use response_writer::write_response;
 pub(crate) use stream_reader::MessagesStreamReader;

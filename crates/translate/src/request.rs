@@ -8,7 +8,7 @@ use crate::ledger::Ledger;
 use crate::superset::Request;
 use crate::thinking::{restore_kept, restore_thoughts};
 use crate::tool_names::renamed_tools;
-use crate::{ProtocolPair, chat, fields, gemini, messages, responses};
+use crate::{ProtocolPair, chat, converse, fields, gemini, messages, responses};
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::JsonDocument;
 
@@ -79,5 +79,6 @@ fn write(
         ProviderFormat::Messages => messages::write_request(request, channel, ledger),
         ProviderFormat::Responses => responses::write_request(request, channel, ledger),
         ProviderFormat::Gemini => gemini::write_request(request, channel, ledger),
+        ProviderFormat::Converse => converse::write_request(request, channel, ledger),
     }
 }

@@ -4,7 +4,7 @@ use crate::context::ResponseContext;
 use crate::ledger::Ledger;
 use crate::superset::{OutputPart, Response};
 use crate::thinking::seal_response;
-use crate::{ProtocolPair, chat, fields, gemini, messages, responses, tool_names};
+use crate::{ProtocolPair, chat, converse, fields, gemini, messages, responses, tool_names};
 use bytes::Bytes;
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
@@ -79,5 +79,6 @@ fn read<'a>(
         ProviderFormat::Messages => messages::read_response(root),
         ProviderFormat::Responses => responses::read_response(root),
         ProviderFormat::Gemini => gemini::read_response(root, id),
+        ProviderFormat::Converse => converse::read_response(root),
     }
 }

@@ -5,7 +5,7 @@ use crate::ledger::Ledger;
 use crate::response::UnreadableResponse;
 use crate::superset::StreamPiece;
 use crate::thinking::StreamSealing;
-use crate::{ProtocolPair, chat, fields, gemini, messages, responses, tool_names};
+use crate::{ProtocolPair, chat, converse, fields, gemini, messages, responses, tool_names};
 use bytes::Bytes;
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use headgate_protocol::json::{DocumentNode, JsonDocument, JsonLimits};
@@ -31,6 +31,7 @@ enum ProviderStreamReader {
     Messages(messages::MessagesStreamReader),
     Responses(responses::ResponsesStreamReader),
     Gemini(gemini::GeminiStreamReader),
+    Converse(converse::ConverseStreamReader),
 }
 
 #[derive(Debug)]
@@ -124,6 +125,7 @@ impl ProviderStreamReader {
                 Self::Responses(responses::ResponsesStreamReader::default())
             }
             ProviderFormat::Gemini => Self::Gemini(gemini::GeminiStreamReader::new(id)),
+            ProviderFormat::Converse => Self::Converse(converse::ConverseStreamReader::default()),
         }
     }
 
@@ -139,6 +141,7 @@ impl ProviderStreamReader {
             Self::Messages(reader) => reader.read(event, pieces),
             Self::Responses(reader) => reader.read(event, pieces),
             Self::Gemini(reader) => reader.read(event, pieces),
+            Self::Converse(reader) => reader.read(event, pieces),
         }
     }
 
@@ -147,7 +150,9 @@ impl ProviderStreamReader {
         match self {
             Self::Chat(reader) => reader.end(pieces),
             Self::Gemini(reader) => reader.end(pieces),
-            Self::Messages(_) | Self::Responses(_) => pieces.push(StreamPiece::End),
+            Self::Messages(_) | Self::Responses(_) | Self::Converse(_) => {
+                pieces.push(StreamPiece::End);
+            }
         }
     }
 }

@@ -50,7 +50,7 @@ pub fn token_count_path(format: ProviderFormat) -> Option<&'static str> {
         ProviderFormat::Messages => Some("/messages/count_tokens"),
         ProviderFormat::Responses => Some("/responses/input_tokens"),
         // The call of Gemini takes a request in another envelope.
-        ProviderFormat::Chat | ProviderFormat::Gemini => None,
+        ProviderFormat::Chat | ProviderFormat::Gemini | ProviderFormat::Converse => None,
     }
 }
 
@@ -59,7 +59,7 @@ pub fn token_count_request(format: ProviderFormat, body: Vec<u8>) -> Vec<u8> {
     let members: &[&str] = match format {
         ProviderFormat::Messages => &MESSAGES_MEMBERS,
         ProviderFormat::Responses => &RESPONSES_MEMBERS,
-        ProviderFormat::Chat | ProviderFormat::Gemini => return body,
+        ProviderFormat::Chat | ProviderFormat::Gemini | ProviderFormat::Converse => return body,
     };
     let length = body.len();
     let Ok(document) = JsonDocument::parse(body.into(), &JsonLimits::default()) else {

@@ -11,15 +11,16 @@ pub(crate) fn sent_name<'a>(name: &EscapedText<'a>, channel: ProviderFormat) -> 
     fitted(name, name_rule(channel))
 }
 
-/// The id under which a provider of the messages protocol gets a call. It may not repeat that of an earlier call.
-pub(crate) fn sent_id<'a>(id: &EscapedText<'a>, repetition: usize) -> EscapedText<'a> {
+/// The id under which a provider gets a call. It may not repeat that of an earlier call.
+pub(crate) fn sent_id<'a>(
+    id: &EscapedText<'a>,
+    repetition: usize,
+    channel: ProviderFormat,
+) -> EscapedText<'a> {
+    let rule = id_rule(channel);
     match repetition {
-        0 => fitted(id, ID_RULE),
-        _ => with_hash(
-            &id.decoded(),
-            ID_RULE,
-            hash(&id.decoded(), repetition as u64),
-        ),
+        0 => fitted(id, rule),
+        _ => with_hash(&id.decoded(), rule, hash(&id.decoded(), repetition as u64)),
     }
 }
 
@@ -92,15 +93,24 @@ struct NameRule {
     begins_with_letter: bool,
 }
 
-/// Ids have no limit in the protocol; longer ones are shortened nevertheless.
-const ID_RULE: NameRule = NameRule {
-    len_max: 256,
-    begins_with_letter: false,
-};
+fn id_rule(channel: ProviderFormat) -> NameRule {
+    let len_max = match channel {
+        // They have no limit; longer ones are shortened nevertheless.
+        ProviderFormat::Chat
+        | ProviderFormat::Messages
+        | ProviderFormat::Responses
+        | ProviderFormat::Gemini => 256,
+        ProviderFormat::Converse => 64,
+    };
+    NameRule {
+        len_max,
+        begins_with_letter: false,
+    }
+}
 
 fn name_rule(channel: ProviderFormat) -> NameRule {
     let (len_max, begins_with_letter) = match channel {
-        ProviderFormat::Chat | ProviderFormat::Responses => (64, false),
+        ProviderFormat::Chat | ProviderFormat::Responses | ProviderFormat::Converse => (64, false),
         ProviderFormat::Messages => (128, false),
         // Newer models take dots and more letters, older ones do not.
         ProviderFormat::Gemini => (64, true),
@@ -205,8 +215,13 @@ mod tests {
         let fitted_digits = sent_name(&EscapedText::plain(&digits), ProviderFormat::Gemini);
         assert_eq!(fitted_digits.as_written().len(), 64);
         let long_id = EscapedText::plain(&long);
-        assert_eq!(sent_id(&long_id, 0).as_written(), long);
-        let ids = [0, 1, 2].map(|repetition| sent_id(&long_id, repetition));
+        assert_eq!(
+            sent_id(&long_id, 0, ProviderFormat::Messages).as_written(),
+            long
+        );
+        let ids =
+            [0, 1, 2].map(|repetition| sent_id(&long_id, repetition, ProviderFormat::Converse));
+        assert!(ids.iter().all(|id| id.as_written().len() <= 64));
         assert!(ids[0] != ids[1] && ids[1] != ids[2]);
     }
 }

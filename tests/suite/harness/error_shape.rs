@@ -71,6 +71,7 @@ pub fn assert_error_event(protocol: Protocol, answer: &WholeResponse) {
         }
         Protocol::Chat
         | Protocol::Gemini
+        | Protocol::Converse
         | Protocol::Video
         | Protocol::Videos
         | Protocol::FamilyA

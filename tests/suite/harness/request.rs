@@ -29,7 +29,7 @@ pub fn path_of(protocol: Protocol) -> &'static str {
         Protocol::Chat => "/v1/chat/completions",
         Protocol::Messages => "/v1/messages",
         Protocol::Responses => "/v1/responses",
-        Protocol::Gemini => panic!("only channels have it"),
+        Protocol::Gemini | Protocol::Converse => panic!("only channels have it"),
         Protocol::ImageEdit => "/v1/images/edits",
         Protocol::Video => "/v1/video/generations",
         Protocol::Videos => "/v1/videos",
@@ -49,7 +49,7 @@ pub fn body_of(protocol: Protocol) -> Value {
             json!({"model": "demo-large", "max_tokens": 1000, "messages": [{"role": "user", "content": "Hello"}]})
         }
         Protocol::Responses => json!({"model": "demo-large", "input": "Hello"}),
-        Protocol::Gemini => panic!("only channels have it"),
+        Protocol::Gemini | Protocol::Converse => panic!("only channels have it"),
         Protocol::ImageEdit => {
             json!({"model": "demo-large", "prompt": "Hello", "images": [{"image_url": "https://x.example/a.png"}]})
         }

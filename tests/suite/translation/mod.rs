@@ -1,5 +1,6 @@
 //! Tests of requests that a channel of another protocol serves.
 
+mod converse;
 mod dialects;
 mod errors;
 mod explained;

@@ -26,6 +26,7 @@ use headgate_protocol::error_class::{
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::{JsonDocument, JsonLimits};
 use headgate_protocol::{ids, retry_after, sealed_content, upstream_request_id};
+use headgate_translate::with_error_code;
 use http::{Method, StatusCode};
 use std::pin::pin;
 use std::time::SystemTime;
@@ -230,8 +231,9 @@ impl AttemptLoop<'_> {
         &mut self,
         response: UpstreamResponse,
         mut lease: ChannelLease,
-        body: BodyReadResult,
+        mut body: BodyReadResult,
     ) -> AttemptVerdict {
+        body.bytes = with_error_code(body.bytes, response.headers(), lease.candidate.protocol);
         let (status, bytes) = (response.status, &body.bytes);
         if self.request.info.upstream_request_id.is_none() {
             self.record_upstream_id(upstream_request_id::from_body(bytes), &lease);

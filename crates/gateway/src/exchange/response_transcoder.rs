@@ -4,8 +4,6 @@
 //! Metering, settlement, error classes, the commit and the health of channels read the provider's side. The response
 //! chain, output checks, keep-alive comments, error events and the end of the caller's stream belong to the caller's side.
 
-mod provider_error;
-
 #[cfg(test)]
 mod tests;
 
@@ -17,10 +15,10 @@ use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::sse::SseEvent;
 use headgate_protocol::stream::StreamProgress;
 use headgate_translate::{
-    Ledger, StreamTranslator, UnreadableResponse, translate_response, translate_token_count,
+    Ledger, StreamTranslator, UnreadableResponse, caller_status, error_body, translate_response,
+    translate_token_count,
 };
 use http::{HeaderMap, HeaderValue, StatusCode};
-use provider_error::{caller_status, error_body};
 use std::slice;
 
 /// Converts the response of one exchange.

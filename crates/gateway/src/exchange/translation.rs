@@ -4,7 +4,7 @@ use super::translation_summary::TranslationSummary;
 use bytes::Bytes;
 use headgate_config::snapshot::router::{Route, RouteTranslation};
 use headgate_core::catalog::endpoint::ProviderOperationClass;
-use headgate_core::catalog::model::{Candidate, ChannelModel};
+use headgate_core::catalog::model::Candidate;
 use headgate_core::filter::body::RequestBody;
 use headgate_core::filter::view::RequestView;
 use headgate_core::state::kept_thoughts::{FoundThoughts, ThoughtStore};
@@ -13,12 +13,11 @@ use headgate_core::thinking_sealer::{TaskKeySealer, caller_name};
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::json::edit::JsonEdits;
 use headgate_protocol::json::{JsonDocument, JsonLimits, quoted};
-use headgate_protocol::percent_encoding::push_encoded;
 use headgate_protocol::{ChannelProtocol, Protocol, header_policy};
 use headgate_translate::{
     ChannelSettings, Ledger, LedgerEntry, MemberList, ProtocolPair, ResponseContext,
-    TranslatedRequest, list_members, remove_seals, thinking_handles, token_count_path,
-    token_count_request, translate_request,
+    TranslatedRequest, list_members, remove_seals, request_path, thinking_handles,
+    token_count_path, token_count_request, translate_request,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::borrow::Cow;
@@ -118,8 +117,8 @@ pub(super) fn translate(
     let is_token_count = is_token_count(request);
     let (path, body) = match is_token_count {
         false => {
-            let model = candidate.model.as_ref();
-            (Some(path_for_model(channel, is_stream, model)), body)
+            let model = candidate.model.as_ref().map(|model| &*model.name);
+            (Some(request_path(channel, is_stream, model)), body)
         }
         true => (
             token_count_path(pair.channel).map(Cow::Borrowed),
@@ -278,25 +277,6 @@ fn protocols(
     };
     let pair = ProtocolPair::with_channel(caller, channel);
     Ok((caller, channel, pair.ok_or_else(no_translation)?))
-}
-
-/// The path below the channel's base URL, with its name of the model if the protocol has that there. The name is checked
-/// before.
-fn path_for_model(
-    channel: ChannelProtocol,
-    is_stream: bool,
-    model: Option<&ChannelModel>,
-) -> Cow<'static, str> {
-    let descriptor = channel.descriptor();
-    let stream_path = descriptor.stream_path.filter(|_| is_stream);
-    let path = header_policy::path_for_provider(stream_path.unwrap_or(descriptor.path));
-    let (Some((before, after)), Some(model)) = (path.split_once("{model}"), model) else {
-        return path.into();
-    };
-    let mut path = before.to_owned();
-    push_encoded(&mut path, &model.name);
-    path.push_str(after);
-    path.into()
 }
 
 /// Routes are checked when they are built.

@@ -1,6 +1,7 @@
 //! The kind of a response body, determined from its headers.
 
 use headgate_core::filter::view::ResponseBodyKind;
+use headgate_event_stream::declares_frames;
 use headgate_protocol::ChannelProtocol;
 use http::{HeaderMap, header};
 
@@ -15,7 +16,13 @@ pub(crate) fn body_kind_for(
     is_decoded: bool,
 ) -> ResponseBodyKind {
     let has_streams = protocol.is_none_or(|protocol| protocol.descriptor().has_streams());
+    let has_frames = protocol.is_some_and(|protocol| protocol.descriptor().has_frames());
     match response_body_kind(headers, is_decoded) {
+        ResponseBodyKind::Other if has_frames && declares_frames(headers) => {
+            ResponseBodyKind::Stream
+        }
+        // Events in place of frames are not of the protocol.
+        ResponseBodyKind::Stream if has_frames => ResponseBodyKind::Other,
         ResponseBodyKind::Stream if !has_streams => ResponseBodyKind::Other,
         kind => kind,
     }

@@ -1,9 +1,9 @@
 //! A provider's response: its head, and its body chunk by chunk, with the channel's credentials masked.
 
+use super::body_conversion::BodyBytesConversion;
 use super::body_kind::body_kind_for;
 use super::bounded_body::{BodyEnd, BodyReadResult, ChunkSource};
 use super::connection::UpstreamConnection;
-use super::decoded_response::{response_decoder, undecodable};
 use super::idle_timeout::ResponseIdleTimer;
 use super::peeked_chunks::PeekedChunks;
 use crate::deadline::{DeadlineElapsed, in_time};
@@ -11,7 +11,7 @@ use crate::fault_from;
 use bytes::Bytes;
 use headgate_core::catalog::channel::Timeouts;
 use headgate_core::filter::view::ResponseBodyKind;
-use headgate_http_body::content_decoder::{ContentCoding, ContentDecoder};
+use headgate_http_body::content_decoder::ContentCoding;
 use headgate_protocol::ChannelProtocol;
 use headgate_protocol::fault::{Fault, FaultKind};
 use headgate_protocol::mask::{ChannelSecrets, SecretMasker};
@@ -34,12 +34,11 @@ pub struct UpstreamResponse {
     /// When the whole response must have arrived.
     deadline: Instant,
     idle: ResponseIdleTimer,
-    /// Decodes the body, if its provider compresses it.
-    decoder: Option<Box<ContentDecoder>>,
-    /// Whether the head names a content coding.
-    names_coding: bool,
+    conversion: BodyBytesConversion,
     /// Whether the first byte of the body decides if it is compressed, since its head says nothing.
     is_coding_open: bool,
+    /// Whether the head names a content coding.
+    names_coding: bool,
     /// Masks the channel's credentials, in case the provider repeats them.
     masker: SecretMasker,
     /// Chunks that were peeked and not taken yet.
@@ -99,7 +98,7 @@ impl UpstreamResponse {
             timeouts,
             deadline,
             idle: ResponseIdleTimer::default(),
-            decoder: None,
+            conversion: BodyBytesConversion::default(),
             is_coding_open: false,
             masker: SecretMasker::new(secrets),
             peeked: PeekedChunks::default(),
@@ -126,11 +125,19 @@ impl UpstreamResponse {
         }
     }
 
-    /// Determines the kind of the body by its head, for a request of this protocol.
+    /// Determines the kind of the body by its head, for a request of this protocol. A stream of frames is one of events from
+    /// here on.
     pub fn declare_kind(&mut self, protocol: Option<ChannelProtocol>) -> ResponseBodyKind {
         let is_readable = !self.names_coding || self.is_decoded();
-        self.declared_kind = body_kind_for(protocol, self.headers(), is_readable);
-        self.declared_kind
+        let kind = body_kind_for(protocol, self.headers(), is_readable);
+        self.declared_kind = kind;
+        let has_frames = protocol.is_some_and(|protocol| protocol.descriptor().has_frames());
+        if kind == ResponseBodyKind::Stream && has_frames {
+            self.conversion.read_frames();
+            self.declared_kind = ResponseBodyKind::Other;
+            self.examined = BodyKindByExamination::EventStream;
+        }
+        kind
     }
 
     /// Decodes the body from here on, if its head names a content coding that is known.
@@ -138,19 +145,19 @@ impl UpstreamResponse {
         if self.names_coding
             && let Some(coding) = ContentCoding::named_by(self.headers())
         {
-            self.decoder = Some(response_decoder(coding));
+            self.conversion.decode(coding);
         }
     }
 
     /// Decodes the body also if only its first byte says that it is compressed. Call it before the head is passed on.
     pub fn sniff_coding(&mut self) {
         let is_unread = self.first_chunk.is_none() && self.peeked.is_empty() && !self.has_ended;
-        self.is_coding_open = is_unread && self.decoder.is_none() && !self.names_coding;
+        self.is_coding_open = is_unread && !self.is_decoded() && !self.names_coding;
     }
 
     /// Whether the body is decoded, so that its coding and its length are no longer those of the head.
     pub fn is_decoded(&self) -> bool {
-        self.decoder.is_some()
+        self.conversion.is_decoded()
     }
 
     /// Time until the request's total timeout.
@@ -192,7 +199,7 @@ impl UpstreamResponse {
     /// Whether the body is known to end after the chunks that were peeked.
     pub fn is_peeked_whole(&self) -> bool {
         let is_read = || self.connection.session().is_at_end() && !self.masker.holds_back();
-        self.has_ended || self.decoder.is_none() && is_read()
+        self.has_ended || self.conversion.is_identity() && is_read()
     }
 
     /// Waits for the next chunk that was not peeked before. [`Self::next_chunk`] returns the chunk again.
@@ -308,6 +315,7 @@ impl UpstreamResponse {
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        self.conversion.check()?;
         loop {
             let deadline = self.deadline.min(Instant::now() + self.timeouts.idle);
             let reading = self.connection.session_mut().read_body();
@@ -316,7 +324,8 @@ impl UpstreamResponse {
                 Ok(Err(error)) => return Err(fault_from::upstream(error)),
                 Err(DeadlineElapsed) => return Err(self.silent()),
             };
-            if let Some(chunk) = self.decoded(chunk)? {
+            let is_open = &mut self.is_coding_open;
+            if let Some(chunk) = self.conversion.convert(chunk, is_open)? {
                 return Ok(self.masked(chunk));
             }
         }
@@ -326,6 +335,7 @@ impl UpstreamResponse {
         &mut self,
         max_wait: Duration,
     ) -> Result<Option<Bytes>, ChunkReadError> {
+        self.conversion.check().map_err(ChunkReadError::Broken)?;
         let until = Instant::now() + max_wait;
         loop {
             let max_wait = until.saturating_duration_since(Instant::now());
@@ -338,34 +348,12 @@ impl UpstreamResponse {
                 Ok(Err(error)) => return Err(ChunkReadError::Broken(fault_from::upstream(error))),
                 Err(DeadlineElapsed) => return Err(ChunkReadError::TimedOut),
             };
-            if let Some(chunk) = self.decoded(chunk).map_err(ChunkReadError::Broken)? {
+            let is_open = &mut self.is_coding_open;
+            let chunk = self.conversion.convert(chunk, is_open);
+            if let Some(chunk) = chunk.map_err(ChunkReadError::Broken)? {
                 return Ok(self.masked(chunk));
             }
         }
-    }
-
-    /// The chunk without its content coding, or the end; `None` if more must be read for a chunk.
-    fn decoded(&mut self, chunk: Option<Bytes>) -> Result<Option<Option<Bytes>>, Fault> {
-        let is_empty = chunk.as_ref().is_some_and(Bytes::is_empty);
-        if !is_empty
-            && std::mem::take(&mut self.is_coding_open)
-            && let Some(coding) = chunk.as_deref().and_then(ContentCoding::sniffed)
-        {
-            self.decoder = Some(response_decoder(coding));
-        }
-        let Some(decoder) = &mut self.decoder else {
-            return Ok(Some(chunk));
-        };
-        let decoded = match &chunk {
-            Some(chunk) => decoder.decode(chunk),
-            None => decoder.finish(),
-        };
-        let decoded = decoded.map_err(|error| undecodable(&error))?;
-        Ok(match (decoded.is_empty(), chunk) {
-            (false, _) => Some(Some(decoded)),
-            (true, Some(_)) => None,
-            (true, None) => Some(None),
-        })
     }
 
     fn masked(&mut self, chunk: Option<Bytes>) -> Option<Bytes> {

@@ -21,7 +21,7 @@ use crate::json::{DocumentNode, JsonDocument};
 use crate::rate_limit_headers::{CallerRateLimitHeaderFormat, ResetFormat};
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
-use crate::stream::{StreamEnding, StreamShape};
+use crate::stream::{StreamEnding, StreamFraming, StreamShape};
 use crate::usage::{UsageCount, UsageShape};
 use bytes::Bytes;
 use http::HeaderName;
@@ -55,6 +55,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         last_event_has_response: false,
         start_members: &[],
         own_last_event: None,
+        framing: StreamFraming::ServerSentEvents,
     },
     usage: UsageShape {
         own_place: None,

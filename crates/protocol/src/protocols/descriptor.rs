@@ -14,7 +14,7 @@ use crate::rate_limit_headers::CallerRateLimitHeaderFormat;
 use crate::response_text::TextPlaces;
 use crate::response_verdict::SuccessShape;
 use crate::sealed_content::SealedContentPlaces;
-use crate::stream::StreamShape;
+use crate::stream::{StreamFraming, StreamShape};
 use crate::usage::{UsageCount, UsageShape};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName};
@@ -218,6 +218,11 @@ impl ProtocolDescriptor {
     /// Whether responses may be event streams.
     pub fn has_streams(&self) -> bool {
         self.streams.ending.is_some()
+    }
+
+    /// Whether event streams of providers consist of frames.
+    pub fn has_frames(&self) -> bool {
+        self.streams.framing == StreamFraming::AmazonFrames
     }
 }
 

@@ -13,7 +13,7 @@ use super::descriptor::{
 use crate::conversation::{ConversationShape, ProviderFormat, ResponseMessages};
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
-use crate::stream::{StreamEnding, StreamShape};
+use crate::stream::{StreamEnding, StreamFraming, StreamShape};
 use crate::usage::{UsageCount, UsageObjectPlace, UsageShape};
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
@@ -54,6 +54,7 @@ pub(super) static DESCRIPTOR: LazyLock<ProtocolDescriptor> = LazyLock::new(|| Pr
         last_event_has_response: false,
         start_members: &[],
         own_last_event: None,
+        framing: StreamFraming::ServerSentEvents,
     },
     usage: UsageShape {
         own_place: Some(&*USAGE_PLACE),

@@ -10,7 +10,7 @@ use crate::images;
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
 use crate::sse;
-use crate::stream::{EventClass, StreamEnding, StreamShape, event_type, has_error};
+use crate::stream::{EventClass, StreamEnding, StreamFraming, StreamShape, event_type, has_error};
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
@@ -49,6 +49,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         last_event_has_response: true,
         start_members: &[],
         own_last_event: None,
+        framing: StreamFraming::ServerSentEvents,
     },
     usage: responses::USAGE,
     models: chat::MODELS,

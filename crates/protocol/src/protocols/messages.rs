@@ -18,7 +18,7 @@ use crate::rate_limit_headers::{CallerRateLimitHeaderFormat, ResetFormat};
 use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
 use crate::sealed_content::SealedContentPlaces;
-use crate::stream::{EventClass, StreamEnding, StreamShape, event_type};
+use crate::stream::{EventClass, StreamEnding, StreamFraming, StreamShape, event_type};
 use crate::usage::{UsageCount, UsageShape};
 use bytes::Bytes;
 use http::HeaderName;
@@ -59,6 +59,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         last_event_has_response: false,
         start_members: &["stop_reason", "stop_sequence"],
         own_last_event: None,
+        framing: StreamFraming::ServerSentEvents,
     },
     usage: UsageShape {
         own_place: None,

@@ -14,7 +14,7 @@ use crate::response_text::TextPlaces;
 use crate::response_verdict::{MemberMeaning, MemberValue, SuccessShape};
 use crate::sealed_content::SealedContentPlaces;
 use crate::sse;
-use crate::stream::{StreamEnding, StreamShape};
+use crate::stream::{StreamEnding, StreamFraming, StreamShape};
 use crate::usage::{UsageCount, UsageShape};
 use serde::Serialize;
 
@@ -72,6 +72,7 @@ pub(super) static DESCRIPTOR: ProtocolDescriptor = ProtocolDescriptor {
         last_event_has_response: true,
         start_members: &[],
         own_last_event: None,
+        framing: StreamFraming::ServerSentEvents,
     },
     usage: UsageShape {
         in_event: &["response", "usage"],

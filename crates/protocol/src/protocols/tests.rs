@@ -9,6 +9,7 @@ fn a_protocol_has_one_word_in_configuration_and_logs() {
         "messages",
         "responses",
         "gemini",
+        "converse",
         "image_edit",
         "video",
         "videos",

@@ -14,6 +14,7 @@ use crate::superset::{AnswerFormat, Part, PartKind, Request};
 use content::{can_write, write_block};
 use conversation::write_conversation;
 use settings::write_settings;
+pub(crate) use thinking::{named_effort, write_thinking};
 use tools::write_tools;
 
 /// What asks for JSON without a schema, which the protocol has no member for.

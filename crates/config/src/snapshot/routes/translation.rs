@@ -189,7 +189,7 @@ fn check_pair(caller: Option<Protocol>, channel: Protocol) -> Result<(), (String
                 caller.name(),
                 channel.name()
             ),
-            "remove it: `chat`, `messages` and `responses` can be translated into each other, and into `gemini`",
+            "remove it: `chat`, `messages` and `responses` can be translated into each other, and into `gemini` and `converse`",
         )),
     }
 }

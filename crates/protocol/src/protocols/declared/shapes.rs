@@ -8,7 +8,7 @@ use super::leaked::leaked_text;
 use crate::batch::BatchFormat;
 use crate::protocols::{FormReading, GenerationMedium, Protocol};
 use crate::response_verdict::MemberValue;
-use crate::stream::{EventClass, StreamEnding, StreamShape, has_error};
+use crate::stream::{EventClass, StreamEnding, StreamFraming, StreamShape, has_error};
 
 /// Streams of any events that end with `[DONE]`.
 const DONE_MARKER: StreamShape = StreamShape {
@@ -21,6 +21,7 @@ const DONE_MARKER: StreamShape = StreamShape {
     last_event_has_response: false,
     start_members: &[],
     own_last_event: None,
+    framing: StreamFraming::ServerSentEvents,
 };
 
 pub(super) fn medium(config: MediumConfig) -> GenerationMedium {

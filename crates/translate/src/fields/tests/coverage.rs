@@ -172,6 +172,14 @@ const TYPES: &[(TableSubject, &str)] = &[
         types!("gemini_response"),
     ),
     (
+        TableSubject::Response(ProviderFormat::Converse),
+        types!("converse_response"),
+    ),
+    (
+        TableSubject::Event(ProviderFormat::Converse),
+        types!("converse_events"),
+    ),
+    (
         TableSubject::Event(ProviderFormat::Chat),
         types!("chat_events"),
     ),

@@ -14,6 +14,7 @@ fn page(format: ProviderFormat) -> String {
         ProviderFormat::Messages => "messages",
         ProviderFormat::Responses => "responses",
         ProviderFormat::Gemini => "gemini",
+        ProviderFormat::Converse => "converse",
     };
     let mut page = format!(
         "# Fields of {protocol}\n\n\

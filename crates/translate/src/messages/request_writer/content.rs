@@ -36,7 +36,7 @@ pub(super) fn write_cache_mark(
 /// Whether a block that users send, or that a tool returns, can be written. What cannot is in the ledger.
 pub(super) fn can_write(part: &Part<'_>, ledger: &mut Ledger) -> bool {
     let refused = match &part.kind {
-        PartKind::Text(text) | PartKind::Refusal(text) if is_blank(text) => {
+        PartKind::Text(text) | PartKind::Refusal(text) if text.is_blank() => {
             let reason = "is a text without letters, which the messages protocol does not take";
             Some((FieldOutcome::Dropped, reason))
         }
@@ -92,19 +92,6 @@ pub(super) fn write_block(part: &Part<'_>, json: &mut JsonWriter, ledger: &mut L
     }
     write_cache_mark(part.cache.as_ref(), json, ledger);
     json.end_object();
-}
-
-/// Whether a text has nothing but white space.
-pub(super) fn is_blank(text: &EscapedText<'_>) -> bool {
-    let mut rest = text.as_written();
-    loop {
-        rest = rest.trim_start();
-        let mut escapes = [r"\n", r"\r", r"\t"].into_iter();
-        match escapes.find_map(|escape| rest.strip_prefix(escape)) {
-            Some(after) => rest = after,
-            None => return rest.is_empty(),
-        }
-    }
 }
 
 fn image_refusal(image: &MediaSource<'_>) -> Option<(FieldOutcome, &'static str)> {

@@ -1,6 +1,6 @@
 //! Writes the turns of a conversation.
 
-use super::content::{can_write, is_blank, write_block, write_cache_mark};
+use super::content::{can_write, write_block, write_cache_mark};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::last_author::check_last_author;
@@ -86,7 +86,9 @@ impl ConversationWriter<'_, '_> {
         let repetition = call.map_or(0, |call| call.repetition);
         self.begin_block(ContentRole::User);
         self.json.begin_object().key("type").literal("tool_result");
-        self.json.key("tool_use_id").text(&sent_id(id, repetition));
+        self.json
+            .key("tool_use_id")
+            .text(&sent_id(id, repetition, ProviderFormat::Messages));
         if !parts.is_empty() {
             self.json.key("content");
             self.write_result_content(parts);
@@ -131,7 +133,7 @@ impl ConversationWriter<'_, '_> {
                     name,
                     arguments,
                 } => self.write_call(position, part, (id, name, arguments)),
-                PartKind::Text(text) | PartKind::Refusal(text) if is_blank(text) => {
+                PartKind::Text(text) | PartKind::Refusal(text) if text.is_blank() => {
                     can_write(part, self.ledger);
                 }
                 PartKind::Text(_) | PartKind::Refusal(_) => {
@@ -198,7 +200,9 @@ impl ConversationWriter<'_, '_> {
         let repetition = call.map_or(0, |call| call.repetition);
         self.begin_block(ContentRole::Assistant);
         self.json.begin_object().key("type").literal("tool_use");
-        self.json.key("id").text(&sent_id(id, repetition));
+        self.json
+            .key("id")
+            .text(&sent_id(id, repetition, ProviderFormat::Messages));
         let name = sent_name(name, ProviderFormat::Messages);
         self.json.key("name").text(&name);
         self.json.key("input").raw(input.as_bytes());

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 /// The least budget of thoughts that providers take, in tokens.
 const BUDGET_MIN: u64 = 1024;
 /// Writes whether the model should think, within a limit of output tokens; whether it should.
-pub(super) fn write_thinking(
+pub(crate) fn write_thinking(
     request: &Request<'_>,
     dialect: &MessagesDialect,
     limit: u64,
@@ -74,7 +74,7 @@ fn write_for_effort(
 }
 
 /// The effort as the protocol names it, for models that take efforts.
-pub(super) fn named_effort<'d>(
+pub(crate) fn named_effort<'d>(
     request: &Request<'_>,
     dialect: &'d MessagesDialect,
     ledger: &mut Ledger,

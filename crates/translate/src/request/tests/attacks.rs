@@ -113,9 +113,10 @@ fn large_arguments_take_linear_time() {
                 .as_str()
                 .unwrap()
                 .to_owned(),
-            ProviderFormat::Messages | ProviderFormat::Responses | ProviderFormat::Gemini => {
-                sent["messages"][1]["content"][0]["input"].to_string()
-            }
+            ProviderFormat::Messages
+            | ProviderFormat::Responses
+            | ProviderFormat::Gemini
+            | ProviderFormat::Converse => sent["messages"][1]["content"][0]["input"].to_string(),
         };
         assert!(arguments == large, "{pair:?}");
         assert!(start.elapsed() < Duration::from_secs(20), "{pair:?}");

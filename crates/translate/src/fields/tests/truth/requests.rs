@@ -113,7 +113,7 @@ impl ThinkingSealer for ClosedSealer {
 
 fn translate(pair: ProtocolPair, body: &Value) -> Translation {
     let channel = ChannelSettings {
-        model: Bytes::from_static(b"\"provider's model\""),
+        model: Bytes::from_static(b"\"anthropic.a provider's model\""),
         max_output_tokens: 4096,
         features: Arc::new(with_cache_marks()),
         sealer: Some(Arc::new(ClosedSealer)),

@@ -5,7 +5,9 @@ use crate::fields::{TableSubject, table};
 use crate::thinking::ThinkingSealer;
 use crate::{Ledger, ProtocolPair, ResponseContext, StreamTranslator, translate_response};
 use bytes::Bytes;
-use headgate_protocol::conversation::ProviderFormat::{self, Chat, Gemini, Messages, Responses};
+use headgate_protocol::conversation::ProviderFormat::{
+    self, Chat, Converse, Gemini, Messages, Responses,
+};
 use headgate_protocol::sse::SseEvent;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -46,7 +48,7 @@ fn translate(pair: ProtocolPair, has_seals: bool, body: &Value) -> Translation {
     (translated, ledger)
 }
 
-const FIXTURES: [(ProviderFormat, &str); 4] = [
+const FIXTURES: [(ProviderFormat, &str); 5] = [
     (
         Chat,
         include_str!("../../../../tests/fields/chat_response.json"),
@@ -63,9 +65,13 @@ const FIXTURES: [(ProviderFormat, &str); 4] = [
         Gemini,
         include_str!("../../../../tests/fields/gemini_response.json"),
     ),
+    (
+        Converse,
+        include_str!("../../../../tests/fields/converse_response.json"),
+    ),
 ];
 
-const STREAMS: [(ProviderFormat, &str); 4] = [
+const STREAMS: [(ProviderFormat, &str); 5] = [
     (
         Chat,
         include_str!("../../../../tests/fields/chat_events.json"),
@@ -81,6 +87,10 @@ const STREAMS: [(ProviderFormat, &str); 4] = [
     (
         Gemini,
         include_str!("../../../../tests/fields/gemini_events.json"),
+    ),
+    (
+        Converse,
+        include_str!("../../../../tests/fields/converse_events.json"),
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! A response, whole or as a stream.
 
-use super::arguments::Arguments;
+use crate::arguments::Arguments;
 use crate::escaped_text::EscapedText;
 
 /// A whole response of any protocol.

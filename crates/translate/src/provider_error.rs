@@ -11,7 +11,7 @@ use http::StatusCode;
 const OVERLOADED: u16 = 529;
 
 /// The body for the caller of an error with this status.
-pub(super) fn error_body(
+pub fn error_body(
     caller: Protocol,
     status: StatusCode,
     received: &Bytes,
@@ -37,7 +37,7 @@ pub(super) fn error_body(
 }
 
 /// The caller's status for a provider's: protocols differ in that of an overload.
-pub(super) fn caller_status(caller: Protocol, received: StatusCode) -> StatusCode {
+pub fn caller_status(caller: Protocol, received: StatusCode) -> StatusCode {
     let own = caller.descriptor().errors.overload_status;
     let is_overload = |status: StatusCode| {
         status.as_u16() == OVERLOADED || status == StatusCode::SERVICE_UNAVAILABLE

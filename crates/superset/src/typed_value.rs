@@ -2,20 +2,17 @@
 
 use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::ReasoningEffort;
+use crate::request::ReasoningEffort;
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
 /// A string. Other values are refused.
-pub(crate) fn text<'a>(
-    node: Option<DocumentNode<'a>>,
-    ledger: &mut Ledger,
-) -> Option<EscapedText<'a>> {
+pub fn text<'a>(node: Option<DocumentNode<'a>>, ledger: &mut Ledger) -> Option<EscapedText<'a>> {
     let text = EscapedText::from_node(present(node)?);
     text.or_else(|| refuse(node, "a string", ledger))
 }
 
 /// A string that `owner` must have as `member`.
-pub(crate) fn required_text<'a>(
+pub fn required_text<'a>(
     owner: DocumentNode<'a>,
     member: &str,
     node: Option<DocumentNode<'a>>,
@@ -28,16 +25,13 @@ pub(crate) fn required_text<'a>(
 }
 
 /// A string of a list.
-pub(crate) fn element_text<'a>(
-    node: DocumentNode<'a>,
-    ledger: &mut Ledger,
-) -> Option<EscapedText<'a>> {
+pub fn element_text<'a>(node: DocumentNode<'a>, ledger: &mut Ledger) -> Option<EscapedText<'a>> {
     let text = EscapedText::from_node(node);
     text.or_else(|| refuse(Some(node), "a string", ledger))
 }
 
 /// An effort. Words that no other protocol has are refused.
-pub(crate) fn read_effort(
+pub fn read_effort(
     effort: Option<DocumentNode<'_>>,
     ledger: &mut Ledger,
 ) -> Option<ReasoningEffort> {
@@ -52,35 +46,26 @@ pub(crate) fn read_effort(
     known
 }
 
-pub(crate) fn boolean(node: Option<DocumentNode<'_>>, ledger: &mut Ledger) -> Option<bool> {
+pub fn boolean(node: Option<DocumentNode<'_>>, ledger: &mut Ledger) -> Option<bool> {
     let value = present(node)?.as_bool();
     value.or_else(|| refuse(node, "a boolean", ledger))
 }
 
 /// A number, as it is written.
-pub(crate) fn number<'a>(
-    node: Option<DocumentNode<'a>>,
-    ledger: &mut Ledger,
-) -> Option<DocumentNode<'a>> {
+pub fn number<'a>(node: Option<DocumentNode<'a>>, ledger: &mut Ledger) -> Option<DocumentNode<'a>> {
     with_kind(node, ValueKind::Number, "a number", ledger)
 }
 
-pub(crate) fn object<'a>(
-    node: Option<DocumentNode<'a>>,
-    ledger: &mut Ledger,
-) -> Option<DocumentNode<'a>> {
+pub fn object<'a>(node: Option<DocumentNode<'a>>, ledger: &mut Ledger) -> Option<DocumentNode<'a>> {
     with_kind(node, ValueKind::Object, "an object", ledger)
 }
 
-pub(crate) fn array<'a>(
-    node: Option<DocumentNode<'a>>,
-    ledger: &mut Ledger,
-) -> Option<DocumentNode<'a>> {
+pub fn array<'a>(node: Option<DocumentNode<'a>>, ledger: &mut Ledger) -> Option<DocumentNode<'a>> {
     with_kind(node, ValueKind::Array, "an array", ledger)
 }
 
 /// Refuses a request without messages.
-pub(crate) fn refuse_no_messages(
+pub fn refuse_no_messages(
     root: DocumentNode<'_>,
     messages: Option<DocumentNode<'_>>,
     ledger: &mut Ledger,
@@ -95,21 +80,17 @@ pub(crate) fn refuse_no_messages(
 }
 
 /// A value's JSON text.
-pub(crate) fn json_text(node: DocumentNode<'_>) -> &str {
+pub fn json_text(node: DocumentNode<'_>) -> &str {
     std::str::from_utf8(node.raw()).expect("JSON is UTF-8")
 }
 
 /// A value that is not null.
-pub(crate) fn present(node: Option<DocumentNode<'_>>) -> Option<DocumentNode<'_>> {
+pub fn present(node: Option<DocumentNode<'_>>) -> Option<DocumentNode<'_>> {
     node.filter(|node| !node.is_null())
 }
 
 /// Refuses a value that is not what its place demands.
-pub(crate) fn refuse<T>(
-    node: Option<DocumentNode<'_>>,
-    expected: &str,
-    ledger: &mut Ledger,
-) -> Option<T> {
+pub fn refuse<T>(node: Option<DocumentNode<'_>>, expected: &str, ledger: &mut Ledger) -> Option<T> {
     let node = node?;
     let reason = format!("must be {expected}, not {}", node.type_name());
     ledger.add(node, FieldOutcome::AlwaysRefused, reason);

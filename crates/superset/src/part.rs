@@ -1,8 +1,8 @@
 //! A part of a message's content.
 
-use super::arguments::Arguments;
-use super::media::MediaSource;
+use crate::arguments::Arguments;
 use crate::escaped_text::EscapedText;
+use crate::media::MediaSource;
 use headgate_protocol::json::DocumentNode;
 
 /// A part of a message, with the value of the body that it was read from.

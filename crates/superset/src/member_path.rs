@@ -4,7 +4,7 @@
 const NAME_BYTES_MAX: usize = 64;
 
 /// A path for any element of arrays, with names that are no free text: `messages[2].content` is `messages[].content`.
-pub(crate) fn path_without_indexes(path: &str) -> String {
+pub fn path_without_indexes(path: &str) -> String {
     let mut any = String::with_capacity(path.len());
     for (position, name) in path.split('.').enumerate() {
         let (name, index) = name.split_once('[').unwrap_or((name, ""));
@@ -20,7 +20,7 @@ pub(crate) fn path_without_indexes(path: &str) -> String {
 }
 
 /// A name as identifiers are; other text is not shown.
-pub(crate) fn plain_name(name: &str) -> &str {
+pub fn plain_name(name: &str) -> &str {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     match name.len() <= NAME_BYTES_MAX && name.bytes().all(is_plain) {
         true => name,

@@ -4,10 +4,17 @@
 //! as they are written: texts with their escapes, numbers and schemas as JSON text.
 
 mod arguments;
+pub mod escaped_text;
+pub mod json_writer;
+pub mod ledger;
 mod media;
+pub mod member_path;
 mod part;
+pub mod policy;
+pub mod protocol_pair;
 mod request;
 mod response;
+pub mod typed_value;
 
 pub use arguments::Arguments;
 pub use media::{Media, MediaSource};

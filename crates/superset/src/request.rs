@@ -1,7 +1,7 @@
 //! A request.
 
-use super::part::{CacheMark, Part};
 use crate::escaped_text::EscapedText;
+use crate::part::{CacheMark, Part};
 use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::json::DocumentNode;
 

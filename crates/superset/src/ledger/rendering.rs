@@ -1,9 +1,9 @@
 //! A ledger as the value of a header, as text for logs, and as JSON.
 
 use super::{FieldOutcome, Ledger, LedgerEntry};
-use crate::ProtocolPair;
 use crate::json_writer::JsonWriter;
 use crate::member_path::path_without_indexes;
+use crate::protocol_pair::ProtocolPair;
 
 /// Bytes of a header's value.
 const HEADER_BYTES_MAX: usize = 1024;

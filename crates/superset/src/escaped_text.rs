@@ -30,7 +30,7 @@ impl<'a> EscapedText<'a> {
     }
 
     /// A text that has its escapes.
-    pub(crate) fn from_written(content: String) -> EscapedText<'static> {
+    pub fn from_written(content: String) -> EscapedText<'static> {
         EscapedText(Cow::Owned(content))
     }
 
@@ -49,6 +49,19 @@ impl<'a> EscapedText<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether there is nothing but white space.
+    pub fn is_blank(&self) -> bool {
+        let mut rest = self.as_written();
+        loop {
+            rest = rest.trim_start();
+            let mut escapes = [r"\n", r"\r", r"\t"].into_iter();
+            match escapes.find_map(|escape| rest.strip_prefix(escape)) {
+                Some(after) => rest = after,
+                None => return rest.is_empty(),
+            }
+        }
     }
 
     /// The bytes in `range` of the text as it is written. Its ends must not be inside of an escape.

@@ -88,7 +88,7 @@ impl Ledger {
     }
 
     /// Adds a field of a kind. `path` is asked only for the first one of the kind.
-    pub(crate) fn add_kind(
+    pub fn add_kind(
         &mut self,
         key: u64,
         outcome: FieldOutcome,
@@ -107,7 +107,7 @@ impl Ledger {
     }
 
     /// Adds one of the fields that a writer approximates for the same reason. Only the first one has a path.
-    pub(crate) fn add_alike(&mut self, at: DocumentNode<'_>, reason: &'static str) {
+    pub fn add_alike(&mut self, at: DocumentNode<'_>, reason: &'static str) {
         let mix = |key: u64, byte: u8| (key ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         let key = reason.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
         let approximated = FieldOutcome::Approximated;

@@ -1,16 +1,8 @@
 //! Between which protocols requests of a route and of a model are translated.
 
 use crate::ledger::OnLoss;
-use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
-use headgate_protocol::{ChannelProtocol, Protocol};
+use headgate_protocol::Protocol;
 use std::num::NonZeroU64;
-
-/// The protocols of the two sides of a translation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProtocolPair {
-    pub caller: ConversationFormat,
-    pub channel: ProviderFormat,
-}
 
 /// What a route translates; by default nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,21 +36,5 @@ impl TranslationPolicy {
     /// What becomes of members of a request to a model that the channel's protocol cannot say.
     pub fn on_loss_for(&self, model: &ModelTranslationPolicy) -> OnLoss {
         model.on_loss.unwrap_or(self.on_loss)
-    }
-}
-
-impl ProtocolPair {
-    /// The pair of a caller's protocol and a channel's; `None` if there is no translation between them.
-    pub fn between(caller: Protocol, channel: Protocol) -> Option<Self> {
-        Self::with_channel(caller, ChannelProtocol::by_translation(channel))
-    }
-
-    /// The pair of a caller's protocol and that of a channel's requests.
-    pub fn with_channel(caller: Protocol, channel: ChannelProtocol) -> Option<Self> {
-        let pair = Self {
-            caller: caller.descriptor().translation?.caller_format()?,
-            channel: channel.descriptor().translation?,
-        };
-        (pair.caller.provider_format() != pair.channel).then_some(pair)
     }
 }

@@ -1,0 +1,149 @@
+//! Writes limits, sampling, the form of the answer, and the tier.
+
+use super::model_fields::NOT_WITH_THOUGHTS;
+use crate::converse::model_family::ModelFamily;
+use crate::dialect::MessagesDialect;
+use crate::escaped_text::EscapedText;
+use crate::json_writer::JsonWriter;
+use crate::ledger::{FieldOutcome, Ledger};
+use crate::messages::named_effort;
+use crate::superset::{AnswerFormat, Request};
+use crate::typed_value::text;
+
+pub(super) fn write_settings(
+    request: &Request<'_>,
+    dialect: &MessagesDialect,
+    (family, thinks): (ModelFamily, bool),
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    // Only Claude models have rules for which settings go together.
+    let with_top_p = family != ModelFamily::Claude || dialect.temperature_with_top_p;
+    write_inference(request, (thinks, with_top_p), json, ledger);
+    write_output(request, dialect, family, json, ledger);
+    write_service_tier(request, json, ledger);
+}
+
+/// Writes the settings of sampling. Claude models that think take neither a temperature nor another share of the
+/// probability.
+fn write_inference(
+    request: &Request<'_>,
+    (thinks, with_top_p): (bool, bool),
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    let sampling = &request.sampling;
+    let mut config = JsonWriter::default();
+    config.begin_object();
+    if let Some(limit) = sampling.max_output_tokens {
+        config.key("maxTokens").raw(limit.raw());
+    }
+    let is_pair = sampling.temperature.is_some() && sampling.top_p.is_some();
+    for (name, number) in [
+        ("temperature", sampling.temperature),
+        ("topP", sampling.top_p),
+    ] {
+        let Some(number) = number else {
+            continue;
+        };
+        if thinks {
+            ledger.add(number, FieldOutcome::Approximated, NOT_WITH_THOUGHTS);
+        } else if name == "topP" && is_pair && !with_top_p {
+            let reason =
+                "is left out, since the channel's model does not take it beside a temperature";
+            ledger.add(number, FieldOutcome::Approximated, reason);
+        } else if name == "temperature" && number.as_f64().is_none_or(|value| value > 1.0) {
+            let reason = "becomes 1, the highest of the converse protocol";
+            ledger.add(number, FieldOutcome::Approximated, reason);
+            config.key(name).number(1);
+        } else {
+            config.key(name).raw(number.raw());
+        }
+    }
+    if !sampling.stop.is_empty() {
+        config.key("stopSequences").begin_array();
+        for text in &sampling.stop {
+            config.text(text);
+        }
+        config.end_array();
+    }
+    config.end_object();
+    if config.as_bytes() != b"{}" {
+        json.key("inferenceConfig").raw(config.as_bytes());
+    }
+}
+
+fn write_output(
+    request: &Request<'_>,
+    dialect: &MessagesDialect,
+    family: ModelFamily,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    let effort = match family {
+        ModelFamily::Claude => named_effort(request, dialect, ledger),
+        // Their effort is a field of the model, or they have none.
+        ModelFamily::Nova | ModelFamily::GptOss | ModelFamily::Unknown => None,
+    };
+    let is_schema = matches!(request.output_format, Some(AnswerFormat::JsonSchema { .. }));
+    if effort.is_none() && !is_schema {
+        return;
+    }
+    json.key("outputConfig").begin_object();
+    if let Some(effort) = effort {
+        json.key("effort").plain(effort);
+    }
+    if let Some(AnswerFormat::JsonSchema {
+        name,
+        description,
+        schema,
+        ..
+    }) = &request.output_format
+    {
+        write_schema((name, description, schema), json);
+    }
+    json.end_object();
+}
+
+/// Writes a schema, which is a text here.
+fn write_schema(
+    (name, description, schema): (&Option<EscapedText<'_>>, &Option<EscapedText<'_>>, &str),
+    json: &mut JsonWriter,
+) {
+    json.key("textFormat").begin_object();
+    json.key("type").literal("json_schema");
+    json.key("structure").begin_object();
+    json.key("jsonSchema").begin_object();
+    json.key("schema").plain(schema);
+    for (key, text) in [("name", name), ("description", description)] {
+        if let Some(text) = text {
+            json.key(key).text(text);
+        }
+    }
+    json.end_object().end_object().end_object();
+}
+
+fn write_service_tier(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+    let node = request.body.get("service_tier");
+    let (Some(node), Some(tier)) = (node, text(node, ledger)) else {
+        return;
+    };
+    let sent = match tier.as_written() {
+        "auto" => return,
+        "default" => "default",
+        "flex" => "flex",
+        "priority" => "priority",
+        "standard_only" => {
+            let reason = "becomes `default`";
+            ledger.add(node, FieldOutcome::Approximated, reason);
+            "default"
+        }
+        _ => {
+            let reason = "is left out, since the converse protocol has no such tier";
+            ledger.add(node, FieldOutcome::Dropped, reason);
+            return;
+        }
+    };
+    json.key("serviceTier").begin_object();
+    json.key("type").literal(sent).end_object();
+}

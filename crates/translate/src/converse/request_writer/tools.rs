@@ -1,0 +1,157 @@
+//! Writes the tools of a request, and the choice between them.
+
+use super::content::write_cache_point;
+use crate::converse::model_family::ModelFamily;
+use crate::escaped_text::EscapedText;
+use crate::free_text_tools::{SCHEMA, note_function};
+use crate::json_writer::JsonWriter;
+use crate::ledger::{FieldOutcome, Ledger};
+use crate::superset::{Part, PartKind, Request, Tool, ToolCallChoice, ToolSignature};
+use crate::tool_declarations::{NO_PARAMETERS, note_provider_tools, write_free_text_description};
+use crate::tool_names::sent_name;
+use headgate_protocol::conversation::ProviderFormat;
+use headgate_protocol::json::skim;
+
+/// Writes the tools. `has_choice` is whether the choice between them is written already.
+pub(super) fn write_tools(
+    request: &Request<'_>,
+    (family, has_choice): (ModelFamily, bool),
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    note_provider_tools(request, ledger);
+    let sent: Vec<&Tool<'_>> = request
+        .tools
+        .iter()
+        .filter(|tool| is_sent(tool, request))
+        .collect();
+    let has_calls = has_calls(request);
+    if sent.is_empty() {
+        if has_calls {
+            let reason = "is missing, and the converse protocol demands the tools of a conversation that has calls; send them again";
+            ledger.add_path("tools".to_owned(), FieldOutcome::Refused, reason);
+        }
+        return;
+    }
+    if matches!(request.tool_choice, Some(ToolCallChoice::None)) {
+        let at = request.body.get("tool_choice").unwrap_or(request.body);
+        if !has_calls {
+            ledger.add(at, FieldOutcome::Approximated, "is sent as no tools");
+            return;
+        }
+        let reason = "forbids calls, which the converse protocol cannot in a conversation that has some; remove it, or let the route drop it with `on_loss: drop`";
+        ledger.add(at, FieldOutcome::Refused, reason);
+    }
+    json.key("toolConfig").begin_object();
+    json.key("tools").begin_array();
+    for tool in sent {
+        write_tool(tool, json, ledger);
+        write_cache_point(tool.cache.as_ref(), family, json, ledger);
+    }
+    json.end_array();
+    write_choice(request, has_choice, json, ledger);
+    json.end_object();
+}
+
+/// Whether the conversation has calls or results of tools.
+fn has_calls(request: &Request<'_>) -> bool {
+    let is_call = |part: &Part<'_>| {
+        matches!(
+            part.kind,
+            PartKind::ToolCall { .. } | PartKind::ToolResult { .. }
+        )
+    };
+    let mut turns = request.turns.iter();
+    turns.any(|turn| turn.parts.iter().any(is_call))
+}
+
+/// Whether a tool may be called. The protocol has no choice of several tools out of all, so that others are not sent.
+fn is_sent(tool: &Tool<'_>, request: &Request<'_>) -> bool {
+    let name = match &tool.definition {
+        ToolSignature::Function { name, .. } | ToolSignature::Custom { name, .. } => name,
+        ToolSignature::Provider(_) => return false,
+    };
+    request.allows_tool(name)
+}
+
+fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+    json.begin_object().key("toolSpec").begin_object();
+    match &tool.definition {
+        ToolSignature::Function {
+            name,
+            description,
+            parameters,
+            strict,
+        } => {
+            write_name(name, json);
+            // An empty one is refused.
+            if let Some(description) = description.as_ref().filter(|it| !it.is_empty()) {
+                json.key("description").text(description);
+            }
+            json.key("inputSchema").begin_object().key("json");
+            write_schema(parameters.unwrap_or(NO_PARAMETERS), json);
+            json.end_object();
+            if *strict == Some(true) {
+                json.key("strict").bool(true);
+            }
+        }
+        ToolSignature::Custom {
+            name,
+            description,
+            grammar,
+        } => {
+            note_function(tool, ledger);
+            write_name(name, json);
+            write_free_text_description(description.as_ref(), grammar.as_ref(), json);
+            json.key("inputSchema").begin_object();
+            json.key("json").raw(SCHEMA).end_object();
+        }
+        ToolSignature::Provider(_) => {}
+    }
+    json.end_object().end_object();
+}
+
+fn write_name(name: &EscapedText<'_>, json: &mut JsonWriter) {
+    let name = sent_name(name, ProviderFormat::Converse);
+    json.key("name").text(&name);
+}
+
+/// Writes a schema. The protocol demands its type, which is that of arguments.
+fn write_schema(schema: &str, json: &mut JsonWriter) {
+    if skim::member_span(schema.as_bytes(), "type").is_some() {
+        json.raw(schema);
+        return;
+    }
+    let members = schema.trim_start().trim_start_matches('{').trim_start();
+    let comma = if members.starts_with('}') { "" } else { "," };
+    json.raw(format!("{{\"type\":\"object\"{comma}{members}"));
+}
+
+fn write_choice(
+    request: &Request<'_>,
+    has_choice: bool,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    let (mode, name): (&'static str, Option<&EscapedText<'_>>) = match &request.tool_choice {
+        None | Some(ToolCallChoice::None) => return,
+        Some(ToolCallChoice::Auto) => ("auto", None),
+        Some(ToolCallChoice::Required) => ("any", None),
+        Some(ToolCallChoice::Function(name)) => ("tool", Some(name)),
+        Some(ToolCallChoice::Allowed { required, .. }) => {
+            let reason = "is sent as these tools alone";
+            let at = request.body.get("tool_choice").unwrap_or(request.body);
+            ledger.add(at, FieldOutcome::Approximated, reason);
+            (if *required { "any" } else { "auto" }, None)
+        }
+    };
+    if has_choice {
+        return;
+    }
+    json.key("toolChoice").begin_object();
+    json.key(mode).begin_object();
+    if let Some(name) = name {
+        write_name(name, json);
+    }
+    json.end_object().end_object();
+}
