@@ -176,14 +176,19 @@ impl StreamBlocks {
         let (id, name) = (required(block, "id")?, required(block, "name")?);
         let part = self.new_part();
         pieces.push(StreamPiece::ToolCall { part, id, name });
-        let is_empty = block.get("input").is_none_or(DocumentNode::is_empty);
-        let input = read_input(block)?.filter(|_| !is_empty);
-        let input = input.map(str::to_owned);
-        self.input_bytes += input.as_ref().map_or(0, String::len);
+        // It counts if no deltas come, as for a call without arguments.
+        let input = read_input(block)?.unwrap_or("{}").to_owned();
+        self.input_bytes += input.len();
         if self.input_bytes > INPUT_BYTES_MAX {
             return Err("too many tool calls are open".into());
         }
-        self.insert(index, StreamedBlock::Call { part, input })
+        self.insert(
+            index,
+            StreamedBlock::Call {
+                part,
+                input: Some(input),
+            },
+        )
     }
 
     fn begin(&mut self, index: u64, kind: BlockContentKind) -> Result<u32, String> {
