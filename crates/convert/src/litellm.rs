@@ -13,6 +13,7 @@ mod files;
 mod generic_guardrail;
 mod global_settings;
 mod guardrail;
+mod guardrail_service;
 mod guardrails;
 mod model_api;
 mod pass_through;

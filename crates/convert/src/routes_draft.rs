@@ -66,6 +66,7 @@ pub struct ServiceDraft {
     pub name: String,
     pub url: String,
     pub headers: Vec<(String, MaybeSecretValue)>,
+    pub timeout_ms: u64,
 }
 
 /// A response cache.

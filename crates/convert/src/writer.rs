@@ -10,6 +10,7 @@ mod routes;
 use super::channel_draft::{ChannelDraft, MaybeSecretValue};
 use super::naming::reference;
 use super::routes_draft::{GuardsDraft, RedisDraft, RoutesDraft};
+use super::scalars;
 use super::source_settings::{ConversionRemark, SourceSettingsTracker, self_and_parents};
 use super::yaml_text::{comment, scalar};
 use std::collections::HashMap;
@@ -99,10 +100,10 @@ fn services(guards: &GuardsDraft) -> String {
             none if none.is_empty() => none,
             all => format!(", headers: {{{all}}}"),
         };
-        let url = scalar(&service.url);
+        let (name, url) = (scalar(&service.name), scalar(&service.url));
+        let timeout = scalars::duration(service.timeout_ms);
         text.push_str(&format!(
-            "  {}: {{url: {url}, timeout: 5s{headers}}}\n",
-            scalar(&service.name)
+            "  {name}: {{url: {url}, timeout: {timeout}{headers}}}\n"
         ));
     }
     match text.is_empty() {

@@ -10,7 +10,7 @@ use headgate_core::filter::header_name::header_name;
 use serde_json::Value;
 
 /// Parts of the names of headers whose values are secrets.
-const SECRET_PARTS: [&str; 7] = [
+const SECRET_PARTS: [&str; 13] = [
     "auth",
     "key",
     "token",
@@ -18,6 +18,12 @@ const SECRET_PARTS: [&str; 7] = [
     "password",
     "credential",
     "cookie",
+    "jwt",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "cert",
+    "oidc",
 ];
 const STREAM_NOTE: &str = "it is `timeouts.idle`, the time between two reads of a response; the first byte of a stream may take `timeouts.first_byte`, as that of any response";
 /// Costs of a token, and the prices of a million that they are.

@@ -3,17 +3,15 @@
 use super::account_url::is_base_url;
 use super::deployment_options::names_secret;
 use super::guardrail::{Guardrail, TEXT_PROTOCOLS};
-use super::{VARIABLE, expanded, secret};
-use crate::channel_draft::MaybeSecretValue;
-use crate::naming::{TakenNames, variable};
-use crate::routes_draft::{GuardsDraft, ServiceDraft};
+use super::{VARIABLE, guardrail_service};
+use crate::naming::TakenNames;
+use crate::routes_draft::GuardsDraft;
 use crate::scalars;
 use crate::source_settings::SourceSettingsTracker;
-use crate::yaml_text::json_value;
+use crate::yaml_text::{json_value, scalar};
+use headgate_core::filter::header_name::header_name;
 use serde_json::{Map, Value};
 
-/// What LiteLLM adds to the URL of the service.
-const PATH: &str = "/beta/litellm_basic_guardrail_api";
 /// The texts of requests and those of responses, by protocol.
 const TEXTS: [(&str, &str); 3] = [
     ("/messages", "/choices"),
@@ -37,20 +35,15 @@ pub fn read(
     }
     let taken = guards.services.iter().map(|service| service.name.clone());
     let name = TakenNames::new(taken.collect()).channel(guardrail.name);
-    let key = scalars::text(&params["api_key"]);
-    let key = key.map(|key| key_header(guardrail, &name, &key, settings));
-    guards.services.push(ServiceDraft {
-        name: name.clone(),
-        url: expanded(base.trim_end_matches(PATH)) + PATH,
-        headers: key.into_iter().collect(),
-    });
+    let service = guardrail_service::read(guardrail, &name, base, settings);
+    guards.services.push(service);
     let on_failure = on_failure(params);
-    let parameters = parameters(guardrail, settings);
+    let more_sent = shown_headers(guardrail, settings) + &parameters(guardrail, settings);
     let checks = |modes: &[&str]| guardrail.modes.iter().any(|mode| modes.contains(mode));
     for (protocol, (requests, responses)) in TEXT_PROTOCOLS.into_iter().zip(TEXTS) {
         let callout = |texts: &str, more: &str| {
             format!(
-                "callout: {{service: {name}, format: litellm, on_failure: {on_failure}, send: {{max_bytes: 32MiB{parameters}}}, allow: {{edit_body: [{texts}]}}{more}}}"
+                "callout: {{service: {name}, format: litellm, on_failure: {on_failure}, send: {{max_bytes: 32MiB{more_sent}}}, allow: {{edit_body: [{texts}]}}{more}}}"
             )
         };
         if checks(&["pre_call", "during_call"]) {
@@ -108,23 +101,29 @@ fn has_secret(name: &str, value: &Value) -> bool {
     }
 }
 
-fn key_header(
-    guardrail: &Guardrail<'_>,
-    service: &str,
-    key: &str,
-    settings: &mut SourceSettingsTracker,
-) -> (String, MaybeSecretValue) {
-    let path = guardrail.at("api_key");
-    let value = match secret(key, &path) {
-        MaybeSecretValue::Secret { .. } => {
-            let name = variable(service, "API_KEY");
-            let note = format!("the secret is not copied; set the variable {name} to it");
-            settings.note(&path, note);
-            MaybeSecretValue::Variable(name)
+/// The headers of requests whose values the service sees, as a further member of `send`.
+fn shown_headers(guardrail: &Guardrail<'_>, settings: &mut SourceSettingsTracker) -> String {
+    let mut shown = Vec::new();
+    let names = guardrail.params["extra_headers"].as_array();
+    for (position, name) in names.into_iter().flatten().enumerate() {
+        let path = guardrail.at(&format!("extra_headers[{position}]"));
+        match name.as_str().filter(|name| header_name(name).is_ok()) {
+            Some(name) if names_secret(name) => settings.unconverted(
+                &path,
+                "a service gets no credentials of callers",
+                "let the service know callers by `request_data.user_api_key_alias`",
+            ),
+            Some(name) => {
+                settings.converted(&path);
+                shown.push(scalar(&name.to_ascii_lowercase()));
+            }
+            None => {}
         }
-        value => value,
-    };
-    ("x-api-key".to_owned(), value)
+    }
+    match shown.is_empty() {
+        true => String::new(),
+        false => format!(", headers: [{}]", shown.join(", ")),
+    }
 }
 
 fn remark(guardrail: &Guardrail<'_>, settings: &mut SourceSettingsTracker) {

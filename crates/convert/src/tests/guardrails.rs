@@ -172,3 +172,24 @@ fn failures_of_a_service_do_what_they_did() {
         assert!(summary.ends_with("(100 %)\n"), "{summary}");
     }
 }
+
+#[test]
+fn headers_and_the_timeout_of_a_service_are_converted() {
+    let guardrail = json!({"guardrail": "generic_guardrail_api", "mode": "pre_call", "default_on": true,
+        "api_base": "http://g.example/", "api_key": "sk-canary", "timeout": 1.5,
+        "headers": {"X-Tenant": "blue", "X-Auth-Token": "token-canary", "authorization": "os.environ/GUARD"},
+        "extra_headers": ["X-Request-Source", "cookie"]});
+    let (yaml, _, parsed) = with(guardrail);
+    let service = json!({"url": "http://g.example/beta/litellm_basic_guardrail_api", "timeout": "1500ms", "headers": {
+        "x-api-key": "${GUARD_API_KEY}", "x-tenant": "blue", "x-auth-token": "${GUARD_X_AUTH_TOKEN}", "authorization": "${GUARD}",
+    }});
+    assert_eq!(parsed["services"]["guard"], service, "{yaml}");
+    let (requests, _) = steps(&parsed);
+    let mut callouts = requests
+        .iter()
+        .map(|step| &step["callout"]["send"]["headers"]);
+    let shown = json!(["x-request-source"]);
+    assert!(callouts.any(|headers| *headers == shown), "{yaml}");
+    let cookie = "no counterpart: guardrails[0].litellm_params.extra_headers[1]\n";
+    assert!(yaml.contains(cookie) && !yaml.contains("canary"), "{yaml}");
+}
