@@ -16,16 +16,17 @@ pub(crate) mod tests;
 pub use channel_dialect::Dialect;
 pub use config::{
     CacheMarksConfig, CallIdsConfig, ChatDialectConfig, ChatReasoningConfig, ChatToolsConfig,
-    DialectConfig, EffortConfig, ForcedCallsConfig, LackConfig, MessagesDialectConfig,
-    ModelDialectConfig, OutputFormatConfig, OutputLimitConfig, PartTypeConfig,
-    ReasoningHistoryConfig, ReasoningMemberConfig, ResponsesDialectConfig, ThinkingFormConfig,
+    ConverseDialectConfig, DialectConfig, EffortConfig, ForcedCallsConfig, LackConfig,
+    MessagesDialectConfig, ModelDialectConfig, ModelFamilyConfig, OutputFormatConfig,
+    OutputLimitConfig, PartTypeConfig, ReasoningHistoryConfig, ReasoningMemberConfig,
+    ResponsesDialectConfig, ThinkingFormConfig,
 };
 pub use invalid::InvalidDialect;
 pub use members::MemberRules;
 pub use model_features::{
     CacheMarkForm, CallIdForm, ChatDialect, ChatOutputLimit, ChatParts, ChatToolSupport,
-    ForcedCalls, MessagesDialect, ModelFeatures, OutputFormatSupport, ResponsesDialect,
-    ThinkingRequest,
+    ConverseDialect, ForcedCalls, MessagesDialect, ModelFamily, ModelFeatures, OutputFormatSupport,
+    ResponsesDialect, ThinkingRequest,
 };
 pub use reasoning::{
     ChatReasoning, EffortTable, MemberPlace, MemberTemplate, ReasoningHistory, ReasoningMember,

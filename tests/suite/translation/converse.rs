@@ -4,6 +4,8 @@ mod faults;
 mod provider;
 
 use super::{events_of, last_request};
+use crate::harness::error_shape::assert_error_body;
+use crate::harness::hostile_models::HOSTILE_MODELS;
 use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, config};
 use headgate_protocol::Protocol;
 use provider::bedrock;
@@ -144,4 +146,65 @@ async fn a_stream_of_frames_is_a_stream_of_each_caller() {
             "{head}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_model_whose_name_leads_elsewhere_is_refused_before_it_is_sent() {
+    let provider = bedrock(json!([{"text": "Hello."}]), "end_turn").await;
+    let mut config = config_for("chat", &[&provider.url()]);
+    config["channels"]["bedrock-0"]["models"] = json!({"b/*": "*"});
+    config["channels"]["bedrock-0"]["unpriced"] = json!("allow");
+    let gateway = Gateway::start(&config).await;
+    let ask = |name: &str| {
+        let messages = json!([{"role": "user", "content": "Hi"}]);
+        let body = json!({"model": format!("b/{name}"), "messages": messages});
+        Request::to(Protocol::Chat, body.to_string())
+    };
+    for name in HOSTILE_MODELS {
+        // No pattern matches a name with control characters.
+        let status = if name.contains(char::is_control) {
+            404
+        } else {
+            400
+        };
+        assert_error_body(Protocol::Chat, &gateway.ask(&ask(name)).await, status);
+    }
+    assert_eq!(provider.requests().len(), 0);
+    let response = gateway.ask(&ask("a b/ü:x")).await;
+    assert_eq!(response.status, 200, "{}", response.text());
+    let (head, _) = last_request(&provider);
+    let path = "post /model/a%20b%2f%c3%bc%3ax/converse http/1.1";
+    assert!(head.starts_with(path), "{head}");
+}
+
+#[tokio::test]
+async fn what_a_profile_takes_is_in_a_dialect() {
+    let provider = bedrock(json!([{"text": "Hello."}]), "end_turn").await;
+    let mut config = config_for("messages", &[&provider.url()]);
+    let channel = &mut config["channels"]["bedrock-0"];
+    let profile = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/a1b2";
+    channel["models"]["demo-large"] = json!(profile);
+    let mut request = json!({"model": "demo-large", "max_tokens": 9, "top_k": 5, "messages": [{"role": "user", "content": "Hi"}]});
+    let plain = Gateway::start(&config).await;
+    let response = plain
+        .ask(&Request::to(Protocol::Messages, request.to_string()))
+        .await;
+    assert_error_body(Protocol::Messages, &response, 400);
+    assert!(response.text().contains("top_k"), "{}", response.text());
+
+    config["channels"]["bedrock-0"]["dialect"] = json!({"models": [{
+        "names": ["*:application-inference-profile/a1b2"],
+        "converse": {"family": "claude"},
+        "messages": {"lacks": {"temperature": "approximated"}}}]});
+    let gateway = Gateway::start(&config).await;
+    request["temperature"] = json!(0.5);
+    let response = gateway
+        .ask(&Request::to(Protocol::Messages, request.to_string()))
+        .await;
+    assert_eq!(response.status, 200, "{}", response.text());
+    let (_, body) = last_request(&provider);
+    assert_eq!(body["additionalModelRequestFields"], json!({"top_k": 5}));
+    assert_eq!(body["inferenceConfig"], json!({"maxTokens": 9}));
+    let loss = response.headers.get("x-headgate-translation").unwrap();
+    assert!(loss.contains("approximated=temperature"), "{loss}");
 }

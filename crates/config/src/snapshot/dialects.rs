@@ -120,7 +120,12 @@ fn check_protocols(
         .filter_map(|protocol| protocol.descriptor().translation);
     let formats: Vec<ProviderFormat> = formats.collect();
     let sections = whole.formats();
-    if formats.iter().any(|format| sections.contains(format)) {
+    let counts = |format: &ProviderFormat| {
+        // Claude has the same rules behind both.
+        let is_of_claude = *format == ProviderFormat::Converse;
+        sections.contains(format) || is_of_claude && sections.contains(&ProviderFormat::Messages)
+    };
+    if formats.iter().any(counts) {
         return;
     }
     let names: Vec<&str> = sections.iter().map(|format| format.name()).collect();
@@ -130,7 +135,7 @@ fn check_protocols(
     };
     let reason = format!("{shown} has nothing for the protocols of this channel, but for {names}");
     let hint = match formats.is_empty() {
-        true => "remove it: a dialect is for chat, messages and responses".to_owned(),
+        true => "remove it: a dialect is for chat, messages, responses and converse".to_owned(),
         false => {
             let formats: Vec<&str> = formats.iter().map(|format| format.name()).collect();
             format!(

@@ -1,21 +1,15 @@
 //! What models behind the protocol take, by the family in their ids.
 
 use crate::context::ChannelSettings;
-
-/// Who makes a model. Ids of models and of most inference profiles name it; others are of no known family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ModelFamily {
-    /// Anthropic's, which take marks of caches, thoughts, and members of the messages protocol.
-    Claude,
-    /// Amazon's, which take marks of caches.
-    Nova,
-    /// OpenAI's open models, which take an effort.
-    GptOss,
-    Unknown,
-}
+use crate::dialect::ModelFamily;
 
 impl ModelFamily {
-    pub fn for_channel(channel: &ChannelSettings) -> Self {
+    /// The family that the channel's dialect names, or else the name of the model. Ids of models and of most inference
+    /// profiles name it.
+    pub(super) fn for_channel(channel: &ChannelSettings) -> Self {
+        if let Some(family) = channel.features.converse.family {
+            return family;
+        }
         let names = [
             ("anthropic.", Self::Claude),
             ("amazon.nova", Self::Nova),
@@ -25,16 +19,16 @@ impl ModelFamily {
         let mut named = names
             .iter()
             .filter(|(name, _)| memchr::memmem::find(model, name.as_bytes()).is_some());
-        named.next().map_or(Self::Unknown, |(_, family)| *family)
+        named.next().map_or(Self::Other, |(_, family)| *family)
     }
 
     /// Whether requests may mark the end of a prefix that is cached.
-    pub fn takes_cache_points(self) -> bool {
+    pub(super) fn takes_cache_points(self) -> bool {
         matches!(self, Self::Claude | Self::Nova)
     }
 
     /// Whether the result of a tool may say that the tool failed.
-    pub fn takes_result_status(self) -> bool {
+    pub(super) fn takes_result_status(self) -> bool {
         matches!(self, Self::Claude | Self::Nova)
     }
 }
@@ -43,6 +37,7 @@ impl ModelFamily {
 mod tests {
     use super::*;
     use crate::ModelFeatures;
+    use crate::dialect::ConverseDialect;
     use bytes::Bytes;
 
     #[test]
@@ -62,10 +57,10 @@ mod tests {
             ),
             (r#""us.amazon.nova-pro-v1:0""#, ModelFamily::Nova),
             (r#""openai.gpt-oss-120b-1:0""#, ModelFamily::GptOss),
-            (r#""meta.llama3-3-70b-instruct-v1:0""#, ModelFamily::Unknown),
+            (r#""meta.llama3-3-70b-instruct-v1:0""#, ModelFamily::Other),
             (
                 r#""arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc""#,
-                ModelFamily::Unknown,
+                ModelFamily::Other,
             ),
         ] {
             let channel = ChannelSettings {
@@ -75,6 +70,19 @@ mod tests {
                 sealer: None,
             };
             assert_eq!(ModelFamily::for_channel(&channel), family, "{model}");
+            for family in [ModelFamily::Nova, ModelFamily::Other] {
+                let features = ModelFeatures {
+                    converse: ConverseDialect {
+                        family: Some(family),
+                    },
+                    ..ModelFeatures::default()
+                };
+                let channel = ChannelSettings {
+                    features: features.into(),
+                    ..channel.clone()
+                };
+                assert_eq!(ModelFamily::for_channel(&channel), family, "{model}");
+            }
         }
     }
 }

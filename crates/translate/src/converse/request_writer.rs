@@ -8,8 +8,8 @@ mod model_fields;
 mod settings;
 mod tools;
 
-use super::model_family::ModelFamily;
 use crate::context::ChannelSettings;
+use crate::dialect::ModelFamily;
 use crate::instructions::moved_instructions;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};

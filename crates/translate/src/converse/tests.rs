@@ -40,10 +40,20 @@ fn pair(caller: ConversationFormat) -> ProtocolPair {
 
 /// What a model gets for a body, and the ledger, a line for each entry.
 fn translated_for(model: &str, caller: ConversationFormat, body: &Value) -> (Value, Vec<String>) {
+    translated_with(&Arc::default(), model, caller, body)
+}
+
+/// The same for a model with these features.
+fn translated_with(
+    features: &Arc<ModelFeatures>,
+    model: &str,
+    caller: ConversationFormat,
+    body: &Value,
+) -> (Value, Vec<String>) {
     let channel = ChannelSettings {
         model: Bytes::from(format!("\"{model}\"")),
         max_output_tokens: 4096,
-        features: ModelFeatures::default().into(),
+        features: features.clone(),
         sealer: Some(Arc::new(TurningSealer)),
     };
     let body = JsonDocument::parse(body.to_string().into(), &JsonLimits::default()).unwrap();

@@ -4,7 +4,7 @@ use super::channel_dialect::Dialect;
 use super::config::{
     CacheMarksConfig, CallIdsConfig, ChatDialectConfig, ChatReasoningConfig, ChatToolsConfig,
     DialectConfig, EffortConfig, ForcedCallsConfig, LackConfig, MessagesDialectConfig,
-    ModelDialectConfig, OutputFormatConfig, OutputLimitConfig, PartTypeConfig,
+    ModelDialectConfig, ModelFamilyConfig, OutputFormatConfig, OutputLimitConfig, PartTypeConfig,
     ReasoningHistoryConfig, ReasoningMemberConfig, ResponsesDialectConfig, ThinkingFormConfig,
 };
 use super::invalid::InvalidDialect;
@@ -12,8 +12,8 @@ use super::members::MemberRules;
 use super::merge::merge;
 use super::model_features::{
     CacheMarkForm, CallIdForm, ChatDialect, ChatOutputLimit, ChatParts, ChatToolSupport,
-    ForcedCalls, MessagesDialect, ModelFeatures, OutputFormatSupport, ResponsesDialect,
-    ThinkingRequest,
+    ConverseDialect, ForcedCalls, MessagesDialect, ModelFamily, ModelFeatures, OutputFormatSupport,
+    ResponsesDialect, ThinkingRequest,
 };
 use super::reasoning::{ChatReasoning, EffortTable, ReasoningHistory, ReasoningMember};
 use super::template::{DialectFaults, place, template};
@@ -59,6 +59,7 @@ impl DialectConfig {
             chat: self.chat.clone(),
             messages: self.messages.clone(),
             responses: self.responses.clone(),
+            converse: self.converse.clone(),
         }
     }
 }
@@ -82,7 +83,22 @@ fn features(
             .responses
             .as_ref()
             .map_or_else(ResponsesDialect::default, |it| responses(it, &mut faults)),
+        converse: ConverseDialect {
+            family: config
+                .converse
+                .as_ref()
+                .and_then(|it| it.family.map(family)),
+        },
     })
+}
+
+fn family(config: ModelFamilyConfig) -> ModelFamily {
+    match config {
+        ModelFamilyConfig::Claude => ModelFamily::Claude,
+        ModelFamilyConfig::Nova => ModelFamily::Nova,
+        ModelFamilyConfig::GptOss => ModelFamily::GptOss,
+        ModelFamilyConfig::Other => ModelFamily::Other,
+    }
 }
 
 fn chat(config: &ChatDialectConfig, faults: &mut DialectFaults<'_>) -> ChatDialect {

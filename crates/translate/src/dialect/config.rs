@@ -18,6 +18,9 @@ pub struct DialectConfig {
     pub messages: Option<MessagesDialectConfig>,
     /// Requests in the responses protocol.
     pub responses: Option<ResponsesDialectConfig>,
+    /// Requests in the converse protocol. Those for models of Claude have what `messages` says of thoughts, efforts and
+    /// sampling, too.
+    pub converse: Option<ConverseDialectConfig>,
     /// What differs for some models. The first entry that matches counts, those of this dialect before those that it is based
     /// on. Default: nothing.
     pub models: Option<Vec<ModelDialectConfig>>,
@@ -36,6 +39,8 @@ pub struct ModelDialectConfig {
     pub messages: Option<MessagesDialectConfig>,
     /// Requests in the responses protocol.
     pub responses: Option<ResponsesDialectConfig>,
+    /// Requests in the converse protocol.
+    pub converse: Option<ConverseDialectConfig>,
 }
 
 /// Chat requests of a provider.
@@ -159,6 +164,26 @@ pub struct ResponsesDialectConfig {
     pub renames: Option<BTreeMap<String, String>>,
     /// Members of the request that the provider does not take, and what becomes of a request that has one. Default: none.
     pub lacks: Option<BTreeMap<String, LackConfig>>,
+}
+
+/// Converse requests of a provider.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConverseDialectConfig {
+    /// Whose model it is, which decides what requests may have beyond the members of the protocol. Set it where the name does
+    /// not say so, as the ARN of an application inference profile. Default: by the name.
+    pub family: Option<ModelFamilyConfig>,
+}
+
+/// Who makes a model of the converse protocol.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelFamilyConfig {
+    Claude,
+    Nova,
+    GptOss,
+    /// Any other: requests have only the members of the protocol.
+    Other,
 }
 
 /// The member that limits output tokens.

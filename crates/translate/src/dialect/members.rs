@@ -21,6 +21,22 @@ impl MemberRules {
         json: &mut JsonWriter,
         ledger: &mut Ledger,
     ) -> bool {
+        if !self.takes(name, at, ledger) {
+            return false;
+        }
+        let mut renames = self.renames.iter();
+        let renamed = renames.find(|(own, _)| **own == *name);
+        json.key(renamed.map_or(name, |(_, sent)| &**sent));
+        true
+    }
+
+    /// Whether the provider takes a member. If it does not, `at`, where the caller has the member, is in the ledger.
+    pub(crate) fn takes(
+        &self,
+        name: &'static str,
+        at: Option<DocumentNode<'_>>,
+        ledger: &mut Ledger,
+    ) -> bool {
         let mut lacks = self.lacks.iter();
         if let Some((_, outcome)) = lacks.find(|(lacking, _)| **lacking == *name) {
             let reason = "is not a member that the channel's provider takes";
@@ -30,9 +46,6 @@ impl MemberRules {
             }
             return false;
         }
-        let mut renames = self.renames.iter();
-        let renamed = renames.find(|(own, _)| **own == *name);
-        json.key(renamed.map_or(name, |(_, sent)| &**sent));
         true
     }
 }

@@ -53,7 +53,10 @@ impl DialectConfig {
             }
         };
         let formats = ConversationFormat::ALL.into_iter().filter(has);
-        formats.map(ConversationFormat::provider_format).collect()
+        let formats = formats.map(ConversationFormat::provider_format);
+        let has_converse = self.converse.is_some() || models().any(|it| it.converse.is_some());
+        let converse = has_converse.then_some(ProviderFormat::Converse);
+        formats.chain(converse).collect()
     }
 
     /// The settings of this dialect, and those of `base` where it has none.

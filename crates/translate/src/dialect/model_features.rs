@@ -9,6 +9,7 @@ pub struct ModelFeatures {
     pub chat: ChatDialect,
     pub messages: MessagesDialect,
     pub responses: ResponsesDialect,
+    pub converse: ConverseDialect,
 }
 
 /// Requests in the chat protocol.
@@ -78,6 +79,25 @@ pub struct ResponsesDialect {
     pub efforts: EffortTable<Box<str>>,
     pub cache_marks: CacheMarkForm,
     pub members: MemberRules,
+}
+
+/// Requests in the converse protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConverseDialect {
+    /// `None` if the name of the model says it.
+    pub family: Option<ModelFamily>,
+}
+
+/// Who makes a model of the converse protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelFamily {
+    /// Anthropic's, which take marks of caches, thoughts, and members of the messages protocol.
+    Claude,
+    /// Amazon's, which take marks of caches.
+    Nova,
+    /// OpenAI's open models, which take an effort.
+    GptOss,
+    Other,
 }
 
 /// The member of chat requests that limits output tokens.

@@ -2,7 +2,7 @@
 
 use super::document_names::DocumentNames;
 use super::documents::{document_refusal, write_bytes, write_document};
-use crate::converse::model_family::ModelFamily;
+use crate::dialect::ModelFamily;
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
@@ -14,6 +14,12 @@ const IMAGE_FORMATS: [(&str, &str); 4] = [
     ("image/png", "png"),
     ("image/gif", "gif"),
     ("image/webp", "webp"),
+];
+
+/// Formats of audio in the protocol.
+const AUDIO_FORMATS: [&str; 15] = [
+    "mp3", "opus", "wav", "aac", "flac", "mp4", "ogg", "mkv", "mka", "x-aac", "m4a", "mpeg",
+    "mpga", "pcm", "webm",
 ];
 
 /// Writes a mark as a block after the block that it belongs to, if the model takes it.
@@ -56,8 +62,9 @@ pub(super) fn can_write(part: &Part<'_>, ledger: &mut Ledger) -> bool {
         PartKind::Text(_) | PartKind::Refusal(_) => None,
         PartKind::Image { image, .. } => image_refusal(image),
         PartKind::Document { document, .. } => document_refusal(document),
+        PartKind::Audio { format, .. } if AUDIO_FORMATS.contains(&&*format.decoded()) => None,
         PartKind::Audio { .. } => {
-            let reason = "is audio, which models of the converse protocol are not known to take";
+            let reason = "is audio of a format that the converse protocol does not take; send MP3, WAV, FLAC or AAC";
             Some((FieldOutcome::Refused, reason))
         }
         PartKind::Thinking { .. }
@@ -97,8 +104,12 @@ pub(super) fn write_block(
         PartKind::Document { document, name } => {
             write_document(part, document, name.as_ref(), names, json, ledger);
         }
-        PartKind::Audio { .. }
-        | PartKind::Thinking { .. }
+        PartKind::Audio { data, format } => {
+            json.key("audio").begin_object().key("format").text(format);
+            json.key("source").begin_object();
+            json.key("bytes").text(data).end_object().end_object();
+        }
+        PartKind::Thinking { .. }
         | PartKind::SealedThinking { .. }
         | PartKind::ToolCall { .. }
         | PartKind::ToolResult { .. } => {}

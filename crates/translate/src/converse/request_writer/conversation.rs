@@ -2,7 +2,7 @@
 
 use super::content::{can_write, write_block, write_cache_point};
 use super::document_names::DocumentNames;
-use crate::converse::model_family::ModelFamily;
+use crate::dialect::ModelFamily;
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::last_author::check_last_author;
@@ -106,7 +106,10 @@ impl ConverseTurnWriter<'_, '_> {
             self.json.key("text").text(&ERROR_LINE).end_object();
         }
         for part in parts {
-            if can_write(part, self.ledger) {
+            if let PartKind::Audio { .. } = part.kind {
+                let reason = "is audio in the result of a tool, where the converse protocol does not take it";
+                self.ledger.add(part.at, FieldOutcome::Refused, reason);
+            } else if can_write(part, self.ledger) {
                 write_block(part, &mut self.names, self.json, self.ledger);
             }
             if let Some(mark) = &part.cache {

@@ -1,7 +1,6 @@
 //! Writes what the protocol has no member for and passes on to the model as it is.
 
-use crate::converse::model_family::ModelFamily;
-use crate::dialect::MessagesDialect;
+use crate::dialect::{MessagesDialect, ModelFamily};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::messages::write_thinking;
@@ -34,7 +33,7 @@ pub(super) fn write_model_fields(
     let mut fields = JsonWriter::default();
     fields.begin_object();
     let thinks = write_reasoning(request, dialect, family, &mut fields, ledger);
-    write_top_k(request, (family, thinks), &mut fields, ledger);
+    write_top_k(request, dialect, (family, thinks), &mut fields, ledger);
     let has_choice = write_single_call(request, family, &mut fields, ledger);
     fields.end_object();
     if fields.as_bytes() != b"{}" {
@@ -74,7 +73,7 @@ fn write_reasoning(
             return write_thinking(request, dialect, limit, fields, ledger);
         }
         (ModelFamily::GptOss, _) => write_effort(request, fields, ledger),
-        (ModelFamily::Nova | ModelFamily::Unknown, _) => note_unknown(request, ledger),
+        (ModelFamily::Nova | ModelFamily::Other, _) => note_unknown(request, ledger),
     }
     false
 }
@@ -114,6 +113,7 @@ fn note_unknown(request: &Request<'_>, ledger: &mut Ledger) {
 
 fn write_top_k(
     request: &Request<'_>,
+    dialect: &MessagesDialect,
     (family, thinks): (ModelFamily, bool),
     fields: &mut JsonWriter,
     ledger: &mut Ledger,
@@ -123,16 +123,18 @@ fn write_top_k(
     };
     match family {
         ModelFamily::Claude if thinks => {
-            ledger.add(top_k, FieldOutcome::Approximated, NOT_WITH_THOUGHTS)
+            ledger.add(top_k, FieldOutcome::Approximated, NOT_WITH_THOUGHTS);
         }
         ModelFamily::Claude => {
-            fields.key("top_k").raw(top_k.raw());
+            if dialect.members.takes("top_k", Some(top_k), ledger) {
+                fields.key("top_k").raw(top_k.raw());
+            }
         }
         ModelFamily::Nova => {
             fields.key("inferenceConfig").begin_object();
             fields.key("topK").raw(top_k.raw()).end_object();
         }
-        ModelFamily::GptOss | ModelFamily::Unknown => {
+        ModelFamily::GptOss | ModelFamily::Other => {
             let reason = "is no setting that the channel's model is known to take; remove it, or let the route drop it with `on_loss: drop`";
             ledger.add(top_k, FieldOutcome::Refused, reason);
         }

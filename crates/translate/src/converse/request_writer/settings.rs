@@ -1,8 +1,7 @@
 //! Writes limits, sampling, the form of the answer, and the tier.
 
 use super::model_fields::NOT_WITH_THOUGHTS;
-use crate::converse::model_family::ModelFamily;
-use crate::dialect::MessagesDialect;
+use crate::dialect::{MessagesDialect, ModelFamily};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
@@ -17,9 +16,9 @@ pub(super) fn write_settings(
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
-    // Only Claude models have rules for which settings go together.
-    let with_top_p = family != ModelFamily::Claude || dialect.temperature_with_top_p;
-    write_inference(request, (thinks, with_top_p), json, ledger);
+    // Only of Claude models it is known which settings they take.
+    let rules = (family == ModelFamily::Claude).then_some(dialect);
+    write_inference(request, rules, thinks, json, ledger);
     write_output(request, dialect, family, json, ledger);
     write_service_tier(request, json, ledger);
 }
@@ -28,7 +27,8 @@ pub(super) fn write_settings(
 /// probability.
 fn write_inference(
     request: &Request<'_>,
-    (thinks, with_top_p): (bool, bool),
+    rules: Option<&MessagesDialect>,
+    thinks: bool,
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
@@ -38,10 +38,11 @@ fn write_inference(
     if let Some(limit) = sampling.max_output_tokens {
         config.key("maxTokens").raw(limit.raw());
     }
+    let with_top_p = rules.is_none_or(|rules| rules.temperature_with_top_p);
     let is_pair = sampling.temperature.is_some() && sampling.top_p.is_some();
-    for (name, number) in [
-        ("temperature", sampling.temperature),
-        ("topP", sampling.top_p),
+    for (name, member, number) in [
+        ("temperature", "temperature", sampling.temperature),
+        ("topP", "top_p", sampling.top_p),
     ] {
         let Some(number) = number else {
             continue;
@@ -52,6 +53,8 @@ fn write_inference(
             let reason =
                 "is left out, since the channel's model does not take it beside a temperature";
             ledger.add(number, FieldOutcome::Approximated, reason);
+        } else if rules.is_some_and(|rules| !rules.members.takes(member, Some(number), ledger)) {
+            // It is in the ledger.
         } else if name == "temperature" && number.as_f64().is_none_or(|value| value > 1.0) {
             let reason = "becomes 1, the highest of the converse protocol";
             ledger.add(number, FieldOutcome::Approximated, reason);
@@ -83,7 +86,7 @@ fn write_output(
     let effort = match family {
         ModelFamily::Claude => named_effort(request, dialect, ledger),
         // Their effort is a field of the model, or they have none.
-        ModelFamily::Nova | ModelFamily::GptOss | ModelFamily::Unknown => None,
+        ModelFamily::Nova | ModelFamily::GptOss | ModelFamily::Other => None,
     };
     let is_schema = matches!(request.output_format, Some(AnswerFormat::JsonSchema { .. }));
     if effort.is_none() && !is_schema {

@@ -1,7 +1,7 @@
 //! Writes the tools of a request, and the choice between them.
 
 use super::content::write_cache_point;
-use crate::converse::model_family::ModelFamily;
+use crate::dialect::ModelFamily;
 use crate::escaped_text::EscapedText;
 use crate::free_text_tools::{SCHEMA, note_function};
 use crate::json_writer::JsonWriter;

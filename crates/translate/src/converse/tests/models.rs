@@ -1,6 +1,8 @@
 //! Tests of what becomes of settings that only some models take.
 
-use super::{CLAUDE, translated_for};
+use super::{CLAUDE, translated_for, translated_with};
+use crate::dialect::tests::shipped_dialect;
+use crate::dialect::{ConverseDialect, ModelFamily, ModelFeatures};
 use headgate_protocol::conversation::ConversationFormat::{Chat, Messages};
 use serde_json::{Value, json};
 
@@ -130,4 +132,81 @@ fn only_one_call_is_asked_for_where_models_take_that() {
         ledger[0].starts_with("Refused parallel_tool_calls "),
         "{ledger:?}"
     );
+}
+
+#[test]
+fn generations_of_claude_have_their_rules_by_their_ids() {
+    let dialect = shipped_dialect("standard");
+    let budget = json!({"thinking": {"type": "enabled", "budget_tokens": 8192}});
+    let adaptive = json!({"thinking": {"type": "adaptive"}});
+    for (model, more, fields, config, losses) in [
+        (
+            CLAUDE,
+            json!({"reasoning_effort": "high"}),
+            budget,
+            Value::Null,
+            vec!["reasoning_effort"],
+        ),
+        (
+            "anthropic.claude-3-5-haiku-20241022-v1:0",
+            json!({"reasoning_effort": "high", "temperature": 0.5, "top_p": 0.5}),
+            Value::Null,
+            json!({"temperature": 0.5, "topP": 0.5}),
+            vec!["reasoning_effort"],
+        ),
+        (
+            "eu.anthropic.claude-haiku-4-5-20251001-v1:0",
+            json!({"temperature": 0.5, "top_p": 0.5}),
+            Value::Null,
+            json!({"temperature": 0.5}),
+            vec!["top_p"],
+        ),
+        (
+            "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-opus-4-6-v1",
+            json!({"reasoning_effort": "high"}),
+            adaptive,
+            Value::Null,
+            vec![],
+        ),
+        (
+            "global.anthropic.claude-opus-5-v1:0",
+            json!({"reasoning_effort": "none", "temperature": 0.5, "top_p": 0.5}),
+            Value::Null,
+            Value::Null,
+            vec!["reasoning_effort", "temperature", "top_p"],
+        ),
+    ] {
+        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "a"}]});
+        let members = more.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(members);
+        let (sent, ledger) = translated_with(dialect.for_model(model), model, Chat, &body);
+        assert_eq!(sent["additionalModelRequestFields"], fields, "{model}");
+        assert_eq!(sent["inferenceConfig"], config, "{model}");
+        let mut paths: Vec<&str> = ledger
+            .iter()
+            .map(|entry| {
+                let path = entry.strip_prefix("Approximated ").expect(entry);
+                path.split(' ').next().unwrap()
+            })
+            .collect();
+        paths.sort_unstable();
+        assert_eq!(paths, losses, "{model}");
+    }
+}
+
+#[test]
+fn a_dialect_names_the_family_of_a_profile_whose_id_does_not() {
+    let profile = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/a1b2";
+    let body = json!({"model": "m", "max_tokens": 9, "top_k": 5, "messages": messages()});
+    let features = ModelFeatures {
+        converse: ConverseDialect {
+            family: Some(ModelFamily::Claude),
+        },
+        ..ModelFeatures::default()
+    };
+    let (sent, ledger) = translated_with(&features.into(), profile, Messages, &body);
+    assert_eq!(sent["additionalModelRequestFields"], json!({"top_k": 5}));
+    assert_eq!(ledger, [""; 0]);
+    let (_, ledger) = translated_for(profile, Messages, &body);
+    assert_eq!(ledger.len(), 2, "{ledger:?}");
 }

@@ -245,3 +245,23 @@ fn what_the_protocol_does_not_have_is_refused_by_its_path() {
         assert!(is_refused, "{body}: {ledger:?}");
     }
 }
+
+#[test]
+fn audio_is_a_block_if_the_protocol_has_its_format() {
+    let message = |format: &str| {
+        json!([{"role": "user", "content": [
+            {"type": "text", "text": "Listen."},
+            {"type": "input_audio", "input_audio": {"data": "AA==", "format": format}}]}])
+    };
+    let (sent, ledger) = translated(Chat, &chat(&message("wav"), &json!({})));
+    assert_eq!(
+        sent["messages"][0]["content"][1],
+        json!({"audio": {"format": "wav", "source": {"bytes": "AA=="}}})
+    );
+    assert_eq!(ledger, [""; 0]);
+    let (_, ledger) = translated(Chat, &chat(&message("midi"), &json!({})));
+    assert!(
+        ledger[0].starts_with("Refused messages[0].content[1] is audio of a format "),
+        "{ledger:?}"
+    );
+}
