@@ -92,6 +92,8 @@ async fn a_rewritten_path_keeps_the_version_of_another_api_from_the_provider() {
     ] {
         let response = gateway.ask(&request).await;
         assert_eq!(response.status, 200, "{}", response.text());
+        // The id of a response is known when its exchange has ended.
+        gateway.log_of(&response).await;
         assert_eq!(targets(&provider).pop().as_deref(), Some(expected));
     }
 }
