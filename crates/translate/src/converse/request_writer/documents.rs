@@ -60,6 +60,9 @@ pub(super) fn write_document(
     }
     json.key("document").begin_object();
     json.key("name").plain(&allowed);
+    if let Some(context) = context(part) {
+        json.key("context").text(&context);
+    }
     match document {
         MediaSource::Inline(media) => {
             json.key("format");
@@ -74,6 +77,14 @@ pub(super) fn write_document(
         MediaSource::Url(_) => {}
     }
     json.end_object();
+}
+
+/// What a document of the messages protocol says about itself, which only that protocol has, too.
+fn context<'a>(part: &Part<'a>) -> Option<EscapedText<'a>> {
+    let [kind, context] = part.at.get_each(["type", "context"]);
+    let is_own = kind.and_then(EscapedText::from_node)?.as_written() == "document";
+    let context = context.filter(|_| is_own).and_then(EscapedText::from_node);
+    context.filter(|context| !context.is_empty())
 }
 
 /// Writes the source of a file.

@@ -58,7 +58,7 @@ fn a_request_of_messages_keeps_its_thoughts_caches_and_files() {
             "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
             "messages": [
                 {"role": "user", "content": [
-                    {"type": "document", "title": "Q3_report.pdf",
+                    {"type": "document", "title": "Q3_report.pdf", "context": "of the \"third\" quarter",
                         "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}},
                     {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "plain"}},
                     {"type": "text", "text": "Read.", "cache_control": {"type": "ephemeral"}}]},
@@ -79,7 +79,7 @@ fn a_request_of_messages_keeps_its_thoughts_caches_and_files() {
             "system": [{"text": "Be brief."}, {"cachePoint": {"type": "default", "ttl": "1h"}}],
             "messages": [
                 {"role": "user", "content": [
-                    {"document": {"name": "Q3-report", "format": "pdf", "source": {"bytes": "JVBERi0="}}},
+                    {"document": {"name": "Q3-report", "context": "of the \"third\" quarter", "format": "pdf", "source": {"bytes": "JVBERi0="}}},
                     {"document": {"name": "document", "format": "txt", "source": {"text": "plain"}}},
                     {"text": "Read."}, cache]},
                 {"role": "assistant", "content": [{"toolUse": {"toolUseId": "toolu_1", "name": "f", "input": {"a": 1000.0}}}]},
