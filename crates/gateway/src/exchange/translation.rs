@@ -170,11 +170,13 @@ fn channel_settings(
     candidate: &Candidate,
     thoughts: ThoughtLookup<'_>,
 ) -> Result<ChannelSettings, Fault> {
-    let model = candidate.model.as_ref().ok_or_else(no_translation)?;
+    let (Some(model), Some(features)) = (&candidate.model, candidate.features()) else {
+        return Err(no_translation());
+    };
     Ok(ChannelSettings {
         model: model.json.clone(),
         max_output_tokens: max_output_tokens(request),
-        features: candidate.channel.dialect.for_model(&model.name).clone(),
+        features: features.clone(),
         sealer: TaskKeySealer::for_attempt(tasks, request, candidate, thoughts),
     })
 }

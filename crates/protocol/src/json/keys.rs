@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
-use super::tape::{TapeEntry, TapeEntryKind};
+use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
 use super::text;
 
 /// Up to this number of members, comparing all pairs is faster than hashing.
@@ -24,6 +24,7 @@ pub(super) fn duplicate(body: &[u8], tape: &[TapeEntry], object: usize) -> Optio
             let second = after(tape, first + 1);
             same(body, &tape[first], &tape[second]).then_some(second)
         }
+        3..=SMALL if have_distinct_marks(body, tape, object) => None,
         3..=SMALL => duplicate_by_comparing(body, tape, object),
         count => duplicate_by_hashing(body, tape, object, count as usize),
     }
@@ -51,6 +52,30 @@ pub(super) fn position(body: &[u8], key: &TapeEntry, names: &[&str]) -> Option<u
         }),
         _ => names.iter().position(|name| content == name.as_bytes()),
     }
+}
+
+/// Whether lengths and three bytes tell all keys of an object apart, as they do for almost every object of a protocol.
+fn have_distinct_marks(body: &[u8], tape: &[TapeEntry], object: usize) -> bool {
+    let mut seen = [0_u64; 4];
+    let mut key = object + 1;
+    while key < tape.len() {
+        let content = tape[key].content(body);
+        let (TapeEntryKind::Key(StringFlags { escaped: false, .. }), [first, .., last]) =
+            (tape[key].shape, content)
+        else {
+            return false;
+        };
+        let middle = content[content.len() / 2];
+        let bytes = usize::from(*first) + usize::from(*last) + usize::from(middle) * 5;
+        let mixed = content.len() * 17 + bytes;
+        let (word, bit) = (mixed / 64 % 4, 1 << (mixed % 64));
+        if seen[word] & bit != 0 {
+            return false;
+        }
+        seen[word] |= bit;
+        key = after(tape, key + 1);
+    }
+    true
 }
 
 fn duplicate_by_comparing(body: &[u8], tape: &[TapeEntry], object: usize) -> Option<usize> {
