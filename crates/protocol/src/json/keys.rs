@@ -41,17 +41,36 @@ pub(super) fn after(tape: &[TapeEntry], index: usize) -> usize {
     }
 }
 
-/// The index of the first of `names` to which a key is equal after decoding.
+/// The index of the one of `names` to which a key is equal after decoding. The search begins at index `from`: writers keep
+/// to an order, so that one member often tells where the next one is.
 #[inline]
-pub(super) fn position(body: &[u8], key: &TapeEntry, names: &[&str]) -> Option<usize> {
+pub(super) fn position(
+    body: &[u8],
+    key: &TapeEntry,
+    names: &[&str],
+    from: usize,
+) -> Option<usize> {
     let content = key.content(body);
-    match key.shape {
-        // An escape is never shorter than the bytes it decodes to, so a shorter key cannot match.
-        TapeEntryKind::Key(spelling) if spelling.escaped => names.iter().position(|name| {
-            content.len() >= name.len() && text::decode(content, spelling) == **name
-        }),
-        _ => names.iter().position(|name| content == name.as_bytes()),
+    let is_escaped = matches!(key.shape, TapeEntryKind::Key(spelling) if spelling.escaped);
+    let (before, after) = names.split_at(from);
+    match is_escaped {
+        false => {
+            let is_equal = |name: &&str| content == name.as_bytes();
+            let found = after.iter().position(is_equal).map(|at| from + at);
+            found.or_else(|| before.iter().position(is_equal))
+        }
+        true => names.iter().position(|name| is_spelled(body, key, name)),
     }
+}
+
+/// Whether a key with escapes is equal to `name` after decoding.
+#[cold]
+fn is_spelled(body: &[u8], key: &TapeEntry, name: &str) -> bool {
+    let content = key.content(body);
+    // An escape is never shorter than the bytes it decodes to, so a shorter key cannot match.
+    key.spelling().is_some_and(|spelling| {
+        content.len() >= name.len() && text::decode(content, spelling) == *name
+    })
 }
 
 /// Whether lengths and three bytes tell all keys of an object apart, as they do for almost every object of a protocol.

@@ -1,7 +1,7 @@
 //! Access to the values of a document, in place.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::{fmt, iter};
 use std::ops::Range;
 
 use crate::digits::parse_digits;
@@ -146,22 +146,20 @@ impl<'a> DocumentNode<'a> {
 
     /// The value of an object's member.
     pub fn get(self, key: &str) -> Option<DocumentNode<'a>> {
-        let mut members = self.members();
-        while let Some((name, value)) = members.step() {
-            if keys::position(&self.document.body, name, &[key]).is_some() {
-                return Some(value);
-            }
-        }
-        None
+        let (mut members, body) = (self.members(), &self.document.body);
+        let mut steps = iter::from_fn(|| members.step());
+        let found = steps.find(|(name, _)| keys::position(body, name, &[key], 0).is_some());
+        found.map(|(_, value)| value)
     }
 
     /// The values of several of an object's members, in one pass over them.
     pub fn get_each<const N: usize>(self, names: [&str; N]) -> [Option<DocumentNode<'a>>; N] {
         let mut found = [None; N];
-        let mut members = self.members();
+        let (mut members, mut next) = (self.members(), 0);
         while let Some((name, value)) = members.step() {
-            if let Some(at) = keys::position(&self.document.body, name, &names) {
+            if let Some(at) = keys::position(&self.document.body, name, &names, next) {
                 found[at] = Some(value);
+                next = at + 1;
             }
         }
         found
