@@ -1,5 +1,6 @@
 //! The chat protocol.
 
+mod reasoning_details;
 mod request_reader;
 mod request_writer;
 mod response_reader;

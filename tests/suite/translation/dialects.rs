@@ -2,7 +2,7 @@
 
 mod providers;
 
-use super::{config_for, json_response, last_request};
+use super::{config_for, events_of, json_response, last_request, stream_response};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, path_of};
 use headgate_protocol::Protocol;
 use providers::{DialectProvider, PROVIDERS};
@@ -196,4 +196,85 @@ async fn requests_in_the_channel_s_own_protocol_are_sent_as_they_are() {
     let request = provider.requests().pop().unwrap();
     let sent = body.replace("demo-large", "sim-large-2026-08");
     assert!(request.ends_with(&sent), "{request}");
+}
+
+#[tokio::test]
+async fn a_list_of_thoughts_goes_back_with_its_proofs() {
+    let details = json!([
+        {"type": "reasoning.text", "text": "I look.", "signature": "c2ln", "format": "anthropic-claude-v1", "index": 0},
+        {"type": "reasoning.encrypted", "data": "c2VhbGVk", "id": "rs_1", "format": "openai-responses-v1", "index": 1}]);
+    let call = json!({"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}});
+    let mut whole = thinking_call();
+    whole["choices"][0]["message"] = json!({"role": "assistant", "content": null, "reasoning": "I look.",
+        "reasoning_details": details, "tool_calls": [call]});
+    let chunk = |delta: Value, finish: Value| {
+        json!({"id": "gen-1", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+    };
+    let piece = |detail: Value| chunk(json!({"reasoning_details": [detail]}), Value::Null);
+    let mut first = details[0].clone();
+    first.as_object_mut().unwrap().remove("text");
+    let text = |text: &str| json!({"type": "reasoning.text", "text": text, "format": "anthropic-claude-v1", "index": 0});
+    let streamed_call = json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function",
+        "function": {"name": "look", "arguments": "{}"}}]});
+    let chunks = [
+        piece(text("I ")),
+        piece(text("look.")),
+        piece(first),
+        piece(details[1].clone()),
+        chunk(streamed_call, Value::Null),
+        chunk(json!({}), json!("tool_calls")),
+    ];
+    let question = json!({"role": "user", "content": "Look."});
+    for is_stream in [false, true] {
+        let provider = provider(|_| None).await;
+        let gateway = gateway(&provider, "m", &json!("openrouter")).await;
+        provider.next(vec![ScriptedResponse::Send(match is_stream {
+            true => stream_response(&chunks, "data: [DONE]\n\n").into_bytes(),
+            false => json_response(200, &whole).into_bytes(),
+        })]);
+        let ask = json!({"messages": [question], "stream": is_stream});
+        let answer = gateway.ask(&agent_request(&ask)).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let content = match is_stream {
+            true => content_of_stream(&events_of(&answer.text())),
+            false => answer.json()["content"].clone(),
+        };
+        assert_eq!(content[0]["thinking"], "I look.", "{content}");
+        assert_eq!(content[1]["type"], "redacted_thinking", "{content}");
+        assert!(!content.to_string().contains("c2ln"), "{content}");
+
+        let result = json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "call_1", "content": "a flower"}]});
+        let second =
+            json!({"messages": [question, {"role": "assistant", "content": content}, result]});
+        let second = gateway.ask(&agent_request(&second)).await;
+        assert_eq!(second.status, 200, "{}", second.text());
+        let (_, body) = last_request(&provider);
+        assert_eq!(
+            body["messages"][2]["reasoning_details"], details,
+            "{is_stream}: {body}"
+        );
+    }
+}
+
+/// The blocks of a streamed message.
+fn content_of_stream(events: &[(String, Value)]) -> Value {
+    let mut blocks: Vec<Value> = Vec::new();
+    for (_, event) in events {
+        let block = event["index"].as_u64().unwrap_or_default() as usize;
+        match event["type"].as_str() {
+            Some("content_block_start") => blocks.push(event["content_block"].clone()),
+            Some("content_block_delta") => {
+                for member in ["thinking", "signature"] {
+                    if let Some(more) = event["delta"][member].as_str() {
+                        let known = blocks[block][member].as_str().unwrap_or_default();
+                        blocks[block][member] = json!(format!("{known}{more}"));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    json!(blocks)
 }

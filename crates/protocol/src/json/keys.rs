@@ -44,12 +44,7 @@ pub(super) fn after(tape: &[TapeEntry], index: usize) -> usize {
 /// The index of the one of `names` to which a key is equal after decoding. The search begins at index `from`: writers keep
 /// to an order, so that one member often tells where the next one is.
 #[inline]
-pub(super) fn position(
-    body: &[u8],
-    key: &TapeEntry,
-    names: &[&str],
-    from: usize,
-) -> Option<usize> {
+pub(super) fn position(body: &[u8], key: &TapeEntry, names: &[&str], from: usize) -> Option<usize> {
     let content = key.content(body);
     let is_escaped = matches!(key.shape, TapeEntryKind::Key(spelling) if spelling.escaped);
     let (before, after) = names.split_at(from);

@@ -1,8 +1,8 @@
 //! Access to the values of a document, in place.
 
 use std::borrow::Cow;
-use std::{fmt, iter};
 use std::ops::Range;
+use std::{fmt, iter};
 
 use crate::digits::parse_digits;
 

@@ -1,5 +1,6 @@
 //! Reads a response of the chat protocol.
 
+use super::reasoning_details::{ThoughtDetail, read_details};
 use super::words::{finish_reason, usage};
 use crate::escaped_text::EscapedText;
 use crate::superset::{Arguments, FinishReason, OutputPart, Response};
@@ -90,23 +91,20 @@ pub(super) fn read_content<'a>(
     Ok(())
 }
 
-/// The thoughts beside the content of a message or delta: `reasoning_content` of DeepSeek, Kimi, vLLM and SGLang,
-/// `reasoning` of OpenRouter and newer engines, which often send both, or else those in `reasoning_details`.
-pub(super) fn find_thoughts(message: DocumentNode<'_>) -> Option<EscapedText<'_>> {
+/// The thoughts beside the content of a message or delta: those in `reasoning_details`, `reasoning_content` of DeepSeek, Kimi
+/// and SGLang, or `reasoning` of vLLM and OpenRouter. Providers often have the same in two of them.
+pub(super) fn find_thoughts(message: DocumentNode<'_>) -> Vec<ThoughtDetail<'_>> {
     let [content, short, details] =
         message.get_each(["reasoning_content", "reasoning", "reasoning_details"]);
-    if let Some(thoughts) = content.and_then(text).or_else(|| short.and_then(text)) {
-        return Some(thoughts);
+    let details = details.into_iter().flat_map(read_details);
+    let details = details.filter(|detail| detail.text.is_some() || detail.proof.is_some());
+    let mut thoughts: Vec<ThoughtDetail<'_>> = details.collect();
+    if thoughts.iter().all(|detail| detail.text.is_none())
+        && let Some(text) = content.and_then(text).or_else(|| short.and_then(text))
+    {
+        thoughts.insert(0, ThoughtDetail::plain(text));
     }
-    let details = details.into_iter().flat_map(DocumentNode::elements);
-    let texts = details.filter_map(|detail| {
-        let [whole, summary] = detail.get_each(["text", "summary"]);
-        whole.and_then(text).or_else(|| summary.and_then(text))
-    });
-    texts.reduce(|mut thoughts, more| {
-        thoughts.push(&more);
-        thoughts
-    })
+    thoughts
 }
 
 /// A string that is not empty.
@@ -118,7 +116,13 @@ fn read_message<'a>(
     message: DocumentNode<'a>,
     parts: &mut Vec<OutputPart<'a>>,
 ) -> Result<(), String> {
-    parts.extend(find_thoughts(message).map(thinking));
+    for detail in find_thoughts(message) {
+        parts.extend(match (detail.text, detail.proof) {
+            (Some(text), signature) => Some(OutputPart::Thinking { text, signature }),
+            (None, Some(proof)) if detail.is_unreadable => Some(OutputPart::SealedThinking(proof)),
+            (None, _) => None,
+        });
+    }
     let [content, refusal, calls, function] =
         message.get_each(["content", "refusal", "tool_calls", "function_call"]);
     if let Some(content) = content {

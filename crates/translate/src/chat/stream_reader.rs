@@ -2,6 +2,7 @@
 
 mod calls;
 
+use super::reasoning_details::ThoughtDetail;
 use super::response_reader::{find_thoughts, known_finish, read_content, read_error, text};
 use super::words::usage;
 use crate::escaped_text::EscapedText;
@@ -17,6 +18,10 @@ pub(crate) struct ChatStreamReader {
     parts: PartNumbers,
     /// The part to which more text, or more thoughts, would belong.
     open: Option<(ContentKind, u32)>,
+    /// Which of the thoughts in a list came last.
+    thoughts_index: Option<u64>,
+    /// The part whose proof came.
+    proven: Option<u32>,
     calls: StreamedCalls,
 }
 
@@ -127,8 +132,8 @@ impl ChatStreamReader {
         delta: DocumentNode<'e>,
         pieces: &mut Vec<StreamPiece<'e>>,
     ) -> Result<(), String> {
-        if let Some(text) = find_thoughts(delta) {
-            self.add(ContentKind::Thinking, text, pieces);
+        for detail in find_thoughts(delta) {
+            self.add_thoughts(detail, pieces);
         }
         let [content, refusal, calls, function] =
             delta.get_each(["content", "refusal", "tool_calls", "function_call"]);
@@ -240,6 +245,39 @@ impl ChatStreamReader {
     ) -> Result<(), String> {
         self.end_open(pieces);
         self.calls.add(head, delta, &mut self.parts, pieces)
+    }
+
+    /// Adds thoughts, or a piece of them. Those of another index are another part.
+    fn add_thoughts<'e>(&mut self, detail: ThoughtDetail<'e>, pieces: &mut Vec<StreamPiece<'e>>) {
+        let ThoughtDetail {
+            text,
+            proof,
+            is_unreadable,
+            index,
+        } = detail;
+        if index != self.thoughts_index && matches!(self.open, Some((ContentKind::Thinking, _))) {
+            self.end_open(pieces);
+        }
+        self.thoughts_index = index;
+        if let Some(text) = text {
+            self.add(ContentKind::Thinking, text, pieces);
+        }
+        let Some(proof) = proof else {
+            return;
+        };
+        if is_unreadable {
+            self.end_open(pieces);
+            let part = self.parts.next();
+            pieces.push(StreamPiece::SealedThinking { part, data: proof });
+            pieces.push(StreamPiece::PartEnd { part });
+        } else if let Some((ContentKind::Thinking, part)) = self.open
+            && self.proven != Some(part)
+        {
+            // The first piece with a proof has it.
+            self.proven = Some(part);
+            let signature = proof;
+            pieces.push(StreamPiece::Signature { part, signature });
+        }
     }
 
     fn add<'e>(

@@ -159,6 +159,7 @@ fn reasoning(config: &ChatReasoningConfig, faults: &mut DialectFaults<'_>) -> Ch
                 ReasoningMember::ReasoningContent
             }
             Some(ReasoningMemberConfig::Reasoning) => ReasoningMember::Reasoning,
+            Some(ReasoningMemberConfig::ReasoningDetails) => ReasoningMember::ReasoningDetails,
             Some(ReasoningMemberConfig::Content) => ReasoningMember::Content,
         },
         history: match config.history {

@@ -217,6 +217,9 @@ pub enum ReasoningMemberConfig {
     ReasoningContent,
     /// A text `reasoning`.
     Reasoning,
+    /// A list `reasoning_details` with signatures and encrypted thoughts, which goes back as it came; a text `reasoning` for
+    /// thoughts without them.
+    ReasoningDetails,
     /// Parts of `content` of the type `thinking`.
     Content,
 }

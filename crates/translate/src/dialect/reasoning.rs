@@ -51,6 +51,8 @@ pub enum ReasoningMember {
     #[default]
     ReasoningContent,
     Reasoning,
+    /// A list with the provider's proofs; `reasoning` for thoughts without any.
+    ReasoningDetails,
     /// Parts of the content.
     Content,
 }

@@ -5,6 +5,7 @@ use super::content::{
     BLANK_LINE, ChatContentWriter, NO_SPACE, text_pieces, write_joined, write_text_part,
     write_user_content,
 };
+use crate::chat::reasoning_details::write_detail;
 use crate::dialect::{CallIdForm, ChatDialect, ReasoningHistory, ReasoningMember};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
@@ -72,6 +73,8 @@ struct AssistantMessage<'p, 'a> {
     texts: Vec<&'p Part<'a>>,
     refusals: Vec<&'p EscapedText<'a>>,
     thoughts: Vec<&'p EscapedText<'a>>,
+    /// Proofs of thoughts, and their texts.
+    details: Vec<(Option<&'p EscapedText<'a>>, Option<&'p EscapedText<'a>>)>,
     calls: Vec<&'p Part<'a>>,
 }
 
@@ -189,7 +192,7 @@ impl MessageWriter<'_, '_> {
         let message = self.sort_parts(turn);
         let has_no_text = message.texts.is_empty();
         let is_empty =
-            message.calls.is_empty() && message.refusals.is_empty() && message.thoughts.is_empty();
+            message.calls.is_empty() && message.refusals.is_empty() && message.details.is_empty();
         if has_no_text && is_empty {
             return;
         }
@@ -228,9 +231,16 @@ impl MessageWriter<'_, '_> {
         let json = &mut *self.content.json;
         let name = match reasoning.member {
             ReasoningMember::ReasoningContent | ReasoningMember::Content => "reasoning_content",
-            ReasoningMember::Reasoning => "reasoning",
+            ReasoningMember::Reasoning | ReasoningMember::ReasoningDetails => "reasoning",
         };
-        if !message.thoughts.is_empty() {
+        let has_proofs = message.details.iter().any(|(proof, _)| proof.is_some());
+        if reasoning.member == ReasoningMember::ReasoningDetails && has_proofs {
+            json.key("reasoning_details").begin_array();
+            for (proof, text) in &message.details {
+                write_detail(*proof, *text, json);
+            }
+            json.end_array();
+        } else if !message.thoughts.is_empty() {
             write_joined(&message.thoughts, &BLANK_LINE, json.key(name));
         } else if reasoning.is_empty_if_missing
             && let Some(call) = message.calls.first()
@@ -259,6 +269,8 @@ impl MessageWriter<'_, '_> {
     /// Texts come before calls here.
     fn sort_parts<'p, 'a>(&mut self, turn: &'p Turn<'a>) -> AssistantMessage<'p, 'a> {
         let takes_thoughts = self.takes_thoughts(turn);
+        let reasoning = &self.content.dialect.reasoning;
+        let has_details = reasoning.member == ReasoningMember::ReasoningDetails;
         let mut message = AssistantMessage::default();
         for part in &turn.parts {
             match &part.kind {
@@ -277,21 +289,28 @@ impl MessageWriter<'_, '_> {
                     self.content.note_lost_mark(part.cache.as_ref());
                     message.calls.push(part);
                 }
-                PartKind::Thinking { text, .. } => match self.replay(part) {
+                PartKind::Thinking {
+                    text, signature, ..
+                } => match self.replay(part) {
                     ThinkingReplay::ReasoningContent | ThinkingReplay::Same if takes_thoughts => {
-                        self.note_joined(part, !message.thoughts.is_empty());
+                        self.note_joined(part, !has_details && !message.thoughts.is_empty());
                         message.thoughts.push(text);
+                        message.details.push((signature.as_ref(), Some(text)));
                     }
                     ThinkingReplay::ReasoningContent | ThinkingReplay::Same => {
                         self.note(part, FieldOutcome::Dropped, NOT_TAKEN_BACK);
                     }
                     ThinkingReplay::LeftOut => {}
                 },
-                PartKind::SealedThinking { .. } => {
-                    if self.replay(part) == ThinkingReplay::ReasoningContent {
+                PartKind::SealedThinking { data, .. } => match self.replay(part) {
+                    ThinkingReplay::ReasoningContent if takes_thoughts && has_details => {
+                        message.details.push((Some(data), None));
+                    }
+                    ThinkingReplay::ReasoningContent => {
                         self.note(part, FieldOutcome::Dropped, NOT_TAKEN_BACK);
                     }
-                }
+                    ThinkingReplay::Same | ThinkingReplay::LeftOut => {}
+                },
                 PartKind::Image { .. }
                 | PartKind::Document { .. }
                 | PartKind::Audio { .. }

@@ -42,13 +42,13 @@ fn whole(response: &Response<'_>) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// Seals are for the caller alone, and a response with calls waits for their results.
+/// Details of thoughts are read whole, to go back as they came, and a response with calls waits for their results.
 fn as_read(mut whole: Value) -> Value {
     let choice = &mut whole["choices"][0];
-    choice["message"]
-        .as_object_mut()
-        .unwrap()
-        .remove("reasoning_details");
+    let details = choice["message"].get_mut("reasoning_details");
+    for detail in details.and_then(Value::as_array_mut).into_iter().flatten() {
+        detail["data"] = detail.to_string().into();
+    }
     if choice["message"]["tool_calls"].is_array() && choice["finish_reason"] == "stop" {
         choice["finish_reason"] = "tool_calls".into();
     }

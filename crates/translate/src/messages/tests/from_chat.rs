@@ -71,21 +71,34 @@ fn a_stream_and_a_whole_response_are_the_same_message() {
 fn thoughts_come_in_the_ways_of_many_providers() {
     let details = json!([{"type": "reasoning.text", "text": "a", "signature": "s", "index": 0},
         {"type": "reasoning.summary", "summary": "b", "index": 1}]);
+    let (joined, apart) = (vec!["ab"], vec!["a", "b"]);
+    let in_content = json!([{"type": "thinking", "thinking": [{"type": "text", "text": "ab"}]}]);
     let cases = [
-        json!({"reasoning_content": "ab"}),
-        json!({"reasoning": "ab"}),
-        json!({"reasoning_content": "ab", "reasoning": "ab"}),
-        json!({"reasoning": "ab", "reasoning_details": details}),
-        json!({"reasoning_details": details}),
-        json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "ab"}]}]}),
+        (json!({"reasoning_content": "ab"}), &joined),
+        (json!({"reasoning": "ab"}), &joined),
+        (
+            json!({"reasoning_content": "ab", "reasoning": "ab"}),
+            &joined,
+        ),
+        (
+            json!({"reasoning": "ab", "reasoning_details": details}),
+            &apart,
+        ),
+        (json!({"reasoning_details": details}), &apart),
+        (
+            json!({"reasoning": "ab", "reasoning_details": [{"type": "reasoning.encrypted"}]}),
+            &joined,
+        ),
+        (json!({"content": in_content}), &joined),
     ];
-    for delta in cases {
+    for (delta, thoughts) in cases {
+        let thoughts: Vec<Value> = thoughts.iter().map(|one| thinking(one)).collect();
         let message = streamed(&[delta.clone(), json!({"content": "c"})], "stop");
-        let expected = json!([thinking("ab"), text("c")]);
-        assert_eq!(message["content"], expected, "{delta}");
+        let expected = [thoughts.clone(), vec![text("c")]].concat();
+        assert_eq!(message["content"], json!(expected), "{delta}");
         let whole = json!({"choices": [{"message": delta, "finish_reason": "stop"}]});
         let whole = translated_whole(&whole).unwrap();
-        assert_eq!(whole["content"], json!([thinking("ab")]), "{delta}");
+        assert_eq!(whole["content"], json!(thoughts), "{delta}");
     }
 }
 
