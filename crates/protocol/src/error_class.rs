@@ -7,6 +7,7 @@ mod pattern;
 mod quotation;
 mod received_error;
 mod rule;
+mod validation_error;
 
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ pub use quotation::may_quote;
 
 use received_error::ReceivedError;
 use rule::RULES;
+use validation_error::validation_message;
 
 /// The class of a provider's error: what or who caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +92,8 @@ pub fn classify_event(data: &[u8]) -> ErrorClassification {
 /// The first message of an error response, at most 1 KiB of it; `None` if the body has none.
 pub fn error_message(body: &[u8]) -> Option<String> {
     let mut messages = ReceivedError::from_event(body).messages.into_iter();
-    messages.next().map(|(_, message)| message.into_owned())
+    let first = messages.next().map(|(_, message)| message.into_owned());
+    first.or_else(|| validation_message(body))
 }
 
 impl ErrorClassifier {

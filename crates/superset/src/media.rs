@@ -2,6 +2,7 @@
 
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
+use std::borrow::Cow;
 
 /// Where the bytes of an image or document are.
 #[derive(Clone, Debug)]
@@ -45,11 +46,12 @@ impl<'a> Media<'a> {
         if media_type.is_empty() || !encoding.eq_ignore_ascii_case("base64") {
             return None;
         }
-        let is_as_written = head.as_written().starts_with(media_type);
+        let known = registered_type(media_type);
+        let is_as_written = known == media_type && head.as_written().starts_with(media_type);
         Some(Self {
             media_type: match is_as_written {
                 true => head.slice(0..media_type.len()),
-                false => EscapedText::plain(media_type),
+                false => EscapedText::plain(&known),
             },
             base64: uri.slice(comma + 1..written.len()),
         })
@@ -62,6 +64,17 @@ impl<'a> Media<'a> {
             EscapedText::literal(";base64,"),
         );
         json.text_pieces(&[&scheme, &self.media_type, &encoding, &self.base64]);
+    }
+}
+
+/// A media type in lower case, under its registered name: `image/jpg` is what many clients call JPEG, and OpenAI takes it.
+fn registered_type(media_type: &str) -> Cow<'_, str> {
+    if media_type.eq_ignore_ascii_case("image/jpg") {
+        Cow::Borrowed("image/jpeg")
+    } else if media_type.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(media_type.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(media_type)
     }
 }
 
@@ -78,6 +91,8 @@ mod tests {
             ("data:image/png;base64,aGk=", "image/png", "aGk="),
             (r"data:image\/png;base64,aG\/k", "image/png", r"aG\/k"),
             ("DATA:text/plain;charset=utf-8;Base64,", "text/plain", ""),
+            ("data:image/jpg;base64,aGk=", "image/jpeg", "aGk="),
+            ("data:Image/PNG;base64,aGk=", "image/png", "aGk="),
         ];
         for (uri, media_type, base64) in cases {
             let source = MediaSource::from_uri(EscapedText::literal(uri));

@@ -116,8 +116,8 @@ pub enum ToolSignature<'a> {
     Function {
         name: EscapedText<'a>,
         description: Option<EscapedText<'a>>,
-        /// A JSON schema as it is written; no arguments if `None`.
-        parameters: Option<&'a str>,
+        /// A JSON schema; no arguments if `None`.
+        parameters: Option<DocumentNode<'a>>,
         /// Whether arguments must match the schema; the protocol's default if `None`.
         strict: Option<bool>,
     },
@@ -230,8 +230,7 @@ pub enum AnswerFormat<'a> {
     JsonSchema {
         name: Option<EscapedText<'a>>,
         description: Option<EscapedText<'a>>,
-        /// As it is written.
-        schema: &'a str,
+        schema: DocumentNode<'a>,
         strict: Option<bool>,
     },
 }

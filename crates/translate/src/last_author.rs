@@ -14,14 +14,7 @@ pub(crate) fn check_last_author(
     ledger: &mut Ledger,
 ) {
     match author {
-        None => {
-            let messages = request.body.get("messages");
-            let at = messages.or_else(|| request.body.get("input"));
-            let name = protocol.name();
-            let reason = format!("has no message, which the {name} protocol demands");
-            let at = at.unwrap_or(request.body);
-            ledger.add(at, FieldOutcome::AlwaysRefused, reason);
-        }
+        None => refuse_without_messages(request, protocol, ledger),
         Some(ContentRole::Assistant) => {
             let mut turns = request.turns.iter().rev();
             let last = turns.find(|turn| turn.role == ContentRole::Assistant);
@@ -30,4 +23,18 @@ pub(crate) fn check_last_author(
         }
         Some(ContentRole::User | ContentRole::System) => {}
     }
+}
+
+/// Refuses a conversation of which nothing is left to send.
+pub(crate) fn refuse_without_messages(
+    request: &Request<'_>,
+    protocol: ProviderFormat,
+    ledger: &mut Ledger,
+) {
+    let messages = request.body.get("messages");
+    let at = messages.or_else(|| request.body.get("input"));
+    let name = protocol.name();
+    let reason = format!("has no message, which the {name} protocol demands");
+    let at = at.unwrap_or(request.body);
+    ledger.add(at, FieldOutcome::AlwaysRefused, reason);
 }

@@ -6,6 +6,7 @@
 //! streams. What cannot be carried exactly stands in a [`Ledger`], by the tables in `fields`. Nothing is lost in silence,
 //! and nothing invented.
 
+mod answer_instruction;
 mod cache_marks;
 mod chat;
 mod context;
@@ -15,6 +16,7 @@ mod fields;
 mod free_text_tools;
 mod gemini;
 mod instructions;
+mod json_schema;
 mod last_author;
 mod messages;
 mod provider_error;
@@ -23,7 +25,6 @@ mod request_path;
 mod response;
 mod responses;
 mod stream;
-mod strict_schema;
 mod text_document;
 mod thinking;
 mod token_count;

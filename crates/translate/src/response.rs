@@ -1,8 +1,8 @@
 //! Translates a whole response.
 
 use crate::context::ResponseContext;
-use crate::ledger::Ledger;
-use crate::superset::{OutputPart, Response};
+use crate::ledger::{FieldOutcome, Ledger};
+use crate::superset::{FinishReason, OutputPart, Response};
 use crate::thinking::seal_response;
 use crate::{ProtocolPair, chat, converse, fields, gemini, messages, responses, tool_names};
 use bytes::Bytes;
@@ -56,6 +56,9 @@ pub fn translate_response(
             tool_names::restore(name, &context.renamed_tools);
         }
     }
+    if pair.caller == ConversationFormat::Messages {
+        leave_out_cut_calls(&mut response, pair.channel, ledger);
+    }
     seal_response(&mut response, pair.caller, context.sealer.clone());
     Ok(match pair.caller {
         ConversationFormat::Chat => chat::write_response(&response, context).map_err(unreadable)?,
@@ -66,6 +69,38 @@ pub fn translate_response(
             responses::write_response(&response, context).map_err(unreadable)?
         }
     })
+}
+
+/// Leaves out calls whose arguments the limit of the response has cut: in the messages protocol arguments are objects.
+fn leave_out_cut_calls(response: &mut Response<'_>, channel: ProviderFormat, ledger: &mut Ledger) {
+    let is_cut = matches!(
+        response.finish,
+        Some(FinishReason::Length | FinishReason::ContextWindow | FinishReason::ContentFilter)
+    );
+    if !is_cut {
+        return;
+    }
+    response.parts.retain(|part| {
+        let is_whole = match part {
+            OutputPart::ToolCall { arguments, .. } => arguments.object().is_some(),
+            OutputPart::Text(_)
+            | OutputPart::Refusal(_)
+            | OutputPart::Thinking { .. }
+            | OutputPart::SealedThinking(_) => true,
+        };
+        if !is_whole {
+            let path = match channel {
+                ProviderFormat::Chat => "choices[].message.tool_calls[]",
+                ProviderFormat::Messages => "content[]",
+                ProviderFormat::Responses => "output[]",
+                ProviderFormat::Gemini => "candidates[].content.parts[]",
+                ProviderFormat::Converse => "output.message.content[]",
+            };
+            let reason = "is a call that the end of the response has cut";
+            ledger.add_path(path.to_owned(), FieldOutcome::Dropped, reason);
+        }
+        is_whole
+    });
 }
 
 /// `id` is part of the ids of calls to which the provider gives none.

@@ -6,9 +6,6 @@ use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Grammar, Request, ToolSignature};
 
-/// The schema of a tool without one: it takes no arguments.
-pub(crate) const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
-
 /// Refuses the tools that only their provider runs.
 pub(crate) fn note_provider_tools(request: &Request<'_>, ledger: &mut Ledger) {
     for tool in &request.tools {

@@ -3,8 +3,10 @@
 use crate::context::RenamedTool;
 use crate::dialect::CallIdForm;
 use crate::escaped_text::EscapedText;
+use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Request, ToolSignature};
 use headgate_protocol::conversation::ProviderFormat;
+use headgate_protocol::json::DocumentNode;
 
 /// The name under which a provider gets a tool.
 pub(crate) fn sent_name<'a>(name: &EscapedText<'a>, channel: ProviderFormat) -> EscapedText<'a> {
@@ -24,13 +26,16 @@ pub(crate) fn sent_id<'a>(
     }
 }
 
-/// The id under which a provider of the chat protocol gets a call and its result. It never comes back: providers choose the
-/// ids of their own calls.
+/// The id under which a provider of chat or responses gets a call and its result: OpenAI takes 64 letters. It never comes back:
+/// providers choose the ids of their own calls.
 pub(crate) fn sent_call_id<'a>(id: &EscapedText<'a>, form: CallIdForm) -> EscapedText<'a> {
     const LETTERS: [u8; 62] = *b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let written = id.as_written().as_bytes();
     let fits = written.len() == 9 && written.iter().all(u8::is_ascii_alphanumeric);
-    if form == CallIdForm::Any || fits {
+    if form == CallIdForm::Any {
+        return shortened(id, 64);
+    }
+    if fits {
         return id.clone();
     }
     let mut rest = hash(&id.decoded(), 0);
@@ -44,7 +49,7 @@ pub(crate) fn sent_call_id<'a>(id: &EscapedText<'a>, form: CallIdForm) -> Escape
 }
 
 /// A name of at most `len_max` letters. That of a longer one ends with a hash, so that different names stay different.
-pub(crate) fn shortened<'a>(name: &EscapedText<'a>, len_max: usize) -> EscapedText<'a> {
+fn shortened<'a>(name: &EscapedText<'a>, len_max: usize) -> EscapedText<'a> {
     if name.as_written().len() <= len_max {
         return name.clone();
     }
@@ -55,6 +60,39 @@ pub(crate) fn shortened<'a>(name: &EscapedText<'a>, len_max: usize) -> EscapedTe
     let mut shortened: String = decoded.chars().take(len_max - HASH_LEN).collect();
     shortened.push_str(&format!("_{:016x}", hash(&decoded, 0)));
     EscapedText::plain(&shortened)
+}
+
+/// A user's name as OpenAI takes it: at most 64 letters.
+pub(crate) fn shortened_user<'a>(
+    name: &EscapedText<'a>,
+    at: Option<DocumentNode<'_>>,
+    ledger: &mut Ledger,
+) -> EscapedText<'a> {
+    let sent = shortened(name, 64);
+    if let Some(at) = at.filter(|_| sent != *name) {
+        let reason = "is shortened to 64 letters, of which the last ones are a hash";
+        ledger.add(at, FieldOutcome::Approximated, reason);
+    }
+    sent
+}
+
+/// A user's name as Anthropic takes it: at most 256 letters, and no address or number of a person, which its API refuses
+/// (platform.claude.com/docs/en/api/messages, `metadata.user_id`). Such a name becomes a hash.
+pub(crate) fn anonymous_user<'a>(name: &EscapedText<'a>) -> EscapedText<'a> {
+    let decoded = name.decoded();
+    match decoded.contains('@') || is_phone_number(&decoded) {
+        true => EscapedText::plain(&format!("user_{:016x}", hash(&decoded, 0))),
+        false => shortened(name, 256),
+    }
+}
+
+/// Whether a name has only what telephone numbers have, and as many digits.
+fn is_phone_number(name: &str) -> bool {
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    let is_of_number = |letter: char| letter.is_ascii_digit() || " +-().".contains(letter);
+    (7..=15).contains(&digits)
+        && name.chars().all(is_of_number)
+        && name.contains(['+', '-', ' ', '('])
 }
 
 /// Tools whose names a protocol does not take.
@@ -178,6 +216,23 @@ fn hash(text: &str, seed: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn users_are_named_by_a_hash_where_their_name_is_an_address_or_a_number() {
+        let long = "u".repeat(257);
+        for (name, is_kept) in [
+            ("user-1234567", true),
+            ("12345678", true),
+            ("3fa85f64-5717-4562-b3fc-2c963f66afa6", true),
+            ("alice@example.com", false),
+            ("+49 170 1234567", false),
+            (long.as_str(), false),
+        ] {
+            let sent = anonymous_user(&EscapedText::plain(name));
+            assert_eq!(sent.decoded() == name, is_kept, "{name}");
+            assert!(sent.as_written().len() <= 256);
+        }
+    }
 
     #[test]
     fn texts_that_fit_stay_and_others_stay_different() {

@@ -60,9 +60,10 @@ pub(super) fn write_detail(
         if is_summary(element.root()) {
             member = "summary";
         }
-        for (name, value) in element.root().members() {
-            if !(name == member && thoughts.is_some()) {
-                json.key(&name).raw(json_text(value));
+        let mut members = element.root().members();
+        while let Some((name, value)) = members.next_raw() {
+            if !(name.written() == member && thoughts.is_some()) {
+                json.key(name.written()).raw(json_text(value));
             }
         }
     } else {

@@ -8,8 +8,8 @@ use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{AnswerFormat, ReasoningSettings, Request, SamplingSettings, StreamSettings};
 use crate::typed_value::{
-    boolean, element_text, json_text, number, object, present, read_effort, refuse,
-    refuse_no_messages, required_text, text,
+    boolean, element_text, number, object, present, read_effort, refuse, refuse_no_messages,
+    required_text, text,
 };
 use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::json::{DocumentNode, JsonDocument, ValueKind};
@@ -121,7 +121,7 @@ fn read_output_format<'a>(
             Some(AnswerFormat::JsonSchema {
                 name: text(name, ledger),
                 description: text(description, ledger),
-                schema: json_text(object(schema, ledger)?),
+                schema: object(schema, ledger)?,
                 strict: boolean(strict, ledger),
             })
         }

@@ -1,6 +1,5 @@
 //! Writes a request in the chat protocol.
 
-mod answer_format;
 mod content;
 mod messages;
 mod reasoning;
@@ -10,17 +9,17 @@ mod tools;
 use crate::context::ChannelSettings;
 use crate::dialect::MemberRules;
 use crate::json_writer::JsonWriter;
+use crate::last_author::refuse_without_messages;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::Request;
 use crate::typed_value::json_text;
-use headgate_protocol::conversation::ConversationFormat;
+use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use messages::write_messages;
 use settings::write_settings;
 use tools::write_tools;
 
 /// Members that responses write as chat does.
-const SHARED_WITH_RESPONSES: [&str; 6] = [
-    "metadata",
+const SHARED_WITH_RESPONSES: [&str; 5] = [
     "prompt_cache_key",
     "prompt_cache_retention",
     "safety_identifier",
@@ -28,11 +27,12 @@ const SHARED_WITH_RESPONSES: [&str; 6] = [
     "user",
 ];
 /// Members of chat that are not part of the superset.
-const OWN: [&str; 15] = [
+const OWN: [&str; 16] = [
     "audio",
     "frequency_penalty",
     "logit_bias",
     "logprobs",
+    "metadata",
     "modalities",
     "n",
     "prediction",
@@ -58,6 +58,9 @@ pub(crate) fn write_request(
     let dialect = &channel.features.chat;
     let takes_custom = dialect.tools.free_text || request.protocol == ConversationFormat::Chat;
     write_messages(request, dialect, takes_custom, &mut json, ledger);
+    if json.as_bytes().ends_with(b"[]") {
+        refuse_without_messages(request, ProviderFormat::Chat, ledger);
+    }
     let without_thoughts = write_tools(request, dialect, takes_custom, &mut json, ledger);
     note_marks_of_tools(request, ledger);
     write_settings(request, dialect, without_thoughts, &mut json, ledger);

@@ -93,14 +93,17 @@ pub(super) fn read_content<'a>(
 
 /// The thoughts beside the content of a message or delta: those in `reasoning_details`, `reasoning_content` of DeepSeek, Kimi
 /// and SGLang, or `reasoning` of vLLM and OpenRouter. Providers often have the same in two of them.
-pub(super) fn find_thoughts(message: DocumentNode<'_>) -> Vec<ThoughtDetail<'_>> {
+pub(super) fn find_thoughts<'a>(message: DocumentNode<'a>) -> Vec<ThoughtDetail<'a>> {
     let [content, short, details] =
         message.get_each(["reasoning_content", "reasoning", "reasoning_details"]);
     let details = details.into_iter().flat_map(read_details);
     let details = details.filter(|detail| detail.text.is_some() || detail.proof.is_some());
     let mut thoughts: Vec<ThoughtDetail<'_>> = details.collect();
+    // Envoy AI Gateway gives an object with the text.
+    let inner = |thoughts: DocumentNode<'a>| thoughts.get("text").and_then(text);
+    let plain = |thoughts| text(thoughts).or_else(|| inner(thoughts));
     if thoughts.iter().all(|detail| detail.text.is_none())
-        && let Some(text) = content.and_then(text).or_else(|| short.and_then(text))
+        && let Some(text) = content.and_then(plain).or_else(|| short.and_then(plain))
     {
         thoughts.insert(0, ThoughtDetail::plain(text));
     }

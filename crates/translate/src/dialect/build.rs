@@ -185,6 +185,7 @@ fn tools(config: &ChatToolsConfig) -> ChatToolSupport {
             Some(ForcedCallsConfig::Refused) => ForcedCalls::Refused,
         },
         allowed_tools: config.allowed_tools.unwrap_or(default.allowed_tools),
+        with_thoughts: config.with_thoughts.unwrap_or(default.with_thoughts),
         call_ids: match config.call_ids {
             None | Some(CallIdsConfig::Any) => CallIdForm::Any,
             Some(CallIdsConfig::NineAlphanumerics) => CallIdForm::NineAlphanumerics,
@@ -214,6 +215,9 @@ fn messages(config: &MessagesDialectConfig, faults: &mut DialectFaults<'_>) -> M
         temperature_with_top_p: config
             .temperature_with_top_p
             .unwrap_or(default.temperature_with_top_p),
+        structured_outputs: config
+            .structured_outputs
+            .unwrap_or(default.structured_outputs),
         members: members(
             config.renames.as_ref(),
             config.lacks.as_ref(),

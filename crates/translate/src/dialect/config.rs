@@ -122,6 +122,9 @@ pub struct ChatToolsConfig {
     pub forced_calls: Option<ForcedCallsConfig>,
     /// Whether `tool_choice` may be `allowed_tools`. Otherwise only these tools are sent. Default: true.
     pub allowed_tools: Option<bool>,
+    /// Whether the model thinks while it has tools. Otherwise requests with tools have the members of `reasoning.off`.
+    /// Default: true.
+    pub with_thoughts: Option<bool>,
     /// Which ids calls may have. Default: any.
     pub call_ids: Option<CallIdsConfig>,
 }
@@ -142,6 +145,9 @@ pub struct MessagesDialectConfig {
     pub budgets: Option<BTreeMap<EffortConfig, u64>>,
     /// Whether `temperature` and `top_p` may come together. Otherwise `top_p` is left out. Default: true.
     pub temperature_with_top_p: Option<bool>,
+    /// Whether requests may have `output_config.format`, and tools `strict`. Otherwise an instruction asks for the form of the
+    /// answer, and tools are not strict. Default: true.
+    pub structured_outputs: Option<bool>,
     /// The provider's names of members of the request. Default: none.
     pub renames: Option<BTreeMap<String, String>>,
     /// Members of the request that the provider does not take, and what becomes of a request that has one. Default: none.

@@ -44,6 +44,8 @@ pub struct ChatToolSupport {
     pub required: bool,
     pub forced_calls: ForcedCalls,
     pub allowed_tools: bool,
+    /// Whether the model thinks while it has tools.
+    pub with_thoughts: bool,
     pub call_ids: CallIdForm,
 }
 
@@ -67,6 +69,8 @@ pub struct MessagesDialect {
     /// Tokens for thoughts.
     pub budgets: EffortTable<u64>,
     pub temperature_with_top_p: bool,
+    /// Whether answers and strict tools are held to their schemas.
+    pub structured_outputs: bool,
     pub members: MemberRules,
 }
 
@@ -187,6 +191,7 @@ impl Default for ChatToolSupport {
             required: true,
             forced_calls: ForcedCalls::default(),
             allowed_tools: true,
+            with_thoughts: true,
             call_ids: CallIdForm::default(),
         }
     }
@@ -219,6 +224,7 @@ impl Default for MessagesDialect {
                 Some(16384),
             ]),
             temperature_with_top_p: true,
+            structured_outputs: true,
             members: MemberRules::default(),
         }
     }

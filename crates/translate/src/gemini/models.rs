@@ -23,11 +23,29 @@ pub(super) enum ThinkingControl {
         max: u64,
         can_be_off: bool,
     },
-    /// A level.
-    Level {
-        /// The least one.
-        has_minimal: bool,
-    },
+    /// One of these levels, the least first.
+    Level(&'static [ThinkingLevel]),
+}
+
+/// How much a model thinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ThinkingLevel {
+    Minimal,
+    Low,
+    Medium,
+    High,
+}
+
+impl ThinkingLevel {
+    /// The word of the protocol.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Minimal => "MINIMAL",
+            Self::Low => "LOW",
+            Self::Medium => "MEDIUM",
+            Self::High => "HIGH",
+        }
+    }
 }
 
 impl GeminiModel {
@@ -59,16 +77,37 @@ impl GeminiModel {
                 max: 24_576,
                 can_be_off: true,
             },
-            _ => ThinkingControl::Level {
-                has_minimal: name.contains("flash"),
-            },
+            _ => ThinkingControl::Level(levels(name)),
         };
-        let is_newest = matches!(thinking, ThinkingControl::Level { .. });
+        let is_newest = matches!(thinking, ThinkingControl::Level(_));
         Self {
             thinking,
             takes_addresses: is_newest,
             demands_signatures: is_newest,
         }
+    }
+}
+
+/// The levels that a model takes. Source: ai.google.dev/gemini-api/docs/generate-content/thinking#thinking-levels; all models
+/// but those for images have low and high ones.
+fn levels(name: &str) -> &'static [ThinkingLevel] {
+    use ThinkingLevel::{High, Low, Medium, Minimal};
+    const WITH_MINIMAL: [&str; 5] = [
+        "flash-lite",
+        "gemini-3-flash",
+        "gemini-3.1-flash",
+        "gemini-3.5-flash",
+        "gemini-3.6-flash",
+    ];
+    let has = |part: &&str| name.contains(*part);
+    if has(&"image") {
+        &[Minimal, High]
+    } else if WITH_MINIMAL.iter().any(has) {
+        &[Minimal, Low, Medium, High]
+    } else if has(&"flash") || has(&"gemini-3.") {
+        &[Low, Medium, High]
+    } else {
+        &[Low, High]
     }
 }
 
@@ -96,7 +135,9 @@ mod tests {
             max,
             can_be_off,
         };
-        let level = |has_minimal| ThinkingControl::Level { has_minimal };
+        use ThinkingLevel::{High, Low, Medium, Minimal};
+        let level = ThinkingControl::Level;
+        let (all, most) = (&[Minimal, Low, Medium, High], &[Low, Medium, High]);
         let cases = [
             ("gemini-1.5-pro", ThinkingControl::None),
             ("gemini-2.0-flash", ThinkingControl::None),
@@ -105,16 +146,20 @@ mod tests {
             ("gemini-2.5-pro", budget(128, 32_768, false)),
             ("models/Gemini-2.5-Flash-preview", budget(1, 24_576, true)),
             ("gemini-2.5-flash-lite", budget(512, 24_576, true)),
-            ("gemini-3-pro-preview", level(false)),
-            ("gemini-3-flash", level(true)),
-            ("gemini-flash-latest", level(true)),
-            ("tuned", level(false)),
-            ("", level(false)),
+            ("gemini-3-pro-preview", level(&[Low, High])),
+            ("gemini-3.1-pro-preview", level(most)),
+            ("gemini-3-flash", level(all)),
+            ("gemini-3.1-flash-lite", level(all)),
+            ("gemini-3.7-flash", level(most)),
+            ("gemini-flash-latest", level(most)),
+            ("gemini-3.1-flash-image", level(&[Minimal, High])),
+            ("tuned", level(&[Low, High])),
+            ("", level(&[Low, High])),
         ];
         for (name, thinking) in cases {
             let model = GeminiModel::from_json_name(format!("\"{name}\"").as_bytes());
             assert_eq!(model.thinking, thinking, "{name}");
-            let is_newest = matches!(thinking, ThinkingControl::Level { .. });
+            let is_newest = matches!(thinking, ThinkingControl::Level(_));
             assert_eq!(model.demands_signatures, is_newest, "{name}");
         }
     }

@@ -30,7 +30,8 @@ pub(super) fn read_finish(
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION"
         | "IMAGE_OTHER"
-        | "ESCALATION" => FinishReason::ContentFilter,
+        | "ESCALATION"
+        | "MODEL_ARMOR" => FinishReason::ContentFilter,
         word => {
             let start: String = word.chars().take(64).collect();
             return Err(format!("its finishReason is `{start}`"));

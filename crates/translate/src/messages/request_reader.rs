@@ -5,12 +5,12 @@ mod conversation;
 mod tools;
 
 use crate::escaped_text::EscapedText;
+use crate::json_schema::can_be_strict;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::strict_schema::can_be_strict;
 use crate::superset::{AnswerFormat, ReasoningSettings, Request, SamplingSettings, StreamSettings};
 use crate::typed_value::{
-    array, boolean, element_text, json_text, number, object, present, read_effort, refuse,
-    refuse_no_messages, required_text, text,
+    array, boolean, element_text, number, object, present, read_effort, refuse, refuse_no_messages,
+    required_text, text,
 };
 use content::read_content;
 use conversation::MessageConversation;
@@ -130,7 +130,7 @@ fn read_output_format<'a>(root: DocumentNode<'a>, ledger: &mut Ledger) -> Option
     Some(AnswerFormat::JsonSchema {
         name: None,
         description: None,
-        schema: json_text(schema),
+        schema,
         strict: Some(is_strict(format, schema, ledger)),
     })
 }

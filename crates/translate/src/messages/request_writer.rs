@@ -6,7 +6,9 @@ mod settings;
 mod thinking;
 mod tools;
 
+use crate::answer_instruction::{answer_instruction, format_node};
 use crate::context::ChannelSettings;
+use crate::dialect::MessagesDialect;
 use crate::instructions::moved_instructions;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
@@ -17,9 +19,6 @@ use settings::write_settings;
 pub(crate) use thinking::{named_effort, write_thinking};
 use tools::write_tools;
 
-/// What asks for JSON without a schema, which the protocol has no member for.
-const JSON_INSTRUCTION: &str = "Answer with one JSON object and nothing else.";
-
 /// The provider's body for a request. What it cannot say is added to `ledger`.
 pub(crate) fn write_request(
     request: &Request<'_>,
@@ -29,10 +28,11 @@ pub(crate) fn write_request(
     let mut json = JsonWriter::with_capacity(request.body.raw().len() + 512);
     json.begin_object();
     json.key("model").raw(&channel.model);
-    write_system(request, &mut json, ledger);
+    let dialect = &channel.features.messages;
+    write_system(request, dialect, &mut json, ledger);
     write_conversation(request, &mut json, ledger);
     write_settings(request, channel, &mut json, ledger);
-    write_tools(request, &mut json, ledger);
+    write_tools(request, dialect, &mut json, ledger);
     if request.stream.is_some() {
         json.key("stream").bool(true);
     }
@@ -41,29 +41,39 @@ pub(crate) fn write_request(
 }
 
 /// Instructions stand before the conversation here. Later ones are moved there, which the route must allow.
-fn write_system(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+fn write_system(
+    request: &Request<'_>,
+    dialect: &MessagesDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let mut parts = moved_instructions(request, ledger).peekable();
-    let asks_for_json = matches!(request.output_format, Some(AnswerFormat::JsonObject));
-    if parts.peek().is_none() && !asks_for_json {
+    let format = request.output_format.as_ref();
+    let asked = format.filter(|format| !is_enforced(format, dialect));
+    let asked = asked.and_then(answer_instruction);
+    if parts.peek().is_none() && asked.is_none() {
         return;
     }
     json.key("system").begin_array();
     for part in parts {
         write_instruction(part, json, ledger);
     }
-    if asks_for_json {
+    if let Some(instruction) = asked {
         json.begin_object().key("type").literal("text");
-        json.key("text").literal(JSON_INSTRUCTION).end_object();
-        let format = request.body.get("response_format");
-        let at = format.or_else(|| request.body.pointer("/text/format"));
+        json.key("text").plain(&instruction).end_object();
         let reason = "is sent as an instruction";
-        ledger.add(
-            at.unwrap_or(request.body),
-            FieldOutcome::Approximated,
-            reason,
-        );
+        let at = format_node(request.body);
+        ledger.add(at, FieldOutcome::Approximated, reason);
     }
     json.end_array();
+}
+
+/// Whether the model is held to a form of the answer. The protocol has none for JSON without a schema.
+fn is_enforced(format: &AnswerFormat<'_>, dialect: &MessagesDialect) -> bool {
+    match format {
+        AnswerFormat::JsonSchema { .. } => dialect.structured_outputs,
+        AnswerFormat::JsonObject | AnswerFormat::Text => false,
+    }
 }
 
 fn write_instruction(part: &Part<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {

@@ -9,9 +9,11 @@ mod tools;
 
 use crate::context::ChannelSettings;
 use crate::json_writer::JsonWriter;
+use crate::last_author::refuse_without_messages;
 use crate::ledger::Ledger;
 use crate::superset::{Part, PartKind, Request};
 use content::ContentWriter;
+use headgate_protocol::conversation::ProviderFormat;
 use items::ItemWriter;
 
 /// The provider's body for a request. What it cannot say is added to `ledger`.
@@ -46,16 +48,20 @@ pub(crate) fn write_request(
     }
     items.check_end(request.turns.last());
     json.end_array();
+    if json.as_bytes().ends_with(b"[]") && !request.turns.is_empty() {
+        refuse_without_messages(request, ProviderFormat::Responses, ledger);
+    }
     tools::write_tools(request, &mut json, ledger);
     settings::write_settings(request, dialect, &mut json, ledger);
     json.end_object();
     json.into_bytes()
 }
 
-/// The instruction of a request that has exactly one, without anything that only parts of messages have.
+/// The instruction of a request that has exactly one, without anything that only parts of messages have. Without a
+/// conversation it is a message: the protocol demands one.
 fn only_instruction<'r, 'a>(request: &'r Request<'a>) -> Option<&'r Part<'a>> {
     match request.instructions.as_slice() {
-        [part] if part.cache.is_none() => Some(part),
+        [part] if part.cache.is_none() && !request.turns.is_empty() => Some(part),
         [_, ..] | [] => None,
     }
 }

@@ -66,17 +66,20 @@ pub(crate) fn repeated_members(request: &Request<'_>) -> Vec<(&'static str, Box<
 
 impl ResponseObjectStatus<'_> {
     /// The status of a response that ended for this reason.
-    pub(super) fn for_finish(finish: FinishReason) -> Self {
-        match finish {
+    ///
+    /// # Errors
+    /// There is none: a paused turn must be continued, which callers of this protocol cannot know.
+    pub(super) fn for_finish(finish: FinishReason) -> Result<Self, String> {
+        Ok(match finish {
             FinishReason::Length | FinishReason::ContextWindow => {
                 Self::Incomplete("max_output_tokens")
             }
             FinishReason::ContentFilter => Self::Incomplete("content_filter"),
-            FinishReason::Stop
-            | FinishReason::StopSequence
-            | FinishReason::ToolCalls
-            | FinishReason::Pause => Self::Completed,
-        }
+            FinishReason::Stop | FinishReason::StopSequence | FinishReason::ToolCalls => {
+                Self::Completed
+            }
+            FinishReason::Pause => return Err("the provider paused the turn".into()),
+        })
     }
 
     fn name(&self) -> &'static str {

@@ -13,13 +13,13 @@ use crate::superset::{OutputPart, Response};
 /// The caller's body for a response.
 ///
 /// # Errors
-/// The response has no reason for its end.
+/// The response has no reason for its end, or one that is none here.
 pub(crate) fn write_response(
     response: &Response<'_>,
     context: &ResponseContext,
 ) -> Result<Vec<u8>, String> {
     let finish = response.finish.ok_or("it has no reason for its end")?;
-    let status = ResponseObjectStatus::for_finish(finish);
+    let status = ResponseObjectStatus::for_finish(finish)?;
     let kinds = item_kinds(response, context);
     let last = kinds.len().wrapping_sub(1);
     let items = kinds.into_iter().enumerate().map(|(position, kind)| {

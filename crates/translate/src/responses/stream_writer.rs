@@ -121,14 +121,17 @@ impl ResponsesStreamWriter {
             StreamPiece::PartEnd { part } => items.end_part(*part),
             StreamPiece::Finish { reason, .. } => self.finish = Some(*reason),
             StreamPiece::Usage(usage) => self.usage = Some(*usage),
-            StreamPiece::End => match self.finish {
-                Some(finish) => self.end(ResponseObjectStatus::for_finish(finish), writer),
+            StreamPiece::End => {
                 // A stream without a reason for its end is not whole.
-                None => {
-                    let message = "the provider's stream ended without a reason";
-                    self.fail(&EscapedText::literal(message), None, writer);
+                let no_reason = || Err("the provider's stream ended without a reason".to_owned());
+                match self
+                    .finish
+                    .map_or_else(no_reason, ResponseObjectStatus::for_finish)
+                {
+                    Ok(status) => self.end(status, writer),
+                    Err(message) => self.fail(&EscapedText::plain(&message), None, writer),
                 }
-            },
+            }
             StreamPiece::Error { message, code } => self.fail(message, code.as_ref(), writer),
         }
     }

@@ -3,7 +3,7 @@
 use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Grammar, Tool, ToolCallChoice, ToolSignature};
-use crate::typed_value::{array, boolean, json_text, object, refuse, required_text, text};
+use crate::typed_value::{array, boolean, object, refuse, required_text, text};
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
 pub(super) fn read_tools<'a>(root: DocumentNode<'a>, ledger: &mut Ledger) -> Vec<Tool<'a>> {
@@ -75,7 +75,7 @@ fn read_function<'a>(at: DocumentNode<'a>, ledger: &mut Ledger) -> Option<ToolSi
     Some(ToolSignature::Function {
         name: required_text(at, "name", name, ledger)?,
         description: text(description, ledger),
-        parameters: object(parameters, ledger).map(json_text),
+        parameters: object(parameters, ledger),
         strict: boolean(strict, ledger),
     })
 }

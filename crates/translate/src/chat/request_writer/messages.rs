@@ -1,10 +1,10 @@
 //! Writes the messages of a conversation.
 
-use super::answer_format::format_instruction;
 use super::content::{
     BLANK_LINE, ChatContentWriter, NO_SPACE, text_pieces, write_joined, write_text_part,
     write_user_content,
 };
+use crate::answer_instruction::{answer_instruction, needed_support};
 use crate::chat::reasoning_details::write_detail;
 use crate::dialect::{CallIdForm, ChatDialect, ReasoningHistory, ReasoningMember};
 use crate::escaped_text::EscapedText;
@@ -36,10 +36,16 @@ pub(super) fn write_messages(
             ledger,
         },
     };
-    match format_instruction(request, dialect) {
+    let format = request.output_format.as_ref();
+    let asked = format.filter(|format| needed_support(format) > dialect.output_format);
+    match asked.and_then(answer_instruction) {
         Some(instruction) => {
             let mut instructions = request.instructions.clone();
-            instructions.push(instruction);
+            instructions.push(Part {
+                at: request.body,
+                kind: PartKind::Text(EscapedText::plain(&instruction)),
+                cache: None,
+            });
             writer.write_system(&instructions);
         }
         None if !request.instructions.is_empty() => writer.write_system(&request.instructions),

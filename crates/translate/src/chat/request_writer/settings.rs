@@ -1,18 +1,15 @@
 //! Writes limits, sampling, effort, the form of the answer, and what names the caller.
 
 use super::reasoning::write_reasoning;
+use crate::answer_instruction::{format_node, needed_support};
 use crate::dialect::{ChatDialect, ChatOutputLimit, OutputFormatSupport};
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{AnswerFormat, Request};
-use crate::tool_names::shortened;
-use crate::typed_value::text;
+use crate::tool_names::shortened_user;
+use crate::typed_value::{json_text, text};
 use headgate_protocol::conversation::ConversationFormat;
-use headgate_protocol::json::DocumentNode;
-
-/// The longest name of a user, in letters.
-const USER_LEN_MAX: usize = 64;
 
 pub(super) fn write_settings(
     request: &Request<'_>,
@@ -111,12 +108,7 @@ fn write_output_format(
     ledger: &mut Ledger,
 ) {
     let at = format_node(request.body);
-    let needed = match format {
-        AnswerFormat::Text => OutputFormatSupport::Text,
-        AnswerFormat::JsonObject => OutputFormatSupport::JsonObject,
-        AnswerFormat::JsonSchema { .. } => OutputFormatSupport::JsonSchema,
-    };
-    let is_enforced = needed <= dialect.output_format;
+    let is_enforced = needed_support(format) <= dialect.output_format;
     if !is_enforced {
         let reason = "is sent as an instruction, since the channel's provider does not enforce it";
         ledger.add(at, FieldOutcome::Approximated, reason);
@@ -144,7 +136,7 @@ fn write_output_format(
             if let Some(description) = description {
                 json.key("description").text(description);
             }
-            json.key("schema").raw(schema);
+            json.key("schema").raw(json_text(*schema));
             if let Some(strict) = strict {
                 json.key("strict").bool(*strict);
             }
@@ -167,22 +159,7 @@ fn write_user(
     if !dialect.members.begin("user", node, json, ledger) {
         return;
     }
-    let sent = shortened(user, USER_LEN_MAX);
-    if sent != *user
-        && let Some(node) = node
-    {
-        let reason = "is shortened to 64 letters, of which the last ones are a hash";
-        ledger.add(node, FieldOutcome::Approximated, reason);
-    }
-    json.text(&sent);
-}
-
-/// Where the caller has the form of the answer.
-fn format_node(body: DocumentNode<'_>) -> DocumentNode<'_> {
-    let format = body.get("response_format");
-    let format = format.or_else(|| body.pointer("/text/format"));
-    let format = format.or_else(|| body.pointer("/output_config/format"));
-    format.or_else(|| body.get("output_format")).unwrap_or(body)
+    json.text(&shortened_user(user, node, ledger));
 }
 
 /// The protocols share `auto`, which is the default.

@@ -3,10 +3,11 @@
 use crate::dialect::{ChatDialect, ChatToolSupport, ForcedCalls};
 use crate::escaped_text::EscapedText;
 use crate::free_text_tools::{SCHEMA, note_function};
+use crate::json_schema::write_parameters;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{Request, Tool, ToolCallChoice, ToolSignature};
-use crate::tool_declarations::{NO_PARAMETERS, note_provider_tools, write_free_text_description};
+use crate::superset::{ReasoningEffort, Request, Tool, ToolCallChoice, ToolSignature};
+use crate::tool_declarations::{note_provider_tools, write_free_text_description};
 use crate::tool_names::sent_name;
 use headgate_protocol::conversation::ProviderFormat;
 
@@ -54,6 +55,10 @@ pub(super) fn write_tools(
         .write(choice, json, ledger);
     }
     write_parallel(request, dialect, json, ledger);
+    if !support.with_thoughts {
+        note_without_thoughts(request, ledger);
+        return true;
+    }
     let without_thoughts =
         support.forced_calls == ForcedCalls::WithoutThoughts && request.must_call_tool();
     if without_thoughts {
@@ -62,6 +67,17 @@ pub(super) fn write_tools(
         ledger.add(at, FieldOutcome::Approximated, reason);
     }
     without_thoughts
+}
+
+/// Notes that a model which has tools does not think, unless the caller wants that anyway.
+fn note_without_thoughts(request: &Request<'_>, ledger: &mut Ledger) {
+    let reasoning = &request.reasoning;
+    let is_off =
+        reasoning.is_enabled == Some(false) || reasoning.effort == Some(ReasoningEffort::None);
+    if let Some(tools) = request.body.get("tools").filter(|_| !is_off) {
+        let reason = "is sent without thoughts, since the channel's model does not think in the chat protocol while it has tools; a channel of the responses protocol lets it";
+        ledger.add(tools, FieldOutcome::Approximated, reason);
+    }
 }
 
 fn write_parallel(
@@ -132,8 +148,7 @@ fn write_tool(tool: &Tool<'_>, support: &ChatToolSupport, json: &mut JsonWriter)
             if let Some(description) = description {
                 json.key("description").text(description);
             }
-            json.key("parameters");
-            json.raw(parameters.unwrap_or(NO_PARAMETERS));
+            write_parameters(*parameters, json.key("parameters"));
             if let Some(strict) = strict.filter(|_| support.strict) {
                 json.key("strict").bool(strict);
             }

@@ -3,11 +3,13 @@
 use super::model_fields::NOT_WITH_THOUGHTS;
 use crate::dialect::{MessagesDialect, ModelFamily};
 use crate::escaped_text::EscapedText;
+use crate::json_schema::write_closed;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::messages::named_effort;
 use crate::superset::{AnswerFormat, Request};
 use crate::typed_value::text;
+use headgate_protocol::json::DocumentNode;
 
 pub(super) fn write_settings(
     request: &Request<'_>,
@@ -103,21 +105,29 @@ fn write_output(
         ..
     }) = &request.output_format
     {
-        write_schema((name, description, schema), json);
+        write_schema((name, description, *schema), json, ledger);
     }
     json.end_object();
 }
 
-/// Writes a schema, which is a text here.
+/// Writes a schema, which is a text here. It has the form that Anthropic's own API takes: Bedrock enforces the same.
 fn write_schema(
-    (name, description, schema): (&Option<EscapedText<'_>>, &Option<EscapedText<'_>>, &str),
+    (name, description, schema): (
+        &Option<EscapedText<'_>>,
+        &Option<EscapedText<'_>>,
+        DocumentNode<'_>,
+    ),
     json: &mut JsonWriter,
+    ledger: &mut Ledger,
 ) {
+    let mut closed = JsonWriter::default();
+    write_closed(schema, &mut closed, ledger);
     json.key("textFormat").begin_object();
     json.key("type").literal("json_schema");
     json.key("structure").begin_object();
     json.key("jsonSchema").begin_object();
-    json.key("schema").plain(schema);
+    json.key("schema")
+        .plain(&String::from_utf8_lossy(closed.as_bytes()));
     for (key, text) in [("name", name), ("description", description)] {
         if let Some(text) = text {
             json.key(key).text(text);

@@ -4,13 +4,13 @@ use super::content::write_cache_point;
 use crate::dialect::ModelFamily;
 use crate::escaped_text::EscapedText;
 use crate::free_text_tools::{SCHEMA, note_function};
+use crate::json_schema::{write_closed, write_parameters};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Part, PartKind, Request, Tool, ToolCallChoice, ToolSignature};
-use crate::tool_declarations::{NO_PARAMETERS, note_provider_tools, write_free_text_description};
+use crate::tool_declarations::{note_provider_tools, write_free_text_description};
 use crate::tool_names::sent_name;
 use headgate_protocol::conversation::ProviderFormat;
-use headgate_protocol::json::skim;
 
 /// Writes the tools. `has_choice` is whether the choice between them is written already.
 pub(super) fn write_tools(
@@ -89,9 +89,13 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
                 json.key("description").text(description);
             }
             json.key("inputSchema").begin_object().key("json");
-            write_schema(parameters.unwrap_or(NO_PARAMETERS), json);
+            let strict_schema = parameters.filter(|_| *strict == Some(true));
+            match strict_schema {
+                Some(schema) => write_closed(schema, json, ledger),
+                None => write_parameters(*parameters, json),
+            }
             json.end_object();
-            if *strict == Some(true) {
+            if strict_schema.is_some() {
                 json.key("strict").bool(true);
             }
         }
@@ -114,17 +118,6 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
 fn write_name(name: &EscapedText<'_>, json: &mut JsonWriter) {
     let name = sent_name(name, ProviderFormat::Converse);
     json.key("name").text(&name);
-}
-
-/// Writes a schema. The protocol demands its type, which is that of arguments.
-fn write_schema(schema: &str, json: &mut JsonWriter) {
-    if skim::member_span(schema.as_bytes(), "type").is_some() {
-        json.raw(schema);
-        return;
-    }
-    let members = schema.trim_start().trim_start_matches('{').trim_start();
-    let comma = if members.starts_with('}') { "" } else { "," };
-    json.raw(format!("{{\"type\":\"object\"{comma}{members}"));
 }
 
 fn write_choice(

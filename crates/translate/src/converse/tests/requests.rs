@@ -20,7 +20,7 @@ fn a_tool_loop_of_chat_is_a_conversation_of_turns() {
                 {"role": "tool", "tool_call_id": "call_1", "content": "sun"},
                 {"role": "user", "content": "And now?"}],
             "tools": [{"type": "function", "function": {"name": "get weather", "description": "Weather", "strict": true,
-                "parameters": {"type": "object", "properties": {"n": {"type": "number"}}}}}],
+                "parameters": {"type": "object", "properties": {"n": {"type": "number"}}, "additionalProperties": false}}}],
             "tool_choice": "required"
         }),
     );
@@ -39,7 +39,7 @@ fn a_tool_loop_of_chat_is_a_conversation_of_turns() {
             "inferenceConfig": {"maxTokens": 64, "temperature": 0.5, "stopSequences": ["###"]},
             "toolConfig": {
                 "tools": [{"toolSpec": {"name": name, "description": "Weather", "strict": true,
-                    "inputSchema": {"json": {"type": "object", "properties": {"n": {"type": "number"}}}}}}],
+                    "inputSchema": {"json": {"type": "object", "properties": {"n": {"type": "number"}}, "additionalProperties": false}}}}],
                 "toolChoice": {"any": {}}}
         })
     );
@@ -91,7 +91,7 @@ fn a_request_of_messages_keeps_its_thoughts_caches_and_files() {
                 "thinking": {"type": "enabled", "budget_tokens": 1024, "display": "summarized"}, "top_k": 5,
                 "tool_choice": {"type": "auto", "disable_parallel_tool_use": true}},
             "additionalModelResponseFieldPaths": ["/stop_sequence"],
-            "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}, cache]}
+            "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object", "properties": {}}}}}, cache]}
         })
     );
     assert_eq!(
@@ -111,7 +111,7 @@ fn a_request_of_responses_has_its_schema_as_text() {
         &json!({
             "model": "m", "instructions": "Be brief.", "max_output_tokens": 64, "service_tier": "flex",
             "reasoning": {"effort": "medium"}, "temperature": 1, "store": false,
-            "text": {"format": {"type": "json_schema", "name": "n", "strict": true, "schema": {"type": "object"}}},
+            "text": {"format": {"type": "json_schema", "name": "n", "strict": true, "schema": {"type": "object", "additionalProperties": false}}},
             "input": [
                 {"role": "user", "content": "One."},
                 {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"},
@@ -130,9 +130,9 @@ fn a_request_of_responses_has_its_schema_as_text() {
             "additionalModelRequestFields": {"thinking": {"type": "adaptive"}},
             "inferenceConfig": {"maxTokens": 64},
             "outputConfig": {"effort": "medium", "textFormat": {"type": "json_schema", "structure": {"jsonSchema": {
-                "schema": r#"{"type":"object"}"#, "name": "n"}}}},
+                "schema": r#"{"type":"object","additionalProperties":false}"#, "name": "n"}}}},
             "serviceTier": {"type": "flex"},
-            "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}
+            "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object", "properties": {}}}}}]}
         })
     );
     assert_eq!(

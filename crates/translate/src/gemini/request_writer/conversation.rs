@@ -1,4 +1,4 @@
-//! Writes the turns of a conversation. Consecutive ones of one author are one content.
+//! Writes the turns of a conversation. Consecutive ones of one author are one content, but for results of tools.
 
 mod results;
 
@@ -32,6 +32,7 @@ pub(super) fn write_conversation(
         model,
         calls: ToolCallIndex::new(&request.turns, ledger),
         author: None,
+        holds_results: false,
         json,
         ledger,
     };
@@ -53,6 +54,8 @@ struct TurnWriter<'w, 'r> {
     calls: ToolCallIndex<'r>,
     /// The author of the content that is open.
     author: Option<ContentRole>,
+    /// Whether the content that is open has results of tools. Nothing else may stand beside them.
+    holds_results: bool,
     json: &'w mut JsonWriter,
     ledger: &'w mut Ledger,
 }
@@ -263,11 +266,20 @@ impl TurnWriter<'_, '_> {
     }
 
     fn begin_part(&mut self, author: ContentRole) {
-        if self.author == Some(author) {
+        self.begin_part_in(author, false);
+    }
+
+    /// Begins a result. Gemini on Vertex AI refuses a content with results and anything else.
+    fn begin_result(&mut self) {
+        self.begin_part_in(ContentRole::User, true);
+    }
+
+    fn begin_part_in(&mut self, author: ContentRole, is_result: bool) {
+        if self.author == Some(author) && self.holds_results == is_result {
             return;
         }
         self.end_content();
-        self.author = Some(author);
+        (self.author, self.holds_results) = (Some(author), is_result);
         self.json.begin_object().key("role");
         self.json.literal(match author {
             ContentRole::Assistant => "model",

@@ -2,6 +2,7 @@
 
 use super::thinking::write_thinking;
 use crate::gemini::models::GeminiModel;
+use crate::json_schema::write_with_plain_references;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{AnswerFormat, Request};
@@ -10,13 +11,6 @@ use headgate_protocol::conversation::ConversationFormat;
 
 /// Texts at which a model stops, of which the protocol takes a few.
 const STOP_MAX: usize = 5;
-
-/// Members of chat requests that the protocol has under other names.
-const NUMBERS_OF_CHAT: [(&str, &str); 3] = [
-    ("seed", "seed"),
-    ("frequency_penalty", "frequencyPenalty"),
-    ("presence_penalty", "presencePenalty"),
-];
 
 pub(super) fn write_settings(
     request: &Request<'_>,
@@ -27,7 +21,7 @@ pub(super) fn write_settings(
     let mut config = JsonWriter::default();
     config.begin_object();
     write_sampling(request, &mut config, ledger);
-    write_output_format(request.output_format.as_ref(), &mut config);
+    write_output_format(request.output_format.as_ref(), &mut config, ledger);
     write_thinking(request, model, &mut config, ledger);
     config.end_object();
     if config.as_bytes() != b"{}" {
@@ -47,12 +41,10 @@ fn write_sampling(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Led
             json.key(name).raw(number.raw());
         }
     }
-    if request.protocol == ConversationFormat::Chat {
-        for (member, name) in NUMBERS_OF_CHAT {
-            if let Some(number) = number(request.body.get(member), ledger) {
-                json.key(name).raw(number.raw());
-            }
-        }
+    if request.protocol == ConversationFormat::Chat
+        && let Some(seed) = number(request.body.get("seed"), ledger)
+    {
+        json.key("seed").raw(seed.raw());
     }
     write_stop(request, json, ledger);
 }
@@ -76,7 +68,11 @@ fn write_stop(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger)
 }
 
 /// The name and the description of a schema are left out, as the tables of fields have it.
-fn write_output_format(format: Option<&AnswerFormat<'_>>, json: &mut JsonWriter) {
+fn write_output_format(
+    format: Option<&AnswerFormat<'_>>,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let schema = match format {
         None | Some(AnswerFormat::Text) => return,
         Some(AnswerFormat::JsonObject) => None,
@@ -84,6 +80,6 @@ fn write_output_format(format: Option<&AnswerFormat<'_>>, json: &mut JsonWriter)
     };
     json.key("responseMimeType").literal("application/json");
     if let Some(schema) = schema {
-        json.key("responseJsonSchema").raw(schema);
+        write_with_plain_references(*schema, json.key("responseJsonSchema"), ledger);
     }
 }

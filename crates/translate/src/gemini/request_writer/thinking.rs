@@ -1,6 +1,6 @@
 //! Writes how much the model should think.
 
-use crate::gemini::models::{GeminiModel, ThinkingControl};
+use crate::gemini::models::{GeminiModel, ThinkingControl, ThinkingLevel};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{ReasoningEffort, Request};
@@ -52,8 +52,8 @@ pub(super) fn write_thinking(
             let bounds = (min, max, can_be_off);
             write_budget(request, demand, bounds, &mut config, ledger);
         }
-        ThinkingControl::Level { has_minimal } => {
-            write_level(request, demand, has_minimal, &mut config, ledger);
+        ThinkingControl::Level(levels) => {
+            write_level(request, demand, levels, &mut config, ledger);
         }
     }
     let thinks = !matches!(demand, ThinkingDemand::Off) && model.thinking != ThinkingControl::None;
@@ -133,44 +133,44 @@ fn write_budget(
 fn write_level(
     request: &Request<'_>,
     demand: ThinkingDemand<'_>,
-    has_minimal: bool,
+    levels: &[ThinkingLevel],
     json: &mut JsonWriter,
     ledger: &mut Ledger,
 ) {
-    let least = match has_minimal {
-        true => "MINIMAL",
-        false => "LOW",
-    };
-    let (level, reason) = match demand {
+    let (wanted, is_level) = match demand {
         ThinkingDemand::Adaptive => return,
-        ThinkingDemand::Off => (least, Some("becomes the least level of the model")),
+        ThinkingDemand::Off => (ThinkingLevel::Minimal, false),
         ThinkingDemand::Budget(budget) => {
             let effort = ReasoningEffort::for_budget(budget.as_u64().unwrap_or(u64::MAX));
-            (level(effort, least), Some("becomes the nearest level"))
+            (level(effort), false)
         }
         ThinkingDemand::Effort(effort) => {
             note_budget(request, ledger);
-            let is_exact = match effort {
-                ReasoningEffort::Minimal => has_minimal,
-                ReasoningEffort::Low | ReasoningEffort::Medium | ReasoningEffort::High => true,
-                ReasoningEffort::None | ReasoningEffort::XHigh | ReasoningEffort::Max => false,
-            };
-            let reason = (!is_exact).then_some("becomes the nearest level");
-            (level(effort, least), reason)
+            (level(effort), effort <= ReasoningEffort::High)
         }
     };
-    if let Some(reason) = reason {
+    let mut enough = levels.iter().filter(|level| **level >= wanted);
+    let nearest = enough.next().or(levels.last()).copied().unwrap_or(wanted);
+    if !is_level || nearest != wanted {
+        let reason = match demand {
+            ThinkingDemand::Off => "becomes the least level of the model",
+            ThinkingDemand::Adaptive | ThinkingDemand::Effort(_) | ThinkingDemand::Budget(_) => {
+                "becomes the nearest level"
+            }
+        };
         note(request, reason, ledger);
     }
-    json.key("thinkingLevel").literal(level);
+    json.key("thinkingLevel").literal(nearest.word());
 }
 
-fn level(effort: ReasoningEffort, least: &'static str) -> &'static str {
+fn level(effort: ReasoningEffort) -> ThinkingLevel {
     match effort {
-        ReasoningEffort::None | ReasoningEffort::Minimal => least,
-        ReasoningEffort::Low => "LOW",
-        ReasoningEffort::Medium => "MEDIUM",
-        ReasoningEffort::High | ReasoningEffort::XHigh | ReasoningEffort::Max => "HIGH",
+        ReasoningEffort::None | ReasoningEffort::Minimal => ThinkingLevel::Minimal,
+        ReasoningEffort::Low => ThinkingLevel::Low,
+        ReasoningEffort::Medium => ThinkingLevel::Medium,
+        ReasoningEffort::High | ReasoningEffort::XHigh | ReasoningEffort::Max => {
+            ThinkingLevel::High
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::marks::note_mark;
 use crate::escaped_text::EscapedText;
 use crate::free_text_tools::{SCHEMA, note_function};
+use crate::json_schema::{has_no_parameters, write_parameters_with_plain_references};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Request, Tool, ToolCallChoice, ToolSignature};
@@ -45,8 +46,9 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
             if let Some(description) = description {
                 json.key("description").text(description);
             }
-            if let Some(parameters) = parameters {
-                json.key("parametersJsonSchema").raw(parameters);
+            if let Some(schema) = parameters.filter(|schema| !has_no_parameters(*schema)) {
+                json.key("parametersJsonSchema");
+                write_parameters_with_plain_references(schema, json, ledger);
             }
         }
         ToolSignature::Custom {

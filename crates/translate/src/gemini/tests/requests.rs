@@ -54,13 +54,13 @@ fn authors_alternate_and_instructions_stand_apart() {
 #[test]
 fn settings_have_the_names_of_the_protocol() {
     let body = json!({"model": "m", "messages": user(&json!("a")), "max_completion_tokens": 9, "temperature": 1.50, "top_p": 0.5,
-        "stop": ["x", "y"], "seed": 7, "frequency_penalty": 0.5, "presence_penalty": -1, "response_format": {"type": "json_schema",
+        "stop": ["x", "y"], "seed": 7, "frequency_penalty": 0, "presence_penalty": null, "response_format": {"type": "json_schema",
             "json_schema": {"name": "n", "schema": {"type": "object"}, "strict": true}}});
     let (sent, ledger) = sent(Chat, "gemini-3-pro", &body);
     assert_eq!(
         sent["generationConfig"],
         json!({"maxOutputTokens": 9, "temperature": 1.5, "topP": 0.5, "stopSequences": ["x", "y"],
-        "seed": 7, "frequencyPenalty": 0.5, "presencePenalty": -1, "responseMimeType": "application/json",
+        "seed": 7, "responseMimeType": "application/json",
         "responseJsonSchema": {"type": "object"}})
     );
     let dropped = [
@@ -241,14 +241,22 @@ fn images_of_tools_stay_in_results_or_are_named_as_what_they_are() {
         newest["contents"][2]["parts"],
         json!([
             {"functionResponse": {"id": "t1", "name": name, "response": {"output": "c"}, "parts": [inline]}},
-            {"text": "b"},
         ])
+    );
+    assert_eq!(
+        newest["contents"][3],
+        json!({"role": "user", "parts": [{"text": "b"}]})
     );
     let (older, ledger) = sent(Messages, "gemini-2.5-pro", &body);
     assert_eq!(
         older["contents"][2]["parts"],
         json!([
             {"functionResponse": {"id": "t1", "name": name, "response": {"output": "c"}}},
+        ])
+    );
+    assert_eq!(
+        older["contents"][3]["parts"],
+        json!([
             {"text": format!("The next item is not from the user. The tool `{name}` returned it:")},
             inline,
             {"text": "b"},
@@ -259,8 +267,8 @@ fn images_of_tools_stay_in_results_or_are_named_as_what_they_are() {
 
 #[test]
 fn the_choice_of_tools_has_a_mode() {
-    let tool =
-        |name: &str| json!({"type": "function", "name": name, "parameters": {"type": "object"}});
+    let schema = json!({"type": "object", "properties": {"a": {}}});
+    let tool = |name: &str| json!({"type": "function", "name": name, "parameters": schema});
     let allowed = |mode: &str| json!({"type": "allowed_tools", "mode": mode, "tools": [{"type": "function", "name": "f"}]});
     for (choice, mode, names) in [
         (json!("auto"), "AUTO", Value::Null),
@@ -281,7 +289,7 @@ fn the_choice_of_tools_has_a_mode() {
         assert_eq!(config["allowedFunctionNames"], names, "{choice}");
         assert_eq!(
             sent["tools"][0]["functionDeclarations"][1],
-            json!({"name": "g", "parametersJsonSchema": {"type": "object"}})
+            json!({"name": "g", "parametersJsonSchema": schema})
         );
     }
 }
@@ -297,6 +305,7 @@ fn what_has_no_counterpart_is_refused() {
             "Refused parallel_tool_calls",
         ),
         ("n", json!(2), "Refused n"),
+        ("frequency_penalty", json!(0.5), "Refused frequency_penalty"),
         ("logit_bias", json!({"1": 1}), "Refused logit_bias"),
         (
             "stop",

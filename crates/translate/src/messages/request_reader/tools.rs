@@ -4,7 +4,7 @@ use super::is_strict;
 use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{CacheMark, Tool, ToolCallChoice, ToolSignature};
-use crate::typed_value::{array, boolean, json_text, object, present, refuse, required_text, text};
+use crate::typed_value::{array, boolean, object, present, refuse, required_text, text};
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
 /// Which tools must be called, and whether several may be.
@@ -52,7 +52,7 @@ fn read_tool<'a>(at: DocumentNode<'a>, ledger: &mut Ledger) -> Option<Tool<'a>> 
         definition: ToolSignature::Function {
             name: required_text(at, "name", name, ledger)?,
             description: text(description, ledger),
-            parameters: schema.map(json_text),
+            parameters: schema,
             strict: match (strict, schema) {
                 (Some(true), Some(schema)) => Some(is_strict(at, schema, ledger)),
                 (strict, _) => strict,

@@ -2,10 +2,13 @@
 
 use super::thinking::{named_effort, write_thinking};
 use crate::context::ChannelSettings;
-use crate::dialect::MessagesDialect;
+use crate::dialect::{MemberRules, MessagesDialect};
+use crate::escaped_text::EscapedText;
+use crate::json_schema::write_closed;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{AnswerFormat, Request};
+use crate::tool_names::anonymous_user;
 use crate::typed_value::text;
 use headgate_protocol::conversation::ConversationFormat;
 
@@ -51,8 +54,9 @@ fn write_output(
 ) {
     let effort = named_effort(request, dialect, ledger);
     let schema = match &request.output_format {
-        Some(AnswerFormat::JsonSchema { schema, .. }) => Some(schema),
-        Some(AnswerFormat::Text | AnswerFormat::JsonObject) | None => None,
+        Some(AnswerFormat::JsonSchema { schema, .. }) if dialect.structured_outputs => Some(schema),
+        Some(AnswerFormat::JsonSchema { .. } | AnswerFormat::Text | AnswerFormat::JsonObject)
+        | None => None,
     };
     if effort.is_none() && schema.is_none() {
         return;
@@ -64,7 +68,8 @@ fn write_output(
     if let Some(schema) = schema {
         json.key("format").begin_object();
         json.key("type").literal("json_schema");
-        json.key("schema").raw(schema).end_object();
+        write_closed(*schema, json.key("schema"), ledger);
+        json.end_object();
     }
     json.end_object();
 }
@@ -106,14 +111,32 @@ fn write_sampling(
             json.raw(number.raw());
         }
     }
+    write_stop(request, members, json, ledger);
+}
+
+/// Writes the texts at which the model stops. Providers refuse those of white space.
+fn write_stop(
+    request: &Request<'_>,
+    members: &MemberRules,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     let at = request.body.get("stop");
-    if !sampling.stop.is_empty() && members.begin("stop_sequences", at, json, ledger) {
-        json.begin_array();
-        for text in &sampling.stop {
-            json.text(text);
-        }
-        json.end_array();
+    let is_blank = |text: &&EscapedText<'_>| text.decoded().trim().is_empty();
+    let stop = &request.sampling.stop;
+    if let Some(at) = at.filter(|_| stop.iter().any(|text| is_blank(&text))) {
+        let reason = "has a text of white space alone, at which models of the messages protocol do not stop; remove it, or let the route drop it with `on_loss: drop`";
+        ledger.add(at, FieldOutcome::Refused, reason);
     }
+    if stop.iter().all(|text| is_blank(&text)) || !members.begin("stop_sequences", at, json, ledger)
+    {
+        return;
+    }
+    json.begin_array();
+    for text in stop.iter().filter(|text| !is_blank(text)) {
+        json.text(text);
+    }
+    json.end_array();
 }
 
 /// Writes the caller's user. Of two names for it, the protocol takes one.
@@ -127,11 +150,18 @@ fn write_user(
         return;
     };
     let at = request.body.get("user");
+    let at = at.or_else(|| request.body.get("safety_identifier"));
     if !dialect.members.begin("metadata", at, json, ledger) {
         return;
     }
     json.begin_object();
-    json.key("user_id").text(user).end_object();
+    let sent = anonymous_user(user);
+    if let Some(at) = at.filter(|_| sent != *user) {
+        let reason =
+            "becomes a hash, since the provider takes no names of persons and at most 256 letters";
+        ledger.add(at, FieldOutcome::Approximated, reason);
+    }
+    json.key("user_id").text(&sent).end_object();
     let identifier = request.body.get("safety_identifier");
     if let Some(other) = text(identifier, ledger)
         && other.decoded() != user.decoded()

@@ -144,7 +144,8 @@ fn write_budget(
 ) -> bool {
     let budget = dialect.budgets.get(effort).copied();
     let tokens = budget.unwrap_or(BUDGET_MIN);
-    let tokens = tokens.min(limit.saturating_sub(1));
+    // The limit is for thoughts and answer together, and half of it is left for the answer.
+    let tokens = tokens.min(limit / 2);
     if tokens < BUDGET_MIN {
         return false;
     }

@@ -1,17 +1,23 @@
 //! Writes the tools of a request, and the choice between them.
 
 use super::content::write_cache_mark;
+use crate::dialect::MessagesDialect;
 use crate::escaped_text::EscapedText;
 use crate::free_text_tools::{SCHEMA, note_function};
+use crate::json_schema::{write_closed, write_parameters};
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Request, Tool, ToolCallChoice, ToolSignature};
-use crate::tool_declarations::{NO_PARAMETERS, note_provider_tools, write_free_text_description};
+use crate::tool_declarations::{note_provider_tools, write_free_text_description};
 use crate::tool_names::sent_name;
 use headgate_protocol::conversation::ProviderFormat;
-use headgate_protocol::json::skim;
 
-pub(super) fn write_tools(request: &Request<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+pub(super) fn write_tools(
+    request: &Request<'_>,
+    dialect: &MessagesDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     note_provider_tools(request, ledger);
     let mut tools = request.tools.iter().filter(|tool| is_sent(tool, request));
     let Some(first) = tools.next() else {
@@ -20,7 +26,7 @@ pub(super) fn write_tools(request: &Request<'_>, json: &mut JsonWriter, ledger: 
     };
     json.key("tools").begin_array();
     for tool in std::iter::once(first).chain(tools) {
-        write_tool(tool, json, ledger);
+        write_tool(tool, dialect, json, ledger);
     }
     json.end_array();
     write_choice(request, json, ledger);
@@ -35,7 +41,12 @@ fn is_sent(tool: &Tool<'_>, request: &Request<'_>) -> bool {
     request.allows_tool(name)
 }
 
-fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+fn write_tool(
+    tool: &Tool<'_>,
+    dialect: &MessagesDialect,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
     json.begin_object();
     match &tool.definition {
         ToolSignature::Function {
@@ -49,9 +60,18 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
                 json.key("description").text(description);
             }
             json.key("input_schema");
-            write_schema(parameters.unwrap_or(NO_PARAMETERS), json);
-            if *strict == Some(true) {
-                json.key("strict").bool(true);
+            match parameters.filter(|_| *strict == Some(true)) {
+                Some(schema) if dialect.structured_outputs => {
+                    write_closed(schema, json, ledger);
+                    json.key("strict").bool(true);
+                }
+                Some(_) => {
+                    let reason =
+                        "is sent without `strict`, which the channel's model does not take";
+                    ledger.add(tool.at, FieldOutcome::Approximated, reason);
+                    write_parameters(*parameters, json);
+                }
+                None => write_parameters(*parameters, json),
             }
         }
         ToolSignature::Custom {
@@ -73,17 +93,6 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
 fn write_name(name: &EscapedText<'_>, json: &mut JsonWriter) {
     let name = sent_name(name, ProviderFormat::Messages);
     json.key("name").text(&name);
-}
-
-/// Writes a schema. The protocol demands its type, which is that of arguments.
-fn write_schema(schema: &str, json: &mut JsonWriter) {
-    if skim::member_span(schema.as_bytes(), "type").is_some() {
-        json.raw(schema);
-        return;
-    }
-    let members = schema.trim_start().trim_start_matches('{').trim_start();
-    let comma = if members.starts_with('}') { "" } else { "," };
-    json.raw(format!("{{\"type\":\"object\"{comma}{members}"));
 }
 
 /// Writes the choice; whether several calls are allowed is a member of it.

@@ -270,3 +270,22 @@ fn only_the_first_choice_is_read() {
     let message = translated_whole(&whole).unwrap();
     assert_eq!(message["content"], json!([text("a")]));
 }
+
+#[test]
+fn a_call_that_the_limit_has_cut_is_left_out() {
+    let function = |arguments: &str| {
+        json!({"type": "function", "id": "c",
+            "function": {"name": "f", "arguments": arguments}})
+    };
+    let response = |finish: &str| {
+        json!({"choices": [{"finish_reason": finish, "message": {"role": "assistant",
+            "content": "a", "tool_calls": [function("{}"), function("{\"b\": \"Par")]}}]})
+    };
+    let cut = translated_whole(&response("length")).unwrap();
+    assert_eq!(cut["stop_reason"], "max_tokens");
+    assert_eq!(
+        cut["content"],
+        json!([text("a"), call("c", "f", &json!({}))])
+    );
+    assert!(translated_whole(&response("tool_calls")).is_err());
+}

@@ -51,7 +51,7 @@ fn a_tool_loop_is_a_conversation_of_turns() {
         json!({"stream": true, "stop": "END", "temperature": 1.7, "top_p": 0.5, "parallel_tool_calls": false,
             "safety_identifier": "user 1", "tools": [
             {"type": "function", "function": {"name": "f", "description": "d", "strict": true,
-                "parameters": {"type": "object", "properties": {"a": {"type": "number"}}}}},
+                "parameters": {"type": "object", "properties": {"a": {"type": "number"}}, "additionalProperties": false}}},
             {"type": "function", "function": {"name": "g"}}]}),
     ));
     let text = |text: &str| json!({"type": "text", "text": text});
@@ -62,7 +62,7 @@ fn a_tool_loop_is_a_conversation_of_turns() {
         "tool_choice": {"type": "auto", "disable_parallel_tool_use": true},
         "tools": [
             {"name": "f", "description": "d", "strict": true,
-                "input_schema": {"type": "object", "properties": {"a": {"type": "number"}}}},
+                "input_schema": {"type": "object", "properties": {"a": {"type": "number"}}, "additionalProperties": false}},
             {"name": "g", "input_schema": {"type": "object", "properties": {}}}],
         "system": [text("Be brief."),
             {"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}],
@@ -144,7 +144,7 @@ fn functions_of_the_first_form_are_tools() {
     ));
     assert_eq!(
         sent["tools"],
-        json!([{"name": "f", "input_schema": {"type": "object"}}])
+        json!([{"name": "f", "input_schema": {"type": "object", "properties": {}}}])
     );
     assert_eq!(sent["tool_choice"], json!({"type": "tool", "name": "f"}));
     let id_in =

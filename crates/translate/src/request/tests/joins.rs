@@ -15,7 +15,7 @@ fn call(id: &str) -> Value {
 
 /// A conversation of the messages protocol with a tool, whose turns have these contents.
 fn messages(assistant: Value, user: Value, system: Value) -> Value {
-    json!({"model": "m", "max_tokens": 5, "system": system, "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+    json!({"model": "m", "max_tokens": 50, "system": system, "tools": [{"name": "f", "input_schema": {"type": "object"}}],
         "messages": [
             {"role": "user", "content": "a"},
             {"role": "assistant", "content": assistant},

@@ -3,7 +3,7 @@
 use super::{pair, translated, with_cache_marks};
 use crate::dialect::ChatOutputLimit;
 use crate::{ModelFeatures, ProtocolPair};
-use headgate_protocol::conversation::ConversationFormat::{Chat, Messages};
+use headgate_protocol::conversation::ConversationFormat::{Chat, Messages, Responses};
 use serde_json::{Value, json};
 
 const PAIR: ProtocolPair = pair(Messages, Chat);
@@ -78,7 +78,7 @@ fn a_request_of_a_coding_agent_is_a_chat_request() {
         "tools": [
             {"type": "function", "function": {"name": "Read", "description": "Reads a file.", "parameters": {
                 "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}}},
-            {"type": "function", "function": {"name": "mcp__db__query", "parameters": {"type": "object"}}}],
+            {"type": "function", "function": {"name": "mcp__db__query", "parameters": {"type": "object", "properties": {}}}}],
         "messages": [
             {"role": "system", "content": "You edit code.\n\nThe directory is /src."},
             {"role": "user", "content": [
@@ -364,5 +364,18 @@ fn what_changes_the_meaning_is_refused() {
     for (body, entry) in cases {
         let (_, ledger) = sent(&body);
         assert!(ledger.iter().any(|it| it == entry), "{body}: {ledger:#?}");
+    }
+}
+
+#[test]
+fn a_conversation_of_which_nothing_is_left_is_refused() {
+    let thought = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"});
+    let body = json!({"model": "m", "max_tokens": 64,
+        "messages": [{"role": "assistant", "content": [thought]}]});
+    for (channel, name) in [(Chat, "chat"), (Responses, "responses")] {
+        let (_, ledger) = translated(pair(Messages, channel), &body, ModelFeatures::default());
+        let entry =
+            format!("AlwaysRefused messages has no message, which the {name} protocol demands");
+        assert!(ledger.contains(&entry), "{ledger:?}");
     }
 }

@@ -47,7 +47,7 @@ fn a_chat_request_is_written_as_it_was_read() {
             "messages": [{"role": "user", "content": "Hello"}]}),
         json!({"model": MODEL, "parallel_tool_calls": true, "response_format": {"type": "json_object"},
             "tools": [
-                {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}, "strict": false}},
+                {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}, "strict": false}},
                 {"type": "custom", "custom": {"name": "g", "format": {"type": "grammar",
                     "grammar": {"syntax": "regex", "definition": "a+"}}}}],
             "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
@@ -92,7 +92,7 @@ fn a_messages_request_is_written_as_it_was_read() {
             "thinking": thinking, "output_config": {"effort": "high", "format": {"type": "json_schema",
                 "schema": {"type": "object", "properties": {}, "additionalProperties": false}}},
             "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
-            "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}, "cache_control": mark},
+            "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object", "properties": {}}, "cache_control": mark},
                 {"name": "g", "input_schema": {"type": "object", "additionalProperties": false}, "strict": true}],
             "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": true},
             "messages": [
@@ -133,7 +133,7 @@ fn what_both_protocols_have_survives_the_way_there_and_back() {
     let chat = json!({"model": MODEL, "stream": true, "stream_options": {"include_usage": true},
         "temperature": 0.5, "top_p": 0.9, "max_completion_tokens": 9, "stop": ["a"], "user": "u",
         "parallel_tool_calls": false, "tool_choice": "required",
-        "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}],
+        "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}}}],
         "messages": [
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": [{"type": "text", "text": "a"},

@@ -2,7 +2,7 @@
 
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{AnswerFormat, ReasoningSettings};
-use crate::typed_value::{boolean, json_text, object, present, read_effort, required_text, text};
+use crate::typed_value::{boolean, object, present, read_effort, required_text, text};
 use headgate_protocol::json::DocumentNode;
 
 pub(super) fn read_reasoning<'a>(
@@ -42,7 +42,7 @@ pub(super) fn read_output_format<'a>(
             Some(AnswerFormat::JsonSchema {
                 name: required_text(format, "name", name, ledger),
                 description: text(description, ledger),
-                schema: json_text(object(schema, ledger)?),
+                schema: object(schema, ledger)?,
                 strict: boolean(strict, ledger),
             })
         }

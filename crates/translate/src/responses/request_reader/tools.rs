@@ -1,10 +1,10 @@
 //! Reads the tools of a request, and the choice between them.
 
 use crate::escaped_text::EscapedText;
+use crate::json_schema::can_be_strict;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::strict_schema::can_be_strict;
 use crate::superset::{Grammar, Tool, ToolCallChoice, ToolSignature};
-use crate::typed_value::{array, boolean, json_text, object, refuse, required_text, text};
+use crate::typed_value::{array, boolean, object, refuse, required_text, text};
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
 pub(super) fn read_tools<'a>(
@@ -43,7 +43,7 @@ fn read_function<'a>(tool: DocumentNode<'a>, ledger: &mut Ledger) -> Option<Tool
     Some(ToolSignature::Function {
         name: required_text(tool, "name", name, ledger)?,
         description: text(description, ledger),
-        parameters: parameters.map(json_text),
+        parameters,
         strict: Some(strict),
     })
 }

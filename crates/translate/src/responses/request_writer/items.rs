@@ -1,13 +1,14 @@
 //! Writes turns as the items of the input.
 
 use super::content::{ContentSide, ContentWriter};
+use crate::dialect::CallIdForm;
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::FieldOutcome;
 use crate::responses::output_item::write_summary_part;
 use crate::superset::{Arguments, ContentRole, Part, PartKind, Turn};
 use crate::thinking::{ThinkingReplay, replay};
-use crate::tool_names::sent_name;
+use crate::tool_names::{sent_call_id, sent_name};
 use crate::tool_results::ERROR_LINE;
 use headgate_protocol::conversation::{ConversationFormat, ProviderFormat};
 use std::collections::BTreeSet;
@@ -132,7 +133,8 @@ impl<'w, 'a> ItemWriter<'w, 'a> {
         };
         let name = sent_name(name, ProviderFormat::Responses);
         let json = self.begin_item(kind);
-        json.key("call_id").text(id).key("name").text(&name);
+        json.key("call_id").text(&sent_call_id(id, CallIdForm::Any));
+        json.key("name").text(&name);
         json.key(member).text(&text).end_object();
     }
 
@@ -142,7 +144,8 @@ impl<'w, 'a> ItemWriter<'w, 'a> {
             false => "function_call_output",
         };
         let json = self.begin_item(kind);
-        json.key("call_id").text(id).key("output");
+        json.key("call_id").text(&sent_call_id(id, CallIdForm::Any));
+        json.key("output");
         match parts {
             [] if is_error => {
                 json.text(&ERROR_LINE);

@@ -5,6 +5,7 @@ use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{AnswerFormat, ReasoningEffort, Request};
+use crate::tool_names::shortened_user;
 use crate::typed_value::{json_text, present};
 use headgate_protocol::conversation::ConversationFormat;
 use headgate_protocol::json::DocumentNode;
@@ -28,8 +29,8 @@ pub(super) fn write_settings(
 ) {
     let members = &dialect.members;
     let sampling = &request.sampling;
+    write_limit(sampling.max_output_tokens, members, json, ledger);
     let numbers = [
-        ("max_output_tokens", sampling.max_output_tokens),
         ("temperature", sampling.temperature),
         ("top_p", sampling.top_p),
     ];
@@ -53,7 +54,7 @@ pub(super) fn write_settings(
             if let Some(user) = &request.user
                 && members.begin("user", at, json, ledger)
             {
-                json.text(user);
+                json.text(&shortened_user(user, at, ledger));
             }
             let at = request.body.get("service_tier");
             let tier = at.and_then(EscapedText::from_node);
@@ -63,6 +64,29 @@ pub(super) fn write_settings(
                 json.literal("default");
             }
         }
+    }
+}
+
+/// Writes the limit of output tokens. Providers refuse one below 16, which other protocols' clients send to probe a model.
+fn write_limit(
+    limit: Option<DocumentNode<'_>>,
+    members: &MemberRules,
+    json: &mut JsonWriter,
+    ledger: &mut Ledger,
+) {
+    const LIMIT_MIN: u64 = 16;
+    let Some(limit) = present(limit) else {
+        return;
+    };
+    if !members.begin("max_output_tokens", Some(limit), json, ledger) {
+        return;
+    }
+    if limit.as_u64().is_some_and(|tokens| tokens < LIMIT_MIN) {
+        let reason = "becomes 16, the least limit of the responses protocol";
+        ledger.add(limit, FieldOutcome::Approximated, reason);
+        json.number(LIMIT_MIN);
+    } else {
+        json.raw(json_text(limit));
     }
 }
 
@@ -188,7 +212,7 @@ fn write_format(format: &AnswerFormat<'_>, json: &mut JsonWriter) {
             if let Some(description) = description {
                 json.key("description").text(description);
             }
-            json.key("schema").raw(schema);
+            json.key("schema").raw(json_text(*schema));
             if let Some(strict) = strict {
                 json.key("strict").bool(*strict);
             }

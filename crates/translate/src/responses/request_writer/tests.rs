@@ -90,8 +90,18 @@ fn instructions_are_a_member_or_a_message() {
     let at = document.root();
     let mut request = request(ConversationFormat::Messages, at);
     request.instructions = vec![part(at, PartKind::Text(text("One")))];
-    let expected = json!({"instructions": "One", "input": []});
-    assert_eq!(write(&request).0, expected);
+    let alone = json!([{"type": "message", "role": "system",
+        "content": [{"type": "input_text", "text": "One"}]}]);
+    assert_eq!(write(&request).0, json!({"input": alone}));
+    request.turns = vec![Turn {
+        role: ContentRole::User,
+        parts: vec![part(at, PartKind::Text(text("Hi")))],
+        at,
+    }];
+    let (body, _) = write(&request);
+    assert_eq!(body["instructions"], "One");
+    assert_eq!(body["input"].as_array().map(Vec::len), Some(1));
+    request.turns.clear();
     let mut marked = part(at, PartKind::Text(text("Two")));
     marked.cache = Some(CacheMark {
         at,
@@ -264,7 +274,7 @@ fn what_has_no_counterpart_is_in_the_ledger() {
             assistant,
             thinking,
             true,
-            "Dropped x has thoughts of another provider, which this one cannot check",
+            "Dropped x has thoughts of another provider, which this one cannot check\nAlwaysRefused  has no message, which the responses protocol demands",
         ),
         (
             user,
@@ -335,10 +345,10 @@ fn a_request_that_is_read_and_written_again_is_the_same() {
             {"type": "input_text", "text": "a"}, {"type": "input_image", "image_url": "https://a.example/c.png"}]},
         {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "Stop"}]}],
         "tools": [
-            {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}, "strict": true},
+            {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}, "strict": true},
             {"type": "custom", "name": "free", "format": {"type": "grammar", "syntax": "lark", "definition": "d"}}],
         "tool_choice": {"type": "custom", "name": "free"}, "parallel_tool_calls": true,
-        "max_output_tokens": 10, "temperature": 0.5, "top_p": 1.0, "stream": true,
+        "max_output_tokens": 16, "temperature": 0.5, "top_p": 1.0, "stream": true,
         "reasoning": {"effort": "low", "summary": "detailed"},
         "text": {"format": {"type": "json_schema", "name": "n", "schema": {"a": 1}, "strict": false}, "verbosity": "low"},
         "metadata": {"a": "b"}, "service_tier": "priority", "user": "u", "safety_identifier": "s"});

@@ -1,6 +1,7 @@
 //! Writes the tools of a request, and the choice between them.
 
 use crate::escaped_text::EscapedText;
+use crate::json_schema::write_parameters;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
 use crate::superset::{Grammar, Request, Tool, ToolCallChoice, ToolSignature};
@@ -45,8 +46,7 @@ fn write_tool(tool: &Tool<'_>, json: &mut JsonWriter) {
             strict,
         } => {
             begin_tool("function", name, description.as_ref(), json);
-            let nothing = r#"{"type":"object","properties":{}}"#;
-            json.key("parameters").raw(parameters.unwrap_or(nothing));
+            write_parameters(*parameters, json.key("parameters"));
             // The protocol's default is true, those of the others are false.
             json.key("strict").bool(strict.unwrap_or(false));
             json.end_object();

@@ -168,12 +168,19 @@ fn a_response_has_what_its_types_demand_and_repeats_the_request() {
 }
 
 #[test]
+fn a_paused_turn_fails_since_nobody_would_continue_it() {
+    let response = streamed(&end(FinishReason::Pause));
+    assert_eq!(response["status"], "failed");
+    let message = &response["error"]["message"];
+    assert_eq!(message, "the provider paused the turn");
+}
+
+#[test]
 fn a_stream_ends_as_its_response() {
     let cases = [
         (FinishReason::Stop, "completed", json!(null)),
         (FinishReason::StopSequence, "completed", json!(null)),
         (FinishReason::ToolCalls, "completed", json!(null)),
-        (FinishReason::Pause, "completed", json!(null)),
         (
             FinishReason::Length,
             "incomplete",

@@ -23,7 +23,7 @@ impl TurnWriter<'_, '_> {
         };
         note_mark(result.cache.as_ref(), self.ledger);
         let name = self.name_of_call(turn, id);
-        self.begin_part(ContentRole::User);
+        self.begin_result();
         self.json
             .begin_object()
             .key("functionResponse")

@@ -51,7 +51,7 @@ fn settings_have_their_counterparts() {
         ),
         (
             json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}}),
-            json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}}),
+            json!({"output_config": {"format": {"type": "json_schema", "schema": {"type": "object", "additionalProperties": false}}}}),
         ),
         (
             json!({"response_format": {"type": "json_object"}}),
@@ -76,6 +76,15 @@ fn settings_have_their_counterparts() {
         (
             json!({"stop": ["a", "b"]}),
             json!({"stop_sequences": ["a", "b"]}),
+        ),
+        (
+            json!({"stop": ["\n\n", "b", ""]}),
+            json!({"stop_sequences": ["b"]}),
+        ),
+        (json!({"stop": "\n"}), json!({"stop_sequences": null})),
+        (
+            json!({"user": "alice@example.com"}),
+            json!({"metadata": {"user_id": "user_67023fc4a7ff2a46"}}),
         ),
         (
             json!({"n": 1, "logprobs": false, "seed": 7}),
@@ -104,8 +113,8 @@ fn an_effort_is_a_budget_for_older_models() {
         (&turns, "minimal", 9000, enabled(2048)),
         (&turns, "medium", 9000, enabled(4096)),
         (&turns, "xhigh", 90_000, enabled(16_384)),
-        (&turns, "high", 3000, enabled(2999)),
-        (&turns, "high", 1000, left_out.clone()),
+        (&turns, "high", 3000, enabled(1500)),
+        (&turns, "high", 2000, left_out.clone()),
         (&turns, "none", 9000, json!({"type": "disabled"})),
         (&calls, "high", 9000, left_out),
     ];

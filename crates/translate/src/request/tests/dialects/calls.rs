@@ -157,3 +157,75 @@ fn a_messages_provider_has_its_own_words_for_efforts() {
         "{ledger:?}"
     );
 }
+
+#[test]
+fn models_that_do_not_think_beside_tools_are_asked_not_to() {
+    let high = json!({"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}});
+    let off = json!({"thinking": {"type": "disabled"}});
+    let with = |more: &Value| with_tools(more.clone());
+    for (model, more, effort, is_noted) in [
+        ("gpt-5.6-terra", with(&json!({})), json!("none"), true),
+        ("gpt-5.4", with(&high), json!("none"), true),
+        ("gpt-5.5", with(&off), json!("none"), false),
+        ("gpt-5.5", high.clone(), json!("high"), false),
+        ("gpt-5.6", json!({}), Value::Null, false),
+        ("gpt-5.3", with(&high), json!("high"), false),
+        ("gpt-5.2", off.clone(), json!("none"), false),
+    ] {
+        let (sent, ledger) = sent_to(("standard", model), &more);
+        assert_eq!(sent["reasoning_effort"], effort, "{model} {more}");
+        let is_there = ledger
+            .iter()
+            .any(|entry| entry.starts_with("Approximated tools is sent without thoughts"));
+        assert_eq!(is_there, is_noted, "{model}: {ledger:?}");
+    }
+    let (sent, _) = sent(Messages, Responses, ("standard", "gpt-5.6"), &with(&high));
+    assert_eq!(sent["reasoning"]["effort"], "high");
+}
+
+#[test]
+fn models_without_structured_outputs_are_asked_for_the_form_of_the_answer() {
+    let schema =
+        json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
+    let function = json!({"name": "f", "parameters": schema, "strict": true});
+    let more = json!({"tools": [{"type": "function", "function": function}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}});
+    for (model, is_held) in [
+        ("claude-sonnet-4-5", true),
+        ("claude-3-7-sonnet-latest", false),
+    ] {
+        let (sent, ledger) = sent(Chat, Messages, ("standard", model), &more);
+        assert_eq!(sent["output_config"]["format"].is_object(), is_held);
+        assert_eq!(sent["tools"][0]["strict"] == true, is_held, "{sent}");
+        let instruction = sent["system"][0]["text"].as_str().unwrap_or_default();
+        assert_eq!(
+            instruction.contains(&schema.to_string()),
+            !is_held,
+            "{sent}"
+        );
+        let mut noted = ledger
+            .iter()
+            .filter(|entry| entry.starts_with("Approximated tools[0]"));
+        assert_eq!(noted.next().is_some(), !is_held, "{ledger:?}");
+    }
+}
+
+#[test]
+fn small_limits_and_long_ids_are_what_openai_takes() {
+    let long = "c".repeat(80);
+    let messages = json!([
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": long, "name": "one", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": long, "content": "r"}]}]);
+    let more = with_tools(json!({"max_tokens": 1, "messages": messages}));
+    let (sent_there, ledger) = sent(Messages, Responses, ("standard", "m"), &more);
+    assert_eq!(sent_there["max_output_tokens"], 16);
+    let entry = "Approximated max_tokens becomes 16, the least limit of the responses protocol";
+    assert_eq!(ledger, [entry]);
+    let ids = [1, 2].map(|item| sent_there["input"][item]["call_id"].as_str().unwrap());
+    assert_eq!(ids[0], ids[1]);
+    assert_eq!(ids[0].len(), 64);
+    let (sent, _) = sent_to(("standard", "m"), &more);
+    assert_eq!(sent["messages"][1]["tool_calls"][0]["id"], ids[0]);
+    assert_eq!(sent["messages"][2]["tool_call_id"], ids[0]);
+}

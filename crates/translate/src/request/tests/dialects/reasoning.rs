@@ -249,7 +249,7 @@ fn claude_models_are_asked_in_the_form_of_their_generation() {
         (
             "claude-opus-4-5",
             &xhigh,
-            &budget(16384),
+            &budget(10000),
             &json!("high"),
             json!([null, null]),
         ),

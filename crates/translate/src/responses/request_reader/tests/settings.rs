@@ -1,7 +1,8 @@
 //! Tools, the choice between them, and settings.
 
 use super::*;
-use crate::superset::ToolSignature;
+use crate::superset::{AnswerFormat, ToolSignature};
+use crate::typed_value::json_text;
 use bytes::Bytes;
 use headgate_protocol::json::JsonLimits;
 
@@ -57,7 +58,11 @@ fn tools_are_functions_and_free_text_and_those_of_the_provider() {
             description,
             parameters,
             ..
-        } => format!("{} {description:?} {parameters:?}", name.decoded()),
+        } => format!(
+            "{} {description:?} {:?}",
+            name.decoded(),
+            parameters.map(json_text)
+        ),
         ToolSignature::Custom { name, grammar, .. } => format!(
             "{} {:?}",
             name.decoded(),
@@ -165,9 +170,19 @@ fn settings_keep_the_text_of_their_numbers() {
         format!("{:?}", request.reasoning),
         r#"ReasoningSettings { effort: Some(XHigh), budget: None, is_enabled: None, summary: Some(EscapedText("auto")) }"#
     );
+    let Some(AnswerFormat::JsonSchema {
+        name,
+        schema,
+        strict,
+        ..
+    }) = &request.output_format
+    else {
+        panic!("{:?}", request.output_format)
+    };
+    assert_eq!(json_text(*schema), r#"{"const":1.00}"#);
     assert_eq!(
-        format!("{:?}", request.output_format),
-        r#"Some(JsonSchema { name: Some(EscapedText("n")), description: None, schema: "{\"const\":1.00}", strict: Some(true) })"#
+        format!("{name:?} {strict:?}"),
+        r#"Some(EscapedText("n")) Some(true)"#
     );
     assert!(ledger.is_empty(), "{:?}", ledger.entries());
 }

@@ -7,12 +7,12 @@ use crate::superset::{
 
 #[test]
 fn tools_are_flat_and_have_their_strictness() {
-    let document = empty();
+    let document = parse(&json!({"x": {"type": "object", "properties": {}, "a": 1.0}}));
     let at = document.root().get("x").unwrap();
     let function = |name, strict| ToolSignature::Function {
         name: text(name),
         description: None,
-        parameters: Some(r#"{"a":1.0}"#),
+        parameters: Some(at),
         strict,
     };
     let tool = |definition| Tool {
@@ -50,8 +50,8 @@ fn tools_are_flat_and_have_their_strictness() {
         "tool_choice": {"type": "allowed_tools", "mode": "required",
             "tools": [{"type": "function", "name": "f"}, {"type": "custom", "name": "free"}]},
         "tools": [
-            {"type": "function", "name": "f", "parameters": {"a": 1.0}, "strict": false},
-            {"type": "function", "name": "g", "parameters": {"a": 1.0}, "strict": true},
+            {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}, "a": 1.0}, "strict": false},
+            {"type": "function", "name": "g", "parameters": {"type": "object", "properties": {}, "a": 1.0}, "strict": true},
             {"type": "custom", "name": "free", "description": "d",
                 "format": {"type": "grammar", "syntax": "regex", "definition": "a+"}},
             {"type": "function", "name": "h", "description": "d",
@@ -90,6 +90,7 @@ fn settings_are_those_of_the_caller() {
         "text": {"format": {"type": "json_object"}, "verbosity": "low"}, "stream": true, "metadata": {"a": "b"},
         "prompt_cache_key": "k", "safety_identifier": "s", "service_tier": "flex", "user": "u"});
     assert_eq!(write(&from_chat).0, expected);
+    let schema = parse(&json!({"type": "object"}));
     let mut from_messages = request(ConversationFormat::Messages, messages.root());
     from_messages.user = Some(text("u"));
     from_messages.reasoning.budget = numbers.root().get("budget");
@@ -97,7 +98,7 @@ fn settings_are_those_of_the_caller() {
     from_messages.output_format = Some(AnswerFormat::JsonSchema {
         name: None,
         description: None,
-        schema: r#"{"type":"object"}"#,
+        schema: schema.root(),
         strict: None,
     });
     let expected = json!({"input": [], "reasoning": {"effort": "medium", "summary": "auto"}, "user": "u",

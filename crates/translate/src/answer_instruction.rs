@@ -1,0 +1,37 @@
+//! Instructions in place of a form of answers that the provider does not enforce.
+
+use crate::dialect::OutputFormatSupport;
+use crate::superset::AnswerFormat;
+use crate::typed_value::json_text;
+use headgate_protocol::json::DocumentNode;
+
+/// The instruction that asks for a form of the answer; `None` for text.
+pub(crate) fn answer_instruction(format: &AnswerFormat<'_>) -> Option<String> {
+    match format {
+        AnswerFormat::JsonSchema { schema, .. } => Some(format!(
+            "Answer with one JSON object that matches this JSON schema, and nothing else:\n{}",
+            json_text(*schema)
+        )),
+        AnswerFormat::JsonObject => {
+            Some("Answer with one JSON object and nothing else.".to_owned())
+        }
+        AnswerFormat::Text => None,
+    }
+}
+
+/// What a provider must enforce for a form of the answer.
+pub(crate) fn needed_support(format: &AnswerFormat<'_>) -> OutputFormatSupport {
+    match format {
+        AnswerFormat::Text => OutputFormatSupport::Text,
+        AnswerFormat::JsonObject => OutputFormatSupport::JsonObject,
+        AnswerFormat::JsonSchema { .. } => OutputFormatSupport::JsonSchema,
+    }
+}
+
+/// Where the caller has the form of the answer.
+pub(crate) fn format_node(body: DocumentNode<'_>) -> DocumentNode<'_> {
+    let format = body.get("response_format");
+    let format = format.or_else(|| body.pointer("/text/format"));
+    let format = format.or_else(|| body.pointer("/output_config/format"));
+    format.or_else(|| body.get("output_format")).unwrap_or(body)
+}
