@@ -13,11 +13,7 @@ mod context;
 mod converse;
 pub mod dialect;
 mod fields;
-mod free_text_tools;
 mod gemini;
-mod instructions;
-mod json_schema;
-mod last_author;
 mod messages;
 mod provider_error;
 mod request;
@@ -25,13 +21,9 @@ mod request_path;
 mod response;
 mod responses;
 mod stream;
-mod text_document;
 mod thinking;
 mod token_count;
-mod tool_calls;
-mod tool_declarations;
 mod tool_names;
-mod tool_results;
 
 pub use context::{ChannelSettings, RenamedTool, ResponseContext};
 pub use converse::with_error_code;
@@ -54,5 +46,7 @@ pub use token_count::{
 };
 
 use headgate_superset::{
-    self as superset, escaped_text, json_writer, ledger, member_path, typed_value,
+    self as superset, escaped_text, free_text_tools, instructions, json_schema, json_writer,
+    last_author, ledger, member_path, text_document, tool_calls, tool_declarations, tool_results,
+    typed_value,
 };

@@ -54,8 +54,7 @@ pub(super) fn add(
             );
             problems.error(&at, reason, Some("write the provider's model name"));
         } else {
-            let model = ChannelModel::new(channel_name, served.channel.fingerprint)
-                .with_dialect(&served.channel.dialect);
+            let model = ChannelModel::new(channel_name, served.channel.fingerprint);
             served.models.insert(name.clone(), model);
         }
     }

@@ -123,6 +123,7 @@ fn build_one(
     let family = families.for_channel(family.as_deref(), &protocols, at, problems);
     let callback_keys = callback_keys::build(callback_secrets, family.as_deref(), at, problems);
     let dialect = dialects.for_channel(dialect.as_ref(), &protocols, at, problems);
+    let dialect = Arc::new(dialect.with_models(models.values().map(String::as_str)));
     check_image_edits(*image_edit, &protocols, at, problems);
     channel_protocols::check(&protocols, at, problems);
     let condition = r#if

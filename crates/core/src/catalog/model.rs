@@ -9,9 +9,7 @@ use crate::task::id::{TaskId, credential_fingerprint};
 use bytes::Bytes;
 use headgate_protocol::{ChannelProtocol, Protocol};
 use headgate_schema::CompiledSchema;
-use headgate_translate::{
-    Dialect, ModelFeatures, ModelTranslationPolicy, ProtocolPair, TranslationPolicy,
-};
+use headgate_translate::{ModelTranslationPolicy, ProtocolPair, TranslationPolicy};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
@@ -96,8 +94,6 @@ pub struct ChannelModel {
     fingerprint: Option<NonZeroU64>,
     /// What its requests cost; `None` if the configuration has no prices.
     pub price: Option<Arc<ModelPrice>>,
-    /// What the provider takes in translated requests, if the configuration names the model.
-    features: Option<Arc<ModelFeatures>>,
 }
 
 impl fmt::Debug for ModelRequestSchema {
@@ -135,13 +131,6 @@ impl Candidate {
     /// What identifies the health of the candidate's model; `None` without a model, and if it has no health of its own.
     pub fn model_fingerprint(&self) -> Option<u64> {
         self.model.as_ref()?.fingerprint()
-    }
-
-    /// What the provider takes in translated requests; `None` without a model.
-    pub fn features(&self) -> Option<&Arc<ModelFeatures>> {
-        let model = self.model.as_ref()?;
-        let found = model.features.as_ref();
-        Some(found.unwrap_or_else(|| self.channel.dialect.for_model(&model.name)))
     }
 
     /// What orders candidates: those of a lower rank are tried first.
@@ -219,17 +208,6 @@ impl ChannelModel {
             json: serde_json::Value::from(name).to_string().into(),
             fingerprint: NonZeroU64::new(hasher.finish()),
             price: None,
-            features: None,
-        }
-    }
-
-    /// The model with what its channel's dialect has for it, so that requests need not search the dialect's patterns.
-    #[must_use]
-    pub fn with_dialect(self, dialect: &Dialect) -> Self {
-        let features = dialect.for_model(&self.name).clone();
-        Self {
-            features: Some(features),
-            ..self
         }
     }
 }

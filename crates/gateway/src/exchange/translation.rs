@@ -170,13 +170,11 @@ fn channel_settings(
     candidate: &Candidate,
     thoughts: ThoughtLookup<'_>,
 ) -> Result<ChannelSettings, Fault> {
-    let (Some(model), Some(features)) = (&candidate.model, candidate.features()) else {
-        return Err(no_translation());
-    };
+    let model = candidate.model.as_ref().ok_or_else(no_translation)?;
     Ok(ChannelSettings {
         model: model.json.clone(),
         max_output_tokens: max_output_tokens(request),
-        features: features.clone(),
+        features: candidate.channel.dialect.for_model(&model.name).clone(),
         sealer: TaskKeySealer::for_attempt(tasks, request, candidate, thoughts),
     })
 }

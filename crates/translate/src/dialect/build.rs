@@ -39,7 +39,7 @@ impl DialectConfig {
         });
         let by_model = by_model.collect();
         match faults.is_empty() {
-            true => Ok(Dialect { all, by_model }),
+            true => Ok(Dialect::new(all, by_model)),
             false => {
                 // A fault of what all models have is one of each section, too.
                 let mut known: Vec<InvalidDialect> = Vec::new();

@@ -36,7 +36,7 @@ enum Keyword {
 }
 
 /// Writes a schema with closed objects and the constraints that are enforced.
-pub(crate) fn write_closed(schema: DocumentNode<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
+pub fn write_closed(schema: DocumentNode<'_>, json: &mut JsonWriter, ledger: &mut Ledger) {
     if schema.kind() != ValueKind::Object {
         json.raw(json_text(schema));
         return;

@@ -7,9 +7,9 @@ mod strict;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use closed::write_closed;
-pub(crate) use references::{write_parameters_with_plain_references, write_with_plain_references};
-pub(crate) use strict::can_be_strict;
+pub use closed::write_closed;
+pub use references::{write_parameters_with_plain_references, write_with_plain_references};
+pub use strict::can_be_strict;
 
 use crate::escaped_text::EscapedText;
 use crate::json_writer::JsonWriter;
@@ -23,7 +23,7 @@ const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 
 /// Writes what a tool takes, with the type and the properties that an object without them has: OpenAI refuses functions
 /// whose schema lacks `properties`, Anthropic tools whose schema lacks `type`.
-pub(crate) fn write_parameters(schema: Option<DocumentNode<'_>>, json: &mut JsonWriter) {
+pub fn write_parameters(schema: Option<DocumentNode<'_>>, json: &mut JsonWriter) {
     let Some(schema) = schema else {
         json.raw(NO_PARAMETERS);
         return;
@@ -49,7 +49,7 @@ pub(crate) fn write_parameters(schema: Option<DocumentNode<'_>>, json: &mut Json
 }
 
 /// Whether a tool takes no arguments.
-pub(crate) fn has_no_parameters(schema: DocumentNode<'_>) -> bool {
+pub fn has_no_parameters(schema: DocumentNode<'_>) -> bool {
     let is_plain = |(name, value): (Cow<'_, str>, DocumentNode<'_>)| match &*name {
         "type" => true,
         "properties" => value.is_empty(),

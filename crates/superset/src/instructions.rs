@@ -1,10 +1,10 @@
 //! Instructions where a protocol has them only before the conversation.
 
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{ContentRole, Part, Request};
+use crate::{ContentRole, Part, Request};
 
 /// The instructions before the conversation, and the later ones, which are moved there; the route must allow that.
-pub(crate) fn moved_instructions<'r, 'a>(
+pub fn moved_instructions<'r, 'a>(
     request: &'r Request<'a>,
     ledger: &mut Ledger,
 ) -> impl Iterator<Item = &'r Part<'a>> + use<'r, 'a> {

@@ -2,19 +2,19 @@
 
 use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{ContentRole, Part, PartKind, Turn};
+use crate::{ContentRole, Part, PartKind, Turn};
 use std::borrow::Cow;
 
 /// The tool calls of a conversation, by their ids. An id may come again in a later turn, as some engines count from zero.
 #[derive(Debug, Default)]
-pub(crate) struct ToolCallIndex<'r> {
+pub struct ToolCallIndex<'r> {
     /// In the order of ids, then of turns.
     calls: Vec<IndexedCall<'r>>,
 }
 
 /// A call of a turn of the assistant.
 #[derive(Debug)]
-pub(crate) struct IndexedCall<'r> {
+pub struct IndexedCall<'r> {
     id: Cow<'r, str>,
     turn: usize,
     /// Its index in the turn.

@@ -4,10 +4,10 @@ use crate::escaped_text::EscapedText;
 use crate::free_text_tools::description_with_grammar;
 use crate::json_writer::JsonWriter;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{Grammar, Request, ToolSignature};
+use crate::{Grammar, Request, ToolSignature};
 
 /// Refuses the tools that only their provider runs.
-pub(crate) fn note_provider_tools(request: &Request<'_>, ledger: &mut Ledger) {
+pub fn note_provider_tools(request: &Request<'_>, ledger: &mut Ledger) {
     for tool in &request.tools {
         if let ToolSignature::Provider(_) = tool.definition {
             let reason = "is a tool that only its provider runs; remove it, or use a channel of this protocol";
@@ -17,7 +17,7 @@ pub(crate) fn note_provider_tools(request: &Request<'_>, ledger: &mut Ledger) {
 }
 
 /// Writes the description of a function in place of a tool of free text, if it has one.
-pub(crate) fn write_free_text_description(
+pub fn write_free_text_description(
     description: Option<&EscapedText<'_>>,
     grammar: Option<&Grammar<'_>>,
     json: &mut JsonWriter,

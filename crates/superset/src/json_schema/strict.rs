@@ -4,7 +4,7 @@ use super::is_text;
 use headgate_protocol::json::DocumentNode;
 
 /// Whether all objects of a schema demand all of their properties and allow no other.
-pub(crate) fn can_be_strict(schema: DocumentNode<'_>) -> bool {
+pub fn can_be_strict(schema: DocumentNode<'_>) -> bool {
     let [properties, required, additional] =
         schema.get_each(["properties", "required", "additionalProperties"]);
     let is_object = properties.is_some()

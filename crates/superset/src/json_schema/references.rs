@@ -10,7 +10,7 @@ use crate::typed_value::json_text;
 use headgate_protocol::json::{DocumentNode, ValueKind};
 
 /// Writes a schema whose references stand alone, with the keywords that Gemini has for constants.
-pub(crate) fn write_with_plain_references(
+pub fn write_with_plain_references(
     schema: DocumentNode<'_>,
     json: &mut JsonWriter,
     ledger: &mut Ledger,
@@ -25,7 +25,7 @@ pub(crate) fn write_with_plain_references(
 }
 
 /// Writes the schema of a tool's arguments, which must say that they are an object.
-pub(crate) fn write_parameters_with_plain_references(
+pub fn write_parameters_with_plain_references(
     schema: DocumentNode<'_>,
     json: &mut JsonWriter,
     ledger: &mut Ledger,

@@ -2,18 +2,18 @@
 
 use crate::escaped_text::EscapedText;
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{Grammar, Tool};
+use crate::{Grammar, Tool};
 
 /// The schema of their arguments.
-pub(crate) const SCHEMA: &str = r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#;
+pub const SCHEMA: &str = r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#;
 
-pub(crate) fn note_function(tool: &Tool<'_>, ledger: &mut Ledger) {
+pub fn note_function(tool: &Tool<'_>, ledger: &mut Ledger) {
     let reason = "is a function with the text as `input` here";
     ledger.add(tool.at, FieldOutcome::Approximated, reason);
 }
 
 /// The description of a tool of free text, with what its text must match.
-pub(crate) fn description_with_grammar<'a>(
+pub fn description_with_grammar<'a>(
     description: Option<&EscapedText<'a>>,
     grammar: Option<&Grammar<'a>>,
 ) -> EscapedText<'a> {

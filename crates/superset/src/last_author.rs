@@ -1,12 +1,12 @@
 //! The end of a conversation: models answer a message of the user.
 
 use crate::ledger::{FieldOutcome, Ledger};
-use crate::superset::{ContentRole, Request};
+use crate::{ContentRole, Request};
 use headgate_protocol::conversation::ProviderFormat;
 
 /// Refuses a conversation that does not end with the user. `author` is that of the last message that was written, and
 /// `continued` what the protocol does with a last one of the assistant.
-pub(crate) fn check_last_author(
+pub fn check_last_author(
     request: &Request<'_>,
     author: Option<ContentRole>,
     protocol: ProviderFormat,
@@ -26,7 +26,7 @@ pub(crate) fn check_last_author(
 }
 
 /// Refuses a conversation of which nothing is left to send.
-pub(crate) fn refuse_without_messages(
+pub fn refuse_without_messages(
     request: &Request<'_>,
     protocol: ProviderFormat,
     ledger: &mut Ledger,

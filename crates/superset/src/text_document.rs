@@ -1,12 +1,12 @@
 //! Documents of text that a caller sends as a file.
 
+use crate::Media;
 use crate::escaped_text::EscapedText;
-use crate::superset::Media;
 use bytes::Bytes;
 use headgate_protocol::data_uri::DataUri;
 
 /// The text of a file of type `text/…` in UTF-8; `None` for other files.
-pub(crate) fn decoded_text(media: &Media<'_>) -> Option<EscapedText<'static>> {
+pub fn decoded_text(media: &Media<'_>) -> Option<EscapedText<'static>> {
     let media_type = media.media_type.decoded();
     if !media_type.get(..5)?.eq_ignore_ascii_case("text/") {
         return None;
